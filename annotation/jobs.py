@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from annotation.access import may_read
+from annotation.campaign_setup import fitting
 from annotation.campaign_setup import jobs as previews
 from annotation.derivation import jobs as derivations
 from annotation.exports import jobs as exports
@@ -41,6 +42,13 @@ def _sees_import(user: User, options: Options) -> bool:
 
 register(Kind(imports.IMPORT, "Imported labels", imports.state, imports.carry_out, _sees_import))
 register(Kind(previews.PREVIEW, "Preview", previews.state, previews.carry_out, _sees_preview))
+
+
+def _sees_fits(user: User, options: Options) -> bool:
+    return visible_batches(user).filter(pk=options["batch"]).exists()
+
+
+register(Kind(fitting.FITS, "Tasks", fitting.state, fitting.carry_out, _sees_fits, listed=False))
 
 
 def _sees_batch(user: User, options: Options) -> bool:

@@ -16,14 +16,20 @@ from decimal import Decimal
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from annotation.models import Assignment, Campaign
+from annotation.campaign_setup.dry_run import DryRun
+from annotation.campaign_setup.effort import JudgeCost
+from annotation.models import Assignment, Campaign, User
+from annotation.protocols.base import Protocol
 from datasets.jobs.guard import for_workers
+from datasets.models import Batch
+from datasets.teams import managed_by
 from judging.answers import cache
 from judging.answers.results import ANSWERED
-from judging.backends.base import Request
+from judging.backends.base import Request, SetupError
 from judging.batch_api.requests import build_preparer
 from judging.costs import FREE, Rates, find_rates, format_money, longest_completion, tokens_in
 from judging.engine.worker import CONCURRENCY
+from judging.judge_file.document import read_file
 from judging.lanes import build_backend
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.prompts.request import Prepared, Preparer
@@ -291,3 +297,38 @@ def _timed(figures: Estimate, seconds: float | None, judge: Judge) -> Estimate:
         return replace(figures, time_unknown=why)
     at_once = min(figures.concurrency, figures.calls) or 1
     return replace(figures, seconds=figures.calls * seconds / at_once)
+
+
+MOST_JUDGES = 6
+
+
+def design_costs(user: User, protocol: Protocol, batch: Batch, found: DryRun) -> list[JudgeCost]:
+    """Return what the newest judges of an account would cost over a design, by their price lists.
+
+    Tokens are guessed from the guideline and the texts, so the figures are rough.
+    """
+    judges = managed_by(user, Judge.objects.filter(base=None)).select_related("rater")
+    return [
+        _design_cost(judge, protocol, found)
+        for judge in judges.order_by("-pk")[:MOST_JUDGES]
+        if not judge.file or read_file(judge.file).protocol.name == protocol.name
+    ]
+
+
+def _design_cost(judge: Judge, protocol: Protocol, found: DryRun) -> JudgeCost:
+    name = judge.rater.name
+    try:
+        endpoint = build_backend(judge).endpoint
+    except SetupError as error:
+        return JudgeCost(name, None, str(error))
+    if not endpoint:
+        return JudgeCost(name, Decimal(0), "asks no server")
+    rates = find_rates(judge.model, timezone.now().date(), endpoint, judge.team_id)
+    if rates is None:
+        return JudgeCost(name, None, "no price known")
+    by_unit = judge.granularity == Judge.Granularity.UNIT
+    requests = found.units if by_unit else found.items
+    texts = found.characters * requests / max(1, found.items)
+    prompt = (texts + requests * len(protocol.guideline)) / CHARACTERS
+    cost = rates.cost_of_tokens(round(prompt), 0, TOKENS_A_UNIT * found.units)
+    return JudgeCost(name, cost, "roughly, at four characters a token")

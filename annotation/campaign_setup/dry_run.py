@@ -194,7 +194,8 @@ class DryRun:
     `places` are the slots of the design, and `unfilled` the slots without a person if `people` work
     at the same pace. `common` are the minimum and maximum of units that two people share, or None
     for too many pairs. `judge_only` queries have no people. `kappa` and `share` are computed from
-    people, and `powered` from people and a judge on evaluation queries.
+    people, and `powered` from people and a judge on evaluation queries. `characters` are those of
+    all items' texts.
     """
 
     queries: int
@@ -213,6 +214,7 @@ class DryRun:
     share: Expected
     powered: Expected | None
     assumptions: Assumptions
+    characters: int = 0
 
 
 class _Item(NamedTuple):
@@ -220,6 +222,7 @@ class _Item(NamedTuple):
     query: str
     units: int
     quota: int
+    characters: int = 0
 
 
 @for_workers
@@ -268,18 +271,19 @@ def _items(
 ) -> list[_Item]:
     protocol = declared(campaign)
     fewer = sampling_kind(design, protocol) != "all"
-    found: list[tuple[str, str, int]] = []
+    found: list[tuple[str, str, int, int]] = []
     for number, each in enumerate(drafted_items(campaign, protocol), start=1):
         units = len(each.spec.units)
         asked = min(units, design.per_passage) if fewer else units
-        found.append((each.spec.key, each.query_key, asked))
+        characters = sum(len(text.text) for text in each.spec.texts)
+        found.append((each.spec.key, each.query_key, asked, characters))
         progress(number)
         if most is not None and number > most:
             raise DesignError(f"it has more than {most} items; use create_campaign --dry-run")
-    several = sample_shared_items([key for key, query, _ in found if drawn[query].drawn], design)
+    several = sample_shared_items([key for key, query, *_ in found if drawn[query].drawn], design)
     return [
-        _Item(key, query, units, _quota(key, drawn[query], several, design))
-        for key, query, units in found
+        _Item(key, query, units, _quota(key, drawn[query], several, design), characters)
+        for key, query, units, characters in found
     ]
 
 
@@ -321,6 +325,7 @@ def _summarize(
         share=expected_share(_sizes(asked), assumptions),
         powered=expected_powered(_sizes(compared), others, assumptions) if others else None,
         assumptions=assumptions,
+        characters=sum(item.characters for item in items),
     )
 
 

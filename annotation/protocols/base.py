@@ -169,7 +169,9 @@ class Protocol:
     `readings` are protocols of the same name that ask about other points, by the value of the
     option `points`. `earlier` are the declarations of earlier versions. A campaign keeps the
     declaration under which it was created. `sections` name the variables that a section of the
-    guideline is about, by its heading, where that is not the question of one.
+    guideline is about, by its heading, where that is not the question of one. `summary` says in one
+    sentence what people do, and `lacks` what a batch with all `needs` may lack so that no item
+    comes of it.
     """
 
     name: str
@@ -189,6 +191,8 @@ class Protocol:
     reading: str = ""
     readings: Mapping[str, Protocol] = dataclasses.field(default_factory=dict)
     earlier: Mapping[str, Protocol] = dataclasses.field(default_factory=dict)
+    summary: str = ""
+    lacks: str = ""
 
     @property
     def slug(self) -> str:

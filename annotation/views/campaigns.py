@@ -1,4 +1,4 @@
-"""Pages of campaigns: a new one with its dry run, and the settings of one."""
+"""Pages of the settings of a campaign."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ from django.http import (
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
-    QueryDict,
     StreamingHttpResponse,
 )
 from django.shortcuts import get_object_or_404, redirect, render
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_account, is_blind, managed_campaign, readable_campaign
 from annotation.audit_log import changes_of
-from annotation.campaign_setup.creation import create_once
-from annotation.campaign_setup.dry_run import DryRun, sentences
-from annotation.campaign_setup.jobs import PREVIEW, dry_run_of, question
 from annotation.campaign_setup.replay import saw_sample
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
@@ -32,10 +28,9 @@ from annotation.people.membership import manageable
 from annotation.presentation import design
 from annotation.progress import cached
 from annotation.progress.counts import answers_by_guideline
-from annotation.protocols import PROTOCOLS
 from annotation.registry import declared
 from annotation.spreadsheet import write_rows
-from annotation.views.campaign_forms import ITEM_ORDERS, CampaignForm, TaskForm
+from annotation.views.campaign_forms import ITEM_ORDERS
 from annotation.views.settings_forms import (
     AdmitForm,
     GoldForm,
@@ -49,130 +44,16 @@ from annotation.views.settings_forms import (
 )
 from audit.recording import record_export
 from datasets.access import READERS, role_required
-from datasets.api.throttling import seconds_to_wait
-from datasets.jobs import pages as jobs
-from datasets.jobs import results
-from datasets.jobs.pages import Status
 from datasets.rows import InputError
-from datasets.teams import TeamError, team_for
-from datasets.text import as_sentence
 
-MAX_SHARES, MAX_PEOPLE = 30, 200
+MAX_PEOPLE = 200
 ORDER_NAMES = dict(ITEM_ORDERS)
-TOO_MANY = "Too many previews within the hour. Try again later."
 BLIND_GOLD = "You have an open item in this campaign; answer it before you set gold answers."
 BLIND_SAMPLE = "You have an open item in this campaign; answer it before you download the sample."
 CHANGED = (
     "Another person changed the settings since you opened this page, and nothing of yours is saved "
     "yet. Current settings: {}. Save again to replace them with yours."
 )
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@role_required(*READERS)
-def new_campaign(request: HttpRequest) -> HttpResponse:
-    data = request.POST if request.method == "POST" else request.GET
-    sent = data if "protocol" in data or "batch" in data else None
-    task_form = TaskForm(sent, user=get_account(request))
-    if not task_form.is_valid():
-        status = 422 if request.method == "POST" else 200
-        return render(request, "campaigns/choose.html", {"form": task_form}, status=status)
-    form = _campaign_form(request, task_form)
-    if request.method != "POST":
-        return _render_new(request, form)
-    if not form.is_valid():
-        return _render_new(request, form, status=422)
-    try:
-        if "dry" in request.POST:
-            return _previewed(request, form)
-        design, settings = form.design(), form.settings()
-        created = create_once(
-            form.cleaned_data["name"],
-            form.protocol.name,
-            form.batch,
-            design,
-            settings,
-            form.user,
-            form.cleaned_data.get("team") or team_for(form.user, like=form.batch.team),
-            form.cleaned_data["continues"],
-        )
-    except TeamError as error:
-        form.add_error(None, as_sentence(error))
-        return _render_new(request, form, status=422)
-    except DesignError as error:
-        add_design_error(form, error)
-        return _render_new(request, form, status=422)
-    return redirect("campaign", created.campaign.pk)
-
-
-def _campaign_form(request: HttpRequest, task_form: TaskForm) -> CampaignForm:
-    data: QueryDict | None = request.POST if request.method == "POST" else None
-    protocol = task_form.cleaned_data["protocol"]
-    initial = {"guideline": PROTOCOLS[protocol].guideline} if "guideline" in request.GET else {}
-    return CampaignForm(
-        data,
-        initial=initial,
-        user=get_account(request),
-        protocol=protocol,
-        batch=task_form.cleaned_data["batch"],
-    )
-
-
-def _previewed(request: HttpRequest, form: CampaignForm) -> HttpResponse:
-    """Show the dry run of the design, or the status of its job, which htmx asks for again.
-
-    Raises DesignError.
-    """
-    data, again = form.cleaned_data, request.htmx  # type: ignore[attr-defined]
-    if not again and seconds_to_wait("report", form.user.pk) is not None:
-        form.add_error(None, TOO_MANY)
-        return _render_new(request, form, status=429)
-    wanted = question(
-        data["name"],
-        form.protocol.name,
-        form.batch,
-        form.design(),
-        form.settings(),
-        data["people"],
-        form.assumptions(),
-        form.user,
-    )
-    asked = jobs.follow(request, PREVIEW, wanted, again=not again)
-    job = asked.job
-    if asked.is_current:
-        try:
-            return _render_new(request, form, dry_run_of(results.value(job)))
-        except DesignError as error:
-            if not again:
-                raise
-            job = jobs.refused(PREVIEW, str(error))
-    status = jobs.status_of(job, "", "", request.path)
-    if not again:
-        return _render_new(request, form, status=202, job=status)
-    if request.POST.get("seen") == status.seen:
-        return HttpResponse(status=204)
-    return render(request, "campaigns/_preview_status.html", {"status": status})
-
-
-def _render_new(
-    request: HttpRequest,
-    form: CampaignForm,
-    preview: DryRun | None = None,
-    status: int = 200,
-    job: Status | None = None,
-) -> HttpResponse:
-    context = {
-        "form": form,
-        "protocol": form.protocol,
-        "batch": form.batch,
-        "preview": preview,
-        "sentences": list(sentences(preview)) if preview else [],
-        "shares": preview.shares[:MAX_SHARES] if preview else [],
-        "more": max(0, len(preview.shares) - MAX_SHARES) if preview else 0,
-    }
-    if preview and request.htmx:  # type: ignore[attr-defined]
-        return render(request, "campaigns/_preview.html", context)
-    return render(request, "campaigns/new.html", {**context, "status": job}, status=status)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from annotation.answers.submission import Circumstances, ConflictError
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
 from annotation.campaigns.rendering import render as render_guideline
 from annotation.item_context import sheet_of, with_button_words
-from annotation.models import Campaign
+from annotation.models import Assignment, Campaign
 from annotation.people.consent import owed_step
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import (
@@ -57,12 +57,28 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     campaign = assignment.item.campaign
     if campaign.takes_answers and owed_step(campaign, assignment.rater):
         return redirect("before", campaign.pk)
+    context = {
+        **item_context(assignment),
+        "progress": progress_here(user, campaign),
+        "number": neighbours.number,
+        "previous": neighbours.previous,
+        "following": neighbours.following,
+    }
+    response = render(request, context["page"].template, context)
+    # A page from the browser's cache would show an older version as the newest.
+    patch_cache_control(response, no_store=True, private=True)
+    return response
+
+
+def item_context(assignment: Assignment) -> dict[str, Any]:
+    """Return what the page of an item shows, apart from the person's progress and neighbours."""
+    campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign)
     saved, page = read_draft_state(assignment), page_for(declared(campaign).slug)
     texts = ordered_texts(assignment, spec)
     blinding = blinding_of(assignment, spec)
     sheet = sheet_of(asked, spec, blinding.units, blinding.for_page(saved.payload), texts)
-    context = {
+    return {
         "assignment": assignment,
         "campaign": campaign,
         "protocol": declared(campaign),
@@ -73,16 +89,8 @@ def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "verdicts": judge_answers_for(assignment, spec, blinding),
         "verdicts_placed": set(),
         "cannot": CANNOT_JUDGE,
-        "progress": progress_here(user, campaign),
-        "number": neighbours.number,
-        "previous": neighbours.previous,
-        "following": neighbours.following,
         **page.facts(assignment, spec, sheet),
     }
-    response = render(request, page.template, context)
-    # A page from the browser's cache would show an older version as the newest.
-    patch_cache_control(response, no_store=True, private=True)
-    return response
 
 
 @require_safe

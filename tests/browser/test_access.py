@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -156,13 +157,55 @@ def test_a_campaign_with_all_that_can_be_on_its_pages(page: Page, study: Study) 
     assert not found, "\n".join(found)
 
 
+COUNT = """addEventListener("click", (event) => {
+  if (event.isTrusted) sessionStorage.clicks = 1 + Number(sessionStorage.clicks || 0);
+}, true);"""
+
+
+def clicks(page: Page) -> int:
+    """The clicks since the last time that they were asked for."""
+    return int(page.evaluate("[sessionStorage.clicks || 0, delete sessionStorage.clicks][0]"))
+
+
+def test_few_clicks_lead_to_a_campaign_a_person_in_it_and_a_run(page: Page, study: Study) -> None:
+    page.add_init_script(COUNT)
+    come_in(page, "rita")
+    page.goto(reverse("batch", args=[study.campaign.batch_id]))
+    clicks(page)
+    page.get_by_role("link", name="New campaign with this batch").click()
+    found = violations(page, "tasks")
+    page.get_by_role("link", name="Report coverage").click()
+    found += violations(page, "form", rare=True)
+    page.get_by_role("button", name="Create campaign").first.click()
+    page.wait_for_url(re.compile(r"/campaigns/\d+/$"))
+    assert clicks(page) == 3
+    first = page.url
+    page.get_by_role("link", name="Add people").first.click()
+    expect(page.get_by_label("Name, e-mail or team")).to_be_focused()
+    page.keyboard.type("be")
+    expect(page.get_by_role("button", name="Add ada")).to_be_hidden()
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("button", name="Add ben")).to_be_focused()
+    found += violations(page, "people found", rare=True)
+    page.get_by_role("button", name="Add ben").click()
+    expect(page.get_by_text("ben is now annotator here.")).to_be_visible()
+    assert clicks(page) == 2
+    page.goto(first)
+    page.get_by_role("link", name="Run a judge").first.click()
+    found += violations(page, "no judge", rare=True)
+    page.get_by_role("button", name="Run word overlap").click()
+    expect(page.get_by_role("row", name="lexical")).to_contain_text("Queued")
+    assert clicks(page) == 2
+    assert not found, "\n".join(found)
+
+
 def test_the_dry_run_of_a_campaign(page: Page, study: Study) -> None:
     come_in(page, "rita")
     page.goto(reverse("campaign-new") + "?protocol=report-coverage&batch=harbour")
-    found = violations(page, "form", rare=True)
+    page.get_by_label("Name", exact=True).fill("")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("alert")).to_be_visible()
-    found += violations(page, "without a name")
+    found = violations(page, "without a name")
     page.get_by_label("Name", exact=True).fill("Second wave")
     page.get_by_role("button", name="Preview").click()
     page.get_by_text("Who would get what").click()

@@ -95,6 +95,8 @@ def test_every_page_of_judges_is_open_to_all(page: Page, campaign: Campaign) -> 
         "calls": reverse("judge-calls", args=[done.pk]),
         "call": reverse("judge-call", args=[call.pk]),
         "compared": reverse("judges-compared", args=[campaign.pk]),
+        "answers": reverse("judge-answers", args=[campaign.pk, done.judge_id]),
+        "answers by unit": reverse("judge-answers", args=[campaign.pk, done.judge_id]) + "?by=unit",
         "robustness": reverse("judge-robustness", args=[done.pk]),
         "bench": reverse("judge-bench", args=[campaign.pk]),
     }

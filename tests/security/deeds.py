@@ -637,6 +637,9 @@ DEEDS: dict[str, list[Doing]] = {
         )
     ],
     "judge-start": [_starting],
+    "campaign-baseline": [
+        lambda w: Deed("run.started", _at(w, "campaign-baseline", w.closed.pk), {})
+    ],
     "judge-run-order": [
         _ordering("concurrency", "run.changed", concurrency=3),
         _ordering("stop", "run.stopped"),
@@ -720,6 +723,7 @@ TAKEN_ALONG = (
 _CONFIRMED = "asks for the password first; tests/security/test_second_factor.py has its event"
 SILENT = {
     "change-draft-try": "needs development queries; tests/analysis/drafts has its event",
+    "guideline-look": "shows what was sent, and stores nothing",
     "account_login": "another name of login",
     "mfa_authenticate": "nobody here has a code; see tests/security/test_second_factor.py",
     "mfa_activate_totp": _CONFIRMED,

@@ -135,8 +135,11 @@ RULES: dict[str, Rule] = {
     "campaign": reads(READERS),
     "campaign-data": reads(READERS),
     "campaign-item": reads(READERS),
+    "guideline-look": takes(READERS, 200),
     "campaign-settings": reads(READERS),
     "campaign-judge-start": reads(READERS),
+    "campaign-baseline": takes(READERS, 302),
+    "judge-answers": reads(READERS),
     "campaign-terms": takes(READERS, 302),
     "campaign-turn": takes(READERS, 302),
     # An empty body holds no file, and no reason.

@@ -41,6 +41,7 @@ def pages(study: Study) -> list[str]:
         reverse("frozen-json", args=[key]),
         reverse("frozen-compare", args=[key]),
         reverse("judge-call", args=[call.pk]),
+        reverse("judge-answers", args=[pk, run.judge_id]),
         reverse("judge-robustness", args=[run.pk]),
         reverse("judge-bench", args=[pk]),
         reverse("judge-bench-file", args=[pk]),

@@ -357,6 +357,12 @@ def _judges(world: World, role: str) -> Objects:
     return Objects((mine,), others, NO_NUMBERS)
 
 
+def _judges_asked(world: World, role: str) -> Objects:
+    mine = planted().pk
+    others = tuple(Judge.objects.exclude(pk=mine).values_list("pk", flat=True))
+    return Objects((mine,), missing=(*others, *NO_NUMBERS))
+
+
 def _library(world: World, role: str) -> Objects:
     return Objects(("graded-relevance",), missing=("nothing",))
 
@@ -489,6 +495,9 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("campaign-settings", "pk"): _campaigns,
     ("campaign-import", "pk"): _campaigns,
     ("campaign-judge-start", "pk"): _campaigns,
+    ("campaign-baseline", "pk"): _campaigns,
+    ("judge-answers", "pk"): _labelled_campaigns,
+    ("judge-answers", "judge"): _judges_asked,
     ("api-attention", "pk"): _campaigns,
     ("campaign-terms", "pk"): _campaigns,
     ("campaign-turn", "pk"): _campaigns,

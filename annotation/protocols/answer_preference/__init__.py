@@ -26,6 +26,8 @@ PROTOCOL = Protocol(
     name="answer-preference",
     version="1",
     title="Answer preference",
+    summary="Say which of two answers to a query is the better one.",
+    lacks="No query has two answers to compare.",
     variables=(
         Variable(
             "preferred",

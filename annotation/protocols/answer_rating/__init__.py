@@ -81,6 +81,8 @@ _NOW = Protocol(
     name="answer-rating",
     version="2",
     title="Answer rating",
+    summary="Rate each answer by itself: whether it fits, and what its passages support.",
+    lacks="No query has an answer with passages.",
     variables=(
         _grade("appropriate", "Does it answer what was asked?"),
         _grade("faithful", "Do the passages bear it out?"),

@@ -53,6 +53,8 @@ PROTOCOL = Protocol(
     name="grounded-answer",
     version="1",
     title="Grounded answer",
+    summary="Tick what helps in the passages, and write an answer from that alone.",
+    lacks="No query has both a passage and an answer.",
     variables=(
         Variable(
             "descriptor", "query", "How far does it go?", tuple(DESCRIPTORS), words=DESCRIPTORS

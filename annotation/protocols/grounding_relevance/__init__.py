@@ -23,6 +23,8 @@ PROTOCOL = Protocol(
     name="grounding-relevance",
     version="1",
     title="Grounding relevance",
+    summary="Say whether each passage helps to answer its query, and what it is good for.",
+    lacks="No query has a passage.",
     variables=(
         Variable(
             "relevant",

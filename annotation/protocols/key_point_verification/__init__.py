@@ -74,6 +74,8 @@ _OF_QUERIES = Protocol(
     name="key-point-verification",
     version="1",
     title="Key point verification",
+    summary="Check that each key point stands in its source text, and whether it matters.",
+    lacks="No key point names a passage that it was drawn from.",
     variables=(
         Variable(
             "grounded",

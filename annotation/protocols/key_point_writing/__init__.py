@@ -45,6 +45,8 @@ PROTOCOL = Protocol(
     name="key-point-writing",
     version="1",
     title="Key point writing",
+    summary="Write the key points of a passage, then match them to those of a machine.",
+    lacks="No key point names a passage that it was drawn from.",
     variables=(
         Variable(
             "holds_points",

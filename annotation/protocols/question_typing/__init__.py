@@ -53,6 +53,8 @@ PROTOCOL = Protocol(
     name="question-typing",
     version="1",
     title="Question typing",
+    summary="Say whether each query can be used, and what kind of question it is.",
+    lacks="The batch has no query.",
     variables=(
         _gate("valid", "Is the question valid?"),
         _gate("false_premise", "Does it rest on a false premise?"),

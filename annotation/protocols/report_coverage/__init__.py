@@ -34,6 +34,8 @@ PROTOCOL = Protocol(
     name="report-coverage",
     version="1",
     title="Report coverage",
+    summary="Say which of its questions each report answers, and highlight where.",
+    lacks="No query has both a report and a question.",
     variables=(
         Variable(
             "answerable",

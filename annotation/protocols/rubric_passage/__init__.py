@@ -25,6 +25,8 @@ PROTOCOL = Protocol(
     name="rubric-passage",
     version="1",
     title="Passage rating",
+    summary="Rate how well each passage answers each question of its query.",
+    lacks="No query has both a passage and a question.",
     variables=(
         Variable(
             "rating",

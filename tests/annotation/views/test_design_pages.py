@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -20,12 +21,22 @@ from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
 from annotation.campaigns.design import Design
-from annotation.models import Admission, Campaign, GoldAnswer, Item, Rater, User, rater_of
+from annotation.models import (
+    Admission,
+    Assignment,
+    Campaign,
+    GoldAnswer,
+    Item,
+    Rater,
+    User,
+    rater_of,
+)
 from annotation.protocols import PROTOCOLS
 from annotation.views.campaign_forms import CampaignForm, TaskForm
 from annotation.views.settings_forms import SettingsForm
 from datasets.models import Batch, Team
-from tests import queue_cast
+from tests import cast, queue_cast
+from tests.judging.cast import judge
 from tests.page_cast import Study, client_of, make_study, payload
 from tests.team_cast import given_away
 
@@ -66,6 +77,91 @@ def html(client: Client, address: str, **query: str) -> str:
     answer = client.get(address, query)
     assert answer.status_code == 200
     return answer.content.decode()
+
+
+class TestGuided:
+    def test_the_tasks_say_how_much_they_would_ask_or_why_they_do_not_fit(
+        self, rita: Client, study: Study
+    ) -> None:
+        batch = study.campaign.batch
+        batch.counts = {"queries": 1, "questions": 3, "reports": 2, "passages": 1}
+        batch.save()
+        assert f"{NEW}?batch=harbour" in html(rita, f"/batches/{batch.pk}/")
+        page = html(rita, NEW, batch="harbour")
+        first = page[page.index('<li class="card task first">') :]
+        assert first.index("Report coverage") < first.index("recommended")
+        assert PROTOCOLS["report-coverage"].summary in page
+        assert "Fits: 6 units in 2 items" in page
+        assert "It has no key points." in page
+        assert "No query has both a passage and a question." in page, "the passage is not there"
+        assert f"/batches/{batch.pk}/preparation/" in page
+
+    def test_what_was_typed_survives_going_back_until_the_campaign_is_created(
+        self, rita: Client
+    ) -> None:
+        back = rita.post(NEW, {**FORM, "name": "Kept", "back": "1"})
+        assert back["Location"] == f"{NEW}?batch=harbour"
+        assert "Your draft <b>Kept</b> is kept" in html(rita, back["Location"])
+        form = html(rita, NEW, protocol="report-coverage", batch="harbour")
+        assert 'name="name" value="Kept"' in form
+        assert 'name="seed" value="3"' in form
+        other = html(rita, NEW, protocol="question-typing", batch="harbour")
+        assert 'name="name" value="Kept"' in other
+        assert 'name="seed" value="0"' in other
+        rita.post(NEW, {**FORM, "name": "Kept"})
+        again = html(rita, NEW, protocol="report-coverage", batch="harbour")
+        assert 'name="name" value="harbour-report-coverage"' in again
+
+    def test_the_annotators_page_is_shown_on_a_real_item_and_nothing_is_stored(
+        self, rita: Client
+    ) -> None:
+        before = [model.objects.count() for model in (Campaign, Item, Rater)]
+        answer = rita.post(NEW, {**FORM, "name": "Look", "guideline": "Be kind.", "page": "1"})
+        page = answer.content.decode()
+        assert answer.status_code == 200
+        assert "This is what annotators see" in page
+        assert "Who crossed the harbour?" in page
+        assert "Be kind." in page
+        assert "data-closed" in page
+        assert [model.objects.count() for model in (Campaign, Item, Rater)] == before
+
+    @pytest.mark.parametrize("protocol", PROTOCOLS)
+    def test_every_task_has_a_page_to_look_at(
+        self, protocol: str, study: Study, tmp_path: Path
+    ) -> None:
+        cast.load(tmp_path, cast.BATCH)
+        sent = {**FORM, "protocol": protocol, "batch": "b", "page": "1", "per_passage": "2",
+                "passages": "all", "variables": []}  # fmt: skip
+        answer = client_of(study.rita).post(NEW, sent)
+        assert "This is what annotators see" in answer.content.decode()
+
+    def test_a_guideline_is_shown_with_its_difference_to_the_protocols_own(
+        self, rita: Client
+    ) -> None:
+        own = PROTOCOLS["report-coverage"].guideline
+        sent = {"protocol": "report-coverage", "guideline": own + "\nBe **kind**."}
+        page = rita.post(f"{NEW}guideline/", sent).content.decode()
+        assert "<strong>kind</strong>" in page
+        assert "<ins>Be **kind**.</ins>" in page
+        assert "<del>" not in page
+        same = rita.post(f"{NEW}guideline/", {**sent, "guideline": own}).content.decode()
+        assert "How it differs" not in same
+
+    def test_a_preview_says_what_the_design_would_take(self, rita: Client, study: Study) -> None:
+        for user in (study.ada, study.ben):
+            while assignment := next_assignment(study.campaign, rater_of(user)):
+                submit(assignment, payload("no"), "page")
+        Assignment.objects.update(seconds=90.0)
+        unknown = rita.post(NEW, {**FORM, "dry": "1"}).content.decode()
+        assert "too few earlier answers to this task" in unknown
+        judge("floor")
+        judge("asked", "openai", model="m", base_url="http://127.0.0.1:9/v1")
+        with patch("annotation.campaign_setup.effort.FEWEST", 4):
+            page = rita.post(NEW, {**FORM, "dry": "1"}).content.decode()
+        assert "at the pace of 4 earlier answers" in page
+        assert "<dd>12</dd>" in page, "two people, six units each"
+        assert "no price known" in page
+        assert "asks no server" in page
 
 
 class TestNew:
@@ -161,7 +257,7 @@ class TestNew:
         answer = rita.post(NEW, {**FORM, "dry": "1", "people": "3"})
         told = answer.content.decode()
         assert answer.status_code == 200
-        assert "Dry run" in told
+        assert "what this design would give" in told
         assert "2 items with 6 units from 1 query" in told
         assert "1 query is too few for an interval" in told
         assert 'value="Second"' in told

@@ -1,0 +1,75 @@
+"""What a design would take: labels, hours of each person, and what judges would cost.
+
+The pace is that of people in earlier campaigns of the same task. Where there are none it is
+unknown, and never guessed. What a judge costs is for `judging` to say, which adds to `JUDGE_COSTS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from statistics import median
+
+from annotation.campaign_setup.dry_run import DryRun
+from annotation.models import Assignment, Item, Rater, User
+from annotation.people.membership import readable
+from annotation.protocols.base import Protocol
+from datasets.models import Batch
+
+NEWEST, FEWEST = 500, 10
+"""The pace is the median of the newest answers, of which there are at least so many."""
+
+
+@dataclass(frozen=True)
+class JudgeCost:
+    """What one judge would cost in US dollars; None if that is unknown, and `note` says why."""
+
+    judge: str
+    cost: Decimal | None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """`labels` of people together, and the hours of the person with least and with most to do.
+
+    `hours` is None where the pace is unknown. It is the median of `answers` answers.
+    """
+
+    labels: int
+    hours: tuple[float, float] | None
+    answers: int
+    costs: tuple[JudgeCost, ...]
+
+
+JUDGE_COSTS: list[Callable[[User, Protocol, Batch, DryRun], list[JudgeCost]]] = []
+
+
+def effort_of(user: User, protocol: Protocol, batch: Batch, found: DryRun) -> Effort:
+    """Return what the design of a dry run would take."""
+    units = [share.units for share in found.shares]
+    seconds, answers = known_pace(user, protocol)
+    hours = None
+    if seconds is not None and units:
+        hours = (min(units) * seconds / 3600, max(units) * seconds / 3600)
+    costs = tuple(cost for of in JUDGE_COSTS for cost in of(user, protocol, batch, found))
+    return Effort(sum(units), hours, answers, costs)
+
+
+def known_pace(user: User, protocol: Protocol) -> tuple[float | None, int]:
+    """Return people's median seconds a unit in earlier campaigns, and of how many answers.
+
+    None if there are fewer than `FEWEST` answers that the account may read.
+    """
+    rows = Assignment.objects.filter(
+        item__campaign__in=readable(user).filter(protocol=protocol.name).order_by().values("pk"),
+        item__use=Item.Use.STUDY,
+        rater__kind=Rater.Kind.HUMAN,
+        status=Assignment.Status.DONE,
+        seconds__gt=0,
+        scope="",
+    ).order_by("-pk")
+    known = rows.values_list("seconds", "asked")[:NEWEST]
+    paces = [seconds / len(asked) for seconds, asked in known if asked and seconds]
+    return (median(paces), len(paces)) if len(paces) >= FEWEST else (None, len(paces))

@@ -1,0 +1,116 @@
+"""Which tasks fit a batch: how many units each would ask about, or what the batch lacks.
+
+What parts a batch has is known at once. How many units come of them is counted by a job, once for a
+batch, since that makes every item of every task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings as site
+
+from annotation.campaign_setup.creation import checked_campaign, drafted_items
+from annotation.campaigns.design import Design, DesignError
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Protocol
+from datasets.jobs import Options, Progress, Result
+from datasets.models import Batch
+
+FITS = "fits"
+MOST_ITEMS = 20_000
+"""Beyond so many items of a task its units are no longer counted."""
+MADE_FOR = {
+    "clapnq": "grounded-answer",
+    "crux": "report-coverage",
+    "garage": "grounding-relevance",
+}
+"""By the format of a batch, the task for which its data was published."""
+LACKING: Mapping[str, tuple[str, str, str]] = {
+    "questions": ("It has no questions.", "Write questions from its passages", "preparation"),
+    "key_points": ("It has no key points.", "Write key points from its passages", "preparation"),
+    "passages": ("It has no passages.", "Load a batch with passages", "upload-new"),
+    "reports": ("It has no reports.", "Add the reports of a system", "upload-new"),
+}
+"""For each part that a task may need: what the batch lacks, the mend, and the page of the mend."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A task over a batch. `units` and `items` are None until they are counted.
+
+    `lacks` says why it does not fit, and is empty if it does. The `mend` is done on `page`.
+    `is_more` says that there are more than those counted, `is_first` that the task is recommended.
+    """
+
+    protocol: Protocol
+    items: int | None = None
+    units: int | None = None
+    is_more: bool = False
+    lacks: str = ""
+    mend: str = ""
+    page: str = ""
+    is_first: bool = False
+
+
+def fits_of(batch: Batch, counted: Mapping[str, Sequence[int]] | None) -> list[Fit]:
+    """Return the tasks over a batch: the recommended one, then those that fit, then the others.
+
+    `counted` are the items and units by protocol that a job counted, None before it has.
+    """
+    found = [_fit(batch, protocol, counted) for protocol in PROTOCOLS.values()]
+    fitting = [fit for fit in found if not fit.lacks]
+    made_for = MADE_FOR.get(batch.format, "")
+    first = next((fit for fit in fitting if fit.protocol.name == made_for), None)
+    first = first or max(fitting, key=lambda fit: len(fit.protocol.needs), default=None)
+    order = sorted(found, key=lambda fit: (fit is not first, bool(fit.lacks)))
+    return [Fit(**{**vars(fit), "is_first": fit is first}) for fit in order]
+
+
+def _fit(batch: Batch, protocol: Protocol, counted: Mapping[str, Sequence[int]] | None) -> Fit:
+    for need in protocol.needs:
+        if batch.counts and not batch.counts.get(need):
+            lacks, mend, page = LACKING[need]
+            return Fit(protocol, lacks=lacks, mend=mend, page=page)
+    if counted is None:
+        return Fit(protocol)
+    items, units = counted.get(protocol.name, (0, 0))
+    if not units:
+        lacks = protocol.lacks or "Nothing in it can be asked about."
+        return Fit(protocol, lacks=lacks, mend="Prepare the batch", page="preparation")
+    return Fit(protocol, items, units, items >= MOST_ITEMS)
+
+
+def question(batch: Batch) -> dict[str, Any]:
+    """Return the question of a count, for `datasets.jobs.ask`."""
+    return {"batch": batch.pk}
+
+
+def state(options: Options) -> Any:
+    return [site.TANDEM_VERSION, Batch.objects.get(pk=options["batch"]).digest]
+
+
+def carry_out(options: Options, progress: Progress) -> Result:
+    """Count the items and units of each task that has what it needs."""
+    batch, found = Batch.objects.get(pk=options["batch"]), {}
+    for number, protocol in enumerate(PROTOCOLS.values()):
+        progress(number, len(PROTOCOLS))
+        if not batch.counts or all(batch.counts.get(need) for need in protocol.needs):
+            found[protocol.name] = _count(batch, protocol)
+    return Result.of(found)
+
+
+def _count(batch: Batch, protocol: Protocol) -> tuple[int, int]:
+    items = units = 0
+    try:
+        campaign = checked_campaign("fits", protocol.name, batch, Design())
+        for drafted in drafted_items(campaign, protocol):
+            items, units = items + 1, units + len(drafted.spec.units)
+            if items >= MOST_ITEMS:
+                break
+    except DesignError:
+        # The form of the campaign says what is wrong with the ids.
+        return items, units
+    return items, units
