@@ -43,7 +43,7 @@ SYSTEMS = {
 RATINGS = tuple("012345")
 RELEVANT, PASSAGES, DEPTH = 8, 24, 20
 """Passages of a topic that tell something about it, all of them, and how many are ranked."""
-SAMPLES, SIZE = 2, 4
+SAMPLES, SIZE = 1, 4
 """Random contexts of each system, and their passages."""
 NEVER = (3, 8)
 """Facts that no passage tells, so that their questions cannot be answered."""
@@ -325,7 +325,7 @@ judges = ["report-judge"]
 [batch.{study}-contexts]          # random contexts of each system, for Figure 5
 rule = "sampled-contexts"
 batch = "{study}-documents"
-set = {{ n = 2, size = 4, depth = 20 }}
+set = {{ n = 1, size = 4, depth = 20 }}
 
 [batch.{study}-sampled]           # reports written from them
 files = ["sampled.jsonl"]
@@ -345,7 +345,8 @@ PRESET = Preset(
     build,
     (
         "`documents.jsonl`: your queries with sub-questions, passages, rankings and references.",
-        "`reports.jsonl`: the same query ids with the reports of your systems and their contexts.",
+        "`reports.jsonl`: the same query ids with the reports of your systems and their contexts;"
+        " `sampled.jsonl` with those from random contexts, or leave the last three tables out.",
         "Take `labels = …` out of both campaigns: then `apply` stops there, and people label.",
         'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
         "Run `tandem study apply` after each step; it goes on from where people got to.",

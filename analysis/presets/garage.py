@@ -390,7 +390,8 @@ PRESET = Preset(
     build,
     (
         "`questions.jsonl`: your questions with `asked_at`, and passages with source and date.",
-        "`answers.jsonl`: the same query ids with the answers of your systems, and `sentences`.",
+        "`answers.jsonl`: the same query ids with the answers of your systems, and `sentences`;"
+        " `claims.jsonl` with claims of people's answers, or leave the last two tables out.",
         "Take `labels = …` out of the campaigns: then `apply` stops there, and people label.",
         'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
         "Run `tandem study apply` after each step; it goes on from where people got to.",
