@@ -402,8 +402,8 @@ PRESET = Preset(
     build,
     (
         "`questions.jsonl`: your questions with passages in `sentences`, rankings and splits.",
-        "`answers.jsonl`: the same query ids with the answers of your systems; `retrieval.jsonl` with"
-        " those from retrieved passages, or leave the last two tables out.",
+        "`answers.jsonl`: the same query ids with the answers of your systems; `retrieval.jsonl`"
+        " with those from retrieved passages, or leave the last two tables out.",
         "Take `labels = …` out of the campaigns: then `apply` stops there, and people label.",
         'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
         "Run `tandem study apply` after each step; it goes on from where people got to.",
