@@ -101,7 +101,7 @@ def test_the_split_that_long2rag_suggests_gives_each_of_four_a_quarter(
     path.write_text(text.replace('labels = ["labels/verification.jsonl"]\n', ""), "utf-8")
     with pytest.raises(CommandError, match="People give"):
         run("apply_study", tmp_path / "pilot")
-    campaign = Campaign.objects.get()
+    campaign = Campaign.objects.get(name="pilot-verification")
     # A tenth of 144 points is for all four, and each of the others for one: 14 * 4 + 130.
     assert [status.account for status in share_statuses(campaign)] == list(people)
     assert sorted(status.allotted for status in share_statuses(campaign)) == [46, 46, 47, 47]
