@@ -121,6 +121,17 @@ def test_of_one_question_two_jobs_never_run_at_once(
     assert queue.take() == newer
 
 
+def test_a_job_that_was_cancelled_while_it_was_chosen_does_not_begin(
+    asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = asked("kappa", ada)
+    chosen = queue._next()
+    queue.cancel(job, ada)
+    monkeypatch.setattr(queue, "_next", lambda: chosen)
+    assert queue.take() is None
+    assert job.state == "cancelled"
+
+
 def test_a_cancelled_job_is_not_computed_and_not_asked_again_by_a_reload(
     asked: Asking, labels: Labels, ada: User, ben: User
 ) -> None:
