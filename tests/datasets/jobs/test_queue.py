@@ -244,7 +244,7 @@ def test_a_job_that_is_taken_up_begins_anew_and_waits_for_nobody(asked: Asking, 
 def test_a_question_that_others_add_at_the_same_moment_is_looked_for_again(
     asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, failures = queue._join_or_add, [2]
+    whole, failures = queue._added, [2]
 
     def clashes(*arguments: Any) -> Job:
         if failures[0]:
@@ -252,7 +252,7 @@ def test_a_question_that_others_add_at_the_same_moment_is_looked_for_again(
             raise IntegrityError
         return whole(*arguments)
 
-    monkeypatch.setattr(queue, "_join_or_add", clashes)
+    monkeypatch.setattr(queue, "_added", clashes)
     assert asked("kappa", ada).state == "waiting"
     failures[0] = 3
     with pytest.raises(RuntimeError, match="can be neither found nor added"):
