@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import io
 from collections.abc import Iterator
 from functools import cache
@@ -46,6 +47,14 @@ RAISING = {
     "django_assert_max_num_queries",
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+# The parts of a statement that hold statements, by its kind.
+BLOCKS = {
+    kind: names
+    for kind in vars(ast).values()
+    if isinstance(kind, type)
+    and issubclass(kind, ast.mod | ast.stmt | ast.excepthandler | ast.match_case)
+    if (names := {"body", "orelse", "finalbody", "handlers", "cases"} & set(kind._fields))
+}
 
 
 @cache
@@ -58,23 +67,25 @@ def modules() -> tuple[Path, ...]:
 
 
 @cache
-def tree(path: Path) -> ast.Module:
-    return ast.parse((ROOT / path).read_text("utf-8"), str(path))
-
-
-@cache
 def noted(path: Path) -> tuple[ast.AST, ...]:
     """A module's imports and functions, wherever they stand."""
     kinds = (ast.Import, ast.ImportFrom, *Function.__args__)
-    return tuple(node for node in statements(tree(path)) if isinstance(node, kinds))
+    gc.disable()  # nothing of a tree is garbage, and to look for some takes as long as to parse
+    try:
+        tree = ast.parse((ROOT / path).read_text("utf-8"), str(path))
+        return tuple(node for node in statements(tree) if isinstance(node, kinds))
+    finally:
+        gc.enable()
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
     """What stands in a node, without expressions: they are nine tenths of a tree."""
-    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-        for child in getattr(node, name, ()):
-            yield child
-            yield from statements(child)
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        for name in BLOCKS.get(type(node), ()):
+            yield from (inner := getattr(node, name))
+            waiting += inner
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -149,12 +160,12 @@ def test_what_the_pure_parts_import_of_their_own_app_is_pure_too(folder: str) ->
         waiting += [p for p in map(path_of, names) if p is not None and p not in seen]
 
 
+@cache
 def path_of(name: str) -> Path | None:
     """The file of one of our own modules."""
     path = Path(*name.split("."))
-    return next(
-        (p for p in (path.with_suffix(".py"), path / "__init__.py") if p in modules()), None
-    )
+    either = (path.with_suffix(".py"), path / "__init__.py")
+    return next((each for each in either if (ROOT / each).is_file()), None)
 
 
 def test_the_configuration_is_imported_by_entry_points_only() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -19,10 +20,8 @@ def start(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """A command that only reads the settings and looks for the database."""
     kept = {k: v for k, v in os.environ.items() if k not in NAMES}
     environment = {**kept, "TANDEM_DATA_DIR": str(folder), **settings}
-    return subprocess.run(
-        [sys.executable, "manage.py", "report", "--campaign", "none"],
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "manage.py", "report", "--campaign", "none"]
+    return forks.run(command, cwd=ROOT, env=environment, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ import pytest
 from analysis.demo import ROLES, make_accounts
 from annotation.models import User
 from annotation.protocols import PROTOCOLS
+from tests import forks
 from tests.databases import environment as environment_of
 from tests.patience import PATIENCE
 
@@ -46,7 +47,7 @@ def first(environment: dict[str, str]) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    process = subprocess.Popen(
+    process = forks.Process(
         demo("--port", port),
         cwd=ROOT,
         env=environment,
@@ -89,15 +90,7 @@ def test_it_says_which_address_to_open_and_as_whom(first: str) -> None:
 
 @started
 def test_a_second_time_changes_nothing(first: str, environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        demo("--no-serve"),
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = forks.run(demo("--no-serve"), cwd=ROOT, env=environment, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Nothing to do") >= 2
     assert first.startswith(done.stdout[: done.stdout.index("2. ")])

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import forks
 from tests.cast import ROOT
+from tests.patience import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -31,13 +33,11 @@ class Built:
 def mkdocs(config: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """A strict build, as `make docs` does it."""
     command = (sys.executable, "-m", "mkdocs", "build", "--strict", *options)
-    return subprocess.run(
+    return forks.run(
         (*command, "--config-file", str(config), "--site-dir", str(folder)),
         cwd=config.parent,
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+        timeout=PATIENCE,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.cast import ROOT
@@ -13,6 +14,7 @@ _FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE |
 _INLINE = re.compile(r"`([^`\n]+)`")
 
 
+@cache
 def written() -> dict[str, str]:
     """The hand-written pages by path."""
     return {

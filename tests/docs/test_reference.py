@@ -28,9 +28,29 @@ OURS = ("analysis", "annotation", "audit", "datasets", "judging", "config")
 CONTRACT = ROOT / "tests" / "contract" / "report.json"
 
 
+class Recording(dict[str, str]):
+    """Words that remember which of them were asked for."""
+
+    def __init__(self, held: dict[str, str]) -> None:
+        super().__init__(held)
+        self.asked: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.asked |= {name} & set(self)
+        return super().get(name, default)
+
+
 @pytest.fixture(scope="module")
-def texts() -> dict[str, str]:
-    return {path.removeprefix("reference/"): write() for path, write in pages().items()}
+def recorded() -> dict[str, Recording]:
+    return {part: Recording(held) for part, held in words._meanings().items()}
+
+
+@pytest.fixture(scope="module")
+def texts(recorded: dict[str, Recording]) -> dict[str, str]:
+    """The pages, written once: it takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "_meanings", lambda: recorded)
+        return {path.removeprefix("reference/"): write() for path, write in pages().items()}
 
 
 def section(text: str, heading: str) -> str:
@@ -182,23 +202,10 @@ def test_every_variable_of_make_is_listed(texts: dict[str, str]) -> None:
     assert all(f"| `{name}` |" in entry for name in settings.make_variables())
 
 
-class Recording(dict[str, str]):
-    """Words that remember which of them were asked for."""
-
-    def __init__(self, held: dict[str, str]) -> None:
-        super().__init__(held)
-        self.asked: set[str] = set()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.asked |= {name} & set(self)
-        return super().get(name, default)
-
-
-def test_no_words_are_kept_for_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = {part: Recording(held) for part, held in words._meanings().items()}
-    monkeypatch.setattr(words, "_meanings", lambda: recorded)
-    for write in pages().values():
-        write()
+def test_no_words_are_kept_for_what_is_not_there(
+    texts: dict[str, str], recorded: dict[str, Recording]
+) -> None:
+    assert texts
     assert [(part, set(held) - held.asked) for part, held in recorded.items()] == [
         (part, set()) for part in recorded
     ]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.forks import Process
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +42,7 @@ class Running:
 def fake_openai(*arguments: str) -> Iterator[Running]:
     command = [sys.executable, "-m", "tests.fake_openai", "--attended", *arguments]
     pipe = subprocess.PIPE  # which closes with the tests, however they end
-    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
+    with Process(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         try:
             assert process.stdout is not None
             yield Running(process.stdout.readline().strip())

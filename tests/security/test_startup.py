@@ -15,6 +15,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from config.env import secret_key
+from tests import forks
 from tests.cast import ROOT
 from tests.databases import DECIDED
 from tests.patience import PATIENCE
@@ -50,10 +51,8 @@ def server(folder: Path, **settings: str) -> dict[str, str]:
 
 
 def run(folder: Path, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env=server(folder, **settings),
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    words, env = [sys.executable, *command], server(folder, **settings)
+    return forks.run(words, cwd=ROOT, env=env, timeout=PATIENCE)
 
 
 @pytest.mark.every_case

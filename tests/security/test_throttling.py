@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -21,6 +20,7 @@ from annotation.people.devices import device_of
 from annotation.people.login_limits import WAITS, Guess, digest_of, network_of, take
 from audit.models import Event
 from config.settings import LOGIN_TRIES
+from tests import forks
 from tests.cast import ROOT, run
 from tests.databases import environment
 from tests.page_cast import PASSWORD, Study, client_of, make_study
@@ -314,10 +314,7 @@ def test_of_many_tries_at_once_no_more_than_ten_are_looked_at(
 ) -> None:
     name = f"one of {tries} {where}"
     command = [sys.executable, "-m", "tests.security.burglars", name, str(tries), where]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment(house), capture_output=True, text=True, timeout=PATIENCE,
-        check=False,
-    )  # fmt: skip
+    done = forks.run(command, cwd=ROOT, env=environment(house), timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["looked"] <= 10

@@ -49,6 +49,7 @@ class World:
     closed: Campaign
     clients: dict[str, Client] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
+    addresses: dict[str, Mapping[str, Objects]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -654,6 +655,13 @@ def objects(world: World, route: Route, role: str) -> Objects:
     if not values:
         return Objects((route.address({}),))
     return Objects(addresses("own"), addresses("foreign"), addresses("missing"))
+
+
+def objects_of_all(world: World, route: Route) -> Mapping[str, Objects]:
+    """The same by role, as they were before the first request: looked up once for each world."""
+    if route.name not in world.addresses:
+        world.addresses[route.name] = {role: objects(world, route, role) for role in ROLES}
+    return world.addresses[route.name]
 
 
 def any_of(each: Objects) -> object:

@@ -13,9 +13,9 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from config import gunicorn
+from tests.serving import unchecked
 
-globals().update({k: v for k, v in vars(gunicorn).items() if not k.startswith("__")})
+globals().update({k: v for k, v in vars(unchecked).items() if not k.startswith("__")})
 wsgi_app = "tests.serving.held:application()"
 
 

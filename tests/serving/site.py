@@ -57,7 +57,7 @@ class Site:
         self.folder = folder
         self.port = free_port()
         self.server: subprocess.Popen[bytes] | None = None
-        self.command: tuple[str, ...] = ("-c", "config/gunicorn.py", "config.wsgi")
+        self.command: tuple[str, ...] = ("-c", "tests/serving/unchecked.py", "config.wsgi")
         self.migrated = not empty and "DATABASE_URL" not in settings
         self.env = environment(folder, migrated=self.migrated) | {
             "TANDEM_PLAIN_HTTP": "1",
@@ -83,18 +83,17 @@ class Site:
         """Run a script in the site's own shell; return its last line of output, read as JSON."""
         return json.loads(self.manage(shell(script)).splitlines()[-1])
 
+    def collect_static(self) -> None:
+        """What no page here shows is left out: to compress it takes longer than most tests."""
+        unseen = [word for pattern in UNSEEN for word in ("--ignore", pattern)]
+        self.manage(("collectstatic", "--noinput", "--verbosity", 0, *unseen))
+
     def open_campaign(self, items: int, people: int, *names: str) -> None:
         """Campaign 1 over so many reports with one question each, and accounts for `names`."""
         batch = self.folder / "batch.jsonl"
         batch.write_text("".join(json.dumps(_query(n)) + "\n" for n in range(items)), "utf-8")
-        # What no page here shows is left out: to compress it takes longer than most tests.
-        unseen = [word for pattern in UNSEEN for word in ("--ignore", pattern)]
-        collected = (
-            Path(self.env.get("TANDEM_STATIC_DIR", self.folder / "static")) / "css"
-        ).exists()
         said = self.manage(
             *(() if self.migrated else [("migrate", "--verbosity", 0)]),
-            *(() if collected else [("collectstatic", "--noinput", "--verbosity", 0, *unseen)]),
             ("load_batch", batch, "--name", "b"),
             ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
              "--raters-per-item", people),

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import requests
-from playwright.sync_api import Error, sync_playwright
 
+from tests import forks
+from tests.browser.chromium import started
 from tests.judging.processes import until
 from tests.patience import PATIENCE
 from tests.serving.site import PASSWORD, ROOT, Person, Site
@@ -64,13 +63,8 @@ class TestStaticFiles:
 @pytest.mark.once
 def test_the_item_page_works_in_a_browser(site: Site) -> None:
     """With hashed modules and the strict policy: nothing is refused, and an answer is saved."""
-    path = shutil.which("chromium") or shutil.which("google-chrome")
     complaints: list[str] = []
-    with sync_playwright() as playwright:
-        try:
-            browser = playwright.chromium.launch(executable_path=path)
-        except Error:
-            pytest.skip("there is no Chromium on this machine; install the package chromium")
+    with started() as browser:
         page = browser.new_page(base_url=site.url)
         page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -85,7 +79,6 @@ def test_the_item_page_works_in_a_browser(site: Site) -> None:
         page.check("[name=unit-0-answerable][value=no]", force=True)
         page.click("#submit")
         page.wait_for_url(lambda url: url != first)
-        browser.close()
     assert complaints == []
 
 
@@ -204,9 +197,7 @@ def has_read(line: socket.socket) -> bool:
 def test_it_does_not_start_with_settings_that_are_not_safe(tmp_path: Path) -> None:
     key = "k" * 20 + "0123456789abcdefghijklmnopqrst"
     site = Site(tmp_path, {"TANDEM_PLAIN_HTTP": "0", "SECRET_KEY": key}, empty=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"],
-        cwd=ROOT, env=site.env, capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"]
+    done = forks.run(command, cwd=ROOT, env=site.env, timeout=PATIENCE)
     assert done.returncode != 0
     assert "ALLOWED_HOSTS must not be empty" in done.stderr

@@ -26,11 +26,12 @@ def without_wheels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_where_wheels_cannot_be_had_it_says_so_and_fails_nobody_s_build(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanted = ["--folder", str(tmp_path / "new"), "--build", "cpu"]
     assert main([*wanted, "--try"]) == 0
     assert "vLLM is not set up: " in capsys.readouterr().err
+    monkeypatch.setattr(setting_up, "LONGEST", 0.01)  # so that it fails sooner
     assert main(wanted) == 1
 
 
@@ -50,6 +51,7 @@ def test_nothing_is_left_of_what_came_half_or_does_not_run(
     uv.write_text("#!/bin/sh" + HALF.format(folder=folder, status=status), "utf-8")
     uv.chmod(0o755)
     monkeypatch.setattr(setting_up, "_uv", lambda: str(uv))
+    monkeypatch.setattr(setting_up, "_pip", lambda folder: [str(uv)])
     monkeypatch.setattr(setting_up, "_mend", lambda *told: None)
     with pytest.raises(SetUpError):
         set_up(folder, "cpu")

@@ -1,27 +1,14 @@
-"""A database of version 0.5.0 with a running campaign is upgraded, and the work goes on.
-
-`version-0.5.0.jsonl` holds what version 0.5.0 itself stored, a row on each line: Ada answered the
-first item and changed her answer, then began the next; Ben answered the first and began the next; a
-file gave Cyd's answers the numbers 1 and 3; and a judge was paused after three of four items.
-"""
+"""A database of version 0.5.0 with a running campaign is upgraded, and the work goes on."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta
-from pathlib import Path
+from datetime import datetime
 from typing import Any
 
 import pytest
-from django.apps.registry import Apps
 from django.core.management import call_command
-from django.core.management.color import no_style
-from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
-from django.utils import timezone
 
-from annotation.counters import before_migrating
 from annotation.models import Assignment, Campaign, Item, Label, Response, Span, User
 from audit.models import Event
 from datasets.models import QueryDigest, Team
@@ -29,24 +16,10 @@ from judging.models import Judge, JudgeCall
 from judging.runs import ledger
 from tests.api.cast import script_of
 from tests.cast import run
-from tests.databases import emptied_after
 from tests.judging.cast import run_scripted
+from tests.upgrades.version_0_5_0 import RESERVED, STORED, installed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
-LEAVES = [
-    ("audit", "0001_initial"),
-    ("datasets", "0003_tokens"),
-    ("annotation", "0010_words_of_items"),
-    ("judging", "0003_reviews"),
-    ("analysis", "0001_frozen_reports"),
-]
-STORED = [
-    (label, row)
-    for label, row in map(
-        json.loads, (Path(__file__).parent / "version-0.5.0.jsonl").open(encoding="utf-8")
-    )
-]
-RESERVED = timezone.now() + timedelta(minutes=50)
 
 
 def stored(label: str) -> list[dict[str, Any]]:
@@ -56,33 +29,9 @@ def stored(label: str) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module", autouse=True)
 def upgraded(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """The database as version 0.5.0 left it, migrated to this version."""
-    with emptied_after(django_db_blocker):
-        try:
-            plant(at_version_0_5_0())
-        finally:
-            call_command("migrate", verbosity=0)
+    with installed(django_db_blocker):
+        call_command("migrate", verbosity=0)
         yield
-
-
-def at_version_0_5_0() -> Apps:
-    before_migrating("default", plan=LEAVES)
-    executor = MigrationExecutor(connection)
-    executor.migrate(LEAVES)
-    return executor.loader.project_state(LEAVES).apps
-
-
-def plant(apps: Apps) -> None:
-    models = []
-    for label, row in STORED:
-        model = apps.get_model(label)
-        fields = {field.attname: field for field in model._meta.concrete_fields}
-        model(**{name: fields[name].to_python(value) for name, value in row.items()}).save()
-        models.append(model)
-    begun = apps.get_model("annotation.Assignment").objects.filter(held_until__isnull=False)
-    begun.update(held_until=RESERVED)
-    with connection.cursor() as cursor:
-        for statement in connection.ops.sequence_reset_sql(no_style(), models):
-            cursor.execute(statement)
 
 
 def as_stored(model: Any, *names: str) -> list[dict[str, Any]]:

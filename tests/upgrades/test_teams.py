@@ -22,10 +22,9 @@ from datasets.models import Batch, Team, TeamMember
 from datasets.teams import visible_batches
 from judging.models import Judge, Key, Price
 from tests.cast import run
-from tests.databases import emptied_after
-from tests.upgrades.test_from_0_5_0 import at_version_0_5_0, plant
+from tests.upgrades.version_0_5_0 import installed
 
-pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
+pytestmark = pytest.mark.django_db
 KIM = 99
 
 
@@ -33,13 +32,9 @@ KIM = 99
 def told(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
     """The database as version 0.5.0 left it, migrated; what `migrate` printed."""
     out = io.StringIO()
-    with emptied_after(django_db_blocker):
-        try:
-            apps = at_version_0_5_0()
-            plant(apps)
-            plant_more(apps)
-        finally:
-            call_command("migrate", verbosity=1, stdout=out)
+    with installed(django_db_blocker) as apps:
+        plant_more(apps)
+        call_command("migrate", verbosity=1, stdout=out)
         yield out.getvalue()
 
 

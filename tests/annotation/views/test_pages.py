@@ -36,7 +36,8 @@ def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> list[t
 
 def addresses(path: str, uids: list[uuid.UUID]) -> list[str]:
     path = re.sub(r"<(?!uuid)[^>]+>", "1", path)
-    return ["/" + re.sub(r"<uuid:[^>]+>", str(uid), path) for uid in uids]
+    found = ["/" + re.sub(r"<uuid:[^>]+>", str(uid), path) for uid in uids]
+    return list(dict.fromkeys(found))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,108 @@
+"""A database as version 0.5.0 left it, for tests to upgrade.
+
+`version-0.5.0.jsonl` holds what version 0.5.0 itself stored, a row on each line: Ada answered the
+first item and changed her answer, then began the next; Ben answered the first and began the next; a
+file gave Cyd's answers the numbers 1 and 3; and a judge was paused after three of four items.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.apps.registry import Apps
+from django.contrib.contenttypes.models import ContentType
+from django.core.cache import caches
+from django.core.management.color import no_style
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+from psycopg import sql
+
+from tests.databases import ON_POSTGRESQL, SERVER, disconnect
+
+LEAVES = [
+    ("audit", "0001_initial"),
+    ("datasets", "0003_tokens"),
+    ("annotation", "0010_words_of_items"),
+    ("judging", "0003_reviews"),
+    ("analysis", "0001_frozen_reports"),
+]
+STORED = [
+    (label, row)
+    for label, row in map(
+        json.loads, (Path(__file__).parent / "version-0.5.0.jsonl").open(encoding="utf-8")
+    )
+]
+RESERVED = timezone.now() + timedelta(minutes=50)
+
+
+@contextmanager
+def installed(django_db_blocker: Any) -> Iterator[Apps]:
+    """The models of version 0.5.0, over a database of their own with what it stored.
+
+    Its tables are made by the migrations of that version: to take back all later ones from the
+    tests' database takes longer than the upgrade.
+    """
+    own = connection.settings_dict["NAME"]
+    with django_db_blocker.unblock():
+        _switch_to(f"{own}_0_5_0")
+        try:
+            _create()
+            executor = MigrationExecutor(connection)
+            apps = executor.migrate(LEAVES).apps
+            plant(apps)
+            yield apps
+        finally:
+            _drop()
+            _switch_to(own)
+
+
+def _switch_to(name: str) -> None:
+    disconnect()
+    connection.settings_dict["NAME"] = name
+    # Both keep numbers of rows, which are others there.
+    ContentType.objects.clear_cache()
+    for cache in caches.all():
+        cache.clear()
+
+
+def _create() -> None:
+    _drop()
+    if ON_POSTGRESQL:
+        _tell_server("CREATE DATABASE {}")
+
+
+def _drop() -> None:
+    disconnect()
+    if ON_POSTGRESQL:
+        _tell_server("DROP DATABASE IF EXISTS {}")
+        return
+    name = connection.settings_dict["NAME"]
+    for end in ("", "-wal", "-shm"):
+        Path(f"{name}{end}").unlink(missing_ok=True)
+
+
+def _tell_server(statement: str) -> None:
+    name = sql.Identifier(connection.settings_dict["NAME"])
+    with closing(psycopg.connect(SERVER, autocommit=True)) as server:
+        server.execute(sql.SQL(statement).format(name))
+
+
+def plant(apps: Apps) -> None:
+    models = []
+    for label, row in STORED:
+        model = apps.get_model(label)
+        fields = {field.attname: field for field in model._meta.concrete_fields}
+        model(**{name: fields[name].to_python(value) for name, value in row.items()}).save()
+        models.append(model)
+    begun = apps.get_model("annotation.Assignment").objects.filter(held_until__isnull=False)
+    begun.update(held_until=RESERVED)
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), models):
+            cursor.execute(statement)
