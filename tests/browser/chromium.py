@@ -48,7 +48,7 @@ def started() -> Iterator[Browser]:
     path = next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=path)
+            browser = playwright.chromium.launch(executable_path=path, args=["--disable-gpu"])
         except Error:
             pytest.skip("there is no Chromium on this machine; install the package chromium")
         yield browser
