@@ -48,7 +48,7 @@ RAISING = {
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 # The parts of a statement that hold statements, by its kind.
-BLOCKS = {
+BLOCKS: dict[type[ast.AST], set[str]] = {
     kind: names
     for kind in vars(ast).values()
     if isinstance(kind, type)
@@ -66,16 +66,19 @@ def modules() -> tuple[Path, ...]:
     return tuple(sorted(path.relative_to(ROOT) for path in found if "migrations" not in path.parts))
 
 
+def tree(path: Path) -> ast.Module:
+    gc.disable()  # nothing of a tree is garbage, and to look for some takes as long as to parse
+    try:
+        return ast.parse((ROOT / path).read_text("utf-8"), str(path))
+    finally:
+        gc.enable()
+
+
 @cache
 def noted(path: Path) -> tuple[ast.AST, ...]:
     """A module's imports and functions, wherever they stand."""
     kinds = (ast.Import, ast.ImportFrom, *Function.__args__)
-    gc.disable()  # nothing of a tree is garbage, and to look for some takes as long as to parse
-    try:
-        tree = ast.parse((ROOT / path).read_text("utf-8"), str(path))
-        return tuple(node for node in statements(tree) if isinstance(node, kinds))
-    finally:
-        gc.enable()
+    return tuple(node for node in statements(tree(path)) if isinstance(node, kinds))
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.core.cache import cache
 
+from tests.analysis.conftest import _few_resamples  # noqa: F401
 from tests.page_cast import Study, make_study
 
 

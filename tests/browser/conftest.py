@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 from pytest_django.live_server_helper import LiveServer
 
+from tests.analysis.conftest import _few_resamples  # noqa: F401
 from tests.browser.chromium import Kept, Requests, new_context, note, started, static_files_kept
 from tests.browser.desk import Desk
 from tests.page_cast import Study, make_study

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
+from tests.analysis.conftest import _few_resamples  # noqa: F401
 from tests.browser.chromium import started
 from tests.browser.conftest import context, requests  # noqa: F401
 

@@ -188,7 +188,8 @@ RULES: dict[str, Rule] = {
     "disagreement-tag": takes(READERS, 302),
     "measures": Rule({"GET": READERS}, frozenset({301})),
     # An empty body names no numbers that somebody looked at.
-    "freeze": takes(READERS, 409),
+    # A GET asks what became of the job that stores it, and here there is none.
+    "freeze": Rule({"GET": READERS, "POST": READERS}, frozenset({404, 409})),
     "frozen": reads(READERS),
     # An empty body chooses no rule, and gets the page on which rules are chosen.
     "batch-derive": Rule({"GET": READERS, "POST": READERS}, frozenset({200})),
