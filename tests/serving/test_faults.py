@@ -5,7 +5,6 @@ People answer over HTTP while a judge runs in a worker, on PostgreSQL and Valkey
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -14,8 +13,7 @@ from dataclasses import dataclass
 import pytest
 
 from scripts.services import Postgres, postgres, valkey
-from scripts.services.postgres_server import binaries
-from tests.databases import ON_POSTGRESQL, environment
+from tests.databases import ON_POSTGRESQL
 from tests.fake_openai.running import Running, fake_openai
 from tests.judging.processes import until
 from tests.patience import PATIENCE
@@ -42,19 +40,10 @@ def crowd(request: pytest.FixtureRequest) -> Crowd:
 
 
 @pytest.fixture(scope="module")
-def database(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+def database() -> Iterator[Postgres]:
     # Its own, since other tests would not like theirs to be killed.
-    like = environment(tmp_path_factory.mktemp("like"), migrated=True)["DATABASE_URL"]
     with postgres(hurried=True) as server:
-        copy(like, server.url())
         yield server
-
-
-def copy(database: str, into: str) -> None:
-    """All tables of a database, which takes a tenth of the time of migrating."""
-    dump = subprocess.run([str(binaries() / "pg_dump"), database], check=True, capture_output=True)
-    restore = [str(binaries() / "psql"), "--quiet", "--set", "ON_ERROR_STOP=1", into]
-    subprocess.run(restore, input=dump.stdout, check=True, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +63,6 @@ def site(
     with valkey() as broker:
         stores = {"DATABASE_URL": database.url(), "CELERY_BROKER_URL": broker.url}
         site = Site(tmp_path_factory.mktemp("faults"), stores | static)
-        site.migrated = True
         names = [f"p{n}" for n in range(crowd.people)]
         site.open_campaign(crowd.items, QUOTA, *names, "late")
         site.manage(
