@@ -19,9 +19,10 @@ PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
 FILES, SCALE, MEASURES, COVERAGE = "files", "scale", "measures", "coverage"
 CROWD, INTERVALS, DURABILITY, PRESETS = "crowd", "intervals", "durability", "presets"
 SAVES, PROMISE, DERIVATION = "saves", "promise", "derivation"
+DISAGREEMENTS = "disagreements"
 PARTS = (
     PAGE, JUDGES, STATISTICS, FILES, SCALE, MEASURES, COVERAGE, CROWD, INTERVALS, DURABILITY,
-    PRESETS, SAVES, PROMISE, DERIVATION,
+    PRESETS, SAVES, PROMISE, DERIVATION, DISAGREEMENTS,
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,6 +49,8 @@ def main(arguments: list[str]) -> int:
         return _scale(options)
     if options.only == DERIVATION:
         return _derivation(options)
+    if options.only == DISAGREEMENTS:
+        return _disagreements(options)
     if options.only == SAVES:
         return _saves(options)
     if options.only == PROMISE:
@@ -219,6 +222,15 @@ def _derivation(options: argparse.Namespace) -> int:
     names = ["sqlite"] if options.quick and not options.database else names
     figures = run_derivation(names, QUICK if options.quick else FULL, _say)
     _write({"machine": machine(), "derivation": figures}, lines(figures), options.output)
+    return 0
+
+
+def _disagreements(options: argparse.Namespace) -> int:
+    """Measure the pages of disagreements over many units."""
+    from benchmarks.disagreements import FULL, QUICK, lines, measure_disagreements
+
+    figures = measure_disagreements(QUICK if options.quick else FULL)
+    _write({"machine": machine(), "disagreements": figures}, lines(figures), options.output)
     return 0
 
 

@@ -55,7 +55,8 @@ def make(name: str, items: int, people: int, others: int = OTHERS) -> dict[str, 
         raters_per_item=2,
     )  # fmt: skip
     _items(campaign.pk, batch.pk)
-    _answers(campaign.pk, raters)
+    answers(campaign.pk, raters)
+    Item.objects.filter(campaign=campaign.pk).update(taken=1)
     _refresh()
     return {"id": campaign.pk, "items": items, "people": people}
 
@@ -106,7 +107,13 @@ def _items(campaign: int, batch: int) -> None:
     })  # fmt: skip
 
 
-def _answers(campaign: int, raters: list[int]) -> None:
+FIRST = "CASE WHEN i.position % 3 = 0 THEN 'invalid' ELSE 'no' END"
+
+
+def answers(
+    campaign: int, raters: list[int], slot: str = "1", value: str = FIRST, score: str = "NULL"
+) -> None:
+    """Give each item an answer of one of the raters in turn; the rest is SQL over `i`, the item."""
     now = f"'{timezone.now():%Y-%m-%d %H:%M:%S}+00:00'"
     number = "row_number() OVER (ORDER BY id) - 1 AS n"
     among = f"SELECT id, {number} FROM annotation_rater WHERE id IN ({', '.join(map(str, raters))})"
@@ -114,7 +121,7 @@ def _answers(campaign: int, raters: list[int]) -> None:
     of_campaign = f"JOIN annotation_item i ON i.campaign_id = {campaign}"
     units = f"FROM annotation_unit u {of_campaign} AND i.id = u.item_id {turn}"
     _fill(Assignment, units, {
-        "uid": UID[connection.vendor], "item_id": "i.id", "slot": 1, "replicate": 0,
+        "uid": UID[connection.vendor], "item_id": "i.id", "slot": slot, "replicate": 0,
         "rater_id": "p.id", "scope": "''",
         "asked": _as_json("'[\"' || u.name || '\"]'"), "shown": _json("[]"), "status": "'done'",
         "reason": "''", "missing": _json("{}"), "attempts": 0, "seconds": "30 + i.position % 40",
@@ -122,9 +129,9 @@ def _answers(campaign: int, raters: list[int]) -> None:
     })  # fmt: skip
     given = (
         f"FROM annotation_assignment a {of_campaign} AND i.id = a.item_id "
-        "JOIN annotation_unit u ON u.item_id = i.id"
+        "JOIN annotation_unit u ON u.item_id = i.id "
+        f"AND a.rater_id IN ({', '.join(map(str, raters))})"
     )
-    value = "CASE WHEN i.position % 3 = 0 THEN 'invalid' ELSE 'no' END"
     answer = f"""{{"evidence": [], "answerable": "' || {value} || '"}}"""
     said = f"""'{{"comment": null, "units": {{"' || u.name || '": {answer}}}}}'"""
     _fill(Response, given, {
@@ -134,8 +141,8 @@ def _answers(campaign: int, raters: list[int]) -> None:
     labels = f"{given} JOIN annotation_response r ON r.assignment_id = a.id"
     _fill(Label, labels, {
         "response_id": "r.id", "unit_id": "u.id", "variable": "'answerable'", "value": value,
+        "score": score,
     })  # fmt: skip
-    Item.objects.filter(campaign=campaign).update(taken=1)
 
 
 def _numbers(count: int) -> str:

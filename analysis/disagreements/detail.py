@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from analysis.data.grades import given_grade
 from annotation.adjudication.disputes import counted
 from annotation.exposure.ledger import saw_answers
-from annotation.models import Campaign, Label, Rater, Unit
-from annotation.presentation import present
+from annotation.models import Campaign, Item, Label, Rater, Unit
+from annotation.presentation import preload, present
 from annotation.protocols.base import name_units
 from judging.models import JudgeCall
 
@@ -87,6 +87,20 @@ def detail_of(campaign: Campaign, unit: Unit) -> Detail:
         for text in spec.texts
     )
     return Detail(unit, name_units(spec.units)[unit.name].text, tuple(answers), texts)
+
+
+def with_words(campaign: Campaign, units: Iterable[int]) -> dict[int, tuple[Unit, str]]:
+    """Return units by primary key with their words, in as many queries as one unit takes."""
+    rows = Unit.objects.select_related("item__query").in_bulk(list(units))
+    items: dict[int, Item] = {}
+    for unit in rows.values():
+        unit.item = items.setdefault(unit.item_id, unit.item)
+        unit.item.campaign = campaign
+    preload(campaign, items.values())
+    return {
+        pk: (unit, name_units(present(unit.item).units)[unit.name].text)
+        for pk, unit in rows.items()
+    }
 
 
 Spans = dict[str, list[tuple[int, int, int]]]

@@ -26,7 +26,7 @@ from analysis.disagreements.actions import (
     targets_of,
 )
 from analysis.disagreements.choose import SHOWS, SORTS
-from analysis.disagreements.detail import detail_of
+from analysis.disagreements.detail import detail_of, with_words
 from analysis.disagreements.jobs import VOTES, question, votes_in
 from analysis.disagreements.listing import Listed
 from analysis.disagreements.tags import set_tag, tag_counts, tags_of
@@ -38,8 +38,7 @@ from annotation.adjudication import adjudicable
 from annotation.exposure.ledger import FEWEST_UNITS, saw_answers, saw_figures
 from annotation.models import Campaign, Unit
 from annotation.people.membership import manageable
-from annotation.presentation import preload, present, schema, whole_guideline
-from annotation.protocols.base import name_units
+from annotation.presentation import schema, whole_guideline
 from annotation.spreadsheet import write_rows
 from audit.recording import record_export
 from datasets.access import READERS, role_required
@@ -99,17 +98,14 @@ def _rows(
     shown = list(votes_shown)
     saw_answers(LOOK, campaign, units=[each.unit for each in shown])
     saw_figures(LOOK, campaign, len(listed.table))
-    units = Unit.objects.select_related("item__query").in_bulk([each.unit for each in shown])
-    preload(campaign, {unit.item_id: unit.item for unit in units.values()}.values())
+    units = with_words(campaign, [each.unit for each in shown])
     tags = tags_of(units, listed.variable)
     for votes in shown:
-        unit = units[votes.unit]
-        unit.item.campaign = campaign
-        spec = name_units(present(unit.item).units)[unit.name]
+        unit, words = units[votes.unit]
         yield {
             "votes": votes,
             "unit": unit,
-            "words": spec.text,
+            "words": words,
             "query": unit.item.query,
             "said": votes.judges.get(listed.choice.judge),
             "score": votes.scores.get(listed.choice.judge),

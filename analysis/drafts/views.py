@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from analysis.disagreements.detail import with_words
 from analysis.drafts import store
 from analysis.drafts.difference import difference
 from analysis.drafts.effect import EFFECT, TURNS, question
@@ -22,10 +23,8 @@ from annotation.access import (
     readable_campaign,
 )
 from annotation.campaigns.rendering import render as render_guideline
-from annotation.models import Campaign, Unit, User
+from annotation.models import Campaign, User
 from annotation.people.membership import manageable
-from annotation.presentation import preload, present
-from annotation.protocols.base import name_units
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
@@ -182,12 +181,8 @@ def _changes(campaign: Campaign, effect: dict[str, Any]) -> dict[str, list[tuple
         for changes in of["changes"].values()
         for change in changes
     ]
-    units = Unit.objects.select_related("item__query").in_bulk([each["unit"] for each in every])
-    preload(campaign, {unit.item_id: unit.item for unit in units.values()}.values())
-    words = {}
-    for pk, unit in units.items():
-        unit.item.campaign = campaign
-        words[pk] = name_units(present(unit.item).units)[unit.name].text
+    units = with_words(campaign, [each["unit"] for each in every])
+    words = {pk: text for pk, (_, text) in units.items()}
     return {
         name: [
             (turn, [{**each, "words": words.get(each["unit"], "")} for each in changes])
