@@ -117,8 +117,8 @@ def lines(figures: Figures) -> str:
     """Return the figures as lines of text, beside the bar."""
     job = figures["job"]
     head = (
-        f"{figures['units']:,} units, collected in {job['wall']:.1f} s ({job['processor']:.1f} s of "
-        f"processor); bar of a page: {MOST_SECONDS:g} s of processor"
+        f"{figures['units']:,} units, collected in {job['wall']:.1f} s "
+        f"({job['processor']:.1f} s of processor); bar of a page: {MOST_SECONDS:g} s of processor"
     )
     rows = (
         f"{name}: {of['processor']:.2f} s, {of['queries']} queries, {of['units']:,} units"

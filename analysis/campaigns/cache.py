@@ -67,7 +67,7 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
 
     Responses never change, so the number and the newest of the current ones identify them.
     """
-    own = _answers(campaign.name)
+    own = answers_of(campaign.name)
     also = {source_campaign(campaign)}
     if first := prerequisite_of(campaign):
         also.add(first)
@@ -75,7 +75,7 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
         settings.TANDEM_VERSION,
         [campaign.pk, campaign.name, campaign.created_at, campaign.human_share, campaign.options],
         own,
-        [_answers(name) for name in sorted(also - {campaign.name})],
+        [answers_of(name) for name in sorted(also - {campaign.name})],
         _unanswered(campaign),
         list(JudgeRun.objects.filter(campaign=campaign).values_list("judge").distinct()),
         [excluded(name) for name in (campaign.name, *sorted(also - {campaign.name}))],
@@ -87,7 +87,8 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
     return own["newest"] or 0, sha256(text.encode()).hexdigest()
 
 
-def _answers(campaign: str) -> dict[str, Any]:
+def answers_of(campaign: str) -> dict[str, Any]:
+    """Return the number of a campaign's current responses, the newest, and its time."""
     standing = Response.objects.filter(current=True, assignment__item__campaign__name=campaign)
     return standing.aggregate(number=Count("pk"), newest=Max("pk"), at=Max("created_at"))
 

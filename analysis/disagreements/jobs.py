@@ -7,10 +7,11 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from analysis.campaigns.cache import state_of
+from analysis.campaigns.cache import answers_of
 from analysis.campaigns.jobs import campaign_of, may_see
 from analysis.disagreements.votes import VoteTable, votes_of
 from annotation.models import Campaign
+from annotation.people.membership import excluded
 from datasets.jobs import Kind, Options, Progress, Result, results
 from datasets.models import Job
 
@@ -41,7 +42,13 @@ def votes_in(job: Job) -> VoteTable:
 
 
 def _state(options: Options) -> Any:
-    return state_of(campaign_of(options))
+    """Return what the table follows from; every page asks, so nothing else is counted."""
+    campaign = campaign_of(options)
+    return [
+        campaign.created_at.isoformat(),
+        answers_of(campaign.name),
+        excluded(campaign.name),
+    ]
 
 
 def _carry_out(options: Options, progress: Progress) -> Result:
