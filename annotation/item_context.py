@@ -194,7 +194,7 @@ def _rows(
 
 def word_of(variable: Variable, code: str) -> str:
     """Return the word for a code on its button, in the reader's language."""
-    return gettext(variable.words.get(code, code.replace("-", " ").capitalize()))
+    return gettext(variable.word(code))
 
 
 def with_button_words(guideline: str, asked: Schema, own: Mapping[str, str]) -> str:

@@ -35,9 +35,12 @@ def campaign_report(
         "protocol": campaign.protocol,
         "batch": campaign.batch.name,
     }
-    order = [v.name for v in schema(campaign).variables]
+    asked = schema(campaign)
+    order = [v.name for v in asked.variables]
     sampled = campaign.human_share < 1
-    report = frame_report(head, frame, options, order, sampled, progress=progress)
+    report = frame_report(
+        head, frame, options, order, sampled, progress=progress, words=asked.words()
+    )
     report["hints"] = misplaced_flags(campaign)
     judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]
     report["warnings"] += contaminated_prompts(campaign, judges_there)

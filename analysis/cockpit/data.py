@@ -104,14 +104,16 @@ def answers_of(campaign: Campaign, item: Item) -> ItemAnswers:
     words = {name: unit.text for name, unit in name_units(spec.units).items()}
     units = item.units.order_by("position").values_list("pk", "name")
     lines = {pk: UnitLine(pk, words.get(name, name)) for pk, name in units}
-    several = len({variable.name for variable in schema(campaign).variables}) > 1
+    named = schema(campaign).words()
+    several = len(named) > 1
     raters: dict[str, str] = {}
     values: Mapping[tuple[int, str], set[str]] = defaultdict(set)
     rows = counted(campaign).filter(unit__item=item).order_by("pk")
     columns = ("unit", "variable", "value", *RATER)
     for unit, variable, value, name, kind in rows.values_list(*columns):
         raters[name] = kind
-        told = f"{variable}: {value}" if several else value
+        word = named.get(variable, {}).get(value, value)
+        told = f"{variable}: {word}" if several else word
         lines[unit].labels.setdefault(name, []).append(told)
         values[unit, variable].add(value)
         lines[unit].differs |= len(values[unit, variable]) > 1

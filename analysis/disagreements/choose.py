@@ -11,9 +11,11 @@ import numpy as np
 from analysis.disagreements.votes import VoteTable
 from analysis.statistics import Bools, Floats, Ints
 
-Show = Literal["judge", "people", "judges", "several", "all"]
+Show = Literal["judge", "above", "below", "people", "judges", "several", "all"]
 SHOWS: Mapping[Show, str] = {
     "judge": "People and the judge differ",
+    "above": "The judge is above people",
+    "below": "The judge is below people",
     "people": "People differ among themselves",
     "judges": "Judges differ among themselves",
     "several": "All that several people labelled",
@@ -25,7 +27,9 @@ SORTS: Mapping[Sort, str] = {
     "sure": "Surest judge first",
     "order": "In the campaign's order",
 }
-WITH_CELL = ("judge", "several", "all")
+ORDERED = ("above", "below")
+"""The lists of variables whose codes have an order."""
+WITH_CELL = ("judge", *ORDERED, "several", "all")
 """The lists that a cell of people's code and the judge's can restrict."""
 
 
@@ -35,7 +39,7 @@ class Choice:
 
     `stratum` is a name and a value, `guideline` the digest of the one that people followed, and
     `pair` names two raters: only units with a category from both, and in a list of disagreements
-    only those where these two differ.
+    only those where these two differ. `codes` are the variable's, in order of rank.
     """
 
     show: Show = "judge"
@@ -47,6 +51,7 @@ class Choice:
     stratum: tuple[str, str] | None = None
     guideline: str = ""
     pair: tuple[str, str] | None = None
+    codes: tuple[str, ...] = ()
 
 
 def chosen(table: VoteTable, choice: Choice, among: Bools | None = None) -> Ints:
@@ -105,8 +110,19 @@ def _judge_differs(table: VoteTable, choice: Choice) -> Bools:
     return np.asarray((people >= 0) & (judge >= 0) & (people != judge), bool)
 
 
+def _rank_differs(table: VoteTable, choice: Choice, sign: int) -> Bools:
+    """Return where the judge's code ranks above or below people's majority, if both rank."""
+    ranks = {code: rank for rank, code in enumerate(choice.codes)}
+    # The last entry is that of a missing label.
+    of = np.array([*(ranks.get(code, -1) for code in table.values), -1])
+    people, judge = of[table.majority], of[table.codes_by(choice.judge)]
+    return np.asarray((people >= 0) & (judge >= 0) & (sign * (judge - people) > 0), bool)
+
+
 _SHOWS: Mapping[Show, Callable[[VoteTable, Choice], Bools]] = {
     "judge": _judge_differs,
+    "above": lambda table, choice: _rank_differs(table, choice, 1),
+    "below": lambda table, choice: _rank_differs(table, choice, -1),
     # Escapes are no categories, here as in the report.
     "people": lambda table, choice: table.people_differ,
     "judges": lambda table, choice: table.judges_differ,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -10,7 +10,7 @@ from analysis.data.grades import given_grade
 from annotation.adjudication.disputes import counted
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Label, Rater, Unit
-from annotation.presentation import preload, present
+from annotation.presentation import preload, present, schema
 from annotation.protocols.base import name_units
 from judging.models import JudgeCall
 
@@ -77,7 +77,7 @@ def detail_of(campaign: Campaign, unit: Unit) -> Detail:
         .prefetch_related("spans")
         .order_by("response__assignment__rater__kind", "response__assignment__rater__name", "pk")
     )
-    answers, spans = _answers(list(labels))
+    answers, spans = _answers(list(labels), schema(campaign).words())
     texts = tuple(
         Shown(
             text.heading,
@@ -106,8 +106,13 @@ def with_words(campaign: Campaign, units: Iterable[int]) -> dict[int, tuple[Unit
 Spans = dict[str, list[tuple[int, int, int]]]
 
 
-def _answers(labels: Sequence[Label]) -> tuple[list[Answer], Spans]:
-    """Group labels by rater, and the spans by field as start, end and layer."""
+def _answers(
+    labels: Sequence[Label], words: Mapping[str, Mapping[str, str]]
+) -> tuple[list[Answer], Spans]:
+    """Group labels by rater, and the spans by field as start, end and layer.
+
+    `words` are those of codes, by variable.
+    """
     found: dict[int, Answer] = {}
     spans: Spans = {}
     for label in labels:
@@ -121,7 +126,7 @@ def _answers(labels: Sequence[Label]) -> tuple[list[Answer], Spans]:
             if rater.kind == Rater.Kind.JUDGE:
                 calls = JudgeCall.objects.filter(assignment=assignment).order_by("-pk")
                 answer.call = calls.values_list("pk", flat=True).first()
-        answer.values[label.variable] = label.value
+        answer.values[label.variable] = words.get(label.variable, {}).get(label.value, label.value)
         if grade := given_grade(label.meta):
             answer.grades[label.variable] = grade
         answer.score = label.score if label.score is not None else answer.score

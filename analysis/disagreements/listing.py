@@ -11,7 +11,7 @@ import numpy as np
 from analysis.data.metadata import in_order
 from analysis.data.selection import OWN_STRATA, read_stratum
 from analysis.data.splits import STRATUM
-from analysis.disagreements.choose import SHOWS, SORTS, WITH_CELL, Choice, cells, chosen
+from analysis.disagreements.choose import ORDERED, SHOWS, SORTS, WITH_CELL, Choice, cells, chosen
 from analysis.disagreements.tags import tagged_units
 from analysis.disagreements.votes import VoteTable
 from analysis.models import UnitTag
@@ -51,6 +51,10 @@ class Listed:
         self.campaign, self.variable, self.table = campaign, variable, table
         self.given = {name: (given.get(name) or "").strip() for name in NAMES}
         self.variables = [each.name for each in schema(campaign).variables]
+        self.words = schema(campaign).words().get(variable, {})
+        asked = [each for each in schema(campaign).variables if each.name == variable]
+        self.codes = tuple(dict.fromkeys(code for each in asked for code in each.codes))
+        self.is_ordered = any(each.level != "nominal" for each in asked)
         self.judges = list(table.judges)
         self.systems = sorted(table.strata["system"].names)
         self.choice = self._choice()
@@ -61,7 +65,7 @@ class Listed:
     def _choice(self) -> Choice:
         given, table = self.given, self.table
         judge = given["judge"] if given["judge"] in self.judges else next(iter(self.judges), "")
-        show = given["show"] if given["show"] in SHOWS else "judge" if judge else "people"
+        show = given["show"] if given["show"] in self.shows else "judge" if judge else "people"
         stratum = read_stratum(given["slice"]) if given["slice"] else None
         pair = (given["one"], given["other"])
         return Choice(
@@ -76,7 +80,15 @@ class Listed:
             stratum,
             given["guideline"] if given["guideline"] in table.guidelines else "",
             pair if pair[0] != pair[1] and set(pair) <= set(table.names) else None,
+            self.codes,
         )
+
+    @property
+    def shows(self) -> dict[str, str]:
+        """What the list can show, in words; above and below only where codes have an order."""
+        return {
+            name: text for name, text in SHOWS.items() if self.is_ordered or name not in ORDERED
+        }
 
     def _among(self) -> Bools | None:
         """Return the units that a tag or words restrict the list to, None without either."""
@@ -150,15 +162,16 @@ class Listed:
         if not self.choice.judge or self.choice.show not in WITH_CELL or self.choice.pair:
             return []
         counts = cells(self.table, self.choice)
-        codes = [c for v in schema(self.campaign).variables if v.name == self.variable
-                 for c in v.codes]  # fmt: skip
+        codes = list(self.codes)
         codes += sorted({code for cell in counts for code in cell} - set(codes))
         return [
             {
                 "code": people,
+                "word": self.words.get(people, people),
                 "cells": [
                     {
                         "code": said,
+                        "word": self.words.get(said, said),
                         "number": counts.get((people, said), 0),
                         "same": people == said,
                         "here": self.choice.cell == (people, said),

@@ -25,7 +25,7 @@ from analysis.disagreements.actions import (
     target_named,
     targets_of,
 )
-from analysis.disagreements.choose import SHOWS, SORTS
+from analysis.disagreements.choose import SORTS
 from analysis.disagreements.detail import detail_of, with_words
 from analysis.disagreements.jobs import VOTES, question, votes_in
 from analysis.disagreements.listing import Listed
@@ -79,7 +79,7 @@ def _list(request: HttpRequest, campaign: Campaign, listed: Listed) -> dict[str,
         "listed": listed,
         "page": page,
         "rows": list(_rows(campaign, map(listed.table.votes, page.object_list), listed)),
-        "shows": SHOWS,
+        "shows": listed.shows,
         "sorts": SORTS,
         "tags": UnitTag.Tag.choices,
         "tag_counts": [(tag, label, counts[tag]) for tag, label in UnitTag.Tag.choices],
@@ -106,6 +106,8 @@ def _rows(
             "votes": votes,
             "unit": unit,
             "words": words,
+            "people": [(who, listed.words.get(c, c)) for who, c in votes.people.items()],
+            "judges": [(who, listed.words.get(c, c)) for who, c in votes.judges.items()],
             "query": unit.item.query,
             "said": votes.judges.get(listed.choice.judge),
             "score": votes.scores.get(listed.choice.judge),

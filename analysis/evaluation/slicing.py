@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from analysis.document import DASH, Block, Cell, Number, RaterName, Section, Tab
 from analysis.evaluation.inputs import TOGETHER, Rows
 from analysis.measures.base import QUALITY, grounding_quality
 from analysis.report.judges import settled
+from analysis.report.words import worded_slices
 from analysis.statistics import Bools
 from analysis.types import JSON
 from annotation.models import Campaign
@@ -29,7 +30,8 @@ ABOUT = "Cuts of rankings and single people are in JSON and CSV."
 class Stratum:
     """A division of queries: the value of each by its id, and the values in their order.
 
-    `decided` counts the labels that are the reference's.
+    `decided` counts the labels that are the reference's. `words` are those of the values that
+    annotators read.
     """
 
     variable: str
@@ -37,6 +39,7 @@ class Stratum:
     values: Mapping[str, str]
     order: tuple[str, ...]
     decided: int
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -60,6 +63,7 @@ class Stratum:
             "variable": self.variable,
             "queries": len(self.values),
             "decided": self.decided,
+            **({"words": dict(self.words)} if self.words else {}),
         }
 
 
@@ -93,7 +97,8 @@ def _typed(campaign: Campaign, frame: Frame) -> Iterator[Stratum]:
     for name, (codes, decided) in said.items():
         kept = {query: code for query, code in codes.items() if _holds(asked, name, query, said)}
         order = frame.variables[name].scale.categories
-        yield Stratum(name, campaign.name, kept, order, len(decided & kept.keys()))
+        words = asked.words().get(name, {})
+        yield Stratum(name, campaign.name, kept, order, len(decided & kept.keys()), words)
 
 
 def _of_queries(variable: VariableFrame) -> tuple[dict[str, str], set[str]]:
@@ -138,9 +143,9 @@ SLICING: dict[str, Callable[[Campaign, Frame], Iterator[Stratum]]] = {
 
 def slice_views(report: JSON) -> list[tuple[str, list[Table]]]:
     """Return the slices of each measure, a table for each stratum; cuts are only in the files."""
-    kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
+    kinds, strata = {rater["name"]: rater["kind"] for rater in report["raters"]}, report["strata"]
     made = [
-        (name, list(_slices(of["slices"], kinds, report["strata"])))
+        (name, list(_slices(worded_slices(of["slices"], strata), kinds, strata)))
         for name, of in report["measures"].items()
         if not of["cut"]
     ]

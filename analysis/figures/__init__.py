@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..report.words import worded_slices, worded_variable
 from . import (
     agreement,
     confusion,
@@ -51,9 +52,18 @@ FIGURES: dict[str, Figure] = {
 
 
 def subjects(report: dict[str, Any], figure: Figure) -> Iterator[Subject]:
-    """Return the parts of a report that a figure can show: variables, scores, or measures."""
+    """Yield the parts of a report that a figure can show: variables, scores, or measures.
+
+    They have the words of annotators' buttons in place of codes.
+    """
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     for name, block in report.get(figure.part, {}).items():
-        subject = Subject(name, {"pairs": block} if isinstance(block, list) else block, kinds)
+        if isinstance(block, list):
+            block = {"pairs": block}
+        elif figure.part == "variables":
+            block = worded_variable(block)
+        elif figure.part == "measures":
+            block = {**block, "slices": worded_slices(block["slices"], report.get("strata", {}))}
+        subject = Subject(name, block, kinds)
         if figure.suits(subject):
             yield subject

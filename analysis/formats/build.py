@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..document import Document, Section, count
+from ..report.words import worded
 from ..types import JSON
 from .contents import (
     evidence_section,
@@ -23,7 +24,11 @@ VERDICT = "Verdict"
 
 
 def document(report: JSON) -> Document:
-    """Return the report in reading order: the verdict, then a section for each answer."""
+    """Return the report in reading order: the verdict, then a section for each answer.
+
+    It has the words of annotators' buttons in place of codes.
+    """
+    report = worded(report)
     sections = [_verdict(report)] if report.get("verdict") else []
     sections += [*warnings_section(report), people_section(report), *judges_sections(report)]
     sections += [written_section(report)] if "written" in report else []

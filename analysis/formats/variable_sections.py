@@ -379,16 +379,16 @@ def _classes(classes: JSON) -> Table:
 
 
 def _confusion(block: JSON) -> Table:
-    codes = block["labels"]
+    codes: list[str] = block.get("codes") or block["labels"]
     rows = tuple(
         (
-            people,
+            word,
             *(
                 UnitCount.of(number, show="judge", people=people, said=said)
                 for said, number in zip(codes, row, strict=True)
             ),
         )
-        for people, row in zip(codes, block["matrix"], strict=True)
+        for word, people, row in zip(block["labels"], codes, block["matrix"], strict=True)
     )
     return Table("Confusion, people in rows", ("People / judge", *block["labels"]), rows)
 

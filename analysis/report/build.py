@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 import numpy as np
 
@@ -46,19 +47,22 @@ def frame_report(
     sampled: bool | None,
     check: bool = True,
     progress: Progress = unheard,
+    words: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
 ) -> JSON:
     """Create the report of a frame, as JSON.
 
     `head` describes the labels: campaign, protocol and batch, null if there is none. Variables are
     in `order`. `sampled` says whether people were asked a random share of the queries; None if
     unknown. Without `check` no other library computes figures again. `progress` is told how many
-    steps are done, and of how many.
+    steps are done, and of how many. `words` are those of codes, by variable.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluated(frame.strata, options)
     judged = (len(frame.variables[name].columns("judge")) for name in names)
     steps = Steps(progress, 2 + len(names) * STEPS_OF_A_VARIABLE + sum(judged))
     variables = {name: _variable(frame, name, options, comparable, steps) for name in names}
+    for name, block in variables.items():
+        block |= {"words": dict(words[name])} if words.get(name) else {}
     found = _scores(frame, options, sampled, comparable)
     steps.done()
     raters = [_rater(rater) for rater in frame.raters]

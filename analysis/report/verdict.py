@@ -15,6 +15,7 @@ from ..document import DASH, rounded
 from ..document import count as counted
 from ..measures.base import percent
 from ..types import JSON
+from .words import Words, words_of
 
 Path = tuple[str, ...]
 Tone = Literal["good", "fair", "poor", "open"]
@@ -338,27 +339,37 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
     if not wrong:
         told = f"it has people's label on all {count(whole, 'unit')}"
         return Sentence(question, "Nothing", "good", (Part(told, key),))
+    words = words_of(block)
     if set(labels) == {YES, NO}:
-        return _of_yes(question, cells, key)
+        return _of_yes(question, cells, key, words)
     if block["measurement"] != "nominal":
         return _of_order(question, labels, wrong, whole, key)
-    return _of_categories(question, wrong, whole, key)
+    return _of_categories(question, wrong, whole, key, words)
 
 
-def _of_yes(question: str, cells: Mapping[tuple[str, str], int], key: Path) -> Sentence:
+def _of_yes(
+    question: str, cells: Mapping[tuple[str, str], int], key: Path, words: Words
+) -> Sentence:
     """Tell the share of people's yes that is missed, and of their no that is called yes."""
     missed, added = cells[YES, NO], cells[NO, YES]
     yes, no = missed + cells[YES, YES], added + cells[NO, NO]
+    called = {code: _in_text(code, words) for code in (YES, NO)}
     parts = [
-        Part(f"{_share(missed, yes)} of people's “yes” missed", key),
+        Part(f"{_share(missed, yes)} of people's “{called[YES]}” missed", key),
         Part(f" ({count(missed, 'unit')})", key, ((YES, NO),)),
-        Part(f", {_share(added, no)} of their “no” called “yes”", key),
+        Part(f", {_share(added, no)} of their “{called[NO]}” called “{called[YES]}”", key),
         Part(f" ({count(added, 'unit')})", key, ((NO, YES),)),
     ]
-    words = "Misses and adds alike"
+    first = "Misses and adds alike"
     if yes and no and abs(missed / yes - added / no) > 0.1:
-        words = "Too strict" if missed / yes > added / no else "Too lenient"
-    return Sentence(question, words, "fair", parts, ERRORS)
+        first = "Too strict" if missed / yes > added / no else "Too lenient"
+    return Sentence(question, first, "fair", parts, ERRORS)
+
+
+def _in_text(code: str, words: Words) -> str:
+    """Return the word of a code within a sentence: that of yes or no is as small as the code."""
+    word = words.get(code, code)
+    return code if word.lower() == code else word
 
 
 def _of_order(
@@ -378,22 +389,23 @@ def _of_order(
         words = "Mostly too high" if higher > lower else "Mostly too low"
     parts = (
         Part(f"above people on {_share(higher, whole)}", key),
-        Part(f" ({count(higher, 'unit')})", key, above),
+        Part(f" ({count(higher, 'unit')})", key, above, "above"),
         Part(f", below on {_share(lower, whole)}", key),
-        Part(f" ({count(lower, 'unit')})", key, below),
+        Part(f" ({count(lower, 'unit')})", key, below, "below"),
     )
     return Sentence(question, words, "fair", parts, ERRORS)
 
 
 def _of_categories(
-    question: str, wrong: Mapping[tuple[str, str], int], whole: int, key: Path
+    question: str, wrong: Mapping[tuple[str, str], int], whole: int, key: Path, words: Words
 ) -> Sentence:
     """Tell the most frequent confusions."""
     most = sorted(wrong, key=lambda cell: (-wrong[cell], cell))[:MOST_CELLS]
     total = sum(wrong.values())
     parts = [Part(f"{_share(total, whole)} of the labels", key), Part(", most often ")]
     for n, (people, own) in enumerate(most):
-        parts.append(Part(f"{'; then ' if n else ''}“{own}” where people say “{people}”"))
+        said, theirs = _in_text(own, words), _in_text(people, words)
+        parts.append(Part(f"{'; then ' if n else ''}“{said}” where people say “{theirs}”"))
         told = f" ({count(wrong[people, own], 'unit')})"
         parts.append(Part(told, key, ((people, own),)))
     return Sentence(question, "Some categories", "fair", parts)

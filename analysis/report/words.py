@@ -65,7 +65,9 @@ def _compared(block: JSON, words: Words) -> JSON:
 def _judge(block: JSON, words: Words) -> JSON:
     made = dict(block)
     if labels := block.get("confusion", {}).get("labels"):
-        made["confusion"] = {**block["confusion"], "labels": _listed(labels, words)}
+        # Whoever looks for the units of a cell asks by the codes.
+        shown = {"labels": _listed(labels, words), "codes": labels}
+        made["confusion"] = {**block["confusion"], **shown}
     for name in ("classes", "escapes"):
         if name in block:
             made[name] = _keyed(block[name], words)

@@ -52,6 +52,10 @@ class Variable:
         """Everything that may be chosen: the codes, then the escapes."""
         return self.codes + self.escapes
 
+    def word(self, code: str) -> str:
+        """Return the word for a code that people read on its button and in reports, in English."""
+        return self.words.get(code, code.replace("-", " ").capitalize())
+
 
 @dataclass(frozen=True)
 class Evidence:

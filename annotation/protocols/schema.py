@@ -61,6 +61,14 @@ class Schema:
         found = [v for v in self.variables if v.name == name and kind in (None, v.kind)]
         return found[0] if found else None
 
+    def words(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the word of each code by variable; one asked of several kinds has those of all."""
+        found: dict[str, dict[str, str]] = {}
+        for variable in self.variables:
+            named = {code: variable.word(code) for code in variable.answers}
+            found[variable.name] = named | found.get(variable.name, {})
+        return found
+
     @_by_kind
     def evidence(self, kind: str) -> Evidence | None:
         """Return the protocol's evidence rule, if its variable is asked of this kind of unit."""

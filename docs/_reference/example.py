@@ -58,6 +58,7 @@ def _add_fake(made: dict[str, Any]) -> None:
     column = next(n for n, rater in enumerate(frame.raters) if rater.name == JUDGE)
     found = own_family(sample, column, Families(items, items, {JUDGE: "SYSTEM"}))
     made["variables"]["answerable"]["judges"][JUDGE] |= found
+    made["variables"]["answerable"]["words"] = {"yes": "Yes", "no": "No"}
     again = dict.fromkeys(("replicates", "orders"), found["own_family"]["preference"])
     made["variables"]["answerable"]["judges"][JUDGE]["consistency"] = again
     next(rater for rater in made["raters"] if rater["name"] == JUDGE)["scripted"] = True

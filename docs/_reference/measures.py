@@ -13,6 +13,7 @@ SLICE = "measures.MEASURE.slices.STRATUM.GROUP"
 PLACES = {
     "options": "OPTION",
     "strata": "STRATUM",
+    "strata.STRATUM.words": "CODE",
     "leaderboard.letters": "SYSTEM",
     "leaderboard.boards[].systems": "SYSTEM",
     "leaderboard.boards[].systems.SYSTEM": "MEASURE",
@@ -40,7 +41,9 @@ KEYS = (
     "campaign", "protocol", "batch", "generated_at", "version", "seed", "resamples", "preset",
     "options", "options.OPTION.value", "options.OPTION.reason", "passages", "points", "strata",
     "strata.STRATUM.campaign", "strata.STRATUM.variable", "strata.STRATUM.queries",
-    "strata.STRATUM.decided", "queries", "warnings", "evaluation_queries", "raters",
+    "strata.STRATUM.decided", "strata.STRATUM.words", "strata.STRATUM.words.CODE",
+    "queries", "warnings",
+    "evaluation_queries", "raters",
     "raters[].name", "raters[].kind", "raters[].scripted", "raters[].excluded",
     "exposed", "exposed.labels", "exposed.answers", "exposed.unknown", "exposed.included",
     "exposed.people",

@@ -13,6 +13,7 @@ ESTIMATE = {"value", "low", "high", "n", "method"}
 PLACES = {
     "variables": "VARIABLE",
     "escapes": "CODE",
+    "words": "CODE",
     "missing": "REASON",
     "judges": "JUDGE",
     "classes": "CATEGORY",

@@ -83,7 +83,7 @@ class TestSmall:
         assert "No item matches" in missing
         item = rita.get(f"/campaigns/{study.campaign.pk}/data/0/").content.decode()
         assert "planted-judge" in item
-        assert item.count('<td data-label="planted-judge">no</td>') == 3
+        assert item.count('<td data-label="planted-judge">No</td>') == 3
         assert {look.kind for look in Look.objects.all()} == {"items"}
         study.assignment(study.rita)
         assert rita.get(f"/campaigns/{study.campaign.pk}/data/").status_code == 403

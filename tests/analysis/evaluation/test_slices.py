@@ -117,6 +117,11 @@ def test_a_question_stands_in_the_slice_of_peoples_majority_or_of_the_reference(
         "variable": "sensitivity",
         "queries": 2,
         "decided": 1,
+        "words": {
+            "static": "Static",
+            "slow-changing": "Slow changing",
+            "fast-changing": "Fast changing",
+        },
     }
     # What the batch says stands beside it, as before.
     assert slices(report, "sensitivity") == {
@@ -250,7 +255,7 @@ class TestOverTheWeb:
             del each["generated_at"]
         assert found == told == expected
         body = client.get(f"{self.page(study)}?slices=typing").content.decode()
-        assert ">sensitivity in typing: static</text>" in body
+        assert ">sensitivity in typing: Static</text>" in body
         assert "sensitivity of 2 queries" in body
 
     def test_only_campaigns_that_were_labelled_over_the_same_batch_are_offered(

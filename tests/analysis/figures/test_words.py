@@ -1,0 +1,76 @@
+"""Words of buttons in place of codes, for readers of a report; files keep the codes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from analysis.document import UnitCount
+from analysis.figures.files import figure_file
+from analysis.formats.build import document
+from analysis.formats.markdown import as_markdown
+from analysis.report.words import worded, words_of
+from annotation.protocols.report_coverage import PROTOCOL
+from annotation.protocols.schema import schema_of
+
+JSON = dict[str, Any]
+WORDS = {"yes": "Relevant", "no": "Not relevant"}
+
+
+def told(full: JSON) -> JSON:
+    block = full["variables"]["answerable"] | {"words": WORDS}
+    return {**full, "variables": {**full["variables"], "answerable": block}}
+
+
+def test_a_protocol_gives_each_code_the_word_of_its_button() -> None:
+    words = schema_of(PROTOCOL).words()["answerable"]
+    assert words == {"yes": "Yes", "no": "No", "invalid": "Makes no sense"}
+
+
+def test_readers_see_words_and_the_json_has_codes(full: JSON) -> None:
+    report, before = told(full), json.dumps(full)
+    text = as_markdown(report)
+    assert "categories Relevant, Not relevant" in text or "Relevant" in text
+    assert "| yes |" not in text
+    drawn = figure_file(report, "confusion", "svg", "answerable").content.decode()
+    assert ">Not relevant<" in drawn
+    assert ">yes<" not in drawn
+    assert json.dumps(full) == before
+    assert report["variables"]["answerable"]["judges"]["mild"]["confusion"]["labels"] == [
+        "no",
+        "yes",
+    ]
+
+
+def test_a_count_leads_to_its_units_by_their_codes(full: JSON) -> None:
+    shown = document(told(full))
+    (rows,) = [
+        t.rows for _, block, t in shown.tables() if t.caption.startswith("Confusion")
+        and "answerable" in block.title and "Not relevant" in t.header
+    ][:1]  # fmt: skip
+    cell = rows[0][2]
+    assert rows[0][0] == "Not relevant"
+    assert isinstance(cell, UnitCount)
+    assert (cell.filters["people"], cell.filters["said"]) == ("no", "yes")
+
+
+def test_codes_with_the_same_word_stay_apart_and_reasons_and_warnings_have_words(
+    full: JSON,
+) -> None:
+    assert words_of({"words": {"a": "Same", "b": "Same", "c": "Own"}}) == {
+        "a": "Same (a)", "b": "Same (b)", "c": "Own",
+    }  # fmt: skip
+    report = told(full)
+    warning = {
+        "variable": "answerable",
+        "rater": None,
+        "text": "92% of labels are `yes`.",
+        "code": "",
+    }
+    first = [{"why": "2 of 3 say yes, 1 of 3 say no", "item": "i", "unit": "u"}]
+    between = report["variables"]["answerable"]["between_judges"] | {"label_first": first}
+    report["variables"]["answerable"]["between_judges"] = between
+    found = worded({**report, "warnings": [warning]})
+    assert found["warnings"][0]["text"] == "92% of labels are “Relevant”."
+    (unit,) = found["variables"]["answerable"]["between_judges"]["label_first"]
+    assert unit["why"] == "2 of 3 say Relevant, 1 of 3 say Not relevant"
