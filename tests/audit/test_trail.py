@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.models import Campaign, User
 from audit import sealing
-from audit.models import SITE, Event, Seal
+from audit.models import Event, Seal
 from audit.recording import (
     COMMAND,
     EVENTS,
@@ -31,9 +31,12 @@ from audit.recording import (
     was_exported,
     write,
 )
-from audit.sealing import START, broken, describe_seal, digest_over, is_seal, line, seal, unsealed
+from audit.sealing import broken, describe_seal, digest_over, is_seal, line, seal, unsealed
 from tests.audit.test_seals import a_thief
 from tests.page_cast import _user
+
+SITE = 0
+START = "0" * 64
 
 database = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -15,13 +15,14 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
 from judging import estimate as estimating
-from judging.engine.worker import CONCURRENCY
 from judging.estimate import Estimate, duration, estimate
 from judging.models import Judge, JudgeCall, JudgeRun, Price
 from judging.prompts.request import Preparer
 from judging.runs import ledger, lifecycle
 from tests.judging.cast import command, judge, run_scripted
 from tests.judging.test_estimate import TODAY, adopt_hashes, model, priced, thrifty, took
+
+CONCURRENCY = 16
 
 FIGURES = Estimate(
     rows=4, missing=3, reused=0, calls=3, prompt_tokens=1, cached_tokens=0, completion_tokens=1,

@@ -9,11 +9,6 @@ import pytest
 
 from analysis.measures import MEASURES
 from analysis.measures.answers import (
-    FIRST,
-    MISSING,
-    SECOND,
-    TIE_BAD,
-    TIE_GOOD,
     Grades,
     Preferences,
     Texts,
@@ -28,6 +23,12 @@ from analysis.measures.answers import (
 )
 from analysis.measures.answers.refusals import refusal_list
 from analysis.measures.base import Options, estimate
+
+FIRST = 0
+MISSING = -1
+SECOND = 1
+TIE_BAD = 3
+TIE_GOOD = 2
 
 pytestmark = pytest.mark.every_case
 

@@ -8,9 +8,6 @@ import pytest
 from analysis.measures import MEASURES
 from analysis.measures.base import Options, estimate
 from analysis.measures.key_points import (
-    AGREE,
-    DISAGREE,
-    NEUTRAL,
     AnswerPoints,
     Both,
     Failures,
@@ -24,6 +21,10 @@ from analysis.measures.key_points import (
     points_from_context,
     retention,
 )
+
+AGREE = 0
+DISAGREE = 2
+NEUTRAL = 1
 
 DEFAULT, AS_ZERO = Options(), Options(missing="zero")
 

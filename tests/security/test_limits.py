@@ -13,21 +13,19 @@ from pytest_django.fixtures import Settings
 from annotation.models import Assignment, Draft, Response
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import UnitSpec
-from annotation.protocols.points import MAX_QUOTE, MAX_QUOTES
 from annotation.protocols.schema import schema_of
-from annotation.protocols.validation import (
-    MAX_CITATIONS,
-    MAX_COMMENT,
-    MAX_TEXT,
-    Channel,
-    RefusedError,
-    check,
-)
+from annotation.protocols.validation import Channel, RefusedError, check
 from config.middleware import BodyGuard
 from datasets.access import takes_files
 from datasets.api.base import Resource
 from judging.display import LONGEST_SHOWN, is_cut, shown
 from tests.page_cast import Study, answers, client_of, make_study, page
+
+MAX_QUOTE = 200_000
+MAX_QUOTES = 200
+MAX_CITATIONS = 200
+MAX_COMMENT = 10_000
+MAX_TEXT = 50_000
 
 pytestmark = pytest.mark.django_db
 FORM = "application/x-www-form-urlencoded"

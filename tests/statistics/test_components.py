@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from analysis.statistics import Components, Floats, Ints, decisions, variance_components
-from analysis.statistics.components import MOST_OF_QUERY
+
+MOST_OF_QUERY = 60
 
 Places = tuple[Ints, Ints, Ints]
 

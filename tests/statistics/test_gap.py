@@ -15,8 +15,9 @@ from analysis.statistics import (
     with_people_estimates,
 )
 from analysis.statistics.ceiling import NO_LARGE_PAIR, NO_UNIT
-from analysis.statistics.pairwise import LEAST_SHARED
 from tests.statistics.cast import number, random_codes
+
+LEAST_SHARED = 30
 
 pytestmark = pytest.mark.every_case
 

@@ -16,8 +16,9 @@ from analysis.figures.base import Subject
 from analysis.formats import FORMATS
 from analysis.formats.facts import facts
 from analysis.labels_file.reports import labels_report
-from analysis.statistics.pairwise import CROWD
 from tests.cast import write_lines
+
+CROWD = 30
 
 JSON = dict[str, Any]
 GUESSER = "p000"

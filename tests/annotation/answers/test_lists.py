@@ -13,10 +13,13 @@ from annotation.answers.evidence import locate
 from annotation.answers.payloads import from_form
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, name_units
-from annotation.protocols.points import MAX_POINT, MAX_POINTS, MAX_QUOTES
 from annotation.protocols.schema import schema_of
 from annotation.protocols.validation import Channel, RefusedError, check
 from tests.annotation.protocol_cast import QUERY
+
+MAX_POINT = 2000
+MAX_POINTS = 100
+MAX_QUOTES = 200
 
 SCHEMA = schema_of(PROTOCOLS["key-point-writing"])
 TEXT = "Zoe\u0308 🛶 crossed at dawn.\r\nשלום said 👩‍👩‍👧. It held."

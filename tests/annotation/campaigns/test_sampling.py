@@ -24,16 +24,11 @@ from annotation.campaigns.sampling import (
     shuffle_units,
     shuffled,
 )
-from annotation.progress.status import (
-    FARTHEST,
-    NO_RECENT_ANSWERS,
-    NO_TIMES,
-    TOO_FAR,
-    Forecast,
-    forecast,
-)
+from annotation.progress.status import NO_RECENT_ANSWERS, NO_TIMES, TOO_FAR, Forecast, forecast
 from annotation.protocols.base import UnitSpec
 from annotation.registry import DECLARED
+
+FARTHEST = 10 * 365
 
 KEYS = [f"k{n}" for n in range(10)]
 ALL: Any = SimpleNamespace(sampled=False)

@@ -8,15 +8,7 @@ from typing import Any, cast
 import pytest
 
 from annotation.derivation.base import Job, Work, make_options, read_options
-from annotation.derivation.deciding import (
-    MOST_NAMED,
-    NOBODY,
-    TIE,
-    Decider,
-    Decision,
-    Undecided,
-    check_decided,
-)
+from annotation.derivation.deciding import NOBODY, TIE, Decider, Decision, Undecided, check_decided
 from annotation.derivation.labels import LabelledUnit, LabelReader, UnitReader
 from annotation.derivation.rules import RULES
 from annotation.derivation.rules.answerable_questions import CellWork, context_of
@@ -30,6 +22,8 @@ from annotation.models import Campaign
 from datasets import rows
 from datasets.derivation import DerivationError, NotDecidedError
 from datasets.models import Batch
+
+MOST_NAMED = 5
 
 Labels = Mapping[str, Mapping[str, int]]
 

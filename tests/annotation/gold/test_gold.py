@@ -30,7 +30,6 @@ from annotation.gold.scoring import (
     score,
     scores,
 )
-from annotation.imports.gold import EVERY, LONGEST_REASON, MANY
 from annotation.models import (
     Admission,
     Assignment,
@@ -45,6 +44,10 @@ from annotation.people.membership import end_membership
 from tests.api.cast import assert_told, place, script_of
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
 from tests.page_cast import Study, client_of, page, study_of
+
+EVERY = 10
+LONGEST_REASON = 2000
+MANY = 1000
 
 REPORTS = 12
 

@@ -11,10 +11,12 @@ import pytest
 
 from analysis.data.metadata import text_of
 from annotation.imports import columns
-from annotation.imports.columns import DEEPEST, TEXTS, LabelColumns, read_columns
+from annotation.imports.columns import TEXTS, LabelColumns, read_columns
 from annotation.imports.labels import read_labels
 from annotation.label_rows import COLUMNS
 from datasets.rows import InputError
+
+DEEPEST = 32
 
 Line = dict[str, Any]
 LEAST: Line = {"item": "r", "unit": "q", "variable": "answerable", "rater": "Ada", "value": "yes"}

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from annotation.gold import scoring
 from annotation.models import Rater, User, rater_of
 from annotation.people import accounts, invitations, leases, membership, prolific
 from annotation.people.invitations import invite
@@ -164,6 +165,11 @@ def leaving(study: Study) -> Act:
     return lambda: prolific.end(participant, "returned")
 
 
+def admitting(study: Study) -> Act:
+    rater = ada(study)
+    return lambda: scoring.admit(study.campaign, rater, "knows it")
+
+
 def granted(study: Study) -> Act:
     return lambda: make_token(study.ada, days=3)
 
@@ -192,6 +198,7 @@ DEEDS = {
                       {"labels_kept": True}),
     "excluded": Deed(membership, excluding, "exclusion.made", "rater", {}, True, AFTER),
     "another reason": Deed(membership, another_reason, "exclusion.made", "rater", {}, True, BOTH),
+    "admitted": Deed(scoring, admitting, "admission.made", "rater", {}, True, AFTER),
     "included": Deed(membership, including, "exclusion.undone", "rater", {}, True),
     "invited": Deed(invitations, inviting, "invitation.made", "invitation", INVITED, True),
     "accepted": Deed(invitations, accepting, "invitation.used", "invitation",

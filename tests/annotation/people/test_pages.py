@@ -26,13 +26,15 @@ from annotation.models import (
 )
 from annotation.people import login_limits
 from annotation.people.accounts import forget
-from annotation.people.invitations import MAX_KEY_LENGTH, digest_of, invitation_of, invite, revoke
+from annotation.people.invitations import digest_of, invitation_of, invite, revoke
 from annotation.people.membership import end_membership, exclude, include, readable, set_pool
 from annotation.views.orders import posted_number
 from judging.access import authored_responses, visible_judges, visible_runs
 from tests.judging.cast import judge
 from tests.page_cast import Study, client_of, make_study, payload
 from tests.team_cast import given_away
+
+MAX_KEY_LENGTH = 200
 
 pytestmark = pytest.mark.django_db
 

@@ -32,9 +32,7 @@ from annotation.progress.flags import (
     label_rows,
 )
 from annotation.progress.status import (
-    FARTHEST,
     NO_RECENT_ANSWERS,
-    RECENT,
     TOO_FEW,
     UNTIMED,
     find_person,
@@ -49,6 +47,9 @@ from tests.api.cast import assert_told, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
 from tests.team_cast import joined
+
+FARTHEST = 10 * 365
+RECENT = 20
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()

@@ -19,7 +19,7 @@ from pytest_django.fixtures import Settings
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
-from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
+from annotation.campaign_setup.dry_run import Assumptions
 from annotation.campaigns.design import Design
 from annotation.models import (
     Admission,
@@ -39,6 +39,8 @@ from tests import cast, queue_cast
 from tests.judging.cast import judge
 from tests.page_cast import Study, client_of, make_study, payload
 from tests.team_cast import given_away
+
+MOST_PEOPLE = 1000
 
 pytestmark = pytest.mark.django_db
 

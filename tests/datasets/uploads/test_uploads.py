@@ -20,11 +20,13 @@ from datasets.models import Batch, Query, Upload
 from datasets.rows import InputError
 from datasets.uploads import decisions, quarantine, worker
 from datasets.uploads.decisions import StaleError, TakenNameError
-from datasets.uploads.receiving import MAX_PER_HOUR, MAX_UNDECIDED, TooOftenError, receive
+from datasets.uploads.receiving import MAX_PER_HOUR, TooOftenError, receive
 from tests.cast import BATCH, FIRST, SECOND, load, run, write_lines
 from tests.datasets.helpers import DATA, needs_data
 from tests.datasets.upload_cast import as_file, changed, read, received, sent, worked
 from tests.page_cast import _user
+
+MAX_UNDECIDED = 3
 
 pytestmark = pytest.mark.django_db
 State = Upload.State

@@ -18,9 +18,11 @@ from judging.robustness.effects import mass_warning, summarise_masses
 from judging.robustness.trials import TrialError, ensure_trials
 from judging.runs.ledger import assignments_of
 from judging.runs.lifecycle import prompt_for
-from judging.runs.planning import LEAST_UNITS, TrialSample, plan_trial, trial_sample_for
+from judging.runs.planning import TrialSample, plan_trial, trial_sample_for
 from tests.judging.answers.test_logprobs import logprobs_of
 from tests.judging.cast import judge, run_scripted
+
+LEAST_UNITS = 200
 
 FORM = "response_format"
 

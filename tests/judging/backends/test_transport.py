@@ -12,7 +12,9 @@ import aiohttp
 import pytest
 
 from judging.backends.base import FatalError, RejectedError, TransientError
-from judging.backends.transport import MAX_BODY_BYTES, read_body, redact_key, transport_failure
+from judging.backends.transport import read_body, redact_key, transport_failure
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
 
 PLACE: Any = SimpleNamespace(host="h", port=443, ssl=True, is_ssl=True)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from judging.engine.limits import RETRY_FLOOR, Breaker, Refusals, RetryBudget, deadline
+from judging.engine.limits import Breaker, Refusals, RetryBudget, deadline
 from tests.judging.clock import Clock
+
+RETRY_FLOOR = 20
 
 
 def ended(breaker: Breaker, *failed: bool) -> None:

@@ -19,8 +19,9 @@ from judging.backends.base import (
 )
 from judging.costs import Budget, Rates
 from judging.engine.dispatch import Dispatcher
-from judging.engine.persistence import GROUP
 from tests.judging.virtual import Ride, Server, hasty, in_virtual_time, ride, verdicts
+
+GROUP = 32
 
 DOWN = TransientError("status-500", "the server answered 500")
 GONE = TransientError("refused-connection", "nobody listens", unreachable=True)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from judging.engine.limits import START, Limit
+from judging.engine.limits import Limit
 from tests.judging.clock import Clock
+
+START = 64
 
 
 @dataclass

@@ -18,18 +18,15 @@ from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer
 from judging.engine import Control
-from judging.engine.persistence import (
-    MIN_FAILURES,
-    ServerHistory,
-    claim_requests,
-    read_history,
-)
+from judging.engine.persistence import ServerHistory, claim_requests, read_history
 from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun
 from judging.retries import Patience
 from judging.runs import ledger, lifecycle
 from tests.judging.answers.test_logprobs import logprobs_of
 from tests.judging.cast import HASTY, judge, run_scripted, yes
+
+MIN_FAILURES = 5
 
 UNITS, ITEMS = 12, 4
 

@@ -26,11 +26,13 @@ from judging.backends.base import (
     TransientError,
 )
 from judging.costs import Budget, Estimate, Rates
-from judging.engine.dispatch import DEAD_AFTER, Outcomes, Resources
+from judging.engine.dispatch import Outcomes, Resources
 from judging.engine.queue import CallReply, Job
 from judging.retries import Patience
 from tests.judging.clock import Clock
 from tests.judging.virtual import Server, refused_before, rows
+
+DEAD_AFTER = 5
 
 ANSWER = Answer("{}", usage={"prompt_tokens": 10, "completion_tokens": 5})
 DOWN = TransientError("status-500", "it is down")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from judging.answers.results import Result
-from judging.engine.persistence import GROUP, GROUP_SECONDS, Writer
+from judging.engine.persistence import GROUP_SECONDS, Writer
 from tests.judging.virtual import in_virtual_time, now, rows
+
+GROUP = 32
 
 Written = list[tuple[float, int]]
 

@@ -21,18 +21,14 @@ from judging.answers.results import FINAL
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer
 from judging.engine import persistence
-from judging.engine.persistence import (
-    MIN_FAILURES,
-    Claim,
-    ServerHistory,
-    claim_requests,
-    read_history,
-)
+from judging.engine.persistence import Claim, ServerHistory, claim_requests, read_history
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import ledger
 from tests.databases import undone
 from tests.judging.cast import judge, run_scripted, yes
 from tests.judging.runs.test_runs import held
+
+MIN_FAILURES = 5
 
 ITEMS = 4
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from judging.judge_file.context import FIELDS
-from judging.judge_file.template import MAX_OUTPUT, FileError, MessageTemplate, Steps
+from judging.judge_file.template import FileError, MessageTemplate, Steps
+
+MAX_OUTPUT = 2_000_000
 
 PASSAGES = [
     {"number": 1, "text": "One {{ query.text }}.", "title": "T"},

@@ -9,8 +9,10 @@ import pytest
 
 from judging.backends.base import Answer, AskedUnit, AskedVariable
 from judging.parsers.base import Owed, Reading, UnreadError
-from judging.parsers.ladder import MAX_VALUES, reasoning_in
+from judging.parsers.ladder import reasoning_in
 from judging.parsers.schema import SCHEMA
+
+MAX_VALUES = 100
 
 ANSWERABLE = AskedVariable("answerable", ("yes", "no"), "nominal")
 UNIT = AskedUnit("question 1", "question", "When?", (ANSWERABLE,))

@@ -13,11 +13,13 @@ from judging.backends.base import Answer, Request, Setup
 from judging.backends.openai import OpenAICompatible
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall
-from judging.prompts.repair import MAX_ANSWER_LENGTH, is_readable, repair_request
+from judging.prompts.repair import is_readable, repair_request
 from judging.prompts.request import Prepared, Preparer, request_hash
 from judging.prompts.template import read_prompt
 from judging.runs import ledger, planning
 from tests.judging.cast import judge, run_scripted, yes
+
+MAX_ANSWER_LENGTH = 50_000
 
 NO = {"evidence": [], "answerable": "no"}
 

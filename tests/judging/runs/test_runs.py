@@ -20,13 +20,15 @@ from judging.answers.results import record
 from judging.backends.scripted import Scripted
 from judging.batch_api.requests import build_preparer
 from judging.engine import worker
-from judging.engine.persistence import MIN_FAILURES, claim_requests, read_history
+from judging.engine.persistence import claim_requests, read_history
 from judging.engine.worker import work
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Strike
 from judging.prompts.request import Prepared
 from judging.runs import ledger, lifecycle
 from tests.databases import ON_POSTGRESQL
 from tests.judging.cast import HASTY, judge, yes
+
+MIN_FAILURES = 5
 
 ITEMS = 4
 SERVER = "http://127.0.0.1:9/v1"
