@@ -1,0 +1,241 @@
+"""Cells and rows of the papers' tables from figures that stand here, without a study."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from analysis.evaluation.inputs import PEOPLE, TEXTS
+from analysis.papers import clapnq, crux, garage, long2rag
+from analysis.papers.base import Column, Grid, percent, plain
+from analysis.papers.rendering import _table
+from analysis.papers.systems import cell_of, sliced
+from datasets.rows import Passage, Query, Ranking, Reference
+
+OPTIONS = SimpleNamespace(resamples=20, seed=1)
+
+
+def cell(value: float | None, n: int = 4) -> dict[str, Any]:
+    return plain(value, n, "mean", "no label")
+
+
+def campaign(name: str, batch: str = "b") -> Any:
+    return SimpleNamespace(name=name, batch=SimpleNamespace(name=batch))
+
+
+def material(*campaigns: Any, queries: tuple[Query, ...] = (), **of: Any) -> Any:
+    """A study of these campaigns; `measures` and `report` are what is known of each by name."""
+    known = {name: (lambda each, found=found: found[each.name]) for name, found in of.items()}
+    return SimpleNamespace(
+        every_campaign=campaigns,
+        campaigns=lambda protocol: campaigns,
+        batches=[each.batch for each in campaigns],
+        queries=lambda batch: queries,
+        data_set=lambda batch: batch.name,
+        options=OPTIONS,
+        **known,
+    )
+
+
+def reason(found: Any) -> str:
+    return str(found["reason"])
+
+
+def values(grid: Grid) -> list[tuple[str, list[Any]]]:
+    return [
+        (name, [each["value"] if isinstance(each, dict) else each for each in cells])
+        for name, cells in grid.rows
+    ]
+
+
+def measured(**systems: Any) -> dict[str, Any]:
+    return {"systems": systems}
+
+
+class TestClapnq:
+    def test_sentences_that_an_answer_draws_on_are_its_own_or_those_of_its_meta(self) -> None:
+        meta = {"selected_sentences": ["Two.", 3]}
+        assert clapnq.selected(Reference("x", sentences=("One.",), meta=meta)) == ["One."]
+        assert clapnq.selected(Reference("x", meta=meta)) == ["Two.", "3"]
+        assert clapnq.selected(Reference("x")) == []
+
+    def test_the_gold_passage_is_marked_or_the_one_without_marks(self) -> None:
+        passages = (Passage("a", "A.", relevant=False), Passage("b", "B."), Passage("c", "C."))
+        assert clapnq.passage_text(Query("q", "?", passages=passages)) == "B. C."
+        marked = (*passages, Passage("d", "D.", relevant=True))
+        assert clapnq.passage_text(Query("q", "?", passages=marked)) == "D."
+
+    def test_without_values_there_is_no_mean(self) -> None:
+        assert reason(clapnq._mean([], [], "answers")) == "no answers"
+        assert clapnq._mean([1.0, 2.0], [0, 1], "answers")["value"] == 1.5
+
+    def test_retrievers_are_rows_of_the_first_batch_with_rankings(self) -> None:
+        queries = (Query("q", "?", rankings=(Ranking("bm25", ("a",)), Ranking("dense", ("b",)))),)
+        found = {
+            "nDCG@1": measured(**{"bm25 (ranking)": {TEXTS: cell(0.5)}, "dense": {PEOPLE: cell(1)}})
+        }
+        study = material(campaign("c"), queries=queries, measures={"c": {"measures": found}})
+        (grid,) = clapnq.table_4(study)
+        assert (grid.caption, grid.stub, len(grid.columns)) == ("b", "Retriever", 5)
+        assert [name for name, _ in grid.rows] == ["bm25", "dense"]
+        assert values(grid)[0][1] == [0.5, None, None, None, None]
+        assert values(grid)[1][1] == [None] * 5
+        assert reason(grid.rows[1][1][0]) == "no ranking of dense has nDCG@1"
+        (none,) = clapnq.table_4(material(campaign("c")))
+        assert none.rows[0][0] == "none yet"
+
+    def test_agreement_is_told_of_each_variable_that_is_asked(self) -> None:
+        def agreement(value: float) -> Any:
+            return {"agreement": {"percent": cell(value), "gwet_ac": cell(value - 0.1)}}
+
+        report = {
+            "a": {"variables": {"faithful": agreement(0.9), "other": agreement(0.1)}},
+            "p": {"variables": {"preferred": agreement(0.6)}},
+        }
+        study = material(report=report)
+        (grid,) = clapnq._percent_agreement(study, [campaign("a")], [campaign("p")])
+        assert values(grid) == [
+            ("faithful (a)", [0.9, pytest.approx(0.8)]), ("preferred (p)", [0.6, 0.5]),
+        ]  # fmt: skip
+        (none,) = clapnq._percent_agreement(study, [], [])
+        assert "no campaign of answer-rating and none" in reason(none.rows[0][1][0])
+        frames = material(frame={"a": SimpleNamespace(variables={})})
+        (needed,) = clapnq._needed(frames, [campaign("a")])
+        assert "asks needed_question or needed_answer" in reason(needed.rows[0][1][0])
+
+
+class TestSystems:
+    REPORT = {"campaign": "c", "measures": {"KPR": measured(one={PEOPLE: cell(0.5), "raters": {}})}}
+
+    def test_a_cell_says_why_it_is_empty(self) -> None:
+        assert cell_of(self.REPORT, "KPR", "one", PEOPLE, "")["value"] == 0.5
+        found = cell_of(self.REPORT, "KPR", "one", "judge", "")
+        assert reason(found) == "judge gave no label for KPR in campaign c"
+        assert reason(cell_of(self.REPORT, "KPR", "two", PEOPLE, "")).startswith("people gave no")
+        assert reason(cell_of(None, "KPR", "one", PEOPLE, "nobody asked")) == "nobody asked"
+
+    def test_slices_say_which_campaign_or_measure_is_missing(self) -> None:
+        (none,) = sliced(material(), None, "KPR", ("kind", "domain"), percent, "no campaign")
+        assert (none.caption, reason(none.rows[0][1][0])) == ("By kind or domain", "no campaign")
+        study = material(measures={"c": self.REPORT})
+        (none,) = sliced(study, campaign("c"), "RAF", ("kind",), percent, "")
+        assert reason(none.rows[0][1][0]) == "campaign c has no RAF"
+
+
+class TestLong2rag:
+    def test_two_judges_stand_side_by_side_in_the_order_of_the_first(self) -> None:
+        def by(one: float | None, other: float) -> Any:
+            raters = {"j": cell(one), "k": cell(other)}
+            return {
+                PEOPLE: None,
+                "raters": {n: c for n, c in raters.items() if c["value"] is not None},
+            }
+
+        of: dict[str, Any] = measured(low=by(0.2, 0.9), high=by(0.8, 0.1), none=by(None, 0.5))
+        of["evaluators"] = [
+            {"a": "k", "b": "people", "kendall": cell(0.1)},
+            {"a": "k", "b": "j", "kendall": cell(-1.0)},
+        ]
+        report = {"campaign": "c", "measures": {long2rag.KPR: of}}
+        study = material(measures={"c": report})
+        grid = long2rag._side_by_side(study, campaign("c"), "j", "k")
+        assert values(grid) == [
+            ("high", [0.8, 0.1]), ("low", [0.2, 0.9]), ("none", [None, 0.5]),
+            (long2rag.TAU_ROW, ["", -1.0]),
+        ]  # fmt: skip
+        last = grid.rows[-1][1][1]
+        assert isinstance(last, dict)
+        assert (last["scale"], last["digits"], grid.apart) == (1.0, 3, 1)
+        of["evaluators"] = []
+        last = long2rag._side_by_side(study, campaign("c"), "j", "k").rows[-1][1][1]
+        assert isinstance(last, dict)
+        assert reason(last) == "the judges labelled other systems"
+
+    def test_accuracy_needs_the_question_and_a_judge_or_two_people(self) -> None:
+        def found(variables: Any) -> Grid:
+            study = material(report={"c": {"variables": variables}})
+            return long2rag._accuracy(study, campaign("c"))
+
+        assert "does not ask for entailed" in reason(found({}).rows[0][1][0])
+        nobody = {"entailed": {"judges": {}, "agreement": {}}}
+        assert "no judge, and no two people" in reason(found(nobody).rows[0][1][0])
+        figures = {"percent": cell(0.9), "cohen_kappa": cell(0.7)}
+        pair = {"a": "ada", "b": "ben", "percent": cell(0.8), "cohen_kappa": cell(0.6)}
+        both = {"judges": {"j": {"agreement": figures}}, "agreement": {"pairs": [pair]}}
+        assert values(found({"entailed": both})) == [
+            ("j", [0.9, 0.7]), ("ada and ben", [0.8, 0.6]),
+        ]  # fmt: skip
+
+    def test_of_several_pairs_the_one_that_agrees_best_has_a_row(self) -> None:
+        def pair(a: str, value: float | None, units: int = 4) -> Any:
+            return {"a": a, "b": "x", "percent": cell(value), "units": units}
+
+        of: dict[str, Any] = {
+            "categories": ["yes", "no"],
+            "agreement": {
+                "units": 9.0, "percent": cell(0.7), "randolph_kappa": cell(0.4),
+                "pairs": [pair("ada", 0.6), pair("ben", 0.9, 7), pair("cy", None)],
+            },
+        }  # fmt: skip
+        study = material(report={"c": {"variables": {"grounded": of}}})
+        first, best = values(long2rag._verified(study, campaign("c")))
+        assert first == ("grounded, all people", [9, 0.7, 0.4])
+        assert best[0] == "grounded, ben and x"
+        assert best[1] == [7, 0.9, pytest.approx(0.8)]
+        del of["agreement"]["pairs"][0]
+        assert len(values(long2rag._verified(study, campaign("c")))) == 1, "there is one pair"
+
+    def test_without_campaigns_tables_say_what_to_create(self) -> None:
+        for build in (long2rag.table_2, long2rag.table_3):
+            (grid,) = build(material())
+            assert reason(grid.rows[0][1][0]) == long2rag.NO_RECALL
+
+
+class TestGarage:
+    def test_labels_are_shares_the_most_frequent_first(self) -> None:
+        grid = garage._shares(["b", "a", "b", "c"], [0, 0, 1, 1], "Kinds", "questions")
+        assert values(grid) == [("b", [0.5, 2]), ("a", [0.25, 1]), ("c", [0.25, 1])]
+        none = garage._shares([], [], "Kinds", "questions")
+        assert (none.stub, reason(none.rows[0][1][0])) == ("Label", "no questions")
+
+    def test_the_first_batch_with_something_is_used(self) -> None:
+        query = Query("q", "?", passages=(Passage("p", "So."),))
+        study = material(campaign("c"), queries=(query,))
+        assert garage._largest(study, lambda each: each.passages) == ("b", (query,))
+        assert garage._largest(study, lambda each: each.reports) == ("", ())
+
+
+def test_cruxs_tables_say_that_there_is_nothing_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crux, "data_sets", lambda material: [])
+    for build in (crux.table_1, crux.table_4):
+        (grid,) = build(material())
+        assert {reason(each) for each in grid.rows[0][1]} == {crux.NOTHING}
+    (figure,) = crux.figure_4(material())
+    assert "no campaign of report-coverage" in reason(figure.rows[0][1][0])
+
+
+def test_printed_figures_stand_beside_their_row_or_in_one_of_their_own() -> None:
+    columns = [{"name": name, "scale": 100.0, "digits": 1} for name in ("A", "B")]
+    rows = [{"name": "one", "cells": [cell(0.5), cell(0.25)]}, {"name": "two", "cells": [3, "x"]}]
+    printed = [
+        {"row": "one", "column": "A", "value": 49.0},
+        {"row": "three", "column": "B", "value": 1.0},
+    ]
+    grid = {"caption": "T", "columns": columns, "rows": rows, "printed": printed,
+            "stub": "System", "apart": 0}  # fmt: skip
+    table = _table(grid)
+    assert [str(each).partition(",")[0] for each in table.header] == ["System", "A", "A", "B"]
+    first, second, third = table.rows
+    assert [getattr(each, "value", each) for each in first] == ["one", 50.0, 49.0, 25.0]
+    assert [getattr(each, "value", each) for each in second] == ["two", 3, "", "x"]
+    assert str(third[0]).startswith("three (")
+    assert [getattr(each, "value", each) for each in third[1:]] == ["", "", 1.0]
+    assert table.apart == 1
+    assert _table({**grid, "printed": [], "apart": 2}).apart == 2
+
+
+def test_a_row_has_a_cell_for_each_column() -> None:
+    with pytest.raises(ValueError, match="as many cells as there are columns"):
+        Grid("T", (Column("A"),), (("one", (1, 2)),))
