@@ -72,8 +72,6 @@ class EqualRequests:
 
         If the first request brought no reusable answer, the second is asked, and so on.
         """
-        if not self._asking:
-            return [], []
         back = {result.prepared.request_hash for result in stored if result.outcome}
         self._asking -= back
         others = [each for digest in back for each in self._later.pop(digest, ())]

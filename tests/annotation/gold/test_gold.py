@@ -41,6 +41,7 @@ from annotation.models import (
     rater_of,
 )
 from annotation.people.membership import end_membership
+from annotation.presentation import present
 from tests.api.cast import assert_told, place, script_of
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
 from tests.page_cast import Study, client_of, page, study_of
@@ -391,6 +392,7 @@ class TestFeedback:
             form |= {f"unit-{n}": name, f"unit-{n}-answerable": code, f"unit-{n}-evidence": "[]"}
         told = client.post(page("submit", held), form).json()
         assert told["next"] == page("feedback", held)
+        assert client.post(page("submit", held), form).json() == told, "sent again, it leads there"
         html = client.get(told["next"]).content.decode()
         assert "1 of 2 correct" in html
         assert html.count("It says so.") == 2
@@ -411,6 +413,8 @@ class TestFeedback:
         done = Assignment.objects.get(item__key="r2")
         told = client_of(study.ada).get(page("feedback", done)).context
         assert (told["percent"], told["pass_mark"], told["passed"]) == (100, 85, True)
+        assert [text.text for _, text in told["texts"]] == [present(done.item).texts[0].text]
+        assert all(heading for heading, _ in told["texts"])
 
     def test_a_script_is_told_the_same(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])

@@ -21,6 +21,7 @@ from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaign_setup.dry_run import Assumptions
 from annotation.campaigns.design import Design
+from annotation.campaigns.settings import CampaignSettings, change
 from annotation.models import (
     Admission,
     Assignment,
@@ -33,7 +34,7 @@ from annotation.models import (
 )
 from annotation.protocols import PROTOCOLS
 from annotation.views.campaign_forms import CampaignForm, TaskForm
-from annotation.views.settings_forms import SettingsForm
+from annotation.views.settings_forms import SettingsForm, describe_differences
 from datasets.models import Batch, Team
 from tests import cast, queue_cast
 from tests.judging.cast import judge
@@ -528,6 +529,19 @@ class TestWhatAFormOffers:
         assert offered() == ["", "Other"], "one that is used already stays"
         study.campaign.practice_of = study.campaign
         assert offered() == [""]
+
+    def test_of_settings_that_another_person_changed_long_texts_are_named_and_not_told(
+        self, study: Study
+    ) -> None:
+        change(study.campaign, CampaignSettings(language="de", consent="We store it."))
+        form = SettingsForm({"language": "en", "consent": "We store it.\r\nAll."})
+        told = list(describe_differences(form, study.campaign))
+        consent, language = (str(form[name].label) for name in ("consent", "language"))
+        assert f"{consent}: changed" in told
+        assert f"{language}: de" in told
+        same = SettingsForm({"language": "de", "consent": "We store it."})
+        assert not [line for line in describe_differences(same, study.campaign)
+                    if line.startswith((consent, language))]  # fmt: skip
 
     def test_background_questions_that_cannot_be_read_are_told(
         self, rita: Client, study: Study
