@@ -159,7 +159,7 @@ class TestLong2rag:
             return long2rag._accuracy(study, campaign("c"))
 
         assert "does not ask for entailed" in reason(found({}).rows[0][1][0])
-        nobody = {"entailed": {"judges": {}, "agreement": {}}}
+        nobody: dict[str, Any] = {"entailed": {"judges": {}, "agreement": {}}}
         assert "no judge, and no two people" in reason(found(nobody).rows[0][1][0])
         figures = {"percent": cell(0.9), "cohen_kappa": cell(0.7)}
         pair = {"a": "ada", "b": "ben", "percent": cell(0.8), "cohen_kappa": cell(0.6)}
