@@ -244,8 +244,9 @@ class TestServers:
         judge("a", api_key_env="OURS", **own)
         theirs = judge("b", api_key_env="THEIRS", **own)
         assert may_use_key(rita, "THEIRS")
+        moved = judge("c", api_key_env="OURS", **own)
         team = apart(olga, name="others")
-        Judge.objects.filter(pk=theirs.pk).update(team=team)
+        Judge.objects.filter(pk__in=[theirs.pk, moved.pk]).update(team=team)
         Key.objects.filter(variable="THEIRS").update(team=team)
         usable = [
             [key for key in ("", "OURS", "THEIRS", "NEW") if may_use_key(user, key)]
