@@ -236,12 +236,18 @@ def _render_new(
 
 def _has_choices(form: CampaignForm) -> bool:
     """Whether something under *More* was chosen, or has an error, so that it is not folded."""
-    shown = {"name", "team", "raters_per_item", "deadline", "guideline", "people"}
+    shown = {"name", "team", "raters_per_item", "deadline", "guideline", "guideline_shown"}
     return any(
-        field.errors or (form.is_bound and field.name in form.changed_data)
+        field.errors or _as_sent(field.value()) != _as_sent(form.fields[field.name].initial)
         for field in form
         if field.name not in shown
     )
+
+
+def _as_sent(value: Any) -> list[str]:
+    """Return a field's value as a browser sends it."""
+    values = value if isinstance(value, list | tuple) else [value]
+    return sorted(str(each) for each in values if each not in (None, ""))
 
 
 class _RolledBackError(Exception):

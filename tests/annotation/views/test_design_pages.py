@@ -108,9 +108,11 @@ class TestGuided:
         form = html(rita, NEW, protocol="report-coverage", batch="harbour")
         assert 'name="name" value="Kept"' in form
         assert 'name="seed" value="3"' in form
+        assert '<details class="more" open>' in form
         other = html(rita, NEW, protocol="question-typing", batch="harbour")
         assert 'name="name" value="Kept"' in other
         assert 'name="seed" value="0"' in other
+        assert '<details class="more">' in other
         rita.post(NEW, {**FORM, "name": "Kept"})
         again = html(rita, NEW, protocol="report-coverage", batch="harbour")
         assert 'name="name" value="harbour-report-coverage"' in again
