@@ -143,23 +143,21 @@ def judged_items(campaign: Campaign, judge: Judge, choice: Choice) -> QuerySet[I
     """Return the items with an answer of the judge, or without one for a reason, in order."""
     asked = Assignment.objects.filter(item=OuterRef("pk"), rater=judge.rater_id, replicate=0)
     items = campaign.items.select_related("query", "report")
-    if choice.state == "failed":
-        items = items.filter(Exists(asked.filter(_is_incomplete())))
-    else:
-        items = items.filter(Exists(asked.filter(status__in=CLOSED)))
+    # Each condition goes from an item to its own few rows: from a judge's labels it would go
+    # through all of them for every item.
+    asked = asked.filter(_is_incomplete() if choice.state == "failed" else Q(status__in=CLOSED))
     if choice.state == "repaired":
-        calls = JudgeCall.objects.filter(assignment__in=asked.values("pk"), repair=True)
-        items = items.filter(Exists(calls))
+        calls = JudgeCall.objects.filter(assignment=OuterRef("pk"), repair=True)
+        asked = asked.filter(Exists(calls))
     if choice.verdict:
         labels = Label.objects.filter(
-            unit__item=OuterRef("pk"),
+            response__assignment=OuterRef("pk"),
             response__current=True,
-            response__assignment__rater=judge.rater_id,
-            response__assignment__replicate=0,
             variable=choice.variable,
             value=choice.verdict,
         )
-        items = items.filter(Exists(labels))
+        asked = asked.filter(Exists(labels))
+    items = items.filter(Exists(asked))
     if choice.find:
         words = Q(key__icontains=choice.find) | Q(query__text__icontains=choice.find)
         items = items.filter(words | Q(report__system__icontains=choice.find))
