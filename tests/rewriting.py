@@ -5,7 +5,7 @@ To load a batch and create a campaign takes longer than what most tests try with
 statements are kept; later calls carry these out. They do so only where all else is the same:
 
 - the database is SQLite's, and as it was migrated or as another such function left it;
-- the test patches nothing and overrides no setting.
+- the test has patched nothing and overridden no setting by then.
 
 In all other cases, and outside of workers (mutants, a module by hand), the function is called.
 """
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import pytest
+from django.conf import UserSettingsHolder, settings
 from django.db import connection, transaction
 
 from tests import databases
@@ -34,7 +35,6 @@ Sequences = tuple[tuple[str, int], ...]  # the last number of each table
 Statement = tuple[str, Any, bool]  # SQL, its parameters, whether there are many
 
 READS = ("SELECT", "SAVEPOINT", "RELEASE", "ROLLBACK TO", "PRAGMA")
-PATCHES = {"monkeypatch", "settings"}
 SEQUENCES = "SELECT name, seq FROM sqlite_sequence ORDER BY name"
 
 
@@ -57,13 +57,12 @@ class Recording:
 class Plugin:
     """Knows the test that runs."""
 
-    patches = True
+    test: pytest.Item | None = None
     state: State | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        Plugin.patches = not PATCHES.isdisjoint(getattr(item, "fixturenames", PATCHES))
-        Plugin.state = None
+        Plugin.test, Plugin.state = item, None
 
 
 _recordings: dict[bytes, Recording] = {}
@@ -74,9 +73,8 @@ def written_again(make: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(make)
     def made(*args: P.args, **kwargs: P.kwargs) -> R:
-        if NAME not in os.environ or databases.ON_POSTGRESQL or Plugin.patches:
-            return make(*args, **kwargs)
-        before = _functions_so_far()
+        usual = NAME in os.environ and not databases.ON_POSTGRESQL and not _patches()
+        before = _functions_so_far() if usual else None
         if before is None:
             return make(*args, **kwargs)
         given = [_content(each) for each in (*args, *kwargs.items())]
@@ -89,6 +87,20 @@ def written_again(make: Callable[P, R]) -> Callable[P, R]:
         return result
 
     return made
+
+
+def _patches() -> bool:
+    """Whether the test has changed a setting, an object or its environment by now."""
+    if isinstance(settings._wrapped, UserSettingsHolder):
+        return True
+    request = getattr(Plugin.test, "_request", None)
+    patch = request and request._fixture_defs.get("monkeypatch")
+    if not patch or not patch.cached_result:
+        return request is None
+    made = patch.cached_result[0]
+    # pytest-django itself sets the name of the host that sends mail.
+    changed = [name for _, name, _ in made._setattr if name != "DNS_NAME"]
+    return bool(changed or made._setitem or made._cwd or made._savesyspath)
 
 
 def _content(given: object) -> object:
