@@ -37,7 +37,7 @@ Sequences = tuple[tuple[str, int], ...]  # the last number of each table
 Statement = tuple[str, Any, bool]  # SQL, its parameters, whether there are many
 
 READS = ("SELECT", "SAVEPOINT", "RELEASE", "ROLLBACK TO", "PRAGMA")
-# Where it was tried. Elsewhere tests look at what is stored of reports, in files that workers share.
+# Where it was tried. Other tests look at stored reports, in files that all workers share.
 FOLDERS = ("tests/annotation/", "tests/judging/")
 SEQUENCES = "SELECT name, seq FROM sqlite_sequence ORDER BY name"
 
