@@ -38,7 +38,7 @@ Statement = tuple[str, Any, bool]  # SQL, its parameters, whether there are many
 
 READS = ("SELECT", "SAVEPOINT", "RELEASE", "ROLLBACK TO", "PRAGMA")
 # Where it was tried. Other tests look at stored reports, in files that all workers share.
-FOLDERS = ("tests/annotation/", "tests/judging/")
+FOLDERS = ("tests/judging/",)
 SEQUENCES = "SELECT name, seq FROM sqlite_sequence ORDER BY name"
 
 
