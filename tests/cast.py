@@ -22,7 +22,6 @@ from tests import forks
 from tests.commands import command_line
 from tests.databases import environment
 from tests.patience import PATIENCE
-from tests.rewriting import written_again
 
 ROOT = Path(__file__).resolve().parents[1]
 Line = dict[str, Any]
@@ -120,16 +119,10 @@ def exported(campaign: str, what: str, *arguments: str) -> list[Line]:
 
 def load(folder: Path, lines: Iterable[Mapping[str, Any]] = BATCH, name: str = "b") -> Path:
     path = write_lines(folder / f"{name}.jsonl", lines)
-    load_file(path, name)
+    run("load_batch", path, "--name", name)
     return path
 
 
-@written_again
-def load_file(path: Path, name: str) -> None:
-    run("load_batch", path, "--name", name)
-
-
-@written_again
 def campaign_of(protocol: str, *arguments: str, name: str = "c", batch: str = "b") -> Campaign:
     run("create_campaign", name, "--protocol", protocol, "--batch", batch, *arguments)
     return Campaign.objects.get(name=name)

@@ -18,7 +18,7 @@ from pytest_django.plugin import blocking_manager_key
 
 from analysis.crosscheck import process
 from analysis.statistics import components
-from tests import cast, databases, rewriting
+from tests import cast, databases
 from tests.databases import ON_POSTGRESQL
 from tests.extent import Extent
 from tests.workers import NAME
@@ -42,7 +42,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     Extent.everything = config.getoption("--all")
-    config.pluginmanager.register(rewriting.Plugin())
     # A deadline would fail on a slow machine, and examples drawn anew on an unchanged commit.
     settings.register_profile(
         "tandem",

@@ -19,7 +19,6 @@ from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Draft, Rater, User, rater_of
 from datasets.models import Batch, Query, Question, Report
 from tests import cast
-from tests.rewriting import written_again
 
 PASSWORD = "a-long-enough-word"
 TEXT = (
@@ -56,7 +55,6 @@ class Study:
         return found
 
 
-@written_again
 def make_study(questions: tuple[str, ...] = QUESTIONS, reports: int = 2, people: int = 2) -> Study:
     batch = Batch.objects.create(name="harbour", format="native", digest="0" * 64)
     query = Query.objects.create(batch=batch, key="q", position=0, text="What of the harbour? ⛵")
@@ -93,12 +91,7 @@ def study_of(
 ) -> Study:
     """The same people before a campaign of any protocol over the small cast, batch `b`."""
     cast.load(folder, lines)
-    return _study_of(protocol, design or Design())
-
-
-@written_again
-def _study_of(protocol: str, design: Design) -> Study:
-    made = create_campaign("Study", protocol, Batch.objects.get(name="b"), design)
+    made = create_campaign("Study", protocol, Batch.objects.get(name="b"), design or Design())
     people = {"ada": "annotator", "ben": "annotator", "rita": "researcher", "root": "admin"}
     return Study(made.campaign, **{name: _user(name, role) for name, role in people.items()})
 

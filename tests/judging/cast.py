@@ -18,8 +18,6 @@ from judging.judges import Definition, define
 from judging.models import Judge, JudgeRun
 from judging.retries import Patience
 from judging.runs import lifecycle
-from tests.cast import load_file
-from tests.rewriting import written_again
 
 HASTY = Patience(
     attempts=3, backoff=0.001, rate_patience=0.2, longest_wait=0.01,
@@ -65,12 +63,7 @@ def query(number: int) -> dict[str, Any]:
 def campaign_of(folder: Path, protocol: str = "report-coverage", **options: Any) -> Campaign:
     path = folder / "batch.jsonl"
     path.write_text("".join(json.dumps(query(n)) + "\n" for n in (1, 2)), "utf-8")
-    load_file(path, "bridges")
-    return _campaign_of(protocol, **options)
-
-
-@written_again
-def _campaign_of(protocol: str, **options: Any) -> Campaign:
+    command("load_batch", str(path), "--name", "bridges")
     given = [f"--option={name}={value}" for name, value in options.items()]
     name = f"study of {protocol}"
     command("create_campaign", name, "--protocol", protocol, "--batch", "bridges", *given)
