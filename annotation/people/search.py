@@ -39,9 +39,12 @@ class Found:
 def find_people(by: User, campaign: Campaign, text: str, most: int = MOST) -> list[Found]:
     """Return the accounts of which a name, e-mail or team begins with each word, best first.
 
-    Without words they are those of the campaign's team that have no role in it yet.
+    Without words an admin gets those of the campaign's team that have no role in it yet. Nobody
+    else does: researchers know by pseudonym who answers, and no list of names stands beside that.
     """
     words = text[:LONGEST].casefold().split()
+    if not words and by.role != User.Role.ADMIN:
+        return []
     rows = findable(by, campaign)
     roles = dict(campaign.memberships.filter(ended_at=None).values_list("user", "role"))
     if words:

@@ -182,8 +182,9 @@ def test_few_clicks_lead_to_a_campaign_a_person_in_it_and_a_run(page: Page, stud
     assert clicks(page) == 3
     first = page.url
     page.get_by_role("link", name="Add people").first.click()
-    expect(page.get_by_label("Name, e-mail or team")).to_be_focused()
+    expect(page.get_by_label("Name or e-mail")).to_be_focused()
     page.keyboard.type("be")
+    expect(page.get_by_role("button", name="Add ben")).to_be_visible()
     expect(page.get_by_role("button", name="Add ada")).to_be_hidden()
     page.keyboard.press("ArrowDown")
     expect(page.get_by_role("button", name="Add ben")).to_be_focused()

@@ -73,7 +73,10 @@ def test_a_person_is_found_in_place_and_added_in_the_chosen_role(study: Study) -
         reverse("campaign-people-change", args=[study.campaign.pk]), sent, follow=True
     )
     assert "ben.adams is now adjudicator here." in added.content.decode()
-    assert names(study, "") == ["ada", "ben", "carla", "rita", "zoe"], "the team, but for members"
+    assert names(study, "") == [], "a researcher knows by pseudonym who answers"
+    unasked = find_people(study.root, study.campaign, "")
+    assert "ben.adams" not in {each.account.username for each in unasked}, "no member"
+    assert {"ada", "ben", "carla"} <= {each.account.username for each in unasked}
     again = rita.get(address, {"find": "ben.", "role": "adjudicator"}).content.decode()
     assert '<span class="pill plain">adjudicator</span></li>' in again
     assert "Add the account “nobody”" in rita.get(address, {"find": "nobody"}).content.decode()
