@@ -124,8 +124,13 @@ def django_db_setup(
     django_test_environment: None, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[None]:
     """The migrated test database: in a worker its copy, else one that is made here."""
-    with django_db_blocker.unblock(), databases.migrated(os.environ.get(NAME)):
-        yield
+    made = databases.migrated(os.environ.get(NAME))
+    with django_db_blocker.unblock():
+        made.__enter__()
+    # Blocked meanwhile: a test without the mark would leave behind what it writes.
+    yield
+    with django_db_blocker.unblock():
+        made.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="session", autouse=True)

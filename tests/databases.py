@@ -92,9 +92,9 @@ def migrated(worker: str | None = None) -> Iterator[None]:
 
 # What decides how a migrated database looks.
 MADE_FROM = (
-    "*/migrations/*.py", "*/models.py", "*/apps.py", "annotation/counters.py", "audit/*.py",
-    "config/settings.py", "config/sqlite/*.py", "datasets/db/*.py", "datasets/teams.py",
-    "requirements.lock",
+    "*/migrations/*.py", "*/models.py", "*/models/*.py", "*/apps.py", "annotation/counters.py",
+    "audit/*.py", "config/settings.py", "config/sqlite/*.py", "datasets/db/*.py",
+    "datasets/teams.py", "requirements.lock",
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parents[1]
 MIGRATED = ROOT / ".pytest_cache" / "migrated"

@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from analysis.campaigns.jobs import FIGURE, REPORT, figure_question, report_in
+from analysis.campaigns.jobs import FIGURE, REPORT, figure_key, figure_question, report_in
 from analysis.campaigns.jobs import question as report_question
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.jobs import MEASURES
@@ -117,9 +117,7 @@ class CampaignFigure(Resource):
             record_export(request, pk, f"figure-{figure.name}", form)
             return attached(made.content, kind.media_type, f"{made.name}-{pk}.{form}")
         wanted = figure_question(computed, name, form, subject.name, look)
-        key = self.parameters.get("job")
-        known = key if key and Job.objects.filter(key=key, kind=FIGURE).exists() else None
-        job = current_job(request, FIGURE, wanted, known)
+        job = current_job(request, FIGURE, wanted, figure_key(self.parameters.get("job")))
         if job is None:
             return accepted(request)
         record_export(request, pk, f"figure-{figure.name}", form)

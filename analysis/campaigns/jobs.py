@@ -62,6 +62,11 @@ def figure_question(
     return {"campaign": campaign, "report": report.key, **of}
 
 
+def figure_key(key: str | None) -> str | None:
+    """Return the key of a job if it draws a figure's file, and None if it computes a report."""
+    return key if key and Job.objects.filter(key=key, kind=FIGURE).exists() else None
+
+
 def report_in(job: Job) -> JSON:
     """Return the report that a finished job computed, the agreement report or that of measures.
 

@@ -229,7 +229,7 @@ class VoteTable:
 
     @classmethod
     def from_file(cls, file: BinaryIO) -> VoteTable:
-        with np.load(file, allow_pickle=False) as found:
+        with np.load(file) as found:
             rest: dict[str, Any] = json.loads(found["rest"].tobytes())
             strata = {
                 name: Stratum(tuple(names), found[f"stratum {name}"])

@@ -20,6 +20,7 @@ from datasets.jobs import queue, results
 from datasets.jobs.worker import JobWorker
 from datasets.models import Job
 from tests.cast import manage
+from tests.databases import disconnect
 from tests.datasets.jobs.conftest import Asking, Labels
 from tests.queue_cast import ended
 
@@ -90,7 +91,7 @@ def test_the_job_of_a_killed_worker_is_taken_up_again(
     # Longer than a fork of this process takes on a busy machine.
     monkeypatch.setattr(queue, "LEASE", timedelta(minutes=10))
     job = asked("kappa", ada, do="kill the worker", flag=str(tmp_path / "flag"))
-    connection.close()
+    disconnect()
     pid = os.fork()
     if pid == 0:
         JobWorker(places=1).run_one()
@@ -112,7 +113,7 @@ def test_a_worker_wakes_when_a_job_is_asked_for_and_ends_when_told(
     asked: Asking, ada: User, tmp_path: Path
 ) -> None:
     """In a fork of this process, which knows the tests' kind."""
-    connection.close()
+    disconnect()
     pid = os.fork()
     if pid == 0:
         worker = JobWorker(places=2)

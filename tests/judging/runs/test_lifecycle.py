@@ -264,7 +264,7 @@ class TestStarting:
         with pytest.raises(LeasedRunError, match="another process took"), refuse_lost_lease():
             raise LostLeaseError
 
-    def test_a_judge_file_reads_what_the_campaign_asks(self, tmp_path: Path) -> None:
+    def test_a_judge_file_reads_what_the_campaign_asks(self, tmp_path: Path, db: None) -> None:
         text = GRADED.replace("grounding-relevance", "report-coverage")
         text = text.replace("relevant", "answerable").replace("passage.text", "report.text")
         model = Judge(rater=Rater(name="j"), file=text[: text.index("[[fixture]]")])
