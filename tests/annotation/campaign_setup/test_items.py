@@ -73,7 +73,7 @@ def test_a_passage_of_the_own_batch_is_what_an_item_is_about(twin: Batch, protoc
     assert all(item.units.exists() for item in found)
 
 
-def test_ids_that_join_to_the_same_key_are_refused(tmp_path: Path) -> None:
+def test_ids_that_join_to_the_same_key_are_refused(tmp_path: Path, db: None) -> None:
     line = {
         "id": "q",
         "text": "Why?",

@@ -206,7 +206,7 @@ class TestMembers:
     def test_a_refused_form_is_shown_again_as_it_was_typed(self, study: Study) -> None:
         rita = client_of(study.rita)
         page = rita.get(reverse("campaign-people", args=[study.campaign.pk])).content.decode()
-        assert 'name="account"' in page
+        assert 'name="find"' in page
         here = reverse("campaign-invite", args=[study.campaign.pk])
         answer = rita.post(here, {"campaign_role": "king", "note": "for Dee"})
         assert answer.status_code == 422
