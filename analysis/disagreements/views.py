@@ -173,6 +173,19 @@ def tag(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     return redirect(f"{back}?{urlencode({'variable': _variable(request, campaign)})}")
 
 
+def _whole_list(request: HttpRequest, campaign: Campaign) -> Listed | HttpResponse:
+    """Return the listed units as they are now, or the page that waits for them."""
+    variable = _variable(request, campaign)
+    asked = jobs.follow(request, VOTES, question(campaign, variable))
+    if not asked.is_current:
+        page = jobs.address_of(request, reverse("disagreements", args=[campaign.pk]))
+        return jobs.waiting(request, asked.job, page)
+    try:
+        return Listed(request.GET.dict(), campaign, variable, votes_in(asked.job))
+    except results.GoneError:
+        return redirect(request.get_full_path())
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def act(request: HttpRequest, pk: int, name: str) -> HttpResponse:
@@ -182,15 +195,9 @@ def act(request: HttpRequest, pk: int, name: str) -> HttpResponse:
         raise Http404
     if blind := blind_page(request, campaign):
         return blind
-    variable = _variable(request, campaign)
-    asked = jobs.follow(request, VOTES, question(campaign, variable))
-    if not asked.is_current:
-        page = jobs.address_of(request, reverse("disagreements", args=[pk]))
-        return jobs.waiting(request, asked.job, page)
-    try:
-        listed = Listed(request.GET.dict(), campaign, variable, votes_in(asked.job))
-    except results.GoneError:
-        return redirect(request.get_full_path())
+    listed = _whole_list(request, campaign)
+    if isinstance(listed, HttpResponse):
+        return listed
     return _act(request, listed, name)
 
 
@@ -225,15 +232,9 @@ def download(request: HttpRequest, pk: int) -> HttpResponse | StreamingHttpRespo
     campaign = readable_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
-    variable = _variable(request, campaign)
-    asked = jobs.follow(request, VOTES, question(campaign, variable))
-    if not asked.is_current:
-        page = jobs.address_of(request, reverse("disagreements", args=[pk]))
-        return jobs.waiting(request, asked.job, page)
-    try:
-        listed = Listed(request.GET.dict(), campaign, variable, votes_in(asked.job))
-    except results.GoneError:
-        return redirect(request.get_full_path())
+    listed = _whole_list(request, campaign)
+    if isinstance(listed, HttpResponse):
+        return listed
     record_export(request, pk, "disagreements", "csv")
     saw_answers(LOOK, campaign, units=listed.units)
     raters = listed.table.names_of(listed.found)
