@@ -29,16 +29,13 @@ from judging.judges import (
     MAX_LENGTHS,
     MAX_PROMPT_LENGTH,
     OF_DECISIONS,
-    PARAMS,
     Definition,
     JudgeError,
-    ParamError,
-    Value,
     has_controls,
     read_judge_file,
-    read_params,
 )
 from judging.models import Judge, JudgeRun
+from judging.params import PARAMS, ParamError, Value, read_params
 from judging.prompts.template import PromptError, read_prompt
 from judging.servers import GUARDED, KEY_PREFIX, Server
 

@@ -32,8 +32,9 @@ from datasets.lineage import behind_words, lineage_of, units_behind
 from datasets.loading import file_facts, read_digest
 from datasets.models import Batch, Lineage
 from datasets.rows import InputError
-from judging.judges import JudgeError, ParamError, draft
+from judging.judges import JudgeError, draft
 from judging.models import Judge
+from judging.params import ParamError
 from judging.runs import ledger, planning
 
 FILES = "files"

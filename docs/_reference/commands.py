@@ -12,7 +12,7 @@ from django.core.management import BaseCommand, get_commands, load_command_class
 from annotation.campaigns.design import Design
 from datasets.options import options_of
 from docs._reference.words import ROOT, code, codes, meaning, page, plain, table
-from judging.judges import PARAMS
+from judging.params import PARAMS
 from tandem.program.verbs import BY_COMMAND
 
 OPENING = """\

@@ -49,8 +49,9 @@ from judging.backends.wire import parse_base_url
 from judging.forms import MOST_TRIED, NEW, PARAM_HELP, JudgeForm
 from judging.jobs import ESTIMATE, estimate_in, estimate_question
 from judging.judge_file.document import JudgeFile, read_file
-from judging.judges import JudgeError, define, param_text
+from judging.judges import JudgeError, define
 from judging.models import Judge, JudgeRun
+from judging.params import param_text
 from judging.prompts.template import PromptError
 from judging.sandbox import (
     BusyError,

@@ -21,8 +21,9 @@ from judging.forms import JudgeForm, TryForm
 from judging.judge_file.document import MAX_LENGTH, JudgeFile
 from judging.judge_file.fixtures import FixtureReading, readings
 from judging.judge_file.template import FileError
-from judging.judges import Value, file_granularity, param_text, read_judge_file
+from judging.judges import file_granularity, read_judge_file
 from judging.models import Judge
+from judging.params import Value, param_text
 from judging.prompts.isolation import OneRequest, one_request
 
 AROUND = 2

@@ -28,8 +28,9 @@ from judging.backends.wire import parse_base_url
 from judging.display import shown, standing_of
 from judging.forms import NEW, PARAM_HELP, JudgeForm, TryForm
 from judging.judge_file.document import read_file
-from judging.judges import JudgeError, define, param_text, read_judge_file, shown_params
+from judging.judges import JudgeError, define, read_judge_file, shown_params
 from judging.models import ACTIVE, Judge
+from judging.params import param_text
 from judging.prompts.isolation import one_request
 from judging.prompts.template import PromptError
 from judging.sandbox import (

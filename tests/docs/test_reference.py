@@ -21,7 +21,7 @@ from config.env import VARIABLES
 from datasets.readers import READERS
 from docs._reference import api, commands, formats, reports, settings, words
 from docs._reference.pages import navigation, pages
-from judging.judges import PARAMS
+from judging.params import PARAMS
 from tests.cast import ROOT
 
 OURS = ("analysis", "annotation", "audit", "datasets", "judging", "config")

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from judging.backends.vllm_server import KEY_VARIABLE, SERVERS, ServerProcess
-from judging.judges import Definition, define, read_params
+from judging.judges import Definition, define
 from judging.lanes import build_backend
 from judging.models import Judge
+from judging.params import read_params
 from tests.patience import PATIENCE
 
 PARAMS = ("max_model_len=16384", "dtype=float32", "gpu_memory=0.3", "max_tokens=800")

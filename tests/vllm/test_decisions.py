@@ -9,8 +9,9 @@ import pytest
 
 from annotation.models import Assignment, Label
 from judging.backends.vllm_server import KEY_VARIABLE
-from judging.judges import Definition, define, read_params
+from judging.judges import Definition, define
 from judging.models import JudgeRun
+from judging.params import read_params
 from tests.judging.cast import campaign_of, command
 from tests.vllm import serving
 

@@ -21,17 +21,10 @@ from judging.backends.contents import is_deterministic
 from judging.backends.decisions import offered_form
 from judging.judge_file.fixtures import failures
 from judging.judge_file.template import FileError
-from judging.judges import (
-    PARAMS,
-    Definition,
-    JudgeError,
-    ParamError,
-    define,
-    read_judge_file,
-    read_params,
-)
+from judging.judges import Definition, JudgeError, define, read_judge_file
 from judging.lanes import setup_of
 from judging.models import Judge
+from judging.params import PARAMS, ParamError, read_params
 
 
 def _is_closed(prompt: str) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from judging.backends.base import Setup, SetupError
 from judging.backends.contents import is_deterministic
 from judging.backends.openai import OpenAICompatible
-from judging.judges import ParamError, check_params, read_params
+from judging.params import ParamError, check_params, read_params
 from judging.prompts.request import request_hash
 from tests.judging.backends.test_openai import REQUEST
 

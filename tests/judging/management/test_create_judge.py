@@ -9,9 +9,10 @@ from django.core.management.base import CommandError
 
 from annotation.models import Rater
 from annotation.protocols import PROTOCOLS
-from judging.judges import Definition, ParamError, define, read_params
+from judging.judges import Definition, define
 from judging.lanes import build_backend
 from judging.models import Judge
+from judging.params import ParamError, read_params
 from judging.prompts.request import request_hash
 from judging.prompts.template import sha256_of
 from tests.judging.backends.test_openai import REQUEST

@@ -10,8 +10,8 @@ from annotation.models import Assignment, Campaign, Label
 from judging.backends.base import Request, Setup
 from judging.backends.openai import OpenAICompatible
 from judging.backends.scripted import Scripted
-from judging.judges import ParamError, read_params
 from judging.models import Judge, JudgeCall
+from judging.params import ParamError, read_params
 from judging.runs import planning
 from tests.judging.cast import command, judge, run_scripted, yes
 
