@@ -127,6 +127,14 @@ def run_engine(
     return async_to_sync(work.run)()
 
 
+def extension(seconds: float, latency: float) -> float:
+    """Return the seconds by which a budget of time is exceeded so that it holds `LONG_CALLS` calls.
+
+    A call takes `latency` seconds. All in all the engine takes at most `LONGER` times the budget.
+    """
+    return max(0.0, min(LONG_CALLS * latency, LONGER * seconds) - seconds)
+
+
 async def in_database(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     return await sync_to_async(call, thread_sensitive=True)(*args, **kwargs)
 
@@ -357,6 +365,5 @@ class _Engine:
         await asyncio.sleep(seconds)
         # If no call has ended yet, those in flight take at least this long.
         unknown = seconds if self.limit.under_way else 0.0
-        longer = min(LONG_CALLS * (self.limit.latencies.p95 or unknown), LONGER * seconds)
-        await asyncio.sleep(max(0.0, longer - seconds))
+        await asyncio.sleep(extension(seconds, self.limit.latencies.p95 or unknown))
         self.end(Ending("time"))

@@ -210,6 +210,13 @@ def test_a_cancel_that_meets_a_handing_over_closes_every_row(
     }
 
 
+def test_a_budget_of_time_is_exceeded_for_twenty_calls_but_at_most_fourfold() -> None:
+    assert engine.extension(60.0, latency=0.0) == 0.0
+    assert engine.extension(60.0, latency=3.0) == 0.0
+    assert engine.extension(60.0, latency=3.5) == 10.0
+    assert engine.extension(60.0, latency=12.0) == engine.extension(60.0, latency=90.0) == 180.0
+
+
 def test_a_run_that_was_to_be_cancelled_and_whose_process_died_is_cancelled_by_the_next(
     campaign: Campaign,
 ) -> None:
