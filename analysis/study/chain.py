@@ -8,7 +8,7 @@ batches. Nothing here looks at files: the stored text of a study may name any pa
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.urls import reverse
@@ -146,10 +146,14 @@ class Link:
 
 @dataclass(frozen=True)
 class Chain:
-    """A study's links in order. `steps` are those of all cards, the first to do first."""
+    """A study's links in order. `steps` are those of all cards, the first to do first.
+
+    `earlier` campaigns, the oldest, are not shown.
+    """
 
     name: str
     links: tuple[Link, ...]
+    earlier: int = 0
 
     @property
     def cards(self) -> list[Card]:
@@ -211,14 +215,19 @@ def chain_of_study(study: Study, user: User) -> Chain:
     return chain.build(study.name, _to_come(study, there), there)
 
 
-def chain_by_hand(root: Batch, user: User) -> Chain:
-    """Return all that stands on a batch, as far as the account may read it."""
+def chain_by_hand(root: Batch, user: User, most: int | None = None) -> Chain:
+    """Return all that stands on a batch, as far as the account may read it.
+
+    At most the latest `most` campaigns are among it, and all without `most`.
+    """
     visible, found, level = visible_batches(user), [root], [root]
     while level:
         level = list(visible.filter(lineage__source__in=level).order_by("pk"))
         found += level
-    campaigns = readable(user).select_related("batch").filter(batch__in=found).order_by("pk")
-    return _Cards(user, found, list(campaigns)).build(root.name, [], set())
+    latest = readable(user).select_related("batch").filter(batch__in=found).order_by("-pk")
+    shown = list(latest[:most])[::-1]
+    chain = _Cards(user, found, shown).build(root.name, [], set())
+    return replace(chain, earlier=latest.count() - len(shown) if most is not None else 0)
 
 
 def _to_come(study: Study, there: set[Key]) -> list[Part]:
@@ -242,6 +251,7 @@ class _Cards:
         keys = [campaign.pk for campaign in campaigns]
         self.answering = set(open_campaigns(user).filter(pk__in=keys).values_list("pk", flat=True))
         self.managed = set(manageable(user).filter(pk__in=keys).values_list("pk", flat=True))
+        self.managed_batches = {batch.pk for batch in batches if manages(user, batch)}
         runs = JudgeRun.objects.filter(campaign__in=campaigns).order_by("pk")
         self.runs = {
             (run.campaign_id, run.judge.rater_id): run for run in runs.select_related("judge")
@@ -380,7 +390,7 @@ class _Cards:
             yield label, reverse(name, args=[campaign.pk])
         if any(campaign.protocol in rule.protocols for rule in RULES.values()):
             address = reverse("batch-derive", args=[campaign.batch_id])
-            if manages(self.user, campaign.batch):
+            if campaign.batch_id in self.managed_batches:
                 yield "Derive a batch", f"{address}?{urlencode({'from': campaign.name})}"
 
 

@@ -18,7 +18,7 @@ from analysis.study.chain import chain_by_hand, chain_of_study
 from annotation.access import get_account
 from datasets.access import READERS, role_required
 
-PAGE = 50
+PAGE = MOST_CAMPAIGNS = 50
 
 
 @require_safe
@@ -51,7 +51,8 @@ def batch_chain(request: HttpRequest, pk: int) -> HttpResponse:
     """Draw the chain that stands on a batch, from as far back as the account may read."""
     user = get_account(request)
     root = readable_root(user, pk)
-    return render(request, "studies/study.html", {"root": root, "chain": chain_by_hand(root, user)})
+    chain = chain_by_hand(root, user, MOST_CAMPAIGNS)
+    return render(request, "studies/study.html", {"root": root, "chain": chain})
 
 
 @require_safe

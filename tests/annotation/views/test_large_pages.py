@@ -31,6 +31,7 @@ pytestmark = pytest.mark.django_db
 
 MOST_BYTES = 1_000_000
 MANY = 600
+SYSTEMS = 40
 # Files, and what a worker computes before a page shows it.
 NO_PAGES = (
     "-file", "-csv", "-json", "-md", "-tex", "-zip", "draws", "format", "schema", "-body", "-docs"
@@ -96,7 +97,7 @@ def _long_query(batch: Batch, questions: int) -> Query:
     )  # fmt: skip
     ids = [f"p:{n}" for n in range(300)]
     Ranking.objects.bulk_create(
-        Ranking(query=query, position=n, system=f"s{n}", passages=ids) for n in range(200)
+        Ranking(query=query, position=n, system=f"s{n}", passages=ids) for n in range(SYSTEMS)
     )
     return query
 
