@@ -105,16 +105,17 @@ def estimate(
     limit: int | None = None,
     concurrency: int | None = None,
     on: date | None = None,
+    copied: Iterable[Assignment] | None = None,
 ) -> Estimate:
     """Estimate a run that would start now, without storing anything.
 
-    Reused answers are counted one by one up to 1,000 assignments, and from a sample above that.
+    Of a trial, `copied` are the assignments of its judge that it would repeat. Reused answers are counted one by one up to 1,000 assignments, and from a sample above that.
     Raises SetupError, PromptError.
     """
     backend = build_backend(judge)
     preparer = build_preparer(campaign, judge, backend)
     most = SAMPLE if reuse == JudgeRun.Reuse.NEVER else COMPARED
-    total, missing, rows = _missing(campaign, judge, most)
+    total, missing, rows = _missing(campaign, judge, most, copied)
     prepared = preparer.prepare_all(rows)
     asked = missing if limit is None else min(missing, limit)
     reused = round(asked * _share_reused(judge, campaign, reuse, prepared))
@@ -145,14 +146,21 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / 60)} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
-def _missing(campaign: Campaign, judge: Judge, most: int) -> tuple[int, int, list[Assignment]]:
+def _missing(
+    campaign: Campaign, judge: Judge, most: int, copied: Iterable[Assignment] | None = None
+) -> tuple[int, int, list[Assignment]]:
     """Count all assignments and those without a result, and return a sample of up to `most`."""
+    planned = (
+        planning.missing_assignments(campaign, judge)
+        if copied is None
+        else planning.missing_copies(campaign, judge, copied)
+    )
     there = assignments_of(campaign, judge)
     waiting = there.filter(status__in=(Status.OPEN, Status.LEASED, Status.CANCELLED))
     drawn: list[int | Assignment] = []
     missing = new = 0
     chance = random.Random(0)
-    for row in _each(waiting, planning.missing_assignments(campaign, judge)):
+    for row in _each(waiting, planned):
         missing += 1
         new += isinstance(row, Assignment)
         if len(drawn) < most:

@@ -22,6 +22,7 @@ from judging.runs.ledger import assignments_of
 from judging.runs.lifecycle import prompt_for
 
 COPIED_FIELDS = (
+    "team",
     "backend",
     "model",
     "base_url",
@@ -53,6 +54,16 @@ def ensure_trials(
 
     `prompt` is a checked text that replaces the built-in paraphrase. Raises TrialError.
     """
+    return [_stored(trial) for trial in find_trials(campaign, base, kind, seed, prompt)]
+
+
+def find_trials(
+    campaign: Campaign, base: Judge, kind: str, seed: int = 0, prompt: str = ""
+) -> list[Judge]:
+    """Return the trials of one kind; those that do not exist yet are not stored.
+
+    Raises TrialError.
+    """
     _check(campaign, base, kind, prompt)
     text = base.prompt
     if kind == "paraphrase":
@@ -69,15 +80,10 @@ def ensure_trials(
 def _check(campaign: Campaign, base: Judge, kind: str, prompt: str) -> None:
     if base.base_id is not None:
         raise TrialError(f"judge {base} is itself a trial; name the judge that it tests")
-    if kind == "paraphrase" and base.file:
-        raise TrialError(
-            f"paraphrase: judge {base} is from a judge file; create a second judge from a file in "
-            "other words, and compare the two"
-        )
     if not assignments_of(campaign, base).filter(status="done").exists():
         raise TrialError(f"judge {base} has answered nothing in {campaign}; run it first")
     wrong = KIND_CHECKS[kind](campaign, base) if kind in KIND_CHECKS else ""
-    if wrong and not (kind == "paraphrase" and prompt):
+    if wrong and not (kind == "paraphrase" and prompt and not base.file):
         raise TrialError(f"{kind}: {wrong}")
     last = JudgeRun.objects.filter(campaign=campaign, judge=base).order_by("pk").last()
     if last and last.prompt_sha256 != sha256_of(prompt_for(base, campaign)):
@@ -88,22 +94,27 @@ def _check(campaign: Campaign, base: Judge, kind: str, prompt: str) -> None:
 
 
 def _trial(base: Judge, variation: Perturbation, prompt: str) -> Judge:
+    """Return the stored trial, or one that is not stored and has its rater beside it."""
     same = Judge.objects.select_related("rater", "base").filter(base=base, variation=variation)
     if (there := same.filter(prompt=prompt).first()) is not None:
         return there
-    with transaction.atomic():
-        name = _free_name(base, variation, prompt)
-        trial = Judge(
-            rater=Rater.objects.create(name=name, kind=Rater.Kind.TRIAL),
-            base=base,
-            variation=variation,
-            prompt=prompt,
-            prompt_name=base.prompt_name if prompt == base.prompt else "paraphrase",
-            prompt_sha256=sha256_of(prompt) if prompt else "",
-            params={name: value for name, value in base.params.items() if name != "samples"},
-            **{name: getattr(base, name) for name in COPIED_FIELDS},
-        )
-        trial.save()
+    return Judge(
+        rater=Rater(name=_free_name(base, variation, prompt), kind=Rater.Kind.TRIAL),
+        base=base,
+        variation=variation,
+        prompt=prompt,
+        prompt_name=base.prompt_name if prompt == base.prompt else "paraphrase",
+        prompt_sha256=sha256_of(prompt) if prompt else "",
+        params={name: value for name, value in base.params.items() if name != "samples"},
+        **{name: getattr(base, name) for name in COPIED_FIELDS},
+    )
+
+
+def _stored(trial: Judge) -> Judge:
+    if trial.pk is None:
+        with transaction.atomic():
+            trial.rater.save()
+            trial.save()
     return trial
 
 
@@ -136,6 +147,11 @@ def _check_other_query(campaign: Campaign, base: Judge) -> str:
 
 
 def _has_own_prompt(campaign: Campaign, base: Judge) -> str:
+    if base.file:
+        return (
+            f"judge {base} is from a judge file; create a second judge from a file in other words, "
+            "and compare the two"
+        )
     own = f"judge {base} has a prompt of its own; give its paraphrase with --prompt"
     return own if base.prompt else ""
 

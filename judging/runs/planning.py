@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import accumulate, islice
+from dataclasses import dataclass
+from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.assignments.queue import order_for
@@ -31,7 +32,7 @@ from judging.runs.ledger import assignments_of
 
 SHARE, LEAST_UNITS = 0.05, 200
 UNCONSTRAINED_SHARE = 0.02
-CHUNK_ASSIGNMENTS, INSERT_SIZE = 1000, 100
+CHUNK_ASSIGNMENTS, CHUNK_ITEMS, INSERT_SIZE = 1000, 500, 100
 PRESENTED = 50  # items whose texts are loaded at once; no more are kept
 
 
@@ -52,39 +53,32 @@ def trial_sample_for(trial: Judge, items: int | None) -> TrialSample:
     return TrialSample(items, UNCONSTRAINED_SHARE if is_unconstrained(trial) else SHARE)
 
 
-@dataclass
-class _AnsweredItem:
-    key: str
-    units: int = 0
-    rows: list[Assignment] = field(default_factory=list)
-
-
 def sample_assignments(
     campaign: Campaign, base: Judge, sample: TrialSample, seed: int
 ) -> list[Assignment]:
     """Return the base judge's assignments that a trial repeats, grouped by item."""
-    items = _answered(campaign, base)
-    ranked = sorted(items, key=lambda item: _rank(seed, item.key))
-    target = max(LEAST_UNITS, sample.share * sum(item.units for item in items))
-    if sample.items is not None:
-        return [row for item in ranked[: sample.items] for row in item.rows]
-    before = accumulate((item.units for item in ranked), initial=0)
-    return [
-        row
-        for item, units in zip(ranked, before, strict=False)
-        if units < target
-        for row in item.rows
-    ]
+    done = assignments_of(campaign, base).filter(status=Assignment.Status.DONE, replicate=0)
+    units: dict[int, int] = {}
+    keys: dict[int, str] = {}
+    for item, key, asked in done.values_list("item", "item__key", "asked").iterator(2000):
+        keys[item] = key
+        units[item] = units.get(item, 0) + len(asked)
+    ranked = sorted(keys, key=lambda item: _rank(seed, keys[item]))
+    if sample.items is None:
+        target = max(LEAST_UNITS, sample.share * sum(units.values()))
+        before = accumulate((units[item] for item in ranked), initial=0)
+        ranked = [item for item, so_far in zip(ranked, before, strict=False) if so_far < target]
+    return list(_of_items(done, ranked[: sample.items]))
 
 
-def _answered(campaign: Campaign, base: Judge) -> list[_AnsweredItem]:
-    rows = assignments_of(campaign, base).filter(status=Assignment.Status.DONE, replicate=0)
-    items: dict[int, _AnsweredItem] = {}
-    for row in rows.select_related("item").order_by("item__position", "id").iterator(2000):
-        item = items.setdefault(row.item_id, _AnsweredItem(row.item.key))
-        item.rows.append(row)
-        item.units += len(row.asked)
-    return list(items.values())
+def _of_items(rows: QuerySet[Assignment], items: list[int]) -> Iterator[Assignment]:
+    """Yield the assignments of these items, in their order."""
+    for start in range(0, len(items), CHUNK_ITEMS):
+        some = items[start : start + CHUNK_ITEMS]
+        found: dict[int, list[Assignment]] = {item: [] for item in some}
+        for row in rows.filter(item__in=some).select_related("item").order_by("id"):
+            found[row.item_id].append(row)
+        yield from chain.from_iterable(found.values())
 
 
 def _rank(seed: int, key: str) -> str:
@@ -135,22 +129,28 @@ def plan_copies(campaign: Campaign, trial: Judge, rows: Iterable[Assignment]) ->
 
     Return the number of units that the trial is asked in all. Existing assignments stay.
     """
-    existing = set(assignments_of(campaign, trial).values_list("item", "scope"))
-    _create(
-        trial,
-        (
-            [
-                _NewAssignment(
-                    row.item, row.scope, row.asked, shown=_text_order(row, campaign, trial)
-                )
-            ]
-            for row in rows
-            if (row.item_id, row.scope) not in existing
-        ),
-    )
+    _create(trial, ([row] for row in _copies(campaign, trial, rows)))
     return sum(
         len(asked) for asked in assignments_of(campaign, trial).values_list("asked", flat=True)
     )
+
+
+def missing_copies(
+    campaign: Campaign, trial: Judge, rows: Iterable[Assignment]
+) -> Iterator[Assignment]:
+    """Yield the assignments that `plan_copies` would create, unsaved."""
+    for row in _copies(campaign, trial, rows):
+        yield Assignment(rater=trial.rater, **row._asdict())
+
+
+def _copies(
+    campaign: Campaign, trial: Judge, rows: Iterable[Assignment]
+) -> Iterator[_NewAssignment]:
+    existing = set(assignments_of(campaign, trial).values_list("item", "scope"))
+    for row in rows:
+        if (row.item_id, row.scope) not in existing:
+            shown = _text_order(row, campaign, trial)
+            yield _NewAssignment(row.item, row.scope, row.asked, shown=shown)
 
 
 def _text_order(row: Assignment, campaign: Campaign, trial: Judge) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import transaction
 
 from analysis.data.selection import ReportOptions
 from analysis.robustness.document import as_markdown
@@ -20,22 +19,16 @@ from datasets.console import Command as BaseCommand
 from datasets.options import add_arguments as add_declared
 from datasets.options import check_bounds, options_of
 from judging.backends.base import SetupError
-from judging.estimate import estimate
 from judging.jury import voting_judges
 from judging.management.commands.run_judge import judge_called
 from judging.models import Judge
 from judging.prompts.perturbations import KINDS
 from judging.prompts.template import PromptError, read_prompt
 from judging.robustness.effects import mass_warning
-from judging.robustness.trials import TrialError, ensure_trials, kind_problems
+from judging.robustness.trials import TrialError
 from judging.runs import ledger
-from judging.runs.planning import (
-    LEAST_UNITS,
-    SHARE,
-    UNCONSTRAINED_SHARE,
-    plan_trial,
-    trial_sample_for,
-)
+from judging.runs.planning import LEAST_UNITS, SHARE, UNCONSTRAINED_SHARE
+from judging.trial_runs import WantedTrials, estimates, plan_trials
 
 RESAMPLING = options_of(ReportOptions)[:2]
 """Seed and resamples; the seed has a meaning of its own here."""
@@ -105,37 +98,27 @@ class Command(BaseCommand):
             self.give(found, options["format"], options["output"])
 
     def try_judge(self, campaign: Campaign, judge: Judge, options: dict[str, Any]) -> None:
-        if not options["estimate"]:
-            self.ask(campaign, self.trials(campaign, judge, options), options)
-            return
-        with transaction.atomic():
-            for trial in self.trials(campaign, judge, options):
-                plan_trial(campaign, trial, trial_sample_for(trial, options["items"]))
-                self.say(f"{trial}: {estimate(trial, campaign).sentence}")
-            transaction.set_rollback(True)
-
-    def trials(self, campaign: Campaign, judge: Judge, options: dict[str, Any]) -> list[Judge]:
         prompt = _prompt(options["prompt"]) if options["prompt"] else ""
-        kinds = _kinds(options["kinds"])
-        if not kinds:
-            lacking = kind_problems(campaign, judge)
-            kinds = [k for k in KINDS if not lacking[k] or (k == "paraphrase" and prompt)]
-        return [
-            trial
-            for kind in kinds
-            for trial in ensure_trials(campaign, judge, kind, options["seed"], prompt)
-        ]
+        kinds, items = _kinds(options["kinds"]), options["items"]
+        wanted = WantedTrials(kinds, items, options["seed"], prompt)
+        if not options["estimate"]:
+            self.ask(campaign, plan_trials(campaign, judge, wanted), options["queue"])
+            return
+        for kind in estimates(campaign, judge, wanted):
+            if kind.problem and kinds:
+                raise TrialError(f"{kind.kind}: {kind.problem}")
+            for name, found in kind.trials:
+                self.say(f"{name}: {found.sentence}")
 
-    def ask(self, campaign: Campaign, trials: list[Judge], options: dict[str, Any]) -> None:
+    def ask(self, campaign: Campaign, trials: list[Judge], queue: bool) -> None:
         """Ask what is not answered yet; each trial runs like a judge of its own."""
         for trial in trials:
-            plan_trial(campaign, trial, trial_sample_for(trial, options["items"]))
             if ledger.count_waiting(campaign, trial):
                 call_command(
                     "run_judge",
                     campaign=campaign.name,
                     judge=trial.rater.name,
-                    queue=options["queue"],
+                    queue=queue,
                     stdout=self.stderr,
                     stderr=self.stderr,
                 )
@@ -148,8 +131,8 @@ class Command(BaseCommand):
             print_lines(self.stdout, [text])
 
 
-def _kinds(given: str) -> list[str]:
-    kinds = [kind for kind in (each.strip() for each in given.split(",")) if kind]
+def _kinds(given: str) -> tuple[str, ...]:
+    kinds = tuple(kind for kind in (each.strip() for each in given.split(",")) if kind)
     for kind in kinds:
         if kind not in KINDS:
             raise CommandError(f"--kinds: {kind!r} is not one of {', '.join(KINDS)}; correct it.")

@@ -1,0 +1,193 @@
+"""Runs of trials: what those of a judge would ask and cost, starting them, and stopping them.
+
+The command `robustness` and the page of a judge's trials call these functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from annotation.models import Assignment, Campaign
+from datasets.jobs.guard import for_workers
+from judging.display import Progress, progress_of, with_clock
+from judging.estimate import Estimate, estimate
+from judging.models import ACTIVE, Judge, JudgeRun
+from judging.prompts.perturbations import KINDS
+from judging.robustness.effects import trials_in
+from judging.robustness.trials import ensure_trials, find_trials, kind_problems
+from judging.runs import lifecycle
+from judging.runs.planning import TrialSample, plan_copies, sample_assignments, trial_sample_for
+from judging.tasks import NothingOpenError, begin
+
+Heard = Callable[[int, int], None]
+"""Hears how many trials are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class WantedTrials:
+    """Which trials of a judge are wanted: of these `kinds`, or of all that are possible.
+
+    Each repeats a number of `items` that the judge has answered, or without one its usual share, in
+    the order of the `seed`. `prompt` is a checked text that replaces the built-in paraphrase.
+    """
+
+    kinds: tuple[str, ...] = ()
+    items: int | None = None
+    seed: int = 0
+    prompt: str = ""
+
+
+@dataclass(frozen=True)
+class KindEstimate:
+    """What the trials of one kind would ask: an estimate for each, or why there can be none."""
+
+    kind: str
+    problem: str = ""
+    trials: tuple[tuple[str, Estimate], ...] = ()
+
+    @property
+    def title(self) -> str:
+        return KINDS[self.kind].title
+
+    @property
+    def calls(self) -> int:
+        return sum(each.calls for _, each in self.trials)
+
+    @property
+    def cost(self) -> Decimal | None:
+        """US dollars for all trials of the kind; None if it is unknown for one."""
+        costs = [each.cost for _, each in self.trials]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known, Decimal(0)) if len(known) == len(costs) else None
+
+    @property
+    def seconds(self) -> float | None:
+        """The time of all trials of the kind one after the other; None if unknown for one."""
+        known = [each.seconds for _, each in self.trials if each.seconds is not None]
+        return sum(known) if len(known) == len(self.trials) else None
+
+
+@dataclass(frozen=True)
+class TrialStatus:
+    """A trial with its newest run over a campaign, if it has one, and how far it is."""
+
+    trial: Judge
+    progress: Progress | None
+
+    @property
+    def title(self) -> str:
+        found = self.trial.variation
+        title = KINDS[found["kind"]].title
+        return f"{title}: {found['family']}" if "family" in found else title
+
+    @property
+    def is_active(self) -> bool:
+        return self.progress is not None and not self.progress.ended
+
+
+def possible_kinds(campaign: Campaign, base: Judge, wanted: WantedTrials) -> dict[str, str]:
+    """Return every kind with why it is impossible, empty if it is possible."""
+    found = kind_problems(campaign, base)
+    if wanted.prompt and not base.file:
+        found["paraphrase"] = ""
+    return found
+
+
+@for_workers
+def estimates(
+    campaign: Campaign,
+    base: Judge,
+    wanted: WantedTrials,
+    heard: Heard = lambda done, total: None,
+) -> list[KindEstimate]:
+    """Estimate the wanted trials, kind by kind, without storing anything.
+
+    A kind that is named and impossible has its reason, and without names every kind is listed.
+    Raises TrialError for a judge without trials, SetupError or PromptError.
+    """
+    problems = possible_kinds(campaign, base, wanted)
+    kinds = wanted.kinds or tuple(KINDS)
+    found = {kind: find_trials(campaign, base, kind, wanted.seed, wanted.prompt)
+             for kind in kinds if not problems[kind]}  # fmt: skip
+    total, done = sum(map(len, found.values())), 0
+    samples = _Samples(campaign, base, wanted)
+    rows: list[KindEstimate] = []
+    for kind in kinds:
+        each: list[tuple[str, Estimate]] = []
+        for trial in found.get(kind, ()):
+            each.append((str(trial), estimate(trial, campaign, copied=samples.of(trial))))
+            done += 1
+            heard(done, total)
+        rows.append(KindEstimate(kind, problems[kind], tuple(each)))
+    return rows
+
+
+def plan_trials(campaign: Campaign, base: Judge, wanted: WantedTrials) -> list[Judge]:
+    """Return the wanted trials, each created with its assignments as far as they are missing.
+
+    Nothing is asked yet. Raises TrialError.
+    """
+    kinds = wanted.kinds
+    if not kinds:
+        kinds = tuple(k for k, why in possible_kinds(campaign, base, wanted).items() if not why)
+    samples = _Samples(campaign, base, wanted)
+    trials = [
+        trial
+        for kind in kinds
+        for trial in ensure_trials(campaign, base, kind, wanted.seed, wanted.prompt)
+    ]
+    for trial in trials:
+        plan_copies(campaign, trial, samples.of(trial))
+    return trials
+
+
+class _Samples:
+    """What trials repeat, read once for all trials with samples of the same size."""
+
+    def __init__(self, campaign: Campaign, base: Judge, wanted: WantedTrials) -> None:
+        self._campaign, self._base, self._wanted = campaign, base, wanted
+        self._known: dict[TrialSample, Sequence[Assignment]] = {}
+
+    def of(self, trial: Judge) -> Sequence[Assignment]:
+        sample = trial_sample_for(trial, self._wanted.items)
+        if sample not in self._known:
+            self._known[sample] = sample_assignments(
+                self._campaign, self._base, sample, self._wanted.seed
+            )
+        return self._known[sample]
+
+
+def start_trials(campaign: Campaign, base: Judge, wanted: WantedTrials) -> list[JudgeRun]:
+    """Queue a run for each wanted trial that has not answered all of its items; return the runs.
+
+    Raises NothingOpenError if there is none, TrialError, and what `judging.tasks.begin` raises.
+    """
+    runs = []
+    for trial in plan_trials(campaign, base, wanted):
+        try:
+            runs.append(begin(trial, campaign, {}))
+        except NothingOpenError:
+            continue
+    if not runs:
+        raise NothingOpenError("these trials have answered all of their items; choose more items")
+    return runs
+
+
+def stop_trials(campaign: Campaign, base: Judge) -> int:
+    """Stop the active runs of a judge's trials, which can be continued; return their number."""
+    runs = JudgeRun.objects.filter(
+        campaign=campaign, judge__base=base, judge__variation__kind__in=KINDS, state__in=ACTIVE
+    )
+    return sum(lifecycle.ask_to_stop(run) for run in runs.select_related("judge", "campaign"))
+
+
+def trial_statuses(campaign: Campaign, base: Judge) -> Iterator[TrialStatus]:
+    """Yield a judge's trials in a campaign, in the order of their kinds, each with its progress."""
+    trials = trials_in(campaign, base)
+    runs = JudgeRun.objects.filter(campaign=campaign, judge__in=trials).order_by("pk")
+    newest = {run.judge_id: run for run in with_clock(runs)}
+    for trial in trials:
+        run = newest.get(trial.pk)
+        yield TrialStatus(trial, progress_of(run) if run else None)
