@@ -109,8 +109,9 @@ def estimate(
 ) -> Estimate:
     """Estimate a run that would start now, without storing anything.
 
-    Of a trial, `copied` are the assignments of its judge that it would repeat. Reused answers are counted one by one up to 1,000 assignments, and from a sample above that.
-    Raises SetupError, PromptError.
+    Of a trial, `copied` are the assignments of its judge that it would repeat. Reused answers are
+    counted one by one up to 1,000 assignments, and from a sample above that. Raises SetupError,
+    PromptError.
     """
     backend = build_backend(judge)
     preparer = build_preparer(campaign, judge, backend)

@@ -36,8 +36,11 @@ from judging.judges import (
 )
 from judging.models import Judge, JudgeRun
 from judging.params import PARAMS, ParamError, Value, read_params
+from judging.prompts.perturbations import KINDS
 from judging.prompts.template import PromptError, read_prompt
+from judging.runs.planning import LEAST_UNITS, SHARE
 from judging.servers import GUARDED, KEY_PREFIX, Server
+from judging.trial_runs import WantedTrials
 
 NEW = "new"
 DRAFT = "new judge"
@@ -427,6 +430,60 @@ class StartForm(forms.Form):
         initial=JudgeRun.Reuse.NEVER,
         widget=forms.RadioSelect,
     )
+
+
+class TrialsForm(forms.Form):
+    """Which trials of a judge to run, over how many items. A valid form gives what is `wanted`."""
+
+    kinds = forms.MultipleChoiceField(
+        label="Trials",
+        choices=[(name, kind.title) for name, kind in KINDS.items()],
+        error_messages={"required": "Choose at least one trial."},
+    )
+    items = forms.IntegerField(
+        label="Items",
+        required=False,
+        min_value=1,
+        max_value=2**31 - 1,
+        help_text="Of those that the judge has answered. Empty: enough for "
+        f"{100 * SHARE:g} % of its units, and at least {LEAST_UNITS} units.",
+    )
+    seed = forms.IntegerField(
+        label="Seed",
+        required=False,
+        min_value=0,
+        max_value=2**31 - 1,
+        help_text="Of the sample. With the same seed, more items include the earlier ones.",
+    )
+    prompt = forms.CharField(
+        label="Your own rewording",
+        required=False,
+        strip=False,
+        max_length=MAX_PROMPT_LENGTH,
+        widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false"}),
+        help_text="For “Guideline in other words”: a whole prompt, which a judge with a prompt of "
+        "its own needs. Empty: the one that comes with the protocol.",
+    )
+
+    def clean_prompt(self) -> str:
+        text = str(self.cleaned_data["prompt"]).replace("\r\n", "\n")
+        if not text.strip():
+            return ""
+        try:
+            read_prompt(text)
+        except PromptError as error:
+            raise forms.ValidationError(as_sentence(error)) from error
+        return text
+
+    def wanted(self) -> WantedTrials:
+        """Return what the valid fields say. Fields that are not valid count as empty."""
+        data = self.cleaned_data
+        return WantedTrials(
+            tuple(data.get("kinds") or ()),
+            data.get("items"),
+            data.get("seed") or 0,
+            data.get("prompt") or "",
+        )
 
 
 class ConcurrencyForm(forms.Form):

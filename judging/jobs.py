@@ -1,4 +1,4 @@
-"""The jobs of judges: estimates of runs, their manifests, and the comparison of judges.
+"""The jobs of judges: estimates of runs and trials, manifests, and the comparison of judges.
 
 The notice at the end of a run is here, too.
 """
@@ -32,9 +32,11 @@ from judging.manifest import manifest_of
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, Price
 from judging.preparation import jobs as builds
 from judging.prompts.template import PromptError
+from judging.robustness.trials import TrialError
 from judging.runs.comparison import compare_judges
+from judging.trial_runs import KindEstimate, WantedTrials, estimates
 
-ESTIMATE, MANIFEST, COMPARISON = "estimate", "manifest", "judges"
+ESTIMATE, MANIFEST, COMPARISON, TRIALS = "estimate", "manifest", "judges", "trials"
 COUNTED = (
     "pk", "judge", "state", "done", "failures", "calls", "reused", "prompt_tokens",
     "cached_tokens", "completion_tokens", "thinking_tokens", "cost", "ended_at",
@@ -54,11 +56,36 @@ def comparison_question(campaign: Campaign) -> dict[str, Any]:
     return {"campaign": campaign.pk}
 
 
+def trials_question(judge: Judge, campaign: Campaign, wanted: WantedTrials) -> dict[str, Any]:
+    """Return the question of what all trials of a judge would cost, whichever kinds are wanted."""
+    given = {"items": wanted.items, "seed": wanted.seed, "prompt": wanted.prompt}
+    return {"judge": judge.pk, "campaign": campaign.pk, **given}
+
+
 def estimate_in(job: Job) -> Estimate:
     """Return what a finished job estimated. Raises GoneError."""
-    found = results.value(job)
+    return _estimate_of(results.value(job))
+
+
+def trials_in(job: Job) -> list[KindEstimate]:
+    """Return what a finished job estimated of trials, kind by kind. Raises GoneError."""
+    return [
+        KindEstimate(
+            each["kind"],
+            each["problem"],
+            tuple((name, _estimate_of(found)) for name, found in each["trials"]),
+        )
+        for each in results.value(job)
+    ]
+
+
+def _estimate_of(found: Mapping[str, Any]) -> Estimate:
     cost = None if found["cost"] is None else Decimal(found["cost"])
     return Estimate(**{**found, "cost": cost, "notes": tuple(found["notes"])})
+
+
+def _estimate_as_json(found: Estimate) -> dict[str, Any]:
+    return {**asdict(found), "cost": None if found.cost is None else str(found.cost)}
 
 
 def compared_in(job: Job) -> list[dict[str, Any]]:
@@ -100,7 +127,26 @@ def _estimate(options: Options, progress: Progress) -> Result:
         found = estimate(judge, campaign, **options["given"])
     except (SetupError, PromptError) as error:
         raise JobError(str(error)) from error
-    return Result.of({**asdict(found), "cost": None if found.cost is None else str(found.cost)})
+    return Result.of(_estimate_as_json(found))
+
+
+def _estimate_trials(options: Options, progress: Progress) -> Result:
+    judge = Judge.objects.select_related("rater", "base").get(pk=options["judge"])
+    campaign = Campaign.objects.select_related("batch").get(pk=options["campaign"])
+    wanted = WantedTrials((), options["items"], options["seed"], options["prompt"])
+    try:
+        found = estimates(campaign, judge, wanted, progress)
+    except (TrialError, SetupError, PromptError) as error:
+        raise JobError(str(error)) from error
+    rows = [
+        {
+            "kind": each.kind,
+            "problem": each.problem,
+            "trials": [(name, _estimate_as_json(one)) for name, one in each.trials],
+        }
+        for each in found
+    ]
+    return Result.of(rows)
 
 
 def _manifest(options: Options, progress: Progress) -> Result:
@@ -162,6 +208,7 @@ register_notices("run", _runs)
 for kind in (
     Kind(builds.BUILD, "Built batch", builds.state, builds.carry_out, _sees_build),
     Kind(ESTIMATE, "Estimate", _state_of_estimate, _estimate, _sees_estimate, listed=False),
+    Kind(TRIALS, "Estimate", _state_of_estimate, _estimate_trials, _sees_estimate, listed=False),
     Kind(MANIFEST, "Manifest", _state, _manifest, _sees_manifest),
     Kind(COMPARISON, "Comparison of judges", _state, _comparison, _sees_campaign, listed=False),
 ):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.views import answers, judge_files, judges, preparation, runs
+from judging.views import answers, judge_files, judges, preparation, runs, trials
 
 urlpatterns = [
     path("judges/", judges.judges, name="judges"),
@@ -40,6 +40,7 @@ urlpatterns = [
     ),
     path("preparation/<uuid:uid>/", preparation.review, name="review"),
     path("campaigns/<int:pk>/judges/start/", runs.start_here, name="campaign-judge-start"),
+    path("campaigns/<int:pk>/judges/trials/", trials.trials, name="campaign-trials"),
     path(
         "campaigns/<int:pk>/judges/<int:judge>/answers/",
         answers.judge_answers,

@@ -257,11 +257,12 @@ class Kind:
     """A kind of perturbation and the result that a sound judge should give.
 
     A `repeat` should give the same labels again, a `control` the lowest labels, and an `attack` the
-    labels given without it.
+    labels given without it. `about` says what is changed and what that shows.
     """
 
     title: str
     purpose: Purpose
+    about: str
     vary: Vary | None = None
 
 
@@ -281,13 +282,39 @@ def _insert_attack(spec: ItemSpec, item: Item, chosen: Mapping[str, Any]) -> Ite
 DRAFT, GUIDELINE = "draft", "guideline"
 """The kind of a trial of a draft, which is no perturbation, and the member with its guideline."""
 KINDS: dict[str, Kind] = {
-    "again": Kind("The same again", "repeat"),
-    "unconstrained": Kind("No form enforced", "repeat"),
-    "swapped": Kind("Pairs swapped", "repeat"),
-    "paraphrase": Kind("Guideline in other words", "repeat"),
-    "empty": Kind("No text", "control", _remove_texts),
-    "random": Kind("Text of another query", "control", _exchange_texts),
-    "inject": Kind("Hostile text", "attack", _insert_attack),
+    "again": Kind(
+        "The same again", "repeat", "Nothing is changed. Labels that flip are the server’s chance."
+    ),
+    "unconstrained": Kind(
+        "No form enforced",
+        "repeat",
+        "The server enforces no form. Shows how likely the model was to write a label at all.",
+    ),
+    "swapped": Kind(
+        "Pairs swapped",
+        "repeat",
+        "The two texts change places. Labels that flip depend on the position.",
+    ),
+    "paraphrase": Kind(
+        "Guideline in other words",
+        "repeat",
+        "Prompt and guideline are reworded. Labels that flip depend on the wording.",
+    ),
+    "empty": Kind(
+        "No text", "control", "The text is removed. Labels should be the lowest.", _remove_texts
+    ),
+    "random": Kind(
+        "Text of another query",
+        "control",
+        "The text answers something else. Labels should be the lowest.",
+        _exchange_texts,
+    ),
+    "inject": Kind(
+        "Hostile text",
+        "attack",
+        "The text asks for a label, in several families of attacks. Labels should stay.",
+        _insert_attack,
+    ),
 }
 
 

@@ -259,9 +259,17 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
         resume(found)
     elif wanted == "here" and standing_of(found).untaken:
         launching.start_here(found)
-        if request.POST.get("back") == "judges":
+        back = request.POST.get("back")
+        if back == "judges":
             return redirect("judges-compared", found.campaign_id)
+        if back == "trials" and found.judge.base_id:
+            return redirect(trials_address(found.campaign_id, found.judge.base_id))
     return redirect("judge-run", pk)
+
+
+def trials_address(campaign: int, judge: int) -> str:
+    """Return the address of the trials of a judge in a campaign."""
+    return f"{reverse('campaign-trials', args=[campaign])}?{urlencode({'judge': judge})}"
 
 
 @require_safe

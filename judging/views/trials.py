@@ -1,0 +1,201 @@
+"""The page of a judge's trials: which of them would cost what, starting, watching, stopping them.
+
+What came of them is on the robustness sheet.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from annotation.access import check_managed_campaign, get_account, readable_campaign
+from annotation.models import Campaign, User
+from annotation.people.membership import manageable
+from datasets.access import READERS, role_required
+from datasets.jobs import pages as jobs
+from datasets.models import Job
+from datasets.teams import check_managed, manages
+from datasets.text import as_sentence, number_in
+from judging.access import visible_judges
+from judging.estimate import duration
+from judging.forms import TrialsForm
+from judging.jobs import TRIALS, trials_in, trials_question
+from judging.models import Judge, JudgeRun
+from judging.prompts.perturbations import KINDS
+from judging.robustness.trials import TrialError
+from judging.tasks import NothingOpenError
+from judging.trial_runs import (
+    KindEstimate,
+    WantedTrials,
+    start_trials,
+    stop_trials,
+    trial_statuses,
+)
+from judging.views.runs import NOT_STARTED, trials_address
+
+NOW = "trials-now"
+"""The id of the part that shows how far trials are."""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*READERS)
+def trials(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the trials of a judge, and what more would cost; start or stop them on POST.
+
+    `judge` chooses one of those that ran here; without it, it is the one that ran last.
+    """
+    campaign, user = readable_campaign(request, pk), get_account(request)
+    posted = request.method == "POST"
+    judges = judges_of(campaign, user)
+    wanted = number_in((request.POST if posted else request.GET).get("judge", ""))
+    judge = judges.filter(pk=wanted).first() or _last(campaign, judges)
+    if judge is None:
+        context = {"campaign": campaign, "manages": _may_run(user, campaign)}
+        return render(request, "judges/trials.html", context, status=422 if posted else 200)
+    if not posted:
+        if request.htmx and request.htmx.target == NOW:  # type: ignore[attr-defined]
+            return render(request, "judges/_trials_now.html", _now(user, campaign, judge))
+        return _page(request, campaign, judge, _from_address(request))
+    order, form = request.POST.get("order", ""), TrialsForm(request.POST)
+    if order not in ("start", "stop"):
+        form.is_valid()
+        return _page(request, campaign, judge, form, 200 if order == "estimate" else 422)
+    check_managed_campaign(user, campaign)
+    check_managed(user, judge)
+    if order == "stop":
+        stop_trials(campaign, judge)
+        return redirect(trials_address(campaign.pk, judge.pk))
+    if not form.is_valid():
+        return _page(request, campaign, judge, form, 422)
+    try:
+        start_trials(campaign, judge, form.wanted())
+    except (NothingOpenError, TrialError, *NOT_STARTED) as error:
+        form.add_error(None, as_sentence(error))
+        return _page(request, campaign, judge, form, 409)
+    return redirect(f"{trials_address(campaign.pk, judge.pk)}#{NOW}")
+
+
+def judges_of(campaign: Campaign, user: User) -> QuerySet[Judge]:
+    """Return the judges that ran in a campaign, without trials, as far as the account sees them."""
+    return visible_judges(user).filter(base=None, runs__campaign=campaign).distinct()
+
+
+def _last(campaign: Campaign, judges: QuerySet[Judge]) -> Judge | None:
+    ran = JudgeRun.objects.filter(campaign=campaign, judge__in=judges.order_by().values("pk"))
+    last = ran.order_by("-pk").values_list("judge", flat=True).first()
+    return judges.filter(pk=last).first()
+
+
+def _may_run(user: User, campaign: Campaign) -> bool:
+    return manageable(user).filter(pk=campaign.pk).exists()
+
+
+def _from_address(request: HttpRequest) -> TrialsForm:
+    """Return the form with what the address says, or an empty one."""
+    given = request.GET if "chosen" in request.GET else None
+    form = TrialsForm(given, initial={"seed": 0})
+    if form.is_bound:
+        form.is_valid()
+    return form
+
+
+def _page(
+    request: HttpRequest, campaign: Campaign, judge: Judge, form: TrialsForm, status: int = 200
+) -> HttpResponse:
+    """Render the page, or for htmx the part with the estimate, which a job computes."""
+    user = get_account(request)
+    asked_for = form.wanted() if form.is_bound else WantedTrials()
+    question = _followed(request, campaign, judge) or trials_question(judge, campaign, asked_for)
+    address = trials_address(campaign.pk, judge.pk)
+    asked = jobs.follow(request, TRIALS, question, address)
+    shown = jobs.shown_of(request, asked, address, address, "#estimated", trials_in)
+    if isinstance(shown, HttpResponse):
+        return shown
+    kinds = _kinds(shown.value, asked_for.kinds if form.is_bound else None)
+    context = {
+        "campaign": campaign,
+        "judge": judge,
+        "judges": judges_of(campaign, user),
+        "form": form,
+        "shown": shown,
+        "kinds": kinds,
+        "total": _total([row["estimate"] for row in kinds if row["chosen"]]),
+        "address": address,
+        "nothing_chosen": "kinds" in form.errors and status == 422,
+    }
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "judges/_trials_estimate.html", context)
+    return render(
+        request, "judges/trials.html", context | _now(user, campaign, judge), status=status
+    )
+
+
+def _followed(request: HttpRequest, campaign: Campaign, judge: Judge) -> dict[str, Any] | None:
+    """Return the question of the job that the page follows, whatever the form says by now."""
+    own = {"kind": TRIALS, "options__campaign": campaign.pk, "options__judge": judge.pk}
+    key = request.GET.get("job", "")
+    job = Job.objects.filter(key=key, **own).first() if key else None
+    return dict(job.options) if job else None
+
+
+def _kinds(
+    estimates: list[KindEstimate] | None, chosen: tuple[str, ...] | None
+) -> list[dict[str, Any]]:
+    """Return each kind with its estimate, if it is known, and whether it is chosen.
+
+    Without a choice all that are possible are.
+    """
+    known = {each.kind: each for each in estimates or ()}
+    return [
+        {
+            "name": name,
+            "kind": kind,
+            "estimate": known.get(name),
+            "chosen": (chosen is None or name in chosen)
+            and not (name in known and known[name].problem),
+        }
+        for name, kind in KINDS.items()
+    ]
+
+
+def _total(chosen: list[KindEstimate | None]) -> dict[str, Any] | None:
+    """Return requests, cost and time of the chosen kinds together; None before they are known.
+
+    Cost and time are None where they are unknown for one of them.
+    """
+    found = [each for each in chosen if each is not None]
+    if not found or len(found) < len(chosen):
+        return None
+    costs = [each.cost for each in found if each.cost is not None]
+    times = [each.seconds for each in found if each.seconds is not None]
+    one = next((estimate for each in found for _, estimate in each.trials), None)
+    return {
+        "calls": sum(each.calls for each in found),
+        "cost": sum(costs, Decimal(0)) if len(costs) == len(found) else None,
+        "time": duration(sum(times)) if len(times) == len(found) else "",
+        "unknown": [why for why in (one.cost_unknown, one.time_unknown) if why] if one else [],
+        "notes": one.notes if one else (),
+    }
+
+
+def _now(user: User, campaign: Campaign, judge: Judge) -> dict[str, Any]:
+    """Return how far a judge's trials are."""
+    rows = list(trial_statuses(campaign, judge))
+    runs = JudgeRun.objects.filter(campaign=campaign, judge=judge).order_by("-pk")
+    known = [row.progress for row in rows if row.progress]
+    return {
+        "campaign": campaign,
+        "judge": judge,
+        "rows": rows,
+        "active": any(row.is_active for row in rows),
+        "closed": sum(each.closed for each in known),
+        "total_requests": sum(each.total for each in known),
+        "last_run": runs.values_list("pk", flat=True).first(),
+        "manages": _may_run(user, campaign) and manages(user, judge),
+        "address": trials_address(campaign.pk, judge.pk),
+    }
