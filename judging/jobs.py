@@ -1,6 +1,6 @@
 """The jobs of judges: estimates of runs and trials, manifests, and the comparison of judges.
 
-The notice at the end of a run is here, too.
+The notices at the end of runs and trials are here, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from judging.preparation import jobs as builds
 from judging.prompts.template import PromptError
 from judging.robustness.trials import TrialError
 from judging.runs.comparison import compare_judges
-from judging.trial_runs import KindEstimate, WantedTrials, estimates
+from judging.trial_runs import KindEstimate, WantedTrials, estimates, trial_runs
 
 ESTIMATE, MANIFEST, COMPARISON, TRIALS = "estimate", "manifest", "judges", "trials"
 COUNTED = (
@@ -204,7 +204,25 @@ def _runs(user: Any, keys: Sequence[str]) -> Iterator[Work]:
         yield Work(name, f"{text}, {run.done:,} answered{missing}.", address)
 
 
+def _trials(user: Any, keys: Sequence[str]) -> Iterator[Work]:
+    """Yield a judge's trials in a campaign together, named by the keys of both."""
+    for key in keys:
+        of, _, judge = key.partition("-")
+        campaign = readable(user).filter(pk=number_in(of)).first()
+        base = visible_judges(user).filter(pk=number_in(judge)).first()
+        if campaign is None or base is None:
+            continue
+        runs = trial_runs(campaign, base)
+        if runs.filter(state__in=ACTIVE).exists():
+            yield Work(f"trials:{key}")
+            continue
+        text = f"Trials of judge {base} in {campaign.name}: ended."
+        address = reverse("campaign-trials", args=[campaign.pk])
+        yield Work(f"trials:{key}", text, f"{address}?judge={base.pk}")
+
+
 register_notices("run", _runs)
+register_notices("trials", _trials)
 for kind in (
     Kind(builds.BUILD, "Built batch", builds.state, builds.carry_out, _sees_build),
     Kind(ESTIMATE, "Estimate", _state_of_estimate, _estimate, _sees_estimate, listed=False),

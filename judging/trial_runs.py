@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from django.db.models import QuerySet
+
 from annotation.models import Assignment, Campaign
 from datasets.jobs.guard import for_workers
 from judging.display import Progress, progress_of, with_clock
@@ -175,18 +177,23 @@ def start_trials(campaign: Campaign, base: Judge, wanted: WantedTrials) -> list[
     return runs
 
 
+def trial_runs(campaign: Campaign, base: Judge) -> QuerySet[JudgeRun]:
+    """Return the runs of a judge's trials over a campaign, without those of drafts."""
+    return JudgeRun.objects.filter(
+        campaign=campaign, judge__base=base, judge__variation__kind__in=list(KINDS)
+    )
+
+
 def stop_trials(campaign: Campaign, base: Judge) -> int:
     """Stop the active runs of a judge's trials, which can be continued; return their number."""
-    runs = JudgeRun.objects.filter(
-        campaign=campaign, judge__base=base, judge__variation__kind__in=KINDS, state__in=ACTIVE
-    )
+    runs = trial_runs(campaign, base).filter(state__in=ACTIVE)
     return sum(lifecycle.ask_to_stop(run) for run in runs.select_related("judge", "campaign"))
 
 
 def trial_statuses(campaign: Campaign, base: Judge) -> Iterator[TrialStatus]:
     """Yield a judge's trials in a campaign, in the order of their kinds, each with its progress."""
     trials = trials_in(campaign, base)
-    runs = JudgeRun.objects.filter(campaign=campaign, judge__in=trials).order_by("pk")
+    runs = trial_runs(campaign, base).order_by("pk")
     newest = {run.judge_id: run for run in with_clock(runs)}
     for trial in trials:
         run = newest.get(trial.pk)

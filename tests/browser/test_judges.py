@@ -98,6 +98,7 @@ def test_every_page_of_judges_is_open_to_all(page: Page, campaign: Campaign) -> 
         "answers": reverse("judge-answers", args=[campaign.pk, done.judge_id]),
         "answers by unit": reverse("judge-answers", args=[campaign.pk, done.judge_id]) + "?by=unit",
         "robustness": reverse("judge-robustness", args=[done.pk]),
+        "trials": reverse("campaign-trials", args=[campaign.pk]),
         "bench": reverse("judge-bench", args=[campaign.pk]),
     }
     for name, address in addresses.items():

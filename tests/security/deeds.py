@@ -27,6 +27,7 @@ from annotation.people.log_in_links import log_in_key
 from datasets.api_tokens import make_token
 from datasets.models import Batch, Query, TeamMember, Upload
 from judging.models import JudgeRun
+from judging.prompts.template import sha256_of
 from tests.page_cast import PASSWORD, answers, payload
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, RESEARCHER
 from tests.security.world import World, planted
@@ -185,6 +186,14 @@ def _new_campaign(world: World) -> Deed:
 def _starting(world: World) -> Deed:
     sent = {"campaign": world.closed.pk, "reuse": "never"}
     return Deed("run.started", _at(world, "judge-start", planted().pk), sent)
+
+
+def _trying(world: World) -> Deed:
+    """A judge that has answered, under the prompt that it has, is asked one item again."""
+    campaign, base = world.study.campaign, planted()
+    JudgeRun.objects.filter(judge=base).update(prompt_sha256=sha256_of(base.prompt))
+    sent = {"judge": base.pk, "order": "start", "kinds": "again", "items": 1}
+    return Deed("run.started", reverse("campaign-trials", args=[campaign.pk]), sent)
 
 
 def _ordering(order: str, event: str, **sent: int) -> Doing:
@@ -637,6 +646,7 @@ DEEDS: dict[str, list[Doing]] = {
         )
     ],
     "judge-start": [_starting],
+    "campaign-trials": [_trying],
     "campaign-baseline": [
         lambda w: Deed("run.started", _at(w, "campaign-baseline", w.closed.pk), {})
     ],

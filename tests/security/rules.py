@@ -138,6 +138,7 @@ RULES: dict[str, Rule] = {
     "guideline-look": takes(READERS, 200),
     "campaign-settings": reads(READERS),
     "campaign-judge-start": reads(READERS),
+    "campaign-trials": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "campaign-baseline": takes(READERS, 302),
     "judge-answers": reads(READERS),
     "campaign-terms": takes(READERS, 302),

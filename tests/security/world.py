@@ -496,6 +496,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("campaign-settings", "pk"): _campaigns,
     ("campaign-import", "pk"): _campaigns,
     ("campaign-judge-start", "pk"): _campaigns,
+    ("campaign-trials", "pk"): _campaigns,
     ("campaign-baseline", "pk"): _campaigns,
     ("judge-answers", "pk"): _labelled_campaigns,
     ("judge-answers", "judge"): _judges_asked,
