@@ -87,8 +87,8 @@ def judges_of(campaign: Campaign, user: User) -> QuerySet[Judge]:
 
 def _last(campaign: Campaign, judges: QuerySet[Judge]) -> Judge | None:
     ran = JudgeRun.objects.filter(campaign=campaign, judge__in=judges.order_by().values("pk"))
-    last = ran.order_by("-pk").values_list("judge", flat=True).first()
-    return judges.filter(pk=last).first()
+    last = ran.order_by("-pk").values_list("judge", flat=True)[:1]
+    return judges.filter(pk__in=list(last)).first()
 
 
 def _may_run(user: User, campaign: Campaign) -> bool:
