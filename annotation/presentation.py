@@ -30,7 +30,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, kinds_of, name_units
 from annotation.protocols.guidelines import trimmed
 from annotation.protocols.schema import Schema, schema_of
-from annotation.protocols.validation import Problem, RefusedError
+from annotation.protocols.validation import NOT_AMONG, Problem, RefusedError
 from annotation.registry import DECLARED, declared
 from datasets import rows
 from datasets.db.prepared import Among, Parameter, Prepared
@@ -378,7 +378,7 @@ class Blinding:
         A stored name gets the same error, because it may reveal whose text is whose.
         """
         if self.names and not set(names) <= self.names.keys():
-            raise RefusedError([Problem("", "", "was not asked")])
+            raise RefusedError([Problem("", "", NOT_AMONG)])
 
     def _renamed(self, payload: Payload, names: Mapping[str, str]) -> Payload:
         units = payload.get("units")

@@ -26,12 +26,13 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from annotation.models import Invitation, User
 from annotation.people import identities
 from annotation.people.identities import Identity
+from annotation.people.languages import sentence
 from annotation.people.membership import PeopleError
-from datasets.text import as_sentence
+from datasets.messages import Message
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 INVITATION = "invitation"
-DISABLED = "this account is disabled; ask an administrator"
+DISABLED = Message("this account is disabled; ask an administrator")
 
 
 class _Quiet:
@@ -115,11 +116,13 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
         claims = sociallogin.account.extra_data
         token, more = claims.get("id_token") or {}, claims.get("userinfo") or {}
         if token and more and token.get("sub") != more.get("sub"):
-            raise ImmediateHttpResponse(refused(request, "the identity provider names two people"))
+            raise ImmediateHttpResponse(
+                refused(request, Message("the identity provider names two people"))
+            )
         try:
             identity = identities.identity_of({**token, **more}, settings.TANDEM_OIDC_ISSUER)
         except PeopleError as error:
-            raise ImmediateHttpResponse(refused(request, str(error))) from error
+            raise ImmediateHttpResponse(refused(request, error.args[0])) from error
         sociallogin.identity = identity
         sociallogin.account.uid, sociallogin.account.extra_data = identity.uid, {}
         sociallogin.email_addresses = []
@@ -136,7 +139,7 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
             else:
                 self._take_in(request, sociallogin, invitation)
         except PeopleError as error:
-            raise ImmediateHttpResponse(refused(request, str(error))) from error
+            raise ImmediateHttpResponse(refused(request, error.args[0])) from error
 
     def _take_in(self, request: HttpRequest, sociallogin: Any, invitation: Any) -> None:
         identity: Identity = sociallogin.identity
@@ -147,7 +150,9 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
                     raise PeopleError(DISABLED)
                 sociallogin.connect(request, user)
         except IntegrityError as error:
-            raise PeopleError("somebody of this name came just now; log in again") from error
+            raise PeopleError(
+                Message("somebody of this name came just now; log in again")
+            ) from error
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
         return reverse("mfa_index")
@@ -160,11 +165,11 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
         exception: Any = None,
         extra_context: Any = None,
     ) -> None:
-        reason = "the log-in was cancelled or failed at the identity provider; try again"
+        reason = Message("the log-in was cancelled or failed at the identity provider; try again")
         raise ImmediateHttpResponse(refused(request, reason, status=401))
 
 
 def refused(request: HttpRequest, reason: str, status: int = 403) -> HttpResponse:
     """Answer a log-in that leads to no account, with the reason and the way back."""
-    context = {"reason": as_sentence(PeopleError(reason))}
+    context = {"reason": sentence(PeopleError(reason))}
     return render(request, "accounts/refused.html", context, status=status)

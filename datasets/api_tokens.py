@@ -13,6 +13,7 @@ from knox.models import AuthToken
 
 from audit.recording import record
 from datasets.api.permissions import LEAST, MOST
+from datasets.messages import Message
 from datasets.models import Grant
 
 DAYS, MOST_DAYS = 365, 3650
@@ -56,7 +57,9 @@ def _check(user: Any, scopes: Collection[str], days: int, note: str) -> None:
     if len(note) > (LONGEST_NOTE or 0):
         raise TokenError(f"a note has at most {LONGEST_NOTE} characters; shorten it")
     if tokens_of(user).filter(token__expiry__gt=timezone.now()).count() >= MOST_TOKENS:
-        raise TokenError(f"this account has {MOST_TOKENS} tokens; revoke some first")
+        raise TokenError(
+            Message("this account has %(most)s tokens; revoke some first", most=MOST_TOKENS)
+        )
 
 
 def tokens_of(user: Any) -> QuerySet[Grant]:

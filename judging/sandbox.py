@@ -28,6 +28,7 @@ from annotation.models import Assignment, Campaign, Item, QuerySampling
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.presentation import stored_units
 from annotation.protocols.validation import Problem, RefusedError
+from datasets.messages import Message
 from judging.answers.results import payload_of
 from judging.backends.base import Answer, Backend, BackendError, TransientError
 from judging.costs import cost_of_call
@@ -205,7 +206,7 @@ def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
                 preparer.schema,
             )
         except UnreadError as error:
-            known |= {"problems": (Problem("", "", str(error)),), "fault": error.fault}
+            known |= {"problems": (Problem("", "", Message(str(error))),), "fault": error.fault}
         except RefusedError as error:
             known |= {"problems": tuple(error.problems), "fault": "unreadable"}
         else:

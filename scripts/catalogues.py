@@ -32,8 +32,16 @@ TEMPLATES = (
     "work/*.html",
     "work/pages/*.html",
 )
-MODULES = ("annotation/item_context.py", "annotation/campaigns/rendering.py", "annotation/views")
-KEYWORDS = {"gettext": None, "gettext_noop": None, "ngettext": (1, 2), "pgettext": ((1, "c"), 2)}
+MODULES = ("annotation", "config", "datasets")
+MACHINES = ("annotation/api", "annotation/management", "annotation/imports")
+"""Modules whose messages no page shows to annotators."""
+KEYWORDS = {
+    "Message": None,
+    "gettext": None,
+    "gettext_noop": None,
+    "ngettext": (1, 2),
+    "pgettext": ((1, "c"), 2),
+}
 _QUOTED = r'("(?:[^"\\]|\\.)*")'
 _SCRIPT = re.compile(rf"\bt\(\s*{_QUOTED}|\btn\(\s*{_QUOTED},\s*{_QUOTED}")
 _HEAD = "# Texts of annotators' pages. After a change, run: python -m scripts.catalogues"
@@ -69,7 +77,8 @@ def _of_modules() -> Iterator[Text]:
     for name in MODULES:
         path = ROOT / name
         for module in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            yield from _called(module.read_text("utf-8"))
+            if not module.relative_to(ROOT).as_posix().startswith(MACHINES):
+                yield from _called(module.read_text("utf-8"))
 
 
 def _called(source: str) -> Iterator[Text]:
@@ -84,7 +93,10 @@ def _called(source: str) -> Iterator[Text]:
 def _of_protocols() -> Iterator[Text]:
     from annotation.item_context import HEADINGS
     from annotation.protocols import PROTOCOLS
+    from annotation.protocols.points import noun_of
     from annotation.views.protocol_pages import page_for
+    from datasets.access import ANNOTATOR
+    from datasets.api.permissions import MOST, SCOPES
 
     for declared in PROTOCOLS.values():
         for protocol in (declared, *declared.readings.values(), *declared.earlier.values()):
@@ -97,9 +109,13 @@ def _of_protocols() -> Iterator[Text]:
                 yield from words
                 yield from variable.meanings.values()
             yield from (action for _, action in page_for(protocol.slug).keys)
+            yield from (
+                noun_of(rule.field).word for rule in (protocol.evidence, protocol.listed) if rule
+            )
             kinds = {variable.kind for variable in protocol.variables}
             yield from (f"{_plain(kind)}s" for kind in kinds)
     yield from (*HEADINGS, "source", "date", "age", "use")
+    yield from (SCOPES[scope] for scope in MOST[ANNOTATOR])
 
 
 def _plain(code: str) -> str:

@@ -58,12 +58,15 @@ from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Channel, Problem, RefusedError
 from annotation.provenance import Basis, basis_of
 from audit.recording import record
+from datasets.messages import Message
 
 REFERENCE_NAME = "adjudicated"
 TEXTS_PURPOSE = "texts for adjudication"
 RATERS_PURPOSE = "raters for adjudication"
-NO_REASON = "give the reason of your decision"
-REUSED_KEY = "this key came with another decision before; create a new key for each decision"
+NO_REASON = Message("give the reason of your decision")
+REUSED_KEY = Message(
+    "this key came with another decision before; create a new key for each decision"
+)
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,16 @@ from annotation.protocols.points import (
     MAX_OFFSET,
     MAX_QUOTE,
     MAX_QUOTES,
+    NOT_STORABLE,
+    TOO_MANY_QUOTES,
     describe_too_long,
-    describe_too_many,
     draft_list_problem,
     is_storable,
 )
 from annotation.protocols.schema import EVIDENCE_KEY
-from annotation.protocols.validation import MAX_TEXT, Problem, RefusedError
+from annotation.protocols.validation import MAX_TEXT, NOT_AMONG, Problem, RefusedError
 from datasets.db.prepared import Parameter, PreparedModels, columns_of
+from datasets.messages import Message
 
 MAX_FIELD = Span._meta.get_field("field").max_length or 0
 
@@ -120,18 +122,18 @@ def check_draft(payload: Payload) -> None:
 
 def _draft_problems(name: str, answer: dict[str, Any]) -> Iterator[Problem]:
     if not answer:
-        yield Problem(name, "", "was not asked")
+        yield Problem(name, "", NOT_AMONG)
     for key, value in answer.items():
         if key == EVIDENCE_KEY:
             if not (isinstance(value, list) and all(map(_is_quote, value))):
-                yield Problem(name, key, "is not a list of {quote, start}")
+                yield Problem(name, key, Message("is not a list of {quote, start}"))
             elif len(value) > MAX_QUOTES:
-                yield Problem(name, key, describe_too_many(MAX_QUOTES, "quotes"))
+                yield Problem(name, key, TOO_MANY_QUOTES)
         elif isinstance(value, list):
             if odd := draft_list_problem(value):
                 yield Problem(name, key, odd)
         elif not all(is_storable(text) for text in _texts(value)):
-            yield Problem(name, key, "contains a character that cannot be stored; remove it")
+            yield Problem(name, key, NOT_STORABLE)
         elif any(len(text) > MAX_TEXT for text in _texts(value)):
             yield Problem(name, key, describe_too_long(MAX_TEXT))
 

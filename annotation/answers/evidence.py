@@ -18,11 +18,12 @@ from django.db.models import Count, QuerySet
 from annotation.models import Campaign, Item, Label, Rater
 from annotation.presentation import present, shown_texts
 from annotation.protocols.base import ItemSpec
-from annotation.protocols.points import Quote
+from annotation.protocols.points import Quote, noun_of
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import Channel, Entry, Problem, RefusedError
 from annotation.registry import declared
 from datasets.material import as_row
+from datasets.messages import Message
 from datasets.text import find_quote
 
 METHODS = ("exact", "folded", "joined", "fuzzy", "none")
@@ -83,7 +84,11 @@ def _foreign_citations(entry: Entry, texts: Mapping[str, str]) -> list[Problem]:
     """Return a problem for each citation of a written answer that is not a passage of the item."""
     cited = entry.written.citations if entry.written else ()
     return [
-        Problem(entry.name, "citations", f"{passage!r} is not a passage of this item")
+        Problem(
+            entry.name,
+            "citations",
+            Message("%(passage)s is not a passage of this item", passage=repr(passage)),
+        )
         for passage in cited
         if f"passage:{passage}" not in texts
     ]
@@ -95,7 +100,10 @@ def _misplaced_points(entry: Entry, texts: Mapping[str, str], strict: bool) -> I
         for quote in point.evidence:
             _, problem = _find(entry, quote, texts, strict)
             if problem:
-                yield Problem(entry.name, quote.variable, f"point {number}: {problem.message}")
+                where = Message(
+                    "point %(number)s: %(problem)s", number=number, problem=problem.message
+                )
+                yield Problem(entry.name, quote.variable, where)
 
 
 def _find(
@@ -105,8 +113,8 @@ def _find(
     fields = _fields_for(field, texts)
     if not fields:
         words = Located(field, None, None, quote.quote, "none")
-        problem = Problem(entry.name, EVIDENCE_KEY, f"{field!r} is not a text of this item")
-        return [words], problem
+        unknown = Message("%(field)s is not a text of this item", field=repr(field))
+        return [words], Problem(entry.name, EVIDENCE_KEY, unknown)
     if strict:
         exact = (_exact(quote, each, texts[each]) for each in fields)
         one = next((each for each in exact if each), None)
@@ -152,7 +160,10 @@ def _exact(quote: Quote, field: str, text: str) -> Located | None:
 
 def _not_found(entry: Entry, quote: Quote, field: str) -> Problem:
     words = quote.quote if len(quote.quote) <= 60 else quote.quote[:57] + "…"
-    return Problem(entry.name, EVIDENCE_KEY, f"{words!r} was not found in the {field}")
+    lost = Message(
+        "%(words)s was not found in the %(field)s", words=repr(words), field=noun_of(field)
+    )
+    return Problem(entry.name, EVIDENCE_KEY, lost)
 
 
 def locate_quote(quote: str, judged: str, others: Texts) -> str:

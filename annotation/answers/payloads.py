@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
 from annotation.protocols.base import Payload, UnitSpec
-from annotation.protocols.points import describe_too_long, is_storable
+from annotation.protocols.points import NOT_STORABLE, describe_too_long, is_storable
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from annotation.protocols.validation import MAX_COMMENT, Problem, RefusedError
+from datasets.messages import Message
 
 
 class FormData(Protocol):
@@ -53,19 +54,18 @@ def from_api(body: object) -> Payload:
     Raises RefusedError.
     """
     if not isinstance(body, Mapping) or not isinstance(body.get("units"), Mapping):
-        raise RefusedError([Problem("", "", "send an object with units and comment")])
+        raise RefusedError([Problem("", "", Message("send an object with units and comment"))])
     if unknown := sorted(str(k) for k in body.keys() - {"units", "comment"}):
-        raise RefusedError([Problem("", unknown[0], "is not a key of a response")])
+        raise RefusedError([Problem("", unknown[0], Message("is not a key of a response"))])
     comment = body.get("comment")
     if comment is not None and not isinstance(comment, str):
-        raise RefusedError([Problem("", "comment", "is not a text")])
+        raise RefusedError([Problem("", "comment", Message("is not a text"))])
     return {"units": dict(body["units"]), "comment": _comment(comment)}
 
 
 def _comment(text: str | None) -> str | None:
     if text and not is_storable(text):
-        wrong = "contains a character that cannot be stored; remove it"
-        raise RefusedError([Problem("", "comment", wrong)])
+        raise RefusedError([Problem("", "comment", NOT_STORABLE)])
     if text and len(text) > MAX_COMMENT:
         raise RefusedError([Problem("", "comment", describe_too_long(MAX_COMMENT))])
     return text if text and text.strip() else None
@@ -80,7 +80,8 @@ def unit_names(form: FormData) -> Iterator[str]:
 
 
 def _repeated(names: list[str]) -> list[Problem]:
-    return [Problem(n, "", "is answered twice") for n, times in Counter(names).items() if times > 1]
+    twice = Message("is answered twice")
+    return [Problem(n, "", twice) for n, times in Counter(names).items() if times > 1]
 
 
 def _strays(
@@ -97,9 +98,9 @@ def _strays(
         number, _, key = field.removeprefix("unit-").partition("-")
         name = numbered.get(number)
         if name is None:
-            yield Problem("", field, "is a field of no unit")
+            yield Problem("", field, Message("is a field of no unit"))
         elif name in units and key not in _fields(schema, units[name].kind):
-            yield Problem(name, key, "is not a field of this unit")
+            yield Problem(name, key, Message("is not a field of this unit"))
 
 
 def _fields(schema: Schema, kind: str) -> set[str]:
@@ -129,7 +130,7 @@ def _unit(schema: Schema, name: str, unit: UnitSpec, form: FormData, prefix: str
 def _list(name: str, key: str, text: str | None) -> list[Any]:
     found = _json(name, key, text)
     if found is not None and not isinstance(found, list):
-        raise RefusedError([Problem(name, key, "is not a list")])
+        raise RefusedError([Problem(name, key, Message("is not a list"))])
     return found or []
 
 
@@ -137,4 +138,4 @@ def _json(name: str, key: str, text: str | None) -> Any:
     try:
         return json.loads(text) if text else []
     except (ValueError, RecursionError) as error:
-        raise RefusedError([Problem(name, key, "is not JSON")]) from error
+        raise RefusedError([Problem(name, key, Message("is not JSON"))]) from error

@@ -51,6 +51,7 @@ from datasets.api.base import (
 from datasets.api.concurrency import key_of
 from datasets.api.errors import RefusedBodyError, StateConflictError, problem
 from datasets.api.permissions import LABEL, READ
+from datasets.messages import Message
 
 NO_ALIASES = Blinding({}, {})
 
@@ -182,9 +183,9 @@ def _store(assignment: Assignment, body: dict[str, Any], circumstances: Circumst
         if not (key and assignment.responses.filter(key=key).exists()):
             campaign = Campaign.objects.get(pk=assignment.item.campaign_id)
             if not campaign.takes_answers:
-                raise RefusedError([Problem("", "", PAST if campaign.is_open else CLOSED)])
+                raise RefusedError([Problem("", "", Message(PAST if campaign.is_open else CLOSED))])
             if has_lost_access(assignment):
-                raise RefusedError([Problem("", "", NO_MEMBER)])
+                raise RefusedError([Problem("", "", Message(NO_MEMBER))])
             check_fresh(assignment, body.get("draft", 0), circumstances.seen or 0, payload)
         outcome = submit(assignment, payload, "api", circumstances)
     _check_replay(outcome, payload)
@@ -194,7 +195,7 @@ def _store(assignment: Assignment, body: dict[str, Any], circumstances: Circumst
 def _check_replay(outcome: Outcome, payload: Payload) -> None:
     """Refuse the key of another answer, since a replay would return that one and lose this one."""
     if not outcome.created and outcome.response.payload != payload:
-        raise RefusedError([Problem("", "Idempotency-Key", REUSED)])
+        raise RefusedError([Problem("", "Idempotency-Key", Message(REUSED))])
 
 
 def _read_revision(request: Request, body: dict[str, Any]) -> int:

@@ -27,6 +27,7 @@ from annotation.presentation import Blinding, field_aliases, present, schema
 from annotation.protocols.base import ItemSpec, name_units
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from annotation.protocols.validation import Problem, RefusedError
+from datasets.messages import Message
 
 
 @dataclass(frozen=True)
@@ -245,13 +246,13 @@ def correct_nugget(there: Editable, evidence: Any, circumstances: Circumstances)
     """
     campaign = there.assignment.item.campaign
     if not campaign.takes_answers:
-        closed = "the report campaign is closed; ask its researcher to open it again"
+        closed = Message("the report campaign is closed; ask its researcher to open it again")
         raise RefusedError([Problem("", "", closed)])
     if has_lost_access(there.assignment):
-        out = "you no longer take part in the report campaign; ask its researcher"
+        out = Message("you no longer take part in the report campaign; ask its researcher")
         raise RefusedError([Problem("", "", out)])
     if there.answer != FOUND:
-        no = "you did not find it answered; revise your answer on the report's page"
+        no = Message("you did not find it answered; revise your answer on the report's page")
         raise RefusedError([Problem(there.unit, VARIABLE, no)])
     payload = deepcopy(there.response.payload)
     payload["units"][there.unit]["evidence"] = evidence

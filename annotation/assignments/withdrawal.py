@@ -28,9 +28,10 @@ from annotation.people.leases import Ended, release
 from annotation.people.membership import PeopleError
 from audit.recording import record
 from datasets.jobs import results
+from datasets.messages import Message
 
 Status = Assignment.Status
-OUTDATED = "the consent text has changed since you read it; read it again"
+OUTDATED = Message("the consent text has changed since you read it; read it again")
 
 
 def give_consent(campaign: Campaign, rater: Rater, version: int) -> int:
@@ -56,7 +57,7 @@ def revoke_consent(campaign: Campaign, rater: Rater) -> int:
     """
     with transaction.atomic():
         if not consents(campaign, rater).update(revoked_at=timezone.now()):
-            raise PeopleError("there is no consent to revoke")
+            raise PeopleError(Message("there is no consent to revoke"))
         number = _withdraw(campaign, rater)
         answers = str(campaign.revoked)
         record("consent.revoked", campaign.pk, rater, number=number, answers=answers)

@@ -19,6 +19,7 @@ from annotation.models import Admission, Assignment, Campaign, GoldAnswer, Item,
 from annotation.people.leases import EXPIRED
 from annotation.presentation import design
 from audit.recording import record
+from datasets.messages import Message
 
 CLOSE = 1e-9
 MAX_ADMISSION_REASON = 500
@@ -159,13 +160,18 @@ def waiting_for_practice(campaign: Campaign, rater: Rater) -> Q:
     return ~Q(use=Item.Use.PRACTICE)
 
 
-def describe_practice(campaign: Campaign) -> str:
+def describe_practice(campaign: Campaign) -> Message:
     first = campaign.practice_of
     own = first is None or first.pk == campaign.pk
-    where = "the practice" if own else f"the practice of “{first}”"
+    where = Message("the practice")
+    if not own:
+        where = Message("the practice of “%(first)s”", first=str(first))
     if campaign.qualify is None:
-        return f"{where} to be done"
-    return f"{where} to be passed with {campaign.qualify:.0%} correct"
+        return Message("%(practice)s to be done", practice=where)
+    percent = round(100 * campaign.qualify)
+    return Message(
+        "%(practice)s to be passed with %(percent)s%% correct", practice=where, percent=percent
+    )
 
 
 def admissible(campaign: Campaign) -> QuerySet[Rater]:

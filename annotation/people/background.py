@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args
 from django.utils import timezone
 
 from annotation.models import Background, Campaign, Rater
+from datasets.messages import Message
 
 Kind = Literal["choice", "several", "text", "number"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -166,7 +167,7 @@ def answer(campaign: Campaign, rater: Rater, given: Mapping[str, Any]) -> None:
     names = [each.name for each in owed]
     for name in given:
         if name not in names:
-            raise BackgroundError("is not asked of you here; leave it out", name)
+            raise BackgroundError(Message("is not asked of you here; leave it out"), name)
     answers = {each.name: checked_answer(each, given.get(each.name)) for each in owed}
     if not answers:
         return
@@ -185,29 +186,32 @@ def checked_answer(question: Question, given: Any) -> Answer:
     if question.kind == "several":
         chosen = given if isinstance(given, (list, tuple)) else [given] if given else []
         if not all(each in question.choices for each in chosen):
-            raise BackgroundError("is not one of the choices; choose again", question.name)
+            raise BackgroundError(Message("is not one of the choices; choose again"), question.name)
         found: Answer = [each for each in question.choices if each in chosen] or None
     else:
         text = str(given).strip() if isinstance(given, (str, int, float)) else ""
         found = _checked_text(question, text) if text else None
     if found is None and question.required:
-        raise BackgroundError("has to be answered; answer it", question.name)
+        raise BackgroundError(Message("has to be answered; answer it"), question.name)
     return found
 
 
 def _checked_text(question: Question, text: str) -> str:
     if question.kind == "choice" and text not in question.choices:
-        raise BackgroundError("is not one of the choices; choose again", question.name)
+        raise BackgroundError(Message("is not one of the choices; choose again"), question.name)
     if question.kind == "number":
         try:
             number = float(text.replace(",", "."))
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
-            raise BackgroundError("is not a number; write one such as 3 or 2.5", question.name)
+            raise BackgroundError(
+                Message("is not a number; write one such as 3 or 2.5"), question.name
+            )
         return f"{number:g}" if abs(number) < 1e6 else text
     if len(text) > LONGEST_TEXT or "\0" in text:
-        raise BackgroundError(f"has more than {LONGEST_TEXT} characters; shorten it", question.name)
+        long = Message("has more than %(most)s characters; shorten it", most=LONGEST_TEXT)
+        raise BackgroundError(long, question.name)
     return text
 
 

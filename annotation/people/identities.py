@@ -27,12 +27,13 @@ from annotation.models import Invitation, User
 from annotation.people.invitations import accept_identity, join
 from annotation.people.membership import PeopleError
 from audit.recording import record
+from datasets.messages import Message
 
 PROVIDER = "sso"
 NOBODY = "none"
 NOT_ALLOWED = re.compile(r"[^\w.@+-]")
 LONGEST_NAME = 100
-UNKNOWN = (
+UNKNOWN = Message(
     "this site has no account for you; ask an administrator for an invitation, and open it before "
     "you log in here"
 )
@@ -53,7 +54,9 @@ def identity_of(claims: Mapping[str, Any], issuer: str) -> Identity:
     """Return the identity that verified claims are about. Raises PeopleError."""
     sub, email = claims.get("sub"), claims.get("email")
     if not isinstance(sub, str) or not sub:
-        raise PeopleError("the identity provider does not say who you are; ask an administrator")
+        raise PeopleError(
+            Message("the identity provider does not say who you are; ask an administrator")
+        )
     # Subjects are unique within one issuer only, and a site may change its issuer.
     uid = sha256(f"{issuer}\0{sub}".encode()).hexdigest()
     verified = claims.get("email_verified") in (True, "true")
@@ -116,9 +119,13 @@ def check_connectable(identity: Identity, user: User) -> None:
     """Check that an account may be linked with an identity. Raises PeopleError."""
     owner = SocialAccount.objects.filter(uid=identity.uid).first()
     if owner is not None and owner.user_id != user.pk:
-        raise PeopleError("this log-in belongs to another account here; log in with it instead")
+        raise PeopleError(
+            Message("this log-in belongs to another account here; log in with it instead")
+        )
     if owner is None and SocialAccount.objects.filter(user=user).exists():
-        raise PeopleError("your account is linked with another log-in; remove that link first")
+        raise PeopleError(
+            Message("your account is linked with another log-in; remove that link first")
+        )
 
 
 @receiver(social_account_added)

@@ -16,6 +16,7 @@ from annotation.models import Campaign, Invitation, Membership, User
 from annotation.people.membership import AT_MOST, PeopleError, add_member, manageable
 from annotation.people.teams import set_role
 from audit.recording import folded, record
+from datasets.messages import Message
 from datasets.models import Team, TeamMember
 from datasets.teams import managed_teams
 
@@ -111,7 +112,7 @@ def accept(invitation: Invitation, name: str, password: str) -> User:
             _make_member(invitation, user)
             _record_use(invitation, user, new=True)
     except IntegrityError as error:
-        raise AccountError({"name": ["This name is taken; choose another."]}) from error
+        raise AccountError({"name": [Message("This name is taken; choose another.")]}) from error
     return user
 
 
@@ -130,7 +131,7 @@ def accept_identity(invitation: Invitation, name: str) -> User:
 def join(invitation: Invitation, user: User) -> None:
     """Give an existing account the invitation's role in its campaign, and mark it as used."""
     if invitation.campaign is None and invitation.team is None:
-        raise PeopleError("this link is for a new account; log out to create one")
+        raise PeopleError(Message("this link is for a new account; log out to create one"))
     with transaction.atomic():
         _use_up(invitation, user)
         _make_member(invitation, user)
@@ -159,17 +160,19 @@ def _use_up(invitation: Invitation, user: User) -> None:
         pk=invitation.pk, used_at=None, revoked_at=None, expires_at__gt=now
     )
     if not usable.update(used_at=now, used_by=user):
-        raise PeopleError("this link was used or revoked just now; ask for a new one")
+        raise PeopleError(Message("this link was used or revoked just now; ask for a new one"))
 
 
 def _check_inviter_access(invitation: Invitation) -> None:
     """Refuse links from inviters who have lost access to the campaign since."""
     by, campaign, team = invitation.by, invitation.campaign, invitation.team
     if by and team and not managed_teams(by).filter(pk=team.pk).exists():
-        raise PeopleError("the person who created this link has left the team; ask for a new one")
+        raise PeopleError(
+            Message("the person who created this link has left the team; ask for a new one")
+        )
     if by and campaign and not manageable(by).filter(pk=campaign.pk).exists():
         raise PeopleError(
-            "the person who created this link has left the campaign; ask for a new one"
+            Message("the person who created this link has left the campaign; ask for a new one")
         )
 
 
@@ -182,7 +185,7 @@ def _check_account(user: User, password: str) -> None:
     else:
         # Names that differ only in case are easily confused.
         if User.objects.filter(username__iexact=user.username).exists():
-            problems["name"] = ["This name is taken; choose another."]
+            problems["name"] = [Message("This name is taken; choose another.")]
     try:
         validate_password(password, user)
     except ValidationError as error:

@@ -10,8 +10,12 @@ from collections.abc import Callable
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import translation
+from django.utils.formats import number_format
+from django.utils.translation import gettext
 
 from annotation.models import User
+from datasets.messages import Message, Value, Word
+from datasets.text import as_sentence
 
 ENGLISH = "en"
 
@@ -29,7 +33,9 @@ def languages(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[.
 
 
 def language_of(request: HttpRequest) -> str:
-    """Return the language of a request's reader."""
+    """Return the language of a request's reader. A program that calls the API reads English."""
+    if request.path_info.startswith("/api/"):
+        return ENGLISH
     user = request.user
     if isinstance(user, User):
         if user.role != User.Role.ANNOTATOR:
@@ -37,6 +43,33 @@ def language_of(request: HttpRequest) -> str:
         if user.language in dict(settings.LANGUAGES):
             return user.language
     return translation.get_language_from_request(request)
+
+
+def translated(message: str) -> str:
+    """Return a message in the reader's language, with words instead of codes.
+
+    Text that is no message, such as a name, stays as it is.
+    """
+    if isinstance(message, Word):
+        known = message.word
+        return translated(known) if isinstance(known, Message) else gettext(known)
+    if not isinstance(message, Message):
+        return message
+    template = gettext(message.template) if message.template else ""
+    values = {name: _translated_value(value) for name, value in message.values.items()}
+    return template % values if values else template
+
+
+def _translated_value(value: Value) -> str:
+    if isinstance(value, int):
+        return number_format(value, force_grouping=True)
+    return translated(value) if isinstance(value, str) else ", ".join(map(translated, value))
+
+
+def sentence(error: Exception) -> str:
+    """Return an error's message as a sentence in the reader's language."""
+    said = error.args[0] if error.args else ""
+    return as_sentence(translated(said if isinstance(said, str) else str(error)))
 
 
 def set_language(user: User, language: str) -> bool:

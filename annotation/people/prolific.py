@@ -33,13 +33,14 @@ from annotation.people.leases import Ended, release_all
 from annotation.people.membership import PeopleError
 from annotation.people.prolific_keys import TOKEN, parameters_of
 from audit.recording import folded, record
+from datasets.messages import Message
 
 Status = Participant.Status
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 CODE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 COMPLETE = "https://app.prolific.com/submissions/complete?cc={code}"
 NAMES = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
-ELSEWHERE = (
+ELSEWHERE = Message(
     "you have begun this study in another browser, so continue there; if you cannot, write to the "
     "researcher on Prolific"
 )
@@ -65,7 +66,9 @@ class Arrival:
         """Read the plain parameters. Raises PeopleError if one is missing or malformed."""
         pid, study_id, session_id = (parameters.get(name, "") for name in NAMES)
         if not all(map(ID.fullmatch, (pid, study_id, session_id))):
-            raise PeopleError("this link lacks what Prolific adds to it; open the study there")
+            raise PeopleError(
+                Message("this link lacks what Prolific adds to it; open the study there")
+            )
         return cls(pid, study_id, session_id)
 
     @classmethod
@@ -77,7 +80,7 @@ class Arrival:
         vouched = parameters_of(parameters.get(TOKEN, ""), host)
         found = cls.read(vouched)
         if any(parameters.get(name, vouched[name]) != vouched[name] for name in NAMES):
-            raise PeopleError("this link was changed; open the study on Prolific again")
+            raise PeopleError(Message("this link was changed; open the study on Prolific again"))
         return cls(found.pid, found.study_id, found.session_id, signed=True)
 
     def sealed(self) -> str:
@@ -91,7 +94,9 @@ class Arrival:
                 text, salt="tandem.arrival", max_age=PAGE_LIFE
             )
         except signing.BadSignature as error:
-            raise PeopleError("this page is too old; open the study on Prolific again") from error
+            raise PeopleError(
+                Message("this page is too old; open the study on Prolific again")
+            ) from error
         return cls(pid, study_id, session_id, signed=True)
 
 
@@ -121,11 +126,15 @@ def enter(
     have come in this browser before.
     """
     if study.signed and not arrival.signed:
-        raise PeopleError("this study takes links that Prolific has signed; open it there again")
+        raise PeopleError(
+            Message("this study takes links that Prolific has signed; open it there again")
+        )
     if arrival.study_id != study.study_id:
-        raise PeopleError("this link belongs to another study; open the study on Prolific again")
+        raise PeopleError(
+            Message("this link belongs to another study; open the study on Prolific again")
+        )
     if not study.campaign.takes_answers:
-        raise PeopleError("this study is closed; return your submission on Prolific")
+        raise PeopleError(Message("this study is closed; return your submission on Prolific"))
     with transaction.atomic():
         # Concurrent arrivals wait here, so that no more are admitted than the study takes.
         ProlificStudy.objects.select_for_update().get(pk=study.pk)
@@ -174,7 +183,7 @@ def _readmit(study: ProlificStudy, participant: Participant, arrival: Arrival) -
     same = participant.session_id == arrival.session_id
     if participant.status != Status.ACTIVE:
         if same:
-            raise PeopleError("this submission has ended; reserve a new place on Prolific")
+            raise PeopleError(Message("this submission has ended; reserve a new place on Prolific"))
         _check_room(study)
         switch_on(participant.user)
         participant.status = Status.ACTIVE
@@ -183,7 +192,7 @@ def _readmit(study: ProlificStudy, participant: Participant, arrival: Arrival) -
     participant.open_until = None
     participant.save(update_fields=["status", "session_id", "open_until"])
     if not participant.user.is_active:
-        raise PeopleError("this submission has ended; write to the researcher on Prolific")
+        raise PeopleError(Message("this submission has ended; write to the researcher on Prolific"))
     return participant
 
 
@@ -219,7 +228,9 @@ def mark_browser(
 
 def _check_room(study: ProlificStudy) -> None:
     if study.participants.filter(status=Status.ACTIVE).count() >= study.most_people:
-        raise PeopleError("this study has all its people; return your submission on Prolific")
+        raise PeopleError(
+            Message("this study has all its people; return your submission on Prolific")
+        )
 
 
 def end(participant: Participant, status: str) -> int:

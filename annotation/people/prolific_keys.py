@@ -19,6 +19,7 @@ import requests
 from django.conf import settings
 
 from annotation.people.membership import PeopleError
+from datasets.messages import Message
 
 TOKEN = "prolific_token"
 ALGORITHM = "RS256"
@@ -28,15 +29,19 @@ and between two attempts to fetch them."""
 TIMEOUT, MOST_BYTES = 5, 100_000
 LEEWAY = 60
 LONGEST = 8_192
-UNREADABLE = "Prolific's signature of this link is not valid; open the study on Prolific again"
-TOO_OLD = "this link has expired; open the study on Prolific again"
+UNREADABLE = Message(
+    "Prolific's signature of this link is not valid; open the study on Prolific again"
+)
+TOO_OLD = Message("this link has expired; open the study on Prolific again")
 
 
 class KeysAwayError(PeopleError):
     """Prolific's keys cannot be fetched at the moment."""
 
     def __init__(self) -> None:
-        super().__init__("Prolific's keys cannot be fetched right now; try again in a minute")
+        super().__init__(
+            Message("Prolific's keys cannot be fetched right now; try again in a minute")
+        )
 
 
 class Keys:
@@ -89,7 +94,9 @@ def parameters_of(token: str, host: str, keys: Keys | None = None) -> Mapping[st
     `host` is the site's host, as the link has it. Raises PeopleError.
     """
     if not token or len(token) > LONGEST:
-        raise PeopleError("this link lacks Prolific's signature; open the study there again")
+        raise PeopleError(
+            Message("this link lacks Prolific's signature; open the study there again")
+        )
     try:
         header = jwt.get_unverified_header(token)
         if header.get("alg") != ALGORITHM or not isinstance(header.get("kid"), str):
@@ -107,7 +114,7 @@ def parameters_of(token: str, host: str, keys: Keys | None = None) -> Mapping[st
     except jwt.PyJWTError as error:
         raise PeopleError(UNREADABLE) from error
     if not _is_for(claims["aud"], host):
-        raise PeopleError("Prolific signed this link for another site; ask the researcher")
+        raise PeopleError(Message("Prolific signed this link for another site; ask the researcher"))
     return _strings(claims.get("prolific"))
 
 

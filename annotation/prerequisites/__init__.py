@@ -10,6 +10,7 @@ query.
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import reduce
 
 from django.db.models import Q
 
@@ -19,6 +20,7 @@ from annotation.models import Assignment, Campaign, Item, Rater
 from annotation.prerequisites import grounded_answer, label_validation, rubric_passage
 from annotation.prerequisites.base import PrerequisiteRule, WaitRule, prerequisite_of
 from annotation.protocols.base import Protocol
+from datasets.messages import Message
 from datasets.models import Batch
 
 RULES: dict[str, PrerequisiteRule] = {
@@ -31,7 +33,7 @@ def _not_ready(campaign: Campaign, rater: Rater) -> Q:
     return ~RULES[campaign.protocol].ready(campaign, rater)
 
 
-def _describe(campaign: Campaign) -> str:
+def _describe(campaign: Campaign) -> Message:
     return RULES[campaign.protocol].describe(campaign)
 
 
@@ -60,7 +62,12 @@ def waiting_items(campaign: Campaign, rater: Rater) -> Q:
 
 def describe_waits(campaign: Campaign) -> str:
     """Return what items may wait for, as the end of the sentence "waits for …", or nothing."""
-    return " and for ".join(wait.describe(campaign) for wait in wait_rules(campaign))
+    waits = [wait.describe(campaign) for wait in wait_rules(campaign)]
+    return reduce(_and_for, waits) if waits else ""
+
+
+def _and_for(one: Message, other: Message) -> Message:
+    return Message("%(one)s and for %(other)s", one=one, other=other)
 
 
 def units_asked(item: Item, rater: Rater, names: list[str]) -> list[str]:

@@ -13,12 +13,13 @@ from django.db.models.functions import Coalesce
 
 from annotation.campaigns.settings import open_now
 from annotation.models import Assignment, Campaign, Item, Rater
+from datasets.messages import Message
 
 Ready = Callable[[Campaign, Rater], Q]
 ReadyForJudges = Callable[[Campaign], Q]
 Asks = Callable[[Item, Rater, list[str]], list[str]]
 AsksJudges = Callable[[Item, list[str]], list[str]]
-Describe = Callable[[Campaign], str]
+Describe = Callable[[Campaign], Message]
 
 
 def every_unit(item: Item, rater: Rater, names: list[str]) -> list[str]:

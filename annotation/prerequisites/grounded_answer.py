@@ -26,6 +26,9 @@ from annotation.presentation import (
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import PASSAGE, Channel, Entry, Problem, Prose, RefusedError
+from datasets.messages import Message, Word
+
+KEEP, MODIFY = Word("keep", "Keep"), Word("modify", "Modify")
 
 
 def ready(campaign: Campaign, rater: Rater) -> Q:
@@ -77,7 +80,7 @@ def check_action(assignment: Assignment, entries: list[Entry], channel: Channel)
         return
     first = first_answer(assignment.item, assignment.rater)
     if first is None:
-        none = "there is no first answer here; skip, or ask the researcher"
+        none = Message("there is no first answer here; skip, or ask the researcher")
         raise RefusedError([Problem(acted[0].name, "action", none)])
     problems = [
         Problem(entry.name, "action", wrong)
@@ -98,18 +101,32 @@ def check_grounds(asked: Schema, spec: ItemSpec, entries: list[Entry], channel: 
         return
     if any(text.field.startswith(PASSAGE) for text in spec.texts):
         return
-    wrong = "is written although there is no passage to write it from; give yes for deflected"
+    wrong = Message(
+        "is written although there is no passage to write it from; give %(yes)s for %(deflected)s",
+        yes=asked.coded("deflected", "yes", "query"),
+        deflected=asked.named("deflected", "query"),
+    )
     problems = [Problem(entry.name, "written", wrong) for entry in entries if entry.written]
     if problems:
         raise RefusedError(problems)
 
 
-def _wrong(action: str, written: Prose | None, first: FirstAnswer) -> str | None:
+def _wrong(action: str, written: Prose | None, first: FirstAnswer) -> Message | None:
     same = written is not None and lines_of(written.text) == lines_of(first.text)
     if action == "keep" and not same:
-        return "is keep, but the text is not the first answer; use it unchanged, or give modify"
+        return Message(
+            "is %(keep)s, but the text is not the first answer; use it unchanged, or give "
+            "%(modify)s",
+            keep=KEEP,
+            modify=MODIFY,
+        )
     if action == "modify" and same:
-        return "is modify, but the text is the first answer unchanged; change it, or give keep"
+        return Message(
+            "is %(modify)s, but the text is the first answer unchanged; change it, or give "
+            "%(keep)s",
+            keep=KEEP,
+            modify=MODIFY,
+        )
     return None
 
 
@@ -118,11 +135,13 @@ def lines_of(text: str) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def describe_wait(campaign: Campaign) -> str:
+def describe_wait(campaign: Campaign) -> Message:
     first = prerequisite_of(campaign)
     if validates_answers(campaign, schema(campaign)):
-        return f"another person, as you were asked the same request in “{first}”"
-    return f"a first answer by another person in “{first}”"
+        return Message(
+            "another person, as you were asked the same request in “%(first)s”", first=first
+        )
+    return Message("a first answer by another person in “%(first)s”", first=first)
 
 
 RULES = PrerequisiteRule(

@@ -14,6 +14,7 @@ from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit
 from annotation.presentation import schema
 from annotation.protocols.base import Protocol
 from annotation.protocols.schema import schema_of
+from datasets.messages import Message
 from datasets.models import Batch
 
 
@@ -64,8 +65,8 @@ def _of_unit(judge: str, source: str) -> QuerySet[Label]:
     )
 
 
-def describe_wait(campaign: Campaign) -> str:
-    return f"the labels from judge {validated_judge(campaign)}"
+def describe_wait(campaign: Campaign) -> Message:
+    return Message("the labels from judge %(judge)s", judge=validated_judge(campaign))
 
 
 def check_validates(protocol: Protocol, batch: Batch, design: Design) -> None:

@@ -30,6 +30,7 @@ from annotation.prerequisites.base import (
 )
 from annotation.presentation import design, present
 from annotation.protocols.base import name_units
+from datasets.messages import Message
 
 Labels = Iterable[tuple[int, str, str]]
 """Rater, question and label, once for each text."""
@@ -204,14 +205,20 @@ def samples_units(campaign: Campaign) -> bool:
     return design(campaign).sampling != "all"
 
 
-def describe_wait(campaign: Campaign) -> str:
+def describe_wait(campaign: Campaign) -> Message:
     first, chosen = prerequisite_of(campaign), design(campaign)
     if chosen.sampling == "own":
-        return (
-            f"your own answers in “{first}”: submit all items of a request that you can get there"
+        return Message(
+            "your own answers in “%(first)s”: submit all items of a request that you can get there",
+            first=first,
         )
-    judge = f", and judge {chosen.strata} too" if chosen.strata else ""
-    return f"everyone to be done with the same request in “{first}”{judge}"
+    if chosen.strata:
+        return Message(
+            "everyone to be done with the same request in “%(first)s”, and judge %(judge)s too",
+            first=first,
+            judge=chosen.strata,
+        )
+    return Message("everyone to be done with the same request in “%(first)s”", first=first)
 
 
 RULES = PrerequisiteRule(

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from annotation.protocols import material
+from datasets.messages import Message, Word
 
 Payload = dict[str, Any]
 
@@ -55,6 +56,15 @@ class Variable:
     def word(self, code: str) -> str:
         """Return the word for a code that people read on its button and in reports, in English."""
         return self.words.get(code, code.replace("-", " ").capitalize())
+
+    @property
+    def named(self) -> Word:
+        """The variable in a message: its name for programs, its question for people."""
+        return Word(self.name, Message("“%(text)s”", text=Word(self.question, self.question)))
+
+    def coded(self, code: str) -> Word:
+        """Return a code in a message: itself for programs, the word of its button for people."""
+        return Word(code, self.word(code))
 
 
 @dataclass(frozen=True)

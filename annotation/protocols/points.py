@@ -14,6 +14,7 @@ from typing import Any
 
 from annotation.protocols.base import PointList
 from annotation.protocols.schema import Schema
+from datasets.messages import Message, Word
 
 MAX_QUOTE = 200_000
 MAX_QUOTES = 200
@@ -21,21 +22,34 @@ MAX_POINTS = 100
 MAX_POINT = 2_000
 MAX_OFFSET = 2**31 - 1
 POINT_KEYS = {"text", "evidence"}
-NO_POINT = "has no point; write one"
-NO_LIST = "is not a list of {text, evidence}"
-NO_NUMBERS = "is not a list of numbers of points, from 1"
+NO_POINT = Message("has no point; write one")
+NO_LIST = Message("is not a list of {text, evidence}")
+NO_NUMBERS = Message("is not a list of numbers of points, from 1")
+NO_QUOTE = Message("contains something that is not {quote, start}")
+NOT_ASKED = Message("is not asked here; give null")
+NOT_STORABLE = Message("contains a character that cannot be stored; remove it")
+TOO_MANY_QUOTES = Message(
+    "contains more than %(most)s quotes; keep the most important", most=MAX_QUOTES
+)
+TOO_MANY_POINTS = Message(
+    "contains more than %(most)s points; keep the most important", most=MAX_POINTS
+)
+TOO_MANY_NUMBERS = Message(
+    "contains more than %(most)s numbers; keep the most important", most=MAX_POINTS
+)
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
-KeyProblem = tuple[str, str]
+KeyProblem = tuple[str, Message]
 """A key of the answer, and the message about it."""
 
 
-def describe_too_long(most: int) -> str:
-    return f"is longer than {most:,} characters; shorten it"
+def describe_too_long(most: int) -> Message:
+    return Message("is longer than %(most)s characters; shorten it", most=most)
 
 
-def describe_too_many(most: int, what: str) -> str:
-    return f"contains more than {most} {what}; keep the most important"
+def noun_of(field: str) -> Word:
+    """Return a text in a message: its field for programs, its kind for people."""
+    return Word(field, field.partition(":")[0])
 
 
 @dataclass(frozen=True)
@@ -101,7 +115,7 @@ def read_unit_points(
         missing = asked and not lenient
         return (), [(rule.name, NO_POINT)] if missing else []
     if not asked and not lenient:
-        return (), [(rule.name, "is not asked here; give null")]
+        return (), [(rule.name, NOT_ASKED)]
     points, wrong = read_points(rule, value, lenient)
     return points, [(rule.name, message) for message in wrong]
 
@@ -119,17 +133,17 @@ def read_unit_matches(
 
 def read_points(
     rule: PointList, value: object, lenient: bool
-) -> tuple[tuple[Point, ...], list[str]]:
+) -> tuple[tuple[Point, ...], list[Message]]:
     """Return the points of a list, and messages. A lenient reading does not require quotes."""
     if not isinstance(value, list) or not all(map(_is_point, value)):
         return (), [NO_LIST]
     if not value and not lenient:
         return (), [NO_POINT]
     if len(value) > MAX_POINTS and not lenient:
-        return (), [describe_too_many(MAX_POINTS, "points")]
+        return (), [TOO_MANY_POINTS]
     points = [_point(rule, each) for each in value]
     wrong = [
-        f"point {number} {problem}"
+        Message("point %(number)s %(problem)s", number=number, problem=problem)
         for number, point in enumerate(points, start=1)
         for problem in _point_problems(rule, point, value[number - 1], lenient)
     ]
@@ -144,43 +158,59 @@ def read_matches(value: object) -> tuple[int, ...] | None:
 
 
 def match_problem(
-    rule: PointList, matched: str | None, matches: Sequence[int], points: int
-) -> str | None:
-    """Return a message about a unit's matches, if the list of its answer has `points` points."""
-    if matched != rule.match_code:
-        return f"is given without {rule.match} {rule.match_code}; leave it empty" * bool(matches)
+    named: tuple[Word, Word], matched: str | None, matches: Sequence[int], points: int
+) -> Message | None:
+    """Return a message about a unit's matches, if the list of its answer has `points` points.
+
+    `named` are the variable and the code with which matches are given.
+    """
+    variable, code = named
+    if matched != code:
+        without = Message(
+            "is given without %(variable)s %(code)s; leave it empty", variable=variable, code=code
+        )
+        return without if matches else None
     if not matches:
-        return f"is empty though {rule.match} is {rule.match_code}; give the numbers of the points"
+        return Message(
+            "is empty though %(variable)s is %(code)s; give the numbers of the points",
+            variable=variable,
+            code=code,
+        )
     if beyond := [n for n in matches if n > points]:
-        return f"names point {beyond[0]}, but the list has {points}; correct the number"
-    return "names a point twice; name each once" if len(set(matches)) < len(matches) else None
+        return Message(
+            "names point %(number)s, but the list has %(points)s; correct the number",
+            number=beyond[0],
+            points=points,
+        )
+    twice = Message("names a point twice; name each once")
+    return twice if len(set(matches)) < len(matches) else None
 
 
-def draft_list_problem(value: Sequence[object]) -> str | None:
+def draft_list_problem(value: Sequence[object]) -> Message | None:
     """Return a message if an unfinished list, or matches, cannot come from one of our pages.
 
     Points without words or quotes are fine, since the person may finish them later.
     """
     if all(_is_number(each) for each in value):
-        return describe_too_many(MAX_POINTS, "numbers") if len(value) > MAX_POINTS else None
+        return TOO_MANY_NUMBERS if len(value) > MAX_POINTS else None
     if not all(map(_is_point, value)):
         return NO_LIST
     if len(value) > MAX_POINTS:
-        return describe_too_many(MAX_POINTS, "points")
+        return TOO_MANY_POINTS
     return next(_draft_point_problems(value), None)
 
 
-def _draft_point_problems(points: Iterable[Any]) -> Iterator[str]:
+def _draft_point_problems(points: Iterable[Any]) -> Iterator[Message]:
     for point in points:
         if not is_storable(point["text"]):
-            yield "contains a character that cannot be stored; remove it"
+            yield NOT_STORABLE
         if len(point["text"]) > MAX_POINT:
             yield describe_too_long(MAX_POINT)
         if len(point["evidence"]) > MAX_QUOTES:
-            yield describe_too_many(MAX_QUOTES, "quotes")
+            yield TOO_MANY_QUOTES
         quotes = [read_quote(each, "", "", lenient=False) for each in point["evidence"]]
         if not all(each and _fits(each) for each in quotes):
-            yield "contains something that is not {quote, start}"
+            yield NO_QUOTE
 
 
 def _fits(quote: Quote) -> bool:
@@ -207,16 +237,16 @@ def _point(rule: PointList, point: Mapping[str, Any]) -> Point:
 
 def _point_problems(
     rule: PointList, point: Point, sent: Mapping[str, Any], lenient: bool
-) -> Iterator[str]:
+) -> Iterator[Message]:
     if not is_text(point.text):
-        yield "has no words; write them, or remove the point"
+        yield Message("has no words; write them, or remove the point")
     if len(point.evidence) < len(sent["evidence"]):
-        yield "contains something that is not {quote, start}"
+        yield NO_QUOTE
     if lenient:
         return
     if rule.quoted and not sent["evidence"]:
-        yield f"has no quote of the {rule.field}; give one"
+        yield Message("has no quote of the %(field)s; give one", field=noun_of(rule.field))
     if len(point.text) > MAX_POINT:
         yield describe_too_long(MAX_POINT)
     if len(point.evidence) > MAX_QUOTES:
-        yield describe_too_many(MAX_QUOTES, "quotes")
+        yield TOO_MANY_QUOTES

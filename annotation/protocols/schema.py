@@ -22,6 +22,7 @@ from annotation.protocols.base import (
     WrittenText,
 )
 from annotation.protocols.criteria import criteria
+from datasets.messages import Word
 
 EVIDENCE_KEY = "evidence"
 
@@ -60,6 +61,16 @@ class Schema:
     def variable(self, name: str, kind: str | None = None) -> Variable | None:
         found = [v for v in self.variables if v.name == name and kind in (None, v.kind)]
         return found[0] if found else None
+
+    def named(self, name: str, kind: str) -> Word:
+        """Return a variable in a message: its name for programs, its question for people."""
+        found = self.variable(name, kind) or self.variable(name)
+        return found.named if found else Word(name, name)
+
+    def coded(self, name: str, code: str, kind: str) -> Word:
+        """Return a variable's code in a message, with the word of its button for people."""
+        found = self.variable(name, kind) or self.variable(name)
+        return found.coded(code) if found else Word(code, code)
 
     def words(self) -> Mapping[str, Mapping[str, str]]:
         """Return the word of each code by variable; one asked of several kinds has those of all."""

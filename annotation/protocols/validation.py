@@ -18,23 +18,32 @@ from typing import Any, Literal
 from annotation.protocols.base import ItemSpec, UnitSpec, Variable, WrittenText
 from annotation.protocols.points import (
     MAX_QUOTES,
+    NOT_ASKED,
+    NOT_STORABLE,
+    TOO_MANY_QUOTES,
     Point,
     Quote,
     describe_too_long,
-    describe_too_many,
     is_storable,
     is_text,
     match_problem,
+    noun_of,
     read_quote,
     read_unit_matches,
     read_unit_points,
 )
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
+from datasets.messages import Message, Word, all_of, one_of
 
 MAX_COMMENT = 10_000
 MAX_TEXT = 50_000
 MAX_CITATIONS = 200
 PASSAGE = "passage:"
+NOT_AMONG = Message("was not asked")
+NO_TEXT = Message("has no text; write one")
+TOO_MANY_CITATIONS = Message(
+    "contains more than %(most)s citations; keep the most important", most=MAX_CITATIONS
+)
 
 Channel = Literal["page", "api", "judge", "parser", "import"]
 LENIENT: tuple[Channel, ...] = ("parser", "import")
@@ -67,7 +76,7 @@ class Problem:
 
     unit: str
     key: str
-    message: str
+    message: Message
 
     def __str__(self) -> str:
         subject = " ".join(x for x in (f"unit {self.unit!r}" if self.unit else "", self.key) if x)
@@ -91,12 +100,15 @@ def check(
     with the keys of `Schema.keys`.
     """
     if not isinstance(answer, Mapping):
-        raise RefusedError([Problem("", "", "an answer is an object with one entry per unit")])
+        raise RefusedError(
+            [Problem("", "", Message("an answer is an object with one entry per unit"))]
+        )
     checks = [_UnitCheck(schema, name, unit, channel) for name, unit in units.items()]
-    problems = [Problem(_safe_name(n), "", "was not asked") for n in answer if n not in units]
+    problems = [Problem(_safe_name(n), "", NOT_AMONG) for n in answer if n not in units]
     entries = [c.entry(answer[c.name]) for c in checks if c.name in answer]
     if channel not in LENIENT:
-        problems += [Problem(n, "", "has no answer") for n in units if n not in answer]
+        none = Message("has no answer")
+        problems += [Problem(n, "", none) for n in units if n not in answer]
     for c in checks:
         c.check_matches(entries)
     problems = [p for c in checks for p in c.problems] + problems
@@ -129,7 +141,7 @@ class _UnitCheck:
 
     def entry(self, answer: object) -> Entry:
         if not isinstance(answer, Mapping):
-            self.wrong("", "its answer is not an object")
+            self.wrong("", Message("its answer is not an object"))
             return Entry(self.name, self.unit, {})
         self.check_keys(answer)
         values = self.values(answer)
@@ -141,17 +153,17 @@ class _UnitCheck:
         self.problems += [Problem(self.name, *each) for each in (*wrong, *odd)]
         return Entry(self.name, self.unit, values, quotes, prose, points, matches)
 
-    def wrong(self, key: str, message: str) -> None:
+    def wrong(self, key: str, message: Message) -> None:
         self.problems.append(Problem(self.name, key, message))
 
     def check_keys(self, answer: Mapping[str, Any]) -> None:
         keys = self.schema.keys(self.unit.kind)
         for key in answer:
             if key not in keys and not (self.lenient and key == EVIDENCE_KEY):
-                self.wrong(_safe_name(key), "is not a key of this unit")
+                self.wrong(_safe_name(key), Message("is not a key of this unit"))
         for key in keys:
             if key not in answer and not self.lenient:
-                self.wrong(key, "is missing; give null where nothing is asked")
+                self.wrong(key, Message("is missing; give null where nothing is asked"))
 
     def values(self, answer: Mapping[str, Any]) -> dict[str, str]:
         values: dict[str, str] = {}
@@ -165,7 +177,8 @@ class _UnitCheck:
         asked = self.asked(variable, so_far)
         if value is None:
             if asked and not self.lenient:
-                self.wrong(variable.name, f"has no answer; give one of {_list_codes(variable)}")
+                none = Message("has no answer; give one of %(codes)s", codes=_codes(variable))
+                self.wrong(variable.name, none)
             return None
         code = coerce(value)
         if code is None or code not in variable.answers:
@@ -173,10 +186,13 @@ class _UnitCheck:
         elif asked:
             return code
         elif self.lenient:
-            message = f"{_describe_condition(variable)}; its label was skipped"
-            self.warnings.append(Problem(self.name, variable.name, message))
+            skipped = Message(
+                "is asked only if %(when)s; its label was skipped", when=self.condition(variable)
+            )
+            self.warnings.append(Problem(self.name, variable.name, skipped))
         else:
-            self.wrong(variable.name, f"{_describe_condition(variable)}; give null")
+            null = Message("is asked only if %(when)s; give null", when=self.condition(variable))
+            self.wrong(variable.name, null)
         return None
 
     def asked(self, variable: Variable, so_far: Mapping[str, str]) -> bool:
@@ -186,6 +202,17 @@ class _UnitCheck:
             conditions = {n: codes for n, codes in conditions.items() if n in so_far}
         return self.schema.holds(conditions, so_far)
 
+    def condition(self, variable: Variable) -> str:
+        """Return when a variable is asked, as the end of "only if …"."""
+        return all_of(
+            Message(
+                "%(variable)s is %(code)s",
+                variable=self.schema.named(name, self.unit.kind),
+                code=one_of(self.schema.coded(name, code, self.unit.kind) for code in codes),
+            )
+            for name, codes in variable.asked_if.items()
+        )
+
     def quotes(self, evidence: object) -> tuple[Quote, ...]:
         if evidence is None and self.lenient:
             return ()
@@ -193,17 +220,17 @@ class _UnitCheck:
         if rule is None and not self.lenient:
             return ()
         if not isinstance(evidence, list):
-            self.wrong(EVIDENCE_KEY, "is not a list of quotes")
+            self.wrong(EVIDENCE_KEY, Message("is not a list of quotes"))
             return ()
         if len(evidence) > MAX_QUOTES and not self.lenient:
-            self.wrong(EVIDENCE_KEY, describe_too_many(MAX_QUOTES, "quotes"))
+            self.wrong(EVIDENCE_KEY, TOO_MANY_QUOTES)
             return ()
         variable, field = (rule.variable, rule.field) if rule else ("", "")
         with_field = rule is not None and rule.several
         quotes = [read_quote(one, variable, field, self.lenient, with_field) for one in evidence]
         if None in quotes:
             form = "{quote, start, field}" if with_field else "{quote, start}"
-            self.wrong(EVIDENCE_KEY, f"contains something that is not {form}")
+            self.wrong(EVIDENCE_KEY, Message("contains something that is not %(form)s", form=form))
         return tuple(q for q in quotes if q is not None)
 
     def check_owed(self, values: Mapping[str, str], quotes: tuple[Quote, ...]) -> None:
@@ -212,12 +239,22 @@ class _UnitCheck:
             return
         if values.get(rule.variable) != rule.owed_if:
             return
+        kind = self.unit.kind
+        variable = self.schema.named(rule.variable, kind)
+        code = self.schema.coded(rule.variable, rule.owed_if, kind)
         if self.lenient:
-            message = f"{rule.variable} is {rule.owed_if} without its quote"
-            self.warnings.append(Problem(self.name, EVIDENCE_KEY, message))
+            bare = Message(
+                "%(variable)s is %(code)s without its quote", variable=variable, code=code
+            )
+            self.warnings.append(Problem(self.name, EVIDENCE_KEY, bare))
         else:
-            message = f"{rule.variable} is {rule.owed_if}: quote the {rule.field} for it"
-            self.wrong(EVIDENCE_KEY, message)
+            owed = Message(
+                "%(variable)s is %(code)s: quote the %(field)s for it",
+                variable=variable,
+                code=code,
+                field=noun_of(rule.field),
+            )
+            self.wrong(EVIDENCE_KEY, owed)
 
     def prose(self, answer: Mapping[str, Any], values: Mapping[str, str]) -> Prose | None:
         rule = self.schema.written(self.unit.kind)
@@ -226,10 +263,10 @@ class _UnitCheck:
         value, asked = answer[rule.name], self.schema.holds(rule.asked_if, values)
         if value is None:
             if asked and not self.lenient:
-                self.wrong(rule.name, "has no text; write one")
+                self.wrong(rule.name, NO_TEXT)
             return None
         if not asked and not self.lenient:
-            self.wrong(rule.name, "is not asked here; give null")
+            self.wrong(rule.name, NOT_ASKED)
             return None
         return self.written(rule, value)
 
@@ -240,24 +277,29 @@ class _UnitCheck:
         own = next((e for e in entries if e.name == self.name), None)
         if rule is None or own is None or not lists or self.problems:
             return
+        kind = self.unit.kind
+        named = (
+            self.schema.named(rule.match, kind),
+            self.schema.coded(rule.match, rule.match_code, kind),
+        )
         matched = own.values.get(rule.match)
-        if wrong := match_problem(rule, matched, own.matches, len(lists[0].points)):
+        if wrong := match_problem(named, matched, own.matches, len(lists[0].points)):
             found = Problem(self.name, rule.matches, wrong)
             (self.warnings if self.lenient else self.problems).append(found)
 
     def written(self, rule: WrittenText, value: object) -> Prose | None:
         if not isinstance(value, Mapping) or value.keys() != {"text", "citations"}:
-            self.wrong(rule.name, "is not {text, citations}")
+            self.wrong(rule.name, Message("is not {text, citations}"))
             return None
         text, cited = value["text"], value["citations"]
         if not isinstance(text, str) or not text.strip():
-            self.wrong(rule.name, "has no text; write one")
+            self.wrong(rule.name, NO_TEXT)
             return None
         if not is_storable(text):
-            self.wrong(rule.name, "contains a character that cannot be stored; remove it")
+            self.wrong(rule.name, NOT_STORABLE)
             return None
         if not isinstance(cited, list) or not all(is_text(c) for c in cited):
-            self.wrong(rule.name, "cites something that is not a passage id")
+            self.wrong(rule.name, Message("cites something that is not a passage id"))
             return None
         if not self.lenient and (excess := _length_problem(text, cited)):
             self.wrong(rule.name, excess)
@@ -271,25 +313,22 @@ def _safe_name(name: object) -> str:
     return text if text.isprintable() and len(text) <= 600 else repr(text)[:600]
 
 
-def _length_problem(text: str, cited: list[str]) -> str | None:
+def _length_problem(text: str, cited: list[str]) -> Message | None:
     if len(text) > MAX_TEXT:
         return describe_too_long(MAX_TEXT)
-    return describe_too_many(MAX_CITATIONS, "citations") if len(cited) > MAX_CITATIONS else None
+    return TOO_MANY_CITATIONS if len(cited) > MAX_CITATIONS else None
 
 
-def _describe_condition(variable: Variable) -> str:
-    when = " and ".join(f"{n} is {' or '.join(c)}" for n, c in variable.asked_if.items())
-    return f"is asked only if {when}"
-
-
-def _describe_wrong_code(value: object, variable: Variable) -> str:
+def _describe_wrong_code(value: object, variable: Variable) -> Message:
+    codes = _codes(variable)
+    if isinstance(value, bool):
+        return Message("a boolean is not a code; give one of %(codes)s", codes=codes)
     shown = repr(value)[:60]
-    what = "a boolean is not a code" if isinstance(value, bool) else f"{shown} is not a code"
-    return f"{what}; give one of {_list_codes(variable)}"
+    return Message("%(shown)s is not a code; give one of %(codes)s", shown=shown, codes=codes)
 
 
-def _list_codes(variable: Variable) -> str:
-    return ", ".join(variable.answers)
+def _codes(variable: Variable) -> tuple[Word, ...]:
+    return tuple(map(variable.coded, variable.answers))
 
 
 def check_citations(
@@ -315,8 +354,12 @@ def _citation_problems(spec: ItemSpec, entries: Sequence[Entry]) -> Iterator[Pro
     for entry in entries:
         for cited in dict.fromkeys(entry.written.citations if entry.written else ()):
             if f"{PASSAGE}{cited}" in shown and cited not in chosen:
-                wrong = "is cited but nothing in it is selected; select it, or do not cite it"
-                yield Problem(entry.name, "citations", f"{cited!r} {wrong}")
+                wrong = Message(
+                    "%(cited)s is cited but nothing in it is selected; select it, or do not cite "
+                    "it",
+                    cited=repr(cited),
+                )
+                yield Problem(entry.name, "citations", wrong)
 
 
 def selected_passages(item: str, entries: Iterable[Entry]) -> set[str]:

@@ -22,11 +22,10 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_account
 from annotation.models import User
 from annotation.people.devices import accept_password
-from annotation.people.languages import set_language
+from annotation.people.languages import sentence, set_language
 from datasets.access import EVERYBODY, role_required
 from datasets.api.permissions import LEAST, MOST, SCOPES
 from datasets.api_tokens import DAYS, LONGEST_NOTE, TokenError, make_token, revoke, tokens_of
-from datasets.text import as_sentence
 
 MAX_DAYS = 365
 HOMES = {
@@ -107,7 +106,7 @@ class TokenForm(forms.Form):
         super().__init__(*args, **kwargs)
         field = self.fields["scopes"]
         assert isinstance(field, forms.MultipleChoiceField)
-        field.choices = [(name, SCOPES[name]) for name in MOST[user.role]]
+        field.choices = [(name, gettext(SCOPES[name])) for name in MOST[user.role]]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -127,7 +126,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
             try:
                 new_token, status = make_token(user, **form.cleaned_data)[1], 200
             except TokenError as error:
-                form.add_error(None, as_sentence(error))
+                form.add_error(None, sentence(error))
     context = {
         "form": form,
         "new_token": new_token,

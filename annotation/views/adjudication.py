@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -41,20 +41,22 @@ from annotation.item_context import Asked, Row, sheet_of
 from annotation.models import Campaign, User
 from annotation.presentation import schema
 from annotation.protocols.schema import EVIDENCE_KEY
-from annotation.protocols.validation import RefusedError
+from annotation.protocols.validation import Problem, RefusedError
 from annotation.registry import declared
 from annotation.views.answers import (
-    CHANGED,
+    changed,
     find_changes,
     read_key,
     read_number,
     read_seconds,
+    refusal,
 )
 from annotation.views.items import guideline_parts
 from annotation.views.protocol_pages.base import Page
 from datasets.access import WORKERS, role_required
+from datasets.messages import Message
 
-NO_LONGER_YOURS = "you may no longer decide this unit; ask a researcher of the campaign"
+NO_LONGER_YOURS = Message("you may no longer decide this unit; ask a researcher of the campaign")
 MAX_LINES = 100
 DECIDED_BY = {True: "by you", False: "by another adjudicator", None: "in a file"}
 COPY_KEYS = ("A", "B", "D", "E", "F")
@@ -126,19 +128,17 @@ def take_decision(request: HttpRequest, pk: int, unit: int) -> JsonResponse:
     part = read_part(request, campaign)
     case = case_for(user, campaign, unit)
     basis = request.POST.get("basis") or None
-    if changed := find_changes(case.basis, basis):
-        return JsonResponse({"error": CHANGED, "changed": changed}, status=409)
+    if parts := find_changes(case.basis, basis):
+        return changed(parts)
     try:
         outcome = _store_decision(request, case, user)
     except RefusedError as error:
         names = case.blinding.aliases
-        problems = [replace(p, unit=names.get(p.unit, p.unit)) for p in error.problems]
-        return JsonResponse({"problems": [asdict(p) for p in problems]}, status=422)
+        return refusal(replace(p, unit=names.get(p.unit, p.unit)) for p in error.problems)
     except ConflictError:
         return _conflict(request, case_for(user, campaign, unit))
     except NotYoursError:
-        problem = {"unit": "", "key": "", "message": NO_LONGER_YOURS}
-        return JsonResponse({"problems": [problem]}, status=422)
+        return refusal([Problem("", "", NO_LONGER_YOURS)])
     stored = outcome.response
     answer = {
         "revision": stored.revision,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import uuid
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
 
 from django.db import transaction
 from django.http import HttpRequest, JsonResponse, QueryDict
-from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_POST
 
 from annotation.access import ON_SHOW, ever_my_assignment, get_account
@@ -39,6 +39,7 @@ from annotation.assignments.queue import (
 from annotation.gold.scoring import shows_feedback
 from annotation.models import Assignment, Response
 from annotation.people.consent import IntakeOwedError, has_revoked, may_send
+from annotation.people.languages import translated
 from annotation.people.leases import release_expired
 from annotation.prerequisites.grounded_answer import shown_beside
 from annotation.presentation import (
@@ -56,31 +57,30 @@ from annotation.provenance import Basis, basis_of
 from annotation.views.intake import address_of, before_address, next_address
 from annotation.views.work import feedback_address
 from datasets.access import WORKERS, role_required
+from datasets.messages import Message
 
-CLOSED = gettext_noop(
+CLOSED = Message(
     "the campaign was closed, so this answer does not count; it is kept as a draft: "
     "ask a researcher of the campaign to reopen it"
 )
-DEADLINE_PASSED = gettext_noop(
+DEADLINE_PASSED = Message(
     "the campaign's deadline is past, so this answer does not count; it is kept as a draft: "
     "ask a researcher of the campaign for more time"
 )
-LEASE_ENDED = gettext_noop(
+LEASE_ENDED = Message(
     "this item is no longer reserved for you, so this answer does not count; it is kept as a "
     "draft: ask a researcher of the campaign"
 )
-REMOVED = gettext_noop(
+REMOVED = Message(
     "you no longer take part in this campaign, so this answer does not count; it is kept as a "
     "draft: ask a researcher of the campaign"
 )
-CONSENT_FIRST = (
+CONSENT_FIRST = Message(
     "the campaign asks for your consent first, so this answer does not count yet; it is kept as a "
     "draft: open the campaign from My work"
 )
-REVOKED = "you revoked your consent to this campaign, so nothing was stored"
-CHANGED = gettext_noop(
-    "the texts or questions of this item have changed since it was opened; reload it"
-)
+REVOKED = Message("you revoked your consent to this campaign, so nothing was stored")
+CHANGED = Message("the texts or questions of this item have changed since it was opened; reload it")
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Submission:
     blinding: Blinding
     version: int
     circumstances: Circumstances
-    late: str = ""
+    late: Message | None = None
 
 
 class ChangedError(Exception):
@@ -123,7 +123,7 @@ def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     except RefusedError as error:
         return _refused(error, assignment)
     except ChangedError as error:
-        return _changed(error)
+        return changed(error.what)
     except StaleDraftError:
         return _conflict(sent)
 
@@ -148,7 +148,7 @@ def _take(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     except RefusedError as error:
         return _refused(error, assignment)
     except ChangedError as error:
-        return _changed(error)
+        return changed(error.what)
     except StoredBeforeError as error:
         return _stored(error.response, _next_address(assignment))
     except (StaleDraftError, ConflictError):
@@ -181,8 +181,7 @@ def _keep(sent: Submission) -> JsonResponse:
     kept = {"version": draft.version, "saved_at": draft.saved_at}
     if not sent.late:
         return JsonResponse(kept)
-    problems = [asdict(Problem("", "", gettext(sent.late)))]
-    return JsonResponse({"problems": problems, "kept": kept}, status=422)
+    return refusal([Problem("", "", sent.late)], kept=kept)
 
 
 def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -> Submission:
@@ -218,7 +217,7 @@ def _read_submission(form: QueryDict, assignment: Assignment, key: str | None) -
     )
 
 
-def _why_late(assignment: Assignment) -> str:
+def _why_late(assignment: Assignment) -> Message | None:
     if assignment.status not in ON_SHOW:
         return LEASE_ENDED
     campaign = assignment.item.campaign
@@ -227,7 +226,7 @@ def _why_late(assignment: Assignment) -> str:
     if not may_send(campaign, assignment.rater):
         return CONSENT_FIRST
     if campaign.takes_answers:
-        return ""
+        return None
     return DEADLINE_PASSED if campaign.is_open else CLOSED
 
 
@@ -284,7 +283,7 @@ def read_number(form: QueryDict, name: str) -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or len(text) > 9:
-        raise RefusedError([Problem("", name, "is not a whole number")])
+        raise RefusedError([Problem("", name, Message("is not a whole number"))])
     return int(text)
 
 
@@ -301,16 +300,22 @@ def read_key(form: QueryDict) -> str | None:
         key = form.get("key")
         return None if key is None else str(uuid.UUID(key))
     except ValueError as error:
-        raise RefusedError([Problem("", "key", "is not a UUID")]) from error
+        raise RefusedError([Problem("", "key", Message("is not a UUID"))]) from error
 
 
 def _refused(error: RefusedError, assignment: Assignment) -> JsonResponse:
-    problems = problems_for_page(assignment, error.problems)
-    return JsonResponse({"problems": [asdict(p) for p in problems]}, status=422)
+    return refusal(problems_for_page(assignment, error.problems))
 
 
-def _changed(error: ChangedError) -> JsonResponse:
-    return JsonResponse({"error": gettext(CHANGED), "changed": error.what}, status=409)
+def refusal(problems: Iterable[Problem], **more: object) -> JsonResponse:
+    """Answer with problems in the reader's language. Names of units are the page's already."""
+    shown = [asdict(replace(p, message=Message(translated(p.message)))) for p in problems]
+    return JsonResponse({"problems": shown, **more}, status=422)
+
+
+def changed(what: list[str]) -> JsonResponse:
+    """Answer that the item has changed since the page was opened, and in which parts."""
+    return JsonResponse({"error": translated(CHANGED), "changed": what}, status=409)
 
 
 def _conflict(sent: Submission) -> JsonResponse:

@@ -8,6 +8,7 @@ from django import forms
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from annotation.access import get_account, intake_campaigns, open_campaigns
@@ -25,13 +26,14 @@ from annotation.people.consent import (
     current_text,
     owed_step,
 )
+from annotation.people.languages import sentence, translated
 from annotation.people.membership import PeopleError
 from annotation.registry import declared
 from datasets.access import WORKERS, role_required
-from datasets.text import as_sentence
+from datasets.messages import Message
 
-AGREE_FIRST = "Check the box to agree, or leave the campaign."
-CHECK_TO_REVOKE = "Check the box to revoke your consent."
+AGREE_FIRST = Message("Check the box to agree, or leave the campaign.")
+CHECK_TO_REVOKE = Message("Check the box to revoke your consent.")
 
 
 class BackgroundForm(forms.Form):
@@ -48,7 +50,9 @@ class BackgroundForm(forms.Form):
 
 
 def _field(question: Question) -> forms.Field:
-    label = question.question if question.required else f"{question.question} (optional)"
+    label = question.question
+    if not question.required:
+        label = gettext("%(question)s (optional)") % {"question": label}
     choices = [(each, each) for each in question.choices]
     common: dict[str, Any] = {"label": label, "required": question.required}
     if question.kind == "choice":
@@ -84,13 +88,13 @@ def _take_consent(request: HttpRequest, campaign: Campaign, rater: Rater) -> Htt
     if request.method == "POST":
         version = request.POST.get("version", "")
         if not request.POST.get("agree"):
-            wrong = AGREE_FIRST
+            wrong = translated(AGREE_FIRST)
         else:
             try:
                 give_consent(campaign, rater, int(version) if version.isdecimal() else 0)
                 return redirect(next_address(campaign, rater))
             except PeopleError as error:
-                wrong = as_sentence(error)
+                wrong = sentence(error)
     text = current_text(campaign)
     if text is None:
         raise Http404
@@ -113,7 +117,7 @@ def _take_background(request: HttpRequest, campaign: Campaign, rater: Rater) -> 
             background.answer(campaign, rater, form.given())
             return redirect(next_address(campaign, rater))
         except BackgroundError as error:
-            form.add_error(error.field or None, as_sentence(error))
+            form.add_error(error.field or None, sentence(error))
     context = {**_about(campaign, rater), "form": form}
     return render(request, "work/background.html", context, status=422 if form.errors else 200)
 
@@ -132,13 +136,13 @@ def own_consent(request: HttpRequest, pk: int) -> HttpResponse:
     wrong = ""
     if request.method == "POST":
         if not request.POST.get("revoke"):
-            wrong = CHECK_TO_REVOKE
+            wrong = translated(CHECK_TO_REVOKE)
         else:
             try:
                 revoke_consent(campaign, rater_of(user))
                 return redirect("own-consent", pk)
             except PeopleError as error:
-                wrong = as_sentence(error)
+                wrong = sentence(error)
     shown = state.agreed or state.revoked
     context = {
         "campaign": campaign,

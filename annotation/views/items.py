@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import asdict
 from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
@@ -33,8 +32,10 @@ from annotation.progress.person import progress_here
 from annotation.protocols.validation import Problem, RefusedError
 from annotation.provenance import basis_of
 from annotation.registry import declared
+from annotation.views.answers import refusal
 from annotation.views.protocol_pages import page_for
 from datasets.access import WORKERS, role_required
+from datasets.messages import Message
 
 CANNOT_JUDGE = (
     (
@@ -46,7 +47,9 @@ CANNOT_JUDGE = (
 )
 """The reasons for which a person cannot judge an item, in words."""
 
-UNSUBMITTED = "you have started to revise this report; submit that first, or it would be lost"
+UNSUBMITTED = Message(
+    "you have started to revise this report; submit that first, or it would be lost"
+)
 
 
 @require_safe
@@ -150,9 +153,9 @@ def _store(form: QueryDict, found: Editable, place: int) -> JsonResponse:
         evidence = _json(form.get("evidence"))
         outcome = correct_nugget(found, evidence, _circumstances(form))
     except RefusedError as error:
-        return JsonResponse({"problems": [asdict(p) for p in error.problems]}, status=422)
+        return refusal(error.problems)
     except StaleDraftError:
-        return JsonResponse({"problems": [asdict(Problem("", "", UNSUBMITTED))]}, status=422)
+        return refusal([Problem("", "", UNSUBMITTED)])
     except ConflictError:
         now = editable(found.assignment, place) or found
         current = {"revision": now.response.revision, "quotes": now.quotes, "answer": now.answer}
@@ -164,15 +167,15 @@ def _store(form: QueryDict, found: Editable, place: int) -> JsonResponse:
 def _circumstances(form: QueryDict) -> Circumstances:
     seen, key = form.get("seen", ""), form.get("key", "")
     if not seen.isdecimal() or len(seen) > 9:
-        raise RefusedError([Problem("", "seen", "is not a revision number")])
+        raise RefusedError([Problem("", "seen", Message("is not a revision number"))])
     try:
         return Circumstances(key=str(uuid.UUID(key)), seen=int(seen))
     except ValueError as error:
-        raise RefusedError([Problem("", "key", "is not a UUID")]) from error
+        raise RefusedError([Problem("", "key", Message("is not a UUID"))]) from error
 
 
 def _json(text: str | None) -> Any:
     try:
         return json.loads(text or "")
     except (ValueError, RecursionError) as error:
-        raise RefusedError([Problem("", "evidence", "is not JSON")]) from error
+        raise RefusedError([Problem("", "evidence", Message("is not JSON"))]) from error

@@ -29,12 +29,14 @@ from annotation.people.invitations import (
     join,
     revoke,
 )
+from annotation.people.languages import sentence, translated
 from annotation.people.log_in_links import log_in_key
 from annotation.people.membership import PeopleError
 from annotation.views.people_forms import InviteForm, JoinForm
 from audit.recording import folded
 from datasets.access import ADMIN, READERS, client_address, role_required
 from datasets.api.throttling import seconds_to_wait
+from datasets.messages import Message
 from datasets.text import as_sentence
 
 PAGE = 50
@@ -42,9 +44,9 @@ MAX_INVITATIONS = 50
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 INITIAL = {"role": User.Role.ANNOTATOR, "campaign_role": "annotator"}
 OWN_ACCOUNT = "you cannot change your own account; ask another admin"
-NO_PASSWORDS = "passwords are switched off on this site; use the other button"
+NO_PASSWORDS = Message("passwords are switched off on this site; use the other button")
 TOO_MANY = "The limit is sixty invitations per hour. Try again later."
-TOO_OFTEN = "Too many attempts came from your network address. Try again within the hour."
+TOO_OFTEN = Message("Too many attempts came from your network address. Try again within the hour.")
 
 Act = Callable[[User, HttpRequest], object]
 
@@ -235,7 +237,7 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
     # Without a limit, a link would let its holder probe which account names exist.
     wait = seconds_to_wait("join", client_address(request))
     if wait is not None:
-        refused = _join_page(request, invitation, form, TOO_OFTEN, 429)
+        refused = _join_page(request, invitation, form, translated(TOO_OFTEN), 429)
         refused["Retry-After"] = str(wait)
         return refused
     try:
@@ -250,10 +252,10 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
     except AccountError as error:
         for name, problems in error.problems.items():
             for problem in problems:
-                form.add_error(name, problem)
+                form.add_error(name, translated(problem))
         return _join_page(request, invitation, form, status=422)
     except PeopleError as error:
-        return _join_page(request, invitation, form, as_sentence(error), 409)
+        return _join_page(request, invitation, form, sentence(error), 409)
     return redirect("home")
 
 

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.models import Campaign, ProlificStudy, User, rater_of
 from annotation.people import prolific
+from annotation.people.languages import sentence, translated
 from annotation.people.membership import PeopleError
 from annotation.people.prolific import Arrival, enter, mark_browser
 from annotation.people.prolific_keys import PAUSE, KeysAwayError
@@ -19,9 +20,9 @@ from annotation.views.people import BACKEND, TOO_OFTEN
 from audit.recording import folded
 from datasets.access import client_address
 from datasets.api.throttling import seconds_to_wait
-from datasets.text import as_sentence
+from datasets.messages import Message
 
-LOGGED_IN = "you are logged in with an account; log out, then open the link again"
+LOGGED_IN = Message("you are logged in with an account; log out, then open the link again")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -37,16 +38,16 @@ def enter_from_prolific(request: HttpRequest, pk: int) -> HttpResponse:
         # Without a signature, a limit must prevent invented participants.
         wait = seconds_to_wait("arrive", client_address(request))
         if wait is not None:
-            refused = _prolific_page(request, study, TOO_OFTEN, 429)
+            refused = _prolific_page(request, study, translated(TOO_OFTEN), 429)
             refused["Retry-After"] = str(wait)
             return refused
         participant = enter(study, arrival, prolific.participants_in(request))
     except KeysAwayError as error:
-        away = _prolific_page(request, study, as_sentence(error), 503)
+        away = _prolific_page(request, study, sentence(error), 503)
         away["Retry-After"] = str(PAUSE)
         return away
     except PeopleError as error:
-        return _prolific_page(request, study, as_sentence(error), 422)
+        return _prolific_page(request, study, sentence(error), 422)
     with folded():
         login(request, participant.user, backend=BACKEND)
     response = redirect(next_address(study.campaign, rater_of(participant.user)))

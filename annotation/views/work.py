@@ -30,6 +30,7 @@ from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, s
 from annotation.item_context import word_of
 from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of
 from annotation.people.consent import asked_for_consent
+from annotation.people.languages import translated
 from annotation.people.prolific import completion
 from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
 from annotation.progress.person import Progress, minutes_left, progress_of, seconds_per_item
@@ -59,7 +60,7 @@ def work(request: HttpRequest) -> HttpResponse:
             "campaign": campaign,
             "title": declared(campaign).title,
             "progress": numbers[campaign.pk],
-            "prerequisite": prerequisites.describe_waits(campaign),
+            "prerequisite": translated(prerequisites.describe_waits(campaign)),
             "done": done.get(campaign.pk, []),
             "declined": declined.get(campaign.pk, []),
             "minutes": minutes_left(numbers[campaign.pk], seconds.get(campaign.pk)),
@@ -102,7 +103,7 @@ def finished(request: HttpRequest, pk: int) -> HttpResponse:
         "campaign": campaign,
         "progress": numbers,
         "waiting": sum(p.left for p in progress_of(user, others).values()),
-        "prerequisite": prerequisites.describe_waits(campaign),
+        "prerequisite": translated(prerequisites.describe_waits(campaign)),
         "completion": completion(user, campaign) if user.is_guest else None,
         "agreed": campaign in asked_for_consent(user),
     }

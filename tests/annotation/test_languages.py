@@ -12,9 +12,11 @@ from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils import translation
 
+from annotation.people.languages import translated
 from annotation.protocols import PROTOCOLS
+from datasets.messages import Message
 from scripts.catalogues import LOCALE, catalogue, missing
-from tests.page_cast import Study, client_of, make_study, page
+from tests.page_cast import Study, answers, client_of, make_study, page
 
 LANGUAGES = [code for code, _ in settings.LANGUAGES if code != "en"]
 DOMAINS = ("django", "djangojs")
@@ -76,6 +78,34 @@ def test_an_annotator_reads_the_chosen_language_else_that_of_the_browser(study: 
     assert "Ihre Anmeldung" in ada.get("/account/").content.decode()
     assert "Hier nicht" in ada.get("/tasks/finished/0/").content.decode()
     assert "<strong>Ergibt keinen Sinn</strong>" in guideline
+
+
+def test_a_refusal_is_in_the_language_and_words_of_its_reader(study: Study) -> None:
+    ada, mine = client_of(study.ada), study.assignment(study.ada)
+    said = {}
+    for language in ("en", "de"):
+        ada.post("/account/language/", {"language": language})
+        told = ada.post(page("submit", mine), answers("yes", "yes", None, quote=("Zoe", 0)))
+        longer = ada.post(page("submit", mine), answers("no", "no", "no", comment="x" * 10_001))
+        said[language] = [p["message"] for a in (told, longer) for p in a.json()["problems"]]
+    assert said["en"][0] == "has no answer; give one of Yes, No, Makes no sense"
+    assert said["de"][0] == (
+        "die Antwort fehlt; wählen Sie eine von diesen: Ja, Nein, Ergibt keinen Sinn"
+    )
+    assert said["de"][-1] == "ist länger als 10.000 Zeichen; kürzen Sie es"
+    lost = client_of(study.ben).post(
+        page("submit", study.assignment(study.ben)),
+        answers("yes", "yes", "no", quote=("Zoe", 0)),
+        headers={"accept-language": "de"},
+    )
+    assert lost.json()["problems"][0]["message"] == "'Zoe' wurde im Text nicht gefunden (Bericht)"
+
+
+def test_what_items_wait_for_is_said_in_the_language_of_its_reader() -> None:
+    waits = Message("%(one)s and for %(other)s", one=Message("the practice"), other=Message("x"))
+    with translation.override("de"):
+        assert translated(waits) == "die Übung; außerdem auf: x"
+    assert waits == "the practice and for x"
 
 
 def test_a_guideline_names_answers_as_their_buttons_do(study: Study) -> None:

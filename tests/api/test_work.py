@@ -279,6 +279,15 @@ def test_a_refused_answer_names_unit_and_field_and_keeps_the_draft(
     assert not Response.objects.exists()
 
 
+def test_a_program_reads_english_and_codes_whatever_its_account_chose(
+    study: Study, ada: Script
+) -> None:
+    client_of(study.ada).post("/account/language/", {"language": "de"})
+    answer = body("yes") | {"units": {"q:0": {"evidence": [], "answerable": "maybe"}}}
+    told = ada.put(place(study.assignment(study.ada), "response/"), answer, Accept_Language="de")
+    assert "'maybe' is not a code; give one of yes, no, invalid" in told.content.decode()
+
+
 def test_a_yes_without_its_quote_is_refused(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     sent = body("yes", "no", "no")

@@ -11,6 +11,7 @@ from annotation.protocols.base import Protocol, UnitSpec, Variable, name_units
 from annotation.protocols.points import Quote, is_storable
 from annotation.protocols.schema import schema_of
 from annotation.protocols.validation import Problem, RefusedError, check, coerce
+from datasets.messages import Message
 from tests.annotation.checks import STRICT, entry, refused
 
 COVERAGE = schema_of(PROTOCOLS["report-coverage"])
@@ -231,9 +232,9 @@ def test_conditions_on_one_kind_do_not_reach_the_same_variable_on_another():
 
 
 def test_a_problem_says_its_place_only_where_it_has_one():
-    assert str(Problem("", "", "is empty")) == "is empty"
-    assert str(Problem("", "comment", "is no text")) == "comment: is no text"
-    assert str(Problem("q1", "", "was not asked")) == "unit 'q1': was not asked"
+    assert str(Problem("", "", Message("is empty"))) == "is empty"
+    assert str(Problem("", "comment", Message("is no text"))) == "comment: is no text"
+    assert str(Problem("q1", "", Message("was not asked"))) == "unit 'q1': was not asked"
 
 
 def test_a_unit_keeps_its_plain_name_beside_a_doubled_one():

@@ -1,0 +1,62 @@
+"""Messages that a rater may read: English for programs, and translatable where a page shows them.
+
+What checks answers knows no reader, so a message is English text that keeps its template and
+values. `annotation.people.languages.translated` puts it into the reader's language, for pages.
+The API, files, logs and judges get the text itself, which names codes and variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import TypeAlias
+
+
+class Word(str):
+    """A name of files, such as a code, with the `word` that pages show for it, in English."""
+
+    word: str
+
+    def __new__(cls, name: str, word: str) -> Word:
+        made = super().__new__(cls, name)
+        made.word = word
+        return made
+
+    def __reduce__(self) -> tuple[type[Word], tuple[str, str]]:
+        return Word, (str(self), self.word)
+
+
+Value: TypeAlias = str | int | Sequence[Word]
+
+
+class Message(str):
+    """A message, from a template with `%(name)s` for each of its values.
+
+    Whole numbers get separators of thousands, and several words commas. Templates are literals in
+    the call, since `scripts.catalogues` gathers them from there.
+    """
+
+    template: str
+    values: dict[str, Value]
+
+    def __new__(cls, template: str, /, **values: Value) -> Message:
+        plain = {name: _plain(value) for name, value in values.items()}
+        made = super().__new__(cls, template % plain if plain else template)
+        made.template, made.values = template, values
+        return made
+
+
+def _plain(value: Value) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return value if isinstance(value, str) else ", ".join(value)
+
+
+def one_of(words: Iterable[str]) -> str:
+    """Return the words as alternatives."""
+    return reduce(lambda one, other: Message("%(one)s or %(other)s", one=one, other=other), words)
+
+
+def all_of(parts: Iterable[str]) -> str:
+    """Return conditions that hold together."""
+    return reduce(lambda one, other: Message("%(one)s and %(other)s", one=one, other=other), parts)
