@@ -216,9 +216,9 @@ def _translated(text: str) -> str:
     return gettext(text) if text else ""
 
 
-def _heading(text: str) -> str:
-    """Translate a heading that the protocol gives; a passage's own title is as it was written."""
-    return gettext(text) if text in HEADINGS else text
+def heading_of(text: Text) -> str:
+    """Return a text's heading. That which a protocol gives is translated, and a title is not."""
+    return gettext(text.heading) if text.heading in HEADINGS else text.heading
 
 
 def _asked(schema: Schema, variable: Variable, value: object) -> Asked:
@@ -250,7 +250,7 @@ def _prose(schema: Schema, rule: WrittenText, spec: ItemSpec, value: object) -> 
     known = value if isinstance(value, Mapping) else {}
     cited = known.get("citations") or []
     sources = tuple(
-        (text.field.partition(":")[2], text.heading, text.field.partition(":")[2] in cited)
+        (text.field.partition(":")[2], heading_of(text), text.field.partition(":")[2] in cited)
         for text in spec.texts
         if text.field.startswith("passage:")
     )
@@ -278,8 +278,8 @@ def _texts(texts: Sequence[Text]) -> tuple[tuple[str, Text], ...]:
     shown = []
     for text in texts:
         so_far[text.heading] += 1
-        heading = _heading(text.heading)
-        if total[heading] > 1:
+        heading = heading_of(text)
+        if total[text.heading] > 1:
             heading = f"{heading} {so_far[heading]}"
         plain = len(texts) == 1 and text.heading.lower() == text.field and not text.facts
         shown.append(("" if plain else heading, text))

@@ -25,10 +25,14 @@ TEMPLATES = (
     "403.html",
     "403_csrf.html",
     "404.html",
+    "500.html",
+    "503.html",
     "base.html",
     "_words.html",
     "accounts/*.html",
+    "adjudication/*.html",
     "people/join*.html",
+    "people/prolific.html",
     "work/*.html",
     "work/pages/*.html",
 )
@@ -94,6 +98,7 @@ def _of_protocols() -> Iterator[Text]:
     from annotation.item_context import HEADINGS
     from annotation.protocols import PROTOCOLS
     from annotation.protocols.points import noun_of
+    from annotation.templatetags.annotation_tags import UNIT, UNIT_NOUNS
     from annotation.views.protocol_pages import page_for
     from datasets.access import ANNOTATOR
     from datasets.api.permissions import MOST, SCOPES
@@ -115,6 +120,7 @@ def _of_protocols() -> Iterator[Text]:
             kinds = {variable.kind for variable in protocol.variables}
             yield from (f"{_plain(kind)}s" for kind in kinds)
     yield from (*HEADINGS, "source", "date", "age", "use")
+    yield from (noun for nouns in (UNIT, *UNIT_NOUNS.values()) for noun in nouns)
     yield from (SCOPES[scope] for scope in MOST[ANNOTATOR])
 
 

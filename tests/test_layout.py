@@ -31,6 +31,7 @@ PURE = (
 SHARED = {
     "annotation.spreadsheet",  # the one way to write CSV, which is pure itself
     "annotation.label_rows",  # the one list of missing reasons, which is pure as well
+    "datasets.messages",  # messages that pages can translate, which are pure as well
 }
 WITH_CONFIG = ("config", "manage.py", "tests", "benchmarks", "docs")
 COMMANDS = sorted(

@@ -17,6 +17,7 @@ from annotation.adjudication.decisions import (
 from annotation.adjudication.disputes import (
     DISPUTES_AMONG,
     STATES,
+    Disagreement,
     Dispute,
     QueuePart,
     adjudicable,
@@ -30,6 +31,7 @@ __all__ = [
     "DISPUTES_AMONG",
     "STATES",
     "Case",
+    "Disagreement",
     "Dispute",
     "NotYoursError",
     "QueuePart",

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.utils.translation import gettext_noop
 
 from annotation.exposure.ledger import saw_answers
 from annotation.models import (
@@ -36,12 +37,15 @@ from annotation.protocols.base import name_units
 Among = Literal["all", "sent", "people", "judges"]
 State = Literal["open", "decided"]
 DISPUTES_AMONG: dict[Among, str] = {
-    "all": "All disputes",
-    "sent": "Sent by a researcher",
-    "people": "People disagree",
-    "judges": "A judge disagrees with most people",
+    "all": gettext_noop("All disputes"),
+    "sent": gettext_noop("Sent by a researcher"),
+    "people": gettext_noop("People disagree"),
+    "judges": gettext_noop("A judge disagrees with most people"),
 }
-STATES: dict[State, str] = {"open": "To decide", "decided": "Decided"}
+STATES: dict[State, str] = {
+    "open": gettext_noop("To decide"),
+    "decided": gettext_noop("Decided"),
+}
 UnitKey = tuple[int, int, int, int]
 """An item's position and primary key, a unit's position in it and primary key."""
 

@@ -13,7 +13,7 @@ from django import template
 from django.conf import settings
 from django.template import Context
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext
 from django.utils.translation.trans_real import DjangoTranslation
 
 from annotation.campaigns.markdown import escaped, is_markdown, render
@@ -25,6 +25,7 @@ from annotation.progress.status import format_change, format_seconds
 from annotation.registry import declared
 
 register = template.Library()
+UNIT = ("unit", "units")
 UNIT_NOUNS = {
     "key-point": ("key point", "key points"),
     "pair": ("pair", "pairs"),
@@ -47,10 +48,13 @@ def task(campaign: Campaign) -> str:
 
 @register.filter
 def unit_noun(campaign: Campaign, count: int = 1) -> str:
-    """Return the protocol's own noun for its units; *unit* if it asks about several kinds."""
-    nouns = {UNIT_NOUNS.get(v.kind, ("unit", "units")) for v in schema(campaign).variables}
-    singular, plural = nouns.pop() if len(nouns) == 1 else ("unit", "units")
-    return singular if count == 1 else plural
+    """Return the protocol's own noun for its units, in the reader's language.
+
+    It is *unit* if the protocol asks about several kinds.
+    """
+    nouns = {UNIT_NOUNS.get(v.kind, UNIT) for v in schema(campaign).variables}
+    singular, plural = nouns.pop() if len(nouns) == 1 else UNIT
+    return gettext(singular if count == 1 else plural)
 
 
 @register.filter

@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
+from django.utils.translation import gettext, gettext_noop
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_account
@@ -19,6 +20,7 @@ from annotation.adjudication import (
     DISPUTES_AMONG,
     STATES,
     Case,
+    Disagreement,
     Dispute,
     NotYoursError,
     QueuePart,
@@ -37,10 +39,10 @@ from annotation.adjudication import (
 from annotation.answers.drafts import DraftState, check_draft
 from annotation.answers.payloads import from_form, unit_names
 from annotation.answers.submission import Circumstances, ConflictError, Outcome
-from annotation.item_context import Asked, Row, sheet_of
+from annotation.item_context import Asked, Row, sheet_of, word_of
 from annotation.models import Campaign, User
 from annotation.presentation import schema
-from annotation.protocols.schema import EVIDENCE_KEY
+from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from annotation.protocols.validation import Problem, RefusedError
 from annotation.registry import declared
 from annotation.views.answers import (
@@ -58,7 +60,11 @@ from datasets.messages import Message
 
 NO_LONGER_YOURS = Message("you may no longer decide this unit; ask a researcher of the campaign")
 MAX_LINES = 100
-DECIDED_BY = {True: "by you", False: "by another adjudicator", None: "in a file"}
+DECIDED_BY = {
+    True: gettext_noop("by you"),
+    False: gettext_noop("by another adjudicator"),
+    None: gettext_noop("in a file"),
+}
 COPY_KEYS = ("A", "B", "D", "E", "F")
 """Raters whose letter copies their answer; other letters are keys of the page."""
 PAGE = Page(
@@ -66,8 +72,11 @@ PAGE = Page(
     script="js/work/adjudication.js",
     style="css/work/adjudication.css",
     keys=(
-        ("a b d e f", "copy the answer of Rater A, B, D, E or F, with the highlights"),
-        ("n p", "show a rater's next or previous highlight in the text"),
+        (
+            "a b d e f",
+            gettext_noop("copy the answer of Rater A, B, D, E or F, with the highlights"),
+        ),
+        ("n p", gettext_noop("show a rater's next or previous highlight in the text")),
     ),
 )
 
@@ -186,13 +195,21 @@ class PartLink:
 
 
 @dataclass(frozen=True)
+class Split:
+    """A question in dispute, with the number of raters behind each answer, largest first."""
+
+    question: str
+    raters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Line:
     """One dispute in the list. `query` is set on the first dispute of an item."""
 
     address: str
     query: str
     text: str
-    dispute: Dispute
+    splits: tuple[Split, ...]
 
 
 @require_safe
@@ -234,30 +251,40 @@ def guideline(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def lines(campaign: Campaign, found: Sequence[Dispute], part: QueuePart) -> Iterator[Line]:
-    before = None
+    before, asked = None, schema(campaign)
     for each, query, text in with_texts(campaign, found):
         address = address_of(campaign, each.unit, part)
-        yield Line(address, query if each.item != before else "", text, each)
+        splits = tuple(_split(asked, one) for one in each.disagreements)
+        yield Line(address, query if each.item != before else "", text, splits)
         before = each.item
+
+
+def _split(asked: Schema, found: Disagreement) -> Split:
+    variable = asked.variable(found.variable)
+    question = gettext(variable.question) if variable else found.variable
+    return Split(question, found.raters)
 
 
 def part_links(campaign: Campaign, part: QueuePart) -> Iterator[tuple[str, list[PartLink]]]:
     """Yield each way of dividing the queue, with links to its parts."""
-    names = [variable.name for variable in schema(campaign).variables]
-    variables = {"": "Any", **{name: name.replace("_", " ").capitalize() for name in names}}
+    asked = {variable.name: variable.question for variable in schema(campaign).variables}
+    names = list(asked)
     groups: list[tuple[str, str, Mapping[Any, str]]] = [
-        ("Show", "state", STATES),
-        ("Disputes", "of", DISPUTES_AMONG),
+        (gettext("Show"), "state", STATES),
+        (gettext("Disputes"), "of", DISPUTES_AMONG),
     ]
     if len(names) > 1:
-        groups.append(("Question", "variable", variables))
+        variables = {"": gettext_noop("Any"), **{name: asked[name] for name in names}}
+        groups.append((gettext("Question"), "variable", variables))
     here = address_of(campaign, None, QueuePart())
     for heading, name, titles in groups:
         current = getattr(part, name)
         yield (
             heading,
             [
-                PartLink(title, here + query_string(part, **{name: value}), value == current)
+                PartLink(
+                    gettext(title), here + query_string(part, **{name: value}), value == current
+                )
                 for value, title in titles.items()
             ],
         )
@@ -278,6 +305,8 @@ class Card:
     """A rater's answer on the page; `answer` is JSON that the form can copy."""
 
     rater: RaterAnswer
+    name: str
+    letters: str
     labels: tuple[GivenLabel, ...]
     quotes: tuple[Quote, ...]
     lost: tuple[Quote, ...]
@@ -338,6 +367,8 @@ def cards(case: Case, row: Row) -> Iterator[Card]:
             answer[EVIDENCE_KEY] = [row.rule.quote(q.text, q.start, q.field) for q in own]
         yield Card(
             each,
+            gettext("Rater %(letters)s") % {"letters": letter},
+            letter,
             tuple(_labels(row.variables, each)),
             placed,
             lost,
@@ -360,9 +391,9 @@ def _history(case: Case, user: User) -> Iterator[dict[str, object]]:
     for each in case.history:
         units = (case.blinding.for_page(each.payload) or {}).get("units", {})
         values: dict[str, str] = next(iter(units.values()), {})
-        asked = [variable.name for variable in case.schema.variables_of(case.asked.kind)]
+        asked = case.schema.variables_of(case.asked.kind)
         yield {
-            "values": [values[name] for name in asked if values.get(name)],
+            "values": [word_of(one, values[one.name]) for one in asked if values.get(one.name)],
             "reason": each.comment,
             "at": each.created_at,
             "by": DECIDED_BY[is_by(each, user)],

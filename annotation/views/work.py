@@ -27,7 +27,7 @@ from annotation.access import (
 from annotation.adjudication.disputes import adjudicable
 from annotation.assignments.declining import REASONS, decline, take_up_again
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
-from annotation.item_context import word_of
+from annotation.item_context import heading_of, word_of
 from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of
 from annotation.people.consent import asked_for_consent
 from annotation.people.languages import translated
@@ -235,7 +235,10 @@ def feedback(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 def _texts(assignment: Assignment, spec: ItemSpec) -> list[tuple[str, Text]]:
     texts = ordered_texts(assignment, spec)
-    return [(text.heading or f"Text {n}", text) for n, text in enumerate(texts, start=1)]
+    return [
+        (heading_of(text) or gettext("Text %(n)s") % {"n": n}, text)
+        for n, text in enumerate(texts, start=1)
+    ]
 
 
 def _feedback_rows(assignment: Assignment, spec: ItemSpec) -> Iterator[FeedbackRow]:

@@ -39,10 +39,10 @@ def test_translations_are_compiled_and_keep_every_placeholder(language: str, dom
         if not message.id:
             continue
         texts = [message.id] if isinstance(message.id, str) else list(message.id)
-        word = message.string or ""
-        said = [word] if isinstance(word, str) else list(word)
-        for text, translated in zip(texts, said, strict=True):
-            assert set(PLACEHOLDER.findall(translated)) == set(PLACEHOLDER.findall(text)), text
+        known_as = message.string or ""
+        said = [known_as] if isinstance(known_as, str) else list(known_as)
+        for text, word in zip(texts, said, strict=True):
+            assert set(PLACEHOLDER.findall(word)) == set(PLACEHOLDER.findall(text)), text
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

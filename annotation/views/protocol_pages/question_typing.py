@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import get_language
 
 from annotation.campaigns.rendering import format_date
-from annotation.item_context import Asked, Choice, Sheet
+from annotation.item_context import Asked, Choice, Sheet, with_button_words
 from annotation.models import Assignment
+from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec
+from annotation.protocols.schema import Schema
 from annotation.views.protocol_pages.base import Page
 
 _DEFINITION = re.compile(r"^- \*\*([^*]+)\*\*: (.+)$", re.MULTILINE)
@@ -39,18 +41,26 @@ class Question:
     late: bool
 
 
-def definitions(guideline: str) -> dict[str, str]:
-    """Return the guideline's definitions by name, from the lines of its lists that have a name."""
+def definitions(guideline: str, put: Callable[[str], str] = str) -> dict[str, str]:
+    """Return the guideline's definitions by name, from the lines of its lists that have a name.
+
+    `put` may rewrite each definition, in which codes are bold.
+    """
     found = _DEFINITION.findall(guideline)
-    return {name: _capitalize(text.replace("**", "")) for name, text in found}
+    return {name: _capitalize(put(text).replace("**", "")) for name, text in found}
 
 
 def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def questions(sheet: Sheet) -> Iterator[Question]:
-    words = definitions(PROTOCOLS["question-typing"].guideline_in(get_language() or "en"))
+def questions(sheet: Sheet, asked_schema: Schema) -> Iterator[Question]:
+    language = get_language() or "en"
+    guideline = PROTOCOLS["question-typing"].guideline_in(language)
+    words = definitions(guideline)
+    if language != "en":
+        # English definitions read well with codes, which are English words.
+        words = definitions(guideline, lambda text: with_button_words(text, asked_schema, {}))
     for asked in sheet.rows[0].variables:
         yield Question(
             asked=asked,
@@ -68,7 +78,7 @@ def _option(choice: Choice, variable: str, words: Mapping[str, str]) -> Option:
 
 def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, Any]:
     asked_at = assignment.item.query.asked_at
-    shown = tuple(questions(sheet))
+    shown = tuple(questions(sheet, schema(assignment.item.campaign)))
     return {
         "questions": shown,
         "gated": any(question.late for question in shown),

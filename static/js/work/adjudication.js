@@ -2,6 +2,7 @@
 import { rangeOf } from "../highlighter.js";
 import { desk } from "../item.js";
 import { toUnits } from "../offsets.js";
+import { t } from "../words.js";
 
 const byId = (id) => document.getElementById(id);
 const { board, does, saver, say, sheet, texts } = desk;
@@ -19,8 +20,8 @@ function read(button) {
   const { field } = button.dataset;
   const { container, text } = texts.get(field);
   const [start, end] = [button.dataset.start, button.dataset.end].map((count) => toUnits(text, Number(count)));
-  const { name } = button.closest(".opinion").dataset;
-  return { button, field, container, start, end, spoken: `highlight of ${name}`, sign: name.replace("Rater ", "") };
+  const { name, sign } = button.closest(".opinion").dataset;
+  return { button, field, container, start, end, spoken: t("highlight of {name}", { name }), sign };
 }
 
 for (const field of texts.keys()) {
@@ -44,7 +45,13 @@ function show(place) {
   scroller.scrollBy({ top: gap - scroller.clientHeight / 3, behavior: still ? "instant" : "smooth" });
   for (const one of quotes) one.button.setAttribute("aria-current", String(one.button === button));
   button.scrollIntoView({ block: "nearest" });
-  say(`Highlight ${at + 1} of ${quotes.length}, ${button.closest(".opinion").dataset.name}`);
+  say(
+    t("Highlight {n} of {all}, {name}", {
+      n: at + 1,
+      all: quotes.length,
+      name: button.closest(".opinion").dataset.name,
+    }),
+  );
   return true;
 }
 
@@ -52,7 +59,7 @@ function take({ name, answer }) {
   if (saver.closed) return false;
   unit.apply(answer);
   board.edited(unit);
-  say(`Copied from ${name}`);
+  say(t("Copied from {name}", { name }));
   return true;
 }
 
@@ -69,9 +76,9 @@ does.jump = () => false;
 const submit = saver.submit.bind(saver);
 saver.submit = () => {
   const missing = !reason.value.trim() && !sheet.problems().length;
-  byId("reason-missing").textContent = missing ? "Give a reason." : "";
+  byId("reason-missing").textContent = missing ? t("Give a reason.") : "";
   if (!missing) return submit();
-  saver.status.show("refused", "reason missing");
+  saver.status.show("refused", t("reason missing"));
   return reason.focus();
 };
 reason.addEventListener("input", () => (byId("reason-missing").textContent = ""));

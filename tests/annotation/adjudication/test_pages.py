@@ -109,6 +109,17 @@ class TestADispute:
             orders.add(tuple(said))
         assert len(orders) == 3
 
+    def test_it_is_in_the_language_of_its_reader(self, there: Dispute) -> None:
+        dora, first = client_of(there.dora), there.units[0]
+        dora.post("/account/language/", {"language": "de"})
+        assert (
+            "<strong>3 Fragen</strong> in 1 Aufgabe." in dora.get(queue_of(there)).content.decode()
+        )
+        page = dora.get(address(there, first)).content.decode()
+        assert "<h3>Stimme A</h3>" in page
+        told = dora.post(address(there, first, "decide"), form(first, reason="")).json()
+        assert told["problems"][0]["message"] == "geben Sie den Grund Ihrer Entscheidung an"
+
     def test_comments_stand_with_their_raters(self, there: Dispute) -> None:
         assert "hard to say" in shown(there)
 
