@@ -91,6 +91,12 @@ def _many(name: str, items: str, people: str) -> Work:
     return lambda: make(name, int(items), int(people))
 
 
+def _verified(campaign: str) -> Work:
+    from benchmarks.derivation import verify_points
+
+    return lambda: verify_points(campaign)
+
+
 def _free(name: str) -> Work:
     from benchmarks.many_items import free
 
@@ -125,6 +131,7 @@ WORKS: dict[str, Callable[..., Work]] = {
     "judged": _judged,
     "many": _many,
     "free": _free,
+    "verified": _verified,
 }
 
 

@@ -57,7 +57,7 @@ def make(name: str, items: int, people: int, others: int = OTHERS) -> dict[str, 
     _items(campaign.pk, batch.pk)
     answers(campaign.pk, raters)
     Item.objects.filter(campaign=campaign.pk).update(taken=1)
-    _refresh()
+    refresh()
     return {"id": campaign.pk, "items": items, "people": people}
 
 
@@ -70,18 +70,18 @@ def free(name: str) -> dict[str, Any]:
 def _material(batch: int, items: int) -> None:
     queries = -(-items // REPORTS)
     key = "'q' || n.i"
-    _fill(Query, _numbers(queries), {
+    fill(Query, _numbers(queries), {
         "batch_id": batch, "key": key, "position": "n.i", "references": _json("[]"),
         "text": "'What became of case ' || n.i || '?'",
     })  # fmt: skip
     part = {"batch_id": batch, "query_id": "q.id"}
     of_batch = f"FROM datasets_query q WHERE q.batch_id = {batch}"
-    _fill(Question, of_batch, {
+    fill(Question, of_batch, {
         **part, "key": "q.key || ':0'", "position": 0, "text": "'Did the pier hold?'",
     })  # fmt: skip
     numbers = _numbers(items)
     join = f"JOIN datasets_query q ON q.batch_id = {batch} AND q.position = n.i / {REPORTS}"
-    _fill(Report, f"{numbers} {join}", {
+    fill(Report, f"{numbers} {join}", {
         **part, "key": "'r' || n.i", "position": f"n.i % {REPORTS}",
         "text": " || ".join([TEXT] * 6), "system": "'system-' || (n.i % 3)",
     })  # fmt: skip
@@ -89,7 +89,7 @@ def _material(batch: int, items: int) -> None:
 
 def _items(campaign: int, batch: int) -> None:
     of_batch = f"FROM datasets_report r WHERE r.batch_id = {batch}"
-    _fill(Item, of_batch, {
+    fill(Item, of_batch, {
         "campaign_id": campaign, "key": "r.key", "query_id": "r.query_id", "report_id": "r.id",
         "position": "row_number() OVER (ORDER BY r.id) - 1", "quota": 2, "taken": 0,
         "probability": 1, "use": "'study'", "words": 84,
@@ -97,11 +97,11 @@ def _items(campaign: int, batch: int) -> None:
     questions = "JOIN datasets_question q ON q.query_id = i.query_id"
     of_campaign = f"FROM annotation_item i {questions} WHERE i.campaign_id = {campaign}"
     unit = {"item_id": "i.id", "key": "q.key", "position": 0}
-    _fill(Unit, of_campaign, {**unit, "kind": "'question'", "name": "q.key"})
+    fill(Unit, of_campaign, {**unit, "kind": "'question'", "name": "q.key"})
     drawn = {"kind": "'all'", "seed": 0, "wave": 1, "probability": 1, "drawn": "true"}
-    _fill(UnitSampling, of_campaign, {**unit, **drawn, "unit_kind": "'question'", "stratum": "''"})
+    fill(UnitSampling, of_campaign, {**unit, **drawn, "unit_kind": "'question'", "stratum": "''"})
     queries = f"FROM datasets_query q WHERE q.batch_id = {batch}"
-    _fill(QuerySampling, queries, {
+    fill(QuerySampling, queries, {
         **drawn, "campaign_id": campaign, "query_id": "q.id", "role": "'evaluation'",
         "role_probability": 1,
     })  # fmt: skip
@@ -120,10 +120,10 @@ def answers(
     turn = f"JOIN ({among}) p ON p.n = i.position % {len(raters)}"
     of_campaign = f"JOIN annotation_item i ON i.campaign_id = {campaign}"
     units = f"FROM annotation_unit u {of_campaign} AND i.id = u.item_id {turn}"
-    _fill(Assignment, units, {
+    fill(Assignment, units, {
         "uid": UID[connection.vendor], "item_id": "i.id", "slot": slot, "replicate": 0,
         "rater_id": "p.id", "scope": "''",
-        "asked": _as_json("'[\"' || u.name || '\"]'"), "shown": _json("[]"), "status": "'done'",
+        "asked": as_json("'[\"' || u.name || '\"]'"), "shown": _json("[]"), "status": "'done'",
         "reason": "''", "missing": _json("{}"), "attempts": 0, "seconds": "30 + i.position % 40",
         "assisted_by": "''", "created_at": now,
     })  # fmt: skip
@@ -134,12 +134,12 @@ def answers(
     )
     answer = f"""{{"evidence": [], "answerable": "' || {value} || '"}}"""
     said = f"""'{{"comment": null, "units": {{"' || u.name || '": {answer}}}}}'"""
-    _fill(Response, given, {
-        "assignment_id": "a.id", "revision": 1, "current": "true", "payload": _as_json(said),
+    fill(Response, given, {
+        "assignment_id": "a.id", "revision": 1, "current": "true", "payload": as_json(said),
         "comment": "''", "door": "'page'", "created_at": now,
     })  # fmt: skip
     labels = f"{given} JOIN annotation_response r ON r.assignment_id = a.id"
-    _fill(Label, labels, {
+    fill(Label, labels, {
         "response_id": "r.id", "unit_id": "u.id", "variable": "'answerable'", "value": value,
         "score": score,
     })  # fmt: skip
@@ -152,14 +152,14 @@ def _numbers(count: int) -> str:
 
 
 def _json(text: str) -> str:
-    return _as_json(f"'{text}'")
+    return as_json(f"'{text}'")
 
 
-def _as_json(expression: str) -> str:
+def as_json(expression: str) -> str:
     return f"CAST({expression} AS {JSON[connection.vendor]})"
 
 
-def _fill(model: type[models.Model], rows: str, columns: Mapping[str, object]) -> None:
+def fill(model: type[models.Model], rows: str, columns: Mapping[str, object]) -> None:
     quoted = connection.ops.quote_name
     names = ", ".join(quoted(name) for name in columns)
     table, values = quoted(model._meta.db_table), ", ".join(map(str, columns.values()))
@@ -167,7 +167,7 @@ def _fill(model: type[models.Model], rows: str, columns: Mapping[str, object]) -
         cursor.execute(f"INSERT INTO {table} ({names}) SELECT {values} {rows}")
 
 
-def _refresh() -> None:
+def refresh() -> None:
     """Update the planner's statistics and the visibility map, as happens within minutes."""
     how = "ANALYZE"
     if connection.vendor == "postgresql" and not connection.in_atomic_block:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Mapping
@@ -91,32 +90,6 @@ def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
     finally:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
-
-
-def write_folder(path: Path, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
-    """Write a new folder of files, each given as path and pieces, completely or not at all.
-
-    Raises CommandError if the folder cannot be written, or exists and is not empty.
-    """
-    target = path.resolve()
-    beside = target.parent / f".{target.name[:50]}.{secrets.token_hex(8)}"
-    try:
-        if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-            raise CommandError(f"{path}: exists already; choose another folder.")
-        for name, pieces in files:
-            place = beside / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_file(place, _filling(pieces))
-        beside.replace(target)
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise CommandError(f"{path}: cannot be written ({why}); choose another folder.") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-
-
-def _filling(pieces: Iterable[bytes]) -> Callable[[BinaryIO], object]:
-    return lambda file: file.writelines(pieces)
 
 
 def print_bytes(out: OutputWrapper, pieces: Iterable[bytes]) -> None:

@@ -1,0 +1,64 @@
+"""A command writes a whole folder or nothing, and what a killed one left goes with the next."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from annotation.management.folders import write_folder
+from tests.patience import PATIENCE
+
+Pieces = Iterator[bytes]
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_what_a_killed_writer_left_is_removed_and_what_another_is_writing_stays(
+    tmp_path: Path,
+) -> None:
+    began, says = os.pipe()
+
+    def stuck() -> Pieces:
+        yield b"half of it"
+        os.write(says, b"!")
+        time.sleep(PATIENCE)
+
+    target = tmp_path / "release"
+    writer = os.fork()
+    if not writer:
+        try:
+            write_folder(target, [("labels.jsonl", stuck())])
+        finally:
+            os._exit(1)
+    os.read(began, 1)
+    (unfinished,) = names(tmp_path)
+    assert unfinished.startswith(".release.")
+    write_folder(tmp_path / "other", [("a", [b"1"])])
+    write_folder(target, [("a", [b"1"])])
+    # Its writer runs, and might still finish it for a folder that is empty again.
+    assert names(tmp_path) == sorted([unfinished, "other", "release"])
+    os.kill(writer, signal.SIGKILL)
+    os.waitpid(writer, 0)
+    with pytest.raises(CommandError, match=r"exists already; choose another folder\."):
+        write_folder(target, [("a", [b"2"])])
+    (target / "a").unlink()
+    write_folder(target, [("a", [b"2"])])
+    assert names(tmp_path) == ["other", "release"]
+    assert (target / "a").read_bytes() == b"2"
+
+
+def test_only_unfinished_folders_of_this_name_are_removed(tmp_path: Path) -> None:
+    kept = [".release.d", ".release.0123456789abcdeg", ".other.0123456789abcdef"]
+    for name in (*kept, ".release.0123456789abcdef"):
+        (tmp_path / name).mkdir()
+    write_folder(tmp_path / "release", [("deep/er/a", [b"1", b"2"])])
+    assert names(tmp_path) == sorted([*kept, "release"])
+    assert (tmp_path / "release/deep/er/a").read_bytes() == b"12"
