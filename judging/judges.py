@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from annotation.protocols import PROTOCOLS
 from audit.recording import record
 from datasets.models import Team, only_team
 from datasets.teams import managed_by, seen_by, team_for, there_are_several
-from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, read_answers
+from judging.answer_files import ANSWERS, SCRIPTED, AnswerFileError, Write, read_answers
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
 from judging.backends.contents import (
@@ -321,14 +322,41 @@ def _judge(definition: Definition) -> Judge:
 
 def _answers(definition: Definition) -> dict[str, str]:
     """Return the labels that a scripted judge replays, written as its file reads them, if any."""
-    write = partial(_completions, read_file(definition.file)) if definition.file else None
+    path = Path(definition.answers)
     try:
-        return read_answers(Path(definition.answers), write)
+        digest = sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        digest = ""  # Reading it says what is wrong.
+    try:
+        return dict(_answers_of(path, digest, definition.file))
     except AnswerFileError as error:
         raise JudgeError(str(error)) from error
 
 
-def _completions(file: JudgeFile, rows: Sequence[LabelRow]) -> Iterator[tuple[int, str]]:
+@lru_cache(maxsize=4)
+def _answers_of(path: Path, digest: str, file: str) -> dict[str, str]:
+    """Return the same for a file of this content; a study asks several times for its judges."""
+    return read_answers(path, _writer(read_file(file)) if file else None)
+
+
+def _writer(file: JudgeFile) -> Write:
+    """Return what writes completions, which finds that of equal labels once."""
+    known: dict[tuple[Any, ...], str] = {}
+
+    def write(labels: Mapping[str, str], grades: Mapping[str, str]) -> str:
+        key = (*sorted(labels.items()), None, *sorted(grades.items()))
+        if key not in known:
+            known[key] = completion_for(file, labels, grades)
+        return known[key]
+
+    return partial(_completions, file, write)
+
+
+def _completions(
+    file: JudgeFile,
+    write: Callable[[Mapping[str, str], Mapping[str, str]], str],
+    rows: Sequence[LabelRow],
+) -> Iterator[tuple[int, str]]:
     """Yield the completions of a unit by replicate. Labels that the file does not read are skipped.
 
     A judge that is asked in both orders sees the answers of a pair turned in every second one.
@@ -341,7 +369,7 @@ def _completions(file: JudgeFile, rows: Sequence[LabelRow]) -> Iterator[tuple[in
     for number in (replicate, replicate + 1) if file.order == "both" else (replicate,):
         turned = SWAPPED_CODES if file.order == "both" and number % 2 else {}
         shown = {name: turned.get(code, code) for name, code in labels.items()}
-        yield number, completion_for(file, shown, grades)
+        yield number, write(shown, grades)
 
 
 def shown_params(judge: Judge) -> dict[str, Any]:

@@ -152,7 +152,7 @@ def _agreement(material: Material) -> Iterator[Grid]:
     """Yield the mean pairwise Rouge-L F of people's answers, of differing ones and of all."""
     columns = (Column("Rouge-L F"), Column("Questions", digits=0))
     for campaign in material.campaigns("grounded-answer"):
-        written = material.report(campaign).get("written") or {}
+        written = material.written(campaign)
         rows: list[tuple[str, tuple[Cell, ...]]] = []
         for key, name in (("rounds", "both rounds"), ("between_raters", "all pairs of people")):
             for form, which in (("rouge_l_differing", "differing"), ("rouge_l_all", "all")):
@@ -308,7 +308,7 @@ def _percent_agreement(
     names = ("appropriate", "faithful", "preferred")
     rows: list[tuple[str, tuple[Cell, ...]]] = []
     for campaign in (*rated, *paired):
-        variables = material.report(campaign)["variables"]
+        variables = material.agreement(campaign)
         for name in names:
             if name in variables:
                 agreement = variables[name]["agreement"]

@@ -220,7 +220,7 @@ def _spearman_grid(
 
 def _kappa_grid(data: DataSet) -> Grid:
     assert data.reports is not None
-    agreement = data.material.report(data.reports)["variables"].get("answerable")
+    agreement = data.material.agreement(data.reports).get("answerable")
     reason = f"campaign {data.reports.name} does not ask for answerable"
     names = ("fleiss_kappa", "percent")
     cells = tuple(agreement["agreement"][name] if agreement else missing(reason) for name in names)

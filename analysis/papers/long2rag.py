@@ -202,7 +202,7 @@ def section_6(material: Material) -> list[Grid]:
 
 def _accuracy(material: Material, campaign: Campaign) -> Grid:
     columns = (percent("Accuracy"), Column("Cohen's κ"))
-    entailed = material.report(campaign)["variables"].get("entailed")
+    entailed = material.agreement(campaign).get("entailed")
     caption = f"{campaign.name}: evaluators against people"
     if entailed is None:
         reason = f"campaign {campaign.name} does not ask for entailed"
@@ -290,7 +290,7 @@ def _verified(material: Material, campaign: Campaign) -> Grid:
     """Return the free-marginal agreement of all people, then of the pair that agrees best."""
     columns = (Column("Units", digits=0), percent("Agreement"), Column("Free-marginal κ"))
     rows: list[tuple[str, tuple[Cell, ...]]] = []
-    for name, of in material.report(campaign)["variables"].items():
+    for name, of in material.agreement(campaign).items():
         agreement, categories = of["agreement"], len(of["categories"])
         cells = (int(agreement["units"]), agreement["percent"], agreement["randolph_kappa"])
         rows.append((f"{name}, all people", cells))

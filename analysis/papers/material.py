@@ -12,17 +12,22 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from analysis.campaigns.cache import computed_report
 from analysis.campaigns.fakes import mark_raters
-from analysis.campaigns.frames import campaign_frame
+from analysis.campaigns.frames import campaign_frame, splits_of_items
+from analysis.campaigns.free_text import written_answers
 from analysis.data.frame import Frame, VariableFrame
+from analysis.data.metadata import telling
 from analysis.data.selection import ReportOptions
+from analysis.data.splits import STRATUM
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.inputs import PEOPLE, EvaluatorLabels, evaluator_labels
 from analysis.measures.base import PRESETS
 from analysis.models import Study
+from analysis.report.build import agreement_of_variables
+from analysis.report.extras import written
 from analysis.types import JSON
 from annotation.models import Campaign
+from annotation.presentation import schema
 from datasets.lineage import lineage_of
 from datasets.material import batch_rows
 from datasets.models import Batch
@@ -41,6 +46,7 @@ class Material:
     _frames: dict[int, Frame] = field(default_factory=dict)
     _queries: dict[int, tuple[Query, ...]] = field(default_factory=dict)
     _measures: dict[tuple[Any, ...], JSON] = field(default_factory=dict)
+    _agreement: dict[int, JSON] = field(default_factory=dict)
     _roots: dict[int, str] = field(default_factory=dict)
     cache: dict[Any, Any] = field(default_factory=dict)
 
@@ -69,9 +75,20 @@ class Material:
             self._frames[campaign.pk] = campaign_frame(campaign, self.options)
         return self._frames[campaign.pk]
 
-    def report(self, campaign: Campaign) -> JSON:
-        """Return the campaign's agreement report."""
-        return computed_report(campaign, self.options).report
+    def agreement(self, campaign: Campaign) -> JSON:
+        """Return the agreement of people and of judges with them, by variable, as in the report."""
+        if campaign.pk not in self._agreement:
+            strata = telling({STRATUM: splits_of_items(campaign)})
+            frame = replace(self.frame(campaign), strata=strata)
+            order = [variable.name for variable in schema(campaign).variables]
+            found = agreement_of_variables(frame, self.options, order)
+            self._agreement[campaign.pk] = found
+        return self._agreement[campaign.pk]
+
+    def written(self, campaign: Campaign) -> JSON:
+        """Return the agreement of people's written answers, as in the report; else nothing."""
+        answers = written_answers(campaign, self.options.exposed)
+        return {} if answers is None else written(answers)
 
     def measures(
         self,

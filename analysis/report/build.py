@@ -12,8 +12,9 @@ import numpy as np
 from ..crosscheck.figures import Figures, score_figures, variable_figures
 from ..crosscheck.process import crosschecked, unchecked
 from ..data.assisted import summary
-from ..data.frame import Frame, UnitFacts
+from ..data.frame import Frame, UnitFacts, VariableFrame
 from ..data.metadata import in_order
+from ..data.reference import reference
 from ..data.resampling import Sample
 from ..data.selection import OWN_STRATA, ReportOptions, Strata
 from ..data.splits import STRATUM, among, evaluated, splits_as_json
@@ -27,7 +28,7 @@ from .between_judges import between_judges
 from .evidence import spans
 from .extras import soft_labels
 from .families import own_family
-from .judges import adjudicated, bounds, judges
+from .judges import adjudicated, agreement_with, bounds, judges
 from .planning import planning, systems_planning
 from .systems import scores, scores_of_items
 from .two_way import over_raters
@@ -90,6 +91,35 @@ def frame_report(
     }
 
 
+def agreement_of_variables(frame: Frame, options: ReportOptions, order: list[str]) -> JSON:
+    """Return, by variable, the report's figures of agreement without anything else of the report.
+
+    These are the agreement of people, and that of each judge with them, under the report's keys.
+    """
+    comparable = evaluated(frame.strata, options)
+    found: JSON = {}
+    for name in (name for name in order if name in frame.variables):
+        of = frame.variables[name]
+        sample = Sample(of, options.resamples, options.seed)
+        both = comparable_part(sample, comparable)
+        people = reference(both.frame)
+        found[name] = {
+            "categories": _own_categories(of),
+            "agreement": agreement(sample),
+            "judges": {
+                of.raters[n].name: {
+                    "agreement": agreement_with(both, people, both.frame.codes[:, n])
+                }
+                for n in of.columns("judge")
+            },
+        }
+    return found
+
+
+def _own_categories(of: VariableFrame) -> list[str]:
+    return [c for c in of.scale.categories if c not in of.scale.foreign]
+
+
 def _check(
     frame: Frame, variables: JSON, of: JSON, options: ReportOptions, comparable: Comparable
 ) -> JSON:
@@ -141,7 +171,7 @@ def _variable(
         steps.done()
     return {
         "measurement": frame.scale.level,
-        "categories": [c for c in frame.scale.categories if c not in frame.scale.foreign],
+        "categories": _own_categories(frame),
         "escapes": frame.escapes,
         "distribution": distribution(frame),
         **compared,

@@ -12,8 +12,9 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Self, get_args
 
 from annotation.label_rows import Reason
@@ -129,11 +130,14 @@ class Answers:
 
 def pack(lines: Iterable[Line]) -> tuple[str, str]:
     """Return lines as a parameter of a judge, compressed, and the SHA-256 of their plain text."""
-    rows = [list(astuple(line)) for line in lines]
+    rows = [_columns(line) for line in lines]
     text = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     # With a fixed time, since equal files must give equal judges.
     packed = base64.b64encode(gzip.compress(text, mtime=0)).decode("ascii")
     return packed, hashlib.sha256(text).hexdigest()
+
+
+_columns = attrgetter(*(each.name for each in fields(Line)))
 
 
 def _line(*columns: Any) -> Line:

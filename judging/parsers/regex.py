@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import re2
 
@@ -17,6 +18,7 @@ from judging.parsers.codes import PLAIN, Verdicts, reading_of, variables_of
 from judging.parsers.ladder import Part, body_of
 
 
+@lru_cache(maxsize=256)
 def compile_pattern(pattern: str) -> re2._Regexp[str]:
     """Compile a pattern. Raises ValueError with what is wrong."""
     options = re2.Options()
