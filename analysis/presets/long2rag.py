@@ -1,15 +1,17 @@
 """Long²RAG (Qi and others 2024): key points of documents, and which of them answers make.
 
-People verify key points; what most of them call grounded and key are the points that answers are
-held against. Three systems answer in four document settings. Two people and two judges say which
-points an answer makes, and whether its own points stand in its context. One person lists the points
-of each document unaided, and another one and a judge say which of these were extracted.
+Four people verify key points: each a quarter of them, and a tenth together. What most of them call
+grounded and key are the points that answers are held against. Three systems answer in four document
+settings. Two people and two judges say which points an answer makes, and whether its own points
+stand in its context. One person lists the points of each document unaided, and another one and a
+judge say which of these were extracted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from random import Random
 
 from analysis.presets.base import Preset
@@ -26,7 +28,9 @@ from analysis.presets.world import (
 )
 
 SEED, TOPICS, POINTS = 2024, 16, 6
-PEOPLE = ("dora", "emil", "fina")
+PEOPLE = ("dora", "emil", "fina", "gert")
+OVERLAP = 0.1
+"""The share of key points that all four verify; each of them verifies a quarter of the others."""
 READERS = ("dora", "emil")
 WRITER = "fina"
 JUDGES = {"point-judge": 0.06, "second-judge": 0.16}
@@ -177,17 +181,38 @@ def _systems() -> Iterator[Line]:
         }
 
 
+def split(points: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return who verifies each key point, as the campaign's overlap and fixed shares have it."""
+
+    def draw(text: str) -> bytes:
+        return sha256(text.encode()).digest()
+
+    several = sorted(points, key=lambda point: draw(f"0\0items for several people\0{point}"))
+    shared = set(several[: round(OVERLAP * len(points))])
+    given = dict.fromkeys(PEOPLE, 0)
+    found = {}
+    for point in sorted(points, key=lambda point: draw(f"shares 0 {point}")):
+        # Whoever is furthest behind their share gets the next one.
+        last = len(PEOPLE) if point in shared else 1
+        found[point] = tuple(sorted(PEOPLE, key=given.__getitem__)[:last])
+        given |= {person: given[person] + 1 for person in found[point]}
+    return found
+
+
 def _verification() -> Iterator[Line]:
-    for topic, other in _pairs():
-        for point, grounded, key in _points(topic, other):
-            draw = Random(f"{SEED} verify {point['id']}")
-            is_key = contrary(draw, PEOPLE, key, ("agree", "neutral", "disagree"), 0.2)
-            said = contrary(draw, PEOPLE, grounded, ("yes", "no"), 0.0 if key else 0.3)
-            for person in PEOPLE:
-                at = point["id"], point["id"], "key-point"
-                yield label(*at, "grounded", said[person], person)
-                if said[person] == "yes":
-                    yield label(*at, "key", is_key[person] or "disagree", person)
+    points = [point for each in _pairs() for point in _points(*each)]
+    people = split([point["id"] for point, _, _ in points])
+    for point, grounded, key in points:
+        draw, mine = Random(f"{SEED} verify {point['id']}"), people[point["id"]]
+        # Nobody would correct a person who is alone.
+        rates = (0.4, 0.0 if key else 0.3) if len(mine) > 1 else (0.0, 0.0)
+        is_key = contrary(draw, mine, key, ("agree", "neutral", "disagree"), rates[0])
+        said = contrary(draw, mine, grounded, ("yes", "no"), rates[1])
+        for person in mine:
+            at = point["id"], point["id"], "key-point"
+            yield label(*at, "grounded", said[person], person)
+            if said[person] == "yes":
+                yield label(*at, "key", is_key[person] or "disagree", person)
 
 
 def _recall(rater: str, rate: float) -> Iterator[Line]:
@@ -308,12 +333,11 @@ files = ["documents.jsonl"]
 [campaign.{study}-verification]   # is each point in its document, and does it matter?
 protocol = "key-point-verification"
 batch = "{study}-documents"
-raters_per_item = 3
+raters_per_item = 4               # the paper's split: a tenth of the points is for all four,
+overlap = 0.1                     # and each of them verifies a quarter of the others
 labels = ["labels/verification.jsonl"]
-# The paper's split, for people with accounts: each of four answers a quarter, and a tenth is for
-# all of them. With raters_per_item = 4:
-# overlap = 0.1
-# share = {{ ada = 0.25, ben = 0.25, carla = 0.25, david = 0.25 }}
+# These labels are split as fixed shares split the work of people with accounts, which are:
+# share = {{ dora = 0.25, emil = 0.25, fina = 0.25, gert = 0.25 }}
 
 [batch.{study}-points]            # the points that answers are held against
 rule = "verified-key-points"

@@ -26,7 +26,7 @@ def campaign(name: str, batch: str = "b") -> Any:
 
 
 def material(*campaigns: Any, queries: tuple[Query, ...] = (), **of: Any) -> Any:
-    """A study of these campaigns; `measures` and `report` are what is known of each by name."""
+    """A study of these campaigns; `measures` and `agreement` are what is known of each by name."""
     known = {name: (lambda each, found=found: found[each.name]) for name, found in of.items()}
     return SimpleNamespace(
         every_campaign=campaigns,
@@ -90,11 +90,11 @@ class TestClapnq:
         def agreement(value: float) -> Any:
             return {"agreement": {"percent": cell(value), "gwet_ac": cell(value - 0.1)}}
 
-        report = {
-            "a": {"variables": {"faithful": agreement(0.9), "other": agreement(0.1)}},
-            "p": {"variables": {"preferred": agreement(0.6)}},
+        found = {
+            "a": {"faithful": agreement(0.9), "other": agreement(0.1)},
+            "p": {"preferred": agreement(0.6)},
         }
-        study = material(report=report)
+        study = material(agreement=found)
         (grid,) = clapnq._percent_agreement(study, [campaign("a")], [campaign("p")])
         assert values(grid) == [
             ("faithful (a)", [0.9, pytest.approx(0.8)]), ("preferred (p)", [0.6, 0.5]),
@@ -155,7 +155,7 @@ class TestLong2rag:
 
     def test_accuracy_needs_the_question_and_a_judge_or_two_people(self) -> None:
         def found(variables: Any) -> Grid:
-            study = material(report={"c": {"variables": variables}})
+            study = material(agreement={"c": variables})
             return long2rag._accuracy(study, campaign("c"))
 
         assert "does not ask for entailed" in reason(found({}).rows[0][1][0])
@@ -179,7 +179,7 @@ class TestLong2rag:
                 "pairs": [pair("ada", 0.6), pair("ben", 0.9, 7), pair("cy", None)],
             },
         }  # fmt: skip
-        study = material(report={"c": {"variables": {"grounded": of}}})
+        study = material(agreement={"c": {"grounded": of}})
         first, best = values(long2rag._verified(study, campaign("c")))
         assert first == ("grounded, all people", [9, 0.7, 0.4])
         assert best[0] == "grounded, ben and x"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from analysis.data.labels import Scale
 from analysis.data.selection import ReportOptions
+from analysis.data.splits import STRATUM
 from analysis.formats.build import document
-from analysis.report.build import frame_report
+from analysis.report.build import agreement_of_variables, frame_report
 from analysis.types import JSON
 from tests.analysis.cast import JUDGE, RATING, fact, frame_of, table
 
@@ -154,3 +156,16 @@ def test_the_verdict_heads_the_document_with_the_variable_where_there_are_severa
     assert section.points[0].startswith("Can people agree? Almost perfectly: κ 1.00")
     both = report_of([*labels(**ALIKE), *table(ALIKE, "odd")])
     assert document(both).sections[0].points[0].startswith("answerable: Can people agree?")
+
+
+def test_the_agreement_alone_is_that_of_the_report() -> None:
+    frame = frame_of(labels(ada="ynynyynn", bram="nynynnyy", **{JUDGE: "ynnyynny"}))
+    # A judge is compared on the evaluation queries, and people on all.
+    roles = {item.key: ("evaluation", "audit")[n % 2] for n, item in enumerate(frame.items)}
+    frame = replace(frame, strata={STRATUM: roles})
+    options, order = ReportOptions(resamples=2), ["answerable"]
+    whole = frame_report(HEAD, frame, options, order, None, check=False)["variables"]["answerable"]
+    found = agreement_of_variables(frame, options, order)["answerable"]
+    assert found["agreement"] == whole["agreement"]
+    assert found["judges"][JUDGE]["agreement"] == whole["judges"][JUDGE]["agreement"]
+    assert found["categories"] == whole["categories"]
