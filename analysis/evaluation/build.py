@@ -14,13 +14,14 @@ from analysis.campaigns.fakes import mark_raters
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, without_garbage_collection
 from analysis.data.selection import ReportOptions
-from analysis.evaluation.inputs import TOGETHER, Part, QuerySample, Rows, stored_sample
-from analysis.evaluation.key_points import answer_points, key_point_scores
+from analysis.evaluation.inputs import TOGETHER, Part, QuerySample, Rows
+from analysis.evaluation.key_points import key_point_scores
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import batch_parts, parts_of
-from analysis.evaluation.passages import passage_ratings, reference_contexts, sampled_orderings
+from analysis.evaluation.passages import reference_contexts, sampled_orderings
 from analysis.evaluation.people_mean import Persons
 from analysis.evaluation.slicing import Stratum, check_same_batch, labelled_strata
+from analysis.evaluation.stored import answer_points, asked_of, passage_ratings, stored_sample
 from analysis.evaluation.system_rankings import RANKED, Tables, matrix_of, system_rankings
 from analysis.measures import of_family
 from analysis.measures.answers.refusals import refusal_list
@@ -68,7 +69,8 @@ def measures_report(
     rated = passages and passage_ratings(passages[1], passages[0], queries, report_options)
     layout = Layout.from_queries(queries)
     tables, persons = Tables(stored_sample(campaign), layout.oracles), Persons()
-    parts = list(parts_of(campaign, queries, frame, options, rated, layout, of_answers))
+    asked = asked_of(campaign)
+    parts = list(parts_of(asked, queries, frame, options, rated, layout, of_answers))
     number = sum(len(of_family(part.family)) for part in parts)
     # What follows takes as long again, and a little more.
     steps = Steps(progress, 2 * number + 1)
@@ -94,7 +96,7 @@ def measures_report(
         "thresholds": {} if rated is None else rated.thresholds(frame, options, report_options),
         "metrics": tables.metrics(report_options),
         **_of_passages(campaign, layout, frame, options, report_options),
-        "key_point_scores": key_point_scores(campaign, queries, frame, options, report_options),
+        "key_point_scores": key_point_scores(asked, queries, frame, options, report_options),
     }
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from django.db.models import Exists, OuterRef
 
 from analysis.data.frame import VariableFrame
 from analysis.data.metadata import MOST_VALUES, OF_META, length_strata, text_of
@@ -28,9 +27,6 @@ from analysis.measures.base import (
     grounding_quality,
 )
 from analysis.statistics import Bools, Floats, Ints, majority
-from annotation.campaigns.sampling import EVALUATION
-from annotation.models import Campaign, Item, QuerySampling, Response
-from annotation.people.membership import excluded
 from datasets.rows import Query, Report
 
 PEOPLE, MEAN_OF_PEOPLE, TEXTS = "people", "mean_of_people", "texts"
@@ -40,6 +36,19 @@ NO_DRAW = "no sample of the queries for people is stored"
 JUDGE = "judge"
 Codes = Mapping[str, int]
 YES_OR_NO: Codes = {"yes": YES, "no": NO}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a campaign asked, as far as its measures depend on it.
+
+    `reading` is that of its protocol under its options. `bare` are the queries whose items show no
+    passage, if it shows only relevant ones; None for other campaigns.
+    """
+
+    protocol: str
+    reading: str = ""
+    bare: frozenset[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -188,46 +197,6 @@ class QuerySample:
             of = f"{len(self.unfinished)} of the {len(self.sampled)} queries"
             return f"people have not finished {of} that were sampled for them"
         return None
-
-
-def stored_sample(campaign: Campaign) -> QuerySample:
-    """Return the stored sample of a campaign's queries."""
-    rows = list(
-        QuerySampling.objects.filter(campaign=campaign).values_list(
-            "query__key", "probability", "drawn", "role", "role_probability"
-        )
-    )
-    kept = {drawn: _kept([r for r in rows if r[2] is drawn]) for drawn in (True, False)}
-    evaluated = [row for row in rows if row[3] == EVALUATION]
-    sampled = frozenset(key for key, _, drawn, *_ in evaluated if drawn)
-    return QuerySample(
-        {key: chance_given_split(chance, kept[True], kept[False]) for key, chance, *_ in evaluated},
-        sampled,
-        frozenset(_unfinished(campaign)) & sampled,
-    )
-
-
-def chance_given_split(chance: float, asked: float, others: float) -> float:
-    """Return the chance of being asked, given that a query is for evaluation (Bayes' rule).
-
-    `asked` and `others` are the chances of the evaluation split among the queries that people are
-    asked and among the others: splits are drawn separately there.
-    """
-    return chance * asked / (chance * asked + (1 - chance) * others)
-
-
-def _kept(rows: Sequence[tuple[str, float, bool, str, float]]) -> float:
-    """Return the chance of the evaluation split among rows that were sampled alike."""
-    return next((chance for *_, role, chance in rows if role == EVALUATION), 1.0)
-
-
-def _unfinished(campaign: Campaign) -> set[str]:
-    """Return the queries with an item that no counted person has answered."""
-    answers = Response.objects.filter(
-        current=True, assignment__item=OuterRef("pk"), assignment__rater__kind="human"
-    ).exclude(assignment__rater__name__in=list(excluded(campaign.name)))
-    items = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY)
-    return set(items.exclude(Exists(answers)).values_list("query__key", flat=True))
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import (
     PEOPLE,
     YES_OR_NO,
+    Asked,
     Part,
     Rows,
     decided_codes,
@@ -20,7 +20,6 @@ from analysis.evaluation.inputs import (
     report_rows,
     rows_of_units,
 )
-from analysis.evaluation.slicing import check_same_batch
 from analysis.measures.base import MISSING, NO, SHARE, Options
 from analysis.measures.key_points import (
     UNKNOWN,
@@ -35,8 +34,6 @@ from analysis.measures.key_points import (
 )
 from analysis.statistics import Bools, Ints, calibration
 from analysis.types import JSON
-from annotation.models import Campaign
-from annotation.registry import declared
 from datasets.rows import KeyPoint, Query, Report
 
 _NO_LABELS = np.zeros(0, np.int64)
@@ -153,28 +150,8 @@ def _aligned(frame: VariableFrame, other: VariableFrame, codes: Ints) -> Ints:
     return np.array([found.get(name, MISSING) for name in frame.units.names], dtype=np.int64)
 
 
-def answer_points(points: Campaign, campaign: Campaign, report_options: ReportOptions) -> Frame:
-    """Return the labels of a campaign that compares points of answers with their context.
-
-    Raises ValueError if it has another protocol, option or batch, or if `campaign` does not ask
-    about key points of the query.
-    """
-    if campaign.protocol != RECALL:
-        raise ValueError(
-            f"points do not apply to {campaign.name!r}, which is of {campaign.protocol}; give them "
-            f"to a campaign of {RECALL}"
-        )
-    if points.protocol != VERIFICATION or declared(points).reading != "answers":
-        raise ValueError(
-            f"{points.name!r} does not ask about points of answers; name a campaign of "
-            f"{VERIFICATION} with points=answers"
-        )
-    check_same_batch(points, campaign)
-    return campaign_frame(points, report_options)
-
-
 def key_point_scores(
-    campaign: Campaign,
+    asked: Asked,
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
@@ -185,7 +162,7 @@ def key_point_scores(
     A point is key if people together keep it (`Retention`), and for each rater if that rater does:
     Qi and others 2024 print the mean of two annotators.
     """
-    if campaign.protocol != VERIFICATION or declared(campaign).reading:
+    if asked.protocol != VERIFICATION or asked.reading:
         return None
     if all(k.score is None for q in queries for k in q.key_points):
         return None

@@ -12,17 +12,15 @@ from analysis.evaluation.answers import (
     rated_parts,
     written_parts,
 )
-from analysis.evaluation.inputs import Part
+from analysis.evaluation.inputs import Asked, Part
 from analysis.evaluation.key_points import answer_point_parts, point_parts, verified_parts
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.passages import PassageRatings, context_parts, ranking_parts, report_parts
 from analysis.measures.base import Options, tokenizer
-from annotation.models import Campaign
-from annotation.registry import declared
 from datasets.rows import Query
 
 Parting = Callable[
-    [Sequence[Query], Frame, Options, Campaign, PassageRatings | None, Layout, Frame | None],
+    [Sequence[Query], Frame, Options, Asked, PassageRatings | None, Layout, Frame | None],
     Iterable[Part],
 ]
 
@@ -31,7 +29,7 @@ def _contexts(
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
-    campaign: Campaign,
+    asked: Asked,
     passages: PassageRatings | None,
     layout: Layout,
     *_: object,
@@ -41,24 +39,16 @@ def _contexts(
 
 
 def _rated(
-    queries: Sequence[Query], frame: Frame, options: Options, campaign: Campaign, *_: object
+    queries: Sequence[Query], frame: Frame, options: Options, asked: Asked, *_: object
 ) -> Iterable[Part]:
-    return rated_parts(queries, frame, _bare(campaign))
-
-
-def _bare(campaign: Campaign) -> set[str] | None:
-    """Return the queries whose items show no passage, if the campaign shows only relevant ones."""
-    if campaign.options.get("passages", "all") == "all":
-        return None
-    shown = campaign.items.order_by().values_list("query__key", "shown_passages")
-    return {query for query, passages in shown if not passages}
+    return rated_parts(queries, frame, asked.bare)
 
 
 def _reports(
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
-    campaign: Campaign,
+    asked: Asked,
     passages: PassageRatings | None,
     *_: object,
 ) -> Iterable[Part]:
@@ -70,7 +60,7 @@ def _points(
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
-    campaign: Campaign,
+    asked: Asked,
     passages: PassageRatings | None,
     layout: Layout,
     points: Frame | None,
@@ -79,9 +69,9 @@ def _points(
 
 
 def _verified(
-    queries: Sequence[Query], frame: Frame, options: Options, campaign: Campaign, *_: object
+    queries: Sequence[Query], frame: Frame, options: Options, asked: Asked, *_: object
 ) -> Iterable[Part]:
-    of_answers = declared(campaign).reading == "answers"
+    of_answers = asked.reading == "answers"
     return (answer_point_parts if of_answers else verified_parts)(queries, frame)
 
 
@@ -97,7 +87,7 @@ PARTINGS: dict[str, Parting] = {
 
 
 def parts_of(
-    campaign: Campaign,
+    asked: Asked,
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
@@ -105,14 +95,14 @@ def parts_of(
     layout: Layout,
     points: Frame | None = None,
 ) -> Iterator[Part]:
-    """Yield all inputs from a campaign: from its labels, and from its batch alone.
+    """Yield all inputs of a campaign: from its labels, and from its batch alone.
 
     `points` are labels of the points of reports, from another campaign.
     """
-    if parting := PARTINGS.get(campaign.protocol):
-        yield from parting(queries, frame, options, campaign, passages, layout, points)
+    if parting := PARTINGS.get(asked.protocol):
+        yield from parting(queries, frame, options, asked, passages, layout, points)
     yield from ranking_parts(layout, options)
-    yield from written_parts(queries, options, deflected_in(queries, frame, campaign.protocol))
+    yield from written_parts(queries, options, deflected_in(queries, frame, asked.protocol))
 
 
 def batch_parts(queries: Sequence[Query], layout: Layout, options: Options) -> Iterator[Part]:

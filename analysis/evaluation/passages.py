@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import (
@@ -53,7 +52,6 @@ from analysis.measures.retrieval import Ranked
 from analysis.measures.thresholds import AtThreshold, RatedReports, threshold_table
 from analysis.statistics import Bools, Floats, Ints
 from analysis.types import JSON
-from annotation.models import Campaign
 from datasets.rows import Query
 
 ETAS = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -265,20 +263,6 @@ class PassageRatings:
                         evaluator.applicable[unit],
                     )
         return RatedReports(made, asked)
-
-
-def passage_ratings(
-    campaign: Campaign, rater: str, queries: Sequence[Query], report_options: ReportOptions
-) -> PassageRatings:
-    """Return the ratings of a rater, or of `people`. Raises ValueError if there are none."""
-    variable = campaign_frame(campaign, report_options).variables.get("rating")
-    if campaign.protocol != "rubric-passage" or variable is None:
-        raise ValueError(f"{campaign.name!r} has no ratings of passages")
-    known = {evaluator.rater: evaluator for evaluator in evaluator_labels(variable)}
-    if rater not in known:
-        raise ValueError(f"{rater!r} rated nothing there; raters are {', '.join(known)}")
-    layout = Layout.from_queries(queries)
-    return PassageRatings(layout, layout.ratings(variable, known[rater]))
 
 
 def _as_json(row: AtThreshold) -> JSON:

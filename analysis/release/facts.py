@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Max, Min
 
+from analysis.evaluation.stored import asked_of
 from analysis.types import JSON
 from annotation.exports.bundles import counts
 from annotation.models import Assignment, Campaign, Rater, Response
@@ -71,6 +72,7 @@ def campaign_facts(campaign: Campaign) -> JSON:
     """Return a campaign's design, what was asked, who answered, and how much is there."""
     places, numbers, out = places_of(campaign), counts(campaign), excluded(campaign.name)
     options = {name: value for name, value in campaign.options.items() if value}
+    bare = asked_of(campaign).bare
     return {
         "name": campaign.name,
         "protocol": campaign.protocol,
@@ -81,6 +83,7 @@ def campaign_facts(campaign: Campaign) -> JSON:
         "human_share": campaign.human_share,
         "seed": campaign.seed,
         "options": options,
+        "queries_without_passages": None if bare is None else sorted(bare),
         "language": campaign.language or None,
         "counts": numbers,
         "answers_asked": places.asked,

@@ -198,7 +198,10 @@ class _Release:
             yield f"{each.sha256}  {each.path}\n".encode()
 
 
-_LISTED = ("name", "protocol", "batch", "folder", "counts", "answers_asked", "answers_given")
+_LISTED = (
+    "name", "protocol", "batch", "folder", "options", "queries_without_passages", "counts",
+    "answers_asked", "answers_given",
+)  # fmt: skip
 
 
 def _undated(report: JSON, facts: JSON) -> JSON:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.data.frame import VariableFrame
+from analysis.data.frame import Frame, VariableFrame
 from analysis.data.reference import reference
 from analysis.data.resampling import Scores, systems_of
 from analysis.labels_file.frames import file_frame
@@ -34,14 +34,18 @@ DIGITS = 9
 Numbers = dict[str, Any]
 
 
-def computed(path: Path, report: JSON) -> dict[str, Numbers]:
-    """Return the numbers of each variable, computed from a labels file.
+def released_frame(path: Path, report: JSON) -> Frame:
+    """Return the frame of a labels file. Raises InputError.
 
-    The report says at which level a variable is measured, and whom it excludes. Raises InputError.
+    The report says at which level a variable is measured, and whom it excludes.
     """
     frame, _ = file_frame([path], _levels(report))
     out = {rater["name"]: rater["excluded"] for rater in report["raters"]}
-    frame = replace(frame, variables={n: _excluding(of, out) for n, of in frame.variables.items()})
+    return replace(frame, variables={n: _excluding(of, out) for n, of in frame.variables.items()})
+
+
+def computed(frame: Frame, report: JSON) -> dict[str, Numbers]:
+    """Return the numbers of each variable, computed from labels."""
     found = {
         name: dict(_computed(of, bool(report["roles"]))) for name, of in frame.variables.items()
     }
@@ -140,9 +144,9 @@ def _number(value: Any) -> float | None:
     return round(number, DIGITS) + 0.0 if np.isfinite(number) else None
 
 
-def differences(path: Path, report: JSON) -> Iterator[str]:
+def differences(frame: Frame, report: JSON) -> Iterator[str]:
     """Yield, in words, each number of the report that does not follow from the labels."""
-    now, before = computed(path, report), reported(report)
+    now, before = computed(frame, report), reported(report)
     for variable in dict.fromkeys((*before, *now)):
         found, told = now.get(variable, {}), before.get(variable, {})
         # Of a crowd a report has only the mean, and labels of one category alone make no score.

@@ -1,8 +1,9 @@
 """Check a folder without a database: a release of a study, or an export with its manifest.
 
 Checksums show that a file is not the released one. Beyond them, the labels are compared in all the
-forms in which a release has them, and the headline numbers are computed from the labels again: so
-a label that was flipped is found, and named, even if the checksums were written anew.
+forms in which a release has them, and the headline numbers and the measures of systems are computed
+from the labels again: so a label that was flipped is found, and named, even if the checksums were
+written anew.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analysis.release.headline import differences
+from analysis.data.frame import Frame
+from analysis.release import headline, measures
+from analysis.release.headline import released_frame
 from analysis.release.layout import (
     FACTS,
     GRADE,
     LABELS,
+    MEASURES,
     REPORT,
     RESPONSES,
     SUMS,
@@ -29,6 +33,7 @@ from analysis.release.layout import (
     wide_column,
 )
 from annotation.spreadsheet import armed
+from datasets.readers import read
 from datasets.rows import InputError, Place
 
 MANIFEST = "manifest.json"
@@ -62,8 +67,9 @@ def _release(folder: Path) -> Verified:
     facts = _read_json(folder / FACTS)
     found = Verified(f"release of study {facts.get('study', '?')!r}")
     _check_sums(folder, found)
+    batches = {batch["name"]: folder / batch["file"] for batch in facts.get("batches", ())}
     for campaign in facts.get("campaigns", ()):
-        _check_campaign(folder / campaign["folder"], campaign["name"], found)
+        _check_campaign(folder / campaign["folder"], campaign, batches, found)
     return found
 
 
@@ -96,7 +102,10 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check_campaign(folder: Path, name: str, found: Verified) -> None:
+def _check_campaign(
+    folder: Path, campaign: Mapping[str, Any], batches: Mapping[str, Path], found: Verified
+) -> None:
+    name = campaign["name"]
     needed = [folder / each for each in (LABELS, WIDE, RESPONSES, REPORT)]
     if missing := [path.name for path in needed if not path.is_file()]:
         found.wrong.append(f"campaign {name}: {', '.join(missing)} is missing")
@@ -115,10 +124,44 @@ def _check_campaign(folder: Path, name: str, found: Verified) -> None:
         if more := len(wrong) - MOST_NAMED:
             found.wrong += [f"campaign {name}: … and {more} more in {path}"] if more > 0 else []
     report = _read_json(folder / REPORT)
+    frame = released_frame(folder / LABELS, report) if labels else Frame((), (), {}, 0)
     if labels:
-        found.wrong += [f"campaign {name}: {line}" for line in differences(folder / LABELS, report)]
+        found.wrong += [f"campaign {name}: {line}" for line in headline.differences(frame, report)]
     number = sum(not cell[3].endswith(GRADE) for cell in labels)
     found.checked.append(f"{number} labels of campaign {name} and their numbers")
+    if (folder / MEASURES).is_file():
+        _check_measures(folder / MEASURES, campaign, batches, frame, found)
+
+
+def _check_measures(
+    path: Path,
+    campaign: Mapping[str, Any],
+    batches: Mapping[str, Path],
+    frame: Frame,
+    found: Verified,
+) -> None:
+    """Compute a campaign's measures again, from its labels and from its batch."""
+    name, file = campaign["name"], _read_json(path)
+    batch = batches.get(campaign["batch"])
+    asked = measures.asked_in(dict(campaign))
+    if asked is None:
+        found.checked.append(f"not the measures of campaign {name}, of an older version's release")
+        return
+    if batch is None or not batch.is_file():
+        found.wrong.append(f"campaign {name}: its batch {campaign['batch']} is missing")
+        return
+    queries = [each.query for each in read([batch], "native")]
+    try:
+        now = measures.computed(asked, frame, queries, measures.options_in(file))
+        wrong = list(measures.differences(file, now))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        why = f"{type(error).__name__}: {error}"
+        found.wrong.append(f"campaign {name}: {path.name} cannot be compared ({why})")
+        return
+    found.wrong += [f"campaign {name}: {line}" for line in wrong[:MOST_NAMED]]
+    if more := len(wrong) - MOST_NAMED:
+        found.wrong += [f"campaign {name}: … and {more} more in {path.name}"] if more > 0 else []
+    found.checked.append(f"{len(now)} values of measures of campaign {name}")
 
 
 def _contradictions(

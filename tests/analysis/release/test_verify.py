@@ -37,6 +37,7 @@ def test_a_release_is_as_it_was(release: Path) -> None:
     assert found.wrong == []
     assert found.what == "release of study 'pilot'"
     assert "42 labels of campaign coverage and their numbers" in found.checked
+    assert any("values of measures of campaign coverage" in line for line in found.checked)
 
 
 def test_other_tools_check_the_checksums(release: Path) -> None:
@@ -67,8 +68,42 @@ def test_a_label_flipped_in_every_form_differs_from_the_report(release: Path) ->
     flip(release / FOLDER / "labels-wide.csv", "one,top,no", "one,top,yes")
     sign_again(release)
     wrong = verify(release).wrong
-    assert wrong
-    assert all("in the report" in line for line in wrong)
+    assert "campaign coverage: answerable, 'yes' by ada: 0 in the report, 1 by the labels" in wrong
+    by_measure = [line for line in wrong if "in measures.json" in line]
+    assert by_measure == [
+        "campaign coverage: Cov(y) of one (top) by mean of people: 0 in measures.json, "
+        "0.166667 by the labels",
+        "campaign coverage: Cov(y) of one (top) by ada: 0 in measures.json, 0.333333 by the labels",
+    ]
+    assert len(wrong) == len(by_measure) + sum("in the report" in line for line in wrong)
+
+
+def change(path: Path, *keys: str, value: object) -> None:
+    """Write another value at a place of a JSON file."""
+    file = json.loads(path.read_text("utf-8"))
+    inner = file
+    for key in keys[:-1]:
+        inner = inner[key]
+    inner[keys[-1]] = value
+    path.write_text(json.dumps(file), "utf-8")
+
+
+def test_a_changed_measure_is_named_with_its_system_and_rater(release: Path) -> None:
+    place = "measures", "Cov(y)", "systems", "one", "people", "value"
+    change(release / FOLDER / "measures.json", *place, value=0.75)
+    sign_again(release)
+    (line,) = verify(release).wrong
+    assert line.startswith("campaign coverage: Cov(y) of one by people: 0.75 in measures.json, ")
+
+
+def test_measures_of_an_older_release_are_left_alone_and_said_so(release: Path) -> None:
+    facts = json.loads((release / "release.json").read_text("utf-8"))
+    del facts["campaigns"][0]["options"]
+    (release / "release.json").write_text(json.dumps(facts), "utf-8")
+    sign_again(release)
+    found = verify(release)
+    assert found.wrong == []
+    assert any("not the measures of campaign coverage" in line for line in found.checked)
 
 
 def test_a_changed_figure_of_the_report_is_found(release: Path) -> None:

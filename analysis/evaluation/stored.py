@@ -1,0 +1,111 @@
+"""What measures need of a campaign beside its frame, from the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db.models import Exists, OuterRef
+
+from analysis.campaigns.frames import campaign_frame
+from analysis.data.frame import Frame
+from analysis.data.selection import ReportOptions
+from analysis.evaluation.inputs import Asked, QuerySample, evaluator_labels
+from analysis.evaluation.key_points import RECALL, VERIFICATION
+from analysis.evaluation.layout import Layout
+from analysis.evaluation.passages import PassageRatings
+from analysis.evaluation.slicing import check_same_batch
+from annotation.campaigns.sampling import EVALUATION
+from annotation.models import Campaign, Item, QuerySampling, Response
+from annotation.people.membership import excluded
+from annotation.registry import declared
+from datasets.rows import Query
+
+RATING = "answer-rating"
+"""The protocol whose measures depend on which passages an item shows."""
+
+
+def asked_of(campaign: Campaign) -> Asked:
+    """Return what a campaign asked."""
+    return Asked(campaign.protocol, declared(campaign).reading, _bare(campaign))
+
+
+def _bare(campaign: Campaign) -> frozenset[str] | None:
+    """Return the queries whose items show no passage, if the campaign shows only relevant ones."""
+    if campaign.protocol != RATING or campaign.options.get("passages", "all") == "all":
+        return None
+    shown = campaign.items.order_by().values_list("query__key", "shown_passages")
+    return frozenset(query for query, passages in shown if not passages)
+
+
+def stored_sample(campaign: Campaign) -> QuerySample:
+    """Return the stored sample of a campaign's queries."""
+    rows = list(
+        QuerySampling.objects.filter(campaign=campaign).values_list(
+            "query__key", "probability", "drawn", "role", "role_probability"
+        )
+    )
+    kept = {drawn: _kept([r for r in rows if r[2] is drawn]) for drawn in (True, False)}
+    evaluated = [row for row in rows if row[3] == EVALUATION]
+    sampled = frozenset(key for key, _, drawn, *_ in evaluated if drawn)
+    return QuerySample(
+        {key: chance_given_split(chance, kept[True], kept[False]) for key, chance, *_ in evaluated},
+        sampled,
+        frozenset(_unfinished(campaign)) & sampled,
+    )
+
+
+def chance_given_split(chance: float, asked: float, others: float) -> float:
+    """Return the chance of being asked, given that a query is for evaluation (Bayes' rule).
+
+    `asked` and `others` are the chances of the evaluation split among the queries that people are
+    asked and among the others: splits are drawn separately there.
+    """
+    return chance * asked / (chance * asked + (1 - chance) * others)
+
+
+def _kept(rows: Sequence[tuple[str, float, bool, str, float]]) -> float:
+    """Return the chance of the evaluation split among rows that were sampled alike."""
+    return next((chance for *_, role, chance in rows if role == EVALUATION), 1.0)
+
+
+def _unfinished(campaign: Campaign) -> set[str]:
+    """Return the queries with an item that no counted person has answered."""
+    answers = Response.objects.filter(
+        current=True, assignment__item=OuterRef("pk"), assignment__rater__kind="human"
+    ).exclude(assignment__rater__name__in=list(excluded(campaign.name)))
+    items = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY)
+    return set(items.exclude(Exists(answers)).values_list("query__key", flat=True))
+
+
+def passage_ratings(
+    campaign: Campaign, rater: str, queries: Sequence[Query], report_options: ReportOptions
+) -> PassageRatings:
+    """Return the ratings of a rater, or of `people`. Raises ValueError if there are none."""
+    variable = campaign_frame(campaign, report_options).variables.get("rating")
+    if campaign.protocol != "rubric-passage" or variable is None:
+        raise ValueError(f"{campaign.name!r} has no ratings of passages")
+    known = {evaluator.rater: evaluator for evaluator in evaluator_labels(variable)}
+    if rater not in known:
+        raise ValueError(f"{rater!r} rated nothing there; raters are {', '.join(known)}")
+    layout = Layout.from_queries(queries)
+    return PassageRatings(layout, layout.ratings(variable, known[rater]))
+
+
+def answer_points(points: Campaign, campaign: Campaign, report_options: ReportOptions) -> Frame:
+    """Return the labels of a campaign that compares points of answers with their context.
+
+    Raises ValueError if it has another protocol, option or batch, or if `campaign` does not ask
+    about key points of the query.
+    """
+    if campaign.protocol != RECALL:
+        raise ValueError(
+            f"points do not apply to {campaign.name!r}, which is of {campaign.protocol}; give them "
+            f"to a campaign of {RECALL}"
+        )
+    if points.protocol != VERIFICATION or declared(points).reading != "answers":
+        raise ValueError(
+            f"{points.name!r} does not ask about points of answers; name a campaign of "
+            f"{VERIFICATION} with points=answers"
+        )
+    check_same_batch(points, campaign)
+    return campaign_frame(points, report_options)

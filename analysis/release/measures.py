@@ -1,0 +1,106 @@
+"""The measures of a released campaign, as `verify` computes them from its labels and batch alone.
+
+Compared are the values of each measure for each system: of people together, of the mean of people,
+of each rater, and of texts where no rater is asked. Intervals, slices and tests are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from analysis.data.frame import Frame
+from analysis.evaluation.inputs import TOGETHER, Asked, Part
+from analysis.evaluation.layout import Layout
+from analysis.evaluation.parts_by_protocol import parts_of
+from analysis.evaluation.people_mean import Persons
+from analysis.measures import of_family
+from analysis.measures.base import Measure, MeasureValues, Options, estimate, rows_of
+from analysis.release.layout import MEASURES
+from analysis.types import JSON
+from datasets.rows import Query
+
+Place = tuple[str, str, str]
+"""A measure, a system and an evaluator."""
+Values = dict[Place, float | None]
+TOLERANCE = 1e-9
+
+
+def asked_in(facts: JSON) -> Asked | None:
+    """Return what a campaign asked, by the release's facts; None if an older one does not say."""
+    if "options" not in facts:
+        return None
+    bare = facts["queries_without_passages"]
+    points = facts["options"].get("points") or ""
+    return Asked(facts["protocol"], points, None if bare is None else frozenset(bare))
+
+
+def computed(asked: Asked, frame: Frame, queries: Sequence[Query], options: Options) -> Values:
+    """Return the value of each measure, system and evaluator."""
+    found, persons = Values(), Persons()
+    layout = Layout.from_queries(queries)
+    for part in parts_of(asked, queries, frame, options, None, layout):
+        for measure in of_family(part.family):
+            values = part.compute(measure, options)
+            name = f"{measure.name}{part.suffix}"
+            persons.add(name, measure, part, values)
+            found |= _by_system(name, measure, part, values)
+    for name, measure, part, values in persons.together():
+        found |= _by_system(name, measure, part, values)
+    return found
+
+
+def _by_system(name: str, measure: Measure, part: Part, values: MeasureValues) -> Values:
+    rows, found = part.rows, Values()
+    for column, system in enumerate(rows.system_names):
+        kept = rows.columns == column
+        # Only the value counts, and it needs no resamples.
+        made = estimate(measure, rows_of(values, kept), rows.numbers[kept], draws=1)
+        found[name, system, part.rater] = made.value
+    return found
+
+
+def reported(measures: Mapping[str, Any]) -> Values:
+    """Return the same values as the file has them."""
+    found = Values()
+    for name, of in measures.items():
+        for system, said in of["systems"].items():
+            together = {each: said.get(each) for each in TOGETHER}
+            for evaluator, value in {**together, **said["raters"]}.items():
+                if value is not None:
+                    found[name, system, evaluator] = value["value"]
+    return found
+
+
+def options_in(file: JSON) -> Options:
+    """Return the options that the file says its measures were computed by."""
+    said = {name: of["value"] for name, of in file["options"].items()}
+    known = {each.name for each in fields(Options)} & said.keys()
+    return Options(
+        **{n: tuple(said[n]) if isinstance(said[n], list) else said[n] for n in sorted(known)}
+    )
+
+
+def differences(file: JSON, now: Values) -> Iterator[str]:
+    """Yield, in words, each value of the file that does not follow from the labels."""
+    before = reported(file["measures"])
+    for place in dict.fromkeys((*before, *now)):
+        one, other = before.get(place), now.get(place)
+        if not np.isclose(_number(one), _number(other), rtol=0, atol=TOLERANCE, equal_nan=True):
+            name, system, evaluator = place
+            who = TOGETHER.get(evaluator, evaluator)
+            yield (
+                f"{name} of {system or 'no system'} by {who}: {_said(one)} in {MEASURES}, "
+                f"{_said(other)} by the labels"
+            )
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+def _said(value: float | None) -> str:
+    return "no value" if value is None else f"{value:g}"
