@@ -77,11 +77,9 @@ def reported(measures: Mapping[str, Any]) -> Values:
 
 def options_in(file: JSON) -> Options:
     """Return the options that the file says its measures were computed by."""
-    said = {name: of["value"] for name, of in file["options"].items()}
-    known = {each.name for each in fields(Options)} & said.keys()
-    return Options(
-        **{n: tuple(said[n]) if isinstance(said[n], list) else said[n] for n in sorted(known)}
-    )
+    known = {each.name for each in fields(Options)}
+    said: dict[str, Any] = {n: of["value"] for n, of in file["options"].items() if n in known}
+    return Options(**said | {n: tuple(v) for n, v in said.items() if isinstance(v, list)})
 
 
 def differences(file: JSON, now: Values) -> Iterator[str]:

@@ -11,9 +11,10 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from django.core.management.base import CommandError
 
@@ -35,11 +36,15 @@ def write_folder(path: Path, files: Iterable[tuple[str, Iterable[bytes]]]) -> No
             for name, pieces in files:
                 place = beside / name
                 place.parent.mkdir(parents=True, exist_ok=True)
-                write_file(place, lambda file, pieces=pieces: file.writelines(pieces))
+                write_file(place, _filling(pieces))
             beside.replace(target)
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise CommandError(f"{path}: cannot be written ({why}); choose another folder.") from error
+
+
+def _filling(pieces: Iterable[bytes]) -> Callable[[BinaryIO], object]:
+    return lambda file: file.writelines(pieces)
 
 
 def _prefix(target: Path) -> str:
