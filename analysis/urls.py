@@ -30,6 +30,7 @@ urlpatterns = [
     path("campaigns/<int:pk>/data/", cockpit.data, name="campaign-data"),
     path("campaigns/<int:pk>/data/<int:position>/", cockpit.item, name="campaign-item"),
     path("campaigns/<int:pk>/results/", results.results, name="results"),
+    path("campaigns/<int:pk>/label-first/", results.label_first, name="label-first"),
     path("batches/<int:pk>/measures/", results.batch_measures, name="batch-measures"),
     # Addresses of earlier versions.
     path("campaigns/<int:pk>/report/", results.old_report, name="report"),

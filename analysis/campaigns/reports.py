@@ -39,7 +39,14 @@ def campaign_report(
     order = [v.name for v in asked.variables]
     sampled = campaign.human_share < 1
     report = frame_report(
-        head, frame, options, order, sampled, progress=progress, words=asked.words()
+        head,
+        frame,
+        options,
+        order,
+        sampled,
+        progress=progress,
+        words=asked.words(),
+        chosen=len(campaign.options.get("chosen", ())),
     )
     report["hints"] = misplaced_flags(campaign)
     judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]

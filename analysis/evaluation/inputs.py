@@ -32,6 +32,7 @@ from datasets.rows import Query, Report
 PEOPLE, MEAN_OF_PEOPLE, TEXTS = "people", "mean_of_people", "texts"
 TOGETHER = {PEOPLE: "people", MEAN_OF_PEOPLE: "mean of people", TEXTS: "texts"}
 """Evaluators that are not a single rater, with their names in tables."""
+CHOSEN_ITEMS = "the items that people are asked were chosen, not sampled at random"
 NO_DRAW = "no sample of the queries for people is stored"
 JUDGE = "judge"
 Codes = Mapping[str, int]
@@ -167,12 +168,13 @@ class QuerySample:
     """The stored sample of queries. `chances` are the probabilities of evaluation queries, by id.
 
     `sampled` are the queries that people are asked, and `unfinished` those that they have not yet
-    answered.
+    answered. `is_chosen` says that their items were chosen instead of sampled.
     """
 
     chances: Mapping[str, float] = field(default_factory=dict)
     sampled: frozenset[str] = frozenset()
     unfinished: frozenset[str] = frozenset()
+    is_chosen: bool = False
 
     def among(self, queries: Sequence[str]) -> Bools:
         """Return which queries (Q,) combine people and judges; all if no sample is stored."""
@@ -193,6 +195,8 @@ class QuerySample:
     def _reason(self) -> str | None:
         if not self.chances:
             return NO_DRAW
+        if self.is_chosen:
+            return CHOSEN_ITEMS
         if self.unfinished:
             of = f"{len(self.unfinished)} of the {len(self.sampled)} queries"
             return f"people have not finished {of} that were sampled for them"

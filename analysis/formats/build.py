@@ -59,7 +59,9 @@ def _validated_elsewhere(report: JSON) -> list[Section]:
 def _verdict(report: JSON) -> Section:
     """Return the questions with their answers, each after its variable if there are several."""
     found, several = report["verdict"], len(report["variables"]) > 1
-    points = []
+    points = (
+        [f"{found['sample']['question']} {found['sample']['text']}"] if found.get("sample") else []
+    )
     for name, of in found["variables"].items():
         judged = [each for judge in of["judges"].values() for each in judge.values()]
         judged += of.get("among_judges", {}).values()
@@ -77,6 +79,8 @@ def _about(report: JSON) -> str:
         f"{count(report['resamples'], 'resample')} of whole queries, seed {report['seed']}",
         "intervals are 95 %",
     ]
+    if items := report.get("chosen_items"):
+        facts.append(f"{count(items, 'chosen item')}, no random sample")
     facts += describe_options(report.get("choices", {}))
     if report["assisted_labels"]:
         seen = count(report["assisted_labels"], "label")

@@ -92,6 +92,10 @@ def _numbers(plan: Mapping[str, Any]) -> tuple[Number, Number]:
 def planning_sentences(report: JSON) -> Iterator[str]:
     """Say how many queries the headlines of each variable and each judge's test need."""
     several = len(report["variables"]) > 1
+    if report.get("chosen_items") and any(
+        of.get("planning") for of in report["variables"].values()
+    ):
+        yield "The plans are for items that are chosen in the same way, not for a random sample."
     for name, variable in report["variables"].items():
         before, the = (f"{name}: ", "the") if several else ("", "The")
         plans = variable.get("planning")

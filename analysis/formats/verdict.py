@@ -62,10 +62,14 @@ def verdict_html(
         if of["judges"]
     ]
     rankings = [(_question(said, "rankings"), said) for _, said in ranked]
+    sample: Rows = []
+    if first := found.get("sample"):
+        sample = [(first["question"], [Said(first)])]
     if several:
+        blocks = [*([_block("", sample, anchors, units)] if sample else []), *blocks]
         blocks += [_block("Rankings", rankings, anchors, units)] if ranked else []
     else:
-        blocks = [_block("", [*_of_variables(found), *rankings], anchors, units)]
+        blocks = [_block("", [*sample, *_of_variables(found), *rankings], anchors, units)]
     return f'<section class="verdict" aria-label="Verdict">\n{"".join(blocks)}</section>\n'
 
 

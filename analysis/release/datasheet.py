@@ -138,7 +138,10 @@ def _choice(campaign: JSON) -> str:
         words.append(f"a random share of {campaign['overlap']:g} of the items by all of them")
     if campaign["human_share"] < 1:
         words.append(f"people asked a random share of {campaign['human_share']:g} of the queries")
-    words += [f"{name} {_words(value)}" for name, value in sorted(campaign["options"].items())]
+    options = dict(campaign["options"])
+    if items := options.pop("chosen", ()):
+        words.append(f"{len(items)} items that were chosen, not sampled at random")
+    words += [f"{name} {_words(value)}" for name, value in sorted(options.items())]
     return "; ".join([*words, f"seed {campaign['seed']}"])
 
 

@@ -49,13 +49,15 @@ def frame_report(
     check: bool = True,
     progress: Progress = unheard,
     words: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    chosen: int = 0,
 ) -> JSON:
     """Create the report of a frame, as JSON.
 
     `head` describes the labels: campaign, protocol and batch, null if there is none. Variables are
     in `order`. `sampled` says whether people were asked a random share of the queries; None if
     unknown. Without `check` no other library computes figures again. `progress` is told how many
-    steps are done, and of how many. `words` are those of codes, by variable.
+    steps are done, and of how many. `words` are those of codes, by variable. `chosen` is the number
+    of items that were chosen instead of sampled, 0 if none were.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluated(frame.strata, options)
@@ -69,7 +71,7 @@ def frame_report(
     raters = [_rater(rater) for rater in frame.raters]
     return {
         **head,
-        "verdict": verdict(raters, variables, found),
+        "verdict": verdict(raters, variables, found, chosen),
         "generated_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": VERSION,
         "seed": options.seed,
@@ -77,6 +79,7 @@ def frame_report(
         "choices": options.as_json(),
         "inputs": asdict(frame.inputs),
         "queries": frame.queries,
+        "chosen_items": chosen,
         "assisted_labels": len(frame.assisted),
         "assisted": summary(frame.assisted, options.assisted),
         "exposed": frame.exposed.summary(options.exposed),

@@ -125,11 +125,12 @@ HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
 """What the first words of a sentence mean: each with its condition, by the name of the bands."""
 
 
-def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON) -> JSON:
+def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON, chosen: int = 0) -> JSON:
     """Return the key `verdict` of a report with these keys.
 
     It has sentences about people, the judges among themselves and each judge by variable, and about
-    each judge by score; about single judges only once people have labelled.
+    each judge by score; about single judges only once people have labelled. If items were `chosen`
+    instead of sampled, another one comes first.
     """
     labelled = any(rater["kind"] == "human" and rater["labels"] for rater in raters)
     of_variables = {
@@ -150,7 +151,19 @@ def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON) -> JSON:
         for name, of in scores.items()
         if of.get("correlation") and labelled
     }
-    return {"variables": of_variables, "scores": of_scores}
+    sample = {"sample": _chosen(chosen).as_json()} if chosen else {}
+    return {**sample, "variables": of_variables, "scores": of_scores}
+
+
+def _chosen(items: int) -> Sentence:
+    """Say that the figures hold for chosen items alone."""
+    told = (
+        f"{count(items, 'item')} were chosen, not sampled at random, so that no figure below is an "
+        "estimate for other items"
+    )
+    if items == 1:
+        told = told.replace("were", "was", 1)
+    return Sentence("What do the figures hold for?", "These items alone", "open", (Part(told),))
 
 
 def coefficient_of(block: JSON) -> tuple[str, str]:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponsePermanentRedirect, QueryDict
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from analysis.campaigns.cache import labels_since
 from analysis.campaigns.frames import offered_options
@@ -38,13 +38,25 @@ from analysis.results.address import (
     Address,
     address_of,
 )
-from annotation.access import get_account, is_blind, open_campaigns, readable_campaign
+from analysis.results.label_first import chosen_of, list_of, listed_first, sentences
+from analysis.types import JSON
+from annotation.access import (
+    get_account,
+    is_blind,
+    managed_campaign,
+    open_campaigns,
+    readable_campaign,
+)
+from annotation.campaigns.design import DesignError
 from annotation.exposure.ledger import exposes
 from annotation.models import Campaign
+from annotation.views.new_campaign import begin_chosen
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
+from datasets.jobs import results as job_results
 from datasets.teams import visible_batches
-from datasets.text import number_in
+from datasets.text import as_sentence, number_in
+from judging.access import blind_page
 
 STOP_POLLING = 286  # htmx's own status
 LONGEST_POLLED = 2 * 3600
@@ -205,6 +217,57 @@ PARTS: dict[str, Callable[[HttpRequest, Campaign], HttpResponse]] = {
     "since": _live_part,
 }
 """The parts of the page by the element that htmx replaces."""
+
+
+OF, UNITS = "of", "units"
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@role_required(*READERS)
+def label_first(request: HttpRequest, pk: int) -> HttpResponse:
+    """Show what a campaign over the units to label first would ask; on POST, begin one.
+
+    `of` is the variable and `units` how many units; the other parameters are the report's options.
+    """
+    campaign = managed_campaign(request, pk)
+    if blind := blind_page(request, campaign):
+        return blind
+    given = jobs.options_of(request, OF, UNITS)
+    form = ReportForm(given, offered_options(campaign))
+    if problems := form.problems():
+        return _refused(problems)
+    asked = jobs.follow(request, REPORT, report_question(campaign, form.options))
+    back = f"{reverse('results', args=[pk])}?{given.urlencode()}".rstrip("?")
+    if not asked.is_current:
+        return jobs.waiting(request, asked.job, back)
+    try:
+        report = job_results.value(asked.job)["report"]
+    except job_results.GoneError:
+        return redirect(request.get_full_path())
+    return _label_first(request, campaign, report, {"back": back, "kept": _pairs(given)})
+
+
+def _pairs(given: QueryDict) -> list[tuple[str, str]]:
+    return [(name, value) for name, values in given.lists() for value in values]
+
+
+def _label_first(
+    request: HttpRequest, campaign: Campaign, report: JSON, context: Found
+) -> HttpResponse:
+    lists = listed_first(report)
+    context |= {"campaign": campaign, "variables": [each.variable for each in lists]}
+    try:
+        whole = list_of(report, request.GET.get(OF, ""))
+        number = _number(request, UNITS) or len(whole.units)
+        chosen = chosen_of(campaign, whole._replace(units=whole.units[:number]))
+    except DesignError as error:
+        context["problem"] = as_sentence(error)
+        return render(request, "results/label_first.html", context, status=422)
+    if request.method == "POST":
+        return begin_chosen(request, chosen)
+    context |= {"chosen": chosen, "told": sentences(chosen), "variable": whole.variable}
+    context |= {"most": len(whole.units), "query": jobs.options_of(request).urlencode()}
+    return render(request, "results/label_first.html", context)
 
 
 @require_safe

@@ -18,7 +18,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 from analysis.data.splits import EVALUATION, STRATUM
-from analysis.document import Cell, Document, Table
+from analysis.document import Cell, Document, Table, count
 from analysis.figures import Figure, Subject
 from analysis.figures.files import available_kinds
 from analysis.formats import html
@@ -28,6 +28,8 @@ from analysis.models import Study
 from analysis.pages import LOOK
 from analysis.papers import PAPERS, Paper
 from analysis.papers.reading import studies_of
+from analysis.results.label_first import listed_first
+from annotation.people.membership import manageable
 
 register = template.Library()
 # `analysis.formats.html` escapes its output.
@@ -55,7 +57,7 @@ def report_document(context: Context) -> SafeString:
     if measures := context.get("measures"):
         inside["systems"] = render_to_string("results/_measures.html", measures, context["request"])
     if context.get("campaign") and _has_several_judges(report):
-        inside["judges"] = _units_of_judges(context)
+        inside["judges"] = _units_of_judges(context, report)
     opened = ("systems",) if context.get("parts") else ()
     document = context["document"]
     if context.get("campaign"):
@@ -70,15 +72,38 @@ def _has_several_judges(report: dict[str, Any]) -> bool:
     return any("between_judges" in of for of in report.get("variables", {}).values())
 
 
-def _units_of_judges(context: Context) -> SafeString:
-    """Render the way to the units on which judges differ, as a list and as a file for labelling."""
+def _units_of_judges(context: Context, report: dict[str, Any]) -> SafeString:
+    """Render the way to the units on which judges differ, and to a campaign of those to label."""
     pk = context["campaign"].pk
+    campaigns = format_html_join("", "{} ", ((each,) for each in _to_label(context, report)))
     return format_html(
-        '<p class="actions"><a class="button" href="{}?show=judges">Units on which judges differ'
+        '<p class="actions">{}<a class="button" href="{}?show=judges">Units on which judges differ'
         '</a> <a class="button" href="{}?show=judges">These as CSV</a></p>',
+        campaigns,
         reverse("disagreements", args=[pk]),
         reverse("disagreements-file", args=[pk]),
     )
+
+
+def _to_label(context: Context, report: dict[str, Any]) -> Iterator[SafeString]:
+    """Yield the way to a new campaign from each list of units that people should label first."""
+    campaign = context["campaign"]
+    lists = listed_first(report)
+    if not lists or not manageable(context["request"].user).filter(pk=campaign.pk).exists():
+        return
+    for each in lists:
+        items = len({unit["item"] for unit in each.units})
+        kept = QueryDict(context.get("query", ""), mutable=True)
+        kept["of"] = each.variable
+        yield format_html(
+            '<a class="button main" href="{}?{}">New campaign with the {} to label first, in {}{}'
+            "</a>",
+            reverse("label-first", args=[campaign.pk]),
+            kept.urlencode(),
+            count(len(each.units), "unit"),
+            count(items, "item"),
+            f" ({each.variable})" if len(lists) > 1 else "",
+        )
 
 
 @register.simple_tag

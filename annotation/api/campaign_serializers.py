@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from annotation.campaign_setup.dry_run import Assumptions
-from annotation.campaigns.design import Design, DesignError
+from annotation.campaigns.design import LISTS, LONGEST_KEY, Design, DesignError
 from annotation.campaigns.settings import GUIDELINES_SHOWN, CampaignSettings, read_deadline
 from annotation.models import Campaign
 from annotation.people.background import KINDS, BackgroundError, read_rows
@@ -204,11 +204,16 @@ class OptionsSerializer(Strict):
 
     def get_fields(self) -> dict[str, Any]:
         fields = serializer_fields(options_of(Design), has_defaults=False)
-        for name in ("variables", "categories"):
-            words = serializers.ListField(
-                child=Word(), required=False, allow_empty=False, help_text=fields[name].help_text
+        for name in LISTS:
+            # The key of an item may have a comma.
+            child = (
+                serializers.CharField(max_length=LONGEST_KEY, trim_whitespace=False)
+                if name == "chosen"
+                else Word()
             )
-            fields[name] = words
+            fields[name] = serializers.ListField(
+                child=child, required=False, allow_empty=False, help_text=fields[name].help_text
+            )
         return {**super().get_fields(), **fields}
 
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
 from annotation.campaign_setup.carrying import carry_over, find_continued
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.relevance import Uses, relevance_of
 from annotation.campaigns.sampling import (
+    EVALUATION,
     SampledQuery,
     SampledUnit,
     Split,
@@ -107,6 +109,25 @@ def drafted_items(campaign: Campaign, protocol: Protocol) -> Iterator[Drafted]:
                 raise DesignError(f"{wrong}; rename an id in the batch")
             keys.add(spec.key)
             yield Drafted(query, row.id, spec, shown, uses)
+
+
+def asked_items(campaign: Campaign, protocol: Protocol, design: Design) -> Iterator[Drafted]:
+    """Yield the items of a campaign in its order: the chosen ones, or all of the batch's.
+
+    Raises DesignError if the batch has no item with a chosen key.
+    """
+    if not design.chosen:
+        yield from drafted_items(campaign, protocol)
+        return
+    wanted = set(design.chosen)
+    found = {
+        each.spec.key: each for each in drafted_items(campaign, protocol) if each.spec.key in wanted
+    }
+    for key in design.chosen:
+        if key not in found:
+            wrong = f"batch {campaign.batch.name!r} has no item {key!r} for {protocol.name}"
+            raise DesignError(f"{wrong}; correct it, or leave it out", "chosen")
+        yield found[key]
 
 
 def _find_repeated_key(spec: ItemSpec) -> str | None:
@@ -255,6 +276,11 @@ def create_campaign(
         campaign = checked_campaign(name, protocol, batch, design)
         campaign.team, campaign.made_by = team or batch.team, by
         old = campaign.continues = find_continued(continues, campaign, by)
+        if old and design.chosen and (design.development or design.audit):
+            raise DesignError(
+                f"chosen items have the splits of {old.name!r}, which it continues; give no shares",
+                "development",
+            )
         # A judge's answers are carried only under the guideline that it had.
         campaign.trims_guideline = old is None or old.trims_guideline
         if existing := Campaign.objects.filter(name=name).first():
@@ -304,7 +330,7 @@ def create_once(
     batch: models.Batch,
     design: Design,
     settings: CampaignSettings,
-    by: User,
+    by: User | None,
     team: models.Team,
     continues: str = "",
 ) -> CreatedCampaign:
@@ -352,15 +378,23 @@ def check_references(campaign: Campaign, design: Design, by: User | None = None)
 
 
 def splits_before(campaign: Campaign) -> dict[str, Split] | None:
-    """Return the splits of queries in the prerequisite, or None if there is no prerequisite."""
-    first = campaign.options.get("prerequisite")
-    if not first:
-        return None
-    drawn = QuerySampling.objects.filter(campaign__name=first)
-    return {
-        key: Split(role, chance)
-        for key, role, chance in drawn.values_list("query__key", "role", "role_probability")
-    }
+    """Return the splits of queries in an earlier campaign: the prerequisite, or None without one.
+
+    Items that were chosen from a campaign have the splits that their queries have there, so that no
+    query on which a prompt was tuned becomes one for evaluation.
+    """
+    if first := campaign.options.get("prerequisite"):
+        return _splits(QuerySampling.objects.filter(campaign__name=first))
+    if campaign.options.get("chosen") and campaign.continues is not None:
+        keys = campaign.batch.queries.values_list("key", flat=True)
+        known = _splits(QuerySampling.objects.filter(campaign=campaign.continues))
+        return {key: known.get(key, Split(EVALUATION, 1.0)) for key in keys}
+    return None
+
+
+def _splits(rows: QuerySet[QuerySampling]) -> dict[str, Split]:
+    found = rows.values_list("query__key", "role", "role_probability")
+    return {key: Split(role, chance) for key, role, chance in found}
 
 
 def _check_unchanged(
@@ -451,10 +485,15 @@ def _write_items(
     progress: Callable[[int], None],
 ) -> None:
     queries = dict(campaign.batch.queries.values_list("key", "pk"))
-    drawn = sample_queries(list(queries), design, splits_before(campaign))
+    items: Iterable[Drafted] = asked_items(campaign, protocol, design)
+    chosen: set[str] = set()
+    if design.chosen:
+        items = list(items)
+        chosen = {each.query_key for each in items}
+    drawn = sample_queries(list(queries), design, splits_before(campaign), chosen)
     _write_draws(campaign, design, queries, drawn)
     writer = ItemWriter(campaign, design, protocol, drawn)
-    for position, drafted in enumerate(drafted_items(campaign, protocol)):
+    for position, drafted in enumerate(items):
         writer.add(position, drafted)
         progress(position + 1)
     writer.flush()

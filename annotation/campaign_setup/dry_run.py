@@ -18,9 +18,9 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from annotation.campaign_setup.creation import (
+    asked_items,
     check_references,
     checked_campaign,
-    drafted_items,
     splits_before,
 )
 from annotation.campaigns.design import Design, DesignError
@@ -37,6 +37,9 @@ from annotation.registry import declared
 from datasets.jobs.guard import for_workers
 from datasets.models import Batch
 
+CHOSEN_ALONE = (
+    "The items were chosen, not sampled: figures will describe them alone, not the batch."
+)
 FEWEST_QUERIES = 10
 """A report gives no interval for fewer queries."""
 
@@ -195,7 +198,7 @@ class DryRun:
     at the same pace. `common` are the minimum and maximum of units that two people share, or None
     for too many pairs. `judge_only` queries have no people. `kappa` and `share` are computed from
     people, and `powered` from people and a judge on evaluation queries. `characters` are those of
-    all items' texts.
+    all items' texts. `is_chosen` says that the items were chosen, not sampled.
     """
 
     queries: int
@@ -215,6 +218,7 @@ class DryRun:
     powered: Expected | None
     assumptions: Assumptions
     characters: int = 0
+    is_chosen: bool = False
 
 
 class _Item(NamedTuple):
@@ -253,38 +257,38 @@ def simulate(
     check_settings(campaign, settings or CampaignSettings())
     check_practice(campaign, settings or CampaignSettings(), by)
     keys = list(batch.queries.values_list("key", flat=True))
-    drawn = sample_queries(keys, design, splits_before(campaign))
-    items = _items(campaign, design, drawn, progress, most)
-    if not items:
+    found = _items(campaign, design, progress, most)
+    if not found:
         raise DesignError(
             f"batch {batch.name!r} has nothing for {protocol}; choose another", "batch"
         )
+    drawn = sample_queries(keys, design, splits_before(campaign), {each.query for each in found})
+    several = sample_shared_items([each.key for each in found if drawn[each.query].drawn], design)
+    items = [
+        each._replace(quota=_quota(each.key, drawn[each.query], several, design)) for each in found
+    ]
     return _summarize(items, drawn, design, people, assumptions or Assumptions())
 
 
 def _items(
     campaign: Campaign,
     design: Design,
-    drawn: dict[str, SampledQuery],
     progress: Callable[[int], None],
     most: int | None,
 ) -> list[_Item]:
+    """Return the items without their slots."""
     protocol = declared(campaign)
     fewer = sampling_kind(design, protocol) != "all"
-    found: list[tuple[str, str, int, int]] = []
-    for number, each in enumerate(drafted_items(campaign, protocol), start=1):
+    found: list[_Item] = []
+    for number, each in enumerate(asked_items(campaign, protocol, design), start=1):
         units = len(each.spec.units)
         asked = min(units, design.per_passage) if fewer else units
         characters = sum(len(text.text) for text in each.spec.texts)
-        found.append((each.spec.key, each.query_key, asked, characters))
+        found.append(_Item(each.spec.key, each.query_key, asked, 0, characters))
         progress(number)
         if most is not None and number > most:
             raise DesignError(f"it has more than {most} items; use create_campaign --dry-run")
-    several = sample_shared_items([key for key, query, *_ in found if drawn[query].drawn], design)
-    return [
-        _Item(key, query, units, _quota(key, drawn[query], several, design), characters)
-        for key, query, units, characters in found
-    ]
+    return found
 
 
 def _quota(key: str, query: SampledQuery, several: set[str], design: Design) -> int:
@@ -326,6 +330,7 @@ def _summarize(
         powered=expected_powered(_sizes(compared), others, assumptions) if others else None,
         assumptions=assumptions,
         characters=sum(item.characters for item in items),
+        is_chosen=bool(design.chosen),
     )
 
 
@@ -376,6 +381,8 @@ def sentences(found: DryRun) -> Iterator[str]:
         f"{_count(found.items, 'item')} with {_count(found.units, 'unit')} from "
         f"{_count(found.queries, 'query', 'queries')}."
     )
+    if found.is_chosen:
+        yield CHOSEN_ALONE
     yield _describe_slots(found)
     if len(found.roles) > 1:
         names = [f"{number} for {role}" for role, number in sorted(found.roles.items())]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from annotation.campaign_setup.creation import drafted_items, splits_before
+from annotation.campaign_setup.creation import asked_items, splits_before
 from annotation.campaigns.design import Design
 from annotation.campaigns.sampling import (
     SampledQuery,
@@ -35,7 +35,9 @@ def differences_of_queries(campaign: Campaign) -> Iterator[str]:
     """Yield the differences of queries and slots only."""
     design = design_of(campaign)
     keys = list(campaign.batch.queries.values_list("key", flat=True))
-    drawn = sample_queries(keys, design, splits_before(campaign))
+    items = campaign.items.filter(key__in=design.chosen).order_by()
+    chosen = set(items.values_list("query__key", flat=True)) if design.chosen else ()
+    drawn = sample_queries(keys, design, splits_before(campaign), chosen)
     yield from _queries(campaign, design, drawn)
     yield from _quotas(campaign, design, drawn)
 
@@ -84,7 +86,7 @@ def _quotas(campaign: Campaign, design: Design, drawn: Mapping[str, SampledQuery
 def _units(campaign: Campaign, design: Design) -> Iterator[str]:
     pks = dict(campaign.items.values_list("key", "pk"))
     protocol = declared(campaign)
-    for chunk in chunks(drafted_items(campaign, protocol), CHUNK):
+    for chunk in chunks(asked_items(campaign, protocol, design), CHUNK):
         wanted = [pks[each.spec.key] for each in chunk if each.spec.key in pks]
         stored: dict[int, list[UnitSampling]] = {}
         for row in UnitSampling.objects.filter(item__in=wanted).order_by("item", "position"):

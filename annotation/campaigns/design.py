@@ -28,6 +28,9 @@ Points = Literal["answers"]
 LONGEST_CODE = 255
 LARGEST = 2**31 - 1
 NAMES = ("prerequisite", "strata", "validates")
+LISTS = ("variables", "categories", "chosen")
+LONGEST_KEY = 600
+MOST_CHOSEN = 1000
 NO_LIST = "is a list such as a,b,c without repeats; correct it"
 
 
@@ -138,6 +141,14 @@ class Design:
         ),
     )
 
+    chosen: tuple[str, ...] = field(
+        default=(),
+        metadata=_about(
+            "the keys of the only items that the campaign asks, in order of priority: chosen, not "
+            "sampled, which its report says"
+        ),
+    )
+
     def __post_init__(self) -> None:
         for option in options_of(Design):
             _check(option, getattr(self, option.field))
@@ -155,6 +166,14 @@ class Design:
         if min(self.development, self.audit) < 0 or self.development + self.audit >= 1:
             raise DesignError(
                 "development and audit leave nothing for evaluation; give less", "development"
+            )
+        if self.chosen and self.human_share < 1:
+            raise DesignError(
+                "people are asked all chosen items; leave human share at 1", "human_share"
+            )
+        if len(self.chosen) > MOST_CHOSEN:
+            raise DesignError(
+                f"more than {MOST_CHOSEN} items are chosen; sample them by human share", "chosen"
             )
         if self.prerequisite and (self.development or self.audit):
             raise DesignError(
@@ -195,7 +214,7 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def stored_design(options: Mapping[str, Any], **columns: Any) -> Design:
-    lists = {name: tuple(options[name]) for name in ("variables", "categories") if name in options}
+    lists = {name: tuple(options[name]) for name in LISTS if name in options}
     return Design(**columns, **{**options, **lists})
 
 
@@ -225,7 +244,8 @@ def _read(option: Option, value: str) -> Any:
 def _check(option: Option, value: Any) -> None:
     """Check the value of an option. Raises DesignError."""
     if option.kind == "several":
-        if len(set(value)) < len(value) or any(not 0 < len(w) <= LONGEST_CODE for w in value):
+        longest = LONGEST_KEY if option.name == "chosen" else LONGEST_CODE
+        if len(set(value)) < len(value) or any(not 0 < len(w) <= longest for w in value):
             raise DesignError(f"option {option.name} {NO_LIST}", option.name)
     elif option.kind == "number":
         if not 0 <= value < 1:

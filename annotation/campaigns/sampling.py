@@ -218,6 +218,8 @@ def _sample_part(
 
 
 PEOPLE, SEVERAL = "queries for people", "items for several people"
+CHOSEN = "chosen"
+"""The kind of a query's sampling in a campaign whose items were chosen."""
 
 
 class SampledQuery(NamedTuple):
@@ -239,16 +241,28 @@ class SampledUnit(NamedTuple):
 
 
 def sample_queries(
-    keys: Sequence[str], design: Design, roles: Mapping[str, Split] | None = None
+    keys: Sequence[str],
+    design: Design,
+    roles: Mapping[str, Split] | None = None,
+    chosen: Collection[str] = (),
 ) -> dict[str, SampledQuery]:
-    """Return every query of a batch by its key. `roles` are the splits of the prerequisite."""
-    count = share_of(len(keys), design.human_share)
-    asked = set(sample(keys, count, design.seed, PEOPLE))
+    """Return every query of a batch by its key.
+
+    `roles` are the splits of the prerequisite, and `chosen` the queries of a design's chosen items.
+    Nothing was left to chance about these: they have the probability 1, and all others 0.
+    """
+    if design.chosen:
+        asked = set(chosen)
+        chances = {key: float(key in asked) for key in keys}
+        kind = CHOSEN
+    else:
+        count = share_of(len(keys), design.human_share)
+        asked = set(sample(keys, count, design.seed, PEOPLE))
+        chances = dict.fromkeys(keys, count / len(keys) if keys else 1.0)
+        kind = "all" if count == len(keys) else "simple"
     if roles is None:
         roles = sample_splits(keys, asked, design.development, design.audit, design.seed)
-    kind = "all" if count == len(keys) else "simple"
-    chance = count / len(keys) if keys else 1.0
-    return {key: SampledQuery(kind, key in asked, chance, roles[key]) for key in keys}
+    return {key: SampledQuery(kind, key in asked, chances[key], roles[key]) for key in keys}
 
 
 def sample_shared_items(keys: Sequence[str], design: Design) -> set[str]:

@@ -272,10 +272,10 @@ class Assignment(models.Model):
 class QuerySampling(models.Model):
     """The sampling of one query: whether people are asked about it, and its split.
 
-    `kind` is all or simple (without replacement). `probability` is the chance with which people are
-    asked about the query, and `role_probability` the chance with which it got its split, the
-    `role`. Prompts and examples may be tuned on development queries, but not on evaluation queries.
-    Audit queries are left aside.
+    `kind` is all, simple (without replacement) or chosen (not by chance). `probability` is the
+    chance with which people are asked about the query, and `role_probability` the chance with which
+    it got its split, the `role`. Prompts and examples may be tuned on development queries, but not
+    on evaluation queries. Audit queries are left aside.
     """
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="query_samplings")

@@ -12,7 +12,7 @@ from typing import Any
 from django import forms
 
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
-from annotation.campaigns.design import Design, read_pairs
+from annotation.campaigns.design import LONGEST_KEY, MOST_CHOSEN, Design, read_pairs
 from annotation.models import Rater, User
 from annotation.people.membership import readable
 from annotation.prerequisites import RULES
@@ -99,6 +99,15 @@ class CampaignForm(SettingsForm):
         min_value=0,
         max_value=2**31 - 1,
         help_text="It alone determines the sample.",
+    )
+    chosen = forms.CharField(
+        label="Only these items",
+        required=False,
+        strip=False,
+        max_length=MOST_CHOSEN * LONGEST_KEY,
+        widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "class": "code"}),
+        help_text="Ids of items, one a line, the most urgent first. Empty: all items, or the "
+        "sample above. Figures describe chosen items alone, and results say so.",
     )
     items = forms.ChoiceField(
         label="Order of items", choices=ITEM_ORDERS, initial="fixed", widget=forms.RadioSelect
@@ -235,9 +244,16 @@ class CampaignForm(SettingsForm):
             # The protocol's own variables need no option.
             usual = self.fields["variables"].initial
             return () if not value or sorted(value) == sorted(usual) else tuple(value)
+        if name == "chosen":
+            return self.chosen_items(value)
         if name == "categories":
             return read_pairs([f"categories={value}"])["categories"] if value else ()
         return value.strip() if isinstance(value, str) else value
+
+    @staticmethod
+    def chosen_items(text: str | None) -> tuple[str, ...]:
+        lines = (text or "").replace("\r\n", "\n").split("\n")
+        return tuple(line for line in lines if line.strip())
 
     def assumptions(self) -> Assumptions:
         """Return the assumptions of the preview. Raises AssumptionError."""

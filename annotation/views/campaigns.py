@@ -104,6 +104,8 @@ def describe_design(campaign: Campaign) -> list[tuple[str, str]]:
     ]
     if used.overlap < 1:
         facts.append(("Items with all these people", f"{used.overlap:.0%}"))
+    if used.chosen:
+        facts.append(("Sample", f"{len(used.chosen)} chosen items, in order of priority"))
     if used.human_share < 1:
         facts.append(("Queries for people", f"{used.human_share:.0%}"))
     splits = {name: options.get(name) for name in ("development", "audit")}

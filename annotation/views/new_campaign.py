@@ -21,11 +21,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.access import get_account
 from annotation.assignments.queue import order_for
+from annotation.campaign_setup.choosing import ChosenItems
 from annotation.campaign_setup.creation import (
     ItemWriter,
+    asked_items,
     checked_campaign,
     create_once,
-    drafted_items,
 )
 from annotation.campaign_setup.dry_run import DryRun, sentences
 from annotation.campaign_setup.effort import effort_of
@@ -40,19 +41,20 @@ from annotation.models import Assignment, Campaign, Rater
 from annotation.protocols import PROTOCOLS
 from annotation.views.campaign_forms import CampaignForm, TaskForm
 from annotation.views.items import guideline_parts, item_context
-from annotation.views.settings_forms import add_design_error
+from annotation.views.settings_forms import add_design_error, initial_settings
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
 from datasets.jobs.pages import Status
 from datasets.models import Batch
+from datasets.options import options_of
 from datasets.teams import TeamError, team_for, visible_batches
 from datasets.text import as_sentence
 
 MAX_SHARES = 30
 TOO_MANY = "Too many previews within the hour. Try again later."
-DRAFT, LONGEST_DRAFT = "new-campaign", 60_000
+DRAFT, LONGEST_DRAFT = "new-campaign", 120_000
 MOST_LINES = 4000
 OF_DRAFT = ("dry", "page", "back", "seen", "csrfmiddlewaretoken")
 """Parameters of the form that are no values of a draft."""
@@ -138,6 +140,31 @@ def _tasks(request: HttpRequest, chosen: TaskForm, status: int) -> HttpResponse:
     return render(request, name, context, status=status)
 
 
+def begin_chosen(request: HttpRequest, chosen: ChosenItems) -> HttpResponse:
+    """Lead to the form of a campaign over chosen items, filled as the other campaign has it."""
+    old, design = chosen.campaign, chosen.design
+    values = {
+        **initial_settings(old),
+        **{option.name: getattr(design, option.field) for option in options_of(Design)},
+        **{"deadline": "", "gold_every": "", "shares": ""},
+        "practice_of": chosen.settings.practice_of,
+        "categories": ",".join(design.categories),
+        "chosen": "\n".join(chosen.items),
+        "raters_per_item": design.raters_per_item,
+        "overlap": design.overlap,
+        "continues": old.name,
+        "name": chosen.name,
+        "team": old.team.name if old.team else "",
+    }
+    address = {"protocol": old.protocol, "batch": old.batch.name}
+    request.session[DRAFT] = {
+        name: [str(each) for each in (value if isinstance(value, tuple) else (value,))]
+        for name, value in {**values, **address}.items()
+        if value not in (None, "", ())
+    }
+    return redirect(f"{reverse('campaign-new')}?{_query(**address)}")
+
+
 def _keep_draft(request: HttpRequest) -> None:
     """Keep what was typed, unless it is too long for a session."""
     values = {name: request.POST.getlist(name) for name in request.POST if name not in OF_DRAFT}
@@ -145,10 +172,13 @@ def _keep_draft(request: HttpRequest) -> None:
         request.session[DRAFT] = values
 
 
-def _draft_of(request: HttpRequest, protocol: str) -> dict[str, Any]:
+def _draft_of(request: HttpRequest, protocol: str, batch: str) -> dict[str, Any]:
     """Return the values of the draft for a form; of another task only those of every task."""
     kept: Mapping[str, list[str]] = request.session.get(DRAFT, {})
     same = kept.get("protocol") == [protocol]
+    if kept.get("batch") != [batch]:
+        # Items of another batch.
+        kept = {name: texts for name, texts in kept.items() if name != "chosen"}
     common = ("name", "raters_per_item", "deadline", "language", "people", "pay")
     return {
         name: texts if name == "variables" else texts[-1]
@@ -160,7 +190,8 @@ def _draft_of(request: HttpRequest, protocol: str) -> dict[str, Any]:
 def _campaign_form(request: HttpRequest, chosen: TaskForm) -> CampaignForm:
     data: QueryDict | None = request.POST if request.method == "POST" else None
     protocol, batch = chosen.cleaned_data["protocol"], chosen.cleaned_data["batch"]
-    initial: dict[str, Any] = {"name": _free_name(protocol, batch), **_draft_of(request, protocol)}
+    draft = _draft_of(request, protocol, batch.name)
+    initial: dict[str, Any] = {"name": _free_name(protocol, batch), **draft}
     if "guideline" in request.GET:
         initial["guideline"] = PROTOCOLS[protocol].guideline
     user = get_account(request)
@@ -223,6 +254,7 @@ def _render_new(
         "protocol": form.protocol,
         "batch": form.batch,
         "more_open": _has_choices(form),
+        "chosen": len(form.chosen_items(form["chosen"].value())),
         "preview": preview,
         "effort": effort_of(form.user, form.protocol, form.batch, preview) if preview else None,
         "sentences": list(sentences(preview)) if preview else [],
@@ -289,11 +321,12 @@ def _first_assignment(form: CampaignForm) -> Assignment:
     campaign.is_open = False
     campaign.save()
     task = form.protocol.read_as(design.points or "")
-    drafted = next(iter(drafted_items(campaign, task)), None)
+    drafted = next(iter(asked_items(campaign, task, design)), None)
     if drafted is None:
         wrong = f"batch {form.batch.name!r} has nothing for {form.protocol.name}; choose another"
         raise DesignError(wrong, "batch")
-    writer = ItemWriter(campaign, design, task, sample_queries([drafted.query_key], design))
+    query = [drafted.query_key]
+    writer = ItemWriter(campaign, design, task, sample_queries(query, design, chosen=query))
     writer.add(0, drafted)
     writer.flush()
     item = campaign.items.select_related("query", "report", "campaign__batch").get()

@@ -82,6 +82,7 @@ TREE = (
     _verb("campaign set", "set_campaign", "deadline, guideline, practice; close and open"),
     _verb("campaign people", "campaign_people", "who answers, and who counts"),
     _verb("campaign draws", "draws", "show the sample, or replay it from the seed", "--campaign"),
+    _verb("campaign label-first", "label_first", "units to label first, or a campaign of them"),
     _verb("campaign gold", "set_known", "take gold answers from labels files"),
     _verb("judge create", "create_judge", "define a judge"),
     _verb("judge library", "judge_library", "judge files that come along: list, show, add"),

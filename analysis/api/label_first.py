@@ -1,0 +1,136 @@
+"""API endpoint that creates a campaign over the units that people should label first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analysis.campaigns.jobs import REPORT, question, report_in
+from analysis.data.selection import ReportOptions
+from analysis.results.label_first import chosen_of, list_of
+from analysis.types import JSON
+from annotation.access import get_account, managed_campaign
+from annotation.api.access import check_blind
+from annotation.campaign_setup.choosing import create_chosen
+from annotation.campaigns.design import DesignError
+from annotation.models import Campaign, User
+from datasets.access import READERS
+from datasets.api.base import Resource, Strict, checked, described
+from datasets.api.concurrency import keyed, run_once, was_answered
+from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.jobs import JobSerializer, accepted, current_job
+from datasets.api.permissions import MANAGE
+
+
+class LabelFirstSerializer(Strict):
+    name = serializers.CharField(
+        max_length=200, trim_whitespace=False, help_text="the name of the campaign to create"
+    )
+    variable = serializers.CharField(
+        required=False,
+        default="",
+        help_text="the variable on which judges differ; by default the first with a list",
+    )
+    units = serializers.IntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=1,
+        help_text="how many units of the list are taken, the most urgent first; by default all",
+    )
+    raters_per_item = serializers.IntegerField(
+        required=False,
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=1000,
+        help_text="people per item, by default as many as in the campaign with the judges",
+    )
+    dry_run = serializers.BooleanField(
+        default=False, help_text="only tell how many units and items it would have"
+    )
+
+
+class ChosenSerializer(serializers.Serializer[Any]):
+    campaign = serializers.IntegerField(
+        allow_null=True, help_text="the id of the campaign; null in a dry run"
+    )
+    variable = serializers.CharField()
+    items = serializers.ListField(
+        child=serializers.CharField(), help_text="the items by priority, by their keys"
+    )
+    units = serializers.IntegerField(help_text="units of the list in these items")
+    units_asked = serializers.IntegerField(
+        help_text="all units that people are asked, since items are labelled whole"
+    )
+    carried = serializers.IntegerField(help_text="answers that were carried over")
+
+
+class CampaignLabelFirst(Resource):
+    roles = {"POST": READERS}
+    scopes = {"POST": (MANAGE,)}
+
+    @described(
+        "Create a campaign of the units to label first",
+        "Creates a campaign over the items of the units that people should label first, in the "
+        "report's order (`between_judges.label_first`), with the batch, protocol, design and "
+        "settings of this one; judges' answers are carried over. The items are no random sample, "
+        "and the new campaign's report says so. The same again changes nothing (200). 202 with a "
+        "job if the report takes more than 20 seconds; send the same again then. 422 if there is "
+        "no such list.",
+        {201: ChosenSerializer, 200: ChosenSerializer, 202: JobSerializer},
+        tag="campaigns",
+        request=LabelFirstSerializer,
+        sent={"name": "pilot-first", "units": 20},
+        example={
+            "campaign": 2,
+            "variable": "answerable",
+            "items": ["q1:oracle", "q4:bm25"],
+            "units": 3,
+            "units_asked": 30,
+            "carried": 4,
+        },
+        status=201,
+        refuses=(422,),
+        operation_id="campaigns_label_first",
+    )
+    @keyed
+    def post(self, request: Request, pk: int) -> Response:
+        if was_answered(request):
+            return run_once(request, lambda: Response())
+        campaign, user = managed_campaign(request, pk), get_account(request)
+        check_blind(user, campaign)
+        wanted = checked(LabelFirstSerializer, request.data)
+        # Outside the transaction of `run_once`, in which no worker would see the job.
+        job = current_job(request, REPORT, question(campaign, ReportOptions()), address="")
+        if job is None:
+            return accepted(request, address="")
+        report = report_in(job)
+        return run_once(request, lambda: _created(campaign, report, wanted, user))
+
+
+def _created(campaign: Campaign, report: JSON, wanted: Mapping[str, Any], user: User) -> Response:
+    """Create the campaign, or tell its size. Raises RefusedBodyError."""
+    status, made, carried = 200, None, 0
+    try:
+        listed = list_of(report, wanted["variable"], wanted["units"])
+        chosen = chosen_of(campaign, listed)
+        if not wanted["dry_run"]:
+            created = create_chosen(chosen, wanted["name"], wanted["raters_per_item"], user)
+            made, carried = created.campaign.pk, created.carried
+            status = 200 if created.unchanged else 201
+    except DesignError as error:
+        raise RefusedBodyError("nothing was created", [problem(str(error), error.field)]) from error
+    told = {
+        "campaign": made,
+        "variable": listed.variable,
+        "items": chosen.items,
+        "units": chosen.units,
+        "units_asked": chosen.asked,
+        "carried": carried,
+    }
+    return Response(ChosenSerializer(told).data, status=status)

@@ -1,0 +1,72 @@
+"""`label_first`: lists the units that people should label first, or creates a campaign of them."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analysis.campaigns.cache import computed_report
+from analysis.data.selection import ReportOptions
+from analysis.results.label_first import chosen_of, list_of, sentences
+from annotation.campaign_setup.choosing import create_chosen
+from annotation.campaigns.design import DesignError
+from annotation.management.base import campaign_called
+from datasets.console import Command as BaseCommand
+
+
+class Command(BaseCommand):
+    help = (
+        "List the units that people should label first, because judges differ on them, or create a "
+        "campaign over their items in this order of priority. It has the same batch, protocol, "
+        "design and settings, and judges' answers come along."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("campaign", metavar="CAMPAIGN", help="the campaign with the judges")
+        parser.add_argument(
+            "--into", default="", metavar="NAME", help="the name of the campaign to create"
+        )
+        parser.add_argument(
+            "--variable", default="", help="the variable on which judges differ, if there are more"
+        )
+        parser.add_argument(
+            "--units", type=int, metavar="N", help="only the first N units of the list"
+        )
+        parser.add_argument(
+            "--raters-per-item",
+            type=int,
+            metavar="N",
+            help="people per item, by default as many as there",
+        )
+        parser.add_argument("--format", choices=("text", "json"), default="text")
+
+    def run(self, **options: Any) -> None:
+        campaign = campaign_called(options["campaign"])
+        report = computed_report(campaign, ReportOptions()).report
+        try:
+            listed = list_of(report, options["variable"], options["units"])
+            chosen = chosen_of(campaign, listed)
+            if options["into"]:
+                created = create_chosen(chosen, options["into"], options["raters_per_item"])
+        except DesignError as error:
+            message = str(error)
+            raise CommandError(f"{message[:1].upper()}{message[1:]}.") from error
+        if options["into"]:
+            what = "Nothing to do: it exists already" if created.unchanged else "Created"
+            self.say(
+                f"{what}: campaign {options['into']!r} with {created.items} items, "
+                f"{created.units} units and {created.places} slots for people."
+            )
+            if not created.unchanged:
+                self.say(f"Carried over {created.carried} answers from {campaign.name!r}.")
+        elif options["format"] == "json":
+            told = {"variable": listed.variable, "units": listed.units, "items": chosen.items}
+            self.say(json.dumps(told, ensure_ascii=False, indent=2))
+        else:
+            for each in listed.units:
+                self.say(f"{each['item']}  {each['unit']}: {each['why']}")
+            for sentence in sentences(chosen):
+                self.say(sentence)

@@ -1,0 +1,79 @@
+"""The units that people should label first, and a new campaign over their items.
+
+The report says which units they are (`analysis.report.between_judges.label_first`). The page, the
+command and the API all make the campaign from `chosen_of`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from analysis.types import JSON
+from annotation.campaign_setup.choosing import ChosenItems, choose_items
+from annotation.campaigns.design import DesignError
+from annotation.models import Campaign
+
+NO_LIST = (
+    "there is no list of units to label first: it needs two judges with labels of the same units, "
+    "and units that no person has labelled; run another judge"
+)
+
+
+class ListedUnits(NamedTuple):
+    """A variable and its units to label first, as the report has them."""
+
+    variable: str
+    units: list[JSON]
+
+
+def listed_first(report: JSON) -> list[ListedUnits]:
+    """Return the lists of a report, one for each variable that has any."""
+    found = [
+        ListedUnits(name, block.get("between_judges", {}).get("label_first", []))
+        for name, block in report["variables"].items()
+    ]
+    return [each for each in found if each.units]
+
+
+def list_of(report: JSON, variable: str = "", most: int | None = None) -> ListedUnits:
+    """Return the first `most` units of a variable's list, by default of the first variable's.
+
+    Raises DesignError if there is none.
+    """
+    lists = listed_first(report)
+    if not lists:
+        raise DesignError(NO_LIST, "variable")
+    names = [each.variable for each in lists]
+    if variable and variable not in names:
+        wrong = f"variable {variable!r} has no units to label first"
+        raise DesignError(f"{wrong}; choose one of {', '.join(names)}", "variable")
+    if most is not None and most < 1:
+        raise DesignError("fewer than one unit is chosen; give 1 or more", "units")
+    found = lists[names.index(variable or names[0])]
+    return ListedUnits(found.variable, found.units[:most])
+
+
+def chosen_of(campaign: Campaign, listed: ListedUnits) -> ChosenItems:
+    """Return the items of listed units, in the order of the list. Raises DesignError."""
+    keys = ((each["item"], each["kind"], each["unit"]) for each in listed.units)
+    return choose_items(campaign, keys)
+
+
+def sentences(chosen: ChosenItems) -> list[str]:
+    """Say what a campaign over chosen items asks, and what its figures are good for."""
+    units, items = _count(chosen.units, "unit"), _count(len(chosen.items), "item")
+    more = chosen.asked - chosen.units
+    whole = f"{units} in {items}, in this order of priority"
+    if more:
+        whole += f"; items are labelled whole, which makes {_count(chosen.asked, 'unit')}"
+    return [
+        f"{whole}.",
+        "Judges’ answers to these items come along, so that people’s labels can be compared with "
+        "them at once.",
+        "The items are those on which judges differ most, not a random sample: agreement and "
+        "judges’ errors on them say nothing about the other items.",
+    ]
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number:,} {one}{'' if number == 1 else 's'}"

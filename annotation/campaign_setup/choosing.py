@@ -1,0 +1,95 @@
+"""A new campaign over items that were chosen in another one, such as those to label first.
+
+It has the same batch, protocol, design and settings, and continues the other campaign, so that the
+answers of judges come with the items. Units are labelled within their items: an item is asked whole
+(or in the units that its design samples), however few of its units were chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from annotation.campaign_setup.creation import CreatedCampaign, create_once
+from annotation.campaigns.design import Design, DesignError
+from annotation.campaigns.settings import CampaignSettings, consent_of
+from annotation.models import Campaign, Item, Unit, User
+from annotation.people.background import questions_of
+from annotation.presentation import design as design_of
+
+UnitKey = tuple[str, str, str]
+"""The keys of a unit: its item's, its kind, and its own."""
+
+
+@dataclass(frozen=True)
+class ChosenItems:
+    """Items of a campaign by their keys, in order of priority.
+
+    `units` are the chosen ones in them, and `asked` all that people will be asked with them.
+    """
+
+    campaign: Campaign
+    items: tuple[str, ...]
+    units: int
+    asked: int
+
+    @property
+    def design(self) -> Design:
+        """The design of the new campaign: that of the old one, over these items in their order."""
+        # Splits are those of the old campaign's queries.
+        shares = {"human_share": 1.0, "development": 0.0, "audit": 0.0}
+        old = design_of(self.campaign)
+        return replace(old, **shares, items="fixed", chosen=self.items)
+
+    @property
+    def settings(self) -> CampaignSettings:
+        """The old campaign's settings, without its deadline, gold items and fixed shares."""
+        old = self.campaign
+        return CampaignSettings(
+            language=old.language,
+            text_view=old.text_view,
+            guideline=old.guideline,
+            practice_of=old.practice_of.name if old.practice_of else "",
+            qualify=old.qualify,
+            consent=consent_of(old),
+            revoked=old.revoked,
+            background=tuple(questions_of(old)),
+            pay=old.pay,
+        )
+
+    @property
+    def name(self) -> str:
+        """A name that no campaign has."""
+        wanted = f"{self.campaign.name[:180]}-first"
+        taken = set(Campaign.objects.filter(name__startswith=wanted).values_list("name", flat=True))
+        names = (wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3)))
+        return next(name for name in names if name not in taken)
+
+
+def choose_items(campaign: Campaign, units: Iterable[UnitKey]) -> ChosenItems:
+    """Return the items of some units, in the order of the units. Raises DesignError without any."""
+    wanted = list(dict.fromkeys(units))
+    keys = list(dict.fromkeys(item for item, _, _ in wanted))
+    study = campaign.items.filter(use=Item.Use.STUDY, key__in=keys)
+    known = set(study.order_by().values_list("key", flat=True))
+    if not known:
+        raise DesignError("none of the units is one of the campaign's; choose others", "chosen")
+    return ChosenItems(
+        campaign,
+        tuple(key for key in keys if key in known),
+        sum(item in known for item, _, _ in wanted),
+        Unit.objects.filter(item__in=study).count(),
+    )
+
+
+def create_chosen(
+    chosen: ChosenItems, name: str, raters_per_item: int | None = None, by: User | None = None
+) -> CreatedCampaign:
+    """Create the campaign of chosen items; the same again changes nothing. Raises DesignError."""
+    old, design = chosen.campaign, chosen.design
+    if raters_per_item is not None:
+        design = replace(design, raters_per_item=raters_per_item)
+    assert old.team is not None
+    return create_once(
+        name, old.protocol, old.batch, design, chosen.settings, by, old.team, old.name
+    )
