@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from analysis.campaigns.backgrounds import background_questions
 from analysis.campaigns.behind import behind_warnings
+from analysis.campaigns.chosen import chosen_items
 from analysis.campaigns.consistency import add_consistency
 from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.fakes import mark_fakes
@@ -46,7 +47,7 @@ def campaign_report(
         sampled,
         progress=progress,
         words=asked.words(),
-        chosen=len(campaign.options.get("chosen", ())),
+        chosen=chosen_items(campaign),
     )
     report["hints"] = misplaced_flags(campaign)
     judges_there = [rater["name"] for rater in report["raters"] if rater["kind"] == "judge"]

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from analysis.campaigns.behind import behind_warnings
+from analysis.campaigns.chosen import chosen_warnings
 from analysis.campaigns.fakes import mark_raters
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, without_garbage_collection
@@ -89,7 +90,7 @@ def measures_report(
         "queries": len(queries),
         "raters": raters,
         "exposed": frame.exposed.summary(report_options.exposed),
-        "warnings": behind_warnings(campaign),
+        "warnings": [*chosen_warnings(campaign), *behind_warnings(campaign)],
         "evaluation_queries": tables.sample.combined(len(queries)),
         "leaderboard": system_rankings(found, raters),
         "measures": found,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from django.db.models import Exists, OuterRef
 
+from analysis.campaigns.chosen import chosen_items
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame
 from analysis.data.selection import ReportOptions
@@ -51,6 +52,7 @@ def stored_sample(campaign: Campaign) -> QuerySample:
         {key: chance_given_split(chance, kept[True], kept[False]) for key, chance, *_ in evaluated},
         sampled,
         frozenset(_unfinished(campaign)) & sampled,
+        chosen_items(campaign) > 0,
     )
 
 

@@ -63,7 +63,7 @@ def sentences(chosen: ChosenItems) -> list[str]:
     """Say what a campaign over chosen items asks, and what its figures are good for."""
     units, items = _count(chosen.units, "unit"), _count(len(chosen.items), "item")
     more = chosen.asked - chosen.units
-    whole = f"{units} in {items}, in this order of priority"
+    whole = f"{units} in {items}, the most urgent first"
     if more:
         whole += f"; items are labelled whole, which makes {_count(chosen.asked, 'unit')}"
     return [

@@ -75,9 +75,9 @@ def _has_several_judges(report: dict[str, Any]) -> bool:
 def _units_of_judges(context: Context, report: dict[str, Any]) -> SafeString:
     """Render the way to the units on which judges differ, and to a campaign of those to label."""
     pk = context["campaign"].pk
-    campaigns = format_html_join("", "{} ", ((each,) for each in _to_label(context, report)))
+    campaigns = format_html_join("", "{}", ((each,) for each in _to_label(context, report)))
     return format_html(
-        '<p class="actions">{}<a class="button" href="{}?show=judges">Units on which judges differ'
+        '{}<p class="actions"><a class="button" href="{}?show=judges">Units on which judges differ'
         '</a> <a class="button" href="{}?show=judges">These as CSV</a></p>',
         campaigns,
         reverse("disagreements", args=[pk]),
@@ -96,13 +96,13 @@ def _to_label(context: Context, report: dict[str, Any]) -> Iterator[SafeString]:
         kept = QueryDict(context.get("query", ""), mutable=True)
         kept["of"] = each.variable
         yield format_html(
-            '<a class="button main" href="{}?{}">New campaign with the {} to label first, in {}{}'
-            "</a>",
+            '<p class="actions"><a class="button main" href="{}?{}">New campaign with these {}</a> '
+            '<span class="sub">{}to label first, in {}</span></p>',
             reverse("label-first", args=[campaign.pk]),
             kept.urlencode(),
             count(len(each.units), "unit"),
+            f"{each.variable}: " if len(lists) > 1 else "",
             count(items, "item"),
-            f" ({each.variable})" if len(lists) > 1 else "",
         )
 
 

@@ -23,7 +23,7 @@ from datasets.options import options_of
 from datasets.teams import managed_teams, visible_batches
 
 ITEM_ORDERS = (
-    ("fixed", "The batch's order"),
+    ("fixed", "The batch's order, or that of chosen items"),
     ("random", "Random, a different order for each person"),
     ("blocked", "Items of a query together, the queries in random order"),
 )

@@ -97,15 +97,20 @@ def _campaign_context(
 def describe_design(campaign: Campaign) -> list[tuple[str, str]]:
     """Return the design as names and values, without options that have their usual value."""
     used, options = design(campaign), campaign.options
+    items = len(used.chosen)
+    order = ORDER_NAMES[used.items]
+    if items and used.items == "fixed":
+        order = "The most urgent first"
     facts = [
         ("People per item", str(used.raters_per_item)),
         ("Seed", str(used.seed)),
-        ("Order of items", ORDER_NAMES[used.items]),
+        ("Order of items", order),
     ]
+    if items:
+        chosen = f"{items} item{'' if items == 1 else 's'}, chosen and not sampled at random"
+        facts.append(("Only", chosen))
     if used.overlap < 1:
         facts.append(("Items with all these people", f"{used.overlap:.0%}"))
-    if used.chosen:
-        facts.append(("Sample", f"{len(used.chosen)} chosen items, in order of priority"))
     if used.human_share < 1:
         facts.append(("Queries for people", f"{used.human_share:.0%}"))
     splits = {name: options.get(name) for name in ("development", "audit")}

@@ -1,4 +1,4 @@
-"""A campaign of the units that people should label first, from the page, the command and the API."""
+"""A campaign of the units that people should label first: by the page, the command and the API."""
 
 from __future__ import annotations
 
@@ -92,15 +92,17 @@ def test_its_report_says_first_that_its_items_are_no_random_sample(study: Campai
     assert "1 item was chosen" in report["verdict"]["sample"]["text"]
     text = run("report", "--campaign", "first", "--format", "md", "--resamples", "50")
     assert text.index("What do the figures hold for?") < text.index("Can people agree?")
+    measured = json.loads(run("measures", "--campaign", "first", "--format", "json"))
+    assert "no estimates for other items" in measured["warnings"][0]["text"]
     assert report_of("old")["chosen_items"] == 0
 
 
 def test_the_page_leads_from_results_to_the_filled_form(study: Campaign, rita: Client) -> None:
     results = rita.get(reverse("results", args=[study.pk])).content.decode()
     address = f"{reverse('label-first', args=[study.pk])}?of=answerable"
-    assert f'href="{address}">New campaign with the 6 units to label first, in 2 items<' in results
+    assert f'href="{address}">New campaign with these 6 units<' in results
     page = rita.get(f"{address}&units=2").content.decode()
-    assert "2 units in 1 item, in this order" in page
+    assert "2 units in 1 item, the most urgent first" in page
     assert "labelled whole, which makes 3 units" in page
     form = rita.post(f"{address}&units=3", follow=True).context["form"]
     assert (form["name"].value(), form["continues"].value()) == ("old-first", "old")

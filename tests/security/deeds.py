@@ -247,6 +247,16 @@ def _reading_frozen(name: str) -> Doing:
     return deed
 
 
+def _labelling_first(world: World) -> Deed:
+    """Rita has people label what two judges have labelled."""
+    item = world.closed.items.order_by("position")[0]
+    for name in ("one judge", "another judge"):
+        rater = Rater.objects.create(name=name, kind="judge")
+        asked = Assignment.objects.create(item=item, rater=rater, asked=["q:0", "q:1", "q:2"])
+        submit(asked, payload("no"), "judge")
+    return Deed("campaign.made", _at(world, "api-label-first", world.closed.pk), {"name": "first"})
+
+
 def _tagging(world: World) -> Deed:
     campaign = world.study.campaign
     unit = Unit.objects.filter(item__campaign=campaign).order_by("pk")[0]
@@ -703,6 +713,7 @@ DEEDS: dict[str, list[Doing]] = {
     "disagreement-tag": [_tagging],
     "disagreements-act": [_sending("disagreements-act", "adjudicate")],
     "api-disagreements": [_sending("api-disagreements")],
+    "api-label-first": [_labelling_first],
     "change-drafts": [_drafting],
     "change-draft": [_redrafting],
     "api-paper": [_reading_tables("api-paper")],
@@ -733,6 +744,7 @@ TAKEN_ALONG = (
 _CONFIRMED = "asks for the password first; tests/security/test_second_factor.py has its event"
 SILENT = {
     "change-draft-try": "needs development queries; tests/analysis/drafts has its event",
+    "label-first": "fills the form of a new campaign, which tells when it is created",
     "guideline-look": "shows what was sent, and stores nothing",
     "account_login": "another name of login",
     "mfa_authenticate": "nobody here has a code; see tests/security/test_second_factor.py",

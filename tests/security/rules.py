@@ -181,6 +181,9 @@ RULES: dict[str, Rule] = {
     # An empty body acts on all units that the list shows, if it can take any.
     "disagreements-act": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "api-disagreements": takes(READERS, 400),
+    # No two judges have labels here; where they do, an empty body fills a form.
+    "label-first": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 302, 422})),
+    "api-label-first": takes(READERS, 400),
     # An empty body is a draft without a text.
     "change-drafts": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "change-draft": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),

@@ -473,6 +473,8 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("disagreements-act", "pk"): _campaigns,
     ("disagreements-act", "name"): lambda world, role: Objects(("examples",), missing=("no",)),
     ("api-disagreements", "pk"): _campaigns,
+    ("label-first", "pk"): _campaigns,
+    ("api-label-first", "pk"): _campaigns,
     ("change-drafts", "pk"): _campaigns,
     **{(name, "pk"): _labelled_campaigns for name in ("change-draft", "change-draft-try")},
     **{(name, "draft"): _drafts for name in ("change-draft", "change-draft-try")},

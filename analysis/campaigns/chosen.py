@@ -1,0 +1,24 @@
+"""Campaigns whose items were chosen, not sampled: what their figures must say."""
+
+from __future__ import annotations
+
+from analysis.report.warnings import Warning
+from analysis.types import JSON
+from annotation.models import Campaign
+
+
+def chosen_items(campaign: Campaign) -> int:
+    """Return how many items were chosen; 0 in a campaign of all items or of a random sample."""
+    return len(campaign.options.get("chosen", ()))
+
+
+def chosen_warnings(campaign: Campaign) -> list[JSON]:
+    """Return a warning for figures without a verdict, which says the same."""
+    if not (items := chosen_items(campaign)):
+        return []
+    what = "1 item was" if items == 1 else f"{items} items were"
+    text = (
+        f"{what} chosen, not sampled at random. Figures are about these items alone and are no "
+        "estimates for other items."
+    )
+    return [Warning("chosen_items", None, None, text)._asdict()]
