@@ -141,6 +141,7 @@ def test_wrong_items_and_campaigns_without_a_list_are_refused_in_a_line(tmp_path
         run(*create, "--option", "chosen=q1r,q9")
     with pytest.raises(CommandError, match="asked all chosen items"):
         run(*create, "--option", "chosen=q1r", "--human-share", "0.5")
+    assert "The items were chosen" in run(*create, "--option", "chosen=q1r", "--dry-run")
     run(*create)
     with pytest.raises(CommandError, match=r"needs two judges .* run another judge\."):
         run("label_first", "c")
