@@ -36,10 +36,15 @@ class ChosenItems:
     @property
     def design(self) -> Design:
         """The design of the new campaign: that of the old one, over these items in their order."""
-        # Splits are those of the old campaign's queries.
-        shares = {"human_share": 1.0, "development": 0.0, "audit": 0.0}
-        old = design_of(self.campaign)
-        return replace(old, **shares, items="fixed", chosen=self.items)
+        # No shares: splits are those of the old campaign's queries.
+        return replace(
+            design_of(self.campaign),
+            human_share=1.0,
+            development=0.0,
+            audit=0.0,
+            items="fixed",
+            chosen=self.items,
+        )
 
     @property
     def settings(self) -> CampaignSettings:
