@@ -284,8 +284,8 @@ class _Cards:
         lineage = self.lineages.get(batch.pk)
         page = reverse("batch", args=[batch.pk])
         if lineage is None:
-            files = f" {len(batch.files)} files of" if len(batch.files) > 1 else ""
-            how = f"loaded from{files} {batch.format}"
+            files = f" from {len(batch.files)} files" if len(batch.files) > 1 else ""
+            how = f"loaded{files} in the {batch.format} format"
             return Card("batch", batch.name, "done", page, how, has=_contents(batch.counts, page))
         behind = self.behind(lineage)
         reasons, note = self._reasons(lineage)

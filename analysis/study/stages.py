@@ -376,10 +376,13 @@ def first_step(part: Part) -> str:
 def waiting(campaign: Campaign, places: Places) -> str:
     """Say how many answers people still owe to a campaign, and how they give them."""
     people = f"{campaign.raters_per_item} people" if campaign.raters_per_item > 1 else "one person"
+    who = f"{people} an item"
+    if campaign.raters_per_item > 1 and campaign.overlap < 1:
+        who = f"{people} for {campaign.overlap:.0%} of them, and one for each of the others"
     shut = "" if campaign.takes_answers else ", which is closed: open it first"
     return (
         f"People give {places.open} of {places.asked} answers in campaign {campaign.name!r}{shut} "
-        f"({places.items} items, {people} an item): at My work, or import their labels."
+        f"({places.items} items, {who}): at My work, or import their labels."
     )
 
 

@@ -11,9 +11,9 @@ from analysis.study.file import Key, StudyFile, parse_study
 from analysis.study.stages import Stage, look
 
 STATES = {
-    "blocked": "waits for what comes first",
+    "blocked": "not yet",
     "missing": "to be created",
-    "open": "something is left to do",
+    "open": "something left to do",
     "waiting": "people have to work",
     "behind": "labels changed since it was derived",
     "done": "done",

@@ -62,10 +62,10 @@ def _field(question: Question) -> forms.Field:
         return forms.MultipleChoiceField(choices=choices, widget=widget, **common)
     if question.kind == "number":
         # A text, since a field for numbers changes them when somebody scrolls over it.
-        return forms.CharField(
-            max_length=30, widget=forms.TextInput(attrs={"inputmode": "decimal"}), **common
-        )
-    return forms.CharField(max_length=background.LONGEST_TEXT, **common)
+        number = forms.TextInput(attrs={"inputmode": "decimal"})
+        return forms.CharField(max_length=30, widget=number, **common)
+    lines = forms.Textarea(attrs={"rows": 2})
+    return forms.CharField(max_length=background.LONGEST_TEXT, widget=lines, **common)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
