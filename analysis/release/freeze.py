@@ -24,6 +24,7 @@ from analysis.release import layout
 from analysis.release.croissant import LABEL_COLUMNS, Released, croissant
 from analysis.release.datasheet import datasheet
 from analysis.release.facts import Licence, batch_facts, campaign_facts, judge_facts
+from analysis.release.names import published_text
 from analysis.release.wide import wide_pieces
 from analysis.study import Key, StudyFile
 from analysis.types import JSON
@@ -76,7 +77,7 @@ class _Release:
     judges: list[JSON] = field(default_factory=list)
 
     def files(self) -> Files:
-        yield self.add(layout.STUDY, [self.file.text.encode()], "the study file")
+        yield self.add(layout.STUDY, [published_text(self.file).encode()], "the study file")
         yield from self.of_batches(self.there("batch", Batch))
         yield from self.of_campaigns(self.there("campaign", Campaign))
         yield from self.of_judges(self.there("judge", Judge))

@@ -10,7 +10,12 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
+from analysis.release.names import published_text
+from analysis.study.file import parse_study
+from annotation.models import User, rater_of
+from datasets.rows import InputError
 from tests.analysis.release.conftest import FREEZE, write_study
+from tests.analysis.study.conftest import STUDY
 from tests.cast import run
 
 
@@ -96,3 +101,21 @@ def test_the_same_state_gives_the_same_bytes_and_a_failure_leaves_nothing(
     with pytest.raises(KeyboardInterrupt):
         run("freeze_study", folder, "--output", tmp_path / "three", *FREEZE)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "study", "two"]
+
+
+def test_the_study_file_of_a_release_names_nobody_who_has_a_share(db: None) -> None:
+    ada = rater_of(User.objects.create(username="ada"))
+
+    def published(share: str, text: str = STUDY) -> str:
+        table = f"raters_per_item = 2\nshare = {share}"
+        return published_text(parse_study(text.replace("raters_per_item = 2", table)))
+
+    assert f"\nshare = {{ {ada.name} = 0.5, 'person-2' = 0.25 }}\n" in published(
+        "{ ada = 0.5, 'ben' = 0.25 }"
+    )
+    assert f'\nshare = ["{ada.name} = 0.5", "person-2=0.5"]\n' in published(
+        '["ada = 0.5", "ben=0.5"]'
+    )
+    assert '"ada.jsonl"' in published("{ ada = 0.5 }"), "a file is no account"
+    with pytest.raises(InputError, match="a release hides accounts; take the shares out"):
+        published("{ protocol = 0.5 }")
