@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,6 +29,7 @@ from datasets.material import Digest, as_line
 from datasets.models import Batch, LabelsRead, LeftOut, Lineage
 from datasets.readers.batch_rules import BatchRules
 from datasets.rows import InputError, Located, Place, ReadNotes
+from datasets.unfinished import new_file
 
 DERIVED = "derived"
 RULE, STEP, EXTENDED = "rule", "step", "extended"
@@ -306,41 +305,22 @@ class _Derivation:
         return Derived(self.name, digest, self.queries, self.tally, batch, unchanged)
 
 
-class _new_file:  # noqa: N801 - a context manager
-    """A file that is written beside its place, and moved there if all goes well."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path, self.file = path, None if path is None else _beside(path)
-
-    def __enter__(self) -> BinaryIO | None:
-        return self.file
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self.path is None or self.file is None:
-            return
-        beside = Path(self.file.name)
-        try:
-            if kind is None:
-                self.file.flush()
-                os.fsync(self.file.fileno())
-                beside.replace(self.path.resolve())
-        finally:
-            self.file.close()
-            with suppress(OSError):
-                beside.unlink(missing_ok=True)
-
-
-def _beside(path: Path) -> BinaryIO:
-    target = path.resolve()
-    try:
-        if target.is_dir():
-            raise IsADirectoryError(21, "is a folder")
-        return (target.parent / f".{target.name[:50]}.{secrets.token_hex(8)}").open("xb")
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise InputError(
-            Place(str(path)), f"cannot be written ({why})", "choose another"
-        ) from error
+@contextmanager
+def _new_file(path: Path | None) -> Iterator[BinaryIO | None]:
+    """Yield the batch's file, which is at its place if all goes well; None without a path."""
+    with ExitStack() as stack:
+        file = None
+        if path is not None:
+            target = path.resolve()
+            try:
+                if target.is_dir():
+                    raise IsADirectoryError(21, "is a folder")
+                file = stack.enter_context(new_file(target))
+            except OSError as error:
+                why = (error.strerror or str(error)).lower()
+                wrong = f"cannot be written ({why})"
+                raise InputError(Place(str(path)), wrong, "choose another") from error
+        yield file
 
 
 def _written(made: Iterable[rows.Query], file: BinaryIO | None) -> Iterator[rows.Query]:

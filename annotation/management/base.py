@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,6 +20,7 @@ from annotation.people.shares import ShareError, read_shares
 from datasets.access import READERS
 from datasets.console import no_such
 from datasets.models import Batch
+from datasets.unfinished import new_file, new_folder
 
 
 def campaign_called(name: str) -> Campaign:
@@ -80,16 +79,32 @@ def write_file(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    beside = path.parent / f".{path.name[:50]}.{secrets.token_hex(8)}"
+    with new_file(path) as file:
+        write(file)
+
+
+def write_folder(path: Path, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
+    """Write a new folder of files, each given as path and pieces, completely or not at all.
+
+    What a killed writer of this folder left beside it is removed. Raises CommandError if the folder
+    cannot be written, or exists and is not empty.
+    """
+    target = path.resolve()
     try:
-        with beside.open("xb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
+        if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+            raise CommandError(f"{path}: exists already; choose another folder.")
+        with new_folder(target) as beside:
+            for name, pieces in files:
+                place = beside / name
+                place.parent.mkdir(parents=True, exist_ok=True)
+                write_file(place, _filling(pieces))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise CommandError(f"{path}: cannot be written ({why}); choose another folder.") from error
+
+
+def _filling(pieces: Iterable[bytes]) -> Callable[[BinaryIO], object]:
+    return lambda file: file.writelines(pieces)
 
 
 def print_bytes(out: OutputWrapper, pieces: Iterable[bytes]) -> None:

@@ -12,7 +12,7 @@ from analysis.data.selection import ReportOptions
 from analysis.models import Study
 from analysis.release.freeze import freeze
 from analysis.study import read_study
-from annotation.management.folders import write_folder
+from annotation.management.base import write_folder
 from audit.recording import record
 from datasets.console import Command as BaseCommand
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.presets import PRESETS, files
-from annotation.management.folders import write_folder
+from annotation.management.base import write_folder
 from datasets.console import Command as BaseCommand
 
 

@@ -12,8 +12,7 @@ from annotation.exports.bundles import BUNDLES, Exporting, as_json, bundled, man
 from annotation.exports.qrels import NoGradesError
 from annotation.exports.registry import EXPORTS, TABLE
 from annotation.exports.writers import FORMS, BlankError
-from annotation.management.base import campaign_called, print_bytes, write_file
-from annotation.management.folders import write_folder
+from annotation.management.base import campaign_called, print_bytes, write_file, write_folder
 from annotation.models import Campaign
 from audit.recording import record
 from datasets.console import Command as BaseCommand

@@ -1,4 +1,4 @@
-"""A command writes a whole folder or nothing, and what a killed one left goes with the next."""
+"""A command writes a whole file or folder, and what a killed one left goes with the next one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.management.folders import write_folder
+from annotation.management.base import write_folder, write_whole
 from tests.patience import PATIENCE
 
 Pieces = Iterator[bytes]
@@ -55,10 +55,12 @@ def test_what_a_killed_writer_left_is_removed_and_what_another_is_writing_stays(
     assert (target / "a").read_bytes() == b"2"
 
 
-def test_only_unfinished_folders_of_this_name_are_removed(tmp_path: Path) -> None:
+def test_only_what_was_left_of_this_name_is_removed(tmp_path: Path) -> None:
     kept = [".release.d", ".release.0123456789abcdeg", ".other.0123456789abcdef"]
     for name in (*kept, ".release.0123456789abcdef"):
         (tmp_path / name).mkdir()
+    (tmp_path / ".batch.jsonl.0123456789abcdef").write_text("half of it")
     write_folder(tmp_path / "release", [("deep/er/a", [b"1", b"2"])])
-    assert names(tmp_path) == sorted([*kept, "release"])
+    write_whole(tmp_path / "batch.jsonl", ["1"])
+    assert names(tmp_path) == sorted([*kept, "batch.jsonl", "release"])
     assert (tmp_path / "release/deep/er/a").read_bytes() == b"12"

@@ -1,0 +1,109 @@
+"""Files and folders that are written under another name beside their place, and moved at the end.
+
+Whoever writes holds a lock on the unfinished one, which the system releases when the process ends,
+however it ends. So the next writer for the same place knows which ones are dead, and removes them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[BinaryIO]:
+    """Yield a file that takes the place of `target` if the block ends without an error.
+
+    Raises OSError.
+    """
+    _remove_abandoned(target)
+    beside, lock = _locked(target, _create_file)
+    try:
+        with os.fdopen(lock, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            beside.replace(target)
+    finally:
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """Yield an empty folder that takes the place of `target` if the block ends without an error.
+
+    The target is not there, or is an empty folder. Raises OSError.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(target)
+    beside, lock = _locked(target, _create_folder)
+    try:
+        yield beside
+        beside.replace(target)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+        os.close(lock)
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name[:50]}."
+
+
+def _create_file(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+
+
+def _create_folder(path: Path) -> int:
+    path.mkdir()
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _locked(target: Path, create: Callable[[Path], int]) -> tuple[Path, int]:
+    """Return a new path beside the target, with the descriptor that holds its lock."""
+    while True:
+        beside = target.parent / f"{_prefix(target)}{secrets.token_hex(8)}"
+        # Another writer may find it before it is locked, take it for dead and remove it.
+        try:
+            lock = create(beside)
+        except FileNotFoundError:
+            if target.parent.is_dir():
+                continue
+            raise
+        # Some network drives have no locks; nobody can then take it for dead either.
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if beside.exists():
+            return beside, lock
+        os.close(lock)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what was left unfinished for this target by writers that no longer run."""
+    named = re.compile(re.escape(_prefix(target)) + "[0-9a-f]{16}")
+    # Where the folder cannot be read, creating something in it says so.
+    with suppress(OSError):
+        for each in target.parent.iterdir():
+            if named.fullmatch(each.name) and not each.is_symlink():
+                _remove_unheld(each)
+
+
+def _remove_unheld(path: Path) -> None:
+    """Remove a file or folder unless its writer holds it, or it is somebody else's."""
+    with suppress(OSError):
+        lock = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+        finally:
+            os.close(lock)
