@@ -152,6 +152,23 @@ def draft(definition: Definition) -> Judge:
     return judge
 
 
+def params_under(judge: Judge, text: str) -> dict[str, Any]:
+    """Return a judge's parameters under another text of its judge file.
+
+    Those that the judge has from its present file become those of the new text, and those that were
+    given beside the file stay. Raises JudgeError.
+    """
+    plain = Definition(
+        judge.rater.name, judge.backend, judge.model, judge.base_url, judge.api_key_env,
+        file=judge.file, granularity=judge.granularity, family=judge.family,
+    )  # fmt: skip
+    own = draft(plain).params
+    beside = {name: value for name, value in judge.params.items() if own.get(name) != value}
+    if "omit" in beside:
+        beside["omit"] = [each for each in beside["omit"] if each not in own.get("omit", [])]
+    return dict(draft(replace(plain, file=text, params=beside)).params)
+
+
 def _record_creation(judge: Judge) -> None:
     """Record the judge's whole definition in the audit log, with the name of its key."""
     definition = {name: getattr(judge, name) for name in DEFINITION_FIELDS}

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from annotation.counters import numbers
-from annotation.exports.registry import EXPORTS, TABLE, exports_of
+from annotation.exports.registry import EXPORTS, TABLE, check_exists, exports_of
 from annotation.exports.writers import FORMS, Subject, zipped
 from annotation.exposure.ledger import is_collecting, saw_answers
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, Unit
@@ -331,7 +331,8 @@ def tells_answers(what: str) -> bool:
 def download(campaign: Campaign, what: str, form: str, tick: Tick = lambda rows: None) -> Download:
     """Return the file of an export option. A bundle is a ZIP archive.
 
-    Raises KeyError if the campaign has no such option. Raises BlankError before anything is sent.
+    Raises KeyError if the campaign has no such option. Raises NoExportError if it has nothing to
+    export, and BlankError before anything is sent.
     """
     option = {each.what: each for each in export_options(campaign)}[what]
     if form not in option.forms:
@@ -341,6 +342,7 @@ def download(campaign: Campaign, what: str, form: str, tick: Tick = lambda rows:
         # Now, since the files are read only while they are sent.
         _note(campaign, what)
         return Download(f"{stem}.zip", ZIP, zipped(bundled(campaign, what, form, tick)))
+    check_exists(campaign, what)
     if form == "trec":
         # Write the whole file once, since an error cannot be sent after the first piece.
         for _ in Exporting(campaign, stem, what, form).pieces():

@@ -11,6 +11,7 @@ from django.forms.models import model_to_dict
 
 from annotation.exports.bundles import download
 from annotation.exports.qrels import NoGradesError
+from annotation.exports.registry import NoExportError
 from annotation.exports.writers import BlankError
 from annotation.models import Assignment, Campaign, Rater, Response
 from audit.models import Event
@@ -67,7 +68,7 @@ def carry_out(options: Options, progress: Progress) -> Result:
             lambda rows: progress(rows, 0),
         )
         return Result(_checked(file.pieces), file.name, file.media_type)
-    except (BlankError, KeyError, NoGradesError) as error:
+    except (BlankError, KeyError, NoExportError) as error:
         raise JobError(str(error)) from error
 
 

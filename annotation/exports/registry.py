@@ -91,6 +91,10 @@ class Export:
         return set(TABLE) <= set(self.forms)
 
 
+class NoExportError(ValueError):
+    """The campaign has no such export; the message says why."""
+
+
 def _background(campaign: Campaign) -> Iterator[Line]:
     return background.background_lines(campaign, consent.revoked_raters(campaign))
 
@@ -184,6 +188,37 @@ def exports_of(campaign: Campaign) -> dict[str, Export]:
         out |= set() if grades_of(campaign).subtopics else {"qrels-diversity"}
     except NoGradesError:
         out |= {name for name in EXPORTS if name.startswith("qrels")}
-    out |= set() if campaign.consent_texts.exists() else {"consents"}
-    out |= set() if campaign.background or campaign.backgrounds.exists() else {"background"}
+    out |= set() if _asks_consent(campaign) else {"consents"}
+    out |= set() if _asks_background(campaign) else {"background"}
     return {name: each for name, each in EXPORTS.items() if name not in out}
+
+
+def _asks_consent(campaign: Campaign) -> bool:
+    return campaign.consent_texts.exists()
+
+
+def _asks_background(campaign: Campaign) -> bool:
+    return bool(campaign.background) or campaign.backgrounds.exists()
+
+
+def check_exists(campaign: Campaign, what: str) -> None:
+    """Raise NoExportError if a campaign does not have an export, or no qrels yet.
+
+    Other exports may be empty, since a campaign without labels has an answer to give: none. A file
+    of qrels without a line is refused by the tools that read it.
+    """
+    if what == "consents" and not _asks_consent(campaign):
+        raise NoExportError(f"campaign {campaign.name!r} asks for no consent")
+    if what == "background" and not _asks_background(campaign):
+        raise NoExportError(f"campaign {campaign.name!r} asks no background questions")
+    if not what.startswith("qrels"):
+        return
+    try:
+        first = next(EXPORTS[what].lines(campaign), None)
+    except NoGradesError as error:
+        raise NoExportError(str(error)) from error
+    if first is None:
+        raise NoExportError(
+            f"people have graded no passage of campaign {campaign.name!r} yet, and qrels are their "
+            "grades; export labels for those from judges"
+        )

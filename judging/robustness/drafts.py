@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -17,7 +18,7 @@ from annotation.adjudication.disputes import counted
 from annotation.campaigns.sampling import DEVELOPMENT
 from annotation.models import Assignment, Campaign, QuerySampling, Rater
 from judging.judge_file.template import FileError
-from judging.judges import read_judge_file
+from judging.judges import JudgeError, params_under, read_judge_file
 from judging.models import Judge
 from judging.prompts.perturbations import DRAFT, GUIDELINE
 from judging.prompts.template import PromptError, read_prompt, sha256_of
@@ -158,11 +159,21 @@ def _create(base: Judge, draft: DraftText) -> Judge:
         prompt=prompt,
         prompt_name=base.prompt_name if prompt == base.prompt else DRAFT,
         prompt_sha256=sha256_of(prompt) if prompt else "",
-        params={name: value for name, value in base.params.items() if name != "samples"},
+        params={name: value for name, value in _params(base, file).items() if name != "samples"},
         **copied,
     )
     trial.save()
     return trial
+
+
+def _params(base: Judge, file: str) -> dict[str, Any]:
+    """Return the trial's parameters, which follow the file. Raises DraftError."""
+    if file == base.file:
+        return dict(base.params)
+    try:
+        return params_under(base, file)
+    except JudgeError as error:
+        raise DraftError(str(error)) from error
 
 
 def _free_name(base: Judge, draft: DraftText) -> str:

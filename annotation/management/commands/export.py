@@ -9,8 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.exports.bundles import BUNDLES, Exporting, as_json, bundled, manifest
-from annotation.exports.qrels import NoGradesError
-from annotation.exports.registry import EXPORTS, TABLE
+from annotation.exports.registry import EXPORTS, TABLE, NoExportError, check_exists
 from annotation.exports.writers import FORMS, BlankError
 from annotation.management.base import campaign_called, print_bytes, write_file, write_folder
 from annotation.models import Campaign
@@ -52,7 +51,7 @@ class Command(BaseCommand):
         write = self.write_bundle if what in BUNDLES else self.write_one
         try:
             write(campaign, what, options["format"], options["output"], options["manifest"])
-        except (NoGradesError, BlankError) as error:
+        except (NoExportError, BlankError) as error:
             raise CommandError(f"{error}.") from error
         form = options["format"] or "default"
         record("export", campaign.pk, ("campaign", campaign.pk), what=what, form=form)
@@ -68,6 +67,7 @@ class Command(BaseCommand):
         chosen = form_of(what, form)
         if chosen == "parquet" and not output:
             raise CommandError("Parquet is no text to print; give --output F.")
+        check_exists(campaign, what)
         if output:
             with self.progress("lines") as tick:
                 one = Exporting(campaign, output.name, what, chosen, tick)
@@ -75,6 +75,8 @@ class Command(BaseCommand):
         else:
             one = Exporting(campaign, "", what, chosen)
             print_bytes(self.stdout, one.pieces())
+        if not one.rows:
+            self.stderr.write(f"Campaign {campaign.name!r} has no {what} yet.")
         if told:
             text = as_json(manifest(campaign, [one.written()]))
             write_file(told, lambda file: file.write(text))

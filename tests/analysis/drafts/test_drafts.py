@@ -22,6 +22,7 @@ from annotation.models import Assignment, Campaign, QuerySampling, Rater, Unit, 
 from annotation.presentation import present, schema, whole_guideline
 from annotation.protocols.base import name_units
 from audit.models import Event
+from judging import library
 from judging.backends.base import Request
 from judging.models import Judge
 from judging.robustness.drafts import DraftError
@@ -113,6 +114,17 @@ def test_a_draft_of_a_prompt_changes_the_prompt_of_the_copy(study: Campaign) -> 
     assert found["turns"]["wrong to right"] == 6
     with pytest.raises(DraftError, match="is missing; add it"):
         store.begin(study, asked, "Judge {texts}.", "", None)
+
+
+def test_a_try_follows_the_parameters_of_a_changed_file(study: Campaign) -> None:
+    label(study)
+    file = library.text_of("report-coverage")
+    asked = model(file=file, params={"max_tokens": 77})
+    run_scripted(study, asked, lambda request: "4")
+    text = file.replace("temperature = 0\n", "temperature = 0.9\ntop_p = 0.8\n")
+    trial = store.trial_of(store.begin(study, asked, text, "", None), asked)
+    assert asked.params == {"temperature": 0.0, "max_tokens": 77, "omit": ["response_format"]}
+    assert trial.params == asked.params | {"temperature": 0.9, "top_p": 0.8}
 
 
 @pytest.mark.parametrize(

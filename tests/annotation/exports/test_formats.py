@@ -205,6 +205,13 @@ class TestQrels:
     def test_the_graded_form_has_the_best_grade_of_a_passage(self, rated: None) -> None:
         assert run("export", "--campaign", "c", "--what", "qrels-graded") == "q/1 0 p#1 4\n"
 
+    def test_without_a_grade_there_are_none_and_nothing_is_written(self, tmp_path: Path) -> None:
+        campaign_of("rubric-passage")
+        for more in ((), ("--output", str(tmp_path / "qrels.txt"))):
+            with pytest.raises(CommandError, match="people have graded no passage of campaign 'c'"):
+                run("export", "--campaign", "c", "--what", "qrels", *more)
+        assert not (tmp_path / "qrels.txt").exists()
+
     def test_a_campaign_without_subtopics_has_the_graded_form_alone(self, tmp_path: Path) -> None:
         campaign_of("grounding-relevance")
         row = {"item": "q3", "unit": "q3/p3", "variable": "relevant", "value": "yes", "rater": "a"}
