@@ -20,6 +20,7 @@ from tests.page_cast import Study, answers, client_of, make_study, page
 
 LANGUAGES = [code for code, _ in settings.LANGUAGES if code != "en"]
 DOMAINS = ("django", "djangojs")
+SHARED = ("tandem", "pages", "item", "judges", "people", "campaigns")
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}|</?\w+[^>]*>")
 
 
@@ -124,6 +125,18 @@ def test_a_language_from_right_to_left_turns_the_page() -> None:
     for language, told in (("ar", ' lang="ar" dir="rtl"'), ("de", ' lang="de">')):
         with translation.override(language):
             assert told in render_to_string("404.html")
+
+
+def test_styles_of_annotators_pages_know_start_and_end_not_left_and_right() -> None:
+    physical = re.compile(
+        r"(?<![\w-])((margin|padding|border)-(left|right)[\w-]*|left|right|float|text-align)"
+        r":\s*(?=\S)(?!start|end|center|-12px)[^;}]+|inset -?\dpx"
+    )
+    folder = Path(settings.BASE_DIR) / "static" / "css"
+    sheets = [folder / f"{name}.css" for name in SHARED]
+    for sheet in (*sheets, *(folder / "work").glob("*.css")):
+        text = re.sub(r"/\*.*?\*/|\[dir=[^}]*\}", "", sheet.read_text("utf-8"), flags=re.DOTALL)
+        assert [found[0] for found in physical.finditer(text)] == [], sheet.name
 
 
 def test_no_catalogue_is_without_its_language() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
@@ -12,6 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 from tests.analysis.conftest import _few_resamples  # noqa: F401
 from tests.browser.chromium import Kept, Requests, new_context, note, started, static_files_kept
 from tests.browser.desk import Desk
+from tests.browser.mirrored import LANGUAGE, write_catalogues
 from tests.page_cast import Study, make_study
 
 # Playwright's loop runs in this thread, and the tests look into the database beside it.
@@ -83,6 +86,15 @@ def errors(request: pytest.FixtureRequest) -> Iterator[list[str]]:
 @pytest.fixture
 def study(transactional_db: None) -> Study:
     return make_study()
+
+
+@pytest.fixture
+def mirrored(settings: Any, tmp_path: Path) -> str:
+    """A language that reads from right to left, which accounts can have in this test."""
+    write_catalogues(tmp_path)
+    settings.LANGUAGES = [*settings.LANGUAGES, (LANGUAGE, "العربية")]
+    settings.LOCALE_PATHS = [tmp_path]
+    return LANGUAGE
 
 
 @pytest.fixture

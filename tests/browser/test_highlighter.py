@@ -233,6 +233,20 @@ class TestInTheList:
         expect(listed.page.locator("#spoken")).to_have_text(f"Starts with {FIRST}")
 
 
+# What stands beyond the page, though nothing around it scrolls.
+BEYOND = """() => {
+  const { clientWidth, scrollWidth } = document.documentElement;
+  const scrolls = (one) =>
+    one && (getComputedStyle(one).overflowX !== "visible" || scrolls(one.parentElement));
+  const beyond = [...document.querySelectorAll("main *, header *, footer *")].filter((one) => {
+    const { left, right, width } = one.getBoundingClientRect();
+    const out = width > 1 && (left < -1 || right > clientWidth + 1);
+    return out && one.checkVisibility() && !scrolls(one.parentElement);
+  });
+  return [...(scrollWidth > clientWidth ? ["page"] : []), ...beyond.map((one) => one.className)];
+}"""
+
+
 class TestFromRightToLeft:
     HEBREW = "שלום לכולם אמר הטייס. הגשר 🌉 עמד בשנת 1999.\r\nסוף הדבר."
 
@@ -267,6 +281,34 @@ class TestFromRightToLeft:
         assert first is not None
         assert last is not None
         assert first["x"] > last["x"] + 20
+
+    def test_a_page_from_right_to_left_holds_at_every_width_and_counts_as_any(
+        self, hebrew: str, page: Page, errors: list[str], study: Study, mirrored: str
+    ) -> None:
+        study.ada.language = mirrored
+        study.ada.save()
+        desk = Desk(page, study)
+        desk.begin("ada")
+        for width in (390, 1280):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.reload()
+            desk.ready()
+            assert page.evaluate("document.documentElement.dir") == "rtl"
+            assert page.evaluate(BEYOND) == []
+        for key in ("h", *["ArrowLeft"] * 4, "Shift+ArrowLeft", "Enter", "Escape", "l", "Enter"):
+            page.keyboard.press(key)
+        quote = "הגשר 🌉 עמד"
+        assert desk.quotes(1) == [quote]
+        first, last = (page.locator(f".handle.{end}").bounding_box() for end in ("start", "end"))
+        marked = page.locator("mark").first.bounding_box()
+        assert first is not None
+        assert last is not None
+        assert marked is not None
+        assert abs(first["x"] + 12 - (marked["x"] + marked["width"])) < 3
+        assert first["x"] > last["x"] + 20
+        desk.saved()
+        (unit, *_) = desk.assignment.draft.payload["units"].values()
+        assert unit["evidence"] == [{"quote": quote, "start": hebrew.index(quote)}]
 
 
 class TestSnapping:

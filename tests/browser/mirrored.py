@@ -1,0 +1,39 @@
+"""A language that reads from right to left, for tests alone: German in Arabic letters.
+
+Its texts are as long as those of a real language, and whatever is not in a catalogue stands out.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+
+from scripts.catalogues import catalogue
+
+LANGUAGE = "ar"
+KEPT = re.compile(r"(%\(\w+\)[sd]|%%|\{\w+\}|<[^>]*>|&\w+;)")
+LETTERS = str.maketrans("abcdefghijklmnopqrstuvwxyzäöüß", "ابتثجحخدذرزسشصضطظعغفقكلمنهويءآ")
+
+
+def write_catalogues(folder: Path) -> None:
+    """Write the catalogues of annotators' pages into a folder of locales."""
+    place = folder / LANGUAGE / "LC_MESSAGES"
+    place.mkdir(parents=True)
+    for domain in ("django", "djangojs"):
+        made = Catalog(LANGUAGE, domain=domain, fuzzy=False)
+        for message in catalogue("de", domain):
+            if message.id:
+                said = message.string
+                several = isinstance(said, tuple | list)
+                turned = _turned(said[-1] if several else said)
+                made.add(message.id, (turned,) * made.num_plurals if several else turned)
+        with (place / f"{domain}.mo").open("wb") as file:
+            write_mo(file, made)
+
+
+def _turned(text: str) -> str:
+    parts = KEPT.split(text)
+    return "".join(p if KEPT.fullmatch(p) else p.lower().translate(LETTERS) for p in parts)
