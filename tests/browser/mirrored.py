@@ -26,10 +26,10 @@ def write_catalogues(folder: Path) -> None:
         made = Catalog(LANGUAGE, domain=domain, fuzzy=False)
         for message in catalogue("de", domain):
             if message.id:
-                said = message.string
-                several = isinstance(said, tuple | list)
-                turned = _turned(said[-1] if several else said)
-                made.add(message.id, (turned,) * made.num_plurals if several else turned)
+                said = message.string or ""
+                one = said if isinstance(said, str) else said[-1]
+                several = (_turned(one),) * made.num_plurals
+                made.add(message.id, several[0] if one is said else several)
         with (place / f"{domain}.mo").open("wb") as file:
             write_mo(file, made)
 
