@@ -137,6 +137,18 @@ class UnitCount(int):
         return made
 
 
+class CountedText(str):
+    """A text with counts of units: the words of each, in the text's order, with the count."""
+
+    counts: tuple[tuple[str, UnitCount], ...] = ()
+
+    @classmethod
+    def of(cls, text: str, *counts: tuple[str, UnitCount]) -> CountedText:
+        made = cls(text)
+        made.counts = counts
+        return made
+
+
 Cell = str | int | RaterName | Number
 
 
@@ -180,6 +192,9 @@ class Block:
 
 def with_counts(block: Block, change: Callable[[UnitCount], UnitCount]) -> Block:
     """Return a block whose counts of units are changed."""
+    about = block.about
+    if isinstance(about, CountedText):
+        about = CountedText.of(about, *((words, change(of)) for words, of in about.counts))
     tables = tuple(
         replace(
             table,
@@ -190,7 +205,7 @@ def with_counts(block: Block, change: Callable[[UnitCount], UnitCount]) -> Block
         )
         for table in block.tables
     )
-    return replace(block, tables=tables)
+    return replace(block, tables=tables, about=about)
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,21 @@ import numpy as np
 from analysis.disagreements.votes import VoteTable
 from analysis.statistics import Bools, Floats, Ints
 
-Show = Literal["judge", "above", "below", "people", "judges", "several", "all"]
+Show = Literal[
+    "judge", "above", "below", "people", "ties", "judges", "agree", "several", "decided",
+    "labelled", "all",
+]  # fmt: skip
 SHOWS: Mapping[Show, str] = {
     "judge": "People and the judge differ",
     "above": "The judge is above people",
     "below": "The judge is below people",
     "people": "People differ among themselves",
+    "ties": "People are split evenly",
     "judges": "Judges differ among themselves",
+    "agree": "All people agree",
     "several": "All that several people labelled",
+    "decided": "All with a majority of people",
+    "labelled": "All that people labelled",
     "all": "All labelled units",
 }
 Sort = Literal["unanimous", "sure", "order"]
@@ -29,17 +36,22 @@ SORTS: Mapping[Sort, str] = {
 }
 ORDERED = ("above", "below")
 """The lists of variables whose codes have an order."""
-WITH_CELL = ("judge", *ORDERED, "several", "all")
+WITH_CELL = ("judge", *ORDERED, "several", "decided", "labelled", "all")
 """The lists that a cell of people's code and the judge's can restrict."""
+WHOLE = ("several", "decided", "labelled", "all")
+"""The lists of units on which nobody needs to differ."""
 
 
 @dataclass(frozen=True)
 class Choice:
     """What a list shows; empty parts restrict nothing. `cell` is people's code and the judge's.
 
+    A cell with one empty code is a row or a column: units with any category from that side.
     `stratum` is a name and a value, `guideline` the digest of the one that people followed, and
     `pair` names two raters: only units with a category from both, and in a list of disagreements
-    only those where these two differ. `codes` are the variable's, in order of rank.
+    only those where these two differ. `by` is a rater and a code or an escape: only units to
+    which the rater gave it, or any category if it is empty. `codes` are the variable's, in order of
+    rank.
     """
 
     show: Show = "judge"
@@ -51,6 +63,7 @@ class Choice:
     stratum: tuple[str, str] | None = None
     guideline: str = ""
     pair: tuple[str, str] | None = None
+    by: tuple[str, str] | None = None
     codes: tuple[str, ...] = ()
 
 
@@ -63,6 +76,8 @@ def chosen(table: VoteTable, choice: Choice, among: Bools | None = None) -> Ints
         found = found & _pair(table, choice)
     elif choice.cell and choice.show in WITH_CELL:
         found = found & _in_cell(table, choice)
+        if not all(choice.cell):
+            found &= _SHOWS[choice.show](table, choice)
     else:
         found = found & _SHOWS[choice.show](table, choice)
     return _sorted(table, choice, np.flatnonzero(found))
@@ -89,20 +104,28 @@ def _is_of(table: VoteTable, choice: Choice) -> Bools:
         found &= table.within(*choice.stratum)
     if choice.guideline:
         found &= table.under(choice.guideline)
+    if choice.by:
+        rater, code = choice.by
+        found &= _has(table, table.answers_by(rater) if code else table.codes_by(rater), code)
     return found
 
 
 def _in_cell(table: VoteTable, choice: Choice) -> Bools:
-    if choice.cell is None or not set(choice.cell) <= set(table.values):
+    people, judge = choice.cell or ("", "")
+    return _has(table, table.majority, people) & _has(table, table.codes_by(choice.judge), judge)
+
+
+def _has(table: VoteTable, codes: Ints, wanted: str) -> Bools:
+    """Return which units have this code, or any category if it is empty."""
+    if wanted and wanted not in table.values:
         return np.zeros(len(table), bool)
-    people, judge = (table.values.index(code) for code in choice.cell)
-    return np.asarray((table.majority == people) & (table.codes_by(choice.judge) == judge), bool)
+    return np.asarray(codes == table.values.index(wanted) if wanted else codes >= 0, bool)
 
 
 def _pair(table: VoteTable, choice: Choice) -> Bools:
     one, other = (table.codes_by(name) for name in choice.pair or ("", ""))
     both = (one >= 0) & (other >= 0)
-    return np.asarray(both if choice.show in ("several", "all") else both & (one != other), bool)
+    return np.asarray(both if choice.show in WHOLE else both & (one != other), bool)
 
 
 def _judge_differs(table: VoteTable, choice: Choice) -> Bools:
@@ -125,8 +148,12 @@ _SHOWS: Mapping[Show, Callable[[VoteTable, Choice], Bools]] = {
     "below": lambda table, choice: _rank_differs(table, choice, -1),
     # Escapes are no categories, here as in the report.
     "people": lambda table, choice: table.people_differ,
+    "ties": lambda table, choice: table.has_people & (table.majority < 0),
     "judges": lambda table, choice: table.judges_differ,
+    "agree": lambda table, choice: table.has_several & ~table.people_differ,
     "several": lambda table, choice: table.has_several,
+    "decided": lambda table, choice: table.majority >= 0,
+    "labelled": lambda table, choice: table.has_people,
     "all": lambda table, choice: np.ones(len(table), bool),
 }
 

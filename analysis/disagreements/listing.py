@@ -22,15 +22,16 @@ from datasets.models import Query
 from datasets.text import number_in
 
 NAMES: Mapping[str, str] = {
-    "show": "which units: judge, people, judges or all",
+    "show": "which units: judge, people, judges, all, or another list of the page",
     "variable": "the variable whose labels differ",
     "judge": "the judge that people are compared with",
     "system": "only units of this system",
     "query": "only units of the query with this number",
     "slice": "only units of one slice of the report, such as length:short",
     "guideline": "only units that people labelled under the version with this digest",
-    "one": "only units that this rater labelled, and the other one",
-    "other": "the other rater of a pair",
+    "one": "only units that this rater labelled",
+    "other": "only units that this rater labelled, too",
+    "label": "only units with this label from the one rater",
     "people": "only units with this label from most people",
     "said": "only units with this label from the judge",
     "tag": "only units with this tag",
@@ -74,12 +75,15 @@ class Listed:
             given["system"] if given["system"] in self.systems else "",
             number_in(given["query"]) or None,
             (given["people"], given["said"])
-            if given["people"] and given["said"] and show in WITH_CELL
+            if (given["people"] or given["said"]) and show in WITH_CELL
             else None,
             given["sort"] if given["sort"] in SORTS else "unanimous",  # type: ignore[arg-type]
             stratum,
             given["guideline"] if given["guideline"] in table.guidelines else "",
             pair if pair[0] != pair[1] and set(pair) <= set(table.names) else None,
+            (given["one"], given["label"])
+            if given["one"] in table.names and not given["other"]
+            else None,
             self.codes,
         )
 
@@ -121,8 +125,15 @@ class Listed:
     def kept(self) -> list[tuple[str, str]]:
         """The filters that have no field of their own on the page, for the form to keep."""
         names = ["one", "other"] if self.choice.pair else []
+        names += ["one", "label"] if self.choice.by else []
         names += ["people", "said"] if self.choice.cell else []
-        return [(name, self.given[name]) for name in names]
+        return [(name, self.given[name]) for name in names if self.given[name]]
+
+    @property
+    def word_of(self) -> dict[str, str]:
+        """The words of the codes in the address, by the part that has them."""
+        codes = {name: self.given[name] for name in ("people", "said", "label")}
+        return {name: self.words.get(code, code) for name, code in codes.items()}
 
     @property
     def without_kept(self) -> str:

@@ -115,7 +115,7 @@ class VoteTable:
     @cached_property
     def majority(self) -> Ints:
         """People's most frequent category of each unit, (U,); -1 without one or on a tie."""
-        counts = np.where(self.categories, self._counts(by_people=True), 0)
+        counts = self._by_people
         if not counts.size:
             return np.full(len(self), NONE, np.int64)
         most = counts.max(axis=1)
@@ -135,10 +135,19 @@ class VoteTable:
         return np.where(self.number_of_people > 0, share, 0.0)
 
     @cached_property
+    def has_people(self) -> Bools:
+        """Whether a person gave a category, (U,)."""
+        return np.asarray((self._by_people > 0).any(axis=1), bool)
+
+    @cached_property
+    def _by_people(self) -> Ints:
+        """Count people's labels of each unit by category, (U, K)."""
+        return np.where(self.categories, self._counts(by_people=True), 0)
+
+    @cached_property
     def has_several(self) -> Bools:
         """Whether two people gave a category, (U,)."""
-        counts = np.where(self.categories, self._counts(by_people=True), 0)
-        return np.asarray(counts.sum(axis=1) > 1, bool)
+        return np.asarray(self._by_people.sum(axis=1) > 1, bool)
 
     @cached_property
     def people_differ(self) -> Bools:
@@ -150,11 +159,17 @@ class VoteTable:
 
     def codes_by(self, rater: str) -> Ints:
         """Return the code of each unit by one rater, (U,), -1 without a label or for an escape."""
+        found = self.answers_by(rater)
+        given = found >= 0
+        found[given] = np.where(self.categories[found[given]], found[given], NONE)
+        return found
+
+    def answers_by(self, rater: str) -> Ints:
+        """Return the same with escapes, (U,)."""
         found = np.full(len(self), NONE, np.int64)
         if rater in self.names:
             own = self.raters == self.names.index(rater)
-            said = self.codes[own]
-            found[self.at[own]] = np.where(self.categories[said], said, NONE)
+            found[self.at[own]] = self.codes[own]
         return found
 
     def scores_by(self, rater: str) -> Floats:

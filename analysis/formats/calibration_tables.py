@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..document import Cell, Number, Table
 from ..types import JSON
 
@@ -14,11 +16,16 @@ OF = {"yes": "yes", "label": "its label"}
 SHARES = {"yes": "People's share of yes", "label": "Share that people label alike"}
 
 
-def calibration_tables(found: JSON, reference: str) -> list[Table]:
-    """Return the scores and the reliability by bins; older snapshots are about yes."""
+def calibration_tables(
+    found: JSON, reference: str, units: Callable[[int], int] = int
+) -> list[Table]:
+    """Return the scores and the reliability by bins; older snapshots are about yes.
+
+    `units` gives a count of units the way to its list.
+    """
     of = found.get("of", "yes")
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (label, Number.from_estimate(found[key]), found[key]["n"])
+        (label, Number.from_estimate(found[key]), units(found[key]["n"]))
         for key, label in SCORES.items()
         if key in found
     )

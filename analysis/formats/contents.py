@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..document import Block, Cell, Number, RaterName, Section, Table, count, with_counts
+from ..report.words import codes_of
 from ..types import JSON
 from .between_judges import between_judges_blocks
 from .people_sections import MOST_ROWS
@@ -23,7 +24,13 @@ from .sections import (
     span_blocks,
     validation_blocks,
 )
-from .variable_sections import consistency_table, judge_blocks, people_blocks, slice_blocks
+from .variable_sections import (
+    compared_units,
+    consistency_table,
+    judge_blocks,
+    people_blocks,
+    slice_blocks,
+)
 
 PEOPLE, JUDGES, SYSTEMS, PLANNING = "people", "judges", "systems", "planning"
 PARTS = {
@@ -145,7 +152,10 @@ def judges_sections(report: JSON) -> Iterator[Section]:
             if judge in variable["judges"]
             for block in _titled(
                 judge_blocks(
-                    variable["judges"][judge], variable["measurement"] != "nominal", judge
+                    variable["judges"][judge],
+                    variable["measurement"] != "nominal",
+                    judge,
+                    codes_of(variable),
                 ),
                 name,
                 report,
@@ -166,7 +176,7 @@ def _side_by_side(variable: JSON) -> list[Block]:
         cells = (of["agreement"], own, of["human_ceiling"], gap)
         kappas = (each.get("cohen_kappa") for each in cells)
         numbers = (Number(None) if each is None else Number.from_estimate(each) for each in kappas)
-        rows.append((RaterName(name, "judge"), of["units"], *numbers))
+        rows.append((RaterName(name, "judge"), compared_units(of, name, of["units"]), *numbers))
     if not any(isinstance(cell, Number) and cell.value is not None for row in rows for cell in row):
         return []
     header = ("Judge", "Units", "With the majority", "With each person", "People", "Gap")

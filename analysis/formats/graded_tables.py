@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..document import Cell, Number, Table
 from ..types import JSON
 
@@ -9,8 +11,11 @@ CORRELATIONS = {"spearman": "Spearman", "kendall": "Kendall's tau-b", "pearson":
 AREAS = {"roc_auc": "ROC AUC", "average_precision": "Average precision"}
 
 
-def graded_tables(found: JSON, reference: str) -> list[Table]:
-    """Return the grades with what people say at each, their correlation, and their curves."""
+def graded_tables(found: JSON, reference: str, units: Callable[[int], int] = int) -> list[Table]:
+    """Return the grades with what people say at each, their correlation, and their curves.
+
+    `units` gives a count of units the way to its list.
+    """
     tables = []
     if found["grades"]:
         tables.append(_by_grade(found))
@@ -22,7 +27,7 @@ def graded_tables(found: JSON, reference: str) -> list[Table]:
         caption = f"Its grades and people's {found['people']}"
         tables.append(Table(caption, ("Correlation", "Value", "Units"), rows))
     if found.get("curves"):
-        tables.append(_curves(found["curves"], reference))
+        tables.append(_curves(found["curves"], reference, units))
     return tables
 
 
@@ -41,12 +46,12 @@ def _by_grade(found: JSON) -> Table:
     return Table("Its own grades, before they became labels", header, rows)
 
 
-def _curves(curves: list[JSON], reference: str) -> Table:
+def _curves(curves: list[JSON], reference: str, units: Callable[[int], int]) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             f"≥ {of['threshold']}" if "threshold" in of else of["category"],
             *(Number.from_estimate(of[key]) for key in AREAS),
-            of["roc_auc"]["n"],
+            units(of["roc_auc"]["n"]),
         )
         for of in curves
     )

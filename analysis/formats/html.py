@@ -15,6 +15,7 @@ from html import escape
 from ..document import (
     Block,
     Cell,
+    CountedText,
     Document,
     Format,
     Number,
@@ -96,6 +97,17 @@ def cell_html(value: Cell) -> str:
     if isinstance(value, UnitCount) and value.address and value:
         return f'<a href="{escape(value.address)}">{value}</a>'
     return escape(str(value))
+
+
+def text_html(text: str) -> str:
+    """Render a text whose counts of units are links, where they have an address."""
+    made, rest = "", str(text)
+    for words, of in text.counts if isinstance(text, CountedText) else ():
+        before, found, after = rest.partition(words)
+        if found and of.address and of:
+            made += f'{escape(before)}<a href="{escape(of.address)}">{escape(found)}</a>'
+            rest = after
+    return made + escape(rest)
 
 
 def _number(value: Number) -> str:
@@ -269,10 +281,14 @@ def _fold(section: Section) -> str:
 def _block(block: Block, folded: bool, level: int = 3) -> str:
     tables = "".join(f"{table_html(table)}\n" for table in block.tables)
     tables = f'<div class="tables">\n{tables}</div>\n'
+    told = f'<p class="about">{text_html(block.about)}</p>\n' if block.about else ""
     if not block.title:
-        told = f'<p class="about">{escape(block.about)}</p>\n' if block.about else ""
         return f"\n{told}{tables}"
-    about = f' <span class="sub">{escape(block.about)}</span>' if block.about else ""
+    if isinstance(block.about, CountedText):
+        # A link within the summary would be hit in place of the fold.
+        tables, about = f"{told}{tables}", ""
+    else:
+        about = f' <span class="sub">{escape(block.about)}</span>' if block.about else ""
     words = f"{sign_html(block.kind)}<bdi>{escape(block.title)}</bdi>{about}"
     title = f"<h{level}>{words}</h{level}>"
     is_open = "" if folded else " open"

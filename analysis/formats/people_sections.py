@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..document import Block, Cell, Number, RaterName, Table
+from ..document import Block, Cell, Number, RaterName, Table, UnitCount
 from ..types import JSON
 
 AIMS = {
@@ -186,7 +186,12 @@ def first_rows(
     return f"{caption}: of {len(rows)} the {MOST_ROWS} {what}", tuple(rows[n] for n in ranked)
 
 
-def gap_tables(block: JSON) -> list[Table]:
+def of_several(units: int, judge: str) -> UnitCount:
+    """Return the count of the units that several people and a judge labelled."""
+    return UnitCount.of(units, show="several", one=judge)
+
+
+def gap_tables(block: JSON, judge: str) -> list[Table]:
     """Return the tables of a judge's gap and baseline; none in snapshots of older reports."""
     if "gap" not in block:
         return []
@@ -194,9 +199,12 @@ def gap_tables(block: JSON) -> list[Table]:
         block["floor"],
         ("Judge with each person, less people with each other", "Value", "Units"),
     )
-    gap = (
-        _row("Cohen's kappa", block["gap"]["cohen_kappa"]),
-        _row("Percent", block["gap"]["percent"]),
+    gap = tuple(
+        (label, Number.from_estimate(of), of_several(of["n"], judge))
+        for label, of in (
+            ("Cohen's kappa", block["gap"]["cohen_kappa"]),
+            ("Percent", block["gap"]["percent"]),
+        )
     )
     tables = [Table(GAP, header, gap)]
     if not _has_values(floor):

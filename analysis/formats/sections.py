@@ -9,10 +9,12 @@ from ..document import (
     DASH,
     Block,
     Cell,
+    CountedText,
     Number,
     RaterName,
     Section,
     Table,
+    UnitCount,
     count,
     rounded,
 )
@@ -151,7 +153,7 @@ def soft_blocks(variable: JSON) -> list[Block]:
     if not found or "reason" in found:
         return []
     rows: list[tuple[Cell, ...]] = [
-        (RaterName(name, "human"), of["labels"], Number(of["error_rate"]))
+        (RaterName(name, "human"), _labelled_by(name, of["labels"]), Number(of["error_rate"]))
         for name, of in found["raters"].items()
     ]
     order = [of["error_rate"] for of in found["raters"].values()]
@@ -163,21 +165,30 @@ def soft_blocks(variable: JSON) -> list[Block]:
     return [Block("Soft labels (Dawid–Skene)", tuple(tables), _describe_soft_labels(found))]
 
 
-def _describe_soft_labels(found: JSON) -> str:
+def _labelled_by(person: str, units: int) -> UnitCount:
+    return UnitCount.of(units, show="all", one=person)
+
+
+def _describe_soft_labels(found: JSON) -> CountedText:
+    units, ties = count(found["units"], "unit"), count(found["ties"], "tie")
     facts = [
-        f"{count(found['units'], 'unit')}; the likeliest label differs from the majority on "
-        f"{found['differ']}, and {count(found['ties'], 'tie')} of people got one, too"
+        f"{units}; the likeliest label differs from the majority on {found['differ']}, and {ties} "
+        "of people got one, too"
     ]
     if not found["converged"]:
         facts.append(f"not converged after {found['iterations']} steps")
-    return "; ".join(facts)
+    return CountedText.of(
+        "; ".join(facts),
+        (units, UnitCount.of(found["units"], show="labelled")),
+        (ties, UnitCount.of(found["ties"], show="ties")),
+    )
 
 
 def _soft_label_judges(judges: JSON) -> Table:
     rows = tuple(
         (
             RaterName(name, "judge"),
-            of["percent"]["n"],
+            UnitCount.of(of["percent"]["n"], show="labelled", one=name),
             Number.from_estimate(of["cohen_kappa"]),
             Number.from_estimate(of["percent"]),
             Number.from_estimate(of["expected_accuracy"]),

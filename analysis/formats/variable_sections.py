@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from types import MappingProxyType
 
 from ..document import (
     Block,
     Cell,
+    CountedText,
     Number,
     RaterName,
     Table,
@@ -17,6 +20,7 @@ from ..document import (
 )
 from ..figures.slices import divisions
 from ..report.alt_test import describe_verdict
+from ..report.words import codes_of
 from ..types import JSON
 from .calibration_tables import calibration_tables
 from .graded_tables import graded_tables
@@ -29,6 +33,7 @@ from .people_sections import (
     gap_tables,
     judged_table,
     no_floor,
+    of_several,
 )
 from .reading_tables import reading_tables
 from .sections import soft_blocks
@@ -134,20 +139,26 @@ def people_blocks(report: JSON, name: str) -> list[Block]:
     variable = report["variables"][name]
     block, ordered = variable["agreement"], variable["measurement"] != "nominal"
     coefficients = tuple(
-        (label, Number.from_estimate(block[key]), block[key]["n"])
+        (label, Number.from_estimate(block[key]), _of_several(block[key]["n"], block["units"]))
         for key, label in COEFFICIENTS.items()
     )
     tables = [Table("Coefficients", ("Coefficient", "Value", "Units"), coefficients)]
     tables += _with_others(block)
     raters, units = count(block["raters"], "rater"), count(block["units"], "unit")
     about = f"{raters}, {units} with two or more labels; {describe_variable(variable)}"
+    several = UnitCount.of(block["units"], show="several")
     return [
-        Block("Agreement", tuple(tables), about),
+        Block("Agreement", tuple(tables), CountedText.of(about, (units, several))),
         *_pairs(block, ordered),
-        *([_answered(report, variable["distribution"])] if "distribution" in variable else []),
+        *([_answered(report, variable)] if "distribution" in variable else []),
         *background_blocks(variable),
         *soft_blocks(variable),
     ]
+
+
+def _of_several(units: int, of: int) -> int:
+    """Return the count of all units that several people labelled, or of some that no list has."""
+    return UnitCount.of(units, show="several") if units == of else units
 
 
 def with_others(pairs: Iterable[JSON]) -> list[tuple[str, float, int]]:
@@ -198,43 +209,60 @@ def _shared(units: int, one: str, other: str) -> UnitCount:
     return UnitCount.of(units, show="all", one=one, other=other)
 
 
-def _answered(report: JSON, block: JSON) -> Block:
+def _answered(report: JSON, variable: JSON) -> Block:
     """Return each rater's answers: with unequal shares no coefficient can reach 1."""
+    block, codes = variable["distribution"], codes_of(variable)
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    codes = list(dict.fromkeys(code for counts in block["counts"].values() for code in counts))
-    rows = tuple(counted_rows(block["counts"], kinds, codes))
-    about = f"all people agree on {count(block['unanimous'], 'unit')}"
-    tables = (Table("Labels by category", ("Rater", *codes), rows),) if len(codes) <= MOST else ()
+    words = list(dict.fromkeys(word for counts in block["counts"].values() for word in counts))
+    counts = {
+        rater: {
+            word: UnitCount.of(number, show="all", one=rater, label=codes.get(word, word))
+            for word, number in of.items()
+        }
+        for rater, of in block["counts"].items()
+    }
+    rows = tuple(counted_rows(counts, kinds, words))
+    units = count(block["unanimous"], "unit")
+    agree = UnitCount.of(block["unanimous"], show="agree")
+    about = CountedText.of(f"all people agree on {units}", (units, agree))
+    tables = (Table("Labels by category", ("Rater", *words), rows),) if len(words) <= MOST else ()
     return Block("What was answered", tables, about)
 
 
-def judge_blocks(block: JSON, ordered: bool, judge: str) -> list[Block]:
-    """Return a judge's agreement with people on a variable, its errors, and the test."""
-    found = _judge_blocks(block, ordered, judge)
+def judge_blocks(
+    block: JSON, ordered: bool, judge: str, codes: Mapping[str, str] = MappingProxyType({})
+) -> list[Block]:
+    """Return a judge's agreement with people on a variable, its errors, and the test.
+
+    `codes` are those of words that the block may have in their place.
+    """
+    found = _judge_blocks(block, ordered, judge, codes)
     return [with_counts(each, lambda count: count.within(judge=judge)) for each in found]
 
 
-def _judge_blocks(block: JSON, ordered: bool, judge: str) -> list[Block]:
+def _judge_blocks(block: JSON, ordered: bool, judge: str, codes: Mapping[str, str]) -> list[Block]:
     tables = [_agreement_table(block, judge)]
     if "pairs_distribution" in block:
         tables.append(judged_table(block["pairs_distribution"]))
-    tables += gap_tables(block)
-    found = [Block("Against people", tuple(tables), _describe_left_out(block))]
+    tables += gap_tables(block, judge)
+    found = [Block("Against people", tuple(tables), _describe_left_out(block, judge, codes))]
     if block["classes"]:
-        wrong = (_confusion(block["confusion"]), _classes(block["classes"]))
+        wrong = (_confusion(block["confusion"]), _classes(block, judge, codes))
         found.append(Block("What it gets wrong", wrong))
     found.append(Block("Alternative annotator test", tuple(_tests(block))))
-    if scored := _scored(block):
+    if scored := _scored(block, judge):
         found.append(Block("Its scores", tuple(scored)))
     if "consistency" in block:
         found.append(Block("Consistency", (consistency_table({"": block}),)))
     if "graded" in block:
-        found.append(Block("Its grades", tuple(graded_tables(block["graded"], block["reference"]))))
+        units = partial(compared_units, block, judge)
+        tables = graded_tables(block["graded"], block["reference"], units)
+        found.append(Block("Its grades", tuple(tables)))
     if "reading" in block:
         found.append(
             Block("How it was read", tuple(reading_tables(block["reading"], block["reference"])))
         )
-    further = [_further(block, ordered), *_own_family(block)]
+    further = [_further(block, ordered, judge), *_own_family(block)]
     if "adjudicated" in block:
         further.append(_adjudicated(block["adjudicated"], block["reference"]))
     return [*found, Block("Further coefficients", tuple(further))]
@@ -261,13 +289,22 @@ def _tests(block: JSON) -> list[Table]:
     return _alternative(block["alt_test"], block.get("floor"))
 
 
-def _scored(block: JSON) -> list[Table]:
+def compared_units(block: JSON, judge: str, units: int) -> int:
+    """Return the count of all units on which a judge is compared with people together."""
+    show = "labelled" if block["reference"] == "mean" else "decided"
+    if units != block["units"]:
+        return units
+    return UnitCount.of(units, show=show, judge=judge, one=judge)
+
+
+def _scored(block: JSON, judge: str) -> list[Table]:
     """Return the tables of a judge's scores: at each threshold, over all of them, calibrated."""
     tables = [_thresholds(block["thresholds"])] if block["thresholds"] else []
     if block.get("curves"):
-        tables.append(_curves(block["curves"], block["reference"]))
+        tables.append(_curves(block, judge))
     if "calibration" in block:
-        tables += calibration_tables(block["calibration"], block["reference"])
+        units = partial(compared_units, block, judge)
+        tables += calibration_tables(block["calibration"], block["reference"], units)
     return tables
 
 
@@ -277,19 +314,28 @@ def slice_blocks(variable: JSON, name: str) -> list[Block]:
     return [with_counts(each, lambda count: count.within(variable=name)) for each in blocks]
 
 
-def _describe_left_out(block: JSON) -> str:
-    units = count(block["units"], "unit")
-    facts = [f"{units} with a majority, {count(block['ties'], 'tie')} left out"]
+def _describe_left_out(block: JSON, judge: str, codes: Mapping[str, str]) -> CountedText:
+    units, ties = count(block["units"], "unit"), count(block["ties"], "tie")
+    facts = [f"{units} with a majority, {ties} left out"]
+    show = "labelled" if block["reference"] == "mean" else "decided"
+    linked = [
+        (units, UnitCount.of(block["units"], show=show, one=judge)),
+        (ties, UnitCount.of(block["ties"], show="ties")),
+    ]
     if block["reference"] == "mean":
         facts = [f"{units} with people's mean rating, no tie"]
+        linked = linked[:1]
     facts += [f"{n} missing: {reason}" for reason, n in block["missing"].items()]
-    facts += [f"escape {code}: {n}" for code, n in block.get("escapes", {}).items()]
+    for word, n in block.get("escapes", {}).items():
+        facts.append(f"escape {word}: {n}")
+        given = UnitCount.of(n, show="all", one=judge, label=codes.get(word, word))
+        linked.append((facts[-1], given))
     if out := block.get("ceiling_pairs", {}).get("left_out"):
         least = block["ceiling_pairs"]["least_shared"]
         facts.append(f"{count(out, 'pair')} of people below {least} shared units left out")
     facts += _describe_bounds(block.get("bounds"))
     facts += no_floor(block)
-    return "; ".join(facts)
+    return CountedText.of("; ".join(facts), *linked)
 
 
 def _describe_bounds(bounds: JSON | None) -> list[str]:
@@ -306,31 +352,41 @@ def _describe_bounds(bounds: JSON | None) -> list[str]:
 def _agreement_table(block: JSON, judge: str) -> Table:
     names = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
 
-    def row(label: str | RaterName, of: JSON) -> tuple[Cell, ...]:
-        return (label, of["percent"]["n"], *_numbers(of, names))
+    def row(label: str, of: JSON, units: int) -> tuple[Cell, ...]:
+        return (label, units, *_numbers(of, names))
 
     def with_person(rater: str, of: JSON) -> tuple[Cell, ...]:
         units = _shared(of["percent"]["n"], judge, rater)
         return (RaterName(rater, "human"), units, *_numbers(of, names))
 
+    together, among = block["agreement"], block["human_ceiling"]
+    of_all = compared_units(block, judge, together["percent"]["n"])
     rows = (
-        row(f"{block['reference'].capitalize()} of people", block["agreement"]),
+        row(f"{block['reference'].capitalize()} of people", together, of_all),
         *(with_person(rater, pair) for rater, pair in block.get("pairs", {}).items()),
-        row("People with each other", block["human_ceiling"]),
+        row("People with each other", among, of_several(among["percent"]["n"], judge)),
     )
     return Table("Against people", ("Against", "Units", *names.values()), rows, apart=1)
 
 
-def _further(block: JSON, ordered: bool) -> Table:
+def _further(block: JSON, ordered: bool, judge: str) -> Table:
     """Return the tables that the block has figures for; snapshots may have fewer."""
     against = _WITH_PEOPLE | (_ORDERED_WITH_PEOPLE if ordered else {})
     with_people = {key: label.format(block["reference"]) for key, label in against.items()}
-    overall = _OVERALL | (_ERROR if ordered else {})
-    rows = [*_rows(block["agreement"], with_people), *_rows(block.get("overall", {}), overall)]
+    units = partial(compared_units, block, judge)
+    rows = _rows(block["agreement"], with_people, units)
+    rows += _rows(block.get("overall", {}), _OVERALL, units)
     if ordered:
+        # Of a tie there is a mean, too.
+        units = partial(_of_labelled, judge)
         of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
-        rows += _rows(block["correlation"], of_mean)
+        rows += _rows(block.get("overall", {}), _ERROR, units)
+        rows += _rows(block["correlation"], of_mean, units)
     return Table("Further coefficients", ("Coefficient", "Value", "Units"), tuple(rows))
+
+
+def _of_labelled(judge: str, units: int) -> UnitCount:
+    return UnitCount.of(units, show="labelled", one=judge)
 
 
 def _adjudicated(block: JSON, reference: str) -> Table:
@@ -362,18 +418,26 @@ def _own_family(block: JSON) -> list[Table]:
     return [Table("How it treats its own family", header, rows)]
 
 
-def _rows(block: JSON, labels: dict[str, str]) -> list[tuple[Cell, ...]]:
+def _rows(
+    block: JSON, labels: dict[str, str], units: Callable[[int], int] = int
+) -> list[tuple[Cell, ...]]:
     return [
-        (label, Number.from_estimate(block[key]), block[key]["n"])
+        (label, Number.from_estimate(block[key]), units(block[key]["n"]))
         for key, label in labels.items()
         if key in block
     ]
 
 
-def _classes(classes: JSON) -> Table:
+def _classes(block: JSON, judge: str, codes: Mapping[str, str]) -> Table:
+    classes = block["classes"]
     names = {key: _CLASSES[key] for key in _CLASSES if all(key in of for of in classes.values())}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, *_numbers(of, names), of["support"]) for name, of in classes.items()
+        (
+            name,
+            *_numbers(of, names),
+            UnitCount.of(of["support"], show="decided", one=judge, people=codes.get(name, name)),
+        )
+        for name, of in classes.items()
     )
     return Table("Categories", ("Category", *names.values(), "Support"), rows)
 
@@ -402,16 +466,16 @@ def _thresholds(cuts: list[JSON]) -> Table:
     return Table("Cut at a threshold", ("Threshold", *shown.values()), rows)
 
 
-def _curves(curves: list[JSON], reference: str) -> Table:
+def _curves(block: JSON, judge: str) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             f"≥ {of['threshold']}" if "threshold" in of else of["category"],
             *_numbers(of, _AREAS),
-            of["roc_auc"]["n"],
+            compared_units(block, judge, of["roc_auc"]["n"]),
         )
-        for of in curves
+        for of in block["curves"]
     )
-    caption = f"Scores over all thresholds, against the {reference}"
+    caption = f"Scores over all thresholds, against the {block['reference']}"
     return Table(caption, ("Finding", *_AREAS.values(), "Units"), rows)
 
 

@@ -188,11 +188,15 @@ def _people(block: JSON, name: str, labelled: bool) -> Sentence:
         return Sentence(question, "Not known", "open", (Part(why, path),))
     words, tone = _band(found["value"], BANDS, BELOW_CHANCE)
     thin = _thin(of)
-    raters = f"{count(of['raters'], 'person', 'people')}, {count(of['units'], 'unit')}"
     aside = f"; {thin} of them with under {THIN} shared units" if thin else ""
+    whole = ("variables", name, "agreement")
     parts = [
         Part(f"{sign} {_number(found)}", path),
-        Part(f" ({raters}{aside})", ("variables", name, "agreement")),
+        Part(" ("),
+        Part(count(of["raters"], "person", "people"), whole),
+        Part(", "),
+        Part(count(of["units"], "unit"), whole, show="several"),
+        Part(f"{aside})"),
     ]
     if differ := of["units"] - block.get("distribution", {}).get("unanimous", of["units"]):
         parts.append(Part("; they differ on "))
@@ -350,8 +354,11 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
     if not whole:
         return Sentence(question, "Not known", "open", (Part("no unit has both labels", key),))
     if not wrong:
-        told = f"it has people's label on all {count(whole, 'unit')}"
-        return Sentence(question, "Nothing", "good", (Part(told, key),))
+        told = (
+            Part("it has people's label on all "),
+            Part(count(whole, "unit"), key, (), "decided"),
+        )
+        return Sentence(question, "Nothing", "good", told)
     words = words_of(block)
     if set(labels) == {YES, NO}:
         return _of_yes(question, cells, key, words)

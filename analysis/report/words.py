@@ -23,6 +23,11 @@ def words_of(block: JSON) -> Words:
     return {c: f"{word} ({c})" if shared[word] > 1 else word for c, word in words.items()}
 
 
+def codes_of(block: JSON) -> dict[str, str]:
+    """Return the code of each word of a variable, for whoever looks for units by codes."""
+    return {word: code for code, word in words_of(block).items()}
+
+
 def worded(report: JSON) -> JSON:
     """Return a report whose variables, warnings and reasons to label a unit have words."""
     variables = {name: worded_variable(of) for name, of in report["variables"].items()}

@@ -116,6 +116,7 @@ def _units(context: Context) -> Units:
     def units(variable: str, judge: str, cells: Cells, show: str) -> str:
         asked = {"show": show or "judge", "variable": variable}
         asked |= {"judge": judge} if judge else {}
+        asked |= {"one": judge} if judge and show == "decided" else {}
         # Of several cells, all units on which the two differ.
         if len(cells) == 1:
             asked |= {"people": cells[0][0], "said": cells[0][1]}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from typing import Any
+from urllib.parse import parse_qsl
 
 import pytest
 from django.db import connection
@@ -17,6 +18,8 @@ from django.test.utils import CaptureQueriesContext
 
 from analysis.disagreements import views
 from analysis.disagreements.detail import Piece, pieces
+from analysis.disagreements.listing import Listed
+from analysis.disagreements.votes import votes_of
 from analysis.models import UnitTag
 from annotation.models import Campaign, Label, Look, Unit, User
 from audit.models import Event
@@ -81,22 +84,40 @@ def test_each_cell_lists_as_many_units_as_the_report_counts(
     assert {(p, j): n for p, j, n in cells(confusion)}.items() <= table.items()
 
 
-def test_the_report_s_counts_lead_here(rita: Client, labelled: Campaign) -> None:
+def test_each_count_of_units_in_the_results_leads_to_as_many(
+    rita: Client, labelled: Campaign
+) -> None:
     page = unescape(rita.get(f"/campaigns/{labelled.pk}/results/").content.decode())
     start = f"/campaigns/{labelled.pk}/disagreements/?"
-    counts = re.findall(rf'href="{re.escape(start)}([^"]+)">(\d+) units?</a>', page)
-    assert len(counts) == 3
-    for address, number in counts:
-        assert rita.get(f"{start}{address}").context["page"].paginator.count == int(number)
+    counts = re.findall(rf'href="{re.escape(start)}([^"]+)">[^<\d]*(\d+)[^<]*</a>', page)
+    found = [(dict(parse_qsl(address)), int(number)) for address, number in counts]
+    table = votes_of(labelled, "answerable")
+    for given, number in found:
+        assert len(Listed(given, labelled, "answerable", table).found) == number, given
+    shows = {given["show"] for given, _ in found}
+    assert shows >= {"judge", "people", "ties", "agree", "several", "decided", "all"}
+    parts = set().union(*(given for given, _ in found))
+    assert parts >= {"system", "slice", "one", "other", "label", "people", "said"}
+    # No list has the units of the baseline, which is no rater, or those of a probability.
+    page = re.sub(r"<figure.*?</figure>", "", page, flags=re.DOTALL)
+    tables = re.findall(r"<caption>([^<,]+).*?</caption>(.*?)</table>", page, re.DOTALL)
+    plain = re.compile(r'data-label="(?:Units|Support)">\d+</td>')
+    assert [caption for caption, body in tables if plain.search(body)] == [
+        "Word overlap",
+        "Reliability of the probability of yes",
+    ]
 
 
-def test_counts_in_the_report_s_tables_lead_here(rita: Client, labelled: Campaign) -> None:
-    page = unescape(rita.get(f"/campaigns/{labelled.pk}/results/").content.decode())
-    start = f"/campaigns/{labelled.pk}/disagreements/?"
-    counts = re.findall(rf'href="{re.escape(start)}([^"]+)">(\d+)</a>', page)
-    for kind in ("people=", "judge=model-x&one=", "system="):
-        address, number = next(each for each in counts if kind in each[0].replace("show=all&", ""))
-        assert rita.get(f"{start}{address}").context["page"].paginator.count == int(number)
+def test_a_list_says_whose_label_it_is_about_and_forgets_it(
+    rita: Client, labelled: Campaign
+) -> None:
+    address = f"/campaigns/{labelled.pk}/disagreements/"
+    asked = {"show": "all", "one": "model-x", "label": "yes", "people": "no"}
+    page = rita.get(address, asked)
+    shown = re.sub(r"<[^>]+>", "", page.content.decode())
+    assert "model-x says Yes, people say No show all" in shown
+    assert page.context["listed"].kept == [("one", "model-x"), ("label", "yes"), ("people", "no")]
+    assert page.context["listed"].without_kept == "show=all"
 
 
 def test_unanimous_people_come_first(rita: Client, labelled: Campaign) -> None:
