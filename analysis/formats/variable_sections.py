@@ -378,10 +378,10 @@ def _further(block: JSON, ordered: bool, judge: str) -> Table:
     rows += _rows(block.get("overall", {}), _OVERALL, units)
     if ordered:
         # Of a tie there is a mean, too.
-        units = partial(_of_labelled, judge)
+        labelled = partial(_of_labelled, judge)
         of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
-        rows += _rows(block.get("overall", {}), _ERROR, units)
-        rows += _rows(block["correlation"], of_mean, units)
+        rows += _rows(block.get("overall", {}), _ERROR, labelled)
+        rows += _rows(block["correlation"], of_mean, labelled)
     return Table("Further coefficients", ("Coefficient", "Value", "Units"), tuple(rows))
 
 

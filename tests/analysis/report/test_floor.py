@@ -145,11 +145,11 @@ class TestALabelsFile:
 
     def test_in_words_it_has_a_gap_and_no_floor(self) -> None:
         found = judges(sample_of(frame_of(table({**PEOPLE, JUDGE: ALIKE}))), 0.2)[JUDGE]
-        assert len(gap_tables(found)) == 1
+        assert len(gap_tables(found, JUDGE)) == 1
         assert no_floor(found) == [f"no baseline: {NO_TEXTS}"]
 
     def test_a_report_from_before_has_neither(self) -> None:
-        assert (gap_tables({}), no_floor({})) == ([], [])
+        assert (gap_tables({}, JUDGE), no_floor({})) == ([], [])
 
 
 class TestWarnings:
