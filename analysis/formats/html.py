@@ -281,11 +281,13 @@ def _fold(section: Section) -> str:
 def _block(block: Block, folded: bool, level: int = 3) -> str:
     tables = "".join(f"{table_html(table)}\n" for table in block.tables)
     tables = f'<div class="tables">\n{tables}</div>\n'
-    told = f'<p class="about">{text_html(block.about)}</p>\n' if block.about else ""
     if not block.title:
+        told = f'<p class="about">{text_html(block.about)}</p>\n' if block.about else ""
         return f"\n{told}{tables}"
     if isinstance(block.about, CountedText):
         # A link within the summary would be hit in place of the fold.
+        words = text_html(block.about)
+        told = f'<p class="about">{words[:1].upper()}{words[1:]}</p>\n'
         tables, about = f"{told}{tables}", ""
     else:
         about = f' <span class="sub">{escape(block.about)}</span>' if block.about else ""

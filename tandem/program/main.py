@@ -23,7 +23,7 @@ from tandem.program.verbs import (
 OK, REFUSED, USAGE, DIFFERS = range(4)
 """The exit statuses; the last means that something differs, or is left to do."""
 HELP = ("-h", "--help")
-WIDTH = 18
+WIDTH = 22
 OPTIONS = """\
 Every verb has --help, and takes --json (one JSON object instead of lines) and --quiet (no
 progress, no remarks).
