@@ -35,6 +35,7 @@ from judging.prompts.template import PromptError
 from judging.robustness.trials import TrialError
 from judging.runs.comparison import compare_judges
 from judging.trial_runs import KindEstimate, WantedTrials, estimates, trial_runs
+from judging.tries import TRY_KIND
 
 ESTIMATE, MANIFEST, COMPARISON, TRIALS = "estimate", "manifest", "judges", "trials"
 COUNTED = (
@@ -224,6 +225,7 @@ def _trials(user: Any, keys: Sequence[str]) -> Iterator[Work]:
 register_notices("run", _runs)
 register_notices("trials", _trials)
 for kind in (
+    TRY_KIND,
     Kind(builds.BUILD, "Built batch", builds.state, builds.carry_out, _sees_build),
     Kind(ESTIMATE, "Estimate", _state_of_estimate, _estimate, _sees_estimate, listed=False),
     Kind(TRIALS, "Estimate", _state_of_estimate, _estimate_trials, _sees_estimate, listed=False),

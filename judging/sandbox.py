@@ -1,21 +1,16 @@
-"""Try a judge on one item without storing anything, limited per account.
+"""Try a judge on one item without storing an answer: one request, and all that came of it.
 
-Each try asks a server and occupies a thread of the web server.
+A model may take minutes, so workers do this (`judging.tries`), never the web server.
 """
 
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from django.conf import settings
-from django.core.cache import cache
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -28,11 +23,11 @@ from annotation.models import Assignment, Campaign, Item, QuerySampling
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.presentation import stored_units
 from annotation.protocols.validation import Problem, RefusedError
+from datasets.jobs.guard import for_workers
 from datasets.messages import Message
 from judging.answers.results import payload_of
 from judging.backends.base import Answer, Backend, BackendError, TransientError
 from judging.costs import cost_of_call
-from judging.judges import Definition, draft
 from judging.lanes import build_backend
 from judging.models import Judge
 from judging.parsers.base import Step, UnreadError
@@ -42,21 +37,13 @@ from judging.prompts.request import Prepared, Preparer
 from judging.runs.lifecycle import check_file, checked_prompt
 from judging.servers import GUARDED
 
-DEADLINE = 45.0
+DEADLINE = 180.0
 # Slightly longer than the client waits for a connection.
 UNCONNECTED_SECONDS = 5.5
-# Each try occupies a thread of the web server for up to `DEADLINE`. With those that wait for jobs
-# they take at most two thirds of the threads for such requests.
-MOST_AT_ONCE = settings.JOB_WAITS
 KEPT = (
     "this item's query is reserved for evaluation or an audit, and prompts must not be tuned on "
     "it; try an item of a development query, or leave the number out for a random one"
 )
-_places = threading.BoundedSemaphore(MOST_AT_ONCE)
-
-
-class BusyError(Exception):
-    """The maximum number of tries is in progress in this process."""
 
 
 class NothingToTryError(LookupError):
@@ -72,11 +59,6 @@ class Entry:
     values: dict[str, str]
     quotes: int
     grades: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def labels(self) -> list[tuple[str, str, str]]:
-        """Each variable with its value, and its grade, empty if it has none."""
-        return [(name, value, self.grades.get(name, "")) for name, value in self.values.items()]
 
 
 @dataclass(frozen=True)
@@ -105,27 +87,42 @@ class Trial:
         found = self.answer or getattr(self.error, "answer", None)
         return found.reasoning if found else ""
 
+    def as_json(self) -> dict[str, Any]:
+        """Return all that pages and the API show, as values for JSON."""
+        answer, error = self.answer, self.error
+        return {
+            "item": self.item.key,
+            "number": self.item.position + 1,
+            "asked": self.asked,
+            "by_unit": self.judge.granularity == Judge.Granularity.UNIT,
+            "seconds": self.seconds,
+            "messages": [
+                {"role": each.role, "content": each.content}
+                for each in self.prepared.request.messages
+            ],
+            "completion": answer.text if answer else None,
+            "model": answer.model if answer else "",
+            "asks_model": bool(self.judge.model),
+            "reasoning": self.reasoning,
+            "usage": dict(answer.usage) if answer else {},
+            "cost": None if self.cost is None else str(self.cost),
+            "entries": [asdict(each) for each in self.entries],
+            "problems": [str(each) for each in self.problems],
+            "fault": self.fault,
+            "state": error.state if error else self.fault or "answered",
+            "steps": list(self.steps),
+            "message": error.message if error else "",
+            "body": error.body if error else "",
+        }
 
+
+@for_workers
 def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Trial:
-    """Ask a judge about the item of a number from 1, or about a random item.
+    """Ask a judge, which need not be stored, about the item of a number from 1, or a random item.
 
-    A judge that takes several requests for an item is asked the first of them. Raises BusyError,
-    NothingToTryError, SetupError, PromptError.
+    A judge that takes several requests for an item is asked the first of them. Raises
+    NothingToTryError, SetupError, PromptError, ForgottenItemError.
     """
-    if not _places.acquire(blocking=False):
-        raise BusyError
-    try:
-        return _tried(judge, campaign, number)
-    finally:
-        _places.release()
-
-
-def try_definition(definition: Definition, campaign: Campaign, number: int | None = None) -> Trial:
-    """Ask a judge that is not created, as `try_judge` does. Raises JudgeError, too."""
-    return try_judge(draft(definition), campaign, number)
-
-
-def _tried(judge: Judge, campaign: Campaign, number: int | None) -> Trial:
     if judge.backend == "vllm":
         raise NothingToTryError(
             "Tandem would have to start the server of this judge first, which takes minutes; use "
@@ -229,43 +226,3 @@ def _read(trial: Trial, preparer: Preparer, judge: Judge) -> Trial:
 
 def _quotes(spans: Spans, unit: str) -> int:
     return sum(len(found) for (name, _), found in spans.items() if name == unit)
-
-
-TRIES, WINDOW = 10, 60
-
-
-class TooOftenError(Exception):
-    """The account has used its tries of this minute, or has one in progress.
-
-    `seconds` is how long to wait.
-    """
-
-    def __init__(self, sentence: str, seconds: int) -> None:
-        super().__init__(sentence)
-        self.seconds = seconds
-
-
-@contextmanager
-def one_try(user: int) -> Iterator[None]:
-    """Count a try of an account, and allow only one at a time. Raises TooOftenError."""
-    if _tries(user) > TRIES:
-        left = WINDOW - int(time.time()) % WINDOW
-        raise TooOftenError(f"you tried {TRIES} times in this minute; wait a moment", left)
-    if not cache.add(mine := f"judge-trying:{user}", 1, timeout=WINDOW):
-        # A try occupies a thread of the web server for up to 45 seconds.
-        raise TooOftenError("your last try is still in progress; wait for its end", 5)
-    try:
-        yield
-    finally:
-        cache.delete(mine)
-
-
-def _tries(user: int) -> int:
-    """Count the account's tries in this minute, including this one."""
-    key = f"judge-tries:{user}:{int(time.time()) // WINDOW}"
-    cache.add(key, 0, timeout=2 * WINDOW)
-    try:
-        return int(cache.incr(key))
-    except ValueError:
-        # The cache has evicted the key meanwhile.
-        return 1

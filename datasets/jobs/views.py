@@ -72,33 +72,41 @@ def live(request: HttpRequest, key: str) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def order(request: HttpRequest, key: str) -> HttpResponse:
-    """Cancel a job, ask again for one that ended, or start a worker, as `order` says."""
+    """Cancel a job, ask again for one that ended, or start a worker, as `order` says.
+
+    It leads to the page that `next` names.
+    """
     ordered = ORDERS.get(request.POST.get("order", ""))
     if ordered is None:
         raise Http404("No such order.")
-    ordered(_visible(request, key), request)
-    return redirect(safe(request, request.POST.get("next", "")))
+    job = _visible(request, key)
+    then = ordered(job, request)
+    page = safe(request, request.POST.get("next", ""))
+    # A page that follows just this job follows the one that takes its place.
+    return redirect(page.replace(f"job={job.key}", f"job={then.key}"))
 
 
-def _cancel(job: Job, request: HttpRequest) -> None:
+def _cancel(job: Job, request: HttpRequest) -> Job:
     queue.cancel(job, request.user)
+    return job
 
 
-def _again(job: Job, request: HttpRequest) -> None:
+def _again(job: Job, request: HttpRequest) -> Job:
     # Above the limit the page says so, since it asks itself.
+    asked = job.askers.filter(user=request.user.pk).values_list("address", flat=True).first()
     try:
-        page = safe(request, request.POST.get("next", ""))
-        ask(job.kind, job.options, request.user, page, again=True)
+        return ask(job.kind, job.options, request.user, asked or "", again=True).job
     except TooManyError:
-        return
+        return job
 
 
-def _start_worker(job: Job, request: HttpRequest) -> None:
+def _start_worker(job: Job, request: HttpRequest) -> Job:
     if queue.is_stuck(job):
         launching.start_here()
+    return job
 
 
-ORDERS: dict[str, Callable[[Job, HttpRequest], None]] = {
+ORDERS: dict[str, Callable[[Job, HttpRequest], Job]] = {
     "cancel": _cancel,
     "again": _again,
     "start": _start_worker,

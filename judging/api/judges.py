@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from django.http import Http404
+from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,7 +16,6 @@ from rest_framework.response import Response
 from annotation.access import get_account
 from annotation.api.access import campaign_named, check_blind
 from annotation.models import Campaign, User
-from annotation.presentation import ForgottenItemError
 from datasets.access import READERS
 from datasets.api.base import (
     List,
@@ -32,6 +32,8 @@ from datasets.api.errors import Problem, RefusedBodyError, TooManyRequestsError,
 from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
 from datasets.api.permissions import JUDGE, READ
 from datasets.api.throttling import PerReport
+from datasets.jobs import results
+from datasets.models import Job
 from judging import library
 from judging.access import managed_judge, visible_judge, visible_judges
 from judging.api import serializers as examples
@@ -52,17 +54,8 @@ from judging.judge_file.document import JudgeFile, read_file
 from judging.judges import JudgeError, define
 from judging.models import Judge, JudgeRun
 from judging.params import param_text
-from judging.prompts.template import PromptError
-from judging.sandbox import (
-    BusyError,
-    NothingToTryError,
-    TooOftenError,
-    Trial,
-    one_try,
-    try_definition,
-    try_judge,
-)
 from judging.servers import Server, known_servers, may_use_key
+from judging.tries import TRY, TRY_KIND, TooOftenError, check_limits, find_any_try, try_question
 
 NOT_CREATED, NOT_SENT = "the judge was not created", "no request was sent"
 
@@ -186,9 +179,6 @@ def _problems(form: JudgeForm) -> Iterator[Problem]:
             yield problem(str(each), field)
 
 
-BUSY = "too many people are trying judges at the moment; try again soon"
-
-
 class EstimateParameters(JobKey):
     campaign = serializers.IntegerField(
         required=False,
@@ -306,10 +296,11 @@ class JudgeTrial(Resource):
 
     @described(
         "Try a judge",
-        "Asks the judge about one item and returns its answer. Nothing is stored, and no "
-        "labels are read. The request may cost money. At most ten a minute, one at a time. If "
-        "the campaign has development queries, only their items may be tried.",
-        {200: TriedSerializer},
+        "Asks the judge about one item and returns its answer, which gives no label and is kept "
+        "for a week for you alone. No labels are read. The request may cost money. At most ten a "
+        "minute, one at a time. If the campaign has development queries, only their items may be "
+        "tried. 202 with a job if the judge takes more than 20 seconds, as for the report.",
+        {200: TriedSerializer, 202: JobSerializer},
         tag="judges",
         request=TrySerializer,
         sent={"campaign": 1, "item": "r1"},
@@ -319,7 +310,7 @@ class JudgeTrial(Resource):
     )
     def post(self, request: Request, pk: int) -> Response:
         judge, wanted = managed_judge(request, pk), checked(TrySerializer, request.data)
-        return _try(request, wanted, partial(try_judge, judge))
+        return _try(request, wanted, partial(try_question, judge=judge))
 
 
 class DraftTrySerializer(DefinitionSerializer):
@@ -329,15 +320,38 @@ class DraftTrySerializer(DefinitionSerializer):
     )
 
 
+class TriedParameters(Strict):
+    job = serializers.RegexField(r"^[0-9a-f]{32}\Z", help_text="the key of the try's job")
+
+
 class DraftTrial(Resource):
-    roles = {"POST": READERS}
-    scopes = {"POST": (JUDGE,)}
+    roles = {"GET": READERS, "POST": READERS}
+    scopes = {"GET": (READ, JUDGE), "POST": (JUDGE,)}
+    takes = TriedParameters
+
+    @described(
+        "Read the answer of a tried judge",
+        "Returns what a try has given, of a judge or of a definition: the result of its job. Only "
+        "for the account that asked.",
+        {200: TriedSerializer, 202: JobSerializer},
+        tag="judges",
+        example=examples.A_TRY,
+        refuses=(422,),
+        parameters=[TriedParameters],
+        operation_id="judges_tried",
+    )
+    def get(self, request: Request) -> Response:
+        user, key = get_account(request), self.parameters["job"]
+        job = find_any_try(user, key)
+        if job is None or not TRY_KIND.may_see(user, job.options):
+            raise Http404
+        return _answer(request, current_job(request, TRY, job.options, key))
 
     @described(
         "Try a judge before it is defined",
         "Asks a judge of this definition about one item and returns its answer, by the rules of "
-        "*Try a judge*. Neither the judge nor its answer is stored. The request may cost money.",
-        {200: TriedSerializer},
+        "*Try a judge*. The judge is not created. The request may cost money.",
+        {200: TriedSerializer, 202: JobSerializer},
         tag="judges",
         request=DraftTrySerializer,
         sent={**examples.NEW_DRAFT, "campaign": 1, "item": "r1"},
@@ -347,29 +361,34 @@ class DraftTrial(Resource):
     )
     def post(self, request: Request) -> Response:
         wanted, user = checked(DraftTrySerializer, request.data), get_account(request)
-        form = JudgeForm(_as_form(user, wanted, NOT_SENT), user=user, draft=True)
+        fields = _as_form(user, wanted, NOT_SENT)
+        form = JudgeForm(fields, user=user, draft=True)
         if not form.is_valid():
             raise RefusedBodyError(NOT_SENT, list(_problems(form)))
-        return _try(request, wanted, partial(try_definition, form.definition()))
+        return _try(request, wanted, partial(try_question, fields=fields))
 
 
 def _try(
-    request: Request, wanted: dict[str, Any], ask: Callable[[Campaign, int | None], Trial]
+    request: Request, wanted: dict[str, Any], question: Callable[..., dict[str, Any]]
 ) -> Response:
     """Ask once about an item, within the limits of an account."""
-    campaign = campaign_named(get_account(request), wanted["campaign"], NOT_SENT)
-    check_blind(get_account(request), campaign)
-    number = _number(campaign, wanted.get("item"))
+    user = get_account(request)
+    campaign = campaign_named(user, wanted["campaign"], NOT_SENT)
+    check_blind(user, campaign)
+    asked = question(user, campaign, _number(campaign, wanted.get("item")))
     try:
-        with one_try(get_account(request).pk):
-            trial = ask(campaign, number)
+        check_limits(asked, user)
     except TooOftenError as error:
         raise TooManyRequestsError(str(error), error.seconds) from error
-    except BusyError as error:
-        raise TooManyRequestsError(BUSY, 5) from error
-    except (NothingToTryError, SetupError, PromptError, ForgottenItemError, JudgeError) as error:
-        raise RefusedBodyError(str(error)) from error
-    return Response(TriedSerializer(_describe(trial)).data)
+    where = reverse("api-judge-draft-try")
+    return _answer(request, current_job(request, TRY, asked, address=where))
+
+
+def _answer(request: Request, job: Job | None) -> Response:
+    """Return what a finished job gave, or where the unfinished one is."""
+    if job is None:
+        return accepted(request, reverse("api-judge-draft-try"))
+    return Response(TriedSerializer(_described(results.value(job))).data)
 
 
 def _number(campaign: Campaign, key: str | None) -> int | None:
@@ -383,32 +402,13 @@ def _number(campaign: Campaign, key: str | None) -> int | None:
     return found + 1
 
 
-def _describe(trial: Trial) -> dict[str, Any]:
-    error, answer = trial.error, trial.answer
-    messages = trial.prepared.request.messages
-    readable = [
-        {
-            "unit": each.unit,
-            "values": each.values,
-            "grades": each.grades,
-            "quotes": each.quotes,
-        }
-        for each in trial.entries
-    ]
+def _described(trial: dict[str, Any]) -> dict[str, Any]:
+    names = ("unit", "values", "grades", "quotes")
     return {
-        "item": trial.item.key,
-        "asked": trial.asked,
-        "seconds": trial.seconds,
-        "messages": [{"role": each.role, "content": each.content} for each in messages],
-        "completion": answer.text if answer else None,
-        "reasoning": trial.reasoning,
-        "usage": dict(answer.usage) if answer else {},
-        "cost": None if trial.cost is None else str(trial.cost),
-        "labels": readable,
-        "problems": [str(each) for each in trial.problems],
-        "state": error.state if error else trial.fault or "answered",
-        "reading": list(trial.steps),
-        "detail": error.message if error else "",
+        **trial,
+        "labels": [{name: each[name] for name in names} for each in trial["entries"]],
+        "reading": trial["steps"],
+        "detail": trial["message"],
     }
 
 

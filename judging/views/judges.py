@@ -10,20 +10,22 @@ from django.core.paginator import Paginator
 from django.db.models import Count, Max, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_account, is_blind
 from annotation.models import Campaign, User
 from annotation.people.membership import readable
-from annotation.presentation import ForgottenItemError
 from annotation.protocols import PROTOCOLS
 from datasets.access import READERS, role_required
+from datasets.jobs import Asked, TooManyError, results
+from datasets.jobs import pages as jobs
+from datasets.models import Job
 from datasets.text import as_sentence, number_in
 from judging import library
 from judging.access import BLIND, managed_judge, visible_judge, visible_judges, visible_runs
 from judging.answer_files import FAKE, SCRIPTED
 from judging.backends import HOSTED
-from judging.backends.base import SetupError
 from judging.backends.wire import parse_base_url
 from judging.display import shown, standing_of
 from judging.forms import NEW, PARAM_HELP, JudgeForm, TryForm
@@ -32,24 +34,14 @@ from judging.judges import JudgeError, define, read_judge_file, shown_params
 from judging.models import ACTIVE, Judge
 from judging.params import param_text
 from judging.prompts.isolation import one_request
-from judging.prompts.template import PromptError
-from judging.sandbox import (
-    BusyError,
-    NothingToTryError,
-    TooOftenError,
-    Trial,
-    one_try,
-    try_definition,
-    try_judge,
-)
 from judging.servers import GUARDED, Server
+from judging.tries import TRY_KIND, TooOftenError, ask_once, find_try, try_question
 from judging.views.judge_files import check_context, library_by_protocol
 
-BUSY = "The maximum number of people are trying judges right now; try again in a moment."
+GONE = "What came of this try is not there any more; ask again."
 RUNS_SHOWN, PAGE, TRIALS = 50, 100, 200
 PROPOSED = {"prompt": "own", "file": "file"}
 """What may be filled in without being stored, each with where the messages then come from."""
-REFUSED = (NothingToTryError, SetupError, PromptError, ForgottenItemError, JudgeError)
 
 
 @require_safe
@@ -78,12 +70,15 @@ def judges(request: HttpRequest) -> HttpResponse:
 def new_judge(request: HttpRequest) -> HttpResponse:
     """Show the form of a new judge, and define the judge on POST.
 
-    With `propose`, such as from a draft, a prompt or a judge file is only filled in.
+    With `propose`, such as from a draft, a prompt or a judge file is only filled in. `job` names a
+    try of what was filled in, which the page shows with its result.
     """
     if (what := request.POST.get("propose", "")) in PROPOSED:
         text = request.POST.get("text", "")
         initial = _initial(request) | {"prompt_from": PROPOSED[what], what: text}
         return _form_page(request, JudgeForm(user=get_account(request), initial=initial))
+    if job := find_try(get_account(request), request.GET.get("job", "")):
+        return _tried_page(request, job)
     if request.method != "POST":
         form = JudgeForm(user=get_account(request), initial=_initial(request))
         return _form_page(request, form)
@@ -99,6 +94,18 @@ def new_judge(request: HttpRequest) -> HttpResponse:
         form.add_error("name", "A judge has this name already; choose another.")
         return _form_page(request, form, 422)
     return redirect("judge", judge.pk)
+
+
+def _tried_page(request: HttpRequest, job: Job) -> HttpResponse:
+    """Render the form as it was tried; for htmx the part with the result."""
+    told, user = _tried(request, job, reverse("judge-new")), get_account(request)
+    if isinstance(told, HttpResponse):
+        return told
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "judges/_trial.html", told)
+    form = JudgeForm(job.options["draft"], user=user, draft=True)
+    attempt = TryForm(user=user, initial=job.options)
+    return _form_page(request, form, attempt=attempt, **told)
 
 
 def _form_page(
@@ -167,11 +174,16 @@ def _as_written(value: Any) -> Any:
 @require_safe
 @role_required(*READERS)
 def judge(request: HttpRequest, pk: int) -> HttpResponse:
-    return render(
-        request,
-        "judges/judge.html",
-        _judge_context(get_account(request), visible_judge(request, pk)),
-    )
+    """Show a judge; `job` names a try of it, for which htmx gets the part with its result."""
+    found, user = visible_judge(request, pk), get_account(request)
+    job = find_try(user, request.GET.get("job", ""), found)
+    told = _tried(request, job, request.path)
+    if isinstance(told, HttpResponse):
+        return told
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "judges/_trial.html", told)
+    form = TryForm(user=user, initial=told.get("tried"))
+    return render(request, "judges/judge.html", {**_judge_context(user, found, form), **told})
 
 
 def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
@@ -200,63 +212,104 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
 @require_POST
 @role_required(*READERS)
 def try_one(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask about one item. The result is shown and not stored, and no labels are read."""
-    judge, form = managed_judge(request, pk), TryForm(request.POST, user=get_account(request))
-    status, told = _attempt(get_account(request), form, partial(try_judge, judge))
-    if request.headers.get("HX-Request"):
+    """Ask about one item. A worker does; the judge's page shows the answer to who asked."""
+    user = get_account(request)
+    judge, form = managed_judge(request, pk), TryForm(request.POST, user=user)
+    page = reverse("judge", args=[pk])
+    answer, status, told = _attempt(request, form, page, partial(_question, user, form, judge))
+    if answer is not None:
+        return answer
+    if request.htmx:  # type: ignore[attr-defined]
         # htmx does not replace anything after an error status.
         return render(request, "judges/_trial.html", {"form": form, **told})
-    context = {**_judge_context(get_account(request), judge, form), **told, "tried": True}
-    return render(request, "judges/judge.html", context, status=status)
+    return render(
+        request, "judges/judge.html", {**_judge_context(user, judge, form), **told}, status=status
+    )
 
 
 @require_POST
 @role_required(*READERS)
 def try_draft(request: HttpRequest) -> HttpResponse:
-    """Ask the judge of the form, which is not created, about one item. Nothing is stored."""
+    """Ask the judge of the form, which is not created, about one item, as `try_one` does."""
     user = get_account(request)
     draft, form = JudgeForm(request.POST, user=user, draft=True), TryForm(request.POST, user=user)
+    answer: HttpResponse | None = None
     if draft.is_valid():
-        status, told = _attempt(user, form, partial(try_definition, draft.definition()))
+        fields = {name: request.POST[name] for name in draft.fields if name in request.POST}
+        asking = partial(_question, user, form, fields=fields)
+        answer, status, told = _attempt(request, form, reverse("judge-new"), asking)
     else:
         wrong = [(field.label, field.errors) for field in draft if field.errors]
         status, told = 422, {"unfinished": wrong}
-    if request.headers.get("HX-Request"):
+    if answer is not None:
+        return answer
+    if request.htmx:  # type: ignore[attr-defined]
         return render(request, "judges/_trial.html", {"form": form, **told})
     return _form_page(request, draft, status, attempt=form, **told)
 
 
-Ask = Callable[[Campaign, int | None], Trial]
+def _question(user: User, form: TryForm, judge: Judge | None = None, **draft: Any) -> Any:
+    chosen = form.cleaned_data
+    return try_question(user, chosen["campaign"], chosen["item"], judge, **draft)
 
 
-def _attempt(user: User, form: TryForm, ask: Ask) -> tuple[int, dict[str, Any]]:
-    """Ask once within an account's limits. Returns the HTTP status, and what the page says."""
+def _attempt(
+    request: HttpRequest, form: TryForm, page: str, question: Callable[[], Any]
+) -> tuple[HttpResponse | None, int, dict[str, Any]]:
+    """Ask within an account's limits: what follows the job, or the status and what is wrong."""
+    user = get_account(request)
     if not form.is_valid():
-        return 422, {}
+        return None, 422, {}
     if is_blind(user, form.cleaned_data["campaign"]):
-        return 409, {"wrong": BLIND}
+        return None, 409, {"wrong": BLIND}
     try:
-        with one_try(user.pk):
-            trial = ask(form.cleaned_data["campaign"], form.cleaned_data["item"])
-    except TooOftenError as error:
-        return 429, {"wrong": as_sentence(error)}
-    except BusyError:
-        return 503, {"wrong": BUSY}
-    except REFUSED as error:
-        return 200, {"wrong": as_sentence(error)}
-    return 200, {"trial": trial, **_shown(trial)}
+        job = ask_once(question(), user, page).job
+    except (TooOftenError, TooManyError) as error:
+        return None, 429, {"wrong": as_sentence(error)}
+    if not request.htmx:  # type: ignore[attr-defined]
+        return redirect(f"{jobs.with_job(page, job)}#try"), 302, {}
+    found = _tried(request, job, page)
+    if isinstance(found, HttpResponse):
+        return found, 200, {}
+    return render(request, "judges/_trial.html", found), 200, {}
 
 
-def _shown(trial: Trial) -> dict[str, Any]:
-    request = trial.prepared.request
-    told = trial.error
+def _tried(request: HttpRequest, job: Job | None, page: str) -> Any:
+    """Return what a page shows of a try, or the answer to htmx while there is nothing new."""
+    if job is None:
+        return {}
+    user = get_account(request)
+    campaign = Campaign.objects.filter(pk=job.options["campaign"]).first()
+    if campaign is None or not TRY_KIND.may_see(user, job.options):
+        return {"wrong": BLIND if campaign and is_blind(user, campaign) else GONE}
+    asked = Asked(job, job if job.state == Job.State.DONE else None)
+    here = jobs.with_job(page, job)
+    found = jobs.shown_of(request, asked, page, here, "#trial", results.value)
+    if isinstance(found, HttpResponse):
+        return found
+    if found.value is None and found.status is None:
+        return {"wrong": GONE}
+    shown_trial = _shown(found.value) if found.value else {}
+    return {"status": found.status, "campaign": campaign, "tried": job.options, **shown_trial}
+
+
+def _shown(trial: dict[str, Any]) -> dict[str, Any]:
+    """Return the result of a try with foreign texts made harmless."""
+    entries = [
+        {
+            **each,
+            "labels": [(n, v, each["grades"].get(n, "")) for n, v in each["values"].items()],
+        }
+        for each in trial["entries"]
+    ]
+    completion = trial["completion"]
     return {
-        "number": trial.item.position + 1,
-        "messages": [(m.role, shown(m.content)) for m in request.messages],
-        "raw": shown(trial.answer.text) if trial.answer else None,
-        "reasoning": shown(trial.reasoning),
-        "usage": trial.answer.usage if trial.answer else {},
-        "why": shown(told.message, 2000) if told else "",
-        "body": shown(told.body, 4000) if told else "",
-        "problems": [shown(str(problem), 500) for problem in trial.problems],
+        "trial": {**trial, "entries": entries},
+        "messages": [(each["role"], shown(each["content"])) for each in trial["messages"]],
+        "raw": None if completion is None else shown(completion),
+        "reasoning": shown(trial["reasoning"]),
+        "usage": trial["usage"],
+        "why": shown(trial["message"], 2000),
+        "body": shown(trial["body"], 4000),
+        "problems": [shown(each, 500) for each in trial["problems"]],
     }

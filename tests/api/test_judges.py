@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
-from annotation.models import Label, rater_of
+from annotation.models import Label, User, rater_of
 from audit.models import Event
+from datasets.jobs import queue
+from datasets.jobs.execution import carry_out
+from datasets.models import Job
 from judging import library, sandbox
 from judging.backends.base import Request
 from judging.backends.scripted import Scripted
@@ -192,6 +195,20 @@ class TestTrying:
         assert not Judge.objects.exists()
         assert not JudgeCall.objects.exists()
 
+    def test_a_slow_answer_is_fetched_from_its_job_by_who_asked(
+        self, rita: Script, study: Study, settings: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settings.JOBS_EAGER = False
+        monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
+        monkeypatch.setattr("datasets.jobs.asking.WAIT_SECONDS", 0)
+        told = rita.post(f"judges/{judge().pk}/try/", {"campaign": study.campaign.pk})
+        assert (told.status_code, told.json()["state"]) == (202, "waiting")
+        carry_out(queue.lease_now(Job.objects.get()), lambda done, total: None, strict=True)
+        path = f"judges/try/?job={told.json()['key']}"
+        assert rita.get(path).json()["state"] == "answered"
+        other = script_of(User.objects.create(username="root2", role="admin"))
+        assert_told(other.get(path), 404)
+
     def test_a_definition_that_cannot_work_sends_nothing(self, rita: Script, study: Study) -> None:
         sent = {"backend": "openai", "model": "m", "campaign": study.campaign.pk}
         other = {**sent, "file": library.text_of("graded-relevance")}
@@ -216,7 +233,7 @@ class TestTrying:
     def test_ten_times_a_minute(
         self, rita: Script, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("judging.sandbox.TRIES", 1)
+        monkeypatch.setattr("judging.tries.TRIES", 1)
         path = f"judges/{judge().pk}/try/"
         sent = {"campaign": study.campaign.pk}
         assert rita.post(path, sent).status_code == 200

@@ -766,7 +766,7 @@ SILENT = {
     "draft": "unfinished work is nobody's answer; it comes every few seconds",
     "api-own-background": "what somebody says of themselves is a row of its own, with its time",
     "nugget": "changes one's own answer through the same door as submit, which tells of it",
-    "judge-try": "a trial of one item is shown to who asked, and stores nothing",
+    "judge-try": "a trial of one item is shown to who asked, and is no part of a study",
     "api-judge-try": "the same by the API",
     "judge-new-try": "a trial of a judge that is not stored, either",
     "api-judge-draft-try": "the same by the API",

@@ -203,7 +203,8 @@ def test_so_has_a_judge_that_is_tried(world: World, name: str) -> None:  # noqa:
         headers = {"authorization": f"Token {world.tokens[RESEARCHER]}"}
         answer = client.post(address, sent, "application/json", headers=headers)
     else:
-        answer = client.post(address, sent, headers={"x-csrftoken": CSRF})
+        asked_for = client.post(address, sent, headers={"x-csrftoken": CSRF})
+        answer = client.get(asked_for.headers["Location"])
     assert answer.status_code == 200, answer.content
     look = Look.objects.get(user=world.users[RESEARCHER])
     assert (look.kind, look.exposing, look.campaign) == ("trial", True, world.study.campaign)

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, Label, Rater, Response, User, rater_of
-from judging import library, sandbox
+from judging import library, sandbox, tries
 from judging.backends.scripted import Scripted
 from judging.judges import Definition, draft
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -249,8 +249,7 @@ class TestTrying:
     def test_the_limits_of_an_account_are_those_of_a_saved_judge(
         self, rita: Client, study: Campaign, says: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("judging.sandbox.time.time", lambda: 1_000_000.0)
-        monkeypatch.setattr(sandbox, "TRIES", 1)
+        monkeypatch.setattr(tries, "TRIES", 1)
         says("final score: 0", "final score: 0")
         rita.post(reverse("judge-try", args=[judge().pk]), {"campaign": study.pk, "item": 1})
         assert "wait a moment" in attempt(rita, study)

@@ -1,4 +1,4 @@
-"""Trying a judge on one item: all is shown, nothing is kept."""
+"""Trying a judge on one item: a worker asks, all is shown to who asked, and no label is given."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, Label, Rater, Response, User, rater_of
-from judging import sandbox
+from datasets.jobs import queue
+from datasets.jobs.execution import carry_out
+from datasets.models import Job
+from judging import sandbox, tries
 from judging.backends.base import Request
 from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall, JudgeRun
@@ -31,7 +34,6 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def rita(db: None) -> Client:
-    cache.clear()
     return client_of(User.objects.create(username="rita", role="researcher"))
 
 
@@ -41,10 +43,11 @@ def of_the_fake(server: Running, name: str = "fake", **fields: Any) -> Judge:
 
 def try_it(client: Client, judge: Judge, campaign: Campaign, item: object = 1) -> str:
     told = {"campaign": campaign.pk, "item": item}
-    return str(client.post(reverse("judge-try", args=[judge.pk]), told).content.decode())
+    answer = client.post(reverse("judge-try", args=[judge.pk]), told, follow=True)
+    return str(answer.content.decode())
 
 
-def test_a_try_shows_prompt_answer_and_labels_and_stores_nothing(
+def test_a_try_shows_prompt_answer_and_labels_and_gives_no_label(
     rita: Client, campaign: Campaign
 ) -> None:
     page = try_it(rita, judge(), campaign)
@@ -135,53 +138,52 @@ def test_htmx_gets_the_part_alone_also_where_something_is_wrong(
     assert 'id="trial"' in answer.content.decode()
 
 
-def test_after_ten_tries_in_a_minute_one_waits(
+def test_after_so_many_tries_in_a_minute_one_waits(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.sandbox.time.time", lambda: 1_000_000.0)
+    monkeypatch.setattr(tries, "TRIES", 2)
     made = judge()
-    for _ in range(10):
+    for _ in range(2):
         assert "word for word" in try_it(rita, made, campaign)
     assert "wait a moment" in try_it(rita, made, campaign)
     other = client_of(User.objects.create(username="root", role="admin"))
     assert "word for word" in try_it(other, made, campaign)
-
-
-def test_one_try_at_a_time_keeps_the_site_free_for_others(rita: Client, campaign: Campaign) -> None:
-    made = judge()
-    key = f"judge-trying:{User.objects.get(username='rita').pk}"
-    cache.add(key, 1)
-    assert "still in progress" in try_it(rita, made, campaign)
-    cache.delete(key)
+    Job.objects.update(created_at=timezone.now() - tries.WINDOW)
     assert "word for word" in try_it(rita, made, campaign)
-    assert cache.get(key) is None
 
 
-def test_tries_of_several_people_never_take_all_threads_of_a_process(
-    rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+def test_a_request_only_asks_and_a_worker_s_answer_is_shown_to_who_asked(
+    rita: Client, campaign: Campaign, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = sandbox.threading.BoundedSemaphore(2)
-    monkeypatch.setattr(sandbox, "_places", places)
-    made = judge()
-    assert places.acquire(blocking=False)
-    assert "word for word" in try_it(rita, made, campaign)
-    assert places.acquire(blocking=False)
-    told = {"campaign": campaign.pk, "item": 1}
-    answer = rita.post(reverse("judge-try", args=[made.pk]), told)
-    assert answer.status_code == 503
-    assert "people are trying judges right now" in answer.content.decode()
-    places.release()
-    assert "word for word" in try_it(rita, made, campaign)
+    settings.JOBS_EAGER = False
+    monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
+    made, other = judge(), client_of(User.objects.create(username="root", role="admin"))
+    address, sent = reverse("judge-try", args=[made.pk]), {"campaign": campaign.pk, "item": 1}
+    page = rita.post(address, sent).headers["Location"].partition("#")[0]
+    assert "waiting, next in the queue" in rita.get(page).content.decode()
+    assert rita.post(address, sent).headers["Location"].startswith(page)
+    refused = rita.post(address, {**sent, "item": 2})
+    assert (refused.status_code, "or cancel it" in refused.content.decode()) == (429, True)
+    job = Job.objects.get()
+    carry_out(queue.lease_now(job), lambda done, total: None, strict=True)
+    assert "word for word" in rita.get(page).content.decode()
+    assert "word for word" not in other.get(page).content.decode()
+    assert rita.post(address, sent).headers["Location"].partition("#")[0] != page
 
 
-def test_a_try_that_fails_gives_its_place_back(
-    rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+def test_a_try_that_was_cancelled_is_tried_again_on_its_page(
+    rita: Client, campaign: Campaign, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = sandbox.threading.BoundedSemaphore(1)
-    monkeypatch.setattr(sandbox, "_places", places)
-    for _ in range(2):
-        assert "The item does not exist" in try_it(rita, judge(), campaign, 999)
-    assert places.acquire(blocking=False)
+    settings.JOBS_EAGER = False
+    monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
+    sent = {"campaign": campaign.pk, "item": 1}
+    page = rita.post(reverse("judge-try", args=[judge().pk]), sent).headers["Location"]
+    order = reverse("job-order", args=[Job.objects.get().key])
+    rita.post(order, {"order": "cancel", "next": page})
+    assert "cancelled" in rita.get(page).content.decode()
+    again = rita.post(order, {"order": "again", "next": page}).headers["Location"]
+    assert "waiting, next in the queue" in rita.get(again).content.decode()
+    assert again != page
 
 
 def test_a_guarded_judge_that_finds_nobody_tells_nothing_of_the_network(
