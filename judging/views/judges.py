@@ -290,7 +290,7 @@ def _tried(request: HttpRequest, job: Job | None, page: str) -> Any:
     if found.value is None and found.status is None:
         return {"wrong": GONE}
     shown_trial = _shown(found.value) if found.value else {}
-    return {"status": found.status, "campaign": campaign, "tried": job.options, **shown_trial}
+    return {"following": found.status, "campaign": campaign, "tried": job.options, **shown_trial}
 
 
 def _shown(trial: dict[str, Any]) -> dict[str, Any]:

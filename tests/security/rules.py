@@ -278,7 +278,7 @@ RULES: dict[str, Rule] = {
     "api-reports": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 400})),
     "api-frozen": reads(READERS),
     "api-judges": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 400})),
-    "api-judge-draft-try": takes(READERS, 400),
+    "api-judge-draft-try": Rule({"GET": READERS, "POST": READERS}, frozenset({400})),
     "api-judge-library": reads(READERS),
     "api-judge-library-file": reads(READERS),
     "api-judge": reads(READERS),

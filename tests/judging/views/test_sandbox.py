@@ -171,6 +171,20 @@ def test_a_request_only_asks_and_a_worker_s_answer_is_shown_to_who_asked(
     assert rita.post(address, sent).headers["Location"].partition("#")[0] != page
 
 
+def test_without_scripts_a_draft_is_filled_in_again_beside_its_answer(
+    rita: Client, campaign: Campaign, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.JOBS_EAGER = False
+    monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
+    sent = {"name": "mine", "backend": "lexical", "granularity": "unit", "campaign": campaign.pk}
+    page = rita.post(reverse("judge-new-try"), sent).headers["Location"]
+    waiting = rita.get(page).content.decode()
+    assert "waiting, next in the queue" in waiting
+    assert 'value="mine"' in waiting
+    carry_out(queue.lease_now(Job.objects.get()), lambda done, total: None, strict=True)
+    assert "word for word" in rita.get(page).content.decode()
+
+
 def test_a_try_that_was_cancelled_is_tried_again_on_its_page(
     rita: Client, campaign: Campaign, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
