@@ -6,10 +6,15 @@ What the database knows is filled in. What only people know is marked as a blank
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from analysis.types import JSON
+from annotation.campaigns.design import Design
+from datasets.derivation import EXTENDED
 
+DEFAULTS = asdict(Design())
+"""The options of a campaign for which nothing was decided, of which the datasheet says nothing."""
 BLANK = "**[to be filled in: {}]**"
 
 
@@ -47,8 +52,7 @@ def _composition(batches: Sequence[JSON], campaigns: Sequence[JSON]) -> Iterator
     for batch in batches:
         numbers = ", ".join(f"{n} {what.replace('_', ' ')}" for what, n in batch["counts"].items())
         derived = batch["lineage"]
-        how = f"derived by {derived['rule']}" if derived else f"loaded from {batch['format']}"
-        yield f"- Batch `{batch['name']}` ({how}): {numbers}."
+        yield f"- Batch `{batch['name']}` ({_how_made(batch)}): {numbers}."
         for what, reasons in (derived or {}).get("counts", {}).get("dropped", {}).items():
             told = ", ".join(f"{reason} {number}" for reason, number in reasons.items())
             yield f"    - Left out of {what}: {told}."
@@ -60,6 +64,15 @@ def _composition(batches: Sequence[JSON], campaigns: Sequence[JSON]) -> Iterator
         )
     yield f"- Where the texts come from, and under which terms: {blank('sources and rights')}"
     yield f"- Texts about people, or offensive ones: {blank('whether there are any')}\n"
+
+
+def _how_made(batch: JSON) -> str:
+    lineage = batch["lineage"]
+    if lineage is None:
+        return f"loaded in the {batch['format']} format"
+    if lineage["rule"] == EXTENDED:
+        return f"`{lineage['source']}` with what was added to it"
+    return f"derived from `{lineage['source']}` by {lineage['rule']}"
 
 
 def _collection(campaigns: Sequence[JSON]) -> Iterator[str]:
@@ -134,14 +147,21 @@ def _places(campaign: JSON) -> str:
 def _choice(campaign: JSON) -> str:
     each = campaign["raters_per_item"]
     words = ["one person an item" if each == 1 else f"{each} people an item"]
-    if campaign["overlap"] < 1:
-        words.append(f"a random share of {campaign['overlap']:g} of the items by all of them")
+    if each > 1 and campaign["overlap"] < 1:
+        some = f"a random share of {campaign['overlap']:g} of the items"
+        words = [f"{each} people an item for {some}, and one for each of the others"]
+    if shares := campaign["shares"]:
+        words.append(f"fixed shares of the answers: {', '.join(f'{share:g}' for share in shares)}")
     if campaign["human_share"] < 1:
         words.append(f"people asked a random share of {campaign['human_share']:g} of the queries")
     options = dict(campaign["options"])
     if items := options.pop("chosen", ()):
         words.append(f"{len(items)} items that were chosen, not sampled at random")
-    words += [f"{name} {_words(value)}" for name, value in sorted(options.items())]
+    words += [
+        f"{name} {_words(value)}"
+        for name, value in sorted(options.items())
+        if value != DEFAULTS.get(name)
+    ]
     return "; ".join([*words, f"seed {campaign['seed']}"])
 
 

@@ -16,6 +16,7 @@ from annotation.people.background import background_counts
 from annotation.people.consent import counts_of_consents, revoked_raters
 from annotation.people.membership import excluded
 from annotation.people.pay import pay_table, work_line
+from annotation.people.shares import current_shares
 from annotation.presentation import schema
 from annotation.progress.places import places_of
 from datasets.lineage import lineage_of, units_behind
@@ -82,6 +83,7 @@ def campaign_facts(campaign: Campaign) -> JSON:
         "overlap": campaign.overlap,
         "human_share": campaign.human_share,
         "seed": campaign.seed,
+        "shares": sorted(current_shares(campaign).values(), reverse=True),
         "options": options,
         "queries_without_passages": None if bare is None else sorted(bare),
         "language": campaign.language or None,

@@ -42,3 +42,15 @@ def test_people_are_described_in_counts_and_never_by_name() -> None:
     assert "Years of practice? median 3, from 2 to 4." in sheet
     assert "Anything else? 2 people wrote an answer." in sheet
     assert "Ulm" not in sheet
+
+
+@pytest.mark.django_db
+def test_it_says_how_many_answer_an_item_and_leaves_out_what_nobody_decided() -> None:
+    facts = {**campaign_facts(make_study().campaign), "agreement": {}, "warnings": []}
+    split = {"raters_per_item": 4, "overlap": 0.1, "shares": [0.5, 0.25]}
+    sheet = datasheet({"name": "study"}, [], [facts | split], "CC-BY-4.0")
+    (chosen,) = (line for line in sheet.splitlines() if line.startswith("- Chosen: "))
+    assert chosen == (
+        "- Chosen: 4 people an item for a random share of 0.1 of the items, and one for each of "
+        "the others; fixed shares of the answers: 0.5, 0.25; seed 0."
+    )
