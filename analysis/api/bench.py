@@ -49,6 +49,9 @@ class BenchSerializer(serializers.Serializer[Any]):
     version = serializers.CharField()
     seed = serializers.IntegerField()
     resamples = serializers.IntegerField()
+    chosen_items = serializers.IntegerField(
+        help_text="how many items the campaign has if they were chosen, not sampled; else 0"
+    )
     judges = serializers.ListField(
         child=serializers.DictField(), help_text="what each judge is, its cost, time and trials"
     )
@@ -83,6 +86,7 @@ class CampaignBench(Resource):
             "version": "0.5",
             "seed": 0,
             "resamples": 10000,
+            "chosen_items": 0,
             "judges": [{"name": "small-judge", "scripted": False, "cost": "0.047840"}],
             "variables": {"answerable": {"errors": {"effective_judges": AN_ESTIMATE}}},
         },

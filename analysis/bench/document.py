@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
 from analysis.bench.numbers import NO_TRIALS
+from analysis.campaigns.chosen import describe_chosen
 from analysis.document import DASH, Block, Cell, Document, Number, RaterName, Section, Table, count
 from analysis.formats.markdown import sections_as_markdown
 from analysis.types import JSON
@@ -48,9 +49,11 @@ def as_markdown(found: JSON) -> str:
 
 
 def _sections(found: JSON) -> Iterator[Section]:
-    fakes = [judge["name"] for judge in found["judges"] if judge["scripted"]]
-    if fakes:
-        yield Section("Warnings", (), points=tuple(f"{name}: {FAKE}" for name in fakes))
+    points = [f"{judge['name']}: {FAKE}" for judge in found["judges"] if judge["scripted"]]
+    if items := found.get("chosen_items"):
+        points.insert(0, describe_chosen(items))
+    if points:
+        yield Section("Warnings", (), points=tuple(points))
     tried = any(judge["robustness"] for judge in found["judges"])
     about = f"{ABOUT} {ABOUT_TRIALS}" if tried else ABOUT
     yield Section("Judges", (Block("", (_judges(found),)),), about)

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Avg, Count
 
 from analysis.campaigns.cache import computed_report
+from analysis.campaigns.chosen import chosen_items
 from analysis.campaigns.frames import campaign_frame, campaign_strata
 from analysis.data.resampling import Sample
 from analysis.data.selection import EVERYTHING, ReportOptions
@@ -53,6 +54,7 @@ def bench(
     facts = _facts(campaign, names, report, options)
     return {
         **{name: report[name] for name in copied},
+        "chosen_items": chosen_items(campaign),
         "judges": facts,
         "variables": _variables(campaign, report, names, options),
     }

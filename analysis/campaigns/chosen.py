@@ -12,13 +12,16 @@ def chosen_items(campaign: Campaign) -> int:
     return len(campaign.options.get("chosen", ()))
 
 
+def describe_chosen(items: int) -> str:
+    what = "1 item was" if items == 1 else f"{items} items were"
+    return (
+        f"{what} chosen, not sampled at random. Figures are about these items alone and are no "
+        "estimates for other items."
+    )
+
+
 def chosen_warnings(campaign: Campaign) -> list[JSON]:
     """Return a warning for figures without a verdict, which says the same."""
     if not (items := chosen_items(campaign)):
         return []
-    what = "1 item was" if items == 1 else f"{items} items were"
-    text = (
-        f"{what} chosen, not sampled at random. Figures are about these items alone and are no "
-        "estimates for other items."
-    )
-    return [Warning("chosen_items", None, None, text)._asdict()]
+    return [Warning("chosen_items", None, None, describe_chosen(items))._asdict()]

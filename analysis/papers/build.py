@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from analysis.campaigns.behind import behind_sentence, units_behind
+from analysis.campaigns.chosen import chosen_items, describe_chosen
 from analysis.data.selection import ReportOptions
 from analysis.models import Study
 from analysis.papers.base import Grid, Paper, PaperTable, Printed
@@ -60,6 +61,9 @@ def paper_tables(
 def _notes(paper: Paper, material: Material) -> Iterator[str]:
     if fakes := material.fakes:
         yield FAKE.format(judges=", ".join(fakes))
+    for campaign in material.every_campaign:
+        if items := chosen_items(campaign):
+            yield f"Campaign {campaign.name}: {describe_chosen(items)}"
     behind: dict[str, int] = {}
     for campaign in material.every_campaign:
         behind |= units_behind(campaign)
