@@ -12,6 +12,7 @@ from allauth.account.decorators import reauthentication_required
 from django.conf import settings
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.forms import SetPasswordForm
+from django.contrib.auth.password_validation import password_validators_help_texts
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
@@ -35,6 +36,8 @@ def new_password(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     user = get_account(request)
     form: SetPasswordForm[User] = SetPasswordForm(user, request.POST or None)
+    # One paragraph in place of Django's list, which no paragraph can hold.
+    form.fields["new_password1"].help_text = " ".join(password_validators_help_texts())
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
             form.save()

@@ -14,16 +14,17 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from annotation.models import Campaign, User
+from annotation.models import Campaign, QuerySampling, User
 from judging import sandbox
 from judging.backends.base import FinalError, Request
 from judging.backends.scripted import Scripted
 from judging.judge_file.document import read_file
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
 from judging.runs import lifecycle
+from tests.analysis.drafts.test_drafts import ADDED, label, model, no_if_told
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
-from tests.judging.cast import campaign_of, judge, run_scripted, yes
+from tests.judging.cast import Script, campaign_of, judge, run_scripted, yes
 from tests.page_cast import _user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -47,17 +48,21 @@ def one_refused(request: Request) -> str | BaseException:
     return FinalError("refused", "the model refused") if refused else yes(request)
 
 
-def mixed(campaign: Campaign) -> JudgeRun:
+def answered(campaign: Campaign, rater: Judge, script: Script) -> JudgeRun:
     """A run that has ended; in a thread of its own, as Playwright has a loop in this one."""
 
     def inside() -> JudgeRun:
         try:
-            return run_scripted(campaign, judge("mixed"), one_refused)[0]
+            return run_scripted(campaign, rater, script)[0]
         finally:
             connection.close()
 
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(inside).result()
+
+
+def mixed(campaign: Campaign) -> JudgeRun:
+    return answered(campaign, judge("mixed"), one_refused)
 
 
 def held(campaign: Campaign) -> JudgeRun:
@@ -189,6 +194,36 @@ def test_a_text_that_was_typed_is_replaced_only_if_one_agrees(
     page.get_by_label("Or upload a file").set_input_files(path)
     expect(field).to_have_value("[judge]\n")
     expect(page.locator("#file-check")).to_contain_text("Line 1. Protocol is missing")
+
+
+def test_a_change_is_drafted_from_tags_tried_and_compared(page: Page, campaign: Campaign) -> None:
+    first = QuerySampling.objects.filter(campaign=campaign).order_by("query")[0]
+    QuerySampling.objects.filter(pk=first.pk).update(role="development")
+    label(campaign)
+    answered(campaign, model(), yes)
+    page.goto(f"{reverse('disagreements', args=[campaign.pk])}?show=all")
+    page.locator("details.unit summary").first.click()
+    page.get_by_label("Guideline gap").check()
+    page.get_by_label("Note", exact=True).fill("years?")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("link", name="Draft a change").first.click()
+    page.locator(".groups summary").first.click()
+    expect(page.locator(".tagged .note").first).to_have_text("years?")
+    found = violations(page, "drafts", rare=True)
+    field = page.get_by_label("Guideline", exact=True)
+    field.fill(f"{ADDED}\n\n{field.input_value()}")
+    page.get_by_role("button", name="Save the draft").click()
+    expect(page.locator(".difference ins")).to_have_text(ADDED)
+    draft = page.url
+    page.get_by_role("button", name="Estimate a try").click()
+    expect(page.get_by_role("button", name="Start")).to_be_visible()
+    answered(campaign, Judge.objects.get(base__isnull=False), no_if_told)
+    page.goto(draft)
+    expect(page.locator("#effect .turns")).to_contain_text("Wrong to right: 6")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert not found + violations(page, "effect")
 
 
 def test_a_run_is_watched_and_steered(page: Page, campaign: Campaign) -> None:
