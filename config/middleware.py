@@ -30,18 +30,21 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.functional import SimpleLazyObject
+from django.utils.translation import get_language
 from structlog.contextvars import bound_contextvars
 
 from annotation.exposure import ledger
+from annotation.people.languages import translated
 from audit.recording import Actor, address_class, current_actor, on_behalf
 from datasets.access import client_address, wants_data
 from datasets.jobs.guard import answering
+from datasets.messages import Message
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 MEGABYTE = 1024 * 1024
 MINUTE = 60
 UTF_8 = ("utf-8", "utf8")
-PAGE = "<!doctype html><html lang=en><title>Refused</title><p>{}.</p></html>"
+PAGE = "<!doctype html><html lang={}><title>Tandem</title><p>{}.</p></html>"
 
 # No page uses these features, so injected text cannot use them either.
 HEADERS = {
@@ -110,7 +113,11 @@ class BodyGuard:
             return refused(request, 415, "send the body in UTF-8")
         limit = _limit(request, view)
         if _length(request) > limit:
-            return refused(request, 413, f"this is more than {limit / MEGABYTE:g} MB; send less")
+            return refused(
+                request,
+                413,
+                Message("this is more than %(most)s MB; send less", most=f"{limit / MEGABYTE:g}"),
+            )
         return None
 
 
@@ -131,7 +138,9 @@ def _length(request: HttpRequest) -> int:
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponseBase:
     """Answer a request that no browser or correct script sends; the log has the reason."""
-    return refused(request, 400, "this request cannot be read; correct it and send it again")
+    return refused(
+        request, 400, Message("this request cannot be read; correct it and send it again")
+    )
 
 
 def locked(
@@ -154,10 +163,12 @@ def in_words(seconds: int) -> str:
 
 def refused(request: HttpRequest, status: int, reason: str) -> HttpResponseBase:
     """Answer with a reason, as JSON for a script and as a page for a person."""
+    reason = translated(reason)
     if wants_data(request):
         return JsonResponse({"error": reason, "problems": []}, status=status)
     # A template would look up the account, which an unreadable request may not allow.
-    return HttpResponse(PAGE.format(reason[0].upper() + reason[1:]), status=status)
+    said = PAGE.format(get_language() or "en", reason[0].upper() + reason[1:])
+    return HttpResponse(said, status=status)
 
 
 MAX_IDLE, MAX_SESSION = 12 * 3600, 7 * 24 * 3600
@@ -276,7 +287,7 @@ logger = logging.getLogger("tandem.requests")
 REQUEST_ID = re.compile(r"[0-9A-Za-z_-]{8,64}")
 RETRY_AFTER = "5"
 CANCELED = "57014"  # query_canceled
-TOO_LONG = "this takes too long for a page; request less, or use the command on the server"
+TOO_LONG = Message("this takes too long for a page; request less, or use the command on the server")
 DATABASE_ERRORS = (OperationalError, InterfaceError)
 
 

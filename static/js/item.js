@@ -35,6 +35,9 @@ async function conflict(body) {
   });
 }
 
+// The server says what is wrong without a capital and a full stop.
+const sentence = (words) => `${words[0].toUpperCase()}${words.slice(1)}.`;
+
 const page = {
   apply(payload) {
     sheet.apply(payload);
@@ -43,10 +46,11 @@ const page = {
   },
   conflict,
   problems(found) {
-    const named = found.map(({ unit, message }) => ({
-      unit: typeof unit === "string" ? sheet.units.find((one) => one.name === unit) : unit,
-      message,
-    }));
+    const named = found.map(({ unit, message }) =>
+      typeof unit === "string"
+        ? { unit: sheet.units.find((one) => one.name === unit), message: sentence(message) }
+        : { unit, message },
+    );
     board.problems(named.filter(({ unit }) => unit));
     const general = named.find(({ unit }) => !unit);
     if (general) saver.status.show("refused", general.message);
@@ -57,7 +61,7 @@ const page = {
     showAside();
   },
   late(why) {
-    byId("late-why").textContent = `${why[0].toUpperCase()}${why.slice(1)}.`;
+    byId("late-why").textContent = sentence(why);
   },
   login: (now) => account.ask(now),
   stranger: (who) => account.stranger(who),
