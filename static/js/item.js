@@ -27,6 +27,7 @@ const say = (words) => (byId("spoken").textContent = words);
 const sheet = new Sheet(form, texts);
 const board = new Board(sheet, texts, { changed: () => saver.changed(), say });
 const drawer = setUpDrawer();
+const refused = byId("refused");
 async function conflict(body) {
   const { showConflict } = await import("./conflict.js");
   showConflict(body, sheet, (mine) => {
@@ -52,8 +53,10 @@ const page = {
         : { unit, message },
     );
     board.problems(named.filter(({ unit }) => unit));
+    // What is about no question stands below them all, since a telephone has no room for it above.
     const general = named.find(({ unit }) => !unit);
-    if (general) saver.status.show("refused", general.message);
+    refused.textContent = general?.message ?? "";
+    if (general) refused.scrollIntoView({ block: "nearest" });
   },
   left(address) {
     if (address) location.assign(address);
@@ -192,6 +195,7 @@ form.addEventListener("change", ({ target }) => {
 form.addEventListener("input", ({ target }) => {
   if (!target.closest("textarea")) return;
   if (unitAt(target)) board.problem(unitAt(target), "");
+  refused.textContent = "";
   saver.changed();
 });
 form.addEventListener("submit", (event) => {

@@ -73,7 +73,7 @@ def test_highlights_have_their_raters_letters_and_a_decision_needs_a_reason(
     expect(page.locator("mark.lit")).to_have_text("Zoë 🛶")
     page.keyboard.press("2")
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#reason-missing")).to_have_text("Give a reason.")
+    expect(page.locator("#refused")).to_have_text("Give a reason.")
     expect(page.locator("textarea[name=comment]")).to_be_focused()
     assert not Decision.objects.exists()
 

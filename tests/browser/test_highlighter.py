@@ -309,6 +309,14 @@ class TestFromRightToLeft:
         desk.saved()
         (unit, *_) = desk.assignment.draft.payload["units"].values()
         assert unit["evidence"] == [{"quote": quote, "start": hebrew.index(quote)}]
+        for number in (2, 3):
+            desk.unit(number).locator(".unit-text").click()
+            desk.unit(number).locator(".choice").nth(1).click()
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.locator("[name=comment]").fill("x" * 10_001)
+        page.locator("#submit").click()
+        expect(page.locator("#refused")).to_contain_text("10000")
+        expect(page.locator("#refused")).to_be_in_viewport()
 
 
 class TestSnapping:

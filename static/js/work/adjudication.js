@@ -76,9 +76,8 @@ does.jump = () => false;
 const submit = saver.submit.bind(saver);
 saver.submit = () => {
   const missing = !reason.value.trim() && !sheet.problems().length;
-  byId("reason-missing").textContent = missing ? t("Give a reason.") : "";
+  byId("refused").textContent = missing ? t("Give a reason.") : "";
   if (!missing) return submit();
   saver.status.show("refused", t("reason missing"));
   return reason.focus();
 };
-reason.addEventListener("input", () => (byId("reason-missing").textContent = ""));
