@@ -193,7 +193,7 @@ def test_a_refusal_by_the_server_stands_at_the_unit_it_names(desk: Desk) -> None
         lambda route: route.fulfill(status=422, body=problem, content_type="application/json"),
     )
     desk.page.get_by_role("button", name="Submit").click()
-    expect(desk.unit(3).locator(".problem")).to_have_text("is odd")
+    expect(desk.unit(3).locator(".problem")).to_have_text("Is odd.")
     desk.state("refused")
 
 
