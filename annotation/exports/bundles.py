@@ -266,7 +266,8 @@ def bundled(
     """
     bundle, files = BUNDLES[name], list[ExportedFile]()
     for path, what, chosen in bundle.plan(campaign, form):
-        one = Exporting(campaign, path, what, chosen, tick)
+        before = sum(file.rows for file in files)
+        one = Exporting(campaign, path, what, chosen, lambda rows, n=before: tick(n + rows))
         yield path, one.pieces()
         files.append(one.written())
     listed = manifest(campaign, files)
@@ -322,6 +323,16 @@ def _note(campaign: Campaign, what: str) -> None:
         counted = numbers(campaign)
         units = counted.get("units/drawn", 0) + counted.get("units/pending", 0)
         saw_answers("export", campaign, number=units)
+
+
+def expected_lines(campaign: Campaign, what: str, form: str) -> int:
+    """Return about how many lines an export or a bundle has, for its progress; 0 if unknown."""
+    parts = [what]
+    if what in BUNDLES:
+        parts = [part for _, part, _ in BUNDLES[what].plan(campaign, form)]
+    counted = [EXPORTS[part].counted for part in parts if EXPORTS[part].counted]
+    known = counts(campaign) if counted else {}
+    return sum(known[name] for name in counted)
 
 
 def tells_answers(what: str) -> bool:

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import Count, Max
 from django.forms.models import model_to_dict
 
-from annotation.exports.bundles import download
+from annotation.exports.bundles import download, expected_lines
 from annotation.exports.qrels import NoGradesError
 from annotation.exports.registry import NoExportError
 from annotation.exports.writers import BlankError
@@ -59,13 +59,13 @@ def state(options: Options) -> Any:
 
 
 def carry_out(options: Options, progress: Progress) -> Result:
-    """Return the file of an export; its progress counts lines. Raises JobError."""
+    """Return the file of an export; its progress is in lines of about as many. Raises JobError."""
+    campaign, what, form = _campaign(options), options["what"], options["form"]
+    total = expected_lines(campaign, what, form)
     try:
+        # Missing labels have lines, too, so there may be more than expected.
         file = download(
-            _campaign(options),
-            options["what"],
-            options["form"],
-            lambda rows: progress(rows, 0),
+            campaign, what, form, lambda rows: progress(rows, max(rows, total) if total else 0)
         )
         return Result(_checked(file.pieces), file.name, file.media_type)
     except (BlankError, KeyError, NoExportError) as error:

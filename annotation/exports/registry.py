@@ -65,7 +65,8 @@ class Export:
     The first of `forms` is the default. `tells_answers` is True for exports that reveal the answers
     of others, or the system behind a report. A person gets them only after answering. Those with
     `answers` of others stand in the ledger of looks. What is `personal` describes people, and comes
-    into no folder that is made for publication.
+    into no folder that is made for publication. `counted` names the part of a campaign, as its
+    counts do, of which there are about as many as lines; it is empty for exports that are short.
     """
 
     row: str
@@ -76,6 +77,7 @@ class Export:
     answers: bool = True
     beside: tuple[str, ...] = ()
     personal: bool = False
+    counted: str = ""
 
     def columns_for(self, campaign: Campaign) -> tuple[str, ...]:
         """Return the columns of a table, with those `beside` that the campaign needs."""
@@ -106,19 +108,24 @@ EXPORTS: dict[str, Export] = {
         rows.units,
         _UNITS,
         answers=False,
+        counted="units",
     ),
     "labels": Export(
         "one label, or one missing label, by one rater",
         rows.labels,
         label_rows.COLUMNS,
         beside=label_rows.BESIDE,
+        counted="labels",
     ),
     "responses": Export(
         "one rater's whole answer to one item, with the texts that the rater wrote",
         rows.responses,
         response_rows.COLUMNS,
+        counted="responses",
     ),
-    "spans": Export("one highlight, with the label that it supports", rows.spans, _SPANS),
+    "spans": Export(
+        "one highlight, with the label that it supports", rows.spans, _SPANS, counted="spans"
+    ),
     "references": Export(
         "one label that an adjudicator decided, with the reason",
         references.references,
@@ -141,12 +148,14 @@ EXPORTS: dict[str, Export] = {
         web_annotations,
         _ANNOTATION,
         ("jsonld", "jsonl"),
+        counted="spans",
     ),
     "label-studio": Export(
         "one unit as a task of Label Studio, with the labels from all raters",
         label_studio,
         _TASK,
         ("json", "jsonl"),
+        counted="units",
     ),
     "consents": Export(
         "one consent: which person agreed to which version of the text, and when",

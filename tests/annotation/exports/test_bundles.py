@@ -18,7 +18,8 @@ import yaml
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from annotation.exports.bundles import bundled
+from annotation.exports.bundles import bundled, expected_lines
+from annotation.exports.jobs import carry_out, question
 from annotation.exports.registry import EXPORTS, exports_of
 from annotation.exports.writers import zipped
 from annotation.models import Campaign, Label, Span, Unit
@@ -249,3 +250,15 @@ def test_an_archive_is_sent_while_it_is_made() -> None:
     sent = zipped([("a.parquet", pieces())])
     next(sent)
     assert len(asked) < 3
+
+
+@pytest.mark.parametrize("what", ["labels", "all"])
+def test_an_export_says_how_much_of_it_is_done(campaign: Campaign, what: str) -> None:
+    heard: list[tuple[int, int]] = []
+    found = carry_out(question(campaign, what, "jsonl"), lambda *each: heard.append(each))
+    assert sum(map(len, found.pieces))
+    lines, expected = heard[0][1], expected_lines(campaign, what, "jsonl")
+    assert lines == expected > 0
+    done = [number for number, _ in heard]
+    assert done == sorted(done)
+    assert heard[-1][0] >= 0.9 * heard[-1][1]
