@@ -16,6 +16,8 @@ from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.jobs import pages as jobs
+from datasets.models import Job
+from datasets.text import as_sentence
 
 BLIND = (
     "You have an open item in this campaign. Answer it first. Until then you can export the batch, "
@@ -48,7 +50,7 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
         raise Http404("This export has no such format.")
     asked = jobs.follow(request, EXPORT, question(campaign, what, form))
     if asked.job.state == asked.job.State.FAILED and "job" not in request.GET:
-        return _page(request, campaign, f"{asked.job.error}.", 422)
+        return _page(request, campaign, as_sentence(asked.job.error), 422, asked.job)
     if not asked.is_current:
         return jobs.waiting(request, asked.job, reverse("exports", args=[pk]))
     record_export(request, pk, what, form)
@@ -56,7 +58,13 @@ def export_file(request: HttpRequest, pk: int, what: str, form: str) -> HttpResp
 
 
 def _page(
-    request: HttpRequest, campaign: Campaign, notice: str = "", status: int = 200
+    request: HttpRequest,
+    campaign: Campaign,
+    notice: str = "",
+    status: int = 200,
+    failed: Job | None = None,
 ) -> HttpResponse:
+    """Render the page with the reason of a refusal, or of a `failed` job, to be tried again."""
     context = {"campaign": campaign, "options": export_options(campaign), "notice": notice}
+    context |= {"failed": failed, "page": request.path}
     return render(request, "campaigns/exports.html", context, status=status)

@@ -95,7 +95,8 @@ def _again(job: Job, request: HttpRequest) -> Job:
     # Above the limit the page says so, since it asks itself.
     asked = job.askers.filter(user=request.user.pk).values_list("address", flat=True).first()
     try:
-        return ask(job.kind, job.options, request.user, asked or "", again=True).job
+        page = asked or safe(request, request.POST.get("next", ""))
+        return ask(job.kind, job.options, request.user, page, again=True).job
     except TooManyError:
         return job
 
@@ -114,8 +115,14 @@ ORDERS: dict[str, Callable[[Job, HttpRequest], Job]] = {
 
 
 def _visible(request: HttpRequest, key: str) -> Job:
-    """Return a person's own job, if they may still see its result. Raises Http404 otherwise."""
-    job = get_object_or_404(queue.jobs_of(request.user), key=key)
+    """Return a person's own job, if they may still see its result. Raises Http404 otherwise.
+
+    A job that failed is everybody's who asks the same, since it is repeated for nobody by itself.
+    """
+    job = get_object_or_404(Job, key=key)
+    is_own = job.askers.filter(user=request.user.pk).exists()
+    if not is_own and job.state != State.FAILED:
+        raise Http404
     if not kind_named(job.kind).may_see(request.user, job.options):
         raise Http404
     return job

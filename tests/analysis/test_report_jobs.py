@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import caches
+from django.db.models.functions import Now
 from django.test import Client
 from pytest_django.fixtures import Settings
 
@@ -64,6 +65,23 @@ class TestPages:
         assert 'id="job"' not in part
         assert "model-x" in self.text(rita, address), "without scripts a reload shows it"
         assert Job.objects.count() == 1
+
+    @pytest.mark.parametrize("place", ["", "results/", "judges/", "exports/labels/csv/"])
+    def test_whoever_sees_that_it_failed_can_have_it_tried_again(
+        self, rita: Client, labelled: Campaign, place: str
+    ) -> None:
+        address = f"/campaigns/{labelled.pk}/{place}"
+        headers = HTMX if place in ("", "judges/") else {}
+        rita.get(address, headers=headers)
+        Job.objects.update(state="failed", error="no memory was left", ended_at=Now())
+        other = logged_in("admin")
+        shown = " ".join(other.get(address, headers=headers).content.decode().split())
+        assert "o memory was left" in shown
+        order = re.search(r'action="(/jobs/\w+/order/)"', shown)
+        assert order, shown
+        told = other.post(order[1], {"order": "again", "next": address})
+        assert told.headers["Location"] == address
+        assert Job.objects.filter(state="waiting", askers__user__role="admin").count() == 1
 
     def test_who_may_still_label_is_told_that_reading_marks_it(
         self, rita: Client, labelled: Campaign
