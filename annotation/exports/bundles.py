@@ -266,14 +266,19 @@ def bundled(
     """
     bundle, files = BUNDLES[name], list[ExportedFile]()
     for path, what, chosen in bundle.plan(campaign, form):
-        before = sum(file.rows for file in files)
-        one = Exporting(campaign, path, what, chosen, lambda rows, n=before: tick(n + rows))
+        so_far = _after(sum(file.rows for file in files), tick)
+        one = Exporting(campaign, path, what, chosen, so_far)
         yield path, one.pieces()
         files.append(one.written())
     listed = manifest(campaign, files)
     if bundle.has_card:
         yield CARD, iter([card(campaign, listed).encode("utf-8")])
     yield MANIFEST, iter([as_json(listed)])
+
+
+def _after(before: int, tick: Tick) -> Tick:
+    """Return a tick of the lines of one file, for one of those of several files together."""
+    return lambda rows: tick(before + rows)
 
 
 def as_json(value: Any) -> bytes:
