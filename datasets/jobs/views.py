@@ -79,7 +79,7 @@ def order(request: HttpRequest, key: str) -> HttpResponse:
     ordered = ORDERS.get(request.POST.get("order", ""))
     if ordered is None:
         raise Http404("No such order.")
-    job = _visible(request, key)
+    job = _ordered(request, key)
     then = ordered(job, request)
     page = safe(request, request.POST.get("next", ""))
     # A page that follows just this job follows the one that takes its place.
@@ -115,14 +115,20 @@ ORDERS: dict[str, Callable[[Job, HttpRequest], Job]] = {
 
 
 def _visible(request: HttpRequest, key: str) -> Job:
-    """Return a person's own job, if they may still see its result. Raises Http404 otherwise.
+    """Return a person's own job, if they may still see its result. Raises Http404 otherwise."""
+    return _seen(request, get_object_or_404(queue.jobs_of(request.user), key=key))
 
-    A job that failed is everybody's who asks the same, since it is repeated for nobody by itself.
+
+def _ordered(request: HttpRequest, key: str) -> Job:
+    """Return a person's own job, or one that failed, which whoever asks the same may repeat.
+
+    Raises Http404 for other jobs, and without access to the result.
     """
-    job = get_object_or_404(Job, key=key)
-    is_own = job.askers.filter(user=request.user.pk).exists()
-    if not is_own and job.state != State.FAILED:
-        raise Http404
+    failed = Job.objects.filter(key=key, state=State.FAILED).first()
+    return _seen(request, failed) if failed else _visible(request, key)
+
+
+def _seen(request: HttpRequest, job: Job) -> Job:
     if not kind_named(job.kind).may_see(request.user, job.options):
         raise Http404
     return job
