@@ -136,7 +136,8 @@ def test_styles_of_annotators_pages_know_start_and_end_not_left_and_right() -> N
     sheets = [folder / f"{name}.css" for name in SHARED]
     for sheet in (*sheets, *(folder / "work").glob("*.css")):
         text = re.sub(r"/\*.*?\*/|\[dir=[^}]*\}", "", sheet.read_text("utf-8"), flags=re.DOTALL)
-        assert [found[0] for found in physical.finditer(text)] == [], sheet.name
+        wrong = [found[0] for found in physical.finditer(text)]
+        assert wrong == [], f"{sheet.name}: write margin-inline-start, inset-inline-end and so on"
 
 
 def test_no_catalogue_is_without_its_language() -> None:
