@@ -206,7 +206,8 @@ def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
     wanted = request.POST.get("into", request.GET.get("into", ""))
     context = {"campaign": campaign, "action": action, "query": listed.query(), "listed": listed}
     few = listed.units if len(listed.units) < FEWEST_UNITS else ()
-    saw_figures(LOOK, campaign, len(listed.units), units=few)
+    # That no unit is listed is told by all that are compared.
+    saw_figures(LOOK, campaign, len(listed.units) or len(listed.table), units=few)
     if action.needs_target:
         context |= {"targets": targets_of(campaign, user), "into": wanted}
     try:

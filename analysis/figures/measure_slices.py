@@ -17,7 +17,9 @@ SHARES = (0.0, 1.0)
 
 def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     title = f"{subject.name} of systems by slice"
-    return multiples.draw(title, panels_of(subject), _series(subject), subject.name, room)
+    panels, series = panels_of(subject), _series(subject)
+    missing = multiples.reasons(panels, series)
+    return multiples.draw(title, panels, series, subject.name, room, missing)
 
 
 def panels_of(subject: Subject) -> list[Panel]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..document import Number
@@ -84,6 +84,17 @@ def sorted_rows(rows: Sequence[Row], first: str) -> list[Row]:
     return sorted(rows, key=rank)
 
 
+def reasons(panels: Sequence[Panel], series: Sequence[Series]) -> list[str]:
+    """Return why raters that are no series have no number, a sentence for each of them."""
+    drawn = {each.name for each in series}
+    found: dict[str, dict[str, None]] = {}
+    for row in (row for panel in panels for row in panel.rows):
+        for name, number in row.numbers.items():
+            if name not in drawn:
+                found.setdefault(name, {})[number.reason] = None
+    return [f"No numbers of {name}: {'; '.join(why)}" for name, why in found.items()]
+
+
 def spread(rows: Sequence[Row], series: Sequence[Series]) -> float:
     """Return how far the numbers of the rows are apart, for the rater where they are furthest."""
     reach = [0.0]
@@ -95,9 +106,17 @@ def spread(rows: Sequence[Row], series: Sequence[Series]) -> float:
 
 
 def draw(
-    title: str, panels: Sequence[Panel], series: Sequence[Series], label: str, room: Room
+    title: str,
+    panels: Sequence[Panel],
+    series: Sequence[Series],
+    label: str,
+    room: Room,
+    missing: Iterable[str] = (),
 ) -> Drawing:
-    """Draw panels in rows of two, one below the other in a column, until the height is used up."""
+    """Draw panels in rows of two, one below the other in a column, until the height is used up.
+
+    `missing` says of each rater without any number why there is none.
+    """
     columns = 1 if room.is_narrow or len(panels) == 1 else 2
     wide = room.plot(8 + GAP * (columns - 1), NATURAL * columns) / columns
     cut = [panel.cut() for panel in panels]
@@ -118,7 +137,7 @@ def draw(
     under = frame.notes.draw(8, key.bottom, width - 16)
     rest = [panel.title for panel in cut[drawn:]]
     words = f"Not drawn, but in the data: {', '.join(rest)}" if rest else ""
-    left_out = _lines(words, under.bottom, width - 16)
+    left_out = _lines([*missing, words], under.bottom, width - 16)
     return Drawing(
         title,
         width,
@@ -127,11 +146,14 @@ def draw(
     )
 
 
-def _lines(words: str, top: float, width: float) -> base.Key:
+def _lines(notes: Iterable[str], top: float, width: float) -> base.Key:
     parts, y = [], top
-    for line in svg.wrapped(words, width, 11) if words else ():
-        y += base.LINE
-        parts.append(svg.text("note", 8, y, line))
+    for words in filter(None, notes):
+        lines = []
+        for line in svg.wrapped(words, width, 11):
+            y += base.LINE
+            lines.append(svg.text("note", 8, y, line))
+        parts.append(f"<g><title>{svg.clean(words)}</title>{''.join(lines)}</g>")
     return base.Key("".join(parts), y)
 
 

@@ -19,7 +19,8 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     series = _series(subject)
     panels = sorted(panels_of(subject), key=lambda panel: -multiples.spread(panel.rows, series))
     title = f"Agreement on {subject.name} by slice: kappa"
-    return multiples.draw(title, panels, series, "Kappa", room)
+    missing = multiples.reasons(panels, series)
+    return multiples.draw(title, panels, series, "Kappa", room, missing)
 
 
 def panels_of(subject: Subject) -> list[Panel]:

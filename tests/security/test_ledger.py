@@ -52,7 +52,7 @@ SLOW = ("report", "measures", "api-report", "api-measures", "judge-bench", "api-
 CHANGING = re.compile(
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?|csrfmiddlewaretoken\" value=\"\w+"
     r"|\w{3}, \d+ \w{3} \d{4} [\d:]+ GMT|nonce=[\"'][^\"']+|X-Request-ID': '\w+|opened=\d+"
-    r"|\d\d:\d\d:\d\d"
+    r"|\d\d:\d\d:\d\d|/jobs/\w+/"
     r"|\d+ (second|minute)s? ago"
 )
 
@@ -87,11 +87,17 @@ def test_a_route_that_shows_answers_of_others_has_an_entry(world: World, route: 
             )
             shows = True
         looked |= {look.kind for look in before.looks}
+    if route.name in SHOWS_MORE_ELSEWHERE:
+        return
     assert shows or not looked, f"{route.name} shows no answer of others, but is a look: {looked}"
 
 
 TELLS_OF_ITSELF = frozenset({"audit-file", "campaign-audit-file"})
 """They list their own downloads, so that no two are alike. What was planted is looked for."""
+
+
+SHOWS_MORE_ELSEWHERE = frozenset({"change-drafts", "change-draft", "label-first"})
+"""They show tags, which tell of answers in words, and where judges differ; here is one only."""
 
 
 def addresses(world: World, route: Route) -> Iterator[tuple[str, str]]:  # noqa: F811

@@ -71,9 +71,9 @@ def test_every_report_has_figures_that_stand_alone(
             assert not [a for e in root.iter() for a in e.attrib if "href" in a or a[:2] == "on"]
             assert figure.data(each).rows
     expected = {
-        "no judge": {"coverage", "systems", "agreement", "raters"},
+        "no judge": {"coverage", "systems", "agreement", "raters", "rankings", "slices"},
         "one rater": OF_ALL - {"epsilon", "raters"},
-        "judges alone": {"coverage", "systems", "missing"},
+        "judges alone": {"coverage", "systems", "missing", "rankings"},
         "few queries": OF_ALL - {"epsilon"},
         "forty systems": OF_ALL,
     }
