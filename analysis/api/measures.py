@@ -12,15 +12,13 @@ from rest_framework.response import Response
 from analysis.evaluation.jobs import MEASURES, question
 from analysis.evaluation.selection import (
     CHOSEN,
-    SHOWN,
     MeasuresOptionError,
     MeasuresOptions,
     ResolvedOptions,
-    Shown,
     read_pairs,
     resolve_options,
-    select_shown,
 )
+from analysis.evaluation.shown import SHOWN, Shown, select_shown
 from annotation.access import get_account, readable_campaign
 from annotation.api.access import check_blind
 from annotation.models import Campaign, User

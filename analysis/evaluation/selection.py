@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -14,8 +14,8 @@ from django.http import QueryDict
 from analysis.campaigns.cache import state_of
 from analysis.data.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, about
 from analysis.evaluation.build import measures_report
-from analysis.evaluation.inputs import TEXTS, TOGETHER
 from analysis.evaluation.key_points import RECALL, VERIFICATION
+from analysis.evaluation.shown import SHOWN, Shown
 from analysis.evaluation.slicing import SLICING
 from analysis.forms import OptionsForm
 from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
@@ -41,7 +41,6 @@ TITLES = {
     "garage": "GaRAGe",
     "clapnq": "CLAPnq",
 }
-NO_CUT = "whole"
 
 
 @dataclass(frozen=True)
@@ -301,173 +300,7 @@ def computed_measures(
     return found[0]
 
 
-@dataclass(frozen=True)
-class Shown:
-    """The parts of a report to show. Empty tuples take everything.
-
-    `order` is the measure by which systems are sorted, the highest first, or the lowest with `-`
-    before it; empty for the order of the batch. Tests and letters are still those of all systems:
-    hidden ones were compared, too.
-    """
-
-    measures: tuple[str, ...] = field(
-        default=(),
-        metadata=about(
-            "show only this measure; may be given several times, as the next three",
-            name="measure",
-            label="Measures",
-        ),
-    )
-    evaluators: tuple[str, ...] = field(
-        default=(),
-        metadata=about(
-            "only this system ranking: people, a rater, texts or people+JUDGE",
-            name="evaluator",
-            label="Evaluators",
-        ),
-    )
-    systems: tuple[str, ...] = field(
-        default=(),
-        metadata=about(
-            "only this system; it was compared with all others", name="system", label="Systems"
-        ),
-    )
-    cuts: tuple[str, ...] = field(
-        default=(),
-        metadata=about(
-            "only this cut of rankings, such as @10, or whole", name="cut", label="Cuts of rankings"
-        ),
-    )
-    order: str = field(
-        default="",
-        metadata=about("the measure by which systems are sorted, highest first; -NAME for lowest"),
-    )
-
-
-CHOSEN, SHOWN = options_of(MeasuresOptions), options_of(Shown)
-
-
-@dataclass
-class AvailableParts:
-    """The values that a report gives the options of what to show."""
-
-    measures: list[str] = field(default_factory=list)
-    evaluators: list[str] = field(default_factory=list)
-    systems: list[str] = field(default_factory=list)
-    cuts: list[str] = field(default_factory=list)
-
-    @classmethod
-    def from_report(cls, report: JSON) -> AvailableParts:
-        boards = report["leaderboard"]["boards"]
-        return cls(
-            list(report["measures"]),
-            [name_of(board) for board in boards],
-            list(report["leaderboard"]["letters"]),
-            list(dict.fromkeys(each["cut"] or NO_CUT for each in report["measures"].values())),
-        )
-
-    def lacking(self, shown: Shown) -> list[str]:
-        """Return what was selected but does not exist, in sentences."""
-        found = []
-        for one, chosen, there in (
-            ("measure", shown.measures, self.measures),
-            ("evaluator", shown.evaluators, self.evaluators),
-            ("system", shown.systems, self.systems),
-            ("cut", shown.cuts, self.cuts),
-            (
-                "measure to order by",
-                tuple(filter(None, (shown.order.removeprefix("-"),))),
-                self.measures,
-            ),
-        ):
-            names = ", ".join(there[:12]) + (" …" if len(there) > 12 else "")
-            missing = [name for name in chosen if name not in there]
-            found += [f"There is no {one} {name!r}; there are {names}." for name in missing]
-        return found
-
-
-def own_measures(report: JSON) -> list[str]:
-    """Return the measures that somebody's labels decide; the others come from the batch alone."""
-
-    def is_own(of: JSON) -> bool:
-        return any(
-            bool(said["raters"]) or any(said.get(each) for each in TOGETHER if each != TEXTS)
-            for said in of["systems"].values()
-        )
-
-    return [name for name, of in report["measures"].items() if is_own(of)]
-
-
-def name_of(board: JSON) -> str:
-    """Return a board's name: a judge has one by itself, and one together with people."""
-    return f"people+{board['by']}" if board["kind"] == "powered" else str(board["by"])
-
-
-def select_shown(report: JSON, shown: Shown) -> JSON:
-    """Return the selected parts of the report. Raises ValueError for unknown ones."""
-    if problems := AvailableParts.from_report(report).lacking(shown):
-        raise ValueError(" ".join(problems))
-    kept = [
-        name
-        for name, of in report["measures"].items()
-        if _takes(shown.measures, name) and _takes(shown.cuts, of["cut"] or NO_CUT)
-    ]
-    board = report["leaderboard"]
-    chosen = [each for each in board["boards"] if _takes(shown.evaluators, name_of(each))]
-    rows = [_rows(each["systems"], shown.systems, kept) for each in chosen]
-    boards = [
-        {**each, "systems": _ordered(systems, shown.order, each)}
-        for each, systems in zip(chosen, rows, strict=True)
-    ]
-    measures = {name: _measure(report["measures"][name], shown.systems) for name in kept}
-    return {**report, "leaderboard": {**board, "boards": boards}, "measures": measures}
-
-
-def _takes(chosen: Collection[str], name: str) -> bool:
-    return not chosen or name in chosen
-
-
-def _measure(of: JSON, systems: Collection[str]) -> JSON:
-    def only(held: JSON) -> JSON:
-        return {name: each for name, each in held.items() if _takes(systems, name)}
-
-    slices = {
-        stratum: {value: only(each) for value, each in values.items()}
-        for stratum, values in of["slices"].items()
-    }
-    tested = {by: _both(pairs, systems) for by, pairs in of["settings"].items()}
-    powered = {
-        judge: {"systems": only(each["systems"]), "pairs": _both(each["pairs"], systems)}
-        for judge, each in of["powered"].items()
-    }
-    held = {"slices": slices, "settings": tested, "powered": powered}
-    return {**of, "systems": only(of["systems"]), **held}
-
-
-def _both(pairs: list[JSON], systems: Collection[str]) -> list[JSON]:
-    """Return the pairs of which both systems are shown."""
-    return [pair for pair in pairs if all(_takes(systems, pair[side]) for side in ("a", "b"))]
-
-
-def _rows(rows: JSON, systems: Collection[str], measures: Collection[str]) -> JSON:
-    return {
-        system: {name: each for name, each in row.items() if name in measures}
-        for system, row in rows.items()
-        if _takes(systems, system)
-    }
-
-
-def _ordered(rows: JSON, order: str, board: JSON) -> JSON:
-    """Sort systems by a measure, those without a value last; ties keep their order."""
-    if not order:
-        return rows
-    name, sign = order.removeprefix("-"), 1 if order.startswith("-") else -1
-
-    def place(system: str) -> tuple[bool, float]:
-        value = board["systems"][system].get(name, {}).get("value")
-        return (value is None, 0.0 if value is None else sign * value)
-
-    return {system: rows[system] for system in sorted(rows, key=place)}
+CHOSEN = options_of(MeasuresOptions)
 
 
 class MeasuresForm(OptionsForm):

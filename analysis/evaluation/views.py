@@ -26,14 +26,8 @@ from analysis.evaluation.rendering import (
     tested,
     title_of,
 )
-from analysis.evaluation.selection import (
-    SHOWN,
-    AvailableParts,
-    MeasuresForm,
-    Shown,
-    own_measures,
-    select_shown,
-)
+from analysis.evaluation.selection import MeasuresForm
+from analysis.evaluation.shown import SHOWN, AvailableParts, Shown, own_measures, select_shown
 from analysis.figures import FIGURES, subjects
 from analysis.figures.files import available_kinds
 from analysis.pages import BESIDE, attached, figure_response

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest, QueryDict
 
-from analysis.evaluation.selection import CHOSEN, NAMES, SHOWN
+from analysis.evaluation.selection import CHOSEN, NAMES
+from analysis.evaluation.shown import SHOWN
 from analysis.forms import OPTIONS
 from datasets.jobs import pages as jobs
 

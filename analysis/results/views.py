@@ -21,7 +21,8 @@ from analysis.evaluation.jobs import MEASURES as MEASURES_JOB
 from analysis.evaluation.jobs import question as measures_question
 from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
 from analysis.evaluation.rendering import texts_document
-from analysis.evaluation.selection import MeasuresForm, Shown
+from analysis.evaluation.selection import MeasuresForm
+from analysis.evaluation.shown import Shown
 from analysis.evaluation.views import board_views, measures_context
 from analysis.figures import FIGURES, subjects
 from analysis.figures.files import available_kinds

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from analysis.evaluation.methods import PAPERS
-from analysis.evaluation.selection import Shown, select_shown
+from analysis.evaluation.shown import Shown, select_shown
 from analysis.evaluation.system_rankings import system_rankings
 from analysis.formats.citations import CITED
 from analysis.measures.base import Options
