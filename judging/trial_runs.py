@@ -54,6 +54,11 @@ class KindEstimate:
         return KINDS[self.kind].title
 
     @property
+    def reason(self) -> str:
+        """The problem where the kind cannot be chosen anyhow, so that nothing is to be left out."""
+        return self.problem.removesuffix("; leave it out")
+
+    @property
     def calls(self) -> int:
         return sum(each.calls for _, each in self.trials)
 
