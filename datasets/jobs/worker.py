@@ -226,6 +226,8 @@ def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
             signal.signal(number, signal.SIG_DFL)
         _end_with(parent)
         _give_way()
+        # One connection needs no pool, and a thread that cannot start for lack of memory hangs.
+        connection.settings_dict["OPTIONS"].pop("pool", None)
         with _limited(settings.TANDEM_JOB_MEMORY_MB * MEGABYTE):
             carry_out(job, _writer(shared))
         status = 0
