@@ -20,7 +20,7 @@ def test_a_row_that_changes_is_noticed() -> None:
     with pytest.raises(AssertionError), unchanged():
         User.objects.create(username="ben")
     with pytest.raises(AssertionError), unchanged(), connection.cursor() as cursor:
-        cursor.execute("WITH rows AS (SELECT 1) DELETE FROM annotation_user")
+        cursor.execute("WITH rows AS (SELECT 1) DELETE FROM datasets_teammember")
 
 
 def test_what_is_undone_or_read_or_left_out_is_no_change() -> None:

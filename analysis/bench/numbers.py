@@ -138,7 +138,7 @@ def _spent(row: Mapping[str, Any] | None) -> JSON:
         "calls": spent["calls"],
         "reused": spent["reused"],
         "tokens": {kind: spent[f"{kind}_tokens"] for kind in kinds},
-        "cost": None if cost is None else f"{cost:f}",
+        "cost": None if cost is None else f"{cost.normalize():f}",
         "unknown": UNPRICED if cost is None else "",
     }
 

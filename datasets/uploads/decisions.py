@@ -6,6 +6,7 @@ once, the second gets the state after the first decision, and no decision uses a
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -18,7 +19,7 @@ from audit.recording import record
 from datasets.loading import check_name
 from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
-from datasets.rows import InputError, Place
+from datasets.rows import InputError, Place, Query
 from datasets.teams import managed_teams, visible_batches
 from datasets.uploads import launching, quarantine
 from datasets.uploads.launching import has_workers
@@ -195,9 +196,11 @@ def twins(upload: Upload) -> list[Batch]:
 def _preview_query(line: dict[str, Any]) -> dict[str, Any]:
     """Return a query of the preview with its parts by kind, and the number of further parts."""
     more = line.get("more", {})
+    # PostgreSQL keeps no order of keys.
+    kinds = [each.name for each in fields(Query) if isinstance(line.get(each.name), list)]
     parts = [
-        {"name": name.replace("_", " "), "shown": value, "more": more.get(name, 0)}
-        for name, value in line.items()
-        if isinstance(value, list) and value
+        {"name": name.replace("_", " "), "shown": line[name], "more": more.get(name, 0)}
+        for name in kinds
+        if line[name]
     ]
     return {"id": line["id"], "text": line["text"], "parts": parts}

@@ -172,3 +172,20 @@ def test_loading_the_folder_twice_changes_nothing(crux: Any, data: Path) -> None
     assert run("load_batch", str(data / "crux"), "--name", "crux").startswith("Nothing to do")
     path = str(data / "crux" / "annotations" / "annotator1" / "qlabels.jsonl")
     assert "Nothing to do for 435 labels" in run("import_labels", path, "--campaign", crux.name)
+
+
+@pytest.mark.django_db
+@pytest.mark.every_case
+def test_on_the_crux_study_ten_queries_decide_nothing(crux: Any) -> None:
+    """The baseline reaches .354 with the majority, and people .518 with each other."""
+    run("create_judge", "words", "--backend", "lexical")
+    run("run_judge", "--campaign", crux.name, "--judge", "words")
+    report = json.loads(run("report", "--campaign", crux.name, "--resamples", "20"))
+    found = report["variables"]["answerable"]["judges"]["words"]
+    assert found["floor"]["agreement"]["cohen_kappa"]["value"] == pytest.approx(0.354, abs=5e-4)
+    assert found["human_ceiling"]["cohen_kappa"]["value"] == pytest.approx(0.518, abs=5e-4)
+    # Kappas with the three people .271, .368 and .380, each on 435 units: mean .340.
+    assert found["floor"]["gap"]["value"] == pytest.approx(0.340 - 0.518, abs=1e-3)
+    assert found["floor"]["passes"] is None
+    assert found["floor"]["reason"] == "cannot be decided with 10 queries; at least 18 are needed"
+    assert (found["alt_test"]["verdict"], found["alt_test"]["queries_needed"]) == ("undecided", 18)

@@ -23,6 +23,16 @@ def flip(path: Path, before: str, after: str, count: int = 1) -> None:
     path.write_text(text.replace(before, after, count), "utf-8")
 
 
+def flip_response(path: Path, rater: str, item: str, unit: str) -> None:
+    """Have a rater say yes to a unit, wherever the database puts its key."""
+    lines = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
+    (line,) = (line for line in lines if (line["rater"], line["item"]) == (rater, item))
+    answer = line["units"][unit]
+    assert answer["answerable"] == "no"
+    answer["answerable"] = "yes"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+
+
 def sign_again(release: Path) -> None:
     """Write the checksums anew, as somebody who hides a change would."""
     sums = release / "SHA256SUMS"
@@ -64,7 +74,7 @@ def test_a_flipped_label_under_new_checksums_is_named(release: Path) -> None:
 
 def test_a_label_flipped_in_every_form_differs_from_the_report(release: Path) -> None:
     flip(release / FOLDER / "labels.jsonl", '"value": "no"', '"value": "yes"')
-    flip(release / FOLDER / "responses.jsonl", '"answerable": "no"', '"answerable": "yes"')
+    flip_response(release / FOLDER / "responses.jsonl", "ada", "r", "a/b#1")
     flip(release / FOLDER / "labels-wide.csv", "one,top,no", "one,top,yes")
     sign_again(release)
     wrong = verify(release).wrong
