@@ -17,7 +17,7 @@ from datasets.text import as_sentence
 from judging import library
 from judging.access import visible_judge
 from judging.display import shown
-from judging.forms import JudgeForm, TryForm
+from judging.forms import JudgeForm
 from judging.judge_file.document import MAX_LENGTH, JudgeFile
 from judging.judge_file.fixtures import FixtureReading, readings
 from judging.judge_file.template import FileError
@@ -25,6 +25,7 @@ from judging.judges import file_granularity, read_judge_file
 from judging.models import Judge
 from judging.params import Value, param_text
 from judging.prompts.isolation import OneRequest, one_request
+from judging.run_forms import TryForm
 
 AROUND = 2
 MAX_BYTES = 4 * MAX_LENGTH

@@ -28,12 +28,13 @@ from judging.answer_files import FAKE, SCRIPTED
 from judging.backends import HOSTED
 from judging.backends.wire import parse_base_url
 from judging.display import shown, standing_of
-from judging.forms import NEW, PARAM_HELP, JudgeForm, TryForm
+from judging.forms import NEW, PARAM_HELP, JudgeForm
 from judging.judge_file.document import read_file
 from judging.judges import JudgeError, define, read_judge_file, shown_params
 from judging.models import ACTIVE, Judge
 from judging.params import param_text
 from judging.prompts.isolation import one_request
+from judging.run_forms import TryForm
 from judging.servers import GUARDED, Server
 from judging.tries import TRY_KIND, TooOftenError, ask_once, find_try, try_question
 from judging.views.judge_files import check_context, library_by_protocol

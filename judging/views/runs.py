@@ -58,7 +58,6 @@ from judging.display import (
     shown,
     standing_of,
 )
-from judging.forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.jobs import ESTIMATE, MANIFEST, estimate_in, estimate_question, manifest_question
 from judging.judges import JudgeError, baseline_judge
 from judging.lanes import build_backend
@@ -67,6 +66,7 @@ from judging.prompts.repair import is_readable
 from judging.prompts.request import Preparer
 from judging.prompts.template import PromptError
 from judging.robustness.effects import mass_warning
+from judging.run_forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.runs import lifecycle as runs
 from judging.runs.lifecycle import checked_prompt
 from judging.tasks import NothingOpenError, begin, resume

@@ -23,11 +23,11 @@ from datasets.teams import check_managed, manages
 from datasets.text import as_sentence, number_in
 from judging.access import visible_judges
 from judging.estimate import duration
-from judging.forms import TrialsForm
 from judging.jobs import TRIALS, trials_in, trials_question
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import KINDS
 from judging.robustness.trials import TrialError
+from judging.run_forms import TrialsForm
 from judging.tasks import NothingOpenError
 from judging.trial_runs import (
     KindEstimate,
