@@ -18,11 +18,11 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from annotation.campaign_setup.creation import (
-    asked_items,
     check_references,
     checked_campaign,
     splits_before,
 )
+from annotation.campaign_setup.items import asked_items
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import (
     EVALUATION,

@@ -12,7 +12,8 @@ from typing import Any
 
 from django.conf import settings as site
 
-from annotation.campaign_setup.creation import checked_campaign, drafted_items
+from annotation.campaign_setup.creation import checked_campaign
+from annotation.campaign_setup.items import drafted_items
 from annotation.campaigns.design import Design, DesignError
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from annotation.campaign_setup.creation import asked_items, splits_before
+from annotation.campaign_setup.creation import splits_before
+from annotation.campaign_setup.items import asked_items
 from annotation.campaigns.design import Design
 from annotation.campaigns.sampling import (
     SampledQuery,

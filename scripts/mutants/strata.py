@@ -27,6 +27,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "annotation/answers/locks.py",
         "annotation/answers/storage.py",
         "annotation/campaign_setup/creation.py",
+        "annotation/campaign_setup/items.py",
         "annotation/derivation/**/*.py",
         "annotation/imports/files.py",
         "annotation/imports/first_answers.py",

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from annotation.campaign_setup import creation
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError
 from annotation.models import Campaign, Item, Unit, UnitSampling
@@ -116,7 +115,7 @@ def test_items_are_the_same_however_many_are_written_at_once(
     design: dict[str, Any] = {"sampling": "shared", "per_passage": 1, "seed": 4}
     at_once = rows(made(twin, "rubric-passage", **design))
     Campaign.objects.all().delete()
-    monkeypatch.setattr(creation, "CHUNK", chunk)
+    monkeypatch.setattr("annotation.campaign_setup.items.CHUNK", chunk)
     written = rows(made(twin, "rubric-passage", **design))
     assert written == at_once
     assert len(written[0]) == len({key for key, *_ in written[0]}) > 0
