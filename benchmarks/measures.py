@@ -113,7 +113,7 @@ def seconds(resamples: int) -> Figures:
     from analysis.campaigns.frames import campaign_frame
     from analysis.data.selection import ReportOptions
     from analysis.evaluation.build import measures_report
-    from analysis.measures.base import PRESETS
+    from analysis.measures.options import PRESETS
     from annotation.models import Campaign
     from datasets.material import batch_rows
 

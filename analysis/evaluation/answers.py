@@ -23,8 +23,9 @@ from analysis.evaluation.inputs import (
 )
 from analysis.measures.answers import Grades, Preferences, Texts
 from analysis.measures.answers.refusals import refusal_list
-from analysis.measures.base import MISSING, NO, YES, Options
+from analysis.measures.base import MISSING, NO, YES
 from analysis.measures.grounding import Citations, Deflections, Responses
+from analysis.measures.options import Options
 from analysis.statistics import Bools, Floats, Ints
 from datasets.rows import Query, Report
 from datasets.text import sentences as sentences_of

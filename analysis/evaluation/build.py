@@ -26,15 +26,9 @@ from analysis.evaluation.stored import answer_points, asked_of, passage_ratings,
 from analysis.evaluation.system_rankings import RANKED, Tables, matrix_of, system_rankings
 from analysis.measures import of_family
 from analysis.measures.answers.refusals import refusal_list
-from analysis.measures.base import (
-    Measure,
-    MeasureValues,
-    Options,
-    Pooled,
-    estimate,
-    rows_of,
-    tokenizer,
-)
+from analysis.measures.base import Measure, MeasureValues, Pooled, estimate, rows_of
+from analysis.measures.options import Options
+from analysis.measures.tokenizer import tokenizer
 from analysis.statistics import Bools, Estimate, resamples_of
 from analysis.types import JSON, Progress, Steps, unheard
 from annotation.models import Campaign

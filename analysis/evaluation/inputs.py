@@ -17,15 +17,8 @@ from analysis.data.metadata import MOST_VALUES, OF_META, length_strata, text_of
 from analysis.data.reference import HUMAN, decided
 from analysis.evaluation.relevance import RatedRankings
 from analysis.measures.agreement import Labelled
-from analysis.measures.base import (
-    MISSING,
-    NO,
-    YES,
-    Measure,
-    MeasureValues,
-    Options,
-    grounding_quality,
-)
+from analysis.measures.base import MISSING, NO, YES, Measure, MeasureValues, grounding_quality
+from analysis.measures.options import Options
 from analysis.statistics import Bools, Floats, Ints, majority
 from datasets.rows import Query, Report
 

@@ -13,7 +13,7 @@ from analysis.data.selection import ReportOptions
 from analysis.evaluation.build import batch_measures
 from analysis.evaluation.selection import ResolvedOptions, computed_measures
 from analysis.evaluation.trec import trec_archive
-from analysis.measures.base import Options as MeasureOptions
+from analysis.measures.options import Options as MeasureOptions
 from annotation.access import may_read
 from annotation.models import Campaign, User
 from datasets.jobs import Kind, Options, Progress, Result

@@ -10,8 +10,9 @@ import numpy as np
 
 from analysis.data.frame import VariableFrame
 from analysis.evaluation.inputs import EvaluatorLabels, Rows, system_of
-from analysis.measures.base import Options, Tokenizer
+from analysis.measures.options import Options
 from analysis.measures.ratings import Ratings
+from analysis.measures.tokenizer import Tokenizer
 from analysis.statistics import Bools, Floats, Ints
 from datasets.rows import Query
 

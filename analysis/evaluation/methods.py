@@ -7,7 +7,7 @@ from analysis.document import Section, count
 from analysis.evaluation.inputs import JUDGE
 from analysis.formats.citations import CITED
 from analysis.formats.methods import references
-from analysis.measures.base import PRESETS
+from analysis.measures.options import PRESETS
 from analysis.types import JSON
 
 PAPERS = {

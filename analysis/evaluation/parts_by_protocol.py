@@ -16,7 +16,8 @@ from analysis.evaluation.inputs import Asked, Part
 from analysis.evaluation.key_points import answer_point_parts, point_parts, verified_parts
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.passages import PassageRatings, context_parts, ranking_parts, report_parts
-from analysis.measures.base import Options, tokenizer
+from analysis.measures.options import Options
+from analysis.measures.tokenizer import tokenizer
 from datasets.rows import Query
 
 Parting = Callable[

@@ -24,17 +24,7 @@ from analysis.evaluation.layout import Layout
 from analysis.evaluation.relevance import BY_ORACLE, RatedRankings
 from analysis.measures import of_family
 from analysis.measures.agreement import orderings
-from analysis.measures.base import (
-    CONDENSED,
-    Measure,
-    MeasureValues,
-    Options,
-    Tokenizer,
-    estimate,
-    reason_of,
-    tokenizer,
-    values_of,
-)
+from analysis.measures.base import Measure, MeasureValues, estimate, reason_of, values_of
 from analysis.measures.contexts import (
     Contexts,
     as_context,
@@ -47,9 +37,11 @@ from analysis.measures.contexts import (
     without_failed,
 )
 from analysis.measures.coverage import ReportQuestions, cut_ratings
+from analysis.measures.options import CONDENSED, Options
 from analysis.measures.ratings import Answers, Ratings, answerable, answers
 from analysis.measures.retrieval import Ranked
 from analysis.measures.thresholds import AtThreshold, RatedReports, threshold_table
+from analysis.measures.tokenizer import Tokenizer, tokenizer
 from analysis.statistics import Bools, Floats, Ints
 from analysis.types import JSON
 from datasets.rows import Query

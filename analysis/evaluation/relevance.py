@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.measures.base import Measure, MeasureValues, Options, values_of
+from analysis.measures.base import Measure, MeasureValues, values_of
 from analysis.measures.contexts import (
     Contexts,
     in_oracles,
@@ -16,6 +16,7 @@ from analysis.measures.contexts import (
     required_grades,
     without_failed,
 )
+from analysis.measures.options import Options
 from analysis.measures.ratings import Ratings
 from analysis.measures.retrieval import Ranked
 from analysis.statistics import Bools, Floats

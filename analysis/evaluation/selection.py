@@ -19,7 +19,7 @@ from analysis.evaluation.shown import SHOWN, Shown
 from analysis.evaluation.slicing import SLICING
 from analysis.forms import OptionsForm
 from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
-from analysis.measures.base import PRESETS, Options
+from analysis.measures.options import PRESETS, Options
 from analysis.types import JSON, Progress, unheard
 from annotation.access import is_blind
 from annotation.exposure.ledger import Note, collected, deliver
@@ -63,7 +63,7 @@ class ResolvedOptions:
 class MeasuresOptions:
     """The options of measures, declared once for form, API, command and documentation.
 
-    `option` changes an option of `analysis.measures.base.Options`; a page has a field for each.
+    `option` changes an option of `analysis.measures.options.Options`; a page has a field for each.
     """
 
     preset: str = field(

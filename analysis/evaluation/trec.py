@@ -15,9 +15,10 @@ from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import evaluator_labels
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.relevance import BY_ORACLE, relevance_of
-from analysis.measures.base import Options, tokenizer
 from analysis.measures.contexts import Contexts, members, without_failed
+from analysis.measures.options import Options
 from analysis.measures.ratings import answerable, answers
+from analysis.measures.tokenizer import tokenizer
 from analysis.statistics import Bools, Floats
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign

@@ -13,6 +13,7 @@ from ..document import Block, Cell, Number, RaterName, Section, Table, count, wi
 from ..report.words import codes_of
 from ..types import JSON
 from .between_judges import between_judges_blocks
+from .judge_sections import compared_units, consistency_table, judge_blocks
 from .people_sections import MOST_ROWS
 from .score_sections import score_blocks
 from .sections import (
@@ -24,13 +25,7 @@ from .sections import (
     span_blocks,
     validation_blocks,
 )
-from .variable_sections import (
-    compared_units,
-    consistency_table,
-    judge_blocks,
-    people_blocks,
-    slice_blocks,
-)
+from .variable_sections import people_blocks, slice_blocks
 
 PEOPLE, JUDGES, SYSTEMS, PLANNING = "people", "judges", "systems", "planning"
 PARTS = {

@@ -262,3 +262,13 @@ def floor_methods(blocks: list[JSON]) -> list[str]:
 
 def _row(label: str, estimate: JSON) -> tuple[Cell, ...]:
     return label, Number.from_estimate(estimate), estimate["n"]
+
+
+def numbers(block: JSON, names: dict[str, str]) -> tuple[Number, ...]:
+    """Return the named estimates of a block as cells."""
+    return tuple(Number.from_estimate(block[name]) for name in names)
+
+
+def shared_units(units: int, one: str, other: str) -> UnitCount:
+    """Return the count of the units that two raters labelled."""
+    return UnitCount.of(units, show="all", one=one, other=other)

@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 
 from ..statistics import Bools, Floats, Ints
-from .base import BOUNDS, CONDENSED, Cells, Judged, Options
+from .base import Cells, Judged
+from .options import BOUNDS, CONDENSED, Options
 from .ratings import Answers, Ratings, answerable
 from .retrieval import gathered
 

@@ -8,20 +8,10 @@ import numpy as np
 
 from ..statistics import Bools, Floats, Ints
 from ..statistics.arrays import ratio
-from .base import (
-    AMOUNT,
-    IR_MEASURES,
-    MISSING,
-    NO,
-    YES,
-    Judged,
-    Measure,
-    MeasureValues,
-    Options,
-    share,
-)
+from .base import AMOUNT, MISSING, NO, YES, Judged, Measure, MeasureValues, share
 from .contexts import Contexts, in_contexts, in_pools, of_cells, without_failed
 from .ir_measures import alpha_ndcg_by_ir_measures, checked
+from .options import IR_MEASURES, Options
 from .retrieval import discounts, gathered
 
 UNKNOWN = (

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..statistics import Bools, Floats, Ints, Value
 from ..statistics.arrays import ratio, unbatch
-from .base import NO, YES, ZERO, Measure, Options, Pooled, both, every, known_labels
+from .base import NO, YES, Measure, Pooled, both, every, known_labels
+from .options import ZERO, Options
 
 Cited = frozenset[str]
 SHARED, OWN, PEOPLES = 0, 1, 2

@@ -15,7 +15,8 @@ import numpy as np
 from ..statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally, Value
 from ..statistics.arrays import ratio, unbatch
 from ..statistics.resampling import OfWeights
-from .base import MISSING, NO, YES, ZERO, Measure, Options, Pooled, count, share
+from .base import MISSING, NO, YES, Measure, Pooled, count, share
+from .options import ZERO, Options
 
 KINDS = ("incomplete", "general", "missing")
 WORDS = ("said in part only", "said too generally", "not said at all")

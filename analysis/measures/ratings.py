@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from ..statistics import Bools, Floats, Ints
-from .base import LISTED, ZERO, Options
+from .options import LISTED, ZERO, Options
 
 
 @dataclass(frozen=True)

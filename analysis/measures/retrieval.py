@@ -13,7 +13,8 @@ import numpy as np
 
 from ..statistics import Bools, Floats, Ints
 from ..statistics.arrays import ratio
-from .base import Measure, Options
+from .base import Measure
+from .options import Options
 
 NO_RELEVANT = "no query has a relevant passage"
 OPTIONS = ("relevance", "oracle", "cuts")

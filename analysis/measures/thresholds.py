@@ -19,9 +19,10 @@ from ..statistics import (
 )
 from ..statistics.arrays import ratio
 from ..statistics.resampling import mean_by_cluster
-from .base import CONDENSED, MISSING, ZERO, Options
+from .base import MISSING
 from .contexts import Contexts
 from .coverage import UNKNOWN, coverage, cut_ratings
+from .options import CONDENSED, ZERO, Options
 from .ratings import Ratings, answers
 
 NOTHING = "no sub-question counts, or none of them was rated"

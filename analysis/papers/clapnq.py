@@ -12,7 +12,8 @@ from analysis.data.frame import VariableFrame
 from analysis.evaluation.answers import written_parts
 from analysis.evaluation.inputs import TEXTS
 from analysis.measures.answers import TEXT_MEASURES, UNANSWERABLE
-from analysis.measures.base import PRESETS, estimate, values_of
+from analysis.measures.base import estimate, values_of
+from analysis.measures.options import PRESETS
 from analysis.papers.base import (
     Cell,
     Column,

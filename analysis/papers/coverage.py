@@ -19,15 +19,7 @@ from analysis.evaluation.passages import CountedQuestions, PassageRatings, conte
 from analysis.evaluation.relevance import RatedRankings
 from analysis.measures import of_family
 from analysis.measures.agreement import orderings
-from analysis.measures.base import (
-    Measure,
-    MeasureValues,
-    Options,
-    estimate,
-    reason_of,
-    tokenizer,
-    values_of,
-)
+from analysis.measures.base import Measure, MeasureValues, estimate, reason_of, values_of
 from analysis.measures.contexts import Contexts, members, sizes_of
 from analysis.measures.coverage import (
     ALPHA_NDCG,
@@ -38,7 +30,9 @@ from analysis.measures.coverage import (
     ReportDensities,
     tokens,
 )
+from analysis.measures.options import Options
 from analysis.measures.ratings import answerable, answers
+from analysis.measures.tokenizer import tokenizer
 from analysis.papers.base import missing
 from analysis.papers.material import Material, evaluators, judges, labels_by
 from analysis.statistics import Floats, Ints

@@ -10,9 +10,11 @@ import numpy as np
 
 from analysis.evaluation.inputs import PEOPLE, system_of
 from analysis.evaluation.passages import report_parts
-from analysis.measures.base import PRESETS, Options, tokenizer, values_of
+from analysis.measures.base import values_of
 from analysis.measures.contexts import members, required_subset
 from analysis.measures.coverage import ALPHA_NDCG, COV, REPORT_COVERAGE, REPORT_DENSITY
+from analysis.measures.options import PRESETS, Options
+from analysis.measures.tokenizer import tokenizer
 from analysis.papers.base import (
     Cell,
     Column,

@@ -21,7 +21,7 @@ from analysis.data.selection import ReportOptions
 from analysis.data.splits import STRATUM
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.inputs import PEOPLE, EvaluatorLabels, evaluator_labels
-from analysis.measures.base import PRESETS
+from analysis.measures.options import PRESETS
 from analysis.models import Study
 from analysis.report.build import agreement_of_variables
 from analysis.report.extras import written

@@ -18,7 +18,7 @@ from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.build import measures_report
 from analysis.formats.markdown import as_markdown
-from analysis.measures.base import PRESETS
+from analysis.measures.options import PRESETS
 from analysis.models import Study
 from analysis.release import layout
 from analysis.release.croissant import LABEL_COLUMNS, Released, croissant

@@ -18,7 +18,8 @@ from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import parts_of
 from analysis.evaluation.people_mean import Persons
 from analysis.measures import of_family
-from analysis.measures.base import Measure, MeasureValues, Options, estimate, rows_of
+from analysis.measures.base import Measure, MeasureValues, estimate, rows_of
+from analysis.measures.options import Options
 from analysis.release.layout import MEASURES
 from analysis.types import JSON
 from datasets.rows import Query

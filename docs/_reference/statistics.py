@@ -7,7 +7,8 @@ from dataclasses import fields
 
 import analysis.statistics as library
 from analysis.measures import MEASURES
-from analysis.measures.base import PRESETS, Measure, Options
+from analysis.measures.base import Measure
+from analysis.measures.options import PRESETS, Options
 from analysis.report import systems
 from analysis.statistics import STATISTICS, Statistic
 from docs._reference.words import code, page, plain, table

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.measures.base import Options
 from analysis.measures.contexts import Contexts
+from analysis.measures.options import Options
 from analysis.measures.ratings import Ratings, answerable, answers
 
 P1, P2, P3 = 0, 1, 2

@@ -22,7 +22,8 @@ from analysis.measures.answers import (
     win_rate,
 )
 from analysis.measures.answers.refusals import refusal_list
-from analysis.measures.base import Options, estimate
+from analysis.measures.base import estimate
+from analysis.measures.options import Options
 
 FIRST = 0
 MISSING = -1

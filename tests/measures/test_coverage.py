@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from analysis.measures import MEASURES
-from analysis.measures.base import Options
 from analysis.measures.contexts import (
     Contexts,
     as_context,
@@ -19,6 +18,7 @@ from analysis.measures.contexts import (
     sampled_contexts,
 )
 from analysis.measures.coverage import alpha_ndcg, cov, den, ideal_gains, tokens
+from analysis.measures.options import Options
 from analysis.measures.ratings import Ratings, answerable, answers
 from analysis.measures.thresholds import NOTHING, RatedReports, threshold_table
 from tests.measures.cast import P1, P2, P3, PASSAGES, QUESTIONS, context_of, example_ratings

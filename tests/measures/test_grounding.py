@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.measures import MEASURES
-from analysis.measures.base import Measure, Options, estimate, grounding_quality, sliced
+from analysis.measures.base import Measure, estimate, grounding_quality, sliced
 from analysis.measures.grounding import (
     Citations,
     Deflections,
@@ -16,6 +16,7 @@ from analysis.measures.grounding import (
     macro,
     unadjusted_factuality,
 )
+from analysis.measures.options import Options
 
 DEFAULT, AS_ZERO = Options(), Options(missing="zero")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.measures import MEASURES
-from analysis.measures.base import Options, estimate
+from analysis.measures.base import estimate
 from analysis.measures.key_points import (
     AnswerPoints,
     Both,
@@ -21,6 +21,7 @@ from analysis.measures.key_points import (
     points_from_context,
     retention,
 )
+from analysis.measures.options import Options
 
 AGREE = 0
 DISAGREE = 2

@@ -6,7 +6,8 @@ import numpy as np
 
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.passages import ranking_parts
-from analysis.measures.base import Options, tokenizer
+from analysis.measures.options import Options
+from analysis.measures.tokenizer import tokenizer
 from datasets.rows import Passage, Query, Ranking, Report
 
 DEFAULT, BY_MARKS = Options(), Options(oracle="relevant")

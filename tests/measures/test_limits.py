@@ -30,7 +30,6 @@ from analysis.measures.answers import (
 )
 from analysis.measures.answers.refusals import refusal_list, refusal_lists
 from analysis.measures.base import (
-    Options,
     Pooled,
     both,
     estimate,
@@ -38,7 +37,6 @@ from analysis.measures.base import (
     grounding_quality,
     known_labels,
     share,
-    tokenizer,
 )
 from analysis.measures.contexts import (
     Contexts,
@@ -62,8 +60,10 @@ from analysis.measures.coverage import (
 from analysis.measures.grounding import Citations, Deflections, macro
 from analysis.measures.ir_measures import checked
 from analysis.measures.key_points import Failures, cuts
+from analysis.measures.options import Options
 from analysis.measures.ratings import Ratings, answerable, answers
 from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
+from analysis.measures.tokenizer import tokenizer
 from analysis.statistics import Floats, prediction_powered_mean
 
 pytestmark = pytest.mark.every_case

@@ -13,7 +13,9 @@ from scipy.stats import kendalltau
 
 from analysis.measures import MEASURES, of_family
 from analysis.measures.agreement import orderings, settings, settings_by_mean
-from analysis.measures.base import PRESETS, Options, estimate, tokenizer
+from analysis.measures.base import estimate
+from analysis.measures.options import PRESETS, Options
+from analysis.measures.tokenizer import tokenizer
 from analysis.statistics import system_rank_correlation
 from analysis.statistics.resampling import mean_by_cluster
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from analysis.measures.answers import rouge_1_recall
-from analysis.measures.base import Options
 from analysis.measures.contexts import Contexts
 from analysis.measures.coverage import alpha_ndcg
 from analysis.measures.ir_measures import checked
+from analysis.measures.options import Options
 from analysis.measures.ratings import Ratings, answerable, answers
 from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall
 from analysis.statistics import Floats, Ints, rouge_l

@@ -13,8 +13,8 @@ import pytest
 
 from analysis.measures.agreement import settings
 from analysis.measures.answers import Texts, length, recall_of, rouge_l_of, rouge_l_to_passage
-from analysis.measures.base import Options
 from analysis.measures.coverage import ReportQuestions, report_coverage
+from analysis.measures.options import Options
 from analysis.statistics import Floats, kendall, rouge_l, spearman
 from tests.analysis.conftest import ABSENT, PEOPLE, SHARED
 

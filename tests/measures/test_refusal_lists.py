@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.measures.answers.refusals import FOLDER, refusal_list, refusal_lists
-from analysis.measures.base import Options
+from analysis.measures.options import Options
 
 pytestmark = pytest.mark.every_case
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from analysis.measures import MEASURES
-from analysis.measures.base import Measured, Options, estimate, percent, rows_of
+from analysis.measures.base import Measured, estimate, percent, rows_of
 from analysis.measures.contexts import Contexts
+from analysis.measures.options import Options
 from analysis.measures.ratings import Ratings, answerable, answers
 from analysis.statistics import Estimate
 from tests.measures.cast import P1, P2, P3, PASSAGES, context_of, example_ratings

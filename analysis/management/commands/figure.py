@@ -14,7 +14,7 @@ from analysis.evaluation.build import measures_report
 from analysis.evaluation.selection import MeasuresOptions
 from analysis.figures import FIGURES
 from analysis.figures.files import FILES, FigureError, Look, figure_file
-from analysis.measures.base import PRESETS
+from analysis.measures.options import PRESETS
 from analysis.types import JSON
 from annotation.management.base import campaign_called, write_file
 from annotation.models import Campaign

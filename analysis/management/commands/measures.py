@@ -15,7 +15,8 @@ from analysis.evaluation.selection import CHOSEN, read_pairs
 from analysis.evaluation.trec import trec_archive
 from analysis.measures import ir_measures
 from analysis.measures.answers.refusals import refusal_list
-from analysis.measures.base import IR_MEASURES, PRESETS, Options, tokenizer
+from analysis.measures.options import IR_MEASURES, PRESETS, Options
+from analysis.measures.tokenizer import tokenizer
 from analysis.types import JSON
 from annotation.management.base import campaign_called, print_lines, write_file, write_whole
 from annotation.models import Campaign

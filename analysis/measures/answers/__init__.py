@@ -12,7 +12,8 @@ import numpy as np
 from ...statistics import Bools, Floats, Ints, Value, rouge_l
 from ...statistics.arrays import ratio, unbatch
 from ...statistics.rouge import words
-from ..base import AMOUNT, Measure, MeasureValues, Options, Pooled
+from ..base import AMOUNT, Measure, MeasureValues, Pooled
+from ..options import Options
 from .refusals import refusal_list
 
 CITATION = "Rosenthal and others, CLAPnq, 2025"

@@ -17,7 +17,7 @@ from analysis.evaluation.methods import PAPERS
 from analysis.evaluation.shown import Shown, select_shown
 from analysis.evaluation.system_rankings import system_rankings
 from analysis.formats.citations import CITED
-from analysis.measures.base import Options
+from analysis.measures.options import Options
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import measured, ratings, report, value
 from tests.cast import write_lines

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.measures.base import PRESETS
+from analysis.measures.options import PRESETS
 from annotation.models import QuerySampling
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import label, value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from analysis.formats.variable_sections import sensitivity_tables
+from analysis.formats.judge_sections import sensitivity_tables
 from analysis.report.agreement import agreement
 from analysis.report.alt_test import sensitivity_and_power
 from analysis.report.judges import judges

@@ -1,0 +1,384 @@
+"""What the report says of a judge on one variable, as blocks: its agreement, errors and test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+
+from ..document import (
+    Block,
+    Cell,
+    CountedText,
+    Number,
+    RaterName,
+    Table,
+    UnitCount,
+    count,
+    rounded,
+    with_counts,
+)
+from ..report.alt_test import describe_verdict
+from ..types import JSON
+from .calibration_tables import calibration_tables
+from .graded_tables import graded_tables
+from .people_sections import (
+    first_rows,
+    gap_tables,
+    judged_table,
+    no_floor,
+    numbers,
+    of_several,
+    shared_units,
+)
+from .reading_tables import reading_tables
+
+RULES = {
+    "multiplicative": "Multiplicative epsilon",
+    "missing_dropped": "Items without an answer dropped",
+    "wilcoxon": "Signed ranks (Wilcoxon), for few units",
+}
+_CORRELATIONS = {"spearman": "Spearman", "kendall": "Kendall", "pearson": "Pearson"}
+_WITH_PEOPLE = {
+    "krippendorff_alpha": "Krippendorff's alpha with the {}",
+    "gwet_ac": "Gwet's AC with the {}",
+}
+_ORDERED_WITH_PEOPLE = {
+    "cohen_kappa_linear": "Cohen's kappa with the {}, linear weights",
+    "cohen_kappa_quadratic": "Cohen's kappa with the {}, quadratic weights",
+}
+_OVERALL = {
+    "balanced_accuracy": "Balanced accuracy: mean recall of the categories",
+    "macro_precision": "Mean precision of the categories",
+    "macro_f1": "Mean F1 of the categories",
+}
+_ERROR = {"mean_absolute_error": "Mean absolute error, from the mean rating"}
+_CLASSES = {"precision": "Precision", "recall": "Recall", "f1": "F1", "specificity": "Specificity"}
+_AREAS = {"roc_auc": "Area under ROC", "average_precision": "Average precision"}
+_CUTS = {
+    "cohen_kappa": "Cohen's kappa",
+    "precision": "Precision",
+    "recall": "Recall",
+    "precision_below": "Precision <",
+    "recall_below": "Recall <",
+}
+"""Precision and recall of reaching a threshold; those with < are of staying below it."""
+_AGAIN = {"replicates": "with the same request", "orders": "in the other order"}
+
+
+def sensitivity_tables(test: JSON) -> list[Table]:
+    """Return the tables of other rules and of power; snapshots of older reports have none."""
+    tables = [_sensitivity(test["sensitivity"])] if test.get("sensitivity") else []
+    return tables + ([_power(test["power"])] if "power" in test else [])
+
+
+def _sensitivity(rules: JSON) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            RULES.get(rule, rule),
+            Number(found["by_query"]["winning_rate"], reason=found.get("reason", "")),
+            Number(found["winning_rate"], reason=found.get("reason", "")),
+            describe_verdict(found),
+        )
+        for rule, found in rules.items()
+    )
+    header = ("Rule", "Winning rate by queries", "By items", "Verdict")
+    return Table("The test by other rules, for comparison", header, rows)
+
+
+def _power(power: JSON) -> Table:
+    reason = power.get("reason", "")
+    numbers = (("as_good", 2), ("worse", 2), ("effective_items", 0), ("accuracy", 2))
+    cells = tuple(Number(power[key], reason=reason, digits=digits) for key, digits in numbers)
+    header = (
+        "Chance of passing",
+        "As good as people",
+        "10 points worse",
+        "Effective items",
+        "People's accuracy",
+    )
+    return Table("How often a judge would pass", header, (("Simulated", *cells),))
+
+
+def judge_blocks(
+    block: JSON, ordered: bool, judge: str, codes: Mapping[str, str] = MappingProxyType({})
+) -> list[Block]:
+    """Return a judge's agreement with people on a variable, its errors, and the test.
+
+    `codes` are those of words that the block may have in their place.
+    """
+    found = _judge_blocks(block, ordered, judge, codes)
+    return [with_counts(each, lambda count: count.within(judge=judge)) for each in found]
+
+
+def _judge_blocks(block: JSON, ordered: bool, judge: str, codes: Mapping[str, str]) -> list[Block]:
+    tables = [_agreement_table(block, judge)]
+    if "pairs_distribution" in block:
+        tables.append(judged_table(block["pairs_distribution"]))
+    tables += gap_tables(block, judge)
+    found = [Block("Against people", tuple(tables), _describe_left_out(block, judge, codes))]
+    if block["classes"]:
+        wrong = (_confusion(block["confusion"]), _classes(block, judge, codes))
+        found.append(Block("What it gets wrong", wrong))
+    found.append(Block("Alternative annotator test", tuple(_tests(block))))
+    if scored := _scored(block, judge):
+        found.append(Block("Its scores", tuple(scored)))
+    if "consistency" in block:
+        found.append(Block("Consistency", (consistency_table({"": block}),)))
+    if "graded" in block:
+        units = partial(compared_units, block, judge)
+        tables = graded_tables(block["graded"], block["reference"], units)
+        found.append(Block("Its grades", tuple(tables)))
+    if "reading" in block:
+        found.append(
+            Block("How it was read", tuple(reading_tables(block["reading"], block["reference"])))
+        )
+    further = [_further(block, ordered, judge), *_own_family(block)]
+    if "adjudicated" in block:
+        further.append(_adjudicated(block["adjudicated"], block["reference"]))
+    return [*found, Block("Further coefficients", tuple(further))]
+
+
+def consistency_table(judges: JSON) -> Table:
+    """Return how often judges with `consistency` gave the same label again; names may be empty."""
+    rows = tuple(
+        (RaterName(name, "judge") if name else label, *((label,) if name else ()), *cells)
+        for name, of in judges.items()
+        for key, label in _AGAIN.items()
+        if key in of.get("consistency", {})
+        for cells in [_again(of["consistency"][key])]
+    )
+    named = ("Judge",) if any(judges) else ()
+    return Table("The same label again", (*named, "Asked again", "Share", "Pairs"), rows)
+
+
+def _again(estimate: JSON) -> tuple[Cell, Cell]:
+    return Number.from_estimate(estimate), estimate["n"]
+
+
+def _tests(block: JSON) -> list[Table]:
+    return _alternative(block["alt_test"], block.get("floor"))
+
+
+def compared_units(block: JSON, judge: str, units: int) -> int:
+    """Return the count of all units on which a judge is compared with people together."""
+    show = "labelled" if block["reference"] == "mean" else "decided"
+    if units != block["units"]:
+        return units
+    return UnitCount.of(units, show=show, judge=judge, one=judge)
+
+
+def _scored(block: JSON, judge: str) -> list[Table]:
+    """Return the tables of a judge's scores: at each threshold, over all of them, calibrated."""
+    tables = [_thresholds(block["thresholds"])] if block["thresholds"] else []
+    if block.get("curves"):
+        tables.append(_curves(block, judge))
+    if "calibration" in block:
+        units = partial(compared_units, block, judge)
+        tables += calibration_tables(block["calibration"], block["reference"], units)
+    return tables
+
+
+def _describe_left_out(block: JSON, judge: str, codes: Mapping[str, str]) -> CountedText:
+    units, ties = count(block["units"], "unit"), count(block["ties"], "tie")
+    facts = [f"{units} with a majority, {ties} left out"]
+    show = "labelled" if block["reference"] == "mean" else "decided"
+    linked = [
+        (units, UnitCount.of(block["units"], show=show, one=judge)),
+        (ties, UnitCount.of(block["ties"], show="ties")),
+    ]
+    if block["reference"] == "mean":
+        facts = [f"{units} with people's mean rating, no tie"]
+        linked = linked[:1]
+    facts += [f"{n} missing: {reason}" for reason, n in block["missing"].items()]
+    for word, n in block.get("escapes", {}).items():
+        facts.append(f"escape {word}: {n}")
+        given = UnitCount.of(n, show="all", one=judge, label=codes.get(word, word))
+        linked.append((facts[-1], given))
+    if out := block.get("ceiling_pairs", {}).get("left_out"):
+        least = block["ceiling_pairs"]["least_shared"]
+        facts.append(f"{count(out, 'pair')} of people below {least} shared units left out")
+    facts += _describe_bounds(block.get("bounds"))
+    facts += no_floor(block)
+    return CountedText.of("; ".join(facts), *linked)
+
+
+def _describe_bounds(bounds: JSON | None) -> list[str]:
+    """Describe the agreement with all missing answers counted as wrong, or as right."""
+    if not bounds:
+        return []
+    ends = {"percent": bounds["percent"], "kappa": bounds["cohen_kappa"]}
+    ranges = [f"{name} {rounded(e[0])} to {rounded(e[1])}" for name, e in ends.items() if e]
+    return [
+        f"with all {bounds['missing']} missing on such units wrong or right: {', '.join(ranges)}"
+    ]
+
+
+def _agreement_table(block: JSON, judge: str) -> Table:
+    names = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
+
+    def row(label: str, of: JSON, units: int) -> tuple[Cell, ...]:
+        return (label, units, *numbers(of, names))
+
+    def with_person(rater: str, of: JSON) -> tuple[Cell, ...]:
+        units = shared_units(of["percent"]["n"], judge, rater)
+        return (RaterName(rater, "human"), units, *numbers(of, names))
+
+    together, among = block["agreement"], block["human_ceiling"]
+    of_all = compared_units(block, judge, together["percent"]["n"])
+    rows = (
+        row(f"{block['reference'].capitalize()} of people", together, of_all),
+        *(with_person(rater, pair) for rater, pair in block.get("pairs", {}).items()),
+        row("People with each other", among, of_several(among["percent"]["n"], judge)),
+    )
+    return Table("Against people", ("Against", "Units", *names.values()), rows, apart=1)
+
+
+def _further(block: JSON, ordered: bool, judge: str) -> Table:
+    """Return the tables that the block has figures for; snapshots may have fewer."""
+    against = _WITH_PEOPLE | (_ORDERED_WITH_PEOPLE if ordered else {})
+    with_people = {key: label.format(block["reference"]) for key, label in against.items()}
+    units = partial(compared_units, block, judge)
+    rows = _rows(block["agreement"], with_people, units)
+    rows += _rows(block.get("overall", {}), _OVERALL, units)
+    if ordered:
+        # Of a tie there is a mean, too.
+        labelled = partial(_of_labelled, judge)
+        of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
+        rows += _rows(block.get("overall", {}), _ERROR, labelled)
+        rows += _rows(block["correlation"], of_mean, labelled)
+    return Table("Further coefficients", ("Coefficient", "Value", "Units"), tuple(rows))
+
+
+def _of_labelled(judge: str, units: int) -> UnitCount:
+    return UnitCount.of(units, show="labelled", one=judge)
+
+
+def _adjudicated(block: JSON, reference: str) -> Table:
+    names = {
+        "cohen_kappa": "Cohen's kappa",
+        "percent": "Percent",
+        "krippendorff_alpha": "Krippendorff's alpha",
+    }
+    labels = {
+        "references": "References alone",
+        "settled": f"References, and people's {reference} on other units",
+    }
+    rows = tuple(
+        (label, block[key]["units"], *numbers(block[key]["agreement"], names))
+        for key, label in labels.items()
+    )
+    return Table("Compared with adjudicated labels", ("Against", "Units", *names.values()), rows)
+
+
+def _own_family(block: JSON) -> list[Table]:
+    """Return the table of the judge's own model family, if answers have families."""
+    if "own_family" not in block:
+        return []
+    told = block["own_family"]
+    named = f"Own family, {told['family']}" if told["family"] else "Own family"
+    labels = {"own": named, "others": "Other families", "preference": "Own less others"}
+    rows = tuple(_rows(told, labels))
+    header = ("Answers of", "Judge less people", "Units")
+    return [Table("How it treats its own family", header, rows)]
+
+
+def _rows(
+    block: JSON, labels: dict[str, str], units: Callable[[int], int] = int
+) -> list[tuple[Cell, ...]]:
+    return [
+        (label, Number.from_estimate(block[key]), units(block[key]["n"]))
+        for key, label in labels.items()
+        if key in block
+    ]
+
+
+def _classes(block: JSON, judge: str, codes: Mapping[str, str]) -> Table:
+    classes = block["classes"]
+    names = {key: _CLASSES[key] for key in _CLASSES if all(key in of for of in classes.values())}
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            name,
+            *numbers(of, names),
+            UnitCount.of(of["support"], show="decided", one=judge, people=codes.get(name, name)),
+        )
+        for name, of in classes.items()
+    )
+    return Table("Categories", ("Category", *names.values(), "Support"), rows)
+
+
+def _confusion(block: JSON) -> Table:
+    codes: list[str] = block.get("codes") or block["labels"]
+    rows = tuple(
+        (
+            word,
+            *(
+                UnitCount.of(number, show="judge", people=people, said=said)
+                for said, number in zip(codes, row, strict=True)
+            ),
+        )
+        for word, people, row in zip(block["labels"], codes, block["matrix"], strict=True)
+    )
+    return Table("Confusion, people in rows", ("People / judge", *block["labels"]), rows)
+
+
+def _thresholds(cuts: list[JSON]) -> Table:
+    """Return the table of thresholds; snapshots of older reports have one side."""
+    shown = {key: words for key, words in _CUTS.items() if all(key in cut for cut in cuts)}
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (f"≥ {cut['threshold']}", *numbers(cut, shown)) for cut in cuts
+    )
+    return Table("Cut at a threshold", ("Threshold", *shown.values()), rows)
+
+
+def _curves(block: JSON, judge: str) -> Table:
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            f"≥ {of['threshold']}" if "threshold" in of else of["category"],
+            *numbers(of, _AREAS),
+            compared_units(block, judge, of["roc_auc"]["n"]),
+        )
+        for of in block["curves"]
+    )
+    caption = f"Scores over all thresholds, against the {block['reference']}"
+    return Table(caption, ("Finding", *_AREAS.values(), "Units"), rows)
+
+
+def _alternative(test: JSON, floor: JSON | None) -> list[Table]:
+    reason = test.get("reason", "")
+    readings = {"by_query": ("By queries", test["by_query"]), "items": ("By items", test)}
+    rows = tuple(
+        (
+            label,
+            Number(reading["winning_rate"], reason=reason),
+            Number(reading["advantage_probability"], reason=reason),
+            "yes" if name == test["decides"] else "no",
+        )
+        for name, (label, reading) in readings.items()
+    )
+    caption = (
+        f"Alternative annotator test, epsilon {test['epsilon']}: {describe_verdict(test, floor)}"
+    )
+    header = ("Reading", "Winning rate", "Advantage probability", "Decides")
+    tables = [Table(caption, header, rows)]
+    label, decisive = readings[test["decides"]]
+    if decisive["annotators"]:
+        tables.append(_annotators(decisive["annotators"], label))
+    return [*tables, *sensitivity_tables(test)]
+
+
+def _annotators(annotators: list[JSON], reading: str) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            RaterName(a["name"], "human"),
+            a["n"],
+            Number.p(a["p_value"]),
+            "yes" if a["wins"] else "no",
+        )
+        for a in annotators
+    ]
+    order = [a["p_value"] for a in annotators]
+    caption = f"Each annotator left out, {reading.lower()}"
+    caption, shown = first_rows(caption, rows, order, "with the highest p")
+    header = ("Annotator", reading.removeprefix("By ").capitalize(), "p", "Judge wins")
+    return Table(caption, header, shown)

@@ -1,0 +1,194 @@
+"""The options of measures: what the papers leave open, each with its default and the reason for it.
+
+A preset holds what one paper states, or what its printed figures imply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from math import isfinite
+from typing import Any
+
+LEAVE_OUT, ZERO = "leave-out", "zero"
+REFUSE, BOUNDS, CONDENSED = "refuse", "bounds", "condensed"
+MARKED, LISTED = "marked", "listed"
+IR_MEASURES = "ir-measures"
+WHITESPACE = "whitespace"
+CHOOSE = "choose unrated=bounds, unrated=condensed or unrated=zero"
+
+
+def _choice(default: Any, reason: str, values: tuple[Any, ...] = ()) -> Any:
+    return field(default=default, metadata={"reason": reason, "values": values})
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of measures. An unknown value raises ValueError."""
+
+    missing: str = _choice(
+        LEAVE_OUT,
+        "A failed judgement says nothing about the text, so whatever depends on it is left out. "
+        "`zero` counts it as a no, as CRUX and Long2RAG do. GaRAGe does not say: `zero` counts "
+        "as a major issue, as a sentence without support, and as an attempt to answer.",
+        (LEAVE_OUT, ZERO),
+    )
+    unrated: str = _choice(
+        REFUSE,
+        "It is unknown whether a passage answers a sub-question if no rater was asked, and a "
+        "figure that depends on it is undefined. `bounds` gives two figures, with all of these "
+        "cells no and all of them yes. `condensed` leaves out each passage with such a cell, "
+        "both from the ranking and from the best order (Sakai 2007). `zero` counts them as a no, "
+        "as is common practice. No preset does so: in CRUX every cell within the scope was rated.",
+        (REFUSE, BOUNDS, CONDENSED, ZERO),
+    )
+    scope: str = _choice(
+        MARKED,
+        "Which passages answer nothing unless a rater says that they do: those that the batch "
+        "marks `relevant: false`, or under `listed` also those that are not the query's own, as "
+        "in CRUX (section 3.2).",
+        (MARKED, LISTED),
+    )
+    eta: float = _choice(
+        3.0, "The lowest rating of a text that answers; CRUX uses 3 and studies 5."
+    )
+    filtered: bool = _choice(
+        True, "CRUX counts only the sub-questions that an oracle passage answers."
+    )
+    oracle: str = _choice(
+        "context",
+        "The oracle passages: the context of the reports whose setting or system is `oracle`, as "
+        "in CRUX's files, the passages that the batch marks `relevant`, or all `passages` of the "
+        "query. Without such a context or mark, the next of the three applies.",
+        ("context", "relevant", "passages"),
+    )
+    alpha: float = _choice(0.5, "The paper gives none; ndeval and ir_measures use 0.5.")
+    alpha_ndcg: str = _choice(
+        "tandem",
+        "The software that computes it. Tandem's own needs no other package. `ir-measures` uses "
+        "ndeval's figures, and refuses them if ours differ.",
+        ("tandem", IR_MEASURES),
+    )
+    cuts: tuple[int, ...] = _choice(
+        (10, 20), "CRUX cuts rankings at the size of the oracle context, at 10 and at 20."
+    )
+    samples: int = _choice(
+        48,
+        "CRUX correlates its measures over 48 sampled contexts, since few systems show little. 0 "
+        "for none.",
+    )
+    weight: float = _choice(0.5, "The exponent of density, from the paper.")
+    tokenizer: str = _choice(
+        "whitespace",
+        "Splitting at blanks needs no file. CRUX uses the generator's tokenizer: `file:PATH`.",
+    )
+    relevance: str = _choice(
+        "oracle",
+        "The passages that MAP, Recall and nDCG count as relevant: the oracle passages, those "
+        "`answering` a counted sub-question, or the `required` subset (grades 3, 2, 1).",
+        ("oracle", "answering", "required"),
+    )
+    keep_neutral: bool = _choice(
+        False,
+        "Long2RAG keeps points judged key and does not say whether background counts. Switch "
+        "this on to keep neutral points, too.",
+    )
+    score_cut: float = _choice(0.7, "The lowest key-point score of a point that Long2RAG keeps.")
+    unexpressed: str = _choice(
+        "undefined",
+        "The precision of an answer that expresses no point has no denominator. F is 0 there.",
+        ("undefined", ZERO),
+    )
+    uncited: str = _choice(
+        "undefined",
+        "The precision of an answer that cites nothing has no denominator. `zero` counts it as 0.",
+        ("undefined", ZERO),
+    )
+    cited_by: str = _choice(
+        "union",
+        "With several human answers a citation is right if any of them cites the passage. `best` "
+        "compares an answer with the human answer that it matches best.",
+        ("union", "best"),
+    )
+    references: str = _choice(
+        "best",
+        "An answer is right if it matches one reference. `mean` averages over them.",
+        ("best", "mean"),
+    )
+    refusals: str = _choice(
+        "plain-2",
+        "The list of refusals, by its name and version. CLAPnq keeps one for each model. "
+        "`file:PATH` is a file of your own (with the command), which may hold phrases of single "
+        "systems.",
+    )
+    harmonic: str = _choice(
+        "item",
+        "CLAPnq's printed means fit only the harmonic mean of each item, not that of the means.",
+        ("item", "means"),
+    )
+    ties: str = _choice(
+        "half",
+        "A tie is half a win for each, so that the rates of two systems sum to one. `good` "
+        "counts a win for both if both are good, and none if both are bad. `none` counts no tie "
+        "as a win.",
+        ("half", "good", "none"),
+    )
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            offered, value = each.metadata["values"], getattr(self, each.name)
+            if offered and value not in offered:
+                names = ", ".join(map(str, offered))
+                raise ValueError(f"{each.name} is {value!r}; it is one of {names}")
+            if isinstance(value, float) and not isfinite(value):
+                raise ValueError(f"{each.name} is {value}; it is a finite number")
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(f"alpha is {self.alpha}; it is from 0 to 1")
+        if not 0 <= self.weight <= 10:
+            raise ValueError(f"weight is {self.weight}; it is from 0 to 10")
+        if any(cut < 1 for cut in self.cuts):
+            raise ValueError("a cut is at least 1")
+        if self.samples < 0:
+            raise ValueError(f"samples is {self.samples}; it is at least 0")
+
+    def changed(self, given: Mapping[str, str]) -> Options:
+        """Return these options with others given as text. Raises ValueError for an invalid one."""
+        current = {each.name: getattr(self, each.name) for each in fields(self)}
+        if unknown := sorted(set(given) - set(current)):
+            raise ValueError(f"no option is called {unknown[0]!r}; there are {', '.join(current)}")
+        return replace(self, **{n: _read(n, current[n], text) for n, text in given.items()})
+
+
+def _read(name: str, like: Any, text: str) -> Any:
+    try:
+        return _as_like(like, text)
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be {text!r}; write it as {_example(like)}") from error
+
+
+def _example(like: Any) -> str:
+    if isinstance(like, bool):
+        return "yes or no"
+    return ",".join(map(str, like)) if isinstance(like, tuple) else str(like)
+
+
+def _as_like(like: Any, text: str) -> Any:
+    if isinstance(like, bool):
+        if text not in ("yes", "no"):
+            raise ValueError("neither yes nor no")
+        return text == "yes"
+    if isinstance(like, tuple):
+        return tuple(int(part) for part in text.split(",") if part)
+    if isinstance(like, int):
+        return int(text)
+    return float(text) if isinstance(like, float) else text
+
+
+PRESETS: Mapping[str, Options] = {
+    "tandem": Options(),
+    "crux": Options(missing=ZERO, scope=LISTED),
+    "long2rag": Options(missing=ZERO),
+    "garage": Options(),
+    "clapnq": Options(oracle="relevant", cuts=(1, 3, 5, 10)),
+}
+"""The options that each paper states or implies, by its name; `tandem` is our own default."""
