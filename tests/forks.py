@@ -3,7 +3,8 @@
 To import Django, Celery and aiohttp costs half a second of processor time, and each command would
 pay it again. `Process` is `subprocess.Popen`, and `run` is `subprocess.run`, for such commands. A
 process has its own environment, folder, streams, session and exit status as always. It reads the
-settings itself, and imports what depends on them.
+settings itself, and imports what depends on them; what Tandem's own commands import so has
+`tests.ready`, another server.
 
 `python -m tests.forks FD` is the server. It ends with the process that started it.
 """
@@ -26,6 +27,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from tests import ready
 
 ROOT = Path(__file__).resolve().parents[1]
 # None of these reads a setting while it is imported.
@@ -73,7 +76,7 @@ class Process(subprocess.Popen[Any]):
         own = [theirs if theirs != -1 else n for n, theirs in enumerate((stdin, stdout, stderr))]
         job = {"words": [str(word) for word in args[1:]], "cwd": str(cwd or Path.cwd()),
                "env": env, "session": rest[-2], "group": rest[-1]}  # fmt: skip
-        self._server = Server.of_this_process()
+        self._server = Server.of_this_process(ready.place_for(job))
         self.pid = self._server.ask(job, own)[0]
         self._child_created = True
         for descriptor, ours in ((stdin, to_child), (stdout, from_child), (stderr, errors)):
@@ -142,23 +145,33 @@ def _read_once(env: Mapping[str, str]) -> dict[str, str]:
 class Server:
     """The server of this process, which asks it one thing after the other."""
 
-    _of: dict[int, Server] = {}
+    _of: dict[tuple[int, str], Server] = {}
 
     @classmethod
-    def of_this_process(cls) -> Server:
+    def of_this_process(cls, place: str = "") -> Server:
+        """The plain one, or that of a place of `tests.ready`, which is a fork of the plain one."""
         with _STARTING:
-            if os.getpid() not in cls._of:
-                cls._of[os.getpid()] = cls()
-        return cls._of[os.getpid()]
+            key = os.getpid(), place
+            if key not in cls._of:
+                cls._of[key] = cls(place)
+        return cls._of[key]
 
-    def __init__(self) -> None:
+    def __init__(self, place: str = "") -> None:
         self.socket, theirs = socket.socketpair()
         self.lock = threading.Lock()
+        null, command = subprocess.DEVNULL, [sys.executable, "-m", "tests.forks"]
+        self.process: subprocess.Popen[Any]
         with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.forks", str(theirs.fileno())], cwd=ROOT,
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
-            )  # fmt: skip
+            if place:
+                self.process = Process(
+                    [*command, "0", "ready"], cwd=ROOT, stdin=theirs.fileno(), stdout=null,
+                    env=ready.environment(place),
+                )  # fmt: skip
+            else:
+                self.process = subprocess.Popen(
+                    [*command, str(theirs.fileno())], cwd=ROOT, stdin=null, stdout=null,
+                    pass_fds=[theirs.fileno()],
+                )  # fmt: skip
         atexit.register(self.end, os.getpid())
 
     def ask(self, what: Mapping[str, Any], descriptors: Sequence[int]) -> tuple[int, int]:
@@ -176,7 +189,7 @@ class Server:
             self.process.wait()
 
 
-_STARTING = threading.Lock()
+_STARTING = threading.RLock()
 
 
 def serve(client: socket.socket) -> dict[str, Any] | None:
@@ -231,15 +244,19 @@ def begin(words: Sequence[str]) -> None:
         runpy.run_path(first, run_name="__main__")
 
 
-def main(descriptor: int) -> None:
+def main(descriptor: int, *like: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in LIBRARIES:
         importlib.import_module(name)
+    if like:
+        ready.set_up()
     gc.collect()
     gc.freeze()
     if job := serve(socket.socket(fileno=descriptor)):
+        if like:
+            ready.follow(job["words"])
         begin(job["words"])
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), *sys.argv[2:])

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests import ready
 from tests.cast import ROOT
+from tests.databases import environment
 from tests.forks import LIBRARIES, Process, can_fork, run
 from tests.patience import PATIENCE
 
@@ -85,3 +87,62 @@ def test_no_library_reads_the_settings_or_stores_models() -> None:
         cwd=ROOT, env=ENV, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("False False\n", "")
+
+
+FOUND = """
+import json
+from django.conf import settings
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core.cache import caches
+from django.core.signing import dumps
+from django.db import connection
+from config.celery import app
+names = (name for name in dir(settings) if name.isupper())
+print(json.dumps([
+    {name: getattr(settings, name) for name in names}, connection.settings_dict,
+    caches["reports"]._dir, staticfiles_storage.location, type(staticfiles_storage._wrapped),
+    app.conf.broker_url, app.conf.broker_transport_options, connection.connection is None,
+], default=lambda other: getattr(other, "__qualname__", str(other))))
+"""
+SHELL = [sys.executable, "manage.py", "shell", "--no-imports", "-c"]
+
+
+def there(command: list[str], env: dict[str, str]) -> str:
+    return ready.place_for({"words": command[1:], "cwd": str(ROOT), "env": env})
+
+
+@pytest.mark.parametrize("place", ready.PLACES)
+def test_a_ready_one_has_what_a_started_one_makes_of_its_settings(
+    place: str, tmp_path: Path
+) -> None:
+    env = environment(tmp_path) | {
+        "CELERY_BROKER_URL": "redis://localhost:1/0", "TANDEM_LOG_FORMAT": "json",
+        "TANDEM_STATIC_DIR": str(tmp_path / "static"), "TANDEM_WITH_WORKERS": "1",
+    }  # fmt: skip
+    del env["DEBUG"]
+    command, env = [*SHELL, FOUND], env | ready.PLACES[place]
+    assert there(command, env) == place
+    forked = run(command, timeout=PATIENCE, env=env, cwd=ROOT)
+    started = subprocess.run(
+        command, env=env, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert str(tmp_path) in started.stdout
+    assert (forked.stdout, forked.stderr) == (started.stdout, started.stderr)
+
+
+def test_settings_that_are_refused_are_refused_to_a_ready_one(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    command = [sys.executable, "manage.py", "check"]
+    env = os.environ | {"TANDEM_DATA_DIR": str(tmp_path / "file" / "within")}
+    assert there(command, env)
+    done = run(command, timeout=PATIENCE, env=env, cwd=ROOT)
+    assert done.returncode == 1
+    assert "within cannot be created (Not a directory); set TANDEM_DATA_DIR" in done.stderr
+
+
+def test_what_decides_more_than_that_is_not_ready() -> None:
+    command = [*SHELL, ""]
+    assert there(command, {**os.environ})
+    assert not there(command, os.environ | {"TANDEM_PASSWORDS": "0"})
+    assert not there([sys.executable, "-m", "tests.fake_openai"], {**os.environ})
+    assert not there([*SHELL[:1], "-c", ""], {**os.environ})
