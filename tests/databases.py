@@ -20,7 +20,6 @@ import psycopg
 from django.apps import apps
 from django.conf import settings
 from django.core.cache import caches
-from django.core.management import call_command
 from django.db import connection, transaction
 from django.db.models import Model
 from psycopg import sql
@@ -59,18 +58,47 @@ def emptied_after(django_db_blocker: Any) -> Iterator[None]:
 
 
 def empty() -> None:
-    """Takes back what was committed. On SQLite the file becomes as it was migrated, in a tenth of
-    the time in which its tables are emptied one by one."""
+    """Takes back what was committed: on SQLite the file becomes as it was migrated, on PostgreSQL
+    only the tables with rows are emptied. Either takes a tenth of the time of Django's flush."""
     if ON_POSTGRESQL:
-        call_command("flush", interactive=False, verbosity=0)
-        return
-    connection.close()  # a statement that was not read to its end would keep the file in use
-    name = connection.settings_dict["NAME"]
-    with closing(sqlite3.connect(_EMPTY)) as migrated, closing(sqlite3.connect(name)) as used:
-        used.execute("PRAGMA synchronous=OFF")
-        migrated.backup(used)
+        _empty_tables()
+    else:
+        connection.close()  # a statement that was not read to its end would keep the file in use
+        name = connection.settings_dict["NAME"]
+        with closing(sqlite3.connect(_EMPTY)) as migrated, closing(sqlite3.connect(name)) as used:
+            used.execute("PRAGMA synchronous=OFF")
+            migrated.backup(used)
     for cache in caches.all():  # its keys hold numbers that are given again now
         cache.clear()
+
+
+# Migrations fill them, and no test writes there.
+FILLED = {"auth_permission", "django_content_type", "django_migrations"}
+FIRST_NUMBERS = """
+SELECT setval(format('%%I.%%I', schemaname, sequencename)::regclass, start_value, false)
+FROM pg_sequences WHERE last_value IS NOT NULL AND sequencename NOT LIKE ALL (%s)
+"""
+
+
+def _empty_tables() -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        # Neither the order of foreign keys matters then, nor what triggers forbid.
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute(_tables_with_rows())
+        for (table,) in cursor.fetchall():
+            cursor.execute(f"DELETE FROM {connection.ops.quote_name(table)}")  # noqa: S608
+        cursor.execute(FIRST_NUMBERS, [[f"{name}%" for name in FILLED]])
+
+
+@functools.cache
+def _tables_with_rows() -> str:
+    """The statement that names the tables with rows."""
+    names = sorted(set(connection.introspection.table_names()) - FILLED)
+    each = (
+        f"SELECT '{name}' WHERE EXISTS (SELECT FROM {connection.ops.quote_name(name)})"  # noqa: S608
+        for name in names
+    )
+    return " UNION ALL ".join(each)
 
 
 @contextmanager
