@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from django.core.management import call_command, get_commands, load_command_class
@@ -47,7 +48,7 @@ RAISING = {
     "django_assert_num_queries",
     "django_assert_max_num_queries",
 }
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 # The parts of a statement that hold statements, by its kind.
 BLOCKS: dict[type[ast.AST], set[str]] = {
     kind: names
@@ -67,19 +68,44 @@ def modules() -> tuple[Path, ...]:
     return tuple(sorted(path.relative_to(ROOT) for path in found if "migrations" not in path.parts))
 
 
+class Imported(NamedTuple):
+    """A whole name that a module imports, at its top or in a function."""
+
+    name: str
+    is_absolute: bool  # `from` it, without dots
+
+
+class Function(NamedTuple):
+    name: str
+    lines: int
+    asserts: bool
+    calls: frozenset[str]
+
+
+class Noted(NamedTuple):
+    imports: tuple[Imported, ...]
+    functions: tuple[Function, ...]
+
+
 def tree(path: Path) -> ast.Module:
-    gc.disable()  # nothing of a tree is garbage, and to look for some takes as long as to parse
-    try:
-        return ast.parse((ROOT / path).read_text("utf-8"), str(path))
-    finally:
-        gc.enable()
+    return ast.parse((ROOT / path).read_text("utf-8"), str(path))
 
 
 @cache
-def noted(path: Path) -> tuple[ast.AST, ...]:
-    """A module's imports and functions, wherever they stand."""
-    kinds = (ast.Import, ast.ImportFrom, *Function.__args__)
-    return tuple(node for node in statements(tree(path)) if isinstance(node, kinds))
+def noted(path: Path) -> Noted:
+    """A module's imports and functions, wherever they stand.
+
+    Nothing else of its tree is kept: to look through all trees for garbage takes as long as to
+    parse them. Of calls only those of tests are asked for.
+    """
+    gc.disable()
+    try:
+        nodes = list(statements(tree(path)))
+        imports = tuple(name for node in nodes for name in _imported(node, path))
+        kept = (node for node in nodes if isinstance(node, FUNCTION))
+        return Noted(imports, tuple(_function(node, path.parts[0] == "tests") for node in kept))
+    finally:
+        gc.enable()
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -92,22 +118,34 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
             waiting += inner
 
 
+def _imported(node: ast.AST, path: Path) -> Iterator[Imported]:
+    if isinstance(node, ast.Import):
+        yield from (Imported(alias.name, False) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        package = ".".join(path.parts[: len(path.parts) - node.level]) if node.level else ""
+        name = ".".join(name for name in (package, node.module or "") if name)
+        yield Imported(name, not node.level)
+
+
+def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, with_calls: bool) -> Function:
+    made = calls(node) if with_calls else frozenset()
+    asserts = any(isinstance(each, ast.Assert) for each in statements(node)) or bool(made & RAISING)
+    return Function(node.name, (node.end_lineno or 0) - node.lineno + 1, asserts, made)
+
+
+def calls(node: ast.AST) -> frozenset[str]:
+    made = (each.func for each in ast.walk(node) if isinstance(each, ast.Call))
+    names = (getattr(function, "attr", getattr(function, "id", "")) for function in made)
+    return frozenset(names)
+
+
 def imported(path: Path) -> Iterator[str]:
     """Whatever a module imports, at its top or in a function, by its whole name."""
-    for node in noted(path):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            package = ".".join(path.parts[: len(path.parts) - node.level]) if node.level else ""
-            yield ".".join(name for name in (package, node.module or "") if name)
+    return (each.name for each in noted(path).imports)
 
 
 def within(folder: str) -> list[Path]:
     return [path for path in modules() if path.as_posix().startswith(f"{folder}/")]
-
-
-def functions(path: Path) -> Iterator[Function]:
-    return (node for node in noted(path) if isinstance(node, Function))
 
 
 def test_the_top_level_is_fixed() -> None:
@@ -176,17 +214,16 @@ def test_the_configuration_is_imported_by_entry_points_only() -> None:
     wrong = {
         f"{path} imports {name}"
         for path in modules()
+        if path.parts[0] not in WITH_CONFIG
         for name in imported(path)
-        if name.split(".")[0] == "config" and path.parts[0] not in WITH_CONFIG
+        if name.split(".")[0] == "config"
     }
     assert wrong == set()
 
 
 def test_no_function_is_longer_than_a_page() -> None:
     lengths = {
-        f"{path}: {node.name}": (node.end_lineno or 0) - node.lineno + 1
-        for path in modules()
-        for node in functions(path)
+        f"{path}: {each.name}": each.lines for path in modules() for each in noted(path).functions
     }
     assert {name: n for name, n in lengths.items() if n > LONGEST_FUNCTION} == {}
 
@@ -194,40 +231,25 @@ def test_no_function_is_longer_than_a_page() -> None:
 def test_every_test_asserts_something() -> None:
     """By itself, or through a function of the tests that does."""
     tests = [path for path in modules() if path.parts[0] == "tests"]
-    bodies: dict[str, list[ast.AST]] = {}
+    named: dict[str, list[Function]] = {}
     for path in tests:
-        for node in functions(path):
-            bodies.setdefault(node.name, []).append(node)
-    asserting = {name for name, nodes in bodies.items() if any(map(asserts, nodes))}
+        for each in noted(path).functions:
+            named.setdefault(each.name, []).append(each)
+    asserting = {name for name, found in named.items() if any(each.asserts for each in found)}
     while more := {
         name
-        for name, nodes in bodies.items()
-        if name not in asserting and any(calls(node) & asserting for node in nodes)
+        for name, found in named.items()
+        if name not in asserting and any(each.calls & asserting for each in found)
     }:
         asserting |= more
     idle = {
-        f"{path}: {node.name}"
+        f"{path}: {each.name}"
         for path in tests
         if path.name.startswith("test_")
-        for node in functions(path)
-        if node.name.startswith("test_") and not asserts(node) and not calls(node) & asserting
+        for each in noted(path).functions
+        if each.name.startswith("test_") and not each.asserts and not each.calls & asserting
     }
     assert idle == set()
-
-
-@cache
-def asserts(node: ast.AST) -> bool:
-    """Whether a test can fail of itself: an assert, or a call that raises."""
-    return any(isinstance(each, ast.Assert) for each in statements(node)) or bool(
-        calls(node) & RAISING
-    )
-
-
-@cache
-def calls(node: ast.AST) -> frozenset[str]:
-    made = (each.func for each in ast.walk(node) if isinstance(each, ast.Call))
-    names = (getattr(function, "attr", getattr(function, "id", "")) for function in made)
-    return frozenset(names)
 
 
 def test_migrations_are_up_to_date(db: None) -> None:
@@ -262,8 +284,7 @@ def test_the_pure_parts_of_analysis_import_each_other_relatively() -> None:
     absolute = {
         path
         for path in chain(singles, *map(within, (*folders, "analysis/labels_file")))
-        for node in noted(path)
-        if isinstance(node, ast.ImportFrom) and not node.level
-        if (node.module or "").split(".")[0] == "analysis"
+        for each in noted(path).imports
+        if each.is_absolute and each.name.split(".")[0] == "analysis"
     }
     assert absolute == set()

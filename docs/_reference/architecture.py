@@ -7,9 +7,12 @@ whole in the repository, so that it can be read there too; a test compares it wi
 from __future__ import annotations
 
 import ast
+import inspect
 import re
+import tokenize
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +40,19 @@ def written(page: str) -> str:
 
 def first_line(path: Path) -> str:
     """Return the first line of a module's docstring, or an empty text."""
-    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
-    return docstring.partition("\n")[0]
+    return docstring(path).partition("\n")[0]
+
+
+@cache
+def docstring(path: Path) -> str:
+    """Return a module's docstring; read without the rest of it, since there are hundreds."""
+    with tokenize.open(path) as lines:
+        for token in tokenize.generate_tokens(lines.readline):
+            if token.type == tokenize.STRING:
+                return inspect.cleandoc(ast.literal_eval(token.string))
+            if token.type not in (tokenize.COMMENT, tokenize.NL):
+                break
+    return ""
 
 
 def _settings() -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from functools import reduce
 from importlib import import_module
@@ -13,7 +12,7 @@ import pytest
 from docs._reference import architecture
 from tests.cast import ROOT
 from tests.docs.markdown import inline, read
-from tests.test_layout import APPS, modules, tree
+from tests.test_layout import APPS, modules
 
 PAGE = read("architecture.md")
 STEP = re.compile(rf"(?:{'|'.join(APPS)})(?:\.\w+)+")
@@ -79,7 +78,7 @@ def test_docstrings_of_modules_name_what_exists() -> None:
     wrong = {
         f"{path}: {name}"
         for path in of_the_apps()
-        for name in re.findall(r"`([\w.]+)`", ast.get_docstring(tree(path)) or "")
+        for name in re.findall(r"`([\w.]+)`", architecture.docstring(ROOT / path))
         if STEP.fullmatch(name) and not exists(name)
     }
     assert wrong == set()

@@ -50,6 +50,7 @@ class World:
     clients: dict[str, Client] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     addresses: dict[str, Mapping[str, Objects]] = field(default_factory=dict)
+    found: dict[tuple[Provider, str], Objects] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -636,7 +637,12 @@ def provider(route: Route, argument: str) -> Provider | None:
     return ARGUMENTS.get(argument)
 
 
-def objects(world: World, route: Route, role: str) -> Objects:
+def objects(
+    world: World,
+    route: Route,
+    role: str,
+    known: dict[tuple[Provider, str], Objects] | None = None,
+) -> Objects:
     """Whole addresses of a route. One argument is a stranger's or missing at a time."""
     found = {name: provider(route, name) for name in route.arguments}
     for name, fills in found.items():
@@ -644,7 +650,7 @@ def objects(world: World, route: Route, role: str) -> Objects:
             f"route {route.name!r} takes {name!r}: say in tests/security/world.py, at ROUTES, "
             "which of them are one's own, which are another's and which are missing"
         )
-    values = {name: fills(world, role) for name, fills in found.items() if fills}
+    values = {name: _filled(world, role, fills, known) for name, fills in found.items() if fills}
     standing = {name: any_of(each) for name, each in values.items()}
 
     def addresses(kind: str) -> tuple[str, ...]:
@@ -660,10 +666,26 @@ def objects(world: World, route: Route, role: str) -> Objects:
     return Objects(addresses("own"), addresses("foreign"), addresses("missing"))
 
 
+def _filled(
+    world: World,
+    role: str,
+    fills: Provider,
+    known: dict[tuple[Provider, str], Objects] | None,
+) -> Objects:
+    """What fills an argument; looked up once where it is `known` to stay as it is."""
+    if known is None:
+        return fills(world, role)
+    if (fills, role) not in known:
+        known[fills, role] = fills(world, role)
+    return known[fills, role]
+
+
 def objects_of_all(world: World, route: Route) -> Mapping[str, Objects]:
     """The same by role, as they were before the first request: looked up once for each world."""
     if route.name not in world.addresses:
-        world.addresses[route.name] = {role: objects(world, route, role) for role in ROLES}
+        world.addresses[route.name] = {
+            role: objects(world, route, role, world.found) for role in ROLES
+        }
     return world.addresses[route.name]
 
 
