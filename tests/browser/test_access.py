@@ -10,7 +10,7 @@ import pytest
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.answers.submission import submit
 from annotation.models import Campaign, rater_of
@@ -147,9 +147,11 @@ def test_a_campaign_with_all_that_can_be_on_its_pages(page: Page, study: Study) 
     found = []
     for name in ("campaigns", "campaign", "campaign-data", "campaign-settings", "campaign-people"):
         page.goto(reverse(name, args=[campaign.pk] if name != "campaigns" else []))
-        found += violations(page, f"{name}, with everything", rare=name == "campaigns")
-    page.get_by_text("Exclude …").first.click()
-    found += violations(page, "about to leave somebody out")
+        if name == "campaign-people":
+            page.get_by_text("Exclude …").first.click()
+        # The settings are looked at as they are refused.
+        rare = name in ("campaigns", "campaign-settings")
+        found += violations(page, f"{name}, with everything", rare=rare)
     page.goto(reverse("campaign-settings", args=[campaign.pk]))
     page.get_by_label("Pass mark").fill("7")
     page.get_by_role("button", name="Save").click()
@@ -161,6 +163,12 @@ def test_a_campaign_with_all_that_can_be_on_its_pages(page: Page, study: Study) 
 COUNT = """addEventListener("click", (event) => {
   if (event.isTrusted) sessionStorage.clicks = 1 + Number(sessionStorage.clicks || 0);
 }, true);"""
+
+# What was typed fast is searched for twice; the second answer may come after an arrow was pressed.
+FOUND_ANEW = """() => new Promise((done) => {
+  addEventListener("htmx:afterSettle", () => done(), { once: true });
+  document.getElementById("find-person").dispatchEvent(new Event("change", { bubbles: true }));
+})"""
 
 
 def clicks(page: Page) -> int:
@@ -187,6 +195,8 @@ def test_few_clicks_lead_to_a_campaign_a_person_in_it_and_a_run(page: Page, stud
     expect(page.get_by_role("button", name="Add ben")).to_be_visible()
     expect(page.get_by_role("button", name="Add ada")).to_be_hidden()
     page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("button", name="Add ben")).to_be_focused()
+    page.evaluate(FOUND_ANEW)
     expect(page.get_by_role("button", name="Add ben")).to_be_focused()
     found += violations(page, "people found", rare=True)
     page.get_by_role("button", name="Add ben").click()
@@ -260,9 +270,17 @@ def test_a_page_that_is_rarely_seen(page: Page, template: str) -> None:
     assert not (found := violations(page, template)), "\n".join(found)
 
 
-def test_axe_itself_finds_what_is_wrong(chromium: Browser) -> None:
-    page = chromium.new_page()
-    page.set_content("<html lang=en><title>x</title><main><img src=data:,><p>x</main>")
-    (found,) = {words.partition(": ")[2].partition(":")[0] for words in violations(page, "bad")}
-    page.close()
-    assert found == "image-alt"
+def test_axe_itself_finds_what_is_wrong(page: Page) -> None:
+    page.goto("about:blank")
+    page.set_content(
+        "<html lang=en><title>x</title><main><img src=data:,><p>x</p>"
+        "<p style='color:#999'>pale</p><p style='color:#999'>pale, too</p>"
+        "<p style='background:#333'>dark on dark</p></main>"
+    )
+    words = [words.partition(": ")[2] for words in violations(page, "bad")]
+    # Of two texts that look alike one is told.
+    assert [each.partition(":")[0] for each in words] == [
+        "color-contrast",
+        "color-contrast",
+        "image-alt",
+    ]
