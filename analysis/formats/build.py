@@ -67,7 +67,12 @@ def _verdict(report: JSON) -> Section:
         judged += of.get("among_judges", {}).values()
         before = f"{name}: " if several else ""
         points += [f"{before}{each['question']} {each['text']}" for each in (of["people"], *judged)]
-    ranked = [each for of in found["scores"].values() for each in of["judges"].values()]
+    ranked = [
+        each
+        for of in found["scores"].values()
+        for each in (of.get("best"), *of["judges"].values())
+        if each
+    ]
     points += [f"{each['question']} {each['text']}" for each in ranked]
     return Section(VERDICT, (), points=tuple(points))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..document import DASH, Block, Cell, Number, RaterName, Table
+from ..report.verdict import turned
 from ..types import JSON
 from .people_sections import (
     components_tables,
@@ -16,20 +17,32 @@ def score_blocks(report: JSON, name: str) -> list[Block]:
     """Return what the report says of one score, the systems' means first."""
     block = report["scores"][name]
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
-    first = [_systems(block["systems"], block.get("majority", {}), kinds)]
-    first += _comparisons(block.get("comparisons", []))
-    found = [Block("Systems", tuple(first))]
+    order = _order(block)
+    systems = {system: block["systems"][system] for system in order}
+    found = [Block("Systems", (_systems(systems, block.get("majority", {}), kinds),))]
     ranked = []
     if "pairs_distribution" in block:
         ranked.append(ranking_table(block["pairs_distribution"]))
     if block.get("pairs") or block["correlation"]:
         ranked.append(_rankings(block))
     others = {
+        "Pairs of systems": _comparisons(block.get("comparisons", []), order),
         "Rankings": ranked,
         "People and judges together": _estimates(block["estimate"]),
         "Sources of noise": components_tables(block),
     }
     return found + [Block(title, tuple(tables)) for title, tables in others.items() if tables]
+
+
+def _order(block: JSON) -> list[str]:
+    """Return the systems, the highest by the mean of people first, and those without one last."""
+
+    def value(system: str) -> float | None:
+        found = block["systems"][system].get(MEAN) or block.get("majority", {}).get(system)
+        return found["value"] if found else None
+
+    values = {system: value(system) for system in block["systems"]}
+    return sorted(values, key=lambda each: (values[each] is None, -(values[each] or 0)))
 
 
 def _rater_name(rater: str, kinds: dict[str, str]) -> RaterName:
@@ -49,9 +62,8 @@ def _systems(systems: JSON, people: JSON, kinds: dict[str, str]) -> Table:
         for system, values in systems.items()
     )
     together = (RaterName("people"),) if people else ()
-    return Table(
-        "Mean by system", ("System", *together, *(_rater_name(r, kinds) for r in raters)), rows
-    )
+    header = ("System", *together, *(_rater_name(rater, kinds) for rater in raters))
+    return Table("Mean by system, the highest by people first", header, rows)
 
 
 def _cell(values: JSON, rater: str) -> Number:
@@ -79,8 +91,15 @@ def _ranking(label: str | RaterName, of: JSON) -> tuple[Cell, ...]:
     return (label, Number.from_estimate(of["spearman"]), Number.from_estimate(of["kendall"]))
 
 
-def _comparisons(pairs: list[JSON]) -> list[Table]:
+def _comparisons(pairs: list[JSON], order: list[str]) -> list[Table]:
     """Return the comparison of systems on the same queries; none with a single system."""
+    rank = {system: n for n, system in enumerate(order)}
+    last = len(order)
+    seen = [
+        _seen_from_below(each) if rank.get(each["a"], last) > rank.get(each["b"], last) else each
+        for each in pairs
+    ]
+    seen.sort(key=lambda each: (rank.get(each["a"], last), rank.get(each["b"], last)))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             f"{pair['a'] or DASH} – {pair['b'] or DASH}",
@@ -88,11 +107,22 @@ def _comparisons(pairs: list[JSON]) -> list[Table]:
             f"{pair['higher']} : {pair['lower']} of {pair['queries']}",
             *(_p_value(pair[test]) for test in ("paired_t", "wilcoxon")),
         )
-        for pair in pairs
+        for pair in seen
     )
     header = ("Systems", "Difference", "Higher : lower", "p, t test", "p, Wilcoxon")
-    caption = "Pairs of systems on the same queries, p after Holm"
+    caption = "Pairs of systems on the same queries, by the mean of people; p after Holm"
     return [Table(caption, header, rows)] if rows else []
+
+
+def _seen_from_below(pair: JSON) -> JSON:
+    return {
+        **pair,
+        "a": pair["b"],
+        "b": pair["a"],
+        "difference": turned(pair["difference"]),
+        "higher": pair["lower"],
+        "lower": pair["higher"],
+    }
 
 
 def _p_value(test: JSON) -> Number:

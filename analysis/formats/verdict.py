@@ -56,18 +56,13 @@ def verdict_html(
         _block(name if several else "", _of_variable(of, name), anchors, units)
         for name, of in found["variables"].items()
     ]
-    ranked = [
-        ("", [Said(each, "", judge) for judge, each in of["judges"].items()])
-        for of in found["scores"].values()
-        if of["judges"]
-    ]
-    rankings = [(_question(said, "rankings"), said) for _, said in ranked]
+    rankings = [row for of in found["scores"].values() for row in _of_score(of)]
     sample: Rows = []
     if first := found.get("sample"):
         sample = [(first["question"], [Said(first)])]
     if several:
         blocks = [*([_block("", sample, anchors, units)] if sample else []), *blocks]
-        blocks += [_block("Rankings", rankings, anchors, units)] if ranked else []
+        blocks += [_block("Systems", rankings, anchors, units)] if rankings else []
     else:
         blocks = [_block("", [*sample, *_of_variables(found), *rankings], anchors, units)]
     return f'<section class="verdict" aria-label="Verdict">\n{"".join(blocks)}</section>\n'
@@ -88,6 +83,13 @@ def _of_variable(of: JSON, name: str) -> Rows:
         rows.append((_question(said, what), said))
     among = of.get("among_judges", {}).values()
     return [*rows, *((each["question"], [Said(each, name)]) for each in among)]
+
+
+def _of_score(of: JSON) -> Rows:
+    best = of.get("best")
+    said = [Said(each, "", judge) for judge, each in of["judges"].items()]
+    rows = [(best["question"], [Said(best)])] if best else []
+    return [*rows, *([(_question(said, "rankings"), said)] if said else [])]
 
 
 def _question(said: Sequence[Said], what: str) -> str:

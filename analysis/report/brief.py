@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ..data.resampling import MEAN
 from ..types import JSON
-from .verdict import THIN, coefficient_of
+from .verdict import SURE, THIN, coefficient_of
 
-BRIEF_VERSION = 1
+BRIEF_VERSION = 2
 """Part of the key under which a brief is cached: raise it when `brief_of` changes."""
-SURE = 0.05
 BOUNDS = (0.001, 0.01, SURE)
 
 
@@ -31,7 +31,8 @@ def brief_of(report: JSON) -> JSON:
         }
         for kind in ("human", "judge")
     }
-    told = report.get("verdict", {}).get("variables", {})
+    verdict = report.get("verdict", {})
+    told, ranked = verdict.get("variables", {}), verdict.get("scores", {})
     return {
         "at": report["generated_at"],
         "people": counted["human"],
@@ -40,7 +41,11 @@ def brief_of(report: JSON) -> JSON:
             _variable(name, block, told.get(name, {}))
             for name, block in report["variables"].items()
         ],
-        "scores": [found for name, of in report["scores"].items() if (found := _score(name, of))],
+        "scores": [
+            {**found, "best": ranked.get(name, {}).get("best", {}).get("text", "")}
+            for name, of in report["scores"].items()
+            if (found := _score(name, of))
+        ],
         "warnings": report["warnings"],
     }
 
@@ -117,8 +122,15 @@ def _worst(confusion: JSON) -> JSON | None:
 
 
 def _score(name: str, of: JSON) -> JSON | None:
-    """Return the systems of a score by people's majority, best first; None without any."""
-    values = {system: _estimate(found) for system, found in of.get("majority", {}).items()}
+    """Return the systems of a score by the mean of people, best first; None without any.
+
+    Their comparisons are by that mean, too.
+    """
+    values = {
+        system: _estimate(raters[MEAN])
+        for system, raters in of.get("systems", {}).items()
+        if MEAN in raters
+    }
     known = {system: found for system, found in values.items() if found["value"] is not None}
     if not known:
         return None

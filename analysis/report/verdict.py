@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from ..data.resampling import MEAN
 from ..document import DASH, rounded
 from ..document import count as counted
 from ..measures.base import percent
@@ -44,6 +45,7 @@ THIN = 30
 DIGITS = 2
 YES, NO = "yes", "no"
 MOST_CELLS = 2
+SURE = 0.05
 
 
 @dataclass(frozen=True)
@@ -97,8 +99,8 @@ def _of_bands(
     return [*rows, (below, f"{sign} below {bands[-1][0]:g}")]
 
 
-AGREEMENT, RANKS, GAP, TEST, ERRORS, ALIKE = (
-    "agreement", "ranks", "gap", "replacement", "errors", "alike",
+AGREEMENT, RANKS, GAP, TEST, ERRORS, ALIKE, BEST = (
+    "agreement", "ranks", "gap", "replacement", "errors", "alike", "best",
 )  # fmt: skip
 HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
     AGREEMENT: _of_bands(BANDS, BELOW_CHANCE, "κ or α"),
@@ -121,6 +123,10 @@ HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("Mostly too high or too low", "one side exceeds the other by over 10 points"),
     ],
     ALIKE: _of_bands(ERROR_BANDS, NO_ERRORS, "mean correlation of errors"),
+    BEST: [
+        ("For certain", "p of its difference from the second is below 0.05, after Holm"),
+        ("Not for certain", "it is not: the second may be as good"),
+    ],
 }
 """What the first words of a sentence mean: each with its condition, by the name of the bands."""
 
@@ -129,8 +135,8 @@ def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON, chosen: int =
     """Return the key `verdict` of a report with these keys.
 
     It has sentences about people, the judges among themselves and each judge by variable, and about
-    each judge by score; about single judges only once people have labelled. If items were `chosen`
-    instead of sampled, another one comes first.
+    the systems and each judge by score; about single judges only once people have labelled. If
+    items were `chosen` instead of sampled, another one comes first.
     """
     labelled = any(rater["kind"] == "human" and rater["labels"] for rater in raters)
     of_variables = {
@@ -147,9 +153,9 @@ def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON, chosen: int =
         for name, block in variables.items()
     }
     of_scores = {
-        name: {"judges": {who: _ranking(of, name, who).as_json() for who in of["correlation"]}}
+        name: found
         for name, of in scores.items()
-        if of.get("correlation") and labelled
+        if labelled and any((found := _of_score(of, name)).values())
     }
     sample = {"sample": _chosen(chosen).as_json()} if chosen else {}
     return {**sample, "variables": of_variables, "scores": of_scores}
@@ -429,6 +435,52 @@ def _of_categories(
         told = f" ({count(wrong[people, own], 'unit')})"
         parts.append(Part(told, key, ((people, own),)))
     return Sentence(question, "Some categories", "fair", parts)
+
+
+def _of_score(of: JSON, name: str) -> JSON:
+    best = _best(of, name)
+    judges = {who: _ranking(of, name, who).as_json() for who in of.get("correlation", ())}
+    return {**({"best": best.as_json()} if best else {}), "judges": judges}
+
+
+def _best(of: JSON, name: str) -> Sentence | None:
+    """Say which system scores highest by people, and whether it is surely above the second."""
+    systems = {system: raters.get(MEAN) for system, raters in of.get("systems", {}).items()}
+    means = {system: mean["value"] for system, mean in systems.items() if mean}
+    known = {system: value for system, value in means.items() if value is not None}
+    order = sorted(known, key=lambda system: (-known[system], system))
+    if len(order) < 2:
+        return None
+    first, second = order[:2]
+    pairs = of.get("comparisons", ())
+    pair = next((each for each in pairs if {each["a"], each["b"]} == {first, second}), None)
+    if pair is None or pair["difference"]["value"] is None:
+        return None
+    found, p = pair["difference"], pair["paired_t"]["adjusted_p_value"]
+    if pair["a"] != first:
+        found = turned(found)
+    sure = p is not None and p < SURE and found["value"] > 0
+    told = f"{name} {rounded(known[first], DIGITS)} by the mean of people"
+    why = f"p {_p(p)} after Holm" if p is not None else pair["paired_t"].get("reason", "")
+    tests = count(len(pairs), "pair")
+    parts = (
+        Part(told, ("scores", name, "systems", first)),
+        Part(f"; {_signed(found)} above {second or DASH}", ("scores", name, "comparisons")),
+        Part(f", {why} over {tests}" if p is not None else f", {why}"),
+    )
+    words = f"{first or DASH}, {'for certain' if sure else 'but not for certain'}"
+    return Sentence("Which system is best?", words, "good" if sure else "open", parts, BEST)
+
+
+def turned(difference: JSON) -> JSON:
+    """Return a difference, seen from the other side."""
+    value, low, high = (difference[name] for name in ("value", "low", "high"))
+    ends = {"low": None, "high": None} if low is None else {"low": -high, "high": -low}
+    return {**difference, "value": None if value is None else -value, **ends}
+
+
+def _p(value: float) -> str:
+    return "< 0.01" if value < 0.01 else f"{value:.{DIGITS}f}"
 
 
 def _ranking(of: JSON, name: str, judge: str) -> Sentence:

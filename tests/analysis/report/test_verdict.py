@@ -11,6 +11,8 @@ from analysis.data.labels import Scale
 from analysis.data.selection import ReportOptions
 from analysis.data.splits import STRATUM
 from analysis.formats.build import document
+from analysis.formats.score_sections import score_blocks
+from analysis.report.brief import brief_of
 from analysis.report.build import agreement_of_variables, frame_report
 from analysis.types import JSON
 from tests.analysis.cast import JUDGE, RATING, fact, frame_of, table
@@ -147,6 +149,55 @@ def test_every_key_of_a_sentence_is_a_place_of_the_report() -> None:
         place: Any = report
         for name in key:
             place = place[name]
+
+
+def scored(*systems: tuple[str, tuple[str, ...]]) -> JSON:
+    """A report on systems whose six reports have two questions, with these answers of Ada's."""
+    facts = [
+        fact(f"{system}/q{n}", f"q{n}/{k}", rater, answer, query=f"q{n}", system=system)
+        for system, answers in systems
+        for n, both in enumerate(answers)
+        for k, answer in enumerate({"y": "yes", "n": "no"}[letter] for letter in both)
+        for rater in ("ada", "bram")
+    ]
+    return report_of(facts)
+
+
+ALL, MOST, NONE = ("yy",) * 6, ("yy", "yn", "yy", "yn", "yy", "yy"), ("nn", "nn", "ny") * 2
+
+
+def test_the_best_system_is_named_first_and_said_to_be_certain_if_it_is() -> None:
+    report = scored(("poor", NONE), ("rich", ALL))
+    found = report["verdict"]["scores"]["coverage"]["best"]
+    assert (found["answer"], found["tone"]) == ("rich, for certain", "good")
+    assert "coverage 1.00 by the mean of people; 0.83 above poor" in found["text"]
+    assert "above poor, p < 0.01 after Holm over 1 pair" in found["text"]
+
+
+def test_a_best_system_that_chance_may_have_put_first_is_not_certain() -> None:
+    report = scored(("near", MOST), ("poor", NONE), ("rich", ALL))
+    found = report["verdict"]["scores"]["coverage"]["best"]
+    assert (found["answer"], found["tone"]) == ("rich, but not for certain", "open")
+    assert "0.17 above near, p 0.17 after Holm over 3 pairs" in found["text"]
+    points = document(report).sections[0].points
+    assert f"Which system is best? {found['text']}" in points
+    (brief,) = brief_of({**report, "generated_at": ""})["scores"]
+    assert brief["best"] == found["text"]
+    assert [each["name"] for each in brief["systems"]] == ["rich", "near", "poor"]
+
+
+def test_systems_are_listed_from_the_best_to_the_worst_and_so_are_their_pairs() -> None:
+    (block, pairs, *_) = score_blocks(
+        scored(("poor", NONE), ("near", MOST), ("rich", ALL)), "coverage"
+    )
+    assert [row[0] for row in block.tables[0].rows] == ["rich", "near", "poor"]
+    rows = pairs.tables[0].rows
+    assert [row[0] for row in rows] == ["rich – near", "rich – poor", "near – poor"]
+    assert [row[2] for row in rows] == ["2 : 0 of 6", "6 : 0 of 6", "6 : 0 of 6"]
+
+
+def test_with_a_single_system_none_is_called_the_best() -> None:
+    assert not scored(("rich", ALL))["verdict"]["scores"]
 
 
 def test_the_verdict_heads_the_document_with_the_variable_where_there_are_several() -> None:
