@@ -57,9 +57,27 @@ def report(path: Path, check: bool = False) -> JSON:
     return labels_report([path], levels, ReportOptions(resamples=20, check=check))
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> JSON:
+    """The check of labels without gaps at all levels; a process of the libraries' takes a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "IS_ON", True)
+        check: JSON = report(labels(tmp_path_factory.mktemp("whole"), 0.0, LEVELS))["check"]
+    return check
+
+
+@pytest.fixture(scope="module")
+def of_ferries(ferries: Campaign) -> JSON:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "IS_ON", True)
+        return campaign_report(ferries, ReportOptions(resamples=20))
+
+
 @pytest.mark.parametrize("gaps", [0.0, 0.2])
-def test_every_figure_that_libraries_have_is_theirs(gaps: float, tmp_path: Path) -> None:
-    check = report(labels(tmp_path, gaps, LEVELS))["check"]
+def test_every_figure_that_libraries_have_is_theirs(
+    gaps: float, tmp_path: Path, whole: JSON
+) -> None:
+    check = report(labels(tmp_path, gaps, LEVELS))["check"] if gaps else whole
     assert check["differs"] == []
     # At each level alpha and the kappas of six pairs; for ordered labels also weighted
     # kappas and correlations.
@@ -69,10 +87,9 @@ def test_every_figure_that_libraries_have_is_theirs(gaps: float, tmp_path: Path)
     assert "equal to 1e-09" in check["line"]
 
 
-def test_adjusted_p_values_of_a_campaign_s_systems_are_theirs(labelled: Campaign) -> None:
-    found = campaign_report(labelled, ReportOptions(resamples=20))
-    assert found["check"]["differs"] == []
-    assert found["check"]["figures"] > 0
+def test_adjusted_p_values_of_a_campaign_s_systems_are_theirs(of_ferries: JSON) -> None:
+    assert of_ferries["check"]["differs"] == []
+    assert of_ferries["check"]["figures"] > 0
 
 
 def test_a_figure_that_is_not_theirs_is_named_with_both_values(
@@ -94,10 +111,10 @@ def test_a_figure_that_is_not_theirs_is_named_with_both_values(
 
 
 def test_a_report_with_such_a_figure_is_not_frozen(
-    labelled: Campaign, monkeypatch: pytest.MonkeyPatch
+    labelled: Campaign, of_ferries: JSON, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = campaign_report(labelled, ReportOptions(resamples=20))
-    found["check"] |= {"differs": [{"figure": "x"}], "line": "x is not equal."}
+    wrong = {"differs": [{"figure": "x"}], "line": "x is not equal."}
+    found = {**of_ferries, "check": {**of_ferries["check"], **wrong}}
     client = logged_in("researcher")
     with pytest.raises(UnequalError, match="x is not equal"):
         freeze(labelled, found, "", User.objects.get(username="researcher"))
@@ -140,22 +157,20 @@ def test_the_libraries_process_takes_nothing_of_ours() -> None:
     assert done.stdout.split() == []
 
 
-def test_our_process_takes_nothing_of_the_gpl_s_library(tmp_path: Path) -> None:
-    assert report(labels(tmp_path))["check"]["figures"] > 0
+def test_our_process_takes_nothing_of_the_gpl_s_library(whole: JSON) -> None:
+    assert whole["figures"] > 0
     loaded = {name.partition(".")[0] for name in sys.modules}
     assert "krippendorff" not in loaded
 
 
 def test_without_that_library_the_others_still_check(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: JSON, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     child = tmp_path / "without.py"
     text = process.CHILD.read_text("utf-8").replace("krippendorff", "krippendorff_is_not_here")
     child.write_text(text, "utf-8")
-    path = labels(tmp_path)
-    whole = report(path)["check"]
     monkeypatch.setattr(process, "CHILD", child)
-    check = report(path)["check"]
+    check = report(labels(tmp_path, 0.0, LEVELS))["check"]
     assert set(check["libraries"]) == {"statsmodels", "scipy"}
     assert 0 < check["figures"] < whole["figures"]
     assert check["differs"] == []
