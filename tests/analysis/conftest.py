@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
 
+from analysis.measures.options import PRESETS
 from analysis.statistics import resampling
 from annotation.models import Campaign
 from tests.databases import emptied_after, rolled_back
@@ -22,6 +24,7 @@ ABSENT = "the folder ../shared/data is not there; it holds data that is not ours
 PEOPLE = ("annotator1", "annotator2", "annotator3")
 
 FEW_RESAMPLES = 200
+FEW_CONTEXTS = 6
 
 
 def run(*arguments: str) -> str:
@@ -36,6 +39,16 @@ def _few_resamples() -> Iterator[None]:
     at the digits of their intervals: tests/statistics and tests/contract do, with all of them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resampling, "RESAMPLES_OF_FEW", FEW_RESAMPLES)
+        yield
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _few_contexts() -> Iterator[None]:
+    """Of 48 random contexts each measure is computed at each cut: a quarter of all measures. What
+    they say is looked at in tests/measures and tests/contract, with all of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, preset in PRESETS.items():
+            patch.setitem(PRESETS, name, replace(preset, samples=FEW_CONTEXTS))
         yield
 
 

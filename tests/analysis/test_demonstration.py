@@ -34,7 +34,12 @@ def started(test: Callable[..., None]) -> Callable[..., None]:
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("demonstration")
-    return environment_of(folder, migrated=True) | {"PYTHONUNBUFFERED": "1"}
+    few = {
+        "WEB_WORKERS": "1",
+        "WEB_OTHER_WORKERS": "0",
+        "TANDEM_JOB_PLACES": "1",
+    }  # each of them imports every page
+    return environment_of(folder, migrated=True) | few | {"PYTHONUNBUFFERED": "1"}
 
 
 def demo(*arguments: object) -> list[str]:

@@ -86,7 +86,7 @@ class TestPages:
     def test_who_may_still_label_is_told_that_reading_marks_it(
         self, rita: Client, labelled: Campaign
     ) -> None:
-        address = f"/campaigns/{labelled.pk}/results/?resamples=20"
+        address = f"/campaigns/{labelled.pk}/results/"
         admin = logged_in("admin")
         for client in (rita, admin):
             client.get(address)
@@ -185,12 +185,14 @@ class TestPages:
         assert "waiting" not in again.getvalue().decode("utf-8", "replace")
 
     def test_a_snapshot_is_stored_by_a_job(self, rita: Client, labelled: Campaign) -> None:
-        address = f"/campaigns/{labelled.pk}/results/"
+        few = "?resamples=20"
+        address = f"/campaigns/{labelled.pk}/results/{few}"
         self.text(rita, address)
         worked()
         found = re.search(r'name="inputs" value="([0-9a-f]+)"', self.text(rita, address))
         assert found
-        answer = rita.post(f"/campaigns/{labelled.pk}/report/freeze/", {"inputs": found[1]})
+        order = f"/campaigns/{labelled.pk}/report/freeze/{few}"
+        answer = rita.post(order, {"inputs": found[1]})
         assert answer.status_code == 202
         poll = self.polled(answer.content.decode())
         worked()

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
+from analysis.measures.options import Options
 from tests.analysis.conftest import run
 from tests.cast import write_lines
 from tests.measures.cast import PASSAGES, QUESTIONS, RATED, WORDS
@@ -370,7 +371,8 @@ def test_the_batch_alone_gives_words_and_citations(tmp_path: Path) -> None:
 
 def test_systems_and_measures_are_held_against_each_other(tmp_path: Path) -> None:
     all_units = ("--option", "sampling=all")
-    found = measured(tmp_path, "rubric-passage", ratings(), made=all_units)
+    contexts = ("--option", f"samples={Options().samples}")
+    found = measured(tmp_path, "rubric-passage", ratings(), *contexts, made=all_units)
     (setting,) = found["Cov"]["settings"]["people"]
     assert (setting["a"], setting["b"]) == ("oracle", "bm25")
     assert setting["difference"]["value"] == pytest.approx(2 / 8)

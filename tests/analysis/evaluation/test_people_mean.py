@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from annotation.models import Campaign
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_powered import QUERIES, SYSTEMS, line
 from tests.cast import write_lines
+from tests.databases import rolled_back
 
 PEOPLE = ("ada", "bram", "chidi")
 JSON = dict[str, Any]
@@ -53,19 +55,24 @@ def labels() -> list[JSON]:
     return found
 
 
-@pytest.fixture
-def both(tmp_path: Path, db: None) -> tuple[JSON, JSON]:
-    """The report and the measures of one campaign."""
-    batch = write_lines(tmp_path / "batch.jsonl", [line(n) for n in range(QUERIES)])
-    run("load_batch", str(batch), "--name", "b")
-    run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
-        "--raters-per-item", "3")  # fmt: skip
-    run("import_labels", str(write_lines(tmp_path / "l.jsonl", labels())), "--campaign", "c")
-    assert Campaign.objects.get().name == "c"
-    made = [
-        json.loads(run(of, "--campaign", "c", "--resamples", "20")) for of in ("report", "measures")
-    ]
-    return made[0]["scores"]["coverage"], made[1]["measures"]["Cov(y)"]["systems"]
+@pytest.fixture(scope="module")
+def both(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[JSON, JSON]]:
+    """The report and the measures of one campaign, which stands until the module's end."""
+    folder = tmp_path_factory.mktemp("both")
+    batch = write_lines(folder / "batch.jsonl", [line(n) for n in range(QUERIES)])
+    with rolled_back(django_db_blocker):
+        run("load_batch", str(batch), "--name", "both")
+        run("create_campaign", "both", "--protocol", "report-coverage", "--batch", "both",
+            "--raters-per-item", "3")  # fmt: skip
+        run("import_labels", str(write_lines(folder / "l.jsonl", labels())), "--campaign", "both")
+        assert Campaign.objects.get().name == "both"
+        report, measures = (
+            json.loads(run(of, "--campaign", "both", "--resamples", "20"))
+            for of in ("report", "measures")
+        )
+        yield report["scores"]["coverage"], measures["measures"]["Cov(y)"]["systems"]
 
 
 def numbers(estimate: JSON) -> Any:
@@ -91,13 +98,14 @@ def test_they_are_two_figures_and_not_one(both: tuple[JSON, JSON]) -> None:
     assert max(apart) > 0.05
 
 
+@pytest.mark.django_db
 def test_both_are_rows_in_the_files_and_stand_under_their_names(both: tuple[JSON, JSON]) -> None:
-    measures = run("measures", "--campaign", "c", "--resamples", "20", "--format", "md")
+    measures = run("measures", "--campaign", "both", "--resamples", "20", "--format", "md")
     assert "| System | people | mean of people |" in " ".join(measures.split()).replace("  ", " ")
     assert "Under the mean of people" in measures
-    report = run("report", "--campaign", "c", "--resamples", "20", "--format", "md")
+    report = run("report", "--campaign", "both", "--resamples", "20", "--format", "md")
     assert "| System | people | mean of people |" in " ".join(report.split())
-    rows = run("measures", "--campaign", "c", "--resamples", "20", "--format", "csv")
+    rows = run("measures", "--campaign", "both", "--resamples", "20", "--format", "csv")
     assert "leaderboard,Cov(y),,mean_of_people,mean_of_people" in rows
 
 

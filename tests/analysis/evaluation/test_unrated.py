@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 from collections.abc import Callable, Iterator
@@ -17,11 +18,13 @@ from annotation.models import QuerySampling
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import label, value
 from tests.cast import write_lines
+from tests.databases import rolled_back
 
 pytestmark = pytest.mark.django_db
 
 JSON = dict[str, Any]
 QUERIES, QUESTIONS, PASSAGES = 12, 4, 8
+HALF = "half"
 OF_CONTEXTS = ("Cov", "alpha_nDCG", "Den")
 
 
@@ -63,22 +66,27 @@ def ratings(rated: Callable[[int, int, int], bool]) -> Iterator[JSON]:
 
 
 def collection(
-    tmp_path: Path, rated: Callable[[int, int, int], bool], lines: list[JSON] | None = None
+    tmp_path: Path,
+    rated: Callable[[int, int, int], bool],
+    lines: list[JSON] | None = None,
+    campaign: str = "c",
 ) -> None:
     """A campaign in which somebody rated these cells."""
-    load(tmp_path, list(ratings(rated)), lines)
+    load(tmp_path, list(ratings(rated)), lines, campaign)
 
 
-def load(tmp_path: Path, labels: list[JSON], lines: list[JSON] | None = None) -> None:
+def load(
+    tmp_path: Path, labels: list[JSON], lines: list[JSON] | None = None, campaign: str = "c"
+) -> None:
     batch = write_lines(tmp_path / "b.jsonl", lines or [line(n) for n in range(QUERIES)])
-    run("load_batch", str(batch), "--name", "b")
-    run("create_campaign", "c", "--protocol", "rubric-passage", "--batch", "b",
+    run("load_batch", str(batch), "--name", campaign)
+    run("create_campaign", campaign, "--protocol", "rubric-passage", "--batch", campaign,
         "--option", "sampling=all")  # fmt: skip
-    run("import_labels", str(write_lines(tmp_path / "l.jsonl", labels)), "--campaign", "c")
+    run("import_labels", str(write_lines(tmp_path / "l.jsonl", labels)), "--campaign", campaign)
 
 
-def measures(*options: str) -> JSON:
-    found: JSON = json.loads(run("measures", "--campaign", "c", "--resamples", "2", *options))
+def measures(*options: str, campaign: str = "c") -> JSON:
+    found: JSON = json.loads(run("measures", "--campaign", campaign, "--resamples", "2", *options))
     return found
 
 
@@ -87,11 +95,16 @@ def cell(report: JSON, name: str, system: str = "perfect") -> JSON:
     return found
 
 
-@pytest.fixture
-def half(tmp_path: Path) -> None:
-    """Half of the cells, drawn as anybody would draw them."""
+@pytest.fixture(scope="module")
+def half(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., JSON]]:
+    """Half of the cells, drawn as anybody would draw them: what is measured with some options."""
     drawn = np.random.default_rng(5).random((QUERIES, PASSAGES, QUESTIONS)) < 0.5
-    collection(tmp_path, lambda n, p, q: bool(drawn[n, p, q]))
+    folder = tmp_path_factory.mktemp("half")
+    with rolled_back(django_db_blocker):
+        collection(folder, lambda n, p, q: bool(drawn[n, p, q]), campaign=HALF)
+        yield functools.cache(functools.partial(measures, campaign=HALF))
 
 
 @pytest.fixture
@@ -110,9 +123,9 @@ def test_a_perfect_ranking_that_is_rated_throughout_has_1(tmp_path: Path) -> Non
 
 
 def test_a_figure_that_hangs_on_cells_that_nobody_rated_is_none_and_says_how_many(
-    half: None,
+    half: Callable[..., JSON],
 ) -> None:
-    found = measures()
+    found = half()
     for name in OF_CONTEXTS:
         of = cell(found, name)
         unrated = round(100 * (1 - of["judged"]))
@@ -134,15 +147,17 @@ def test_the_share_that_is_told_is_that_within_the_cut(tmp_path: Path) -> None:
     assert "none of them within the cut" in reason
 
 
-def test_zero_takes_them_for_a_no_as_before(half: None) -> None:
-    found = measures("--option", "unrated=zero")
+def test_zero_takes_them_for_a_no_as_before(half: Callable[..., JSON]) -> None:
+    found = half("--option", "unrated=zero")
     values = [cell(found, f"alpha_nDCG{cut}")["value"] for cut in ("", "@10", "@20")]
     assert all(0.5 < each < 0.9 for each in values)
     assert cell(found, "alpha_nDCG")["judged"] == pytest.approx(0.5, abs=0.06)
 
 
-def test_bounds_give_the_figure_with_all_of_them_no_and_all_of_them_yes(half: None) -> None:
-    found, zero = (measures("--option", f"unrated={each}") for each in ("bounds", "zero"))
+def test_bounds_give_the_figure_with_all_of_them_no_and_all_of_them_yes(
+    half: Callable[..., JSON],
+) -> None:
+    found, zero = (half("--option", f"unrated={each}") for each in ("bounds", "zero"))
     for name in OF_CONTEXTS:
         of = cell(found, name)
         assert of["value"] is None
@@ -209,9 +224,9 @@ def test_crux_takes_passages_that_are_none_of_the_querys_own_for_a_no(tmp_path: 
     assert cell(crux, "alpha_nDCG")["value"] == pytest.approx(expected)
 
 
-def test_no_preset_takes_cells_of_the_scope_for_a_no(half: None) -> None:
+def test_no_preset_takes_cells_of_the_scope_for_a_no(half: Callable[..., JSON]) -> None:
     assert {preset.unrated for preset in PRESETS.values()} == {"refuse"}
-    assert cell(measures("--preset", "crux"), "Cov")["value"] is None
+    assert cell(half("--preset", "crux"), "Cov")["value"] is None
 
 
 def test_a_question_with_a_failed_judgement_is_left_out_of_ranking_and_best_order(
@@ -243,8 +258,8 @@ def test_a_question_with_a_failed_judgement_is_left_out_of_ranking_and_best_orde
         assert (told["judged"], told["n"]) == (pytest.approx(31 / 32), QUERIES)
 
 
-def test_what_hangs_on_a_refused_figure_is_none_with_its_reason(half: None) -> None:
-    found = measures("--option", "relevance=answering")
+def test_what_hangs_on_a_refused_figure_is_none_with_its_reason(half: Callable[..., JSON]) -> None:
+    found = half("--option", "relevance=answering")
     for name in ("MAP", "Recall", "nDCG"):
         assert cell(found, name)["value"] is None
         assert "never rated" in cell(found, name)["reason"]
@@ -264,7 +279,9 @@ def test_people_and_a_judge_together_have_no_figure_that_people_have_not(tmp_pat
     run("load_batch", str(batch), "--name", "b")
     run("create_campaign", "c", "--protocol", "rubric-passage", "--batch", "b",
         "--option", "sampling=all", "--human-share", "0.5")  # fmt: skip
-    keys = QuerySampling.objects.filter(drawn=True).values_list("query__key", flat=True)
+    keys = QuerySampling.objects.filter(campaign__name="c", drawn=True).values_list(
+        "query__key", flat=True
+    )
     drawn = {int(key[1:]) for key in keys}
     every_second = ratings(lambda n, p, q: n in drawn and q % 2 == 0)
     for name, people in (("half", every_second), ("whole", ratings(lambda n, p, q: n in drawn))):
@@ -279,9 +296,9 @@ def test_people_and_a_judge_together_have_no_figure_that_people_have_not(tmp_pat
             assert of["value"] == pytest.approx(1)
 
 
-def test_every_format_tells_the_share_that_was_rated(half: None) -> None:
-    options = ("--campaign", "c", "--resamples", "2", "--option", "unrated=bounds")
-    of = cell(measures("--option", "unrated=bounds"), "alpha_nDCG")
+def test_every_format_tells_the_share_that_was_rated(half: Callable[..., JSON]) -> None:
+    options = ("--campaign", HALF, "--resamples", "2", "--option", "unrated=bounds")
+    of = cell(half("--option", "unrated=bounds"), "alpha_nDCG")
     no, yes = of["bounds"]
     share = f"{100 * of['judged']:.0f} % rated"
     told = f"{no:.3f} to {yes:.3f}, {share}"

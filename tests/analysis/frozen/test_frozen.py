@@ -25,6 +25,7 @@ from tests.analysis.test_report_page import logged_in, more_labels
 
 pytestmark = pytest.mark.django_db
 QUERY = "?resamples=50&seed=2"
+OF_ONE_VARIABLE = "?variable=answerable"  # with the resamples that a snapshot has of itself
 
 
 def freeze(client: Client, campaign: Campaign, query: str = QUERY) -> FrozenReport:
@@ -64,13 +65,13 @@ def test_its_digest_is_that_of_the_file_as_downloaded(labelled: Campaign) -> Non
 
 def test_it_has_ten_thousand_resamples_unless_others_were_chosen(labelled: Campaign) -> None:
     client = logged_in("researcher")
-    assert freeze(client, labelled, "?seed=2").report["resamples"] == 10_000
+    assert freeze(client, labelled, OF_ONE_VARIABLE).report["resamples"] == 10_000
     assert freeze(client, labelled).report["resamples"] == 50
 
 
 def test_the_live_report_beside_it_has_as_many_resamples(labelled: Campaign) -> None:
     client = logged_in("researcher")
-    found = freeze(client, labelled, "?variable=answerable")
+    found = freeze(client, labelled, OF_ONE_VARIABLE)
     page = client.get(f"/reports/{found.key}/compare/").content.decode()
     assert "10000" not in page
 
@@ -93,7 +94,7 @@ def test_the_same_numbers_are_frozen_once(labelled: Campaign) -> None:
 
 def test_numbers_that_nobody_saw_are_not_frozen(labelled: Campaign) -> None:
     client = logged_in("researcher")
-    answer = client.post(f"/campaigns/{labelled.pk}/report/freeze/", {"inputs": "0" * 64})
+    answer = client.post(f"/campaigns/{labelled.pk}/report/freeze/{QUERY}", {"inputs": "0" * 64})
     assert answer.status_code == 409
     assert "New labels have arrived since you opened the report" in answer.content.decode()
     assert not FrozenReport.objects.exists()
