@@ -1,4 +1,4 @@
-"""The jobs of judges: estimates of runs and trials, manifests, and the comparison of judges.
+"""The jobs of judges: estimates of runs and trials, plans of trials, manifests, comparisons.
 
 The notices at the end of runs and trials are here, too.
 """
@@ -18,13 +18,14 @@ from django.utils import timezone
 from annotation.access import may_read
 from annotation.counters import answers_by_rater
 from annotation.models import Campaign, User
-from annotation.people.membership import readable
+from annotation.people.membership import manageable, readable
 from datasets.jobs import JobError, Kind, Options, Progress, Result, register, results
 from datasets.jobs.notices import Work, register_notices
+from datasets.jobs.queue import question_of
 from datasets.models import Job
 from datasets.teams import manages, visible_batches
 from datasets.text import number_in
-from judging.access import visible_judges, visible_runs
+from judging.access import manageable_judges, visible_judges, visible_runs
 from judging.backends.base import SetupError
 from judging.display import standing_of
 from judging.estimate import Estimate, estimate
@@ -34,10 +35,18 @@ from judging.preparation import jobs as builds
 from judging.prompts.template import PromptError
 from judging.robustness.trials import TrialError
 from judging.runs.comparison import compare_judges
-from judging.trial_runs import KindEstimate, WantedTrials, estimates, trial_runs
+from judging.tasks import NOT_STARTED, NothingOpenError
+from judging.trial_runs import (
+    KindEstimate,
+    WantedTrials,
+    estimates,
+    start_trials,
+    trial_runs,
+)
 from judging.tries import TRY_KIND
 
-ESTIMATE, MANIFEST, COMPARISON, TRIALS = "estimate", "manifest", "judges", "trials"
+ESTIMATE, MANIFEST, COMPARISON = "estimate", "manifest", "judges"
+TRIALS, PLAN = "trials", "trials-plan"
 COUNTED = (
     "pk", "judge", "state", "done", "failures", "calls", "reused", "prompt_tokens",
     "cached_tokens", "completion_tokens", "thinking_tokens", "cost", "ended_at",
@@ -61,6 +70,14 @@ def trials_question(judge: Judge, campaign: Campaign, wanted: WantedTrials) -> d
     """Return the question of what all trials of a judge would cost, whichever kinds are wanted."""
     given = {"items": wanted.items, "seed": wanted.seed, "prompt": wanted.prompt}
     return {"judge": judge.pk, "campaign": campaign.pk, **given}
+
+
+def plan_question(
+    user: User, judge: Judge, campaign: Campaign, wanted: WantedTrials
+) -> dict[str, Any]:
+    """Return the question by which a person starts trials of a judge."""
+    chosen = {**trials_question(judge, campaign, wanted), "kinds": list(wanted.kinds)}
+    return {"user": user.pk, **chosen}
 
 
 def estimate_in(job: Job) -> Estimate:
@@ -150,6 +167,25 @@ def _estimate_trials(options: Options, progress: Progress) -> Result:
     return Result.of(rows)
 
 
+def _state_of_plan(options: Options) -> Any:
+    """Return what changes with every plan that has ended, so that each press plans anew."""
+    done = Job.objects.filter(question=question_of(PLAN, options), state=Job.State.DONE)
+    return done.aggregate(newest=Max("pk"))
+
+
+def _plan_trials(options: Options, progress: Progress) -> Result:
+    """Plan the wanted trials and queue a run for each."""
+    judge = Judge.objects.select_related("rater", "base").get(pk=options["judge"])
+    campaign = Campaign.objects.select_related("batch").get(pk=options["campaign"])
+    kinds = tuple(options["kinds"])
+    wanted = WantedTrials(kinds, options["items"], options["seed"], options["prompt"])
+    try:
+        runs = start_trials(campaign, judge, wanted, progress)
+    except (NothingOpenError, TrialError, *NOT_STARTED) as error:
+        raise JobError(str(error)) from error
+    return Result.of({"runs": [run.pk for run in runs]})
+
+
 def _manifest(options: Options, progress: Progress) -> Result:
     run = JudgeRun.objects.select_related("campaign__batch", "judge__rater").get(pk=options["run"])
     text = json.dumps(manifest_of(run), ensure_ascii=False, indent=2, sort_keys=True)
@@ -178,6 +214,13 @@ def _sees_estimate(user: User, options: Options) -> bool:
 
 def _sees_campaign(user: User, options: Options) -> bool:
     return readable(user).filter(pk=options["campaign"]).exists()
+
+
+def _sees_plan(user: User, options: Options) -> bool:
+    """Whether it is the person's own, of a judge and a campaign that they manage now."""
+    judges = manageable_judges(user).filter(pk=options["judge"])
+    campaigns = manageable(user).filter(pk=options["campaign"])
+    return user.pk == options["user"] and judges.exists() and campaigns.exists()
 
 
 def _sees_manifest(user: User, options: Options) -> bool:
@@ -229,6 +272,7 @@ for kind in (
     Kind(builds.BUILD, "Built batch", builds.state, builds.carry_out, _sees_build),
     Kind(ESTIMATE, "Estimate", _state_of_estimate, _estimate, _sees_estimate, listed=False),
     Kind(TRIALS, "Estimate", _state_of_estimate, _estimate_trials, _sees_estimate, listed=False),
+    Kind(PLAN, "Plan of the trials", _state_of_plan, _plan_trials, _sees_plan),
     Kind(MANIFEST, "Manifest", _state, _manifest, _sees_manifest),
     Kind(COMPARISON, "Comparison of judges", _state, _comparison, _sees_campaign, listed=False),
 ):

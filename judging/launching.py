@@ -37,24 +37,28 @@ def start_here(run: JudgeRun) -> bool:
     lease = lifecycle.take(run) if run.queued else None
     if lease is None:
         return False
-    threading.Thread(target=_run_and_wait, args=(run, lease), daemon=True).start()
+    # Here and not in the thread, since a job's process, which may have queued the run, ends soon.
+    process = _started(run, lease)
+    threading.Thread(target=_wait_for, args=(process, run, lease), daemon=True).start()
     return True
 
 
-def _run_and_wait(run: JudgeRun, lease: uuid.UUID) -> None:
+def _started(run: JudgeRun, lease: uuid.UUID) -> subprocess.Popen[bytes]:
     # The query timeout for pages, in PGOPTIONS, would end long statements.
     kept = {name: value for name, value in os.environ.items() if name != "PGOPTIONS"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "judging", str(run.pk), str(lease)],
+        cwd=settings.BASE_DIR,
+        env=kept,
+        start_new_session=True,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def _wait_for(process: subprocess.Popen[bytes], run: JudgeRun, lease: uuid.UUID) -> None:
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "judging", str(run.pk), str(lease)],
-            cwd=settings.BASE_DIR,
-            env=kept,
-            check=False,
-            start_new_session=True,
-            stdin=subprocess.DEVNULL,
-        )
-        if done.returncode:
-            logger.error("the process of %s ended with status %s", run, done.returncode)
+        if status := process.wait():
+            logger.error("the process of %s ended with status %s", run, status)
             lifecycle.hand_over(run, lease)
     finally:
         connection.close()

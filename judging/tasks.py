@@ -20,9 +20,11 @@ from kombu.exceptions import OperationalError
 from annotation.models import Campaign
 from audit.recording import record
 from judging import lanes, launching
+from judging.backends.base import SetupError
 from judging.engine import Control
 from judging.engine.worker import is_ending, stopping_with_worker, work
 from judging.models import ACTIVE, Judge, JudgeRun
+from judging.prompts.template import PromptError
 from judging.runs import ledger, lifecycle
 
 logger = logging.getLogger("tandem.judging")
@@ -30,6 +32,11 @@ logger = logging.getLogger("tandem.judging")
 BUDGET_SECONDS = 120.0
 SWEEP_SECONDS = 15.0
 PUMP_EXPIRES = 60.0
+NOT_STARTED = (
+    lifecycle.ChangedPromptError, lifecycle.BatchOutError, lifecycle.LeasedRunError,
+    SetupError, PromptError,
+)  # fmt: skip
+"""Why `begin` starts no run, apart from NothingOpenError."""
 
 
 def ring(run: int) -> None:
@@ -99,8 +106,7 @@ class NothingOpenError(ValueError):
 def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
     """Queue a run, or return the active run if another process started one first.
 
-    Raises NothingOpenError, ChangedPromptError, BatchOutError, LeasedRunError, SetupError or
-    PromptError.
+    Raises NothingOpenError, or one of NOT_STARTED.
     """
     lifecycle.plan(campaign, judge)
     if not ledger.count_waiting(campaign, judge):

@@ -131,7 +131,13 @@ def estimates(
     return rows
 
 
-def plan_trials(campaign: Campaign, base: Judge, wanted: WantedTrials) -> list[Judge]:
+@for_workers
+def plan_trials(
+    campaign: Campaign,
+    base: Judge,
+    wanted: WantedTrials,
+    heard: Heard = lambda done, total: None,
+) -> list[Judge]:
     """Return the wanted trials, each created with its assignments as far as they are missing.
 
     Nothing is asked yet. Raises TrialError.
@@ -145,8 +151,9 @@ def plan_trials(campaign: Campaign, base: Judge, wanted: WantedTrials) -> list[J
         for kind in kinds
         for trial in ensure_trials(campaign, base, kind, wanted.seed, wanted.prompt)
     ]
-    for trial in trials:
+    for done, trial in enumerate(trials, 1):
         plan_copies(campaign, trial, samples.of(trial))
+        heard(done, len(trials))
     return trials
 
 
@@ -166,13 +173,18 @@ class _Samples:
         return self._known[sample]
 
 
-def start_trials(campaign: Campaign, base: Judge, wanted: WantedTrials) -> list[JudgeRun]:
+def start_trials(
+    campaign: Campaign,
+    base: Judge,
+    wanted: WantedTrials,
+    heard: Heard = lambda done, total: None,
+) -> list[JudgeRun]:
     """Queue a run for each wanted trial that has not answered all of its items; return the runs.
 
     Raises NothingOpenError if there is none, TrialError, and what `judging.tasks.begin` raises.
     """
     runs = []
-    for trial in plan_trials(campaign, base, wanted):
+    for trial in plan_trials(campaign, base, wanted, heard):
         try:
             runs.append(begin(trial, campaign, {}))
         except NothingOpenError:

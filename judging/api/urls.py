@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from judging.api import judges, preparation, runs
+from judging.api import judges, preparation, runs, trials
 
 urlpatterns = [
     path("judges/", judges.Judges.as_view(), name="api-judges"),
@@ -15,6 +15,7 @@ urlpatterns = [
     ),
     path("judges/<int:pk>/", judges.OneJudge.as_view(), name="api-judge"),
     path("judges/<int:pk>/estimate/", judges.RunEstimate.as_view(), name="api-judge-estimate"),
+    path("judges/<int:pk>/trials/", trials.Trials.as_view(), name="api-judge-trials"),
     path("judges/<int:pk>/try/", judges.JudgeTrial.as_view(), name="api-judge-try"),
     path("campaigns/<int:pk>/judges/", runs.Comparison.as_view(), name="api-judges-compared"),
     path("runs/", runs.Runs.as_view(), name="api-runs"),

@@ -69,7 +69,7 @@ from judging.robustness.effects import mass_warning
 from judging.run_forms import CampaignForm, ConcurrencyForm, StartForm
 from judging.runs import lifecycle as runs
 from judging.runs.lifecycle import checked_prompt
-from judging.tasks import NothingOpenError, begin, resume
+from judging.tasks import NOT_STARTED, NothingOpenError, begin, resume
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -103,9 +103,6 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("judge-run", run.pk)
 
 
-NOT_STARTED = (
-    runs.ChangedPromptError, runs.BatchOutError, runs.LeasedRunError, SetupError, PromptError,
-)  # fmt: skip
 LIMITS = ("reuse", "limit", "concurrency")
 """The limits that an estimate depends on."""
 

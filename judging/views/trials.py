@@ -23,20 +23,17 @@ from datasets.teams import check_managed, manages
 from datasets.text import as_sentence, number_in
 from judging.access import visible_judges
 from judging.estimate import duration
-from judging.jobs import TRIALS, trials_in, trials_question
+from judging.jobs import PLAN, TRIALS, plan_question, trials_in, trials_question
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import KINDS
-from judging.robustness.trials import TrialError
 from judging.run_forms import TrialsForm
-from judging.tasks import NothingOpenError
 from judging.trial_runs import (
     KindEstimate,
     WantedTrials,
-    start_trials,
     stop_trials,
     trial_statuses,
 )
-from judging.views.runs import NOT_STARTED, trials_address
+from judging.views.runs import trials_address
 
 NOW = "trials-now"
 """The id of the part that shows how far trials are."""
@@ -72,12 +69,22 @@ def trials(request: HttpRequest, pk: int) -> HttpResponse:
         return redirect(trials_address(campaign.pk, judge.pk))
     if not form.is_valid():
         return _page(request, campaign, judge, form, 422)
-    try:
-        start_trials(campaign, judge, form.wanted())
-    except (NothingOpenError, TrialError, *NOT_STARTED) as error:
-        form.add_error(None, as_sentence(error))
+    return _start(request, campaign, judge, form)
+
+
+def _start(
+    request: HttpRequest, campaign: Campaign, judge: Judge, form: TrialsForm
+) -> HttpResponse:
+    """Ask for the job that plans the trials and queues their runs, and wait for it on a page."""
+    question = plan_question(get_account(request), judge, campaign, form.wanted())
+    address = trials_address(campaign.pk, judge.pk)
+    asked = jobs.follow(request, PLAN, question, address, again=True)
+    if asked.job.state == Job.State.FAILED:
+        form.add_error(None, as_sentence(asked.job.error))
         return _page(request, campaign, judge, form, 409)
-    return redirect(f"{trials_address(campaign.pk, judge.pk)}#{NOW}")
+    if not asked.is_current:
+        return jobs.waiting(request, asked.job, address, page=address)
+    return redirect(f"{address}#{NOW}")
 
 
 def judges_of(campaign: Campaign, user: User) -> QuerySet[Judge]:

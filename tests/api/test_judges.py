@@ -10,7 +10,7 @@ from annotation.models import Label, User, rater_of
 from audit.models import Event
 from datasets.jobs import queue
 from datasets.jobs.execution import carry_out
-from datasets.models import Job
+from datasets.models import Job, Team
 from judging import library, sandbox
 from judging.backends.base import Request
 from judging.backends.scripted import Scripted
@@ -316,6 +316,69 @@ class TestRuns:
             assert rita.get(f"runs/?{query}").json()["count"] == count
         for query in ("judge__rater__name=x", "lease=1", "state=lost", "page_size=201"):
             assert_told(rita.get(f"runs/?{query}"), 400)
+
+
+class TestTrials:
+    def started(self, script: Script, study: Study, of: Judge, **more: Any) -> Any:
+        sent = {"campaign": study.campaign.pk, "items": 1, **more}
+        return script.post(f"judges/{of.pk}/trials/", sent)
+
+    def test_each_that_is_named_gets_a_run_and_is_followed_in_a_list(
+        self, rita: Script, study: Study, rung: list[int]
+    ) -> None:
+        of = judge()
+        done(study, of)
+        made = self.started(rita, study, of, kinds=["again", "empty"])
+        assert made.status_code == 201
+        rows = made.json()["results"]
+        assert [(row["kind"], row["state"]) for row in rows] == [
+            ("again", "queued"), ("empty", "queued"),
+        ]  # fmt: skip
+        assert all(row["progress"]["open"] == 1 for row in rows)
+        runs = {run["id"] for run in rita.get("runs/?state=queued").json()["results"]}
+        assert {row["run"] for row in rows} == runs
+        assert (
+            rita.get(f"judges/{of.pk}/trials/?campaign={study.campaign.pk}").json() == made.json()
+        )
+
+    def test_a_slow_plan_is_a_job_that_leads_to_the_list(
+        self, rita: Script, study: Study, rung: list[int], settings: Any,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:  # fmt: skip
+        settings.JOBS_EAGER = False
+        monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
+        monkeypatch.setattr("datasets.jobs.asking.WAIT_SECONDS", 0)
+        of = judge()
+        done(study, of)
+        told = self.started(rita, study, of, kinds=["again"])
+        assert (told.status_code, told.json()["state"]) == (202, "waiting")
+        assert not Judge.objects.filter(base=of).exists()
+        carry_out(queue.lease_now(Job.objects.get()), lambda done, total: None, strict=True)
+        job = rita.get(f"jobs/{told.json()['key']}/").json()
+        path = job["result"].partition("/api/v1/")[2]
+        assert [row["kind"] for row in rita.get(path).json()["results"]] == ["again"]
+        other = script_of(User.objects.create(username="root2", role="admin"))
+        assert_told(other.get(path), 404)
+
+    def test_one_that_cannot_be_is_refused_and_nothing_is_stored(
+        self, rita: Script, study: Study
+    ) -> None:
+        of = judge()
+        answer = self.started(rita, study, of, kinds=["again"])
+        assert_told(answer, 422)
+        assert "has answered nothing" in answer.json()["error"]
+        done(study, of)
+        assert "has no pairs" in self.started(rita, study, of, kinds=["swapped"]).json()["error"]
+        (wrong,) = assert_told(self.started(rita, study, of, kinds=[]), 422)
+        assert wrong["field"] == "kinds"
+        assert not Judge.objects.filter(base=of).exists()
+
+    def test_only_by_who_manages_campaign_and_judge(self, rita: Script, study: Study) -> None:
+        of = judge()
+        done(study, of)
+        Judge.objects.filter(pk=of.pk).update(team=Team.objects.create(name="others"))
+        assert_told(self.started(rita, study, of, kinds=["again"]), 403)
+        assert not Judge.objects.filter(base=of).exists()
 
 
 class TestCalls:

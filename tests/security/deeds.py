@@ -196,6 +196,12 @@ def _trying(world: World) -> Deed:
     return Deed("run.started", reverse("campaign-trials", args=[campaign.pk]), sent)
 
 
+def _trying_by_script(world: World) -> Deed:
+    page = _trying(world)
+    sent = {"campaign": world.study.campaign.pk, "kinds": ["again"], "items": 1}
+    return Deed(page.event, _at(world, "api-judge-trials", page.sent["judge"]), sent)
+
+
 def _ordering(order: str, event: str, **sent: int) -> Doing:
     def deed(world: World) -> Deed:
         address = _at(
@@ -657,6 +663,7 @@ DEEDS: dict[str, list[Doing]] = {
     ],
     "judge-start": [_starting],
     "campaign-trials": [_trying],
+    "api-judge-trials": [_trying_by_script],
     "campaign-baseline": [
         lambda w: Deed("run.started", _at(w, "campaign-baseline", w.closed.pk), {})
     ],

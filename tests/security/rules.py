@@ -285,6 +285,8 @@ RULES: dict[str, Rule] = {
     # Without a campaign there is nothing to reckon with.
     "api-judge-estimate": Rule({"GET": READERS}, frozenset({400})),
     "api-judge-try": takes(READERS, 400),
+    # Without a campaign there are no trials.
+    "api-judge-trials": Rule({"GET": READERS, "POST": READERS}, frozenset({400})),
     "api-judges-compared": reads(READERS),
     "api-runs": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 400})),
     "api-run": reads(READERS),

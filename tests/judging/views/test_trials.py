@@ -9,7 +9,10 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Assignment, Campaign, Rater, User
-from datasets.models import Team
+from datasets.jobs import queue
+from datasets.jobs.execution import carry_out
+from datasets.models import Job, Team
+from judging.jobs import PLAN
 from judging.models import Judge, JudgeRun
 from judging.robustness.trials import ensure_trials, kind_problems
 from judging.trial_runs import WantedTrials, estimates, start_trials, trial_statuses
@@ -61,6 +64,21 @@ def test_chosen_trials_are_queued_once_each_and_the_page_follows_them(
     assert reverse("judge-robustness", args=[base.runs.get().pk]) in page
     assert send(rita, campaign, base, "start", kinds=["again"], items=2).status_code == 302
     assert runs.count() == 2
+
+
+def test_planning_is_a_job_that_the_page_waits_for(
+    rita: Client, campaign: Campaign, base: Judge, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.JOBS_EAGER = False
+    monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
+    told = send(rita, campaign, base, "start", kinds=["again"], items=2)
+    assert (told.status_code, "waiting, next in the queue" in told.content.decode()) == (202, True)
+    assert not JudgeRun.objects.filter(judge__base=base).exists()
+    job = queue.lease_now(Job.objects.get(kind=PLAN))
+    carry_out(job, lambda done, total: None, strict=True)
+    run = JudgeRun.objects.get(judge__base=base)
+    page = rita.get(job.askers.get().address, {"job": job.key}).content.decode()
+    assert reverse("judge-run", args=[run.pk]) in page
 
 
 def test_a_stop_ends_the_trials_alone_and_a_start_continues_them(

@@ -1,0 +1,199 @@
+"""API endpoint of a judge's trials: start them, and follow them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404
+from django.urls import reverse
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.access import check_managed_campaign, get_account
+from annotation.api.access import campaign_named
+from annotation.models import Campaign
+from datasets.access import READERS
+from datasets.api.base import Resource, Strict, checked, described
+from datasets.api.concurrency import keyed, run_once, was_answered
+from datasets.api.errors import RefusedBodyError, problem
+from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
+from datasets.api.permissions import JUDGE, READ
+from datasets.models import Job
+from judging.access import managed_judge, visible_judge
+from judging.api.serializers import LARGEST, RunProgressSerializer
+from judging.jobs import PLAN, plan_question
+from judging.judges import MAX_PROMPT_LENGTH
+from judging.models import Judge, JudgeRun
+from judging.prompts.perturbations import KINDS
+from judging.prompts.template import PromptError, read_prompt
+from judging.trial_runs import TrialStatus, WantedTrials, trial_statuses
+
+NOT_STARTED = "no trial was started"
+
+
+class TrialParameters(JobKey):
+    campaign = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=LARGEST,
+        help_text="the campaign of the trials, which is required",
+    )
+
+
+class NewTrialsSerializer(Strict):
+    campaign = serializers.IntegerField(min_value=1, max_value=LARGEST)
+    kinds = serializers.ListField(
+        child=serializers.ChoiceField(list(KINDS)),
+        required=False,
+        help_text="all that are possible if left out",
+    )
+    items = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=LARGEST,
+        help_text="how many of those that the judge has answered; its usual share if left out",
+    )
+    seed = serializers.IntegerField(
+        default=0, min_value=0, max_value=LARGEST, help_text="of the sample"
+    )
+    prompt = serializers.CharField(
+        max_length=MAX_PROMPT_LENGTH,
+        required=False,
+        trim_whitespace=False,
+        help_text="a whole prompt in other words, for the trial `paraphrase`",
+    )
+
+    def validate_prompt(self, text: str) -> str:
+        try:
+            read_prompt(text)
+        except PromptError as error:
+            raise serializers.ValidationError(str(error)) from error
+        return text
+
+
+class TrialSerializer(serializers.Serializer[TrialStatus]):
+    judge = serializers.IntegerField(source="trial.pk", help_text="the trial, a judge of its own")
+    name = serializers.CharField(source="trial.rater.name")
+    kind = serializers.CharField(source="trial.variation.kind")
+    family = serializers.SerializerMethodField(help_text="of attacks; empty for other kinds")
+    run = serializers.IntegerField(
+        source="progress.run.pk", default=None, help_text="its newest run; null before the first"
+    )
+    state = serializers.ChoiceField(
+        JudgeRun.State.values, source="progress.run.state", default=None
+    )
+    done = serializers.IntegerField(source="progress.run.done", default=0)
+    failed = serializers.IntegerField(source="progress.run.failed", default=0)
+    progress = RunProgressSerializer()
+
+    def get_family(self, row: TrialStatus) -> str:
+        return str(row.trial.variation.get("family", ""))
+
+
+class TrialsSerializer(serializers.Serializer[Any]):
+    results = TrialSerializer(many=True)
+
+
+TRIALS: dict[str, Any] = {
+    "results": [
+        {
+            "judge": 2,
+            "name": "small-judge~again",
+            "kind": "again",
+            "family": "",
+            "run": 4,
+            "state": "running",
+            "done": 11,
+            "failed": 1,
+            "progress": {
+                "word": "Running",
+                "note": "",
+                "open": 28,
+                "closed": 12,
+                "cancelled": 0,
+                "rate": 2.5,
+                "seconds_left": 11.2,
+            },
+        }
+    ]
+}
+
+
+class Trials(Resource):
+    roles = {"GET": READERS, "POST": READERS}
+    scopes = {"GET": (READ, JUDGE), "POST": (JUDGE,)}
+    takes = TrialParameters
+
+    @described(
+        "List the trials of a judge",
+        "Each trial of the judge in a campaign, with its newest run and how far it is. Their runs "
+        "are stopped like other runs, and what came of them is on the robustness sheet. With "
+        "`job`, the key of the job that plans them: 202 while it does, 422 if it could not.",
+        {200: TrialsSerializer, 202: JobSerializer},
+        tag="judges",
+        example=TRIALS,
+        refuses=(422,),
+        parameters=[TrialParameters],
+        operation_id="judges_trials",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        judge, key = visible_judge(request, pk), self.parameters.get("job")
+        if "campaign" not in self.parameters:
+            raise serializers.ValidationError({"campaign": "is missing; name one"})
+        number = self.parameters["campaign"]
+        campaign = campaign_named(get_account(request), number, "nothing was read")
+        if key and current_job(request, PLAN, _planned(request, judge, campaign, key), key) is None:
+            return accepted(request, _address(judge, campaign))
+        return _listed(campaign, judge)
+
+    @described(
+        "Start the trials of a judge",
+        "Repeats items that the judge has answered in a campaign, with the text, the order or the "
+        "wording changed: a run for each trial, which workers carry out. Trials that exist "
+        "continue with what they have not answered. The requests may cost money. 202 with a job "
+        "if planning takes more than 20 seconds: follow it to the list of trials.",
+        {201: TrialsSerializer, 202: JobSerializer},
+        tag="judges",
+        request=NewTrialsSerializer,
+        sent={"campaign": 1, "kinds": ["again", "empty"], "items": 40},
+        example=TRIALS,
+        status=201,
+        refuses=(422,),
+        operation_id="judges_trials_start",
+    )
+    @keyed
+    def post(self, request: Request, pk: int) -> Response:
+        if was_answered(request):
+            return run_once(request, lambda: Response())
+        user, judge = get_account(request), managed_judge(request, pk)
+        given = checked(NewTrialsSerializer, request.data)
+        campaign = campaign_named(user, given["campaign"], NOT_STARTED)
+        check_managed_campaign(user, campaign)
+        if "kinds" in given and not given["kinds"]:
+            raise RefusedBodyError(NOT_STARTED, [problem("name at least one", "kinds")])
+        kinds = tuple(dict.fromkeys(given.get("kinds", ())))
+        wanted = WantedTrials(kinds, given.get("items"), given["seed"], given.get("prompt", ""))
+        question, where = plan_question(user, judge, campaign, wanted), _address(judge, campaign)
+        # Outside the transaction of `run_once`, in which no worker would see the job.
+        if current_job(request, PLAN, question, address=where) is None:
+            return accepted(request, where)
+        return run_once(request, lambda: _listed(campaign, judge, 201))
+
+
+def _planned(request: Request, judge: Judge, campaign: Campaign, key: str) -> dict[str, Any]:
+    """Return the question of the account's own job that plans these trials. Raises Http404."""
+    of = {"options__user": get_account(request).pk, "options__judge": judge.pk}
+    job = Job.objects.filter(kind=PLAN, key=key, options__campaign=campaign.pk, **of).first()
+    if job is None:
+        raise Http404
+    return dict(job.options)
+
+
+def _address(judge: Judge, campaign: Campaign) -> str:
+    return f"{reverse('api-judge-trials', args=[judge.pk])}?campaign={campaign.pk}"
+
+
+def _listed(campaign: Campaign, judge: Judge, status: int = 200) -> Response:
+    rows = list(trial_statuses(campaign, judge))
+    return Response(TrialsSerializer({"results": rows}).data, status=status)
