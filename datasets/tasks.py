@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from celery import shared_task
-from celery.signals import worker_ready
+from celery.signals import worker_init, worker_ready
 from django.conf import settings
 from django.utils import timezone
 from kombu.exceptions import OperationalError
@@ -26,6 +26,7 @@ from datasets.api.concurrency import KEY_LIFETIME
 from datasets.jobs import launching, queue
 from datasets.jobs.worker import JobWorker
 from datasets.models import KeptAnswer, Upload
+from datasets.priority import give_way
 from datasets.uploads import quarantine
 from datasets.uploads.worker import AT_WORK, refuse
 
@@ -110,6 +111,12 @@ def work_on_jobs() -> None:
     """
     if JobWorker(places=1).run_one() and queue.is_due():
         launching.start()
+
+
+@worker_init.connect
+def let_pages_come_first(**kwargs: Any) -> None:
+    """Give way to a web server on the same machine; the processes of the pool inherit it."""
+    give_way()
 
 
 @worker_ready.connect

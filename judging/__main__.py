@@ -17,6 +17,7 @@ import django
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
+    from datasets.priority import give_way
     from judging.engine import Control
     from judging.engine.worker import work
     from judging.models import JudgeRun
@@ -24,8 +25,7 @@ def main() -> None:
 
     control = Control()
     signal.signal(signal.SIGTERM, lambda *_: control.stop())
-    # Pages come first, since people wait for them.
-    os.nice(5)
+    give_way()
     key, token = sys.argv[1:]
     run: JudgeRun | None = JudgeRun.objects.select_related("campaign", "judge__rater").get(pk=key)
     lease: uuid.UUID | None = uuid.UUID(token)

@@ -22,6 +22,7 @@ from django.db.models import Q
 
 from annotation.exposure.ledger import UNSTORED
 from annotation.models import Assignment, Campaign, Item, Label, Look
+from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import validated_judge
 from annotation.presentation import present, stored_units
 from annotation.protocols.base import ItemSpec, UnitSpec, name_units
@@ -62,12 +63,16 @@ class _Look:
 
 
 class _Place(NamedTuple):
-    """A unit by primary keys, in the answer's campaign or another, and its name in the answer."""
+    """A unit by primary keys, in the answer's campaign or another, and its name in the answer.
+
+    `presents` is how many people's answers to it the answered item itself shows.
+    """
 
     campaign: int
     item: int
     unit: int
     name: str
+    presents: int = 0
 
 
 class _Answer(NamedTuple):
@@ -103,9 +108,13 @@ def _of_look(
         place.name
         for place in places
         if look.covers(place)
-        and (look.kind in UNSTORED or any(map(look.shows, answers.get(place.unit, ()))))
+        and (look.kind in UNSTORED or _shown_raters(look, place, answers) > place.presents)
     }
     return (look, tuple(sorted(shown))) if shown else None
+
+
+def _shown_raters(look: _Look, place: _Place, answers: Mapping[int, Sequence[_Answer]]) -> int:
+    return len({each.rater for each in answers.get(place.unit, ()) if look.shows(each)})
 
 
 def _newest_of_each(found: Iterable[tuple[_Look, tuple[str, ...]]]) -> Iterator[Evidence]:
@@ -154,19 +163,21 @@ def _places(
     if not others:
         return
     mine = _contents(item, present(item))
+    first = prerequisite_of(item.campaign)
     for twin in _twins(item, others):
+        # The item of a second round shows one first answer; to have seen another one is a look.
+        presents = int(twin.campaign.name == first)
         theirs = {content: name for name, content in _contents(twin, present(twin)).items()}
         keys = stored_units(twin)
         for name in names:
             if (other := theirs.get(mine[name])) is not None and other in keys:
-                yield _Place(twin.campaign_id, twin.pk, keys[other], name)
+                yield _Place(twin.campaign_id, twin.pk, keys[other], name, presents)
 
 
 def _comparable(campaign: Campaign, looked_at: Collection[int]) -> list[Campaign]:
-    """Return the other campaigns of the same task, without those whose answers items show."""
-    shown = str(campaign.options.get("prerequisite") or "")
+    """Return the other campaigns of the same task that were looked at."""
     rows = Campaign.objects.filter(pk__in=looked_at, protocol=campaign.protocol)
-    return list(rows.exclude(pk=campaign.pk).exclude(name=shown))
+    return list(rows.exclude(pk=campaign.pk))
 
 
 def _twins(item: Item, campaigns: Sequence[Campaign]) -> Iterator[Item]:

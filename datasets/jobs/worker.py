@@ -24,7 +24,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NoReturn
 
 from django.apps import apps
@@ -35,6 +34,7 @@ from datasets.jobs import queue, results
 from datasets.jobs.execution import carry_out, out_of_memory
 from datasets.jobs.launching import Bell
 from datasets.models import Job
+from datasets.priority import give_way
 
 logger = logging.getLogger("tandem.jobs")
 MEGABYTE = 1024 * 1024
@@ -43,8 +43,6 @@ POLL_SECONDS = 1.0
 SWEEP_SECONDS = 600.0
 MOST_SECONDS = 3600.0
 GRACE_SECONDS = 10.0
-NICENESS, NICENESS_OF_SESSION = 10, 5
-GROUP = Path("/proc/self/autogroup")
 SPENT_MEMORY = 12
 """The exit status of a process that had no memory left, even to say so."""
 TOO_LONG = "it took longer than an hour; ask for less, or use the command"
@@ -225,7 +223,9 @@ def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         _end_with(parent)
-        _give_way()
+        # The worker's session is not nice, and a job's is.
+        os.setsid()
+        give_way()
         # One connection needs no pool, and a thread that cannot start for lack of memory hangs.
         connection.settings_dict["OPTIONS"].pop("pool", None)
         with _limited(settings.TANDEM_JOB_MEMORY_MB * MEGABYTE):
@@ -237,30 +237,6 @@ def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
         logger.exception("the process of job %s ended by an error", job.key)
     finally:
         os._exit(status)
-
-
-def _give_way() -> None:
-    """Let web processes have the processor first.
-
-    Linux divides it among sessions before it looks at the niceness of processes within each
-    (sched_autogroup_enabled), and a worker has a session of its own, with as much as the web
-    server's. So a job gets a session for itself, and that is nice. It is less nice than a process:
-    while a job that writes waits for the processor, nobody can save on SQLite.
-    """
-    os.nice(NICENESS)
-    if sys.platform != "linux":
-        return
-    os.setsid()
-    for _ in range(5):
-        try:
-            GROUP.write_text(str(NICENESS_OF_SESSION), "ascii")
-        except BlockingIOError:
-            # The kernel allows this ten times a second, for all users together.
-            time.sleep(0.1)
-        except OSError:
-            return
-        else:
-            return
 
 
 def _end_with(parent: int) -> None:

@@ -18,6 +18,7 @@ SECONDS = 900
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
+    from datasets.priority import give_way
     from datasets.uploads.worker import SpentError, work
 
     def stop(*_: object) -> NoReturn:
@@ -28,8 +29,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(SECONDS)
-    # Pages come first, since people wait for them.
-    os.nice(5)
+    give_way()
     key, turn = sys.argv[1:]
     work(key, uuid.UUID(turn))
 

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from config.front import beside
+from datasets.priority import NICENESS
 from tests.databases import FILE
+from tests.datasets.test_priority import is_of_a_nice_session
 from tests.judging.processes import until
 from tests.serving.site import Site
 
@@ -39,6 +41,8 @@ def test_a_judge_runs_beside_the_site_and_workers_come_back_until_the_site_is_ki
             os.killpg(pid, signal.SIGKILL)
         until(lambda: len(set(children(keeper)) - set(first)) == len(first), "others", ENOUGH)
         workers = [pid for one in children(keeper) for pid in (one, *children(one))]
+        judges = next(pid for pid in children(keeper) if "celery" in command(pid))
+        until(lambda: gives_way(judges) and all(map(gives_way, children(judges))), "pages first")
         site.manage(("run_judge", "--campaign", "c", "--judge", "j", "--queue"))
         until(lambda: labels(site) == 3, "the judge has labelled everything", ENOUGH)
         os.kill(server.pid, signal.SIGKILL)
@@ -55,6 +59,10 @@ def children(pid: int) -> list[int]:
     if not Path("/proc/self/task").exists():
         pytest.skip("this system does not say which children a process has")
     return [int(child) for child in told.read_text("utf-8").split()] if told.exists() else []
+
+
+def gives_way(pid: int) -> bool:
+    return os.getpriority(os.PRIO_PROCESS, pid) == NICENESS and is_of_a_nice_session(pid)
 
 
 def command(pid: int) -> str:

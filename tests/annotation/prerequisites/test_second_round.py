@@ -16,6 +16,8 @@ from annotation.api.campaign_serializers import OptionsSerializer
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError
+from annotation.exposure import ledger
+from annotation.integrity.exposure import wrong
 from annotation.models import Assignment, Campaign, Label, Rater, Response, User, rater_of
 from annotation.prerequisites.grounded_answer import first_answer
 from annotation.presentation import asked_units, present, usable_answers, with_a_gap
@@ -126,6 +128,24 @@ class TestWhoGetsIt:
         second = after(study)
         study.assignment(study.ada)
         assert next_assignment(second, rater_of(study.ben)) is None
+
+
+@pytest.mark.parametrize("writers", [1, 2])
+def test_a_look_at_the_first_answer_that_is_shown_exposes_nothing_and_at_another_one_does(
+    study: Study, writers: int
+) -> None:
+    study.campaign.items.update(quota=2)
+    second = after(study)
+    for user in (study.ada, study.ben)[:writers]:
+        first = study.assignment(user)
+        submit(first, answer(first, f"By {user}."), "page")
+    with ledger.collected() as looks:
+        ledger.saw_answers("report", study.campaign)
+    ledger.record(study.rita.pk, looks)
+    mine = taken(second, rater_of(study.rita))
+    kept = answer(mine, "By ada.", action="keep")
+    assert submit(mine, kept, "page").response.exposed is (writers == 2)
+    assert not list(wrong(second))
 
 
 class TestJudges:

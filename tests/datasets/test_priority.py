@@ -1,0 +1,34 @@
+"""Processes that compute let web processes have the processor first."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from datasets.priority import NICENESS, NICENESS_OF_SESSION
+
+WAITING = "from datasets.priority import give_way as g; g(); g(); print(flush=True); input()"
+
+
+def is_of_a_nice_session(pid: int) -> bool:
+    """Whether the session of a process is nice; true where systems do not divide by sessions."""
+    told = Path(f"/proc/{pid}/autogroup")
+    return not told.exists() or told.read_text("ascii").endswith(f" nice {NICENESS_OF_SESSION}\n")
+
+
+@pytest.mark.parametrize("leads", [True, False], ids=["a session", "none"])
+def test_a_process_is_nice_once_and_so_is_the_session_that_it_leads(leads: bool) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING],
+        start_new_session=leads, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout
+    process.stdout.readline()
+    assert os.getpriority(os.PRIO_PROCESS, process.pid) == NICENESS
+    if Path("/proc/self/autogroup").exists():
+        assert is_of_a_nice_session(process.pid) is leads
+    process.communicate(b"\n")
