@@ -16,13 +16,13 @@ from rest_framework.request import Request
 from annotation.access import check_managed_campaign, get_account, is_blind
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Membership, Response, User
-from annotation.people.membership import readable
+from annotation.people.membership import manageable, readable
 from annotation.preparation.base import Step
 from annotation.presentation import stored_units
 from annotation.registry import STEPS
 from datasets.access import READERS
 from datasets.models import Batch
-from datasets.teams import check_managed, in_a_team_of, managed_by
+from datasets.teams import NotManagedError, check_managed, in_a_team_of, managed_by
 from judging.display import with_clock
 from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.review import AuthoredAnswer, with_related
@@ -90,11 +90,16 @@ def managed_run(request: HttpRequest | Request, pk: int) -> JudgeRun:
     return run
 
 
-def check_reviewer(user: User, campaign: Campaign) -> None:
-    """Raise NotManagedError unless the account manages a step, or has a role in its campaign."""
+def reviews(user: User, campaign: Campaign) -> bool:
+    """Whether the account manages a campaign, or is a researcher in it by name."""
     member = campaign.memberships.filter(user=user, ended_at=None, role=Membership.Role.RESEARCHER)
-    if not member.exists():
-        check_managed_campaign(user, campaign)
+    return member.exists() or manageable(user).filter(pk=campaign.pk).exists()
+
+
+def check_reviewer(user: User, campaign: Campaign) -> None:
+    """Raise NotManagedError unless the account `reviews` a campaign."""
+    if not reviews(user, campaign):
+        raise NotManagedError
 
 
 def blind_page(request: HttpRequest, campaign: Campaign) -> HttpResponse | None:

@@ -80,6 +80,12 @@ def plan_question(
     return {"user": user.pk, **chosen}
 
 
+def find_plan(user: User, key: str, judge: Judge, campaign: Campaign) -> Job | None:
+    """Return an account's own job that plans trials of a judge in a campaign."""
+    of = {"options__user": user.pk, "options__judge": judge.pk, "options__campaign": campaign.pk}
+    return Job.objects.filter(kind=PLAN, key=key, **of).first()
+
+
 def estimate_in(job: Job) -> Estimate:
     """Return what a finished job estimated. Raises GoneError."""
     return _estimate_of(results.value(job))

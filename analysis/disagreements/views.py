@@ -45,7 +45,7 @@ from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
 from datasets.text import as_sentence
-from judging.access import blind_page
+from judging.access import blind_page, check_reviewer, reviews
 
 PAGE = 50
 LOOK = "disagreements"
@@ -141,6 +141,7 @@ def _unit_page(
         "tag": tags_of([found.pk], variable).get(found.pk),
         "tags": UnitTag.Tag.choices,
         "sections": sections_of(whole_guideline(campaign)),
+        "reviews": reviews(get_account(request), campaign),
         "problem": problem,
     }
     in_place = bool(request.htmx)  # type: ignore[attr-defined]
@@ -157,8 +158,9 @@ def _variable(request: HttpRequest, campaign: Campaign) -> str:
 @require_POST
 @role_required(*READERS)
 def tag(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
-    """Tag a unit, or take its tag away."""
+    """Tag a unit, or take its tag away, as who may review the campaign's answers."""
     campaign = readable_campaign(request, pk)
+    check_reviewer(get_account(request), campaign)
     if blind := blind_page(request, campaign):
         return blind
     found, user = _unit(campaign, unit), get_account(request)
@@ -230,7 +232,7 @@ def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
 @role_required(*READERS)
 def download(request: HttpRequest, pk: int) -> HttpResponse | StreamingHttpResponse:
     """Return the listed units as CSV, one column for each rater."""
-    campaign = readable_campaign(request, pk)
+    campaign = managed_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
     listed = _whole_list(request, campaign)

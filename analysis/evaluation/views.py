@@ -32,7 +32,7 @@ from analysis.figures import FIGURES, subjects
 from analysis.figures.files import available_kinds
 from analysis.pages import BESIDE, attached, figure_response
 from analysis.types import JSON
-from annotation.access import get_account, readable_campaign
+from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.models import Campaign
 from audit.recording import record_export
 from datasets.access import READERS, role_required
@@ -249,8 +249,8 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
 @require_safe
 @role_required(*READERS)
 def runs(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Return runs and qrels for TREC's tools, in one archive."""
-    campaign = readable_campaign(request, pk)
+    """Return runs and qrels for TREC's tools, in one archive, to who may export labels."""
+    campaign = managed_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
     form = MeasuresForm(jobs.options_of(request), get_account(request), campaign)

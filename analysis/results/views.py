@@ -51,6 +51,7 @@ from annotation.access import (
 from annotation.campaigns.design import DesignError
 from annotation.exposure.ledger import exposes
 from annotation.models import Campaign
+from annotation.people.membership import manageable
 from annotation.views.new_campaign import begin_chosen
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
@@ -172,6 +173,7 @@ def _numbers(request: HttpRequest, asked: Asked) -> Found | HttpResponse:
         "newest": shown.value["newest"],
         "exposes": _exposes(request, campaign, shown),
         "opened": int(time.time()),
+        "manages": manageable(get_account(request)).filter(pk=campaign.pk).exists(),
         "chosen": describe_options(found["choices"]) if asked.address.report else [],
     }
 

@@ -76,20 +76,28 @@ def _units_of_judges(context: Context, report: dict[str, Any]) -> SafeString:
     """Render the way to the units on which judges differ, and to a campaign of those to label."""
     pk = context["campaign"].pk
     campaigns = format_html_join("", "{}", ((each,) for each in _to_label(context, report)))
-    return format_html(
-        '{}<p class="actions"><a class="button" href="{}?show=judges">Units on which judges differ'
-        '</a> <a class="button" href="{}?show=judges">These as CSV</a></p>',
-        campaigns,
-        reverse("disagreements", args=[pk]),
+    file = format_html(
+        ' <a class="button" href="{}?show=judges">These as CSV</a>',
         reverse("disagreements-file", args=[pk]),
     )
+    return format_html(
+        '{}<p class="actions"><a class="button" href="{}?show=judges">Units on which judges differ'
+        "</a>{}</p>",
+        campaigns,
+        reverse("disagreements", args=[pk]),
+        file if _manages(context) else "",
+    )
+
+
+def _manages(context: Context) -> bool:
+    return manageable(context["request"].user).filter(pk=context["campaign"].pk).exists()
 
 
 def _to_label(context: Context, report: dict[str, Any]) -> Iterator[SafeString]:
     """Yield the way to a new campaign from each list of units that people should label first."""
     campaign = context["campaign"]
     lists = listed_first(report)
-    if not lists or not manageable(context["request"].user).filter(pk=campaign.pk).exists():
+    if not lists or not _manages(context):
         return
     for each in lists:
         items = len({unit["item"] for unit in each.units})

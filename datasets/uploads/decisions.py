@@ -16,11 +16,12 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from audit.recording import record
+from datasets.access import ADMIN
 from datasets.loading import check_name
 from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
 from datasets.rows import InputError, Place, Query
-from datasets.teams import managed_teams, visible_batches
+from datasets.teams import NotManagedError, managed_teams, visible_batches
 from datasets.uploads import launching, quarantine
 from datasets.uploads.launching import has_workers
 from datasets.uploads.worker import AT_WORK, WARNINGS_KEPT
@@ -70,7 +71,8 @@ def keep(upload: Upload, seen: str, name: str, team: Team | None = None) -> None
     """Start loading the content that the person saw, identified by the preview's digest.
 
     The batch will belong to `team`, by default to the upload's, or the only one that the person
-    manages. Raises StaleError, TakenNameError, and InputError if no batch can have the name.
+    manages. Raises StaleError, TakenNameError, InputError if no batch can have the name, and
+    NotManagedError for a person who manages the team no more.
     """
     if upload.state in (State.KEEPING, State.KEPT) and seen == upload.digest:
         return
@@ -83,7 +85,10 @@ def keep(upload: Upload, seen: str, name: str, team: Team | None = None) -> None
         raise TakenNameError(name, readable=True)
     if Batch.objects.filter(name=name).exclude(pk__in=same).exists():
         raise TakenNameError(name, readable=False)
-    team = team or upload.team or managed_teams(upload.user).first()
+    managed = managed_teams(upload.user)
+    team = team or upload.team or managed.first()
+    if upload.user.role != ADMIN and (team is None or not managed.filter(pk=team.pk).exists()):
+        raise NotManagedError
     ready = Upload.objects.filter(pk=upload.pk, state=State.READY, digest=seen)
     _order(upload, ready, "upload.kept", state=State.KEEPING, name=name, error="", team=team)
 

@@ -19,10 +19,9 @@ from datasets.api.concurrency import keyed, run_once, was_answered
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
 from datasets.api.permissions import JUDGE, READ
-from datasets.models import Job
 from judging.access import managed_judge, visible_judge
 from judging.api.serializers import LARGEST, RunProgressSerializer
-from judging.jobs import PLAN, plan_question
+from judging.jobs import PLAN, find_plan, plan_question
 from judging.judges import MAX_PROMPT_LENGTH
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import KINDS
@@ -138,13 +137,16 @@ class Trials(Resource):
         operation_id="judges_trials",
     )
     def get(self, request: Request, pk: int) -> Response:
-        judge, key = visible_judge(request, pk), self.parameters.get("job")
+        judge, user = visible_judge(request, pk), get_account(request)
         if "campaign" not in self.parameters:
             raise serializers.ValidationError({"campaign": "is missing; name one"})
-        number = self.parameters["campaign"]
-        campaign = campaign_named(get_account(request), number, "nothing was read")
-        if key and current_job(request, PLAN, _planned(request, judge, campaign, key), key) is None:
-            return accepted(request, _address(judge, campaign))
+        campaign = campaign_named(user, self.parameters["campaign"], "nothing was read")
+        if key := self.parameters.get("job"):
+            job = find_plan(user, key, judge, campaign)
+            if job is None:
+                raise Http404
+            if current_job(request, PLAN, job.options, key) is None:
+                return accepted(request, _address(judge, campaign))
         return _listed(campaign, judge)
 
     @described(
@@ -179,15 +181,6 @@ class Trials(Resource):
         if current_job(request, PLAN, question, address=where) is None:
             return accepted(request, where)
         return run_once(request, lambda: _listed(campaign, judge, 201))
-
-
-def _planned(request: Request, judge: Judge, campaign: Campaign, key: str) -> dict[str, Any]:
-    """Return the question of the account's own job that plans these trials. Raises Http404."""
-    of = {"options__user": get_account(request).pk, "options__judge": judge.pk}
-    job = Job.objects.filter(kind=PLAN, key=key, options__campaign=campaign.pk, **of).first()
-    if job is None:
-        raise Http404
-    return dict(job.options)
 
 
 def _address(judge: Judge, campaign: Campaign) -> str:

@@ -41,7 +41,7 @@ def test_every_route_that_changes_something_is_done_here_or_has_a_reason() -> No
 def test_it_writes_one_event(world: World, name: str, doing: Doing) -> None:  # noqa: F811
     deed = doing(world)
     before = set(Event.objects.values_list("pk", flat=True))
-    answer = _done(world, BY_NAME[name], deed)
+    answer = done(world, BY_NAME[name], deed)
     failed = deed.event == "login.failed"
     assert answer.status_code < 400, getattr(answer, "content", b"")[:2000]
     event = Event.objects.exclude(pk__in=before).get()
@@ -69,7 +69,7 @@ def test_to_ask_whether_an_export_is_there_is_none(world: World, name: str) -> N
     assert Event.objects.count() == before
 
 
-def _done(world: World, route: Route, deed: Deed) -> Any:  # noqa: F811
+def done(world: World, route: Route, deed: Deed) -> Any:  # noqa: F811
     client = world.clients[deed.role]
     headers = {"accept": "text/html,*/*;q=0.8"}
     if route.is_api:

@@ -10,11 +10,14 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.api.cast import script_of
-from tests.databases import unchanged
+from tests.databases import unchanged, undone
+from tests.security.deeds import DEEDS
 from tests.security.routes import Route
 from tests.security.rules import READERS, RESEARCHER, SAFE, UNSAFE
+from tests.security.test_audited import BY_NAME, DONE, done
 from tests.security.test_crawler import ROUTES, made, rule, world  # noqa: F401 - fixtures
 from tests.security.world import CSRF, World, objects, provider
+from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
 RITAS = ("Pilot", "Closed", "harbour", "planted-judge", "planted-comment", "rita")
@@ -82,6 +85,52 @@ def test_no_list_and_no_count_tells_of_another_team(world: World) -> None:  # no
             "invitations": 1,
         }
         assert script.get(f"{path}/").json()["count"] == mine[path], path
+
+
+TAKES_LABELS = (
+    "export-file", "api-export", "api-labels", "api-units", "api-responses", "campaign-draws",
+    "campaign-audit-file", "disagreements-file", "measures-zip",
+)  # fmt: skip
+CHANGES = ("campaign-turn", "campaign-invite", "upload-order", "api-upload-keep", "campaign-trials")
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", [*TAKES_LABELS, *CHANGES])
+def test_a_member_of_the_team_exports_and_changes_nothing(
+    world: World,  # noqa: F811
+    name: str,
+) -> None:
+    deed = DEEDS[name][0](world)
+    joined(world.users[RESEARCHER], role="member")
+    with unchanged():
+        assert done(world, BY_NAME[name], deed).status_code == 403
+
+
+@pytest.mark.long
+def test_of_all_that_may_be_done_a_member_reads_reports_and_does_what_is_their_own(
+    world: World,  # noqa: F811
+) -> None:
+    for name, doing in DONE:
+        with undone():
+            deed = doing(world)
+            if deed.role != RESEARCHER:
+                continue
+            joined(world.users[RESEARCHER], role="member")
+            answer = done(world, BY_NAME[name], deed)
+            if name not in OF_ONES_OWN and not name.startswith(REPORTS):
+                assert answer.status_code in (403, 404, 422), f"{deed.method} {name}"
+
+
+OF_ONES_OWN = {
+    "tokens", "token-take-back", "upload-order", "api-upload-discard",
+    # Steps in whose campaign the person is a researcher by name.
+    "preparation-accept", "api-preparation-accept", "review", "api-review",
+}  # fmt: skip
+REPORTS = (
+    "report-", "measures-", "frozen-", "judge-bench-file", "judge-run-manifest", "study-paper-file",
+    "api-report", "api-measures", "api-frozen", "api-bench", "api-figure", "api-paper",
+    "api-run-manifest",
+)  # fmt: skip
 
 
 def test_a_taken_name_tells_nothing_but_that_it_is_taken(world: World) -> None:  # noqa: F811
