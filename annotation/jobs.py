@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from annotation.access import may_read
-from annotation.campaign_setup import fitting
+from annotation.audit_file import TRAIL_KIND
+from annotation.campaign_setup import fitting, sample_file
 from annotation.campaign_setup import jobs as previews
 from annotation.derivation import jobs as derivations
 from annotation.exports import jobs as exports
@@ -66,3 +67,12 @@ register(
     )
 )
 register(Kind(exports.EXPORT, "Export", exports.state, exports.carry_out, _sees_export))
+
+
+def _sees_sample(user: User, options: Options) -> bool:
+    managed = manageable(user).filter(pk=options["campaign"]).exists()
+    return managed and may_read(user, options["campaign"])
+
+
+register(Kind(sample_file.SAMPLE, "Sample", sample_file.state, sample_file.carry_out, _sees_sample))
+register(TRAIL_KIND)

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from django import forms
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_account, managed_campaign, readable_campaign
+from annotation.audit_file import TRAIL, question
 from annotation.audit_log import EventFilter, describe_events, filter_events, visible_events
 from annotation.models import Campaign
 from audit.models import SITE, Event, Seal
 from audit.recording import EVENTS, record_export
 from audit.sealing import unsealed
 from datasets.access import ADMIN, READERS, role_required
+from datasets.jobs import pages as jobs
 
 PAGE = 50
 MAX_ID = 2**63 - 1
-CHUNK = 2000
 EVENT_CHOICES = [("", "All"), *((name, kind.title) for name, kind in EVENTS.items())]
 
 
@@ -62,13 +62,13 @@ def campaign_trail(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(ADMIN)
 def trail_file(request: HttpRequest) -> HttpResponseBase:
-    return _file(request, None, "audit.jsonl")
+    return _file(request, None)
 
 
 @require_safe
 @role_required(*READERS)
 def campaign_trail_file(request: HttpRequest, pk: int) -> HttpResponseBase:
-    return _file(request, managed_campaign(request, pk), f"audit-{pk}.jsonl")
+    return _file(request, managed_campaign(request, pk))
 
 
 def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:
@@ -117,19 +117,12 @@ def _seal_state(campaign: Campaign | None) -> dict[str, Any]:
     return {"last": last, "waiting": waiting}
 
 
-def _file(request: HttpRequest, campaign: Campaign | None, name: str) -> HttpResponseBase:
+def _file(request: HttpRequest, campaign: Campaign | None) -> HttpResponseBase:
+    """Send the filtered events, or the page that waits for the job that writes them."""
     form = TrailForm(request.GET)
     if not form.is_valid():
         return _page(request, campaign)
-    whole = campaign is None
-    events = filter_events(visible_events(get_account(request), campaign), form.wanted(), whole)
-    record_export(request, campaign.pk if campaign else None, "audit", "jsonl")
-    rows = describe_events(events.iterator(chunk_size=CHUNK), whole)
-    response = StreamingHttpResponse(_lines(rows), content_type="application/x-ndjson")
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
-
-
-def _lines(rows: Iterator[Any]) -> Iterator[str]:
-    for each in rows:
-        yield json.dumps(each.as_json(), ensure_ascii=False) + "\n"
+    pk = campaign.pk if campaign else None
+    back = reverse("audit") if pk is None else reverse("campaign-audit", args=[pk])
+    told = partial(record_export, request, pk, "audit", "jsonl")
+    return jobs.file(request, TRAIL, question(campaign, form.cleaned_data), back, told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -10,16 +11,16 @@ from django.http import (
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
-    StreamingHttpResponse,
 )
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation.access import get_account, is_blind, managed_campaign, readable_campaign
 from annotation.audit_log import changes_of
-from annotation.campaign_setup.replay import saw_sample
+from annotation.campaign_setup.sample_file import SAMPLE, question
 from annotation.campaigns.design import DesignError
-from annotation.campaigns.sampling import COLUMNS, sample_lines, summary
+from annotation.campaigns.sampling import summary
 from annotation.campaigns.settings import LONGEST_GUIDELINE, CampaignSettings, change
 from annotation.exposure.marks import marks_of
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
@@ -29,7 +30,6 @@ from annotation.presentation import design
 from annotation.progress import cached
 from annotation.progress.counts import answers_by_guideline
 from annotation.registry import declared
-from annotation.spreadsheet import write_rows
 from annotation.views.campaign_forms import ITEM_ORDERS
 from annotation.views.settings_forms import (
     AdmitForm,
@@ -44,6 +44,7 @@ from annotation.views.settings_forms import (
 )
 from audit.recording import record_export
 from datasets.access import READERS, role_required
+from datasets.jobs import pages as jobs
 from datasets.rows import InputError
 
 MAX_PEOPLE = 200
@@ -266,14 +267,12 @@ def admit_person(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def download_sample(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Stream the stored sample as CSV."""
+    """Send the stored sample as CSV, or the page that waits for its job."""
     found, user = managed_campaign(request, pk), get_account(request)
     if is_blind(user, found):
         # A stratum reveals the label that others, or a judge, gave a unit.
         context = _campaign_context(found, user) | {"wrong": BLIND_SAMPLE}
         return render(request, "campaigns/settings.html", context, status=403)
-    saw_sample(found)
-    record_export(request, found.pk, "draws", "csv")
-    lines = StreamingHttpResponse(write_rows(COLUMNS, sample_lines(found)), content_type="text/csv")
-    lines["Content-Disposition"] = f'attachment; filename="draws-{found.pk}.csv"'
-    return lines
+    settings = reverse("campaign-settings", args=[pk])
+    told = partial(record_export, request, found.pk, "draws", "csv")
+    return jobs.file(request, SAMPLE, question(found), settings, told)
