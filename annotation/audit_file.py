@@ -26,7 +26,7 @@ def question(campaign: Campaign | None, wanted: Mapping[str, Any]) -> dict[str, 
     given = {
         name: value.isoformat() if name in ("since", "until") else value
         for name, value in wanted.items()
-        if value
+        if value not in (None, "")
     }
     return {"campaign": campaign.pk if campaign else None, "wanted": given}
 
