@@ -74,9 +74,9 @@ def violations(
         page.evaluate(AXE + ONE_OF_A_KIND)
     found = []
     for scheme, width in LOOKS if Extent.everything else LOOKS[:1]:
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        page.set_viewport_size({"width": width, "height": 860})
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 900})
         wrong = page.evaluate(RUN, [[each] for each in exclude])
         found += [f"{state}, {scheme}, {width} px: {words}" for words in wrong]
-    page.set_viewport_size({"width": 1360, "height": 860})
+    page.set_viewport_size({"width": 1360, "height": 900})
     return found

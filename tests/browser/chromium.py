@@ -56,7 +56,10 @@ def started() -> Iterator[Browser]:
 
 
 def new_context(browser: Browser, address: str, **options: Any) -> BrowserContext:
-    context = browser.new_context(base_url=address, **({"viewport": WIDE} | options))
+    # What turns until a draft is saved would be drawn sixty times a second.
+    context = browser.new_context(
+        base_url=address, reduced_motion="reduce", **({"viewport": WIDE} | options)
+    )
     context.add_init_script(WATCH)
     context.set_default_timeout(PAGE_PATIENCE)
     return context
@@ -120,9 +123,9 @@ class Kept:
         for other in self.context.pages[1:]:
             other.close()
         self.page.unroute_all(behavior="ignoreErrors")
-        self.page.set_viewport_size(WIDE)
-        self.page.emulate_media(color_scheme="light", reduced_motion="no-preference")
         self.page.goto("/static/icon.svg")
+        self.page.set_viewport_size(WIDE)
+        self.page.emulate_media(color_scheme="light")
         self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
         self.page.mouse.move(-1, -1)
         self.complaints.clear()

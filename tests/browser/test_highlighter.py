@@ -48,7 +48,9 @@ def focus_is_somewhere(page: Page) -> bool:
 
 
 class TestUndoing:
-    def test_redo_brings_back_what_undo_took(self, desk: Desk) -> None:
+    def test_redo_brings_back_what_undo_took_until_another_change_and_so_it_is_saved(
+        self, desk: Desk
+    ) -> None:
         press = desk.page.keyboard.press
         desk.answer(1, "Yes")
         desk.drag(FIRST)
@@ -65,28 +67,23 @@ class TestUndoing:
         desk.page.get_by_role("button", name="Redo").click()
         assert desk.quotes(1) == [FIRST, SECOND]
         assert desk.reading.evaluate("element => element.textContent") == TEXT
-
-    def test_a_change_after_undoing_is_the_end_of_what_was_undone(self, desk: Desk) -> None:
-        desk.answer(1, "Yes")
-        desk.page.keyboard.press("z")
-        desk.page.keyboard.press("2")
-        expect(desk.page.locator("#redo")).to_be_disabled()
-        desk.page.keyboard.press("Shift+z")
-        assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "no"
-
-    def test_what_is_undone_is_saved_as_it_then_stands(self, desk: Desk) -> None:
-        desk.answer(1, "Yes")
-        desk.drag(FIRST)
-        desk.page.keyboard.press("z")
-        desk.page.keyboard.press("Shift+z")
+        for key in ("z", "z", "Shift+z"):
+            press(key)
         desk.state("saving")
         desk.state("saved")
         (quote,) = Draft.objects.get().payload["units"]["q:0"]["evidence"]
         assert quote == {"quote": FIRST, "start": 0}
+        for key in ("z", "z", "2"):
+            press(key)
+        expect(desk.page.locator("#redo")).to_be_disabled()
+        press("Shift+z")
+        assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "no"
 
 
 class TestInTheText:
-    def test_a_clicked_highlight_is_removed_by_its_button(self, desk: Desk) -> None:
+    def test_a_clicked_highlight_is_removed_by_its_button_or_a_key_as_is_that_at_the_cursor(
+        self, desk: Desk
+    ) -> None:
         desk.answer(1, "Yes")
         desk.drag(FIRST)
         desk.unit(2).locator(".unit-text").click()
@@ -96,10 +93,8 @@ class TestInTheText:
         assert desk.quotes(1) == []
         expect(desk.page.locator(".handle.start")).to_be_hidden()
         assert desk.page.evaluate("document.activeElement.hasAttribute('data-marks')")
-
-    def test_a_key_removes_the_clicked_highlight_and_that_at_the_cursor(self, desk: Desk) -> None:
-        desk.answer(1, "Yes")
-        desk.drag(FIRST)
+        desk.page.keyboard.press("z")
+        assert desk.quotes(1) == [FIRST]
         click_on(desk, "crossed")
         expect(desk.page.locator(".handle.end")).to_be_visible()
         desk.page.keyboard.press("Delete")
@@ -140,7 +135,9 @@ class TestInTheText:
         desk.page.keyboard.press("z")
         assert desk.quotes(1) == [FIRST]
 
-    def test_the_keyboard_takes_words_characters_and_sentences(self, desk: Desk) -> None:
+    def test_the_keyboard_takes_words_characters_and_sentences_also_from_where_the_mouse_was(
+        self, desk: Desk
+    ) -> None:
         press = desk.page.keyboard.press
         desk.answer(1, "Yes")
         press("h")
@@ -157,30 +154,32 @@ class TestInTheText:
         press("Enter")
         assert desk.quotes(1) == ["Zoë 🛶", "crew – caf", "pier held"]
         assert desk.reading.evaluate("element => element.textContent") == TEXT
-
-    def test_the_keyboard_goes_on_from_where_the_mouse_was(self, desk: Desk) -> None:
-        desk.answer(1, "No")
-        desk.unit(1).locator(".unit-text").click()
+        desk.unit(2).locator(".unit-text").click()
         left, top, *_ = places_of(desk, "harbour")
         desk.page.mouse.click(left + 8, top)
         desk.page.keyboard.press("Shift+ArrowRight")
         desk.page.keyboard.press("Enter")
-        assert desk.quotes(1) == ["harbour\tat"]
+        assert desk.quotes(2) == ["harbour\tat"]
 
 
 class TestInTheList:
-    @pytest.fixture
-    def listed(self, desk: Desk) -> Desk:
+    def focused(self, desk: Desk) -> str:
+        return str(desk.page.evaluate("document.activeElement.textContent"))
+
+    def test_it_says_whose_it_is_and_its_highlights_are_gone_through_moved_and_removed_by_keys(
+        self, desk: Desk
+    ) -> None:
         desk.answer(1, "Yes")
         desk.drag(FIRST)
         desk.drag(SECOND)
         desk.page.keyboard.press("l")
-        return desk
+        self.arrows_go_through_it_and_out_of_it(desk)
+        for key in ("k", "l"):
+            desk.page.keyboard.press(key)
+        self.ends_move_by_words_and_by_characters(desk)
+        self.what_has_the_focus_is_lit_and_removed_it_gives_it_to_the_next(desk)
 
-    def focused(self, desk: Desk) -> str:
-        return str(desk.page.evaluate("document.activeElement.textContent"))
-
-    def test_it_says_whose_it_is_and_arrows_go_through_it_and_out_of_it(self, listed: Desk) -> None:
+    def arrows_go_through_it_and_out_of_it(self, listed: Desk) -> None:
         lists = listed.page.get_by_role("list", name="Highlights for question 1")
         expect(lists.get_by_role("listitem")).to_have_count(2)
         name = f"Remove highlight: {FIRST}"
@@ -197,23 +196,7 @@ class TestInTheList:
         press("ArrowDown")
         assert listed.page.evaluate("document.activeElement.name") == "unit-1-answerable"
 
-    def test_what_has_the_focus_is_lit_and_removed_it_gives_it_to_the_next(
-        self, listed: Desk
-    ) -> None:
-        lit = listed.page.locator("mark.lit")
-        assert "".join(lit.all_text_contents()) == FIRST
-        listed.page.keyboard.press("Enter")
-        expect(listed.page.locator(".handle.start")).to_be_visible()
-        listed.page.keyboard.press("Escape")
-        expect(lit).to_have_count(0)
-        listed.page.keyboard.press("l")
-        listed.page.keyboard.press("Delete")
-        assert listed.quotes(1) == [SECOND]
-        assert self.focused(listed) == SECOND
-        listed.page.keyboard.press("Backspace")
-        assert listed.page.evaluate("document.activeElement.name") == "unit-0-answerable"
-
-    def test_its_ends_move_by_words_and_by_characters(self, listed: Desk) -> None:
+    def ends_move_by_words_and_by_characters(self, listed: Desk) -> None:
         press = listed.page.keyboard.press
         for key, left in (
             ("ArrowRight", "Zoë 🛶 crossed the harbour\tat"),
@@ -231,6 +214,20 @@ class TestInTheList:
             assert listed.quotes(1)[0] == left, key
             assert self.focused(listed) == left
         expect(listed.page.locator("#spoken")).to_have_text(f"Starts with {FIRST}")
+
+    def what_has_the_focus_is_lit_and_removed_it_gives_it_to_the_next(self, listed: Desk) -> None:
+        lit = listed.page.locator("mark.lit")
+        assert "".join(lit.all_text_contents()) == FIRST
+        listed.page.keyboard.press("Enter")
+        expect(listed.page.locator(".handle.start")).to_be_visible()
+        listed.page.keyboard.press("Escape")
+        expect(lit).to_have_count(0)
+        listed.page.keyboard.press("l")
+        listed.page.keyboard.press("Delete")
+        assert listed.quotes(1) == [SECOND]
+        assert self.focused(listed) == SECOND
+        listed.page.keyboard.press("Backspace")
+        assert listed.page.evaluate("document.activeElement.name") == "unit-0-answerable"
 
 
 # What stands beyond the page, though nothing around it scrolls.
@@ -320,9 +317,9 @@ class TestFromRightToLeft:
 
 
 class TestSnapping:
-    @pytest.mark.parametrize(
-        ("turns", "chosen", "taken"),
-        [
+    def test_a_highlight_takes_whole_words_or_sentences(self, desk: Desk) -> None:
+        turned = 0
+        for turns, chosen, taken in (
             (0, "ossed the harb", "ossed the harb"),
             (1, "ossed the harb", "crossed the harbour"),
             (1, "caf", "cafe\u0301"),
@@ -330,16 +327,15 @@ class TestSnapping:
             (1, "\r\n\r\nThe 👩‍👩‍👧 cr", "The 👩‍👩‍👧 crew"),
             (2, "the harb", "Zoë 🛶 crossed the harbour\tat dawn."),
             (2, "1999.\nThe", "שלום לכולם said the pilot 🌉 in 1999.\nThe pier held."),
-        ],
-    )
-    def test_a_highlight_takes_whole_words_or_sentences(
-        self, desk: Desk, turns: int, chosen: str, taken: str
-    ) -> None:
-        for _ in range(turns):
-            desk.page.keyboard.press("s")
-        choose(desk.page, TEXT, chosen)
-        desk.page.keyboard.press("h")
-        assert desk.quotes(1) == [taken]
+        ):
+            for _ in range(turns - turned):
+                desk.page.keyboard.press("s")
+            turned = turns
+            choose(desk.page, TEXT, chosen)
+            desk.page.keyboard.press("h")
+            assert desk.quotes(1) == [taken]
+            desk.page.keyboard.press("z")
+            assert desk.quotes(1) == []
 
     @pytest.mark.long
     def test_the_setting_stays_in_this_browser(self, desk: Desk) -> None:
@@ -365,7 +361,9 @@ class TestFocus:
             press(key)
             assert focus_is_somewhere(desk.page), (n, key, keys.split()[: n + 1])
 
-    def test_closing_a_layer_gives_it_back(self, desk: Desk) -> None:
+    def test_closing_a_layer_gives_it_back_and_single_keys_that_are_off_leave_those_with_ctrl(
+        self, desk: Desk
+    ) -> None:
         press = desk.page.keyboard.press
         press("1")
         before = desk.page.evaluate("document.activeElement.name")
@@ -374,6 +372,14 @@ class TestFocus:
         assert desk.page.evaluate("document.activeElement.name") == before
         desk.page.get_by_role("button", name="Close the guideline").click()
         assert desk.page.evaluate("document.activeElement.id") == "open-guideline"
+        press("?")
+        desk.page.locator("#single-keys").uncheck()
+        press("Escape")
+        for key in ("2", "z", "l", "s"):
+            press(key)
+        assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "yes"
+        press("Control+z")
+        expect(desk.page.locator("[name='unit-0-answerable']:checked")).to_have_count(0)
 
     @pytest.mark.long
     def test_a_button_that_has_nothing_more_to_undo_gives_it_to_the_question(
@@ -384,29 +390,19 @@ class TestFocus:
         desk.page.keyboard.press("Enter")
         assert desk.page.evaluate("document.activeElement.name") == "unit-0-answerable"
 
-    def test_single_keys_that_are_off_leave_those_with_ctrl(self, desk: Desk) -> None:
-        press = desk.page.keyboard.press
-        press("1")
-        press("?")
-        desk.page.locator("#single-keys").uncheck()
-        press("Escape")
-        for key in ("2", "z", "l", "s"):
-            press(key)
-        assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "yes"
-        press("Control+z")
-        expect(desk.page.locator("[name='unit-0-answerable']:checked")).to_have_count(0)
-
 
 class TestSpoken:
     def test_a_screen_reader_hears_what_is_highlighted_and_for_which_question(
-        self, desk: Desk, context: BrowserContext
+        self, desk: Desk
     ) -> None:
         desk.answer(1, "Yes")
         desk.drag(FIRST)
         expect(desk.page.locator("#spoken")).to_have_text(f"Highlighted for question 1: {FIRST}")
         desk.answer(2, "Yes")
         desk.drag(SECOND)
-        tree = context.new_cdp_session(desk.page).send("Accessibility.getFullAXTree")
+        reader = desk.page.context.new_cdp_session(desk.page)
+        tree = reader.send("Accessibility.getFullAXTree")
+        reader.detach()
         heard = [node.get("name", {}).get("value") for node in tree["nodes"]]
         for words in (
             "[highlight for question 1: ",
@@ -509,43 +505,39 @@ class TestLongTexts:
             report.save()
         return text
 
-    def test_they_are_shown_whole_and_a_highlight_touches_one_block(
+    def test_they_are_shown_whole_and_a_highlight_touches_one_block_wherever_it_is(
         self, long: str, desk: Desk
     ) -> None:
         page = desk.page
         assert desk.reading.evaluate("element => element.textContent") == long
         blocks = page.locator(".block").count()
         assert blocks > 50
-        page.evaluate(self.FILL, len(long) // 210)
-        expect(page.locator("mark[data-ends]")).to_have_count(200)
-        assert page.locator(".unit[data-unit='0'] .quote").count() == 67
-        page.evaluate(self.OBSERVE)
-        page.keyboard.press("h")
-        page.keyboard.press("Home")
-        for _ in range(14):
-            page.keyboard.press("ArrowRight")
-        page.keyboard.press("Enter")
-        expect(page.locator(".unit[data-unit='0'] .quote")).to_have_count(68)
-        assert page.evaluate("[...changed]") == [0]
-        assert page.locator(".block").count() == blocks
-        assert desk.reading.evaluate("element => element.textContent") == long
-
-    def test_the_last_word_is_as_near_as_the_first(self, long: str, desk: Desk) -> None:
-        desk.page.keyboard.press("h")
-        desk.page.keyboard.press("End")
-        desk.page.keyboard.press("Shift+ArrowLeft")
-        desk.page.keyboard.press("Enter")
+        for key in ("h", "End", "Shift+ArrowLeft", "Enter"):
+            page.keyboard.press(key)
         last = " ".join(f"wörd{n}" for n in (self.WORDS - 2, self.WORDS - 1))
         assert desk.quotes(1) == [last]
         desk.state("saving")
         desk.state("saved")
         (quote,) = Draft.objects.get().payload["units"]["q:0"]["evidence"]
         assert quote == {"quote": last, "start": long.index(last)}
+        page.evaluate(self.FILL, len(long) // 210)
+        expect(page.locator("mark[data-ends]")).to_have_count(201)
+        assert page.locator(".unit[data-unit='0'] .quote").count() == 68
+        page.evaluate(self.OBSERVE)
+        page.keyboard.press("Home")
+        for _ in range(14):
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("Enter")
+        expect(page.locator(".unit[data-unit='0'] .quote")).to_have_count(69)
+        assert page.evaluate("[...changed]") == [0]
+        assert page.locator(".block").count() == blocks
+        assert desk.reading.evaluate("element => element.textContent") == long
 
 
-def test_places_are_counted_alike_on_both_sides_of_the_border(desk: Desk) -> None:
+def test_places_are_counted_alike_on_both_sides_of_the_border(page: Page) -> None:
     text = TEXT + "🛶" * 5 + "a🌉b"
-    counted = desk.page.evaluate(
+    page.goto("/static/icon.svg")
+    counted = page.evaluate(
         """(text) => import("/static/js/offsets.js").then(({ toCodePoints, toUnits }) => {
           const points = [...text].length;
           const there = Array.from({ length: points + 1 }, (_, n) => toUnits(text, n));
