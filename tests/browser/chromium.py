@@ -111,9 +111,9 @@ class Kept:
 
     def __init__(self, browser: Browser, address: str) -> None:
         self.context = new_context(browser, address)
-        self.page = self.context.new_page()
         self.complaints: list[str] = []
-        note(self.page, self.complaints)
+        self.context.on("page", lambda page: note(page, self.complaints))
+        self.page = self.context.new_page()
 
     def empty(self) -> None:
         """Leaves nothing to the next test. The cookies go first: whatever a page sends as it is

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 import pytest
 from django.db import OperationalError
-from playwright.sync_api import BrowserContext, Page, Route, expect
+from playwright.sync_api import BrowserContext, Page, Request, Route, expect
 
 from annotation.models import Draft, Label, Response, Span
 from tests.browser.axe import violations
@@ -30,31 +30,28 @@ def finish(desk: Desk) -> None:
         desk.answer(number, "No")
 
 
-def test_the_text_on_the_page_is_the_stored_text(desk: Desk) -> None:
-    assert desk.reading.evaluate("element => element.textContent") == TEXT
-    desk.drag(FIRST)
-    assert desk.reading.evaluate("element => element.textContent") == TEXT
-
-
-def test_overlapping_highlights_survive_a_lost_network_and_quote_the_text(
-    desk: Desk, context: BrowserContext
+def test_highlights_overlap_in_the_stored_text_survive_a_lost_network_and_quote_it(
+    desk: Desk,
 ) -> None:
+    network = desk.page.context
+    assert desk.reading.evaluate("element => element.textContent") == TEXT
     desk.answer(1, "Yes")
     desk.drag(FIRST)
     desk.drag(SECOND)
     assert desk.quotes(1) == [FIRST, SECOND]
     overlap = desk.page.locator("mark[data-depth='2']").all_text_contents()
     assert "".join(overlap) == "the harbour"
+    assert desk.reading.evaluate("element => element.textContent") == TEXT
     desk.answer(2, "Yes")
     desk.drag(THIRD)
     desk.answer(3, "No")
     desk.state("saved")
     first = desk.assignment
-    context.set_offline(True)
+    network.set_offline(True)
     desk.page.get_by_role("button", name="Submit").click()
     desk.state("offline")
     assert not Response.objects.exists()
-    context.set_offline(False)
+    network.set_offline(False)
     desk.page.wait_for_url(lambda url: str(first.uid) not in url)
     spans = Span.objects.order_by("start").select_related("label__unit")
     assert [(s.label.unit.key, s.quote) for s in spans] == [
@@ -104,7 +101,6 @@ def test_an_unsent_answer_survives_closing_the_page_and_goes_out_from_another(
     assert Response.objects.get().payload["units"]["q:0"]["answerable"] == "no"
 
 
-@pytest.mark.usefixtures("context")
 def test_another_person_on_the_same_computer_does_not_send_it(
     desk: Desk, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,10 +114,15 @@ def test_another_person_on_the_same_computer_does_not_send_it(
     expect(desk.page.locator("#outbox-notice")).to_contain_text("One answer is not stored yet")
     desk.page.get_by_role("button", name="Log out").click()
     sent: list[str] = []
-    desk.page.on("request", lambda request: sent.append(request.url))
+
+    def note(request: Request) -> None:
+        sent.append(request.url)
+
+    desk.page.on("request", note)
     desk.log_in("ben")
     expect(desk.page.locator("#outbox-notice")).to_be_hidden()
     desk.start()
+    desk.page.remove_listener("request", note)
     assert not [address for address in sent if address.endswith("/submit")]
     assert not Response.objects.exists()
 
@@ -159,8 +160,18 @@ def test_a_keyboard_is_enough_for_a_whole_item(desk: Desk) -> None:
     assert Span.objects.get().quote == FIRST
 
 
-def test_yes_without_a_highlight_is_refused_with_that_question_in_focus(desk: Desk) -> None:
-    desk.answer(1, "No")
+def test_what_is_refused_stays_unsubmitted_and_says_at_which_question_here_or_by_the_server(
+    desk: Desk,
+) -> None:
+    state = desk.page.locator("#state")
+    desk.page.keyboard.press("1")
+    desk.page.keyboard.press("Control+Enter")
+    # A saved draft does not hide that the answer is not submitted.
+    desk.page.wait_for_function(DRAFT_IS_IN)
+    expect(state).to_have_attribute("data-state", "refused")
+    expect(state).to_contain_text("Not submitted")
+    desk.page.keyboard.press("2")
+    expect(state).not_to_have_attribute("data-state", "refused")
     desk.answer(2, "Yes")
     desk.answer(3, "No")
     desk.unit(1).locator(".unit-text").click()
@@ -171,22 +182,6 @@ def test_yes_without_a_highlight_is_refused_with_that_question_in_focus(desk: De
     assert not Response.objects.exists()
     desk.drag(THIRD)
     expect(desk.unit(2).locator(".problem")).to_be_empty()
-
-
-def test_a_saved_draft_does_not_hide_that_the_answer_is_not_submitted(desk: Desk) -> None:
-    desk.page.keyboard.press("1")
-    desk.page.keyboard.press("Control+Enter")
-    desk.page.wait_for_function(DRAFT_IS_IN)
-    state = desk.page.locator("#state")
-    expect(state).to_have_attribute("data-state", "refused")
-    expect(state).to_contain_text("Not submitted")
-    desk.page.keyboard.press("2")
-    expect(state).not_to_have_attribute("data-state", "refused")
-
-
-def test_a_refusal_by_the_server_stands_at_the_unit_it_names(desk: Desk) -> None:
-    desk.answer(1, "No")
-    finish(desk)
     problem = '{"problems": [{"unit": "q:2", "key": "", "message": "is odd"}]}'
     desk.page.route(
         "**/submit",
@@ -197,7 +192,9 @@ def test_a_refusal_by_the_server_stands_at_the_unit_it_names(desk: Desk) -> None
     desk.state("refused")
 
 
-def test_a_draft_comes_back_after_a_reload(desk: Desk) -> None:
+def test_a_draft_comes_back_after_a_reload_and_no_keeps_its_highlights_aside_and_unsent(
+    desk: Desk,
+) -> None:
     desk.answer(1, "Yes")
     desk.drag(FIRST)
     desk.page.get_by_label("Comment").fill("Is this Zoë? 🛶")
@@ -208,6 +205,15 @@ def test_a_draft_comes_back_after_a_reload(desk: Desk) -> None:
     assert desk.quotes(1) == [FIRST]
     expect(desk.page.get_by_label("Comment")).to_have_value("Is this Zoë? 🛶")
     assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "yes"
+    desk.answer(1, "No")
+    expect(desk.page.locator("mark.kept")).to_have_text(FIRST)
+    finish(desk)
+    desk.state("saved")
+    assert Draft.objects.get().payload["units"]["q:0"]["evidence"] != []
+    first = desk.assignment
+    desk.page.get_by_role("button", name="Submit").click()
+    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
+    assert not Span.objects.exists()
 
 
 def test_work_that_reached_no_server_comes_back_too(
@@ -260,48 +266,32 @@ def test_keys_open_the_guideline_leaf_through_ones_items_and_change_the_light(de
     assert desk.page.evaluate("getComputedStyle(document.body).color") != before
 
 
-def test_no_keeps_highlights_aside_and_does_not_send_them(desk: Desk) -> None:
-    desk.answer(1, "Yes")
-    desk.drag(FIRST)
-    desk.answer(1, "No")
-    expect(desk.page.locator("mark.kept")).to_have_text(FIRST)
-    finish(desk)
-    desk.state("saved")
-    assert Draft.objects.get().payload["units"]["q:0"]["evidence"] != []
-    first = desk.assignment
-    desk.page.get_by_role("button", name="Submit").click()
-    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
-    assert not Span.objects.exists()
-
-
-@pytest.mark.parametrize("mine", [True, False])
-def test_two_tabs_conflict_and_nothing_is_lost(
-    desk: Desk, context: BrowserContext, mine: bool
-) -> None:
-    other = Desk(context.new_page(), desk.study)
+def test_two_tabs_conflict_and_nothing_is_lost_whichever_version_one_keeps(desk: Desk) -> None:
+    other = Desk(desk.page.context.new_page(), desk.study)
     other.page.goto(desk.page.url)
     other.ready()
     desk.answer(1, "No")
     desk.state("saved")
-    other.answer(1, "Makes no sense")
-    other.state("conflict")
-    dialog = other.page.locator("#conflict")
-    expect(dialog).to_contain_text("Makes no sense")
-    expect(dialog.get_by_role("cell", name="No", exact=True)).to_be_visible()
-    assert violations(other.page, "conflict", rare=not mine) == []
-    dialog.get_by_role("button", name="Keep mine" if mine else "Use the other version").click()
-    other.state("saved")
-    chosen = other.page.locator("[name='unit-0-answerable']:checked")
-    assert chosen.input_value() == ("invalid" if mine else "no")
-    with other.page.expect_response("**/draft"):
-        other.page.get_by_role("button", name="Switch to it").click()
-    other.state("saved")
-    assert chosen.input_value() == ("no" if mine else "invalid")
-    stored = Draft.objects.get().payload["units"]["q:0"]["answerable"]
-    assert stored == chosen.input_value()
+    for tab, mine in ((other, True), (desk, False)):
+        tab.answer(1, "Makes no sense")
+        tab.state("conflict")
+        dialog = tab.page.locator("#conflict")
+        expect(dialog).to_contain_text("Makes no sense")
+        expect(dialog.get_by_role("cell", name="No", exact=True)).to_be_visible()
+        assert violations(tab.page, "conflict", rare=not mine) == []
+        dialog.get_by_role("button", name="Keep mine" if mine else "Use the other version").click()
+        tab.state("saved")
+        chosen = tab.page.locator("[name='unit-0-answerable']:checked")
+        assert chosen.input_value() == ("invalid" if mine else "no")
+        with tab.page.expect_response("**/draft"):
+            tab.page.get_by_role("button", name="Switch to it").click()
+        tab.state("saved")
+        assert chosen.input_value() == ("no" if mine else "invalid")
+        stored = Draft.objects.get().payload["units"]["q:0"]["answerable"]
+        assert stored == chosen.input_value()
 
 
-def test_time_is_counted_and_sent(page: Page, study: Study) -> None:
+def test_time_is_counted_and_sent_and_an_answer_can_be_revised(page: Page, study: Study) -> None:
     before, desk = time.monotonic(), Desk(page, study)
     desk.begin("ada")
     begun = desk.page.evaluate("performance.now()")
@@ -314,14 +304,6 @@ def test_time_is_counted_and_sent(page: Page, study: Study) -> None:
     first.refresh_from_db()
     assert first.seconds is not None
     assert 0.7 <= first.seconds <= time.monotonic() - before
-
-
-def test_an_answer_can_be_revised(desk: Desk) -> None:
-    desk.answer(1, "No")
-    finish(desk)
-    first = desk.assignment
-    desk.page.get_by_role("button", name="Submit").click()
-    desk.page.wait_for_url(lambda url: str(first.uid) not in url)
     desk.page.get_by_role("link", name="Previous item").click()
     desk.page.wait_for_url(f"**/{first.uid}/")
     desk.state("submitted")
