@@ -122,6 +122,7 @@ class Kept:
         self.context.set_offline(False)
         for other in self.context.pages[1:]:
             other.close()
+        self.context.unroute_all(behavior="ignoreErrors")
         self.page.unroute_all(behavior="ignoreErrors")
         self.page.goto("/static/icon.svg")
         self.page.set_viewport_size(WIDE)

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from annotation.models import Decision, Unit
 from tests.annotation.adjudication.cast import REASON, SHALOM, Dispute, decided, make_dispute
 from tests.browser.axe import violations
-from tests.browser.desk import Desk
+from tests.browser.chromium import come_in
 from tests.page_cast import TEXT
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -27,12 +27,10 @@ def there(transactional_db: None) -> Dispute:
 @pytest.fixture
 def page(errors: list[str], page: Page, there: Dispute) -> Page:
     """Dora, before the first dispute."""
-    desk = Desk(page, there.study)
-    desk.log_in("dora")
-    desk.page.get_by_role("link", name="Open").click()
-    desk.page.get_by_role("link", name="Continue").click()
-    expect(desk.page.locator(".unit.now")).to_be_visible()
-    return desk.page
+    come_in(page, "dora")
+    page.goto(address(there, there.units[0]))
+    expect(page.locator(".unit.now")).to_be_visible()
+    return page
 
 
 def state(page: Page, name: str) -> None:
@@ -44,6 +42,9 @@ def address(there: Dispute, unit: Unit) -> str:
 
 
 def test_it_goes_by_keyboard_alone(page: Page, there: Dispute) -> None:
+    page.goto("/tasks/")
+    page.get_by_role("link", name="Open").click()
+    page.get_by_role("link", name="Continue").click()
     yes = page.locator(".opinion[data-key]", has=page.locator(".pill.yes")).first
     key, name = yes.get_attribute("data-key"), yes.get_attribute("data-name")
     assert key
@@ -60,7 +61,7 @@ def test_it_goes_by_keyboard_alone(page: Page, there: Dispute) -> None:
     assert TEXT[span.start : span.end] == span.quote
 
 
-def test_highlights_have_their_raters_letters_and_a_decision_needs_a_reason(
+def test_highlights_have_their_raters_letters_and_a_decision_without_its_reason_stays_here(
     page: Page,
 ) -> None:
     marks = page.locator("mark[data-kind]")
@@ -76,11 +77,6 @@ def test_highlights_have_their_raters_letters_and_a_decision_needs_a_reason(
     expect(page.locator("#refused")).to_have_text("Give a reason.")
     expect(page.locator("textarea[name=comment]")).to_be_focused()
     assert not Decision.objects.exists()
-
-
-def test_what_is_not_submitted_stays_in_this_browser(page: Page) -> None:
-    page.keyboard.press("2")
-    page.keyboard.press("c")
     page.keyboard.type("half a reason")
     state(page, "kept")
     page.reload()

@@ -11,6 +11,7 @@ from datasets.models import Report
 from tests import cast
 from tests.blind_cast import SECRET, TEXTS, blind_study, turned
 from tests.browser.axe import violations
+from tests.browser.chromium import come_in
 from tests.browser.desk import Desk
 from tests.page_cast import page as page_of
 
@@ -25,7 +26,7 @@ def begin(page: Page, folder: Path, yes: bool = False, long: bool = False) -> De
         Report.objects.filter(position=1).update(text=LONG.replace("answer", "reply") + "\n\nEnd.")
     mine = turned(study, study.ada, yes)
     desk = Desk(page, study)
-    desk.log_in("ada")
+    come_in(page, "ada")
     desk.page.goto(page_of("item", mine))
     desk.ready()
     desk.page.keyboard.press("g")
@@ -148,7 +149,7 @@ def test_the_answers_scroll_together_until_that_is_switched_off(
     expect(page.get_by_label("Scroll together")).to_be_checked()
 
 
-def test_differences_are_marked_on_demand_and_leave_the_texts_alone(
+def test_differences_are_marked_on_demand_leave_the_texts_alone_and_axe_without_a_complaint(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path, long=True)
@@ -168,6 +169,11 @@ def test_differences_are_marked_on_demand_and_leave_the_texts_alone(
     assert lines == ["dotted", "solid"]
     shown = page.locator("[data-side] .reading").evaluate_all("all => all.map(o => o.textContent)")
     assert shown == [LONG, LONG.replace("answer", "reply") + "\n\nEnd."]
+    found = []
+    for key in ("ArrowLeft", "3", "4"):
+        page.keyboard.press(key)
+        found += violations(page, f"marks and {key}", rare=key != "4")
+    assert found == []
     page.keyboard.press("d")
     expect(marks).to_have_count(0)
 
@@ -195,15 +201,3 @@ def test_on_a_narrow_screen_one_answer_is_shown_and_a_key_shows_the_other(
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     page.keyboard.press("4")
     assert submitted(desk) == ["tie-bad"]
-
-
-def test_axe_finds_nothing_wrong_with_marks_and_a_verdict(
-    errors: list[str], page: Page, tmp_path: Path
-) -> None:
-    desk = begin(page, tmp_path, long=True)
-    desk.page.keyboard.press("d")
-    found = []
-    for key in ("ArrowLeft", "3", "4"):
-        desk.page.keyboard.press(key)
-        found += violations(desk.page, f"after {key}", rare=key != "4")
-    assert found == []

@@ -11,7 +11,6 @@ from playwright.sync_api import Page, expect
 
 from annotation.campaigns.design import Design
 from annotation.exports import rows
-from annotation.models import Assignment
 from datasets.models import Passage
 from tests import cast
 from tests.browser.axe import violations
@@ -22,23 +21,17 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SUGGESTED = "opened in 1901"
 
 
-def begin(page: Page, folder: Path, protocol: str) -> Desk:
+def begin(page: Page, folder: Path, protocol: str, key: str = "") -> Desk:
+    """Ada before her first item, or before that of a key."""
     desk = Desk(page, study_of(protocol, folder))
+    if key:
+        mine, item = desk.study.assignment(desk.study.ada), desk.study.campaign.items.get(key=key)
+        mine.item, mine.asked = item, [unit.name for unit in item.units.order_by("position")]
+        mine.save()
     desk.begin("ada")
     if desk.page.locator("#guideline").is_visible():
         desk.page.locator("#guideline [data-close]").click()
     return desk
-
-
-def until(desk: Desk, key: str) -> None:
-    """Ada's item of that key, in the place of the one that she has first."""
-    mine = Assignment.objects.get(uid=desk.page.url.rstrip("/").rpartition("/")[2])
-    item = desk.study.campaign.items.get(key=key)
-    if mine.item_id != item.pk:
-        mine.item, mine.asked = item, [unit.name for unit in item.units.order_by("position")]
-        mine.save()
-        desk.page.reload()
-        desk.ready()
 
 
 def submitted(desk: Desk) -> None:
@@ -78,8 +71,7 @@ def focused(page: Page) -> str:
 
 
 def test_a_key_point_is_verified_by_keyboard(errors: list[str], page: Page, tmp_path: Path) -> None:
-    desk = begin(page, tmp_path, "key-point-verification")
-    until(desk, "k/1")
+    desk = begin(page, tmp_path, "key-point-verification", "k/1")
     keys = desk.page.keyboard
     marked = desk.page.locator("mark[data-kind='suggested']")
     expect(marked).to_have_text(SUGGESTED)
@@ -101,8 +93,7 @@ def test_a_key_point_is_verified_by_keyboard(errors: list[str], page: Page, tmp_
 
 
 def test_a_key_point_is_verified_by_mouse(errors: list[str], page: Page, tmp_path: Path) -> None:
-    desk = begin(page, tmp_path, "key-point-verification")
-    until(desk, "k/1")
+    desk = begin(page, tmp_path, "key-point-verification", "k/1")
     own = "Anna Lee\u0301 built"
     drag(desk, cast.BRIDGE, own)
     desk.page.locator(".suggestion .shows").click()
@@ -177,8 +168,7 @@ def test_one_goes_to_an_item_by_its_number(errors: list[str], page: Page, tmp_pa
 def test_key_points_of_a_report_are_judged_by_keyboard(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(page, tmp_path, "key-point-recall")
-    until(desk, "r")
+    desk = begin(page, tmp_path, "key-point-recall", "r")
     keys = desk.page.keyboard
     keys.press("1")
     keys.press("h")
@@ -212,8 +202,7 @@ def test_key_points_of_a_report_are_judged_by_keyboard(
 def test_key_points_of_a_report_are_judged_by_mouse(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(page, tmp_path, "key-point-recall")
-    until(desk, "r")
+    desk = begin(page, tmp_path, "key-point-recall", "r")
     desk.page.locator("#glance ol button").nth(1).click()
     desk.answer(2, "Neutral")
     desk.unit(2).locator(".choice", has_text="Too general").click()
@@ -229,8 +218,7 @@ def test_key_points_of_a_report_are_judged_by_mouse(
 def test_key_points_are_written_and_matched_by_keyboard(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(page, tmp_path, "key-point-writing")
-    until(desk, "q/1/p")
+    desk = begin(page, tmp_path, "key-point-writing", "q/1/p")
     page, keys = desk.page, desk.page.keyboard
     assert "It opened in 1901." not in page.content()
     # An empty list begins with a point in hand; the guideline, closed just now, may have its focus.
@@ -287,12 +275,22 @@ def test_key_points_are_written_and_matched_by_keyboard(
     assert labels(desk.study) == {("q/1/p", "holds_points"): "yes", ("k/1", "matched"): "yes"}
 
 
-def test_key_points_are_written_and_matched_by_mouse(
+def test_a_list_is_there_again_while_it_is_not_finished_and_is_matched_by_mouse(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(page, tmp_path, "key-point-writing")
-    until(desk, "q/1/p")
+    desk = begin(page, tmp_path, "key-point-writing", "q/1/p")
     page = desk.page
+    page.locator(".point textarea").fill("Half a point 🌉")
+    desk.state("saved")
+    page.reload()
+    expect(page.locator(".point textarea")).to_have_value("Half a point 🌉")
+    page.keyboard.press("d")
+    page.keyboard.press("1")
+    expect(page.locator(".point .problem")).to_contain_text("Highlight the words")
+    page.keyboard.press("x")
+    expect(page.locator(".point")).to_have_count(0)
+    page.keyboard.press("z")
+    expect(page.locator(".point textarea")).to_have_value("Half a point 🌉")
     page.locator(".point textarea").fill("It opened.\nLong ago.")
     drag(desk, cast.BRIDGE, "🌉 opened")
     expect(page.locator(".point .quote")).to_have_count(1)
@@ -318,30 +316,10 @@ def test_key_points_are_written_and_matched_by_mouse(
     assert units["k/1"] == {"matched": "no", "matches": []}
 
 
-def test_a_list_that_is_not_finished_is_there_again(
-    errors: list[str], page: Page, tmp_path: Path
-) -> None:
-    desk = begin(page, tmp_path, "key-point-writing")
-    until(desk, "q/1/p")
-    page = desk.page
-    page.locator(".point textarea").fill("Half a point 🌉")
-    desk.state("saved")
-    page.reload()
-    expect(page.locator(".point textarea")).to_have_value("Half a point 🌉")
-    page.keyboard.press("d")
-    page.keyboard.press("1")
-    expect(page.locator(".point .problem")).to_contain_text("Highlight the words")
-    page.keyboard.press("x")
-    expect(page.locator(".point")).to_have_count(0)
-    page.keyboard.press("z")
-    expect(page.locator(".point textarea")).to_have_value("Half a point 🌉")
-
-
 def test_a_text_without_points_leaves_the_extracted_ones_unmatched(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
-    desk = begin(page, tmp_path, "key-point-writing")
-    until(desk, "q/1/p#1")
+    desk = begin(page, tmp_path, "key-point-writing", "q/1/p#1")
     assert Passage.objects.get(key="p#1").text == cast.RIVER
     page = desk.page
     page.keyboard.press("Escape")

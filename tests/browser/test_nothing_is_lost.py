@@ -106,9 +106,9 @@ def log_in_here(page: Page, name: str, password: str = PASSWORD) -> None:
 
 
 def test_a1_two_tabs_conflict_both_versions_are_kept_and_history_has_both(
-    desk: Desk, context: BrowserContext
+    desk: Desk,
 ) -> None:
-    other = Desk(context.new_page(), desk.study)
+    other = Desk(desk.page.context.new_page(), desk.study)
     other.page.goto(desk.page.url)
     other.ready()
     here = desk.assignment
@@ -135,8 +135,9 @@ def test_a1_two_tabs_conflict_both_versions_are_kept_and_history_has_both(
 
 @pytest.mark.once  # its work never reaches the server
 def test_a1_unsent_work_of_one_tab_is_not_written_over_by_another(
-    desk: Desk, context: BrowserContext
+    desk: Desk,
 ) -> None:
+    context = desk.page.context
     other = Desk(context.new_page(), desk.study)
     other.page.goto(desk.page.url)
     other.ready()
@@ -177,12 +178,17 @@ def test_a3_many_losses_on_either_way_lose_and_double_nothing(
 
 
 def test_a3_answers_that_wait_go_out_in_their_order_under_their_keys(
-    desk: Desk, context: BrowserContext
+    desk: Desk,
 ) -> None:
-    tries: list[Request] = []
+    context, tries = desk.page.context, list[Request]()
+
+    def note(request: Request) -> None:
+        if request.url.endswith("/submit"):
+            tries.append(request)
+
     context.route("**/draft", lambda route: route.abort())
     context.route("**/submit", lambda route: route.abort())
-    desk.page.on("request", lambda r: tries.append(r) if r.url.endswith("/submit") else None)
+    desk.page.on("request", note)
     finish(desk)
     submit(desk)
     desk.state("unsaved")
@@ -196,6 +202,7 @@ def test_a3_answers_that_wait_go_out_in_their_order_under_their_keys(
     context.unroute("**/draft")
     desk.page.evaluate("dispatchEvent(new Event('online'))")
     gone_on(desk, address)
+    desk.page.remove_listener("request", note)
     after = keys_of(tries)
     assert len(set(before)) == 1
     assert after[0] == before[0]
@@ -237,8 +244,9 @@ def test_a4_a_tab_that_dies_takes_at_most_two_seconds_of_typing_along(
 
 
 def test_a5_a_layer_over_the_page_logs_in_again_and_the_work_goes_through(
-    desk: Desk, context: BrowserContext, settings: Settings
+    desk: Desk, settings: Settings
 ) -> None:
+    context = desk.page.context
     settings.LOGIN_TRIES = {**settings.LOGIN_TRIES, "address": 2}
     finish(desk)
     desk.state("saved")
@@ -272,10 +280,8 @@ def test_a5_a_layer_over_the_page_logs_in_again_and_the_work_goes_through(
     assert first.responses.get().comment == "half a thought"
 
 
-def test_a5_a_csrf_token_that_is_gone_is_mended_without_a_word(
-    desk: Desk, context: BrowserContext
-) -> None:
-    context.clear_cookies(name="csrftoken")
+def test_a5_a_csrf_token_that_is_gone_is_mended_without_a_word(desk: Desk) -> None:
+    desk.page.context.clear_cookies(name="csrftoken")
     desk.answer(1, "No")
     desk.state("saved")
     assert Draft.objects.get().payload["units"]["q:0"]["answerable"] == "no"
@@ -318,9 +324,7 @@ def test_a5_another_account_neither_sees_nor_sends_what_is_left(
     assert Response.objects.get().assignment.rater.user == desk.study.ada
 
 
-def test_a5_whoever_logs_in_at_the_layer_with_another_account_is_told(
-    desk: Desk, context: BrowserContext
-) -> None:
+def test_a5_whoever_logs_in_at_the_layer_with_another_account_is_told(desk: Desk) -> None:
     Session.objects.all().delete()
     desk.answer(1, "No")
     desk.state("login")

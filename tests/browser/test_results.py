@@ -53,7 +53,10 @@ def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) 
     return page
 
 
-def test_the_answer_is_first_and_measures_come_when_their_section_is_opened(page: Page) -> None:
+def test_the_answer_is_first_measures_come_when_opened_filters_leave_systems_campaigns_slice(
+    page: Page,
+) -> None:
+    address = page.url
     expect(page.get_by_role("region", name="Verdict")).to_be_in_viewport()
     hint = page.locator("details.hint").first
     hint.locator("summary").focus()
@@ -69,10 +72,7 @@ def test_the_answer_is_first_and_measures_come_when_their_section_is_opened(page
     board.get_by_role("link", name="Cov(y)").click()
     expect(board.locator("tbody tr").first).to_contain_text("F idle")
     expect(board.locator('[aria-sort="ascending"]')).to_have_count(1)
-
-
-def test_filters_leave_systems_and_campaigns_slice(page: Page) -> None:
-    page.goto(f"{page.url}?measures=own#section-systems")
+    page.goto(f"{address}?measures=own#section-systems")
     page.get_by_text("Sort and filter").click()
     page.locator("#measures").get_by_label("good", exact=True).check()
     page.locator("#measures").get_by_role("button", name="Show", exact=True).click()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
@@ -26,19 +26,21 @@ CODES = {"a/b#1": "no", " blank ": "yes", "🌉": "no"}
 
 
 @pytest.fixture
-def rated(errors: list[str], page: Page, tmp_path: Path) -> Desk:
-    """Ada before the first passage; in one of two reports she found who built the bridge."""
+def ratings(transactional_db: None, tmp_path: Path) -> Study:
+    """Passages to rate; in one of two reports Ada found who built the bridge."""
     study = study_of("report-coverage", tmp_path, Design(raters_per_item=2))
     design = Design(prerequisite="Study", sampling="own", seed=3)
     made = create_campaign("Ratings", "rubric-passage", study.campaign.batch, design)
     for codes in (CODES, dict.fromkeys(CODES, "no")):
         submit(study.assignment(study.ada), coverage(codes), "page")
-    desk = Desk(page, Study(made.campaign, study.ada, study.ben, study.rita, study.root))
-    desk.log_in("ada")
-    desk.page.get_by_text("Your other campaigns").click()
-    section = desk.page.locator(".study", has_text="Ratings")
-    section.get_by_role("button", name="Start").click()
-    desk.ready()
+    return Study(made.campaign, study.ada, study.ben, study.rita, study.root)
+
+
+@pytest.fixture
+def rated(errors: list[str], page: Page, ratings: Study) -> Desk:
+    """Ada before the first passage."""
+    desk = Desk(page, ratings)
+    desk.begin("ada")
     return desk
 
 
@@ -78,8 +80,15 @@ def number_of(desk: Desk, unit: str) -> int:
     return desk.assignment.asked.index(unit) + 1
 
 
-def test_a_keyboard_is_enough_for_a_passage_and_for_a_nugget(rated: Desk) -> None:
-    page, press = rated.page, rated.page.keyboard.press
+def test_a_keyboard_is_enough_for_a_passage_and_for_a_nugget(
+    errors: list[str], page: Page, ratings: Study
+) -> None:
+    rated, press = Desk(page, ratings), page.keyboard.press
+    rated.log_in("ada")
+    page.get_by_text("Your other campaigns").click()
+    section = page.locator(".study", has_text="Ratings")
+    section.get_by_role("button", name="Start").click()
+    rated.ready()
     first = rated.assignment
     assert sorted(first.asked, key=list(CODES).index)
     for _ in range(number_of(rated, " blank ") - 1):
@@ -126,9 +135,7 @@ def test_a_keyboard_is_enough_for_a_passage_and_for_a_nugget(rated: Desk) -> Non
     assert all(mark in FULL for mark in marks)
 
 
-def test_a_mouse_is_enough_too_and_what_is_not_saved_is_kept(
-    rated: Desk, context: BrowserContext
-) -> None:
+def test_a_mouse_is_enough_too_and_what_is_not_saved_is_kept(rated: Desk) -> None:
     page, first = rated.page, rated.assignment
     place = number_of(rated, " blank ")
     rated.unit(place).locator(".unit-text").click()

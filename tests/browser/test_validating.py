@@ -39,8 +39,7 @@ def study(transactional_db: None, tmp_path: Path) -> Study:
 @pytest.fixture
 def desk(errors: list[str], page: Page, study: Study) -> Desk:
     found = Desk(page, study)
-    found.log_in("ada")
-    found.start()
+    found.begin("ada")
     expect(found.page.locator(".unit .judged")).to_have_count(3)
     return found
 
@@ -119,7 +118,9 @@ def test_by_mouse_with_another_quote(desk: Desk) -> None:
     }
 
 
-def test_what_was_neither_confirmed_nor_changed_is_not_submitted(desk: Desk) -> None:
+def test_what_is_not_confirmed_is_not_submitted_and_what_is_is_drafted_undone_and_taken_back(
+    desk: Desk,
+) -> None:
     page = desk.page
     expect(page.locator("#left")).to_have_text("3 questions left")
     page.keyboard.press("Control+Enter")
@@ -131,11 +132,6 @@ def test_what_was_neither_confirmed_nor_changed_is_not_submitted(desk: Desk) -> 
     expect(page.locator("#left")).to_have_text("2 questions left")
     expect(page.get_by_role("button", name="all")).to_have_count(0)
     assert given() == {}
-
-
-def test_a_confirmation_is_drafted_undone_and_taken_back(desk: Desk) -> None:
-    page = desk.page
-    page.keyboard.press("Enter")
     assert_state(desk, 1, "confirmed")
     desk.state("saved")
     page.reload()
@@ -161,7 +157,9 @@ PLACES = """() => {
 }"""
 
 
-def test_its_quotes_are_outlined_where_they_stand(desk: Desk) -> None:
+def test_its_quotes_are_outlined_where_they_stand_and_axe_finds_nothing_wrong_in_any_state(
+    desk: Desk,
+) -> None:
     outlines = desk.page.locator(".cited-layer i")
     expect(outlines).to_have_count(0)
     desk.unit(2).locator(".unit-text").click()
@@ -170,6 +168,19 @@ def test_its_quotes_are_outlined_where_they_stand(desk: Desk) -> None:
     assert [abs(a - b) < 4 for a, b in zip(words, outline, strict=True)] == [True] * 4
     expect(verdict(desk, 2).locator("[data-cited]")).to_have_text("built it 🌉")
     expect(verdict(desk, 2)).to_contain_text("0.83")
+    page = desk.page
+    found = violations(page, "open, with a quote", rare=True)
+    page.keyboard.press("Enter")
+    assert_state(desk, 2, "confirmed")
+    found += violations(page, "confirmed", rare=True)
+    page.keyboard.press("2")
+    assert_state(desk, 2, "other")
+    found += violations(page, "answered otherwise", rare=True)
+    page.keyboard.press("j")
+    page.keyboard.press("Control+Enter")
+    desk.state("refused")
+    found += violations(page, "refused")
+    assert found == []
 
 
 @pytest.mark.parametrize("protocol", VALIDATED)
@@ -202,20 +213,3 @@ def test_on_no_protocols_page_is_anything_confirmed_by_itself(
         )
     )
     assert mine == judges
-
-
-def test_axe_finds_nothing_wrong_in_any_state(desk: Desk) -> None:
-    page = desk.page
-    desk.unit(2).locator(".unit-text").click()
-    found = violations(page, "open, with a quote", rare=True)
-    page.keyboard.press("Enter")
-    assert_state(desk, 2, "confirmed")
-    found += violations(page, "confirmed", rare=True)
-    page.keyboard.press("2")
-    assert_state(desk, 2, "other")
-    found += violations(page, "answered otherwise", rare=True)
-    page.keyboard.press("j")
-    page.keyboard.press("Control+Enter")
-    desk.state("refused")
-    found += violations(page, "refused")
-    assert found == []
