@@ -10,11 +10,11 @@ from annotation.derivation import jobs as derivations
 from annotation.exports import jobs as exports
 from annotation.exports.bundles import tells_answers
 from annotation.imports import jobs as imports
-from annotation.models import User
+from annotation.models import Campaign, User
 from annotation.people.membership import manageable
 from datasets import behind
 from datasets.access import READERS
-from datasets.jobs import Kind, Options, register
+from datasets.jobs import Kind, Options, register, register_name
 from datasets.teams import manages, visible_batches
 
 
@@ -41,6 +41,12 @@ def _sees_import(user: User, options: Options) -> bool:
     return user.pk == options["user"] and managed and may_read(user, options["campaign"])
 
 
+def _name_of(campaign: int) -> str:
+    return Campaign.objects.filter(pk=campaign).values_list("name", flat=True).first() or ""
+
+
+register_name("campaign", _name_of)
+register_name("what", str)
 register(Kind(imports.IMPORT, "Imported labels", imports.state, imports.carry_out, _sees_import))
 register(Kind(previews.PREVIEW, "Preview", previews.state, previews.carry_out, _sees_preview))
 

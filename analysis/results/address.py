@@ -8,7 +8,7 @@ from django.http import HttpRequest, QueryDict
 
 from analysis.evaluation.selection import CHOSEN, NAMES
 from analysis.evaluation.shown import SHOWN
-from analysis.forms import OPTIONS
+from analysis.forms import KIND_NAMES, OPTIONS
 from datasets.jobs import pages as jobs
 
 MEASURES = "measures"
@@ -17,6 +17,9 @@ LIVE = ("since", "opened", "shown")
 OF_REPORT = {option.name for option in OPTIONS}
 OF_MEASURES = {option.name for option in (*CHOSEN, *SHOWN)} | set(NAMES)
 SYSTEMS = "#section-systems"
+STRATUM = "stratum"
+FILTERS = {"variable": "variable", "rater": "people", "judge": "judges"}
+"""Options of a report that leave labels out, besides strata, as the page calls them."""
 
 
 @dataclass(frozen=True)
@@ -60,3 +63,33 @@ def address_of(request: HttpRequest) -> Address:
     if set(measures) - OF_REPORT:
         shown = shown or OWN
     return Address(report, measures, shown)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A filter in an address: how it reads, and the other options without it."""
+
+    words: str
+    query: str
+
+
+def filters_of(report: QueryDict) -> list[Filter]:
+    """Return the filters among a report's options; each division of the items is one."""
+    found = []
+    for name, called in FILTERS.items():
+        if values := report.getlist(name):
+            words = ", ".join(KIND_NAMES.get(value, value) for value in values)
+            found.append(Filter(f"{called}: {words}", _without(report, name, values)))
+    divisions: dict[str, list[str]] = {}
+    for value in report.getlist(STRATUM):
+        divisions.setdefault(value.partition(":")[0], []).append(value)
+    for division, values in divisions.items():
+        words = ", ".join(value.partition(":")[2] for value in values)
+        found.append(Filter(f"{division}: {words}", _without(report, STRATUM, values)))
+    return found
+
+
+def _without(report: QueryDict, name: str, values: list[str]) -> str:
+    rest = report.copy()
+    rest.setlist(name, [value for value in report.getlist(name) if value not in values])
+    return rest.urlencode()

@@ -38,6 +38,7 @@ from analysis.results.address import (
     SYSTEMS,
     Address,
     address_of,
+    filters_of,
 )
 from analysis.results.label_first import chosen_of, list_of, listed_first, sentences
 from analysis.types import JSON
@@ -95,6 +96,7 @@ class Asked:
             "formats": FORMATS.values(),
             "formats_of_measures": FORMATS_OF_MEASURES.values(),
             "query": address.report.urlencode(),
+            "filters": filters_of(address.report),
             "measures_query": address.measures.urlencode(),
             "whole_query": address.whole.urlencode(),
             "frozen": frozen_reports(self.campaign),
@@ -174,6 +176,7 @@ def _numbers(request: HttpRequest, asked: Asked) -> Found | HttpResponse:
         "exposes": _exposes(request, campaign, shown),
         "opened": int(time.time()),
         "manages": manageable(get_account(request)).filter(pk=campaign.pk).exists(),
+        "has_labels": any(rater["labels"] for rater in found["raters"]),
         "chosen": describe_options(found["choices"]) if asked.address.report else [],
     }
 

@@ -28,6 +28,9 @@ LONGEST_QUESTION, LONGEST_TEXT, LONGEST_SOURCE = 500, 200, 30_000
 COLUMNS = ("rater", "name", "question", "kind", "value", "answered_at")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+MISSING = Message("has to be answered; answer it")
+NO_CHOICE = Message("is not one of the choices; choose again")
+TOO_LONG = Message("has more than %(most)s characters; shorten it", most=LONGEST_TEXT)
 Answer = str | list[str] | None
 
 
@@ -186,19 +189,19 @@ def checked_answer(question: Question, given: Any) -> Answer:
     if question.kind == "several":
         chosen = given if isinstance(given, (list, tuple)) else [given] if given else []
         if not all(each in question.choices for each in chosen):
-            raise BackgroundError(Message("is not one of the choices; choose again"), question.name)
+            raise BackgroundError(NO_CHOICE, question.name)
         found: Answer = [each for each in question.choices if each in chosen] or None
     else:
         text = str(given).strip() if isinstance(given, (str, int, float)) else ""
         found = _checked_text(question, text) if text else None
     if found is None and question.required:
-        raise BackgroundError(Message("has to be answered; answer it"), question.name)
+        raise BackgroundError(MISSING, question.name)
     return found
 
 
 def _checked_text(question: Question, text: str) -> str:
     if question.kind == "choice" and text not in question.choices:
-        raise BackgroundError(Message("is not one of the choices; choose again"), question.name)
+        raise BackgroundError(NO_CHOICE, question.name)
     if question.kind == "number":
         try:
             number = float(text.replace(",", "."))
@@ -210,8 +213,7 @@ def _checked_text(question: Question, text: str) -> str:
             )
         return f"{number:g}" if abs(number) < 1e6 else text
     if len(text) > LONGEST_TEXT or "\0" in text:
-        long = Message("has more than %(most)s characters; shorten it", most=LONGEST_TEXT)
-        raise BackgroundError(long, question.name)
+        raise BackgroundError(TOO_LONG, question.name)
     return text
 
 

@@ -54,7 +54,11 @@ def _field(question: Question) -> forms.Field:
     if not question.required:
         label = gettext("%(question)s (optional)") % {"question": label}
     choices = [(each, each) for each in question.choices]
-    common: dict[str, Any] = {"label": label, "required": question.required}
+    common: dict[str, Any] = {
+        "label": label,
+        "required": question.required,
+        "error_messages": _refusals(),
+    }
     if question.kind == "choice":
         return forms.ChoiceField(choices=choices, widget=forms.RadioSelect, **common)
     if question.kind == "several":
@@ -66,6 +70,20 @@ def _field(question: Question) -> forms.Field:
         return forms.CharField(max_length=30, widget=number, **common)
     lines = forms.Textarea(attrs={"rows": 2})
     return forms.CharField(max_length=background.LONGEST_TEXT, widget=lines, **common)
+
+
+def _refusals() -> dict[str, str]:
+    """Return what a field says of a wrong answer, in the words of `background.answer`.
+
+    Django's own words are in the catalogue of a language only if Django has them there.
+    """
+    refused = {
+        "required": background.MISSING,
+        "invalid_choice": background.NO_CHOICE,
+        "invalid_list": background.NO_CHOICE,
+        "max_length": background.TOO_LONG,
+    }
+    return {code: sentence(BackgroundError(why)) for code, why in refused.items()}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

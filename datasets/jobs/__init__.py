@@ -11,7 +11,7 @@ nothing that it depends on has changed.
 from __future__ import annotations
 
 from datasets.jobs.asking import ask
-from datasets.jobs.kinds import JobError, Kind, Options, Progress, Result, register
+from datasets.jobs.kinds import JobError, Kind, Options, Progress, Result, register, register_name
 from datasets.jobs.queue import Asked, TooManyError
 
 __all__ = [
@@ -24,4 +24,5 @@ __all__ = [
     "TooManyError",
     "ask",
     "register",
+    "register_name",
 ]

@@ -58,11 +58,23 @@ class Kind:
 
 
 _kinds: dict[str, Kind] = {}
+_names: dict[str, Callable[[Any], str]] = {}
 
 
 def register(kind: Kind) -> Kind:
     _kinds[kind.name] = kind
     return kind
+
+
+def register_name(option: str, name_of: Callable[[Any], str]) -> None:
+    """Declare how an option, such as the key of a campaign, is called where jobs are listed."""
+    _names[option] = name_of
+
+
+def names_in(options: Options) -> list[str]:
+    """Return what a job is about, by its options: the campaign's name, and which export of it."""
+    found = (name_of(options[option]) for option, name_of in _names.items() if option in options)
+    return [name for name in found if name]
 
 
 def kind_named(name: str) -> Kind:

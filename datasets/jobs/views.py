@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from datasets.access import READERS, role_required
 from datasets.jobs import launching, queue
 from datasets.jobs.asking import ask
-from datasets.jobs.kinds import kind_named
+from datasets.jobs.kinds import kind_named, names_in
 from datasets.jobs.notices import notices
 from datasets.jobs.pages import safe, status_of, with_job
 from datasets.jobs.queue import TooManyError
@@ -31,6 +31,7 @@ def jobs(request: HttpRequest) -> HttpResponse:
         {
             "job": each.job,
             "kind": kind_named(each.job.kind),
+            "about": names_in(each.job.options),
             "result": with_job(each.address, each.job) if each.address.startswith("/") else "",
             "position": queue.position(each.job) if each.job.state == State.WAITING else 0,
         }

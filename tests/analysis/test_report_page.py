@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from analysis.figures.files import available_kinds
 from analysis.formats import FORMATS
-from annotation.models import Campaign, User
+from annotation.models import Campaign, Label, User
 from tests.analysis.conftest import CONTRACT, run
 
 pytestmark = pytest.mark.django_db
@@ -164,6 +164,19 @@ def test_an_empty_campaign_has_a_page_too(labelled: Campaign) -> None:
     assert "No labels yet" in page.content.decode()
 
 
+def test_a_result_that_a_filter_leaves_empty_names_the_filter_to_remove(
+    labelled: Campaign,
+) -> None:
+    Label.objects.filter(response__assignment__item__report__system="long").delete()
+    client, address = logged_in("researcher"), f"/campaigns/{labelled.pk}/results/"
+    page = client.get(f"{address}?stratum=system:long").content.decode()
+    assert "This filter leaves none." in page
+    assert f'href="{address}">Without “system: long”</a>' in page
+    page = client.get(f"{address}?stratum=system:long&judge=model-x").content.decode()
+    assert f'href="{address}?judge=model-x">Without “system: long”</a>' in page
+    assert f'href="{address}?stratum=system%3Along">Without “judges: model-x”</a>' in page
+
+
 def test_its_queries_do_not_grow_with_the_labels(labelled: Campaign, tmp_path: Path) -> None:
     """Of the page and of the job together, which is carried out at once here."""
     client = logged_in("researcher")
@@ -183,3 +196,9 @@ def test_its_queries_do_not_grow_with_the_labels(labelled: Campaign, tmp_path: P
 def test_no_page_may_be_changed_by_asking_for_it(labelled: Campaign) -> None:
     client = logged_in("researcher")
     assert {client.post(a).status_code for a in addresses(labelled)} == {405}
+
+
+def test_the_list_of_one_s_reports_names_the_campaign_of_each(labelled: Campaign) -> None:
+    client = logged_in("researcher")
+    client.get(f"/campaigns/{labelled.pk}/results/")
+    assert f"<bdi>{labelled.name}</bdi>" in client.get("/jobs/").content.decode()

@@ -100,6 +100,16 @@ def test_the_questions_are_asked_once_before_the_first_item(study: Study) -> Non
 
 
 @pytest.mark.django_db
+def test_a_question_left_open_is_refused_in_the_annotator_s_language(study: Study) -> None:
+    client, address = client_of(study.ada), reverse("before", args=[study.campaign.pk])
+    sent = {"questions": "1", "first_language": "Klingon"}
+    refused = client.post(address, {"questions": "1"}, headers={"accept-language": "de"})
+    assert "Die Antwort fehlt; beantworten Sie die Frage." in refused.content.decode()
+    strange = client.post(address, sent, headers={"accept-language": "de"})
+    assert "Das steht nicht zur Wahl; wählen Sie noch einmal." in strange.content.decode()
+
+
+@pytest.mark.django_db
 def test_answers_are_counted_without_those_of_people_who_revoked(
     study: Study, tmp_path: Path
 ) -> None:
