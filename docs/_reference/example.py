@@ -108,6 +108,7 @@ def _judges() -> Iterator[dict[str, Any]]:
 def _crowd() -> Iterator[dict[str, Any]]:
     for n in range(QUERIES * 4):
         place = {"item": f"r{n}", "unit": f"q{n}", "query": f"q{n // 4}", "variable": "answerable"}
+        place["system"] = f"S{n % 4}"  # with 31 people too many effects to fit, which takes seconds
         for turn in range(31):
             yes = (n + (turn == n % 30) + (turn == 30) * n // 2) % 2
             yield place | {"rater": f"P{turn}", "value": ("no", "yes")[yes]}

@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats import inter_rater
@@ -21,6 +21,7 @@ from analysis.statistics import (
     unit_agreement,
 )
 from analysis.statistics.agreement import percent_agreement_pooled
+from tests.extent import Extent
 from tests.statistics.cast import (
     FOUR_OBSERVERS,
     FOURTEEN_RATERS,
@@ -50,6 +51,8 @@ COEFFICIENTS = {
 CHANCE_FROM_LABELS = [n for n in COEFFICIENTS if n.startswith(("fleiss", "alpha"))]
 NOMINAL = [n for n in COEFFICIENTS if n not in ("ac2", "alpha_ordinal", "alpha_interval")]
 
+# Of each coefficient; tests/statistics/test_properties.py has as many again of other shapes.
+FEW = settings(max_examples=100 if Extent.everything else 15)
 every_coefficient = pytest.mark.parametrize("name", COEFFICIENTS)
 codes_of_any_raters = arrays(
     np.int64, st.tuples(st.integers(1, 12), st.integers(2, 4)), elements=st.integers(-1, K - 1)
@@ -279,6 +282,7 @@ def test_where_only_one_category_is_on_offer_every_corrected_coefficient_is_unde
 
 
 @every_coefficient
+@FEW
 @given(codes=codes_of_any_raters, order=st.permutations(range(4)))
 def test_the_order_of_raters_does_not_matter(name, codes, order):
     shuffled = codes[:, [r for r in order if r < codes.shape[1]]]
@@ -288,6 +292,7 @@ def test_the_order_of_raters_does_not_matter(name, codes, order):
 
 
 @pytest.mark.parametrize("name", NOMINAL)
+@FEW
 @given(codes=codes_of_any_raters, names=st.permutations(range(K)))
 def test_the_names_of_nominal_categories_do_not_matter(name, codes, names):
     counts = counts_of(codes, K)
@@ -296,6 +301,7 @@ def test_the_names_of_nominal_categories_do_not_matter(name, codes, names):
 
 
 @pytest.mark.parametrize("name", ["ac2", "alpha_ordinal", "alpha_interval"])
+@FEW
 @given(codes=codes_of_any_raters)
 def test_turning_an_ordered_scale_round_does_not_matter(name, codes):
     counts = counts_of(codes, K)
@@ -304,6 +310,7 @@ def test_turning_an_ordered_scale_round_does_not_matter(name, codes):
 
 
 @pytest.mark.parametrize("name", [n for n in COEFFICIENTS if not n.startswith("alpha")])
+@FEW
 @given(codes=codes_of_any_raters)
 def test_doubling_every_unit_leaves_the_value(name, codes):
     counts = counts_of(codes, K)
@@ -313,6 +320,7 @@ def test_doubling_every_unit_leaves_the_value(name, codes):
 
 
 @every_coefficient
+@FEW
 @given(truth=arrays(np.int64, st.integers(2, 12), elements=st.integers(0, K - 1)))
 def test_perfect_agreement_on_several_categories_is_one(name, truth):
     assume(len(set(truth.tolist())) > 1)
@@ -320,6 +328,7 @@ def test_perfect_agreement_on_several_categories_is_one(name, truth):
 
 
 @every_coefficient
+@FEW
 @given(codes=codes_of_any_raters)
 def test_no_coefficient_exceeds_one(name, codes):
     value = COEFFICIENTS[name](counts_of(codes, K))
@@ -327,6 +336,7 @@ def test_no_coefficient_exceeds_one(name, codes):
 
 
 @pytest.mark.parametrize("name", [n for n in COEFFICIENTS if not n.startswith("ac")])
+@FEW
 @given(codes=codes_of_any_raters)
 def test_units_with_a_single_label_say_nothing(name, codes):
     counts = counts_of(codes, K)
@@ -340,6 +350,7 @@ def test_units_with_a_single_label_enter_the_prevalence_of_gwet():
     assert gwet_ac(np.vstack([counts, [[1, 0]]]), "nominal") > gwet_ac(counts, "nominal")
 
 
+@FEW
 @given(codes=codes_of_any_raters)
 def test_the_two_readings_of_fleiss_are_equal_where_nothing_is_missing(codes):
     counts = counts_of(np.maximum(codes, 0), K)

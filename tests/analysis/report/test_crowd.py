@@ -33,7 +33,7 @@ def lines_of(people: int, units: int, labels: int, variable: str = "answerable")
         place = {
             "item": f"i{unit // 2}",
             "unit": f"u{unit}",
-            "query": f"q{unit // 2 % 40}",
+            "query": f"q{unit // 2 % 12}",
             "variable": variable,
             "system": f"s{unit // 2 % 3}",
         }
