@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from analysis.data.selection import ReportOptions
 from annotation.models import Campaign, User
 from judging.models import JudgeRun
 from tests.cast import run, write_lines
+from tests.databases import rolled_back
 from tests.page_cast import client_of
 
 pytestmark = pytest.mark.django_db
@@ -56,31 +58,25 @@ def labels(rater: str, *wrong: tuple[int, int]) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture
-def campaign(tmp_path: Path) -> Campaign:
-    batch = write_lines(tmp_path / "batch.jsonl", map(query, range(QUERIES)))
-    run("load_batch", batch, "--name", "ferries")
-    run("create_campaign", "ferries", "--protocol", "report-coverage", "--batch", "ferries",
-        "--raters-per-item", "2")  # fmt: skip
-    people = write_lines(tmp_path / "people.jsonl", [*labels("Ada"), *labels("Bram", (2, 3))])
-    run("import_labels", people, "--campaign", "ferries")
-    return Campaign.objects.get(name="ferries")
+@pytest.fixture(scope="module")
+def campaign(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Campaign]:
+    """Labelled by two people; taken away after the module."""
+    folder = tmp_path_factory.mktemp("bench")
+    with rolled_back(django_db_blocker):
+        batch = write_lines(folder / "batch.jsonl", map(query, range(QUERIES)))
+        run("load_batch", batch, "--name", "ferries")
+        run("create_campaign", "ferries", "--protocol", "report-coverage", "--batch", "ferries",
+            "--raters-per-item", "2")  # fmt: skip
+        people = write_lines(folder / "people.jsonl", [*labels("Ada"), *labels("Bram", (2, 3))])
+        run("import_labels", people, "--campaign", "ferries")
+        yield Campaign.objects.get(name="ferries")
 
 
 def scripted(folder: Path, name: str, *wrong: tuple[int, int]) -> None:
     path = write_lines(folder / f"{name}.jsonl", labels(name, *wrong))
     run("create_judge", name, "--backend", "scripted", "--answers", path)
-
-
-@pytest.fixture
-def three(campaign: Campaign, tmp_path: Path) -> Campaign:
-    """Two judges that err on the same units, and a third that errs on others."""
-    scripted(tmp_path, "one", (0, 0), (0, 1))
-    scripted(tmp_path, "twin", (0, 0), (0, 1))
-    scripted(tmp_path, "other", (1, 2), (1, 3))
-    for name in ("one", "twin", "other"):
-        run("run_judge", "--campaign", "ferries", "--judge", name)
-    return campaign
 
 
 def command(*arguments: object) -> str:
@@ -95,38 +91,103 @@ def researcher() -> Client:
     return client_of(User.objects.create(username="rita", role="researcher"))
 
 
-def test_each_judge_has_the_figures_of_the_report(three: Campaign) -> None:
-    found = bench(three, ["one", "other"], FEW)
-    report = json.loads(run("report", "--campaign", "ferries", "--resamples", "50"))
-    of_report = report["variables"]["answerable"]["judges"]
-    of_bench = found["variables"]["answerable"]["judges"]
-    assert list(of_bench) == ["one", "other"]
-    for name, block in of_bench.items():
-        for key in ("agreement", "gap", "floor", "missing", "units"):
-            assert block[key] == of_report[name][key]
+@pytest.fixture(scope="class")
+def three(
+    campaign: Campaign,
+    django_db_blocker: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Campaign]:
+    """Two that err on the same units, and a third that errs on others."""
+    folder = tmp_path_factory.mktemp("three")
+    with rolled_back(django_db_blocker):
+        scripted(folder, "one", (0, 0), (0, 1))
+        scripted(folder, "twin", (0, 0), (0, 1))
+        scripted(folder, "other", (1, 2), (1, 3))
+        for name in ("one", "twin", "other"):
+            run("run_judge", "--campaign", "ferries", "--judge", name)
+        yield campaign
 
 
-def test_judges_that_err_alike_amount_to_fewer(three: Campaign) -> None:
-    twins = bench(three, ["one", "twin"], FEW)["variables"]["answerable"]["errors"]
-    assert twins["matrix"][0][1]["value"] == pytest.approx(1)
-    assert twins["effective_judges"]["value"] == pytest.approx(1)
-    mixed = bench(three, ["one", "other"], FEW)["variables"]["answerable"]["errors"]
-    assert mixed["matrix"][0][1]["value"] < 0
-    assert mixed["effective_judges"]["value"] > 2
-    assert mixed["units"] < QUERIES * QUESTIONS  # Ada and Bram tie on some units
+class TestThreeJudges:
+    def test_each_judge_has_the_figures_of_the_report(self, three: Campaign) -> None:
+        found = bench(three, ["one", "other"], FEW)
+        report = json.loads(run("report", "--campaign", "ferries", "--resamples", "50"))
+        of_report = report["variables"]["answerable"]["judges"]
+        of_bench = found["variables"]["answerable"]["judges"]
+        assert list(of_bench) == ["one", "other"]
+        for name, block in of_bench.items():
+            for key in ("agreement", "gap", "floor", "missing", "units"):
+                assert block[key] == of_report[name][key]
 
+    def test_judges_that_err_alike_amount_to_fewer(self, three: Campaign) -> None:
+        twins = bench(three, ["one", "twin"], FEW)["variables"]["answerable"]["errors"]
+        assert twins["matrix"][0][1]["value"] == pytest.approx(1)
+        assert twins["effective_judges"]["value"] == pytest.approx(1)
+        mixed = bench(three, ["one", "other"], FEW)["variables"]["answerable"]["errors"]
+        assert mixed["matrix"][0][1]["value"] < 0
+        assert mixed["effective_judges"]["value"] > 2
+        assert mixed["units"] < QUERIES * QUESTIONS  # Ada and Bram tie on some units
 
-def test_without_names_all_judges_are_there(three: Campaign) -> None:
-    assert [judge["name"] for judge in bench(three, (), FEW)["judges"]] == ["one", "other", "twin"]
+    def test_without_names_all_judges_are_there(self, three: Campaign) -> None:
+        assert [judge["name"] for judge in bench(three, (), FEW)["judges"]] == [
+            "one",
+            "other",
+            "twin",
+        ]
 
+    def test_a_judge_costs_what_its_runs_cost_and_is_marked_if_it_is_a_fake(
+        self, three: Campaign
+    ) -> None:
+        one = bench(three, ["one"], FEW)["judges"][0]
+        assert one["scripted"] is True
+        assert (one["calls"], one["cost"]) == (QUERIES * QUESTIONS, "0")
+        assert one["tokens"] == {"prompt": 0, "cached": 0, "completion": 0, "thinking": 0}
+        assert one["seconds"]["calls"] == QUERIES * QUESTIONS
+        assert one["robustness"] is None
 
-def test_a_judge_costs_what_its_runs_cost_and_is_marked_if_it_is_a_fake(three: Campaign) -> None:
-    one = bench(three, ["one"], FEW)["judges"][0]
-    assert one["scripted"] is True
-    assert (one["calls"], one["cost"]) == (QUERIES * QUESTIONS, "0")
-    assert one["tokens"] == {"prompt": 0, "cached": 0, "completion": 0, "thinking": 0}
-    assert one["seconds"]["calls"] == QUERIES * QUESTIONS
-    assert one["robustness"] is None
+    def test_trials_give_the_worst_flips(self, three: Campaign) -> None:
+        run(
+            "robustness",
+            "--campaign",
+            "ferries",
+            "--judge",
+            "one",
+            "--kinds",
+            "again",
+            "--items",
+            "12",
+        )
+        found = bench(three, ["one"], FEW)["judges"][0]["robustness"]["answerable"]["repeat"]
+        assert (found["figure"], found["value"]) == ("flips", 0.0)
+
+    def test_a_judge_without_labels_is_refused(self, three: Campaign) -> None:
+        with pytest.raises(BenchError, match="Judge 'nobody' has no label"):
+            bench(three, ["one", "nobody"], FEW)
+
+    def test_without_a_run_the_labels_that_are_there_count(self, three: Campaign) -> None:
+        found = json.loads(command(*named("twin", "one"), "--no-run", "--format", "json"))
+        assert [judge["name"] for judge in found["judges"]] == ["twin", "one"]
+        assert found["resamples"] == 50
+        assert JudgeRun.objects.count() == 3
+
+    def test_the_page_shows_the_judges_named_in_the_address(self, three: Campaign) -> None:
+        client = researcher()
+        address = f"/campaigns/{three.pk}/judges/bench/"
+        assert address in client.get(f"/campaigns/{three.pk}/judges/").content.decode()
+        page = client.get(f"{address}?judge=one&judge=twin&resamples=50").content.decode()
+        assert "Independent judges" in page
+        assert 'value="one" id="judge-1" checked' in page
+        assert 'value="other" id="judge-2" checked' not in page
+        assert client.get(address, {"judge": "nobody"}).status_code == 422
+        assert client.get(address, {"resamples": "many"}).status_code == 422
+
+    def test_the_file_has_the_numbers_of_the_command(self, three: Campaign) -> None:
+        address = f"/campaigns/{three.pk}/judges/bench.json"
+        answer = researcher().get(f"{address}?judge=one&judge=other&resamples=50")
+        assert answer["Content-Disposition"].startswith("attachment")
+        told = json.loads(answer.content)["variables"]
+        printed = command(*named("one", "other"), "--no-run", "--format", "json")
+        assert told == json.loads(printed)["variables"]
 
 
 def test_a_judge_from_a_file_has_no_cost_with_a_reason(campaign: Campaign, tmp_path: Path) -> None:
@@ -136,19 +197,6 @@ def test_a_judge_from_a_file_has_no_cost_with_a_reason(campaign: Campaign, tmp_p
     assert (theirs["cost"], theirs["backend"]) == (None, None)
     assert "no run is known" in theirs["unknown"]
     assert "no run is known" in as_markdown(bench(campaign, ["theirs"], FEW))
-
-
-def test_trials_give_the_worst_flips(three: Campaign) -> None:
-    run(
-        "robustness", "--campaign", "ferries", "--judge", "one", "--kinds", "again", "--items", "12"
-    )
-    found = bench(three, ["one"], FEW)["judges"][0]["robustness"]["answerable"]["repeat"]
-    assert (found["figure"], found["value"]) == ("flips", 0.0)
-
-
-def test_a_judge_without_labels_is_refused(three: Campaign) -> None:
-    with pytest.raises(BenchError, match="Judge 'nobody' has no label"):
-        bench(three, ["one", "nobody"], FEW)
 
 
 def test_the_command_runs_what_is_missing_and_prints_one_table(
@@ -164,13 +212,6 @@ def test_the_command_runs_what_is_missing_and_prints_one_table(
     again = command(*named("one", "other"))
     assert JudgeRun.objects.count() == 2
     assert again.count("answerable") == said.count("answerable")
-
-
-def test_without_a_run_the_labels_that_are_there_count(three: Campaign) -> None:
-    found = json.loads(command(*named("twin", "one"), "--no-run", "--format", "json"))
-    assert [judge["name"] for judge in found["judges"]] == ["twin", "one"]
-    assert found["resamples"] == 50
-    assert JudgeRun.objects.count() == 3
 
 
 def test_the_command_estimates_before_it_asks(campaign: Campaign, tmp_path: Path) -> None:
@@ -201,24 +242,3 @@ def test_a_campaign_without_judges_says_so(campaign: Campaign) -> None:
     page = researcher().get(f"/campaigns/{campaign.pk}/judges/bench/")
     assert page.status_code == 200
     assert "No judge has a label here" in page.content.decode()
-
-
-def test_the_page_shows_the_judges_named_in_the_address(three: Campaign) -> None:
-    client = researcher()
-    address = f"/campaigns/{three.pk}/judges/bench/"
-    assert address in client.get(f"/campaigns/{three.pk}/judges/").content.decode()
-    page = client.get(f"{address}?judge=one&judge=twin&resamples=50").content.decode()
-    assert "Independent judges" in page
-    assert 'value="one" id="judge-1" checked' in page
-    assert 'value="other" id="judge-2" checked' not in page
-    assert client.get(address, {"judge": "nobody"}).status_code == 422
-    assert client.get(address, {"resamples": "many"}).status_code == 422
-
-
-def test_the_file_has_the_numbers_of_the_command(three: Campaign) -> None:
-    address = f"/campaigns/{three.pk}/judges/bench.json"
-    answer = researcher().get(f"{address}?judge=one&judge=other&resamples=50")
-    assert answer["Content-Disposition"].startswith("attachment")
-    told = json.loads(answer.content)["variables"]
-    printed = command(*named("one", "other"), "--no-run", "--format", "json")
-    assert told == json.loads(printed)["variables"]

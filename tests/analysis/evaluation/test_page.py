@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import caches
 from django.test import Client
 
 from analysis.evaluation import selection
@@ -20,21 +20,26 @@ from tests.analysis.evaluation.test_command import EXAMPLE, label
 from tests.analysis.test_report_page import logged_in
 from tests.api.cast import script_of
 from tests.cast import write_lines
+from tests.databases import rolled_back
 from tests.page_cast import client_of, make_study, payload
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def campaign(tmp_path: Path) -> Campaign:
-    caches["reports"].clear()
+@pytest.fixture(scope="module")
+def campaign(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Campaign]:
+    """Taken away after the module; what was computed of it once is kept as long."""
+    folder = tmp_path_factory.mktemp("measures")
     labels = [label("o", f"q{n}", "answerable", "no") for n in range(10)]
     labels += [label("b", "q0", "answerable", "invalid"), label("b", "q1", "answerable", "no")]
     labels += [label(r, "q0", "answerable", "yes", "judge") for r in ("o", "b")]
-    run("load_batch", str(write_lines(tmp_path / "batch.jsonl", [EXAMPLE])), "--name", "b")
-    run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b")
-    run("import_labels", str(write_lines(tmp_path / "l.jsonl", labels)), "--campaign", "c")
-    return Campaign.objects.get()
+    with rolled_back(django_db_blocker):
+        run("load_batch", str(write_lines(folder / "batch.jsonl", [EXAMPLE])), "--name", "b")
+        run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b")
+        run("import_labels", str(write_lines(folder / "l.jsonl", labels)), "--campaign", "c")
+        yield Campaign.objects.get()
 
 
 def addresses(campaign: Campaign) -> list[str]:
