@@ -107,7 +107,8 @@ def test_every_page_of_judges_is_open_to_all(page: Page, campaign: Campaign) -> 
         "bench": reverse("judge-bench", args=[campaign.pk]),
     }
     for name, address in addresses.items():
-        rare = name in ("estimate", "busy", "paused")
+        # The next test looks at the form as it is refused, and at the judge as it is tried.
+        rare = name in ("new", "judge", "estimate", "busy", "paused")
         page.goto(address)
         found += violations(page, name, rare=rare)
     assert not found, "\n".join(found)

@@ -42,13 +42,12 @@ def page(errors: list[str], page: Page, study: Study) -> Page:
     return page
 
 
-def test_an_answer_is_seen_without_loading_the_page_anew(page: Page, study: Study) -> None:
+def test_an_answer_is_seen_without_a_reload_and_a_hint_leads_to_its_labels_and_the_person(
+    page: Page, study: Study
+) -> None:
     expect(page.get_by_role("heading", name="22 of 24 answers")).to_be_visible()
     answer(study, study.ada, "no")
     expect(page.get_by_role("heading", name="23 of 24 answers")).to_be_visible()
-
-
-def test_a_hint_leads_to_its_labels_and_to_the_person(page: Page, study: Study) -> None:
     rita = rater_of(study.rita).name
     expect(page.locator("#quality")).to_be_visible()
     found = violations(page, "progress")
