@@ -166,7 +166,14 @@ def test_what_is_refused_leaves_the_pair_for_the_passage_that_it_names(desk: Des
     assert focused(desk) == "unit-0-relevant=yes"
 
 
-def test_a_long_passage_is_folded_until_its_key_unfolds_it(desk: Desk) -> None:
+def test_a_draft_comes_back_with_the_second_choice_and_a_long_passage_folded(desk: Desk) -> None:
+    desk.page.keyboard.press("y")
+    desk.page.keyboard.press("4")
+    desk.state("saved")
+    desk.page.reload()
+    desk.ready()
+    expect(desk.unit(1).locator(".choice:has(:checked)")).to_have_text(["Relevant", "Age unknown"])
+    expect(desk.page.locator("#answered")).to_have_text("1 of 4 answered")
     long = card(desk, "long")
     fold = long.locator("[data-fold]")
     expect(fold).to_have_attribute("aria-expanded", "false")
@@ -180,13 +187,3 @@ def test_a_long_passage_is_folded_until_its_key_unfolds_it(desk: Desk) -> None:
     assert reading.evaluate("element => element.offsetHeight") > 2 * low
     fold.click()
     assert reading.evaluate("element => element.offsetHeight") == low
-
-
-def test_a_draft_comes_back_with_the_second_choice(desk: Desk) -> None:
-    desk.page.keyboard.press("y")
-    desk.page.keyboard.press("4")
-    desk.state("saved")
-    desk.page.reload()
-    desk.ready()
-    expect(desk.unit(1).locator(".choice:has(:checked)")).to_have_text(["Relevant", "Age unknown"])
-    expect(desk.page.locator("#answered")).to_have_text("1 of 4 answered")

@@ -128,21 +128,9 @@ def test_a_question_that_is_not_let_through_is_asked_nothing_more_and_told_why(d
     }
 
 
-def test_what_is_open_is_gone_to_and_marked_where_it_stands(desk: Desk) -> None:
-    for key in ("y", "n", "y", "1"):
-        desk.page.keyboard.press(key)
-    choose(desk, "popularity", "Head")
-    desk.page.keyboard.press("Control+Enter")
-    desk.state("refused")
-    problem = group(desk, "complexity").locator(".problem")
-    expect(problem).to_have_text("Choose an answer.")
-    assert desk.page.evaluate("document.activeElement.value") == "simple"
-    desk.page.keyboard.press("3")
-    expect(desk.page.locator("[data-filter]")).to_be_focused()
-    expect(desk.page.locator(".problem:not(:empty)")).to_have_count(0)
-
-
-def test_the_field_is_left_by_keys_and_finds_nothing_in_words(desk: Desk) -> None:
+def test_the_field_is_left_by_keys_finds_nothing_in_words_and_what_is_open_is_gone_to(
+    desk: Desk,
+) -> None:
     press = desk.page.keyboard.press
     for key in ("y", "n", "y", "f"):
         press(key)
@@ -163,6 +151,17 @@ def test_the_field_is_left_by_keys_and_finds_nothing_in_words(desk: Desk) -> Non
     press("f")
     press("ArrowUp")
     expect(field).not_to_be_focused()
+    press("Escape")
+    choose(desk, "sensitivity", "Fast changing")
+    choose(desk, "popularity", "Head")
+    desk.page.keyboard.press("Control+Enter")
+    desk.state("refused")
+    problem = group(desk, "complexity").locator(".problem")
+    expect(problem).to_have_text("Choose an answer.")
+    assert desk.page.evaluate("document.activeElement.value") == "simple"
+    press("3")
+    expect(field).to_be_focused()
+    expect(desk.page.locator(".problem:not(:empty)")).to_have_count(0)
 
 
 def test_a_campaign_s_own_long_list_is_found_by_its_plain_letters(
