@@ -15,20 +15,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aiohttp import web
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from tests.fake_openai.server import Behaviour, FakeOpenAI
-
-CHILD = "import time; time.sleep(600)"
+if TYPE_CHECKING:
+    from aiohttp import web
 
 
 def main(arguments: list[str]) -> int:
     told: dict[str, Any] = json.loads(os.environ.get("FAKE_VLLM", "{}"))
-    child = subprocess.Popen([sys.executable, "-c", CHILD])
+    child = subprocess.Popen(["sleep", "600"])
     _note(told, arguments, child.pid)
     time.sleep(told.get("slow", 0))
     if "says" in told and _refuses(told):
@@ -66,11 +61,20 @@ def _refuses(told: dict[str, Any]) -> bool:
 
 
 async def _serve(port: int, told: dict[str, Any]) -> None:
+    """To import all that takes most of a start, and what refuses to start needs none of it."""
+    from aiohttp import web
+
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    from tests.fake_openai.server import Behaviour, FakeOpenAI
+
+    async def health(request: web.Request) -> web.Response:
+        return web.Response()
+
     fake = FakeOpenAI(
         Behaviour(key=os.environ["VLLM_API_KEY"], holds_after=told.get("holds_after"))
     )
     app = fake.app()
-    app.router.add_get("/health", _health)
+    app.router.add_get("/health", health)
     if "dies" in told:
         app.middlewares.append(_mortal(int(told["dies"])))
     runner = web.AppRunner(app, access_log=None)
@@ -79,12 +83,10 @@ async def _serve(port: int, told: dict[str, Any]) -> None:
     await asyncio.Event().wait()
 
 
-async def _health(request: web.Request) -> web.Response:
-    return web.Response()
-
-
 def _mortal(calls: int) -> Any:
     """The process ends in the midst of a call, after so many."""
+    from aiohttp import web
+
     seen = 0
 
     @web.middleware

@@ -26,6 +26,7 @@ from judging.backends.vllm_server import MAX_RESTARTS, Servers, explain_log
 from judging.servers import KEY_PREFIX
 from tests.cast import ROOT
 from tests.fake_openai.running import Running
+from tests.forks import Process
 from tests.judging import fake_vllm
 from tests.judging.backends.test_openai import REQUEST
 from tests.judging.processes import UNITS, House, each_once, until
@@ -331,7 +332,7 @@ asyncio.run(hold())
 def test_a_kill_9_of_its_parent_leaves_nothing_running(vllm: Fake, how: str) -> None:
     """A child that was forked meanwhile holds the same pipe, and must not keep the server up."""
     command = [sys.executable, "-c", HOLDS, how]
-    with subprocess.Popen(
+    with Process(
         command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as parent:
         assert parent.stdout is not None
