@@ -7,18 +7,35 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pytest_django import DjangoDbBlocker
 
 from annotation.models import Campaign
 from scripts.services import Valkey, valkey
+from tests.databases import rolled_back
 from tests.fake_openai.running import Running, fake_openai
 from tests.judging.cast import campaign_of
 from tests.judging.processes import CONCURRENCY, House
 
 
+@pytest.fixture(scope="module")
+def made_once(
+    request: pytest.FixtureRequest,
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[int | None]:
+    """The campaign of a module's tests, each of which returns to it; none where they commit."""
+    if "transaction=True" in request.path.read_text("utf-8"):
+        yield None
+        return
+    with rolled_back(django_db_blocker):
+        yield campaign_of(tmp_path_factory.mktemp("campaign")).pk
+
+
 @pytest.fixture
-def campaign(db: None, tmp_path: Path) -> Campaign:
+def campaign(made_once: int | None, db: None, tmp_path: Path) -> Campaign:
     """Report coverage: 4 items, 12 units."""
-    return campaign_of(tmp_path)
+    return campaign_of(tmp_path) if made_once is None else Campaign.objects.get(pk=made_once)
 
 
 @pytest.fixture(scope="session")
