@@ -6,30 +6,28 @@ occupy the threads of their own lane only.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 HEALTH, WORK, DOOR, OTHER = "health", "work", "door", "other"
 
-# The beginning of the path says which lane a request belongs to; what begins otherwise is `OTHER`.
-# The first page after log-in only leads on, an annotator to the items.
-FIRST_PAGE = "/"
+# The path says which lane a request belongs to; what is not here is `OTHER`. The first page after
+# log-in only leads on, an annotator to the items. A dispute is work, and the list of them is not.
 PATHS = {
-    HEALTH: ("/health/",),
-    WORK: ("/tasks/", "/api/v1/assignments/", "/static/"),
-    DOOR: ("/login/", "/logout/", "/join/", "/prolific/"),
+    HEALTH: re.compile(r"/health/"),
+    WORK: re.compile(
+        r"/$|/(tasks|static|api/v1/assignments)/|/adjudication/\d+/\d+/"
+        r"|/api/v1/campaigns/\d+/((next|intake|consent|background)/$|adjudication/\d+/$)"
+    ),
+    DOOR: re.compile(r"/(login|logout|join|prolific)/"),
 }
 THREADS_FOR_HEALTH, THREADS_AT_THE_DOOR = 1, 2
 
 
 def lane_of(path: str) -> str:
-    if path == FIRST_PAGE:
-        return WORK
-    for lane, beginnings in PATHS.items():
-        if path.startswith(beginnings):
-            return lane
-    return OTHER
+    return next((lane for lane, paths in PATHS.items() if paths.match(path)), OTHER)
 
 
 def threads_of_lanes(work: int, other: int) -> dict[str, int]:
