@@ -5,6 +5,7 @@ from __future__ import annotations
 from analysis.attention.checks import CHECKS_KIND
 from analysis.bench.jobs import BENCH_KIND
 from analysis.campaigns.jobs import FIGURE_FILES, REPORTS
+from analysis.disagreements.file import FILE_KIND
 from analysis.disagreements.jobs import VOTES_KIND
 from analysis.drafts.effect import EFFECT_KIND
 from analysis.evaluation.jobs import BATCH_KIND, MEASURES_KIND, TREC_KIND
@@ -27,6 +28,7 @@ KINDS = (
     TABLES_KIND,
     QUALITY_KIND,
     VOTES_KIND,
+    FILE_KIND,
     EFFECT_KIND,
 )
 for kind in KINDS:

@@ -5,12 +5,14 @@ A job collects the labels by unit. The list chooses from those of the last one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -27,6 +29,8 @@ from analysis.disagreements.actions import (
 )
 from analysis.disagreements.choose import SORTS
 from analysis.disagreements.detail import detail_of, with_words
+from analysis.disagreements.file import LISTED, LOOK
+from analysis.disagreements.file import question as question_of_file
 from analysis.disagreements.jobs import VOTES, question, votes_in
 from analysis.disagreements.listing import Listed
 from analysis.disagreements.tags import set_tag, tag_counts, tags_of
@@ -39,7 +43,6 @@ from annotation.exposure.ledger import FEWEST_UNITS, saw_answers, saw_figures
 from annotation.models import Campaign, Unit
 from annotation.people.membership import manageable
 from annotation.presentation import schema, whole_guideline
-from annotation.spreadsheet import write_rows
 from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
@@ -48,7 +51,6 @@ from datasets.text import as_sentence
 from judging.access import blind_page, check_reviewer, reviews
 
 PAGE = 50
-LOOK = "disagreements"
 
 
 @require_safe
@@ -230,42 +232,12 @@ def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
 
 @require_safe
 @role_required(*READERS)
-def download(request: HttpRequest, pk: int) -> HttpResponse | StreamingHttpResponse:
-    """Return the listed units as CSV, one column for each rater."""
+def download(request: HttpRequest, pk: int) -> HttpResponseBase:
+    """Send the listed units as CSV, or the page that waits for the job that writes them."""
     campaign = managed_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
-    listed = _whole_list(request, campaign)
-    if isinstance(listed, HttpResponse):
-        return listed
-    record_export(request, pk, "disagreements", "csv")
-    saw_answers(LOOK, campaign, units=listed.units)
-    raters = listed.table.names_of(listed.found)
-    labels = (f"label of {name}" for name in raters)
-    columns = ("item", "unit", "query", "system", "variable", "majority", *labels, "tag", "note")
-    response = StreamingHttpResponse(
-        write_rows(columns, _lines(listed)), content_type="text/csv; charset=utf-8"
-    )
-    response["Content-Disposition"] = f'attachment; filename="disagreements-{pk}.csv"'
-    return response
-
-
-def _lines(listed: Listed) -> Iterator[Mapping[str, object]]:
-    for start in range(0, len(listed.found), 1000):
-        part = list(map(listed.table.votes, listed.found[start : start + 1000]))
-        units = Unit.objects.select_related("item__query").in_bulk([each.unit for each in part])
-        tags = tags_of(units, listed.variable)
-        for votes in part:
-            row, made = units[votes.unit], tags.get(votes.unit)
-            yield {
-                "item": row.item.key,
-                "unit": row.key,
-                "query": row.item.query.key,
-                "system": votes.system,
-                "variable": listed.variable,
-                "majority": votes.majority or "",
-                **{f"label of {who}": said for who, said in votes.people.items()},
-                **{f"label of {who}": said for who, said in votes.judges.items()},
-                "tag": made.tag if made else "",
-                "note": made.note if made else "",
-            }
+    wanted = question_of_file(campaign, _variable(request, campaign), request.GET.dict())
+    back = jobs.address_of(request, reverse("disagreements", args=[pk]))
+    told = partial(record_export, request, pk, "disagreements", "csv")
+    return jobs.file(request, LISTED, wanted, back, told)

@@ -164,6 +164,7 @@ class TestPages:
         worked()
         assert rita.get(answer.json()["result"]).status_code == 200
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("what", "jobs"),
         [
@@ -171,6 +172,9 @@ class TestPages:
             ("judges/bench/", 1),
             ("measures.zip", 1),
             ("exports/labels/csv/", 1),
+            ("disagreements.csv", 1),
+            ("draws.csv", 1),
+            ("audit.jsonl", 1),
         ],
     )
     def test_nothing_that_computes_is_computed_by_the_web_server(
