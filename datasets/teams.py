@@ -180,6 +180,14 @@ def team_choice(user: Any, chosen: str = "") -> dict[str, Any]:
     return {"team_choices": names if len(names) > 1 else [], "team_chosen": chosen}
 
 
+def owner_in_words(thing: Owned) -> str:
+    """Return whose something is, for commands; empty where the site has one team."""
+    if not there_are_several():
+        return ""
+    by = f", created by {thing.made_by}" if thing.made_by else ""
+    return f"Team {thing.team.name}{by}."
+
+
 def team_named(name: str | None) -> Team:
     """Return the team that a command names, or the site's only one. Raises TeamError."""
     if name:

@@ -17,6 +17,7 @@ from annotation.management.base import campaign_called
 from annotation.models import Campaign
 from annotation.registry import declared
 from datasets.console import Command as BaseCommand
+from datasets.teams import owner_in_words
 
 
 class Command(BaseCommand):
@@ -31,7 +32,12 @@ class Command(BaseCommand):
         facts = current_facts(campaign)
         if options["format"] == "json":
             found = [each.as_json(str) for each in matters(facts)]
-            told = {"campaign": campaign.name, "report": facts.report, "matters": found}
+            told = {
+                "campaign": campaign.name,
+                "team": campaign.team.name,
+                "report": facts.report,
+                "matters": found,
+            }
             self.say(json.dumps(told, ensure_ascii=False, indent=2))
             return
         for line in _lines(facts):
@@ -49,6 +55,8 @@ def _lines(facts: Facts) -> Iterator[str]:
     campaign: Any = facts.campaign
     state = "open" if campaign.takes_answers else "closed" if not campaign.is_open else "past"
     yield f"{campaign.name}: {declared(campaign).title} over batch {campaign.batch.name}, {state}."
+    if owner := owner_in_words(campaign):
+        yield owner
     places = facts.places
     imported = f", {campaign.imported} imported" if campaign.imported else ""
     yield f"Answers from people: {places.answered} of {places.asked}{imported}."

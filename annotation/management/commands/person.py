@@ -12,6 +12,8 @@ from annotation.models import Rater, User
 from annotation.people import accounts, identities, login_limits, second_factor
 from annotation.people.membership import PeopleError
 from datasets.console import Command as BaseCommand
+from datasets.models import TeamMember
+from datasets.teams import there_are_several
 
 
 class Command(BaseCommand):
@@ -115,6 +117,9 @@ def _facts(user: User) -> Iterator[str]:
     rater = Rater.objects.filter(user=user).first()
     state = "on" if user.is_active else "switched off"
     yield f"{user.username}: {'guest' if user.is_guest else user.role}, {state}"
+    if there_are_several():
+        roles = TeamMember.objects.filter(user=user).select_related("team").order_by("team__name")
+        yield f"teams: {', '.join(f'{each.team.name} ({each.role})' for each in roles) or 'none'}"
     yield f"labels as {rater.name}" if rater else "has taken no item yet"
     if kinds := second_factor.kinds_of([user]).get(user.pk):
         yield f"second factor: {', '.join(kinds)}"

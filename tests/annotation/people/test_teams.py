@@ -299,6 +299,9 @@ class TestSharingAndMoving:
             run("team", "move", "campaign", "Pilot", "--to", "main", "--by", "olga")
         with pytest.raises(CommandError, match="Write it as: team add TEAM ACCOUNT"):
             run("team", "add", "bridges")
+        assert "\nTeam bridges.\n" in run("show_campaign", "Pilot")
+        assert run("batch_lineage", "harbour").startswith("Team main")
+        assert "\nteams: bridges (owner)\n" in run("person", "olga")
         run("team", "add", "bridges", "rita", "--as", "manager", "--by", "olga")
         assert study.campaign in manageable(study.rita)
 
