@@ -166,8 +166,13 @@ class Table:
             raise ValueError(f"{self.caption}: a row must have as many cells as the header")
 
     def is_numeric(self, column: int) -> bool:
-        """Return whether a column holds only numbers, and so is aligned right."""
-        return column > 0 and all(isinstance(row[column], int | Number) for row in self.rows)
+        """Return whether a column holds only numbers, and so is aligned right.
+
+        Empty cells say nothing of their column.
+        """
+        cells = [row[column] for row in self.rows if row[column] != ""]
+        numeric = all(isinstance(cell, int | Number) for cell in cells)
+        return column > 0 and numeric and bool(cells or not self.rows)
 
     def reasons(self) -> dict[str, str]:
         """Return why numbers of this table are undefined: each reason and its mark, a, b, c …"""

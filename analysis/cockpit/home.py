@@ -76,7 +76,7 @@ def rows_of(user: User, campaigns: Sequence[int]) -> list[Row]:
         )
         for facts in facts_of(campaigns)
     ]
-    return sorted(rows, key=lambda row: (-row.urgency, row.campaign.name))
+    return sorted(rows, key=lambda row: (-row.urgency, not row.needs, row.campaign.name))
 
 
 def note_looks(rows: Sequence[Row]) -> None:

@@ -101,7 +101,8 @@ def _is_share(subject: Subject) -> bool:
 
 def chart(subject: Subject) -> JSON:
     bounds = SHARES if _is_share(subject) else None
-    return multiples_chart("slice", "system", "value", subject.name, bounds)
+    panels, value = panels_of(subject), ("value", subject.name)
+    return multiples_chart(("slice", panels), "system", _series(subject), value, bounds)
 
 
 FIGURE = Figure(

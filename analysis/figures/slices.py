@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..document import Number, RaterName, Table
 from ..types import JSON
 from . import base, multiples, vega
@@ -17,7 +19,7 @@ NO_LABELS = "no labels here"
 
 def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     series = _series(subject)
-    panels = sorted(panels_of(subject), key=lambda panel: -multiples.spread(panel.rows, series))
+    panels = _in_order(subject, series)
     title = f"Agreement on {subject.name} by slice: kappa"
     missing = multiples.reasons(panels, series)
     return multiples.draw(title, panels, series, "Kappa", room, missing)
@@ -57,6 +59,11 @@ def _row(group: str, block: JSON) -> Row:
     return Row(group, max(units), numbers)
 
 
+def _in_order(subject: Subject, series: Sequence[Series]) -> list[Panel]:
+    """Return the panels, the one whose parts differ most first."""
+    return sorted(panels_of(subject), key=lambda panel: -multiples.spread(panel.rows, series))
+
+
 def _series(subject: Subject) -> list[Series]:
     """Return people and each judge, without those that have no number in any part."""
     rows = [row for panel in panels_of(subject) for row in panel.rows]
@@ -85,21 +92,31 @@ def data(subject: Subject) -> Table:
 
 
 def chart(subject: Subject) -> JSON:
-    return multiples_chart("division", "part", "kappa", "Kappa", None)
+    series = _series(subject)
+    panels, value = _in_order(subject, series), ("kappa", "Kappa")
+    return multiples_chart(("division", panels), "part", series, value, None)
 
 
 def multiples_chart(
-    facet: str, row: str, field: str, title: str, bounds: tuple[float, float] | None
+    facet: tuple[str, Sequence[Panel]],
+    row: str,
+    series: Sequence[Series],
+    value: tuple[str, str],
+    bounds: tuple[float, float] | None,
 ) -> JSON:
-    """Return small multiples of raters' marks with their intervals, on one axis."""
-    channels = vega.kinds("rater_kind")
+    """Return small multiples of raters' marks with their intervals, on one axis.
+
+    `facet` is the column of the panels, with them, and `value` that of the numbers, with its title.
+    """
+    channels = vega.raters("rater", {each.name: each.kind for each in series})
     more = {"y": vega.name(row, None), "yOffset": {"field": "rater", "sort": None}}
     view = {
         "width": vega.COLUMN,
-        "layer": vega.whiskers("x", field, title, channels, more, bounds),
+        "layer": vega.whiskers("x", *value, channels, more, bounds),
     }
     return {
-        "facet": {**vega.name(facet, None)},
+        # Vega-Lite sorts wrapped panels by their names if it is told to keep the data's order.
+        "facet": {**vega.name(facet[0], None), "sort": [each.title for each in facet[1]]},
         "columns": 2,
         "spec": view,
         "resolve": {"scale": {"y": "independent"}},

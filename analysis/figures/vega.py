@@ -8,7 +8,8 @@ defined; a rater has its column and `_kind`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..document import Cell, Number, RaterName, Table
@@ -17,6 +18,11 @@ from ..types import JSON
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 PEOPLE, JUDGE, REFERENCE, INK = "#1f5fa8", "#b4540a", "#17643f", "#1d1f23"
 KINDS = ["human", "judge"]
+SHAPES = {
+    "human": ("circle", "diamond", "triangle-up"),
+    "judge": ("square", "cross", "triangle-down"),
+    "": ("stroke",),
+}
 NO_GRID: JSON = {"axis": {"grid": False}}
 COLUMN = 240
 """The width of a plot, in pixels: 84 mm, a column of a paper in two columns."""
@@ -75,6 +81,22 @@ def kinds(field: str) -> JSON:
     shapes = {"domain": KINDS, "range": ["circle", "square"]}
     told = {"field": field, "type": "nominal", "title": None}
     return {"color": {**told, "scale": colours}, "shape": {**told, "scale": shapes}}
+
+
+def raters(field: str, kind_of: Mapping[str, str]) -> JSON:
+    """Return the channels that name raters: a kind's colour, and a shape of each one's own."""
+    colours = {"human": PEOPLE, "judge": JUDGE}
+    used: Counter[str] = Counter()
+    shapes = []
+    for kind in kind_of.values():
+        shapes.append(SHAPES[kind][used[kind] % len(SHAPES[kind])])
+        used[kind] += 1
+    told = {"field": field, "type": "nominal", "title": None}
+    drawn = [colours.get(kind, INK) for kind in kind_of.values()]
+    return {
+        "color": {**told, "scale": {"domain": list(kind_of), "range": drawn}},
+        "shape": {**told, "scale": {"domain": list(kind_of), "range": shapes}},
+    }
 
 
 def series(

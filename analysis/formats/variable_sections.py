@@ -106,7 +106,7 @@ def _with_others(block: JSON) -> list[Table]:
         for who, kappa, units in found[:MOST_ROWS]
     )
     caption = "Each person with the others, who differs most first"
-    return [Table(caption, ("Person", "Cohen's kappa, mean", "Shared units"), rows)]
+    return [Table(caption, ("Person", "Cohen's kappa, mean", "Pairs of labels"), rows)]
 
 
 def _pairs(block: JSON, ordered: bool) -> list[Block]:

@@ -283,7 +283,9 @@ DRAFT, GUIDELINE = "draft", "guideline"
 """The kind of a trial of a draft, which is no perturbation, and the member with its guideline."""
 KINDS: dict[str, Kind] = {
     "again": Kind(
-        "The same again", "repeat", "Nothing is changed. Labels that flip are the server’s chance."
+        "The same again",
+        "repeat",
+        "Nothing is changed. Labels that flip show how random the server is.",
     ),
     "unconstrained": Kind(
         "No form enforced",

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from analysis.cockpit.home import rows_of
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
@@ -67,6 +68,15 @@ class TestSmall:
         shown = page(study.campaign, study.rita, HTMX)
         assert "Hidden until your open item is answered" in shown
         assert not Job.objects.exists()
+
+    def test_a_campaign_that_needs_nothing_is_listed_below_one_with_a_hint(
+        self, study: Study
+    ) -> None:
+        create_campaign("Bare", "report-coverage", study.campaign.batch, Design())
+        for user in (study.ada, study.ben) * 2:
+            submit(study.assignment(user), payload("no"), "page")
+        rows = rows_of(study.rita, [each.pk for each in Campaign.objects.all()])
+        assert [(row.campaign.name, len(row.needs)) for row in rows] == [("Pilot", 1), ("Bare", 0)]
 
     def test_all_tabs_are_there_from_the_beginning(self, study: Study) -> None:
         shown = page(study.campaign)

@@ -190,6 +190,7 @@ def test_a_unit_opens_in_place_with_all_answers_and_their_evidence(
     whole = rita.get(address).content.decode()
     part = rita.get(address, headers=HTMX).content.decode()
     assert "<html" in whole
+    assert '<span class="id">q1#long</span> · <bdi>long</bdi>' in whole
     assert "<html" not in part
     for name in ("ada", "bram", "chidi", "model-x"):
         assert f"<bdi>{name}</bdi>" in part

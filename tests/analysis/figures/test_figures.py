@@ -338,6 +338,25 @@ def test_a_figure_is_a_vega_lite_specification_of_its_own_data(
             assert set(used_fields(made)) <= there
 
 
+def test_small_multiples_in_vega_lite_name_their_raters_and_keep_the_order_of_the_page(
+    report: Callable[[str], JSON],
+) -> None:
+    figure, found = FIGURES["slices"], report("full")
+    strata = found["variables"]["answerable"]["strata"]
+    # One part alone differs from nothing, so that this division comes last.
+    strata["origin"] = dict(list(strata["system"].items())[:1])
+    (each, *_) = subjects(found, figure)
+    made = json.loads(vega_file(figure, each))
+    drawn = svg_file(figure, each).decode()
+    places = [drawn.index(f">{title}<") for title in made["facet"]["sort"]]
+    assert made["facet"]["sort"] == ["system", "origin"]
+    assert places == sorted(places)
+    points = made["spec"]["layer"][1]["encoding"]
+    named = {value["rater"] for value in made["data"]["values"] if value["kappa"] is not None}
+    assert set(points["shape"]["scale"]["domain"]) == named
+    assert points["shape"]["field"] == points["color"]["field"] == "rater"
+
+
 def used_fields(part: Any) -> Iterator[str]:
     """The columns that the encodings of a specification name."""
     if isinstance(part, dict):

@@ -7,10 +7,11 @@ from collections import Counter
 
 import pytest
 
+from analysis.document import Number, Table
 from analysis.figures import FIGURES, subjects
 from analysis.formats import FORMATS
 from analysis.formats.build import document
-from analysis.formats.html import document_html, style
+from analysis.formats.html import document_html, style, table_html
 from tests.analysis.cast import JUDGE, table
 from tests.analysis.formats.test_formats import CAST, Tables
 from tests.analysis.hostile import HOSTILE, renamed
@@ -109,3 +110,10 @@ def test_several_judges_answer_each_question_together() -> None:
     assert questions.count("Do the judges agree with people?") == 1
     assert "Do the judges agree with each other?" in questions
     assert len(questions) == len(set(questions))
+
+
+def test_an_empty_cell_leaves_a_column_of_numbers_aligned_as_one() -> None:
+    rows = (("bm25", Number(0.5), "yes"), ("Kendall's τ", "", ""))
+    made = table_html(Table("Systems", ("System", "Coverage", "Context"), rows))
+    assert '<th scope="col" class="number">Coverage</th>' in made
+    assert '<th scope="col">Context</th>' in made

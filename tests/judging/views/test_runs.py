@@ -237,7 +237,7 @@ def test_the_page_of_a_run_tells_its_numbers_and_stops_asking_when_it_ends(
     rita: Client, ended: JudgeRun
 ) -> None:
     page = get(rita, "judge-run", ended.pk)
-    assert "4 of 4 answered or missing" in page
+    assert "4 of 4 requests done" in page
     assert "<b>1</b> refused" in page
     assert "hx-trigger" not in page
     answer = rita.get(reverse("judge-run-live", args=[ended.pk]), HTTP_HX_REQUEST="true")
