@@ -95,18 +95,16 @@ def test_a_table_of_over_sixty_values_says_nothing_and_is_not_made(ratings: Path
     assert pair["spearman"]["value"] == pytest.approx(1)
 
 
-def test_markdown_shows_the_same_numbers() -> None:
-    value = report()["variables"]["answerable"]["agreement"]["fleiss_kappa"]["value"]
+def test_it_writes_a_file_whole_and_markdown_shows_the_same_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    assert run("report", "--labels", str(LABELS), "--output", str(path)) == ""
+    found = json.loads(path.read_text("utf-8"))
+    assert found["resamples"] == resampling.RESAMPLES_OF_FEW
+    assert [p.name for p in tmp_path.iterdir()] == ["report.json"]
+    value = found["variables"]["answerable"]["agreement"]["fleiss_kappa"]["value"]
     markdown = run("report", "--labels", str(LABELS), "--format", "md")
     assert f"{value:.3f} [" in markdown
     assert "| model-x" in markdown
-
-
-def test_it_writes_a_file_whole(tmp_path: Path) -> None:
-    path = tmp_path / "report.json"
-    assert run("report", "--labels", str(LABELS), "--output", str(path)) == ""
-    assert json.loads(path.read_text("utf-8"))["resamples"] == resampling.RESAMPLES_OF_FEW
-    assert [p.name for p in tmp_path.iterdir()] == ["report.json"]
 
 
 @pytest.mark.every_case

@@ -19,6 +19,7 @@ ODD: dict[str, JSON] = {
     "few queries": {"queries": 3},
     "forty systems": {
         "systems": [f"system {n} by a name of many words" for n in range(40)],
+        "judges": ("mild",),
         "queries": 1,
     },
     "hostile names": {
