@@ -60,16 +60,14 @@ def test_a_data_folder_that_cannot_be_made_is_told_in_one_line(tmp_path: Path) -
     assert done.stderr.strip().count("\n") == 0
 
 
-def test_a_development_start_makes_a_key_and_keeps_it_to_itself(tmp_path: Path) -> None:
-    start(tmp_path, DEBUG="1")
+def test_a_development_start_makes_a_key_keeps_it_to_itself_and_asks_for_a_database(
+    tmp_path: Path,
+) -> None:
+    first = start(tmp_path, DEBUG="1")
+    assert first.stderr == "The database is not up to date; run manage.py migrate.\n"
     path = tmp_path / "secret_key"
     key = path.read_text("utf-8")
     assert len(key) >= 50
     assert path.stat().st_mode & 0o077 == 0
     start(tmp_path, DEBUG="1")
     assert path.read_text("utf-8") == key
-
-
-def test_a_database_that_was_never_made_says_what_to_run(tmp_path: Path) -> None:
-    done = start(tmp_path, DEBUG="1")
-    assert done.stderr == "The database is not up to date; run manage.py migrate.\n"

@@ -6,11 +6,13 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from analysis.campaigns.misplaced_flags import flag_as_json
+from analysis.crosscheck import process
 from analysis.data.backgrounds import Question
 from analysis.data.frame import Families
 from analysis.data.resampling import Sample
@@ -31,6 +33,21 @@ def report() -> dict[str, Any]:
 
     It has three people, a judge, a person who validates it, an adjudicator, and strata.
     """
+    with _quickly():
+        return _report()
+
+
+@contextmanager
+def _quickly() -> Iterator[None]:
+    """Only the keys of reports are shown, so no other library need count again."""
+    usual, process.IS_ON = process.IS_ON, False
+    try:
+        yield
+    finally:
+        process.IS_ON = usual
+
+
+def _report() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "labels.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _labels()), "utf-8")

@@ -35,13 +35,16 @@ class Blocked:
 
 sys.meta_path.insert(0, Blocked())
 import tandem
+from analysis.crosscheck import process
 from tandem.program.main import main
+process.IS_ON = False
 rows = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
 report = tandem.report(rows, resamples=50)
 report._repr_html_()
 print(json.dumps(report.json))
 print(json.dumps(tandem.report(sys.argv[1], resamples=50).json))
 assert not {"django", "celery"} & set(sys.modules)
+process.IS_ON = True
 sys.exit(main(["report", sys.argv[1], "--resamples", "50", "--output", sys.argv[2]]))
 """
 

@@ -29,9 +29,10 @@ def test_deadly(): os._exit(3)
 def test_after(): pass
 """
 HANGING = """
+import time
+
 def test_before(): pass
-def test_hanging():
-    while True: pass
+def test_hanging(): time.sleep(600)
 def test_after(): pass
 """
 LOGS = """
@@ -69,13 +70,20 @@ def shared(folder: Path, *arguments: str, **modules: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-def test_every_outcome_is_told_with_its_words(tmp_path: Path) -> None:
-    status, said = shared(tmp_path, ones=ONES)
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What is said of modules in which all goes wrong that can."""
+    folder = tmp_path_factory.mktemp("shared")
+    status, said = shared(folder, deadly=DEADLY, logs=LOGS, ones=ONES)
     assert status == 1
-    assert "1 failed, 61 passed, 1 skipped" in said
-    assert "what was printed" in said
-    assert "assert 1 == 2" in said
-    assert "no such thing here" in said
+    assert "3 failed, 63 passed, 1 skipped" in said
+    return said
+
+
+def test_every_outcome_is_told_with_its_words(told: str) -> None:
+    assert "what was printed" in told
+    assert "assert 1 == 2" in told
+    assert "no such thing here" in told
 
 
 def test_a_test_that_hangs_is_told_with_the_place_and_the_others_go_on(tmp_path: Path) -> None:
@@ -86,18 +94,14 @@ def test_a_test_that_hangs_is_told_with_the_place_and_the_others_go_on(tmp_path:
     assert "in test_hanging" in said
 
 
-def test_what_is_logged_since_collection_is_told_with_its_test(tmp_path: Path) -> None:
-    status, said = shared(tmp_path, logs=LOGS)
-    assert status == 1
-    assert "a log line" in said.partition("Captured stderr")[2]
-    assert "Logging error" not in said
+def test_what_is_logged_since_collection_is_told_with_its_test(told: str) -> None:
+    of_it = told.partition("_ test_it _")[2].partition("\n____")[0]
+    assert "a log line" in of_it.partition("Captured stderr")[2]
+    assert "Logging error" not in told
 
 
-def test_who_dies_of_a_test_fails_it_alone(tmp_path: Path) -> None:
-    status, said = shared(tmp_path, deadly=DEADLY, ones=ONES)
-    assert status == 1
-    assert "2 failed, 63 passed, 1 skipped" in said
-    assert "the worker died of this test, with 3" in said
+def test_who_dies_of_a_test_fails_it_alone(told: str) -> None:
+    assert "the worker died of this test, with 3" in told
 
 
 def test_the_first_failure_ends_it_where_one_is_enough(tmp_path: Path) -> None:
