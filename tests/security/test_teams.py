@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from tests.api.cast import script_of
 from tests.databases import unchanged, undone
+from tests.extent import Extent
 from tests.security.deeds import DEEDS
 from tests.security.routes import Route
 from tests.security.rules import READERS, RESEARCHER, SAFE, UNSAFE
@@ -50,13 +51,15 @@ def of_a_team(world: World) -> Iterator[Route]:  # noqa: F811
 
 @pytest.mark.postgresql
 def test_no_route_opens_what_is_of_another_team(world: World) -> None:  # noqa: F811
-    """By every method; Rita's own addresses, which the crawler shows to work for her."""
+    """By every method; Rita's own addresses, which the crawler shows to work for her. `make test`
+    asks for the first of each."""
     olga, tried = Olga(world), 0
+    each = slice(None if Extent.everything else 1)
     with unchanged():
         for route in of_a_team(world):
             for method, who in rule(route).who.items():
                 if who & READERS and RESEARCHER in who:
-                    for address in objects(world, route, RESEARCHER).own:
+                    for address in objects(world, route, RESEARCHER).own[each]:
                         answer = olga.ask(route, method, str(address))
                         assert answer.status_code == 404, f"{method} {address} ({route.name})"
                         tried += 1
