@@ -1,7 +1,8 @@
-"""API endpoint of a judge's trials: start them, and follow them."""
+"""API endpoints of a judge's trials: what they would cost, starting and following them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.http import Http404
@@ -12,23 +13,26 @@ from rest_framework.response import Response
 
 from annotation.access import check_managed_campaign, get_account
 from annotation.api.access import campaign_named
-from annotation.models import Campaign
+from annotation.models import Campaign, User
 from datasets.access import READERS
 from datasets.api.base import Resource, Strict, checked, described
 from datasets.api.concurrency import keyed, run_once, was_answered
 from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.jobs import JobKey, JobSerializer, accepted, current_job
 from datasets.api.permissions import JUDGE, READ
+from datasets.api.throttling import PerReport
 from judging.access import managed_judge, visible_judge
 from judging.api.serializers import LARGEST, RunProgressSerializer
-from judging.jobs import PLAN, find_plan, plan_question
+from judging.jobs import PLAN, find_plan, plan_question, trials_in, trials_question
+from judging.jobs import TRIALS as ESTIMATE
 from judging.judges import MAX_PROMPT_LENGTH
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import KINDS
 from judging.prompts.template import PromptError, read_prompt
-from judging.trial_runs import TrialStatus, WantedTrials, trial_statuses
+from judging.trial_runs import KindEstimate, TrialStatus, WantedTrials, trial_statuses
 
-NOT_STARTED = "no trial was started"
+NOT_STARTED, NOT_READ = "no trial was started", "nothing was read"
+ITEMS = "how many of those that the judge has answered; its usual share if left out"
 
 
 class TrialParameters(JobKey):
@@ -37,6 +41,15 @@ class TrialParameters(JobKey):
         min_value=1,
         max_value=LARGEST,
         help_text="the campaign of the trials, which is required",
+    )
+
+
+class EstimateParameters(TrialParameters):
+    items = serializers.IntegerField(
+        required=False, min_value=1, max_value=LARGEST, help_text=ITEMS
+    )
+    seed = serializers.IntegerField(
+        default=0, min_value=0, max_value=LARGEST, help_text="of the sample"
     )
 
 
@@ -51,7 +64,7 @@ class NewTrialsSerializer(Strict):
         required=False,
         min_value=1,
         max_value=LARGEST,
-        help_text="how many of those that the judge has answered; its usual share if left out",
+        help_text=ITEMS,
     )
     seed = serializers.IntegerField(
         default=0, min_value=0, max_value=LARGEST, help_text="of the sample"
@@ -94,6 +107,38 @@ class TrialsSerializer(serializers.Serializer[Any]):
     results = TrialSerializer(many=True)
 
 
+class KindSerializer(serializers.Serializer[KindEstimate]):
+    kind = serializers.CharField()
+    title = serializers.CharField()
+    impossible = serializers.CharField(
+        source="reason", help_text="why there are no such trials; empty if they are possible"
+    )
+    calls = serializers.IntegerField(help_text="requests that they would send")
+    cost = serializers.SerializerMethodField(help_text="in US dollars; null where unknown")
+    seconds = serializers.FloatField(
+        allow_null=True, help_text="one trial after the other; null where unknown"
+    )
+
+    def get_cost(self, row: KindEstimate) -> str | None:
+        return None if row.cost is None else str(row.cost)
+
+
+class KindsSerializer(serializers.Serializer[Any]):
+    results = KindSerializer(many=True)
+
+
+ESTIMATED: dict[str, Any] = {
+    "results": [
+        {
+            "kind": "again",
+            "title": "The same again",
+            "impossible": "",
+            "calls": 40,
+            "cost": "0.031200",
+            "seconds": 16.0,
+        }
+    ]
+}
 TRIALS: dict[str, Any] = {
     "results": [
         {
@@ -138,9 +183,7 @@ class Trials(Resource):
     )
     def get(self, request: Request, pk: int) -> Response:
         judge, user = visible_judge(request, pk), get_account(request)
-        if "campaign" not in self.parameters:
-            raise serializers.ValidationError({"campaign": "is missing; name one"})
-        campaign = campaign_named(user, self.parameters["campaign"], "nothing was read")
+        campaign = _campaign(user, self.parameters)
         if key := self.parameters.get("job"):
             job = find_plan(user, key, judge, campaign)
             if job is None:
@@ -181,6 +224,44 @@ class Trials(Resource):
         if current_job(request, PLAN, question, address=where) is None:
             return accepted(request, where)
         return run_once(request, lambda: _listed(campaign, judge, 201))
+
+
+class TrialsEstimate(Resource):
+    roles = {"GET": READERS}
+    scopes = {"GET": (READ, JUDGE)}
+    takes = EstimateParameters
+
+    def get_throttles(self) -> list[Any]:
+        return [*super().get_throttles(), PerReport()]
+
+    @described(
+        "Estimate the trials of a judge",
+        "What the trials of each kind would ask and cost in a campaign, or why they are "
+        "impossible. No request is sent, and nothing is stored. 202 with a job if estimating takes "
+        "more than 20 seconds, as for the report.",
+        {200: KindsSerializer, 202: JobSerializer},
+        tag="judges",
+        example=ESTIMATED,
+        refuses=(422,),
+        parameters=[EstimateParameters],
+        operation_id="judges_trials_estimate",
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        judge, given = visible_judge(request, pk), self.parameters
+        campaign = _campaign(get_account(request), given)
+        wanted = WantedTrials((), given.get("items"), given["seed"])
+        question = trials_question(judge, campaign, wanted)
+        job = current_job(request, ESTIMATE, question, given.get("job"))
+        if job is None:
+            return accepted(request)
+        return Response(KindsSerializer({"results": trials_in(job)}).data)
+
+
+def _campaign(user: User, given: Mapping[str, Any]) -> Campaign:
+    """Return the campaign that the parameters name. Raises ValidationError, RefusedBodyError."""
+    if "campaign" not in given:
+        raise serializers.ValidationError({"campaign": "is missing; name one"})
+    return campaign_named(user, given["campaign"], NOT_READ)
 
 
 def _address(judge: Judge, campaign: Campaign) -> str:

@@ -16,6 +16,11 @@ urlpatterns = [
     path("judges/<int:pk>/", judges.OneJudge.as_view(), name="api-judge"),
     path("judges/<int:pk>/estimate/", judges.RunEstimate.as_view(), name="api-judge-estimate"),
     path("judges/<int:pk>/trials/", trials.Trials.as_view(), name="api-judge-trials"),
+    path(
+        "judges/<int:pk>/trials/estimate/",
+        trials.TrialsEstimate.as_view(),
+        name="api-judge-trials-estimate",
+    ),
     path("judges/<int:pk>/try/", judges.JudgeTrial.as_view(), name="api-judge-try"),
     path("campaigns/<int:pk>/judges/", runs.Comparison.as_view(), name="api-judges-compared"),
     path("runs/", runs.Runs.as_view(), name="api-runs"),

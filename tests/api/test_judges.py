@@ -341,6 +341,19 @@ class TestTrials:
             rita.get(f"judges/{of.pk}/trials/?campaign={study.campaign.pk}").json() == made.json()
         )
 
+    def test_an_estimate_says_what_each_kind_would_ask_or_why_it_cannot_be(
+        self, rita: Script, study: Study
+    ) -> None:
+        of = judge()
+        done(study, of)
+        told = rita.get(f"judges/{of.pk}/trials/estimate/?campaign={study.campaign.pk}&items=1")
+        found = {row["kind"]: row for row in told.json()["results"]}
+        assert (found["again"]["calls"], found["again"]["impossible"]) == (1, "")
+        assert (found["swapped"]["calls"], found["swapped"]["impossible"]) == (
+            0, "report-coverage has no pairs",
+        )  # fmt: skip
+        assert not Judge.objects.filter(base=of).exists()
+
     def test_a_slow_plan_is_a_job_that_leads_to_the_list(
         self, rita: Script, study: Study, rung: list[int], settings: Any,
         monkeypatch: pytest.MonkeyPatch,

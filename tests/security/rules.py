@@ -287,6 +287,7 @@ RULES: dict[str, Rule] = {
     "api-judge-try": takes(READERS, 400),
     # Without a campaign there are no trials.
     "api-judge-trials": Rule({"GET": READERS, "POST": READERS}, frozenset({400})),
+    "api-judge-trials-estimate": Rule({"GET": READERS}, frozenset({400})),
     "api-judges-compared": reads(READERS),
     "api-runs": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 400})),
     "api-run": reads(READERS),

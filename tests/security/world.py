@@ -558,6 +558,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
     ("api-judge-estimate", "pk"): _judges,
     ("api-judge-try", "pk"): _judges,
     ("api-judge-trials", "pk"): _judges,
+    ("api-judge-trials-estimate", "pk"): _judges,
     ("api-judges-compared", "pk"): _campaigns,
     ("api-run", "pk"): _runs,
     ("api-run-order", "pk"): _runs,
