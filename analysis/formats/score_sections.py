@@ -61,9 +61,9 @@ def _systems(systems: JSON, people: JSON, kinds: dict[str, str]) -> Table:
         )
         for system, values in systems.items()
     )
-    together = (RaterName("people"),) if people else ()
+    together = (RaterName("majority of people"),) if people else ()
     header = ("System", *together, *(_rater_name(rater, kinds) for rater in raters))
-    return Table("Mean by system, the highest by people first", header, rows)
+    return Table("Mean by system, the highest mean of people first", header, rows)
 
 
 def _cell(values: JSON, rater: str) -> Number:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.document import Block, Cell, Document, Format, Number, Section, Table
+from analysis.formats.build import moment
 from analysis.formats.html import as_json, page_html
 from analysis.formats.latex import sections_as_latex
 from analysis.formats.markdown import sections_as_markdown
@@ -36,7 +37,7 @@ def document(report: JSON) -> Document:
             *(["printed figures are the paper's"] if report["published"] else []),
         )
     )
-    origin = f"Tandem {report['version']}, {report['generated_at']}"
+    origin = f"Tandem {report['version']}, {moment(report)}"
     return Document(report["study"], about, origin, tuple(sections))
 
 
