@@ -15,6 +15,7 @@ from annotation.people.membership import manageable
 from datasets import behind
 from datasets.access import READERS
 from datasets.jobs import Kind, Options, register, register_name
+from datasets.models import Batch
 from datasets.teams import manages, visible_batches
 
 
@@ -41,11 +42,16 @@ def _sees_import(user: User, options: Options) -> bool:
     return user.pk == options["user"] and managed and may_read(user, options["campaign"])
 
 
-def _name_of(campaign: int) -> str:
-    return Campaign.objects.filter(pk=campaign).values_list("name", flat=True).first() or ""
+def _campaign(key: int) -> str:
+    return Campaign.objects.filter(pk=key).values_list("name", flat=True).first() or ""
 
 
-register_name("campaign", _name_of)
+def _batch(key: int) -> str:
+    return Batch.objects.filter(pk=key).values_list("name", flat=True).first() or ""
+
+
+register_name("campaign", _campaign)
+register_name("batch", _batch)
 register_name("what", str)
 register(Kind(imports.IMPORT, "Imported labels", imports.state, imports.carry_out, _sees_import))
 register(Kind(previews.PREVIEW, "Preview", previews.state, previews.carry_out, _sees_preview))

@@ -12,7 +12,7 @@ from analysis.papers.reading import campaigns_of
 from annotation.access import may_read
 from annotation.exposure.ledger import saw_answers
 from annotation.models import User
-from datasets.jobs import Kind, Options, Progress, Result
+from datasets.jobs import Kind, Options, Progress, Result, register_name
 
 TABLES = "paper"
 
@@ -41,4 +41,10 @@ def _may_see(user: User, options: Options) -> bool:
     return bool(found) and all(may_read(user, campaign.pk) for campaign in found)
 
 
+def _study(key: int) -> str:
+    return Study.objects.filter(pk=key).values_list("name", flat=True).first() or ""
+
+
+register_name("study", _study)
+register_name("paper", lambda name: PAPERS[name].title)
 TABLES_KIND = Kind(TABLES, "Tables", _state, _carry_out, _may_see)

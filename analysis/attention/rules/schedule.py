@@ -51,9 +51,12 @@ def gold_missing(facts: Facts) -> Iterator[Finding]:
 
 def complete(facts: Facts) -> Iterator[Finding]:
     """Find an open campaign that has all of its answers."""
-    places = facts.places
-    if facts.campaign.is_open and places.asked and not places.open:
-        pk = facts.campaign.pk
+    places, campaign = facts.places, facts.campaign
+    if campaign.is_open and places.asked and not places.open:
+        pk = campaign.pk
         close = Action("Close", "campaign-settings", (pk,), anchor="turn-head", changes=True)
         text = f"All {count(places.asked, 'answer')} from people are in."
+        given_here = campaign.people_done - campaign.imported  # type: ignore[attr-defined]
+        if given_here < places.asked:
+            text += " Imported ones take no slots: until you close it, annotators get items."
         yield Finding("hint", text, (Action("Results", "results", (pk,)), close))

@@ -142,6 +142,18 @@ def test_imported_answers_count_towards_the_deadline(study: Study) -> None:
     assert "3 of 4 answers" in text_of(facts(study), "deadline")
 
 
+def test_imported_answers_alone_complete_a_campaign_whose_slots_stay_open(study: Study) -> None:
+    raters = [Rater.objects.create(name=name) for name in ("from a file", "from another")]
+    for item in study.campaign.items.all():
+        for rater in raters:
+            Assignment.objects.create(item=item, rater=rater, asked=[], status="done")
+    told = text_of(facts(study), "complete")
+    assert told == (
+        "All 4 answers from people are in. Imported ones take no slots: until you close it, "
+        "annotators get items."
+    )
+
+
 def test_the_facts_of_many_campaigns_take_no_more_queries(
     study: Study, django_assert_max_num_queries: Any
 ) -> None:
