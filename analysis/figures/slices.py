@@ -70,7 +70,7 @@ def _series(subject: Subject) -> list[Series]:
     known = {name for row in rows for name, of in row.numbers.items() if of.value is not None}
     judges = dict.fromkeys(name for row in rows for name in row.numbers if name != PEOPLE)
     found = [Series(PEOPLE, "people with each other (Fleiss' kappa)", "human")]
-    found += [Series(name, f"{name} with people together (Cohen's)", "judge") for name in judges]
+    found += [Series(name, f"{name} with people (Cohen's kappa)", "judge") for name in judges]
     return [each for each in found if each.name in known]
 
 

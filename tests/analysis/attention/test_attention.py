@@ -149,8 +149,7 @@ def test_imported_answers_alone_complete_a_campaign_whose_slots_stay_open(study:
             Assignment.objects.create(item=item, rater=rater, asked=[], status="done")
     told = text_of(facts(study), "complete")
     assert told == (
-        "All 4 answers from people are in. Imported ones take no slots: until you close it, "
-        "annotators get items."
+        "All 4 answers from people are in. Annotators still get items until you close it."
     )
 
 

@@ -147,7 +147,7 @@ def test_slices_are_panels_sorted_by_people_on_one_axis(full: JSON) -> None:
     drawn = figure_file(full, "slices", "svg", "rating").content.decode()
     for name in groups:
         kappa = groups[name]["judges"]["mild"]["agreement"]["cohen_kappa"]["value"]
-        assert f"{name}, mild with people together (Cohen's): {kappa:.3f}" in drawn
+        assert f"{name}, mild with people (Cohen's kappa): {kappa:.3f}" in drawn
 
 
 def test_forty_parts_are_cut_to_twelve_and_stay_within_two_screens(
