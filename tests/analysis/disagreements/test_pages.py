@@ -180,6 +180,15 @@ def test_the_file_has_everybody_s_label_of_each_unit(rita: Client, labelled: Cam
     assert all(row["majority"] != row["label of model-x"] for row in found)
 
 
+def test_the_rarer_filters_are_folded_until_one_is_in_use(rita: Client, labelled: Campaign) -> None:
+    address = f"/campaigns/{labelled.pk}/disagreements/"
+    folds = [
+        re.findall(r'<details id="more-filters"[^>]*>', rita.get(address + query).content.decode())
+        for query in ("?show=all", "?show=all&tag=ambiguous", "?show=all&find=ferry")
+    ]
+    assert [[" open" in fold for fold in found] for found in folds] == [[False], [True], [False]]
+
+
 def test_a_unit_opens_in_place_with_all_answers_and_their_evidence(
     rita: Client, labelled: Campaign
 ) -> None:
