@@ -182,7 +182,7 @@ class TestHome:
         }
         Job.objects.update(state="done")
         (told,) = rita.get(f"/jobs/notices/?job={job.key}").json()["ended"]
-        assert told["text"] == "Results: ready."
+        assert told["text"] == "Results, Pilot: ready."
         assert told["address"] == f"{address}&job={job.key}"
         run("create_judge", "words", "--backend", "lexical")
         begun = JudgeRun.objects.create(
