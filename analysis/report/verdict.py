@@ -124,8 +124,8 @@ HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
     ],
     ALIKE: _of_bands(ERROR_BANDS, NO_ERRORS, "mean correlation of errors"),
     BEST: [
-        ("For certain", "p of its difference from the second is below 0.05, after Holm"),
-        ("Not for certain", "it is not: the second may be as good"),
+        ("Clearly", "p of its difference from the second is below 0.05, after Holm"),
+        ("Not clearly", "it is not: the second may be as good"),
     ],
 }
 """What the first words of a sentence mean: each with its condition, by the name of the bands."""
@@ -444,7 +444,7 @@ def _of_score(of: JSON, name: str) -> JSON:
 
 
 def _best(of: JSON, name: str) -> Sentence | None:
-    """Say which system scores highest by people, and whether it is surely above the second."""
+    """Say which system scores highest by people, and whether it is clearly above the second."""
     systems = {system: raters.get(MEAN) for system, raters in of.get("systems", {}).items()}
     means = {system: mean["value"] for system, mean in systems.items() if mean}
     known = {system: value for system, value in means.items() if value is not None}
@@ -468,7 +468,7 @@ def _best(of: JSON, name: str) -> Sentence | None:
         Part(f"; {_signed(found)} above {second or DASH}", ("scores", name, "comparisons")),
         Part(f", {why} over {tests}" if p is not None else f", {why}"),
     )
-    words = f"{first or DASH}, {'for certain' if sure else 'but not for certain'}"
+    words = f"{first or DASH}, {'clearly' if sure else 'but not clearly'}"
     return Sentence("Which system is best?", words, "good" if sure else "open", parts, BEST)
 
 

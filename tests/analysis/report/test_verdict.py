@@ -169,7 +169,7 @@ ALL, MOST, NONE = ("yy",) * 6, ("yy", "yn", "yy", "yn", "yy", "yy"), ("nn", "nn"
 def test_the_best_system_is_named_first_and_said_to_be_certain_if_it_is() -> None:
     report = scored(("poor", NONE), ("rich", ALL))
     found = report["verdict"]["scores"]["coverage"]["best"]
-    assert (found["answer"], found["tone"]) == ("rich, for certain", "good")
+    assert (found["answer"], found["tone"]) == ("rich, clearly", "good")
     assert "coverage 1.00 by the mean of people; 0.83 above poor" in found["text"]
     assert "above poor, p < 0.01 after Holm over 1 pair" in found["text"]
 
@@ -177,7 +177,7 @@ def test_the_best_system_is_named_first_and_said_to_be_certain_if_it_is() -> Non
 def test_a_best_system_that_chance_may_have_put_first_is_not_certain() -> None:
     report = scored(("near", MOST), ("poor", NONE), ("rich", ALL))
     found = report["verdict"]["scores"]["coverage"]["best"]
-    assert (found["answer"], found["tone"]) == ("rich, but not for certain", "open")
+    assert (found["answer"], found["tone"]) == ("rich, but not clearly", "open")
     assert "0.17 above near, p 0.17 after Holm over 3 pairs" in found["text"]
     points = document(report).sections[0].points
     assert f"Which system is best? {found['text']}" in points
