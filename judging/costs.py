@@ -105,10 +105,10 @@ def _thinking_beside(usage: Mapping[str, Any]) -> int:
     OpenAI's servers, and most others, count them within the completion.
     """
     thinking, total = _thinking(usage), _count(usage.get("total_tokens"))
-    counted = [_count(usage.get(name)) for name in ("prompt_tokens", "completion_tokens")]
-    if not thinking or total is None or None in counted:
+    prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    if prompt is None or completion is None:
         return 0
-    return thinking if total == sum(each or 0 for each in counted) + thinking else 0
+    return thinking if total == prompt + completion + thinking else 0
 
 
 def _detail(usage: Mapping[str, Any], details: str, name: str) -> int:

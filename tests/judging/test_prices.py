@@ -10,9 +10,20 @@ from typing import Any
 import pytest
 from django.core.management.base import CommandError
 
-from judging.costs import PriceBook, Rates, cost_of_call, find_rates, format_money, tokens_in
-from judging.list_prices import PriceFileError, list_prices, read_prices
-from judging.models import Price
+from datasets.models import Team
+from judging import list_prices as listing
+from judging.costs import (
+    PriceBook,
+    Rates,
+    cost_of_call,
+    find_rates,
+    format_money,
+    longest_completion,
+    price_book_of,
+    tokens_in,
+)
+from judging.list_prices import PriceFileError, list_prices, read_amount, read_prices
+from judging.models import Judge, JudgeRun, Lane, Price
 from tests.judging.cast import command
 
 RATES = Rates(Decimal("2.5"), Decimal("1.25"), Decimal("10"))
@@ -111,6 +122,26 @@ def test_a_run_looks_a_price_up_once_a_day(db: None, django_assert_num_queries: 
         ]
 
 
+def test_each_team_pays_its_own_price_at_the_address_that_is_asked(db: None) -> None:
+    made("gpt-4.1-mini", MAY, "7", "8")
+    own, other = Team.objects.get(), Team.objects.create(name="another")
+    rates = Rates(Decimal(7), Decimal(7), Decimal(8))
+    assert find_rates("gpt-4.1-mini", AFTER, team=own.pk) == rates
+    assert find_rates("gpt-4.1-mini", AFTER, team=other.pk) is None
+    run = JudgeRun(judge=Judge(model="gpt-4.1-mini", team=other), lane=Lane(endpoint=PUBLIC))
+    assert price_book_of(run).on(AFTER) == LISTED
+    run.lane = None
+    assert price_book_of(run).on(AFTER) is None
+    run.judge.team = own
+    assert price_book_of(run).on(AFTER) == rates
+
+
+def test_the_longest_completion_has_either_name() -> None:
+    assert longest_completion({"max_tokens": 5, "max_completion_tokens": 7}) == 5
+    assert longest_completion({"max_completion_tokens": 7}) == 7
+    assert longest_completion({}) is None
+
+
 def test_the_command_writes_a_price(db: None) -> None:
     said = command(
         "create_price", "m", "--since", "2026-05-01", "--prompt", "2.5", "--cached", "1.25",
@@ -160,6 +191,7 @@ def test_a_model_without_a_name_is_refused(db: None) -> None:
 
 PUBLIC = "https://api.openai.com/v1"
 AFTER = date(2026, 12, 1)
+LISTED = Rates(Decimal("0.4"), Decimal("0.1"), Decimal("1.6"))
 ENTRY = "[[price]]\nmodels = {models}\nprompt = {prompt}\ncompletion = 1\nchecked = {checked}\n"
 
 
@@ -174,12 +206,28 @@ def test_every_list_price_is_dated_and_names_its_source() -> None:
 
 @pytest.mark.django_db
 def test_a_list_price_applies_to_the_providers_own_address_from_its_day_on() -> None:
-    listed = Rates(Decimal("0.4"), Decimal("0.1"), Decimal("1.6"))
-    assert find_rates("gpt-4.1-mini", AFTER, PUBLIC) == listed
+    assert find_rates("gpt-4.1-mini", AFTER, PUBLIC) == LISTED
+    assert find_rates("gpt-4.1-mini", date(2026, 11, 25), PUBLIC) == LISTED
     assert find_rates("gpt-4.1-mini", date(2026, 11, 24), PUBLIC) is None
     assert find_rates("gpt-4.1-mini", AFTER, "http://127.0.0.1:8000/v1") is None
     assert find_rates("gpt-4.1-mini", AFTER) is None
     assert find_rates("of-nobody", AFTER, PUBLIC) is None
+
+
+def test_of_two_list_prices_the_last_one_up_to_the_day_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = 'host = "a.example"\n'
+    first, then = (
+        ENTRY.format(models='["m"]', prompt=prompt, checked=day) + host
+        for prompt, day in ((3, MAY), (2, JUNE))
+    )
+    for text in (first + then, then + first):
+        (tmp_path / "prices.toml").write_text(text)
+        read = read_prices(tmp_path / "prices.toml")
+        monkeypatch.setattr(listing, "list_prices", lambda read=read: read)
+        told = {day: listing.listed_price("m", "https://a.example/v1", day) for day in (MAY, JUNE)}
+        assert {day: price and price.prompt for day, price in told.items()} == {MAY: 3, JUNE: 2}
 
 
 @pytest.mark.django_db
@@ -241,9 +289,36 @@ def test_a_price_file_that_is_wrong_is_told_with_its_path_and_what_to_do(tmp_pat
         path.write_text(ENTRY.format(**entry) + ENTRY.format(**entry | wrong))
         with pytest.raises(PriceFileError, match=told):
             read_prices(path)
+    lines = ENTRY.format(**entry).splitlines(keepends=True)
+    for text in (
+        *("".join(lines[:n] + lines[n + 1 :]) for n in range(1, len(lines))),
+        "".join([*lines, "discount = 1\n"]),
+        "price = [1]",
+    ):
+        path.write_text(text)
+        with pytest.raises(PriceFileError, match="price 1: its keys are not of models, prompt"):
+            read_prices(path)
     path.write_text(ENTRY.format(**entry) + "[other]\n")
     with pytest.raises(PriceFileError, match="something else besides"):
         read_prices(path)
     path.write_text(ENTRY.format(**entry))
     (price,) = read_prices(path)
     assert (price.cached, price.completion) == (Decimal(2), Decimal(1)), "cached cost as others do"
+
+
+def test_a_price_is_nothing_up_to_999999_dollars_with_six_places() -> None:
+    for text in ("0", "999999", "0.000001"):
+        assert read_amount(text) == Decimal(text)
+    for text in ("-0.000001", "999999.000001", "0.0000001", "infinity"):
+        with pytest.raises(ValueError, match=text):
+            read_amount(text)
+
+
+def test_the_name_of_a_model_has_up_to_200_characters(tmp_path: Path) -> None:
+    path = tmp_path / "prices.toml"
+    entry = {"prompt": 2, "checked": "2026-11-25"}
+    path.write_text(ENTRY.format(models=f'["{"m" * 200}"]', **entry))
+    assert [price.model for price in read_prices(path)] == ["m" * 200]
+    path.write_text(ENTRY.format(models=f'["{"m" * 201}"]', **entry))
+    with pytest.raises(PriceFileError, match="models is no list of names"):
+        read_prices(path)

@@ -55,6 +55,15 @@ def test_a_server_that_does_not_tell_has_none(told: Any) -> None:
     assert count_tokens(INSIDE | {"completion_tokens_details": told}).thinking_tokens == 0
 
 
+def test_what_a_server_does_not_tell_is_none_of_any_kind() -> None:
+    assert count_tokens({}) == TokenCounts(0, 0, 0, 0)
+    # Without its prompt a total says nothing of what stands beside the completion.
+    of_answer = BESIDE | {"prompt_tokens": None, "total_tokens": 50}
+    assert count_tokens(of_answer) == TokenCounts(0, 64, 20, 20)
+    only_thought = BESIDE | {"completion_tokens": 0, "total_tokens": 130}
+    assert count_tokens(only_thought) == TokenCounts(100, 64, 30, 30)
+
+
 def test_more_thinking_than_completion_is_not_believed() -> None:
     told = INSIDE | {"completion_tokens_details": {"reasoning_tokens": 900}}
     assert count_tokens(told).thinking_tokens == 50
