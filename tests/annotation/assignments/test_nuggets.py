@@ -12,12 +12,13 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.answers.submission import submit
-from annotation.assignments.context import nuggets_for
+from annotation.assignments.context import editable, nuggets_for
 from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.models import Assignment, Campaign, Draft, Response, Span, rater_of
+from annotation.models import Assignment, Campaign, Draft, Label, Response, Span, rater_of
 from annotation.people.membership import end_membership
+from annotation.presentation import present
 from tests.cast import FULL, SHORT
 from tests.page_cast import Study, client_of, page, study_of
 
@@ -118,6 +119,40 @@ class TestWhatIsShown:
         assert [n.quotes for n in nuggets_for(to_rate(study))[BUILT].found] == [(MARKED,)]
         assert [n.quotes for n in nuggets_for(to_rate(study, "ben"))[BUILT].found] == [(OTHER,)]
 
+    def test_only_whole_first_answers_in_the_report_campaign_count(self, study: Study) -> None:
+        held = answered(study)
+        rating = to_rate(study)
+        whole = nuggets_for(rating)
+        assert [n.quotes for n in whole[BUILT].found] == [(MARKED,)]
+        elsewhere = create_campaign(
+            "Elsewhere", "report-coverage", study.campaign.batch, Design()
+        ).campaign
+        told = {"rater": held.rater, "asked": held.asked}
+        for row in (
+            Assignment(item=held.item, replicate=1, **told),
+            Assignment(item=held.item, scope=BUILT, **told),
+            Assignment(item=elsewhere.items.get(key=held.item.key), **told),
+        ):
+            row.save()
+            submit(row, payload(OTHER), "page")
+        of_next = study.assignment(study.ada)
+        assert of_next.item.query_id != held.item.query_id
+        text = present(of_next.item).texts[0].text
+        yes = {"answerable": "yes", "evidence": [{"quote": text[:9], "start": 0}]}
+        submit(of_next, {"units": dict.fromkeys(of_next.asked, yes), "comment": None}, "page")
+        label = Label.objects.get(response__assignment=held, unit__name=BUILT)
+        label.pk, label.variable, label.value = None, "rating", "3"
+        label.save()
+        assert nuggets_for(rating) == whole
+        rating.item = rating.item.campaign.items.filter(query=of_next.item.query_id)[0]
+        for each in nuggets_for(rating).values():
+            assert [(n.uid, n.report, n.quotes) for n in each.found] == [
+                (of_next.uid, 1, (text[:9],))
+            ], "reports are counted query by query"
+        rating.item = rating.item.campaign.items.filter(query=held.item.query_id)[0]
+        Assignment.objects.filter(pk=held.pk).update(status="cancelled")
+        assert {(each.found, each.reports) for each in nuggets_for(rating).values()} == {((), 1)}
+
     def test_a_revision_takes_the_place_of_what_stood(self, study: Study) -> None:
         submit(answered(study), payload(MARKED, OTHER), "page")
         assert nuggets_for(to_rate(study))[BUILT].found[0].quotes == (MARKED, OTHER)
@@ -128,6 +163,15 @@ class TestWhatIsShown:
         held = next_assignment(plain, rater_of(study.ada))
         assert held is not None
         assert nuggets_for(held) == {}
+
+    def test_the_layer_holds_the_marks_of_its_question_alone(self, study: Study) -> None:
+        held = study.assignment(study.ada)
+        of_other = {"a/b#1": {"answerable": "yes", "evidence": [quote(OTHER)]}}
+        submit(held, {"units": payload(MARKED)["units"] | of_other, "comment": None}, "page")
+        there = editable(held, PLACE)
+        assert there is not None
+        assert (there.unit, there.question, there.text) == (BUILT, "Who built it?", FULL)
+        assert (there.answer, there.quotes) == ("yes", [quote(MARKED)])
 
     def test_the_layer_shows_the_report_and_the_standing_marks(self, study: Study) -> None:
         held = answered(study)

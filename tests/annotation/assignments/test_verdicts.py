@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from annotation.answers.submission import submit
-from annotation.assignments.context import Cited, judge_answers_for
+from annotation.assignments.context import Cited, JudgeAnswer, judge_answers_for
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Label, Rater, rater_of
-from annotation.presentation import present
+from annotation.presentation import present, schema
 from annotation.protocols import PROTOCOLS
 from tests.annotation.validating_cast import (
     BUILT,
@@ -149,13 +149,33 @@ class TestOneVerdict:
         self, tmp_path: Path
     ) -> None:
         of = study(tmp_path)
-        assignment = first_judged(of, **{"🌉": YES | {"evidence": []}} | {"🌉": NO})
+        assignment = first_judged(of, **{"🌉": YES})
+        first = Assignment.objects.get(item=assignment.item, rater=judge())
+        submit(first, {"units": {"🌉": NO}}, "judge")
         again = Assignment.objects.create(
             item=assignment.item, rater=judge(), replicate=1, asked=["🌉"]
         )
         submit(again, {"units": {"🌉": {"answerable": "invalid", "evidence": []}}}, "judge")
+        judged(assignment.item, {"🌉": YES}, judge("another"))
         found = judge_answers_for(assignment, present(assignment.item))
-        assert [verdict.answer["answerable"] for verdict in found.values()] == ["no"]
+        assert found == {"🌉": JudgeAnswer(JUDGE, NO)}
+
+    def test_who_was_given_the_item_without_a_judge_is_shown_none(self, tmp_path: Path) -> None:
+        of = study(tmp_path)
+        assignment = first_judged(of, **{"🌉": NO})
+        assignment.assisted_by = ""
+        assert judge_answers_for(assignment, present(assignment.item)) == {}
+
+    def test_what_a_judge_left_out_is_left_open(self, tmp_path: Path) -> None:
+        of = study(tmp_path, "question-typing")
+        item = of.campaign.items.order_by("position")[0]
+        (unit,) = item.units.values_list("name", flat=True)
+        given = Assignment.objects.create(item=item, rater=judge(), asked=[unit])
+        submit(given, {"units": {unit: {"valid": "no"}}}, "import")
+        assignment = of.assignment(of.ada)
+        found = judge_answers_for(assignment, present(assignment.item))
+        names = [variable.name for variable in schema(of.campaign).variables_of("query")]
+        assert found == {unit: JudgeAnswer(JUDGE, dict.fromkeys(names) | {"valid": "no"})}
 
     def test_nobody_elses_answer_is_ever_shown(self, tmp_path: Path) -> None:
         of = study(tmp_path, raters_per_item=2)
@@ -180,6 +200,7 @@ class TestOneVerdict:
         of = study_of("report-coverage", tmp_path)
         checked = second(of.campaign, "Checked", validates=f"{JUDGE}@Study")
         judged(of.campaign.items.get(key="r"), {"🌉": NO})
+        judged(checked.items.get(key="r"), {"🌉": YES})
         assignment = next_assignment(checked, rater_of(of.ada))
         assert assignment is not None
         assert [v["answerable"] for v in verdicts_in(shown(of, assignment))] == ["no"]
