@@ -9,6 +9,9 @@ from django.test.utils import CaptureQueriesContext
 from annotation.adjudication.disputes import (
     Disagreement,
     QueuePart,
+    _disagreement,
+    _Tally,
+    _tally,
     counted,
     disputes,
     next_dispute,
@@ -158,3 +161,39 @@ def test_the_database_finds_the_disputes_in_one_query(there: Dispute) -> None:
     with CaptureQueriesContext(connection) as found:
         assert len(disputes(counted(there.study.campaign))) == 3
     assert len(found) == 1
+
+
+def test_units_on_which_all_agree_are_not_even_read(there: Dispute) -> None:
+    for user in (there.study.ada, there.study.ben):
+        answer(there.study.assignment(user), "no", "no", "no")
+    labels = counted(there.study.campaign)
+    assert labels.values("unit").distinct().count() == 6
+    read = list(_tally(labels))
+    assert {each.unit[3] for each in read} == {unit.pk for unit in there.units}
+    first = (0, there.item.pk, 0, there.units[0].pk)
+    assert sorted(each[1:] for each in read if each.unit == first) == [
+        ("answerable", "invalid", "human", 1),
+        ("answerable", "no", "human", 1),
+        ("answerable", "yes", "human", 1),
+        ("answerable", "yes", "judge", 1),
+    ]
+
+
+def test_judges_dispute_only_what_people_have_decided() -> None:
+    def disagreement(*tallies: tuple[str, str, int]) -> Disagreement | None:
+        unit = (0, 1, 0, 1)
+        return _disagreement("rating", [_Tally(unit, "rating", *each) for each in tallies])
+
+    assert disagreement(("yes", "judge", 2), ("no", "judge", 1)) is None
+    assert disagreement(("yes", "human", 2), ("no", "human", 1), ("no", "judge", 2)) == (
+        Disagreement("rating", (2, 1), (3, 2), judges=True)
+    )
+    assert disagreement(("yes", "human", 2), ("no", "human", 1), ("yes", "judge", 1)) == (
+        Disagreement("rating", (2, 1), (3, 1), judges=False)
+    )
+    assert disagreement(("yes", "human", 1), ("no", "human", 1), ("no", "judge", 1)) == (
+        Disagreement("rating", (1, 1), (2, 1), judges=False)
+    )
+    assert disagreement(("yes", "human", 1), ("no", "judge", 1)) == (
+        Disagreement("rating", (1,), (1, 1), judges=True)
+    )

@@ -14,6 +14,7 @@ from annotation.answers.submission import (
     LostLeaseError,
     PreparedAnswer,
     StoredRevision,
+    fail,
     fail_many,
     prepare,
     submit,
@@ -116,6 +117,27 @@ def test_a_larger_group_takes_no_more_statements(rows: list[Assignment]) -> None
         submit_many(offers)
     assert len(three) <= len(one)
     assert Span.objects.exists()
+
+
+def test_a_group_stands_or_falls_with_the_transaction_around_it(rows: list[Assignment]) -> None:
+    with CaptureQueriesContext(connection) as found:
+        assert submit_many([]) == []
+        assert fail_many([]) == []
+        assert not found
+        submit_many(group(rows[:1]))
+        fail_many([(rows[1], "timeout")], LEASE)
+    assert not [each["sql"] for each in found if "SAVEPOINT" in each["sql"]]
+    assert statuses() == ["done", "failed", "open", "open"]
+
+
+def test_a_failure_has_one_of_the_known_reasons_or_changes_nothing(rows: list[Assignment]) -> None:
+    with pytest.raises(ValueError, match="'tired' is not a missing reason"):
+        fail_many([(rows[0], "timeout"), (rows[1], "tired")], LEASE)
+    with pytest.raises(LostLeaseError):
+        fail(rows[0], "timeout", uuid.UUID(int=8))
+    assert statuses() == ["open"] * 4
+    fail(rows[0], "timeout", LEASE)
+    assert statuses() == ["failed", "open", "open", "open"]
 
 
 def test_many_fail_each_with_its_reason(rows: list[Assignment]) -> None:
