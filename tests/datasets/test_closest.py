@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from datasets.quotes import _common_characters, _ratio, _trimmed, _weight, closest, fold, tokens
+from datasets.quotes import (
+    _common_characters,
+    _ratio,
+    _trimmed,
+    _weight,
+    _windows,
+    closest,
+    fold,
+    tokens,
+)
 
 MOST_TOKENS = 2000
 
@@ -34,6 +43,9 @@ def test_a_place_begins_and_ends_between_whole_characters() -> None:
     assert text.find("a", 1) is None
     assert text.find("in", 0) is None
     assert (text.find("a"), text.find("a ")) == ((0, 1), (0, 2))
+    assert (fold("ﬁ").find("fi"), fold("ﬁi").find("i")) == ((0, 2), (2, 3))
+    assert fold("a =\u0338 b").find("=") is None
+    assert fold("¨").text == "\u0308", "without the blank that its decomposition begins with"
 
 
 def test_words_have_their_places_and_some_scripts_a_word_for_each_character() -> None:
@@ -77,6 +89,55 @@ def test_of_two_parts_the_more_similar_one_is_found() -> None:
         place = closest(text, same)
         assert place is not None
         assert text[slice(*place)] == same
+
+
+def test_of_two_parts_equally_similar_the_first_one_is_found() -> None:
+    near, filler = "one two three four five sixth", " ".join(f"w{n}" for n in range(60))
+    assert closest(f"{near}. {filler}. {near}.", "one two three four five sixt") == (0, len(near))
+
+
+def test_a_quote_has_at_least_twenty_characters_in_four_words() -> None:
+    text = "so alpha bravo delta in it, so longer words than these"
+    assert closest(text, "alpha bravo delta in") == (3, 23)
+    assert closest(text, "so alpha bravo delta") == (0, 20)
+    assert closest(text, "alpha bravo delta i") is None
+    assert closest(text, "longer, words, than...") is None
+
+
+def test_almost_half_of_a_quotes_words_are_there_as_they_are_and_nine_tenths_of_all() -> None:
+    def written(*words: str, last: str = "") -> str:
+        return " ".join(word[:-1] + (last or word[-1]) for word in words)
+
+    ten = [letter * 10 for letter in "abcde"]
+    there = f"{written(*ten[:2])} {written(*ten[2:], last='x')}"
+    assert closest(there, " ".join(ten)) is None, "22 of 55 are less than 45 in a hundred"
+    eighteen = ("a" * 8, "b" * 8, "c" * 10, "d" * 10)
+    there = f"{written(*eighteen[:2])} {written(*eighteen[2:], last='x')}"
+    assert closest(there, " ".join(eighteen)) == (0, len(there)), "18 of 40"
+    assert closest("abcd efgh ijkl mnox", "abcd, efgh, ijkl, mnop") == (0, 19), "36 of 40"
+    assert closest("abcd efgh ijkl mnxx", "abcd, efgh, ijkl, mnop") is None, "34 of 40"
+
+
+def windows(wanted: list[str], there: dict[int, str], size: int = 40) -> list[tuple[int, int]]:
+    """The windows over a text of so many words, of which all but these are others."""
+    text = " ".join(there.get(n, f"other{n}") for n in range(size))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("datasets.quotes._trimmed", lambda wanted, words, low, high: [(low, high)])
+        return list(_windows(wanted, tokens(text)))
+
+
+def test_windows_lie_where_most_words_are_at_their_distance_with_room_around() -> None:
+    wanted = ["a", "b", "c", "d"]
+    assert windows(wanted, {20: "a", 21: "b", 22: "c", 23: "d"}) == [(12, 32), (16, 36)]
+    assert windows(wanted, {0: "a"}) == [(0, 12), (0, 16)]
+    assert windows(wanted, {39: "d"}) == [(28, 40), (32, 40)]
+    # In the order of the votes, then of the words; of three distances four windows at most.
+    assert windows(wanted, {20: "a", 25: "b"}) == [(16, 36), (12, 32), (20, 40)]
+    assert windows(wanted, {4: "a", 21: "b", 38: "c"}) == [(0, 16), (0, 20), (12, 32), (16, 36)]
+    assert windows([f"w{n}" for n in range(72)], {90: "w0"}, 200) == [(72, 180), (81, 189)]
+    often = dict.fromkeys(range(501), "a")
+    assert windows(["a"], often, 501) == []
+    assert len(windows(["a"], often, 500)) == 4
 
 
 def test_a_quote_has_at_most_two_thousand_words() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pytest_django.fixtures import Settings
 
+from annotation.models import User
 from datasets.derivation import UnitDigests
+from datasets.jobs.guard import InRequestError, answering
 from datasets.lineage import (
     _difference,
     again_address,
@@ -16,8 +20,10 @@ from datasets.lineage import (
     behind_words,
     count_lines,
     lineages_of,
+    state_of_labels,
     summary,
     tree_lines,
+    units_behind,
 )
 from datasets.models import Batch, LabelsRead, Lineage
 from datasets.rows import InputError
@@ -78,6 +84,48 @@ def test_a_tree_in_words_has_each_batch_below_the_one_made_of_it(third: Batch) -
     assert "  kept 2 queries, 4 key points" in lines
 
 
+def test_each_batch_tells_how_it_was_made_by_whom_and_how_far_it_is_behind(
+    third: Batch, settings: Settings
+) -> None:
+    rita, at = User.objects.create(username="rita"), datetime(2024, 5, 3, tzinfo=UTC)
+    settings.TANDEM_LINEAGE_READERS = {"rule": f"{__name__}.read_labels"}
+    Labels.units = ("a",)
+    labels = Labels.reading().hexdigest()
+    Lineage.objects.update(labels="e" * 64, created_at=at)
+    files = [{"name": "more.jsonl", "sha256": "cd" * 32}]
+    Lineage.objects.filter(batch=third).update(labels=labels, by=rita, files=files)
+    Batch.objects.update(created_at=at)
+    Batch.objects.filter(name="first").update(counts={})
+    last = as_tree(third, behind=lambda lineage: 2)
+    middle = last["source"]
+    first = middle["source"]
+    assert (last["decided_by"], last["ties"], last["labels"]) == ("majority", "drop", labels)
+    assert (middle["decided_by"], middle["ties"]) == (None, None)
+    assert (last["by"], middle["by"]) == ("rita", None)
+    assert (last["kept"], "kept" in middle) == (COUNTS["kept"], False)
+    assert [each["behind"] for each in (last, middle)] == [2, 2]
+    assert [each["queries"] for each in (last, middle, first)] == [3, 2, 0]
+    assert first == {
+        "batch": "first", "digest": "1" * 64, "queries": 0, "format": "native",
+        "created_at": "2024-05-03T00:00:00+00:00",
+        "files": [{"name": "f.jsonl", "sha256": "ab" * 32}],
+    }  # fmt: skip
+    assert list(tree_lines(third)) == [
+        "third (3 queries)",
+        f"  {summary(lineages_of(third)[0])} on 2024-05-03, Tandem 0.5",
+        "  kept 2 queries, 4 key points",
+        "  left out 3 key points: not key 2, not grounded 1",
+        "  undecided: tied, kept 1",
+        "  file more.jsonl sha256 cdcdcdcdcdcd",
+        "   └─ second (2 queries)",
+        "        by reports (version 1) on 2024-05-03, Tandem 0.5",
+        f"        {behind_words(1)}",
+        "      └─ first (0 queries)",
+        "           loaded from native on 2024-05-03",
+        "           file f.jsonl sha256 abababababab",
+    ]
+
+
 def test_counts_are_told_in_words() -> None:
     assert list(count_lines(COUNTS)) == [
         "kept 2 queries, 4 key points",
@@ -97,6 +145,8 @@ def test_a_summary_says_by_what_from_what_and_whose_labels(third: Batch) -> None
     assert again == "rule=reports&from=c&from=d&decided_by=majority&ties=drop&set_n=3"
     last.kind = "step"
     assert again_address(last) == ""
+    last.by = User.objects.create(username="rita")
+    assert summary(last).endswith(", decided by majority, by rita")
 
 
 def test_units_are_behind_by_the_larger_number_of_new_and_lost_ones(third: Batch) -> None:
@@ -117,6 +167,47 @@ def test_units_are_behind_by_the_larger_number_of_new_and_lost_ones(third: Batch
     LabelsRead.objects.all().delete()
     lineage.labels = "other"
     assert _difference(lineage, digests()) == 1
+
+
+def test_labels_are_read_again_only_where_some_were_read_and_have_changed(
+    third: Batch, settings: Settings
+) -> None:
+    lineage, second = lineages_of(third)
+    settings.TANDEM_LINEAGE_READERS = {"rule": f"{__name__}.read_labels"}
+    Labels.state, Labels.units, Labels.times = "one", ("a", "b"), 0
+    assert (units_behind(lineage), state_of_labels(lineage), Labels.times) == (0, None, 0)
+    lineage.labels = second.labels = "e" * 64
+    LabelsRead.objects.create(lineage=second, digests=b"")
+    stored = UnitDigests()
+    stored.add("a")
+    LabelsRead.objects.create(lineage=lineage, digests=stored.array().tobytes())
+    for _ in range(2):
+        assert (units_behind(lineage), Labels.times) == (1, 1)
+        assert state_of_labels(lineage) == f"{'e' * 64}:one"
+    Labels.state, Labels.units = "two", ("a", "b", "c", "d")
+    assert (units_behind(lineage), Labels.times) == (3, 2)
+    lineage.kind = "step"
+    assert (units_behind(lineage), state_of_labels(lineage)) == (0, None)
+    with answering(), pytest.raises(InRequestError, match="units_behind takes long"):
+        units_behind(lineage)
+
+
+class Labels:
+    """What a batch stands on: units that a test changes, and how often they were read."""
+
+    state, units, times = "", ("",), 0
+
+    @classmethod
+    def reading(cls) -> UnitDigests:
+        cls.times += 1
+        found = UnitDigests()
+        for unit in cls.units:
+            found.add(unit)
+        return found
+
+
+def read_labels(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]]:
+    return Labels.state, Labels.reading
 
 
 def test_an_upload_without_a_query_is_refused_before_anybody_decides(tmp_path: Path) -> None:

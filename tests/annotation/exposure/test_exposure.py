@@ -20,9 +20,26 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.exposure import ledger
 from annotation.exposure.marking import _content, evidence_against
-from annotation.exposure.marks import has_exposed, marks_of, marks_of_person
+from annotation.exposure.marks import (
+    PersonMarks,
+    exposed_labels,
+    exposed_units,
+    has_exposed,
+    marks_of,
+    marks_of_person,
+)
 from annotation.integrity import CHECKS, exposure
-from annotation.models import Assignment, Campaign, Exposure, Item, Look, Response, User, rater_of
+from annotation.models import (
+    Assignment,
+    Campaign,
+    Exposure,
+    Item,
+    Label,
+    Look,
+    Response,
+    User,
+    rater_of,
+)
 from annotation.protocols.base import UnitSpec
 from datasets.models import Batch
 from tests.annotation import validating_cast
@@ -358,6 +375,36 @@ class TestWhatIsToldOfPeople:
         Exposure.objects.all().delete()
         assert not has_exposed(study.campaign)
         assert marks_of_person(study.campaign, rater_of(study.rita).pk).answers == 0
+
+    def test_only_of_the_campaign_itself_and_of_answers_that_stand(self, study: Study) -> None:
+        unit = answer(study, study.ada).assignment.item.units.get(name="q:1")
+        with ledger.collected() as looks:
+            ledger.saw_answers("dispute", study.campaign, units=[unit.pk])
+        for user in (study.rita, study.ben):
+            ledger.record(user.pk, looks)
+        batch = study.campaign.batch
+        other, third = (
+            create_campaign(name, "report-coverage", batch, Design(raters_per_item=3)).campaign
+            for name in ("Other", "Third")
+        )
+        marked = [answer(study, study.rita), answer(study, study.rita, campaign=other)]
+        assert [each.exposed for each in marked] == [True, True]
+        again = submit(marked[0].assignment, payload("invalid"), "page").response
+        answer(study, study.rita)
+        answer(study, study.ben)
+        assert marks_of(study.campaign) == [
+            PersonMarks(name, 1, {"a dispute": 1}, 0, 0)
+            for name in sorted(rater_of(user).name for user in (study.rita, study.ben))
+        ]
+        rita = rater_of(study.rita).pk
+        assert marks_of_person(study.campaign, rita) == (
+            PersonMarks("", 1, {"a dispute": 1}, answers=2, unknown=0)
+        )
+        assert marks_of_person(other, rita).answers == 1
+        assert [has_exposed(each) for each in (study.campaign, other, third)] == [True, True, False]
+        labels = Label.objects.filter(response=again)
+        assert exposed_labels(labels) == {labels.get(unit__name="q:1").pk}
+        assert dict(exposed_units({again.pk})) == {again.pk: {"q:1"}}
 
     def test_a_kind_that_is_no_longer_known_keeps_its_name(self) -> None:
         assert ledger.describe("export") == "an export"

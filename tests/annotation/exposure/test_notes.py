@@ -6,6 +6,8 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.answers.submission import submit
@@ -34,7 +36,7 @@ def noted(*looks: Callable[[], None]) -> list[ledger.Note]:
 def test_a_note_has_the_scope_the_number_and_the_newest_answer_of_a_look(study: Study) -> None:
     campaign, newest = study.campaign, Response.objects.latest("pk")
     before = newest.created_at - timedelta(microseconds=1)
-    many = range(1, ledger.MOST_NAMED + 2)
+    many = range(1, 1002)
     saw, figures = ledger.saw_answers, ledger.saw_figures
     notes = noted(
         lambda: saw("dispute", campaign, units=[3, 1, 3]),
@@ -92,12 +94,25 @@ def test_a_look_of_an_account_is_recorded_once_until_there_is_news(study: Study)
     for user in (study.rita, study.rita, study.ben):
         ledger.record(user.pk, notes)
     assert list(Look.objects.values_list("user", flat=True)) == [study.rita.pk, study.ben.pk]
-    ledger.recorded_again(study.rita.pk, notes)
-    assert Look.objects.count() == 2
+    with CaptureQueriesContext(connection) as found:
+        ledger.recorded_again(study.rita.pk, notes)
+        ledger.record(study.rita.pk, notes)
+    assert not [each for each in found if each["sql"].startswith("INSERT")]
+    assert len(found) == 2
     newest = submit(study.assignment(study.ben), payload("no"), "page").response.pk
     ledger.recorded_again(study.rita.pk, notes)
     assert list(Look.objects.values_list("upto", flat=True)) == [newest - 1, newest - 1, newest]
     assert Look.objects.latest("pk").at <= timezone.now()
+
+
+def test_two_requests_at_the_same_moment_record_the_same_look_once(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes = noted(lambda: ledger.saw_answers("export", study.campaign))
+    monkeypatch.setattr(ledger, "_is_stored", lambda look: False)
+    for _ in range(2):
+        ledger.record(study.rita.pk, notes)
+    assert Look.objects.count() == 1
 
 
 def test_only_a_look_that_exposes_in_the_campaign_itself_marks_answers_there(study: Study) -> None:
