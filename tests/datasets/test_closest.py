@@ -151,6 +151,9 @@ def test_the_ratio_is_that_of_characters_and_words_replaced_at_length_have_none_
     assert _ratio(["ab", "c"], ["ab", "c"]) == 1
     assert _ratio(["abcd"], ["abce"]) == pytest.approx(2 * 3 / 10)
     assert _ratio(["a", "bc"], ["a"]) == pytest.approx(2 * 2 / 7)
+    between = ["abc", "pq", "def"], ["abc", "abcdef", "def"]
+    for one, other in (between, between[::-1]):
+        assert _ratio(one, other) == pytest.approx(2 * 8 / 26), "of the words that differ alone"
     assert _common_characters("a" * 200, "a" * 200) == 200
     assert _common_characters("a" * 201, "a") == _common_characters("a", "a" * 201) == 0
 

@@ -147,6 +147,45 @@ def test_the_first_words_of_the_next_piece_stay_with_it() -> None:
     ]
 
 
+@pytest.mark.parametrize("stops", [".!?;:"])
+def test_they_do_after_any_stop_up_to_three_words_of_them(stops: str) -> None:
+    for stop in stops:
+        first, second = f"The bridge was opened early{stop}", "He said so it fell down."
+        text = f"{first} He said so much. Then he left. {second}"
+        assert words(f"{first} {second}", text) == [(first, first), (second, second)]
+    first, second = "The bridge was opened early.", "He said so that it fell down."
+    text = f"{first} He said so that all knew. Then he left. {second}"
+    assert words(f"{first} {second}", text)[0][0] == f"{first} He said so that"
+
+
+def test_after_two_hundred_words_in_vain_the_search_ends() -> None:
+    found = "One two three four five."
+    assert words(f"{'z ' * 199}{found}")[-1] == (found, found)
+    assert words(f"{'z ' * 200}{found}") == [(f"{'z ' * 200}{found}", None)]
+
+
+def test_a_stretch_of_four_words_counts_where_it_is_half_of_the_quote() -> None:
+    found = "two three four five."
+    half, less = "Zebras graze there,", "Zebras graze here always"
+    assert len(f"{half} ") == len(found) < len(f"{less} ")
+    assert words(f"{half} {found}") == [(half, None), (found, found)]
+    assert words(f"{less} {found}") == [(f"{less} {found}", None)]
+
+
+def test_where_nothing_is_lost_a_stretch_counts_however_many_blanks_follow() -> None:
+    assert words("One two three" + " " * 30) == [("One two three", "One two three")]
+
+
+def test_the_first_stretch_is_looked_for_from_the_beginning() -> None:
+    (piece,) = pieces(f"{TEXT} {TEXT}", "One two three four five.")
+    assert piece.place == (0, 24)
+
+
+def test_a_last_stretch_may_be_without_a_blank() -> None:
+    first, last = "One two three four five.", "桥梁开放于十九八"
+    assert words(f"{first} {last}", f"{last}, {TEXT}") == [(first, first), (last, last)]
+
+
 def test_the_rest_is_told_without_the_blanks_around_it() -> None:
     found = [Piece(4, 6, (0, 2)), Piece(6, 8, None), Piece(8, 9, (3, 4))]
     quote = " a  bbccd ee "

@@ -452,3 +452,5 @@ def test_a_look_shows_what_one_rater_said_by_then_and_nothing_else(study: Study)
     looked(study.ada)
     (found,) = evidence_against(mine, names)
     assert found.look == Look.objects.latest("pk").pk
+    assert evidence_against(mine, names, before=found.at) == []
+    assert evidence_against(mine, names, before=found.at + timedelta(microseconds=1)) == [found]
