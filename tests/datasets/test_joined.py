@@ -158,6 +158,17 @@ def test_they_do_after_any_stop_up_to_three_words_of_them(stops: str) -> None:
     assert words(f"{first} {second}", text)[0][0] == f"{first} He said so that"
 
 
+def test_they_do_only_where_they_carry_the_next_piece_further() -> None:
+    first, second = "The bridge was opened early.", "He whispered so much."
+    text = f"{first} He whispered so then. All left. {second} Then he left home."
+    assert words(f"{first} {second}", text) == [(first, first), (second, second)]
+    assert words(f"Then he left {first} {second}", text) == [
+        (each, each) for each in ("Then he left", first, second)
+    ]
+    whole = f"{first} He whispered so"
+    assert words(f"{whole} zebra", text) == [(whole, whole), ("zebra", None)]
+
+
 def test_after_two_hundred_words_in_vain_the_search_ends() -> None:
     found = "One two three four five."
     assert words(f"{'z ' * 199}{found}")[-1] == (found, found)

@@ -195,7 +195,9 @@ def test_labels_are_read_again_only_where_some_were_read_and_have_changed(
 class Labels:
     """What a batch stands on: units that a test changes, and how often they were read."""
 
-    state, units, times = "", ("",), 0
+    state = ""
+    units: tuple[str, ...] = ()
+    times = 0
 
     @classmethod
     def reading(cls) -> UnitDigests:

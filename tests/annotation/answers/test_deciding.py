@@ -39,7 +39,7 @@ from datasets.messages import Message
 from tests.annotation.prerequisites.test_options import campaign
 
 OWN, OTHER = uuid.UUID(int=1), uuid.UUID(int=2)
-PAYLOAD = {"units": {}, "comment": None}
+PAYLOAD: dict[str, Any] = {"units": {}, "comment": None}
 DOUBT = (Problem("q", "answerable", Message("is odd")),)
 REFUSED = RefusedError([Problem("q", "answerable", Message("is missing"))])
 NEW, STORED = Circumstances(), Response(pk=4, revision=2, payload={"units": {"q": {}}})

@@ -19,7 +19,12 @@ from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.exposure import ledger
-from annotation.exposure.marking import _content, evidence_against
+from annotation.exposure.marking import (
+    _answers_of_others,
+    _content,
+    _places,
+    evidence_against,
+)
 from annotation.exposure.marks import (
     PersonMarks,
     exposed_labels,
@@ -134,6 +139,7 @@ def test_a_look_at_one_unit_marks_that_unit_alone(study: Study) -> None:
     ledger.record(study.rita.pk, looks)
     found = answer(study, study.rita)
     assert found.exposures.get().units == ["q:1"]
+    assert answer(study, study.ben).exposed is False, "whose look it was not"
 
 
 @pytest.mark.parametrize(("number", "exposing"), [(29, True), (30, False)])
@@ -452,5 +458,8 @@ def test_a_look_shows_what_one_rater_said_by_then_and_nothing_else(study: Study)
     looked(study.ada)
     (found,) = evidence_against(mine, names)
     assert found.look == Look.objects.latest("pk").pk
+    first, *_ = places = list(_places(mine, names, set()))
+    assert [(each.item, each.name) for each in places] == [(mine.item_id, name) for name in names]
+    assert set(_answers_of_others(mine, [first], upto=10**9)) == {first.unit}
     assert evidence_against(mine, names, before=found.at) == []
     assert evidence_against(mine, names, before=found.at + timedelta(microseconds=1)) == [found]
