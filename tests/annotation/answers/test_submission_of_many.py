@@ -96,6 +96,13 @@ def test_what_stands_is_superseded_and_the_same_again_changes_nothing(
     assert not Draft.objects.exists()
 
 
+def test_an_answer_to_an_assignment_that_was_deleted_says_so(rows: list[Assignment]) -> None:
+    sent = ready(rows[0])
+    Assignment.objects.filter(pk=rows[0].pk).delete()
+    with pytest.raises(Assignment.DoesNotExist):
+        submit(rows[0], sent.payload, "judge")
+
+
 def test_a_response_is_as_it_would_be_read(rows: list[Assignment]) -> None:
     outcome = submit(rows[0], ready(rows[0]).payload, "judge")
     stored = Response.objects.get()

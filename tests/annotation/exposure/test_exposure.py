@@ -21,8 +21,10 @@ from annotation.campaigns.design import Design
 from annotation.exposure import ledger
 from annotation.exposure.marking import (
     _answers_of_others,
+    _comparable,
     _content,
     _places,
+    _twins,
     evidence_against,
 )
 from annotation.exposure.marks import (
@@ -175,6 +177,18 @@ class TestOtherCampaigns:
         found = answer(study, study.rita, campaign=self.over(study.campaign.batch))
         assert found.exposures.get().units == ["q:0", "q:1", "q:2"]
 
+    def test_only_campaigns_of_the_same_task_that_were_looked_at_are_compared(
+        self, study: Study
+    ) -> None:
+        own, batch = study.campaign, study.campaign.batch
+        same, other, unseen = (
+            Campaign.objects.create(name=name, protocol=protocol, batch=batch)
+            for name, protocol in (("a", own.protocol), ("b", "report-nugget"), ("c", own.protocol))
+        )
+        assert _comparable(own, {own.pk, same.pk, other.pk}) == [same]
+        assert _comparable(own, {own.pk, other.pk}) == _comparable(own, ()) == []
+        assert unseen in _comparable(own, {unseen.pk})
+
     @pytest.mark.parametrize(
         ("report", "question", "expected"),
         [
@@ -200,6 +214,24 @@ class TestOtherCampaigns:
         found = self.answered(second, study.rita)
         assert found.exposed is bool(expected)
         assert [each.units for each in found.exposures.all()] == ([expected] if expected else [])
+
+    def test_the_same_item_is_known_by_its_key_and_texts_or_over_another_batch_by_its_texts(
+        self, tmp_path: Path
+    ) -> None:
+        held, fell = "The pier held.", "The pier fell."
+        old, same, changed, moved, other = (
+            self.over(self.batch(tmp_path, name, self.line(key, "a", report, "Did it hold?")))
+            for name, key, report in (
+                ("old", "r", held), ("same", "r", held), ("changed", "r", fell),
+                ("moved", "x", held), ("other", "x", fell),
+            )
+        )  # fmt: skip
+        design = Design(raters_per_item=3)
+        again = create_campaign("Again", "report-coverage", old.batch, design).campaign
+        item, asked = old.items.get(), [same, changed, moved, other, again]
+        assert {each.campaign for each in _twins(item, asked)} == {same, moved, again}
+        assert {each.campaign for each in _twins(item, [moved])} == {moved}
+        assert list(_twins(item, [changed, other])) == []
 
     def line(self, name: str, unit: str, report: str, question: str) -> Line:
         return {
@@ -461,5 +493,6 @@ def test_a_look_shows_what_one_rater_said_by_then_and_nothing_else(study: Study)
     first, *_ = places = list(_places(mine, names, set()))
     assert [(each.item, each.name) for each in places] == [(mine.item_id, name) for name in names]
     assert set(_answers_of_others(mine, [first], upto=10**9)) == {first.unit}
+    assert _answers_of_others(mine, [first], upto=0) == {}
     assert evidence_against(mine, names, before=found.at) == []
     assert evidence_against(mine, names, before=found.at + timedelta(microseconds=1)) == [found]
