@@ -12,7 +12,7 @@ from annotation.answers.submission import Circumstances, submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Exposure, Item, Label, Look, Response, User, rater_of
-from tests.annotation.adjudication.cast import SHALOM, one
+from tests.annotation.adjudication.cast import BOAT, SHALOM, one
 from tests.page_cast import Study, make_study
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +23,7 @@ SPAN = ("spans__field", "spans__start", "spans__end", "spans__quote", "spans__me
 def given(study: Study, user: User) -> Response:
     """An answer to the first report that was changed once, exposed on its last question."""
     asked = study.assignment(user)
-    units = {"q:0": one("yes"), "q:1": one("yes", SHALOM), "q:2": one("no")}
+    units = {"q:0": one("yes"), "q:1": one("yes", SHALOM, BOAT), "q:2": one("no")}
     for units["q:2"] in (one("invalid"), one("no")):
         payload = {"units": dict(units), "comment": "hard"}
         found = submit(asked, payload, "api", Circumstances(key=units["q:2"]["answerable"]))
@@ -33,7 +33,7 @@ def given(study: Study, user: User) -> Response:
 
 
 def labels(response: Response, *names: str) -> list[tuple[Any, ...]]:
-    rows = response.labels.filter(unit__name__in=names).order_by("unit__position")
+    rows = response.labels.filter(unit__name__in=names).order_by("unit__position", "spans")
     return list(rows.values_list(*LABEL, *SPAN))
 
 
@@ -74,6 +74,7 @@ def test_it_has_the_labels_spans_and_marks_of_the_units_that_go_along() -> None:
             assert getattr(made, name) == getattr(of, name)
         assert made.payload == each.payload
         assert labels(made, "q:0", "q:1", "q:2") == labels(of, "q:0", "q:1")
+        assert [row[8] for row in labels(made, "q:1")] == [SHALOM[0], BOAT[0]]
         assert labels(made, "q:0")[0][3:] == (0.5, {"n": 1}, "report", 0, 5, "Zoë 🛶", "exact")
         assert {label.unit.item for label in made.labels.all()} == {there}
     assert Label.objects.count() == before + 4
