@@ -120,7 +120,7 @@ def _job_to_use(question: str, digest: str, user: Any, again: bool) -> Job | Non
 
 
 def _waiting_for(user: Any) -> int:
-    return Job.objects.filter(state=State.WAITING, askers__user=user).count()
+    return JobAsker.objects.filter(user=user, withdrawn=False, job__state=State.WAITING).count()
 
 
 def _still_active(job: Job) -> Job | None:

@@ -252,6 +252,7 @@ class TestScores:
         assert begun_scores(campaign, (), "gold") == {}
         Item.objects.filter(campaign=campaign, use="gold").update(use="study")
         assert begun_scores(campaign, both, "gold") == {}
+        assert scores(campaign, both, "gold") == dict.fromkeys(both, Score(0, 0, 0, 0))
 
     def test_what_is_right_is_told_unit_by_unit_in_their_order(self, campaign: Campaign) -> None:
         rows = [row(unit="q1:b", meta={"reason": "So."}), row(unit="q1:a", value="yes")]
@@ -263,6 +264,7 @@ class TestScores:
             GoldComparison("q1:b", "answerable", None, "no", "So."),
         ]
         answer(held)
+        answer(had(campaign, "r1", rater("bo")), "yes")
         assert [each.answer for each in compare_with_gold(held)] == ["no", "no"]
         held.asked = ["q1:b"]
         assert [each.unit for each in compare_with_gold(held)] == ["q1:b"]

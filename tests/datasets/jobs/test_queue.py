@@ -208,6 +208,21 @@ def test_a_person_may_have_fifty_jobs_waiting(asked: Asking, ada: User, ben: Use
     asked("one more", ben)
 
 
+def test_a_job_that_one_withdrew_from_makes_room_though_others_wait_for_it(
+    asked: Asking, ada: User, ben: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queue, "MOST_WAITING", 1)
+    shared = asked("kappa", ada)
+    assert asked("kappa", ben) == shared
+    with pytest.raises(TooManyError):
+        asked("alpha", ada)
+    queue.cancel(shared, ada)
+    assert shared.state == "waiting"
+    assert asked("alpha", ada).state == "waiting"
+    with pytest.raises(TooManyError):
+        asked("alpha of ben", ben)
+
+
 def test_old_results_go_and_so_do_those_beyond_the_room(
     asked: Asking, ada: User, settings: Settings
 ) -> None:
