@@ -183,6 +183,15 @@ class TestTurns:
         assert got == ["r0", "r1", "r6", "r4"]
         assert scoring.next_item(campaign, ann, campaign.items.none()) is None
 
+    def test_the_batchs_order_is_kept_where_none_is_drawn(self, campaign: Campaign) -> None:
+        ann, got = rater("ann"), []
+        for _ in range(4):
+            item = scoring.next_item(campaign, ann, campaign.items.exclude(key__in=got))
+            assert item is not None
+            got.append(item.key)
+            had(campaign, item.key, ann)
+        assert got == ["r0", "r1", "r2", "r3"]
+
     def test_a_block_is_that_of_the_last_study_item_here(self, campaign: Campaign) -> None:
         other, ann = campaign_of("report-coverage", name="d"), rater("ann")
         assert scoring._last_query(campaign, ann) is None

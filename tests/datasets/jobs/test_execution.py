@@ -11,11 +11,12 @@ import pytest
 from django.db import DatabaseError
 
 from annotation.models import User
+from audit.recording import Actor, current_actor, on_behalf
 from datasets.jobs import Options, Result, queue, results
-from datasets.jobs.execution import NO_SPACE, carry_out
+from datasets.jobs.execution import NO_ACCESS, NO_SPACE, carry_out
 from datasets.models import Job
 from tests.datasets.jobs.conftest import DEEDS, Asking, Labels
-from tests.queue_cast import ended
+from tests.queue_cast import ended, worked
 
 pytestmark = pytest.mark.django_db
 
@@ -87,6 +88,48 @@ def test_a_job_that_another_worker_has_is_not_computed(failing: Job, labels: Lab
     assert labels.computed == []
     assert other is not None
     assert ended(other).state == "running"
+
+
+def test_who_has_no_memory_left_is_not_told_that_all_is_well(
+    failing: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_by(MemoryError(), monkeypatch)
+    with pytest.raises(MemoryError):
+        carry_out(failing, lambda done, total: None)
+
+
+def test_it_is_done_in_the_name_of_whose_turn_it_is_and_by_their_request(
+    asked: Asking, ada: User, ben: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int | None, str, str]] = []
+
+    def tell(options: Options) -> None:
+        actor = current_actor()
+        told.append((actor.who(), actor.request, actor.address))
+
+    monkeypatch.setitem(DEEDS, "tell", tell)
+    by_ben = Actor(lambda: ben.pk, "b" * 32, "private")
+    with on_behalf(by_ben):
+        asked("first", ben)
+    assert worked() == 1
+    with on_behalf(by_ben):
+        shared = asked("kappa", ben, do="tell")
+    with on_behalf(Actor(lambda: ada.pk, "a" * 32, "public")):
+        assert asked("kappa", ada, do="tell") == shared
+    assert worked() == 1
+    assert told == [(ada.pk, "a" * 32, "public")], "ben had a turn before"
+
+
+def test_it_is_computed_while_one_who_waits_for_it_may_see_it(
+    asked: Asking, labels: Labels, ada: User, ben: User
+) -> None:
+    jobs = [asked(name, user) for name in ("kappa", "alpha") for user in (ada, ben)]
+    labels.hidden_from.add("ben")
+    queue.cancel(jobs[2], ada)
+    worked()
+    assert labels.computed == ["kappa"]
+    assert ended(jobs[0]).state == "done"
+    assert (ended(jobs[2]).state, jobs[2].error) == ("failed", NO_ACCESS)
 
 
 class TestResults:
