@@ -115,7 +115,7 @@ def _job_to_use(question: str, digest: str, user: Any, again: bool) -> Job | Non
     of = Job.objects.filter(question=question)
     job = of.filter(Q(state=State.WAITING) | Q(state=State.RUNNING, digest=digest)).first()
     if job is None and not again:
-        job = _ended_for(user, of.filter(digest=digest).exclude(state__in=ACTIVE).last())
+        job = _ended_for(user, of.filter(digest=digest).last())
     return job
 
 

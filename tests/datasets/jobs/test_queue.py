@@ -153,6 +153,19 @@ def test_a_cancelled_job_is_not_computed_and_not_asked_again_by_a_reload(
     assert asked("kappa", ada, again=True) == other
 
 
+def test_a_job_that_failed_is_repeated_once_its_labels_have_changed(
+    asked: Asking, labels: Labels, ada: User
+) -> None:
+    job = asked("kappa", ada, do="refuse")
+    worked()
+    assert ended(job).state == "failed"
+    assert asked("kappa", ada, do="refuse") == job
+    labels.newest = 2
+    newer = asked("kappa", ada, do="refuse")
+    assert newer != job
+    assert newer.state == "waiting"
+
+
 def test_cancelling_keeps_a_job_that_somebody_else_waits_for(
     asked: Asking, ada: User, ben: User
 ) -> None:
