@@ -348,6 +348,16 @@ class TestSetting:
         campaign.refresh_from_db()
         assert (campaign.gold_every, campaign.practice_of) == (loading.EVERY, campaign)
 
+    def test_where_one_of_two_items_is_of_another_use_both_are_set(
+        self, campaign: Campaign
+    ) -> None:
+        rows = [row(), row("r2", "q2:a")]
+        store_gold_answers(rows[:1], campaign, "gold")
+        store_gold_answers(rows[1:], campaign, "practice")
+        assert store_gold_answers(rows, campaign, "gold") == GoldCounts(2, 2)
+        uses = campaign.items.filter(key__in=("r1", "r2")).values_list("use", flat=True)
+        assert list(uses) == ["gold", "gold"]
+
     def test_the_same_value_twice_is_one_known_answer(self, campaign: Campaign) -> None:
         assert store_gold_answers([row(), row(rater="bo")], campaign, "gold") == GoldCounts(1, 1)
         with pytest.raises(InputError, match='"answerable" of unit "q1:a" is known in two ways'):

@@ -37,6 +37,7 @@ def test_two_people_who_ask_the_same_share_one_computation(
 def test_a_question_is_the_same_in_whatever_order_its_options_come(
     asked: Asking, ada: User, ben: User
 ) -> None:
+    asked("alpha", ada)
     first = asked("kappa", ada, of="a", by="b")
     assert asked("kappa", ben, by="b", of="a") == first
     assert asked("kappa", ben, by="a", of="b") != first
@@ -57,6 +58,7 @@ def test_new_labels_make_a_new_job_beside_the_last_result(
     assert found.is_current
     assert found.last is not None
     assert results.value(found.last)["newest"] == 2
+    assert ask(SUM, {"name": "alpha"}, ada).last is None
 
 
 def test_a_job_that_waited_is_computed_from_the_labels_of_its_turn(
@@ -129,6 +131,22 @@ def test_of_one_question_two_jobs_never_run_at_once(
     assert queue.take() == newer
 
 
+def test_a_job_that_was_cancelled_while_somebody_joined_it_is_added_anew(
+    asked: Asking, ada: User, ben: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = asked("kappa", ada)
+
+    def meanwhile(*_: object) -> bool:
+        queue.cancel(job, ada)
+        return False
+
+    monkeypatch.setattr(queue, "_asks", meanwhile)
+    newer = asked("kappa", ben)
+    assert (newer.state, job.state) == ("waiting", "cancelled")
+    assert [asker.user for asker in newer.askers.all()] == [ben]
+    assert queue.take() == newer
+
+
 def test_a_job_that_was_cancelled_while_it_was_chosen_does_not_begin(
     asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +193,21 @@ def test_cancelling_keeps_a_job_that_somebody_else_waits_for(
     assert job.state == "waiting"
     worked()
     assert ended(job).state == "done"
+
+
+def test_who_withdrew_and_asks_again_waits_for_it_where_they_asked_last(
+    asked: Asking, ada: User, ben: User
+) -> None:
+    def of_ada(page: str) -> tuple[Job, bool, str]:
+        job = ask(SUM, {"name": "kappa"}, ada, page).job
+        row = job.askers.get(user=ada)
+        return job, row.withdrawn, row.address
+
+    job = asked("kappa", ben)
+    assert of_ada("/results/") == (job, False, "/results/")
+    queue.cancel(job, ada)
+    assert of_ada("/results/") == (job, False, "/results/")
+    assert of_ada("/paper/") == (job, False, "/paper/")
 
 
 def test_a_job_that_ends_its_worker_three_times_fails(asked: Asking, ada: User) -> None:
@@ -242,6 +275,8 @@ def test_a_job_that_one_withdrew_from_makes_room_though_others_wait_for_it(
     assert asked("alpha", ada).state == "waiting"
     with pytest.raises(TooManyError):
         asked("alpha of ben", ben)
+    worked()
+    assert asked("alpha of ben", ben).state == "waiting", "what is computed waits no more"
 
 
 def test_old_results_go_and_so_do_those_beyond_the_room(
