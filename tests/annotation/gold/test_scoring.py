@@ -184,7 +184,8 @@ class TestTurns:
         assert scoring.next_item(campaign, ann, campaign.items.none()) is None
 
     def test_the_batchs_order_is_kept_where_none_is_drawn(self, campaign: Campaign) -> None:
-        ann, got = rater("ann"), []
+        ann = rater("ann")
+        got: list[str] = []
         for _ in range(4):
             item = scoring.next_item(campaign, ann, campaign.items.exclude(key__in=got))
             assert item is not None
