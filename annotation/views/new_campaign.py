@@ -112,13 +112,14 @@ def _created(request: HttpRequest, form: CampaignForm) -> HttpResponse:
 
 
 def _tasks(request: HttpRequest, chosen: TaskForm, status: int) -> HttpResponse:
-    """Show the batches, and the tasks over the one that the address names."""
-    user = get_account(request)
-    named = request.GET.get("batch", "")
-    batch = visible_batches(user).filter(name=named).first()
+    """Show the batches, and the tasks over the one that the address names, or else the newest."""
+    batches = visible_batches(get_account(request))
+    named = request.GET.get("batch")
+    found = batches.order_by("-pk") if named is None else batches.filter(name=named)
+    batch = found.first()
     context: dict[str, Any] = {
         "form": chosen,
-        "batches": visible_batches(user),
+        "batches": batches,
         "batch": batch,
         "draft": request.session.get(DRAFT),
     }

@@ -170,8 +170,14 @@ class TestGuided:
 
 
 class TestNew:
-    def test_first_the_task_and_the_batch_then_the_form(self, rita: Client) -> None:
-        assert "Continue" in html(rita, NEW)
+    def test_the_newest_batch_is_chosen_until_another_is_and_a_task_leads_to_the_form(
+        self, rita: Client
+    ) -> None:
+        Batch.objects.create(name="the newest", format="native", digest="1" * 64)
+        assert "New campaign over <bdi>the newest</bdi>" in html(rita, NEW)
+        page = html(rita, NEW, batch="harbour")
+        assert "New campaign over <bdi>harbour</bdi>" in page
+        assert f"{NEW}?batch=harbour&amp;protocol=report-coverage" in page
         form = html(rita, NEW, protocol="report-coverage", batch="harbour")
         assert "Create campaign" in form
         assert 'name="variables" value="answerable"' in form
