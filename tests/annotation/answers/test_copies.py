@@ -38,15 +38,16 @@ def labels(response: Response, *names: str) -> list[tuple[Any, ...]]:
 
 
 def test_it_has_the_labels_spans_and_marks_of_the_units_that_go_along() -> None:
-    study = make_study()
+    study = make_study(people=3)
     facts = {"campaign": study.campaign, "kind": "export", "exposing": True, "upto": 0}
     look, another = (Look.objects.create(user=study.ada, digest=n, **facts) for n in "ab")
     new = create_campaign("New", "report-coverage", study.campaign.batch, Design()).campaign
     there: Item = new.items.get(position=0)
-    ada, ben = given(study, study.ada), given(study, study.ben)
+    ada, ben, rita = (given(study, user) for user in (study.ada, study.ben, study.rita))
+    rita.exposed = None
     marks = {"look": look, "kind": "export", "at": timezone.now()}
     Exposure.objects.create(response=ada, units=["q:0", "q:2"], **marks)
-    for response in (ada, ben):
+    for response in (ada, ben, Response.objects.get(assignment=ada.assignment, revision=1)):
         Exposure.objects.create(response=response, units=["q:2"], **(marks | {"look": another}))
     kept = {name: ada.payload["units"][name] for name in ("q:0", "q:1")}
     units = {
@@ -60,7 +61,7 @@ def test_it_has_the_labels_spans_and_marks_of_the_units_that_go_along() -> None:
             units,
             {"units": kept, "comment": "hard"},
         )
-        for origin, user in ((ada, study.ada), (ben, study.ben))
+        for origin, user in ((ada, study.ada), (ben, study.ben), (rita, study.rita))
     ]
     before = Label.objects.count()
     keys = copy_answers(copies)
@@ -77,8 +78,8 @@ def test_it_has_the_labels_spans_and_marks_of_the_units_that_go_along() -> None:
         assert [row[8] for row in labels(made, "q:1")] == [SHALOM[0], BOAT[0]]
         assert labels(made, "q:0")[0][3:] == (0.5, {"n": 1}, "report", 0, 5, "Zoë 🛶", "exact")
         assert {label.unit.item for label in made.labels.all()} == {there}
-    assert Label.objects.count() == before + 4
-    assert [Response.objects.get(pk=key).exposed for key in keys] == [True, False]
+    assert Label.objects.count() == before + 6
+    assert [Response.objects.get(pk=key).exposed for key in keys] == [True, False, None]
     (mark,) = Exposure.objects.filter(response__in=keys)
     assert (mark.response_id, mark.units) == (keys[0], ["q:0"])
     assert {name: getattr(mark, name) for name in marks} == marks

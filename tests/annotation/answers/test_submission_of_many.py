@@ -145,6 +145,9 @@ def test_a_failure_has_one_of_the_known_reasons_or_changes_nothing(rows: list[As
     assert statuses() == ["open"] * 4
     fail(rows[0], "timeout", LEASE)
     assert statuses() == ["failed", "open", "open", "open"]
+    Assignment.objects.filter(pk=rows[3].pk).delete()
+    with pytest.raises(LostLeaseError):
+        fail(rows[3], "timeout")
 
 
 def test_many_fail_each_with_its_reason(rows: list[Assignment]) -> None:
