@@ -88,6 +88,10 @@ def test_an_answer_is_written_with_the_number_that_follows() -> None:
     assert written(row(), Circumstances(OWN.hex, lease=OWN, created_at=at), "judge") == (
         3, 1, True, PAYLOAD, "", "judge", OWN.hex, at, "basis", None,
     )  # fmt: skip
+    commented = replace(ready(), payload=PAYLOAD | {"comment": "hard to say"})
+    found = _decide(row(), commented, NEW)
+    assert isinstance(found, _Change)
+    assert _response_row(found)[4] == "hard to say"
     for by in (NEW, Circumstances(seen=2), Circumstances(revision=3)):
         assert written(row(current=STORED), by)[1] == 3
     assert written(row(current=STORED), Circumstances(revision=8))[1] == 8

@@ -23,6 +23,7 @@ from annotation.answers.submission import (
 from annotation.models import Assignment, Campaign, Draft, Label, Response, Span
 from annotation.presentation import present, schema
 from annotation.protocols.validation import RefusedError
+from audit.models import Event
 from tests.annotation.answering import good_answer, person
 from tests.cast import campaign_of
 
@@ -101,6 +102,31 @@ def test_an_answer_to_an_assignment_that_was_deleted_says_so(rows: list[Assignme
     Assignment.objects.filter(pk=rows[0].pk).delete()
     with pytest.raises(Assignment.DoesNotExist):
         submit(rows[0], sent.payload, "judge")
+
+
+def test_what_replaces_an_answer_and_a_number_that_leaves_a_gap_are_events(
+    rows: list[Assignment],
+) -> None:
+    def told() -> list[tuple[str, str, object]]:
+        events = Event.objects.filter(event__startswith="answer.").order_by("pk")
+        return list(events.values_list("event", "object_id", "facts"))
+
+    submit_many(group(rows[:2]))
+    assert told() == []
+    no = {"answerable": "no", "evidence": []}
+    submit_many([
+        (ready(rows[0], **no), Circumstances(revision=2)),
+        (ready(rows[1], **no), Circumstances(revision=5)),
+        (ready(rows[2]), Circumstances(revision=1)),
+        (ready(rows[3]), Circumstances(revision=2)),
+    ])  # fmt: skip
+    first, second, _, fourth = (str(row.pk) for row in rows)
+    assert told() == [
+        ("answer.changed", first, {"door": "judge"}),
+        ("answer.changed", second, {"door": "judge"}),
+        ("answer.numbered", second, {"revision": 5}),
+        ("answer.numbered", fourth, {"revision": 2}),
+    ]
 
 
 def test_a_response_is_as_it_would_be_read(rows: list[Assignment]) -> None:
