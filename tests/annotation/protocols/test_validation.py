@@ -10,7 +10,7 @@ from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import Protocol, UnitSpec, Variable, name_units
 from annotation.protocols.points import Quote, is_storable
 from annotation.protocols.schema import schema_of
-from annotation.protocols.validation import Problem, RefusedError, check, coerce
+from annotation.protocols.validation import Problem, RefusedError, _safe_name, check, coerce
 from datasets.messages import Message
 from tests.annotation.checks import STRICT, entry, refused
 
@@ -192,6 +192,14 @@ def test_a_foreign_name_is_shown_so_that_it_can_be_printed():
 @pytest.mark.parametrize(("text", "kept"), [("a🌉\r\n", True), ("a\0", False), ("\udc00", False)])
 def test_what_no_database_can_hold_is_not_storable(text, kept):
     assert is_storable(text) is kept
+
+
+def test_what_comes_from_outside_is_cut_in_a_message():
+    assert [_safe_name(name) for name in ("a" * 600, 7, "a\n")] == ["a" * 600, "7", "'a\\n'"]
+    assert _safe_name("a" * 601) == "'" + "a" * 599
+    answer = {"answerable": "x" * 70, "evidence": []}
+    (problem,) = refused(COVERAGE, QUESTION, answer)
+    assert f" '{'x' * 59} is not a code" in problem
 
 
 def test_the_same_variable_stands_on_two_kinds_of_unit():

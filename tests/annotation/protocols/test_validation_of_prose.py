@@ -60,12 +60,30 @@ def test_a_written_answer_is_owed_where_it_is_asked(door):
         ({"text": 5, "citations": []}, "has no text; write one"),
         ({"text": "x\0", "citations": []}, "contains a character that cannot be stored; remove it"),
         ({"text": "x", "citations": "p"}, "cites something that is not a passage id"),
-        ({"text": "x", "citations": [1]}, "cites something that is not a passage id"),
+        ({"text": "x", "citations": ["p", 1]}, "cites something that is not a passage id"),
         ({"text": "x", "citations": [""]}, "cites something that is not a passage id"),
     ],
 )
 def test_a_written_answer_is_text_with_citations(prose, message):
     assert refused(ANSWERS, TASK, written(prose)) == [f"unit 'q' written: {message}"]
+
+
+@pytest.mark.parametrize("door", STRICT)
+def test_a_written_answer_has_at_most_so_many_characters_and_citations(door):
+    long, often = {"text": "x" * 50_000, "citations": []}, {"text": "x", "citations": ["p"] * 200}
+    for most in (long, often):
+        assert entry(ANSWERS, TASK, written(most), door).written is not None
+    long["text"] += "x"
+    often["citations"] += ["p"]
+    found = [
+        *refused(ANSWERS, TASK, written(long), door),
+        *refused(ANSWERS, TASK, written(often), door),
+    ]
+    assert found == [
+        "unit 'q' written: is longer than 50,000 characters; shorten it",
+        "unit 'q' written: contains more than 200 citations; keep the most important",
+    ]
+    assert entry(ANSWERS, TASK, written(often), "import").written is not None
 
 
 @pytest.mark.parametrize(("action", "asked"), [("keep", True), ("modify", True), ("skip", False)])

@@ -69,9 +69,7 @@ def test_of_files_that_extend_a_batch_only_what_they_add_is_counted(tmp_path: Pa
     load(tmp_path, [*BATCH, FOURTH])
     source, names = Batch.objects.get(), ("q/1", "q 2", "q3", "q4")
     new = {"text": "It is new.", "system": "new"}
-    lines = [
-        {"id": name, "reports": [new | {"id": f"new {name}"}]} for name in ("q/1", "q 2", "q3")
-    ]
+    lines = [{"id": name, "reports": [new | {"id": f"new {name}"}]} for name in names]
     path = write_lines(tmp_path / "more.jsonl", lines)
     found = inspect_extension([path], None, source, "b2", lambda done: None)
     assert (found.format, len(found.digest)) == ("native", 64)
@@ -79,6 +77,7 @@ def test_of_files_that_extend_a_batch_only_what_they_add_is_counted(tmp_path: Pa
     assert found.counts == {"queries": 4, "new reports": 4}
     assert [each["id"] for each in found.first] == ["q/1", "q 2", "q3"]
     assert list(Batch.objects.all()) == [source]
-    path = write_lines(tmp_path / "none.jsonl", [{"id": "q9", "reports": [new | {"id": "n"}]}])
-    with pytest.raises(InputError, match="correct it"):
+    old = {"id": "t2", "text": "It does not.", "system": "two"}
+    path = write_lines(tmp_path / "none.jsonl", [{"id": "q3", "reports": [old]}])
+    with pytest.raises(InputError, match="none.jsonl: adds nothing to batch"):
         inspect_extension([path], "native", source, "b2", lambda done: None)
