@@ -70,15 +70,12 @@ def test_a_written_answer_is_text_with_citations(prose, message):
 
 @pytest.mark.parametrize("door", STRICT)
 def test_a_written_answer_has_at_most_so_many_characters_and_citations(door):
-    long, often = {"text": "x" * 50_000, "citations": []}, {"text": "x", "citations": ["p"] * 200}
-    for most in (long, often):
-        assert entry(ANSWERS, TASK, written(most), door).written is not None
-    long["text"] += "x"
-    often["citations"] += ["p"]
-    found = [
-        *refused(ANSWERS, TASK, written(long), door),
-        *refused(ANSWERS, TASK, written(often), door),
-    ]
+    def prose(characters: int, citations: int) -> dict[str, Any]:
+        return {"text": "x" * characters, "citations": ["p"] * citations}
+
+    assert entry(ANSWERS, TASK, written(prose(50_000, 200)), door).written is not None
+    long, often = prose(50_001, 0), prose(1, 201)
+    found = [refused(ANSWERS, TASK, written(each), door) for each in (long, often)]
     assert found == [
         "unit 'q' written: is longer than 50,000 characters; shorten it",
         "unit 'q' written: contains more than 200 citations; keep the most important",

@@ -79,5 +79,5 @@ def test_of_files_that_extend_a_batch_only_what_they_add_is_counted(tmp_path: Pa
     assert list(Batch.objects.all()) == [source]
     old = {"id": "t2", "text": "It does not.", "system": "two"}
     path = write_lines(tmp_path / "none.jsonl", [{"id": "q3", "reports": [old]}])
-    with pytest.raises(InputError, match="none.jsonl: adds nothing to batch"):
+    with pytest.raises(InputError, match="adds nothing to batch 'b'; add reports"):
         inspect_extension([path], "native", source, "b2", lambda done: None)
