@@ -77,8 +77,8 @@ def test_a_written_answer_has_at_most_so_many_characters_and_citations(door):
     long, often = prose(50_001, 0), prose(1, 201)
     found = [refused(ANSWERS, TASK, written(each), door) for each in (long, often)]
     assert found == [
-        "unit 'q' written: is longer than 50,000 characters; shorten it",
-        "unit 'q' written: contains more than 200 citations; keep the most important",
+        ["unit 'q' written: is longer than 50,000 characters; shorten it"],
+        ["unit 'q' written: contains more than 200 citations; keep the most important"],
     ]
     assert entry(ANSWERS, TASK, written(often), "import").written is not None
 
