@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from annotation.adjudication.disputes import (
     Disagreement,
@@ -12,21 +13,45 @@ from annotation.adjudication.disputes import (
     _disagreement,
     _Tally,
     _tally,
+    adjudicable,
     counted,
     disputes,
+    in_dispute,
     next_dispute,
+    own_units,
     queue,
     queue_sizes,
+    queued_units,
+    sent_units,
+    with_texts,
 )
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.models import Assignment, Item, Rater, rater_of
+from annotation.exposure import ledger
+from annotation.models import (
+    AdjudicationRequest,
+    Assignment,
+    Exclusion,
+    Item,
+    Label,
+    Membership,
+    Rater,
+    Response,
+    rater_of,
+)
 from annotation.people.membership import exclude
 from datasets.models import Batch
-from tests.annotation.adjudication.cast import Dispute, answer, decided, make_dispute
+from tests.annotation.adjudication.cast import (
+    QUESTIONS,
+    Dispute,
+    answer,
+    decided,
+    make_dispute,
+)
 
 pytestmark = pytest.mark.django_db
+UNITS = ("q:0", "q:1", "q:2")
 
 
 @pytest.fixture
@@ -161,6 +186,92 @@ def test_the_database_finds_the_disputes_in_one_query(there: Dispute) -> None:
     with CaptureQueriesContext(connection) as found:
         assert len(disputes(counted(there.study.campaign))) == 3
     assert len(found) == 1
+
+
+def test_variables_are_told_by_name_and_the_clearest_dispute_ranks_the_unit(
+    there: Dispute,
+) -> None:
+    unit, campaign = there.units[2], there.study.campaign
+    answers = Response.objects.filter(assignment__rater__kind="human")
+    for response, (zeta, about) in zip(answers, ("11", "12", "23"), strict=True):
+        for variable, value in (("zeta", zeta), ("about", about)):
+            Label.objects.create(response=response, unit=unit, variable=variable, value=value)
+    found = in_dispute(counted(campaign), unit.pk)
+    assert found == [
+        Disagreement("about", (1, 1, 1), (1, 1, 1), judges=False),
+        Disagreement("answerable", (3,), (3, 1), judges=True),
+        Disagreement("zeta", (2, 1), (2, 1), judges=False),
+    ]
+    (dispute,) = disputes(counted(campaign).filter(unit=unit))
+    assert dispute.rank == (0, 1 / 3)
+    assert in_dispute(counted(campaign), unit.pk + 1000) == []
+    assert names(there, of="sent") == []
+    AdjudicationRequest.objects.create(unit=there.units[1])
+    AdjudicationRequest.objects.create(unit=unit)
+    Label.objects.filter(unit=unit).exclude(variable="answerable").delete()
+    assert names(there, of="sent") == ["q:1", "q:2"]
+
+
+def test_people_and_judges_count_and_whoever_is_excluded_until_that_is_undone(
+    there: Dispute,
+) -> None:
+    campaign, cleo = there.study.campaign, Rater.objects.get(user=there.cleo)
+    decided(there, there.units[0])
+    assert counted(campaign).count() == 12, "an adjudicator's decision is none of them"
+    exclude(campaign, cleo, "answered at random")
+    assert counted(campaign).count() == 9
+    Exclusion.objects.update(undone_at=timezone.now())
+    assert counted(campaign).count() == 12
+
+
+def test_active_annotators_and_researchers_adjudicate_where_they_are_members_for_it(
+    there: Dispute,
+) -> None:
+    study, campaign = there.study, there.study.campaign
+    other = create_campaign("Other", "report-coverage", campaign.batch, Design()).campaign
+    items = (other.items.get(position=0), campaign.items.get(position=1))
+    elsewhere, here = (
+        Assignment.objects.create(item=item, rater=rater_of(study.rita), asked=list(UNITS))
+        for item in items
+    )
+    for user in (study.rita, study.root, study.ben):
+        Membership.objects.create(campaign=campaign, user=user, role="adjudicator")
+    answer(elsewhere, "no", "no", "no")
+    for user in (there.dora, study.rita, study.ben):
+        assert list(adjudicable(user)) == [campaign]
+    for user in (study.root, study.ada, there.cleo):
+        assert not adjudicable(user).exists()
+    answer(here, "no", "no", "no")
+    assert not adjudicable(study.rita).exists(), "a researcher who answered"
+    there.dora.is_active = False
+    assert not adjudicable(there.dora).exists()
+    Membership.objects.filter(user=study.ben, role="adjudicator").update(ended_at=timezone.now())
+    assert not adjudicable(study.ben).exists()
+    assert set(own_units(study.rita, campaign)) == set(items[1].units.values_list("pk", flat=True))
+
+
+def test_what_a_researcher_sent_comes_first_and_who_sees_the_list_has_seen_answers(
+    there: Dispute,
+) -> None:
+    campaign, dora = there.study.campaign, there.dora
+    first, second, third = there.units
+    other = create_campaign("Other", "report-coverage", campaign.batch, Design()).campaign
+    for unit in (third, other.items.get(position=0).units.get(name="q:0")):
+        AdjudicationRequest.objects.create(unit=unit)
+    assert sent_units(campaign) == {third.pk}
+    with ledger.collected() as notes:
+        assert queued_units(campaign, dora) == [third.pk, first.pk, second.pk]
+        assert not notes
+        found = queue(campaign, dora)
+    assert [each.unit for each in found] == [third.pk, first.pk, second.pk]
+    (note,) = notes
+    assert note["kind"] == "disputes"
+    assert note["scope"] == {"units": sorted(unit.pk for unit in there.units)}
+    assert next_dispute(campaign, dora, third, QueuePart()) == first.pk
+    assert next_dispute(campaign, dora, first, QueuePart()) == third.pk
+    told = [(each.unit, query, unit) for each, query, unit in with_texts(campaign, found[:2])]
+    query = "What of the harbour? ⛵"
+    assert told == [(third.pk, query, QUESTIONS[2]), (first.pk, query, QUESTIONS[0])]
 
 
 def test_units_on_which_all_agree_are_not_even_read(there: Dispute) -> None:

@@ -161,6 +161,19 @@ class TestLookingThrough:
         assert upload.state == "refused"
         assert "more memory or time" in upload.error
 
+    def test_progress_is_told_from_the_first_moment_of_all_lines_or_known_queries(
+        self, rita: User
+    ) -> None:
+        upload = sent(rita)
+        for found, total in (({}, quarantine.lines(upload)), ({"counts": {"queries": 7}}, 7)):
+            upload.found = found
+            with worker._beating(upload) as count:
+                told = quarantine.progress(upload.key)
+                assert told is not None
+                assert (told.done, told.total) == (count.done, count.total) == (0, total)
+                count(2)
+                assert count.done == 2
+
 
 class TestReceiving:
     @pytest.mark.every_case
