@@ -193,7 +193,7 @@ def test_variables_are_told_by_name_and_the_clearest_dispute_ranks_the_unit(
 ) -> None:
     unit, campaign = there.units[2], there.study.campaign
     answers = Response.objects.filter(assignment__rater__kind="human")
-    for response, (zeta, about) in zip(answers, ("11", "12", "23"), strict=True):
+    for response, zeta, about in zip(answers, "112", "123", strict=True):
         for variable, value in (("zeta", zeta), ("about", about)):
             Label.objects.create(response=response, unit=unit, variable=variable, value=value)
     found = in_dispute(counted(campaign), unit.pk)
