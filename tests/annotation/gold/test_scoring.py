@@ -359,6 +359,19 @@ class TestSetting:
         uses = campaign.items.filter(key__in=("r1", "r2")).values_list("use", flat=True)
         assert list(uses) == ["gold", "gold"]
 
+    def test_gold_is_mixed_in_and_practice_asked_for_each_where_it_is_set(
+        self, campaign: Campaign
+    ) -> None:
+        other = campaign_of("report-coverage", name="d")
+        rows = [row(), row("r2", "q2:a")]
+        store_gold_answers(rows, campaign, "gold")
+        store_gold_answers(rows, other, "practice")
+        for each in (campaign, other):
+            each.refresh_from_db()
+        assert (campaign.gold_every, campaign.practice_of) == (10, None)
+        assert (other.gold_every, other.practice_of) == (0, other)
+        assert store_gold_answers(rows[:1], campaign, "gold") == GoldCounts(1, 1, unchanged=True)
+
     def test_the_same_value_twice_is_one_known_answer(self, campaign: Campaign) -> None:
         assert store_gold_answers([row(), row(rater="bo")], campaign, "gold") == GoldCounts(1, 1)
         with pytest.raises(InputError, match='"answerable" of unit "q1:a" is known in two ways'):

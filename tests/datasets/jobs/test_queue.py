@@ -92,6 +92,39 @@ def test_who_was_served_longest_ago_is_next() -> None:
     assert order == [(31, cleo), (21, ben), (11, ada), (12, ada)]
 
 
+def test_who_has_two_jobs_running_comes_after_the_others() -> None:
+    ada, ben = 1, 2
+    asked = [(11, ada), (21, ben)]
+    assert queue.turns(asked, {}, Counter({ada: 1})) == [(11, ada), (21, ben)]
+    assert queue.turns(asked, {}, Counter({ada: 2})) == [(21, ben), (11, ada)]
+
+
+def test_cancelling_ends_that_job_alone(asked: Asking, ada: User, ben: User) -> None:
+    done = asked("done", ada)
+    worked()
+    job, kept, of_ben = asked("kappa", ada), asked("alpha", ada), asked("beta", ben)
+    queue.cancel(job, ada)
+    queue.cancel(done, ada)
+    assert job.ended_at is not None
+    states = [ended(each).state for each in (job, done, kept, of_ben)]
+    assert states == ["cancelled", "done", "waiting", "waiting"]
+    assert [asker.withdrawn for asker in kept.askers.all()] == [False]
+
+
+def test_a_question_was_asked_by_whom_it_waits_for_or_has_a_result(
+    asked: Asking, ada: User, ben: User
+) -> None:
+    def who_asked(name: str, **more: str) -> list[User]:
+        return [user for user in (ada, ben) if queue.was_asked(SUM, {"name": name, **more}, user)]
+
+    asked("kappa", ada)
+    asked("alpha", ben, do="refuse")
+    assert (who_asked("kappa"), who_asked("alpha", do="refuse")) == ([ada], [ben])
+    worked()
+    assert (who_asked("kappa"), who_asked("alpha", do="refuse")) == ([ada], [])
+    assert [job.options["name"] for job in queue.jobs_of(ben)] == ["alpha"]
+
+
 def test_a_job_that_several_asked_for_comes_with_the_earliest_turn() -> None:
     ada, ben = 1, 2
     asked = [(11, ada), (12, ada), (13, ada), (13, ben)]
