@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import IntegrityError
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
 from datasets.jobs import TooManyError, ask, queue, results
-from datasets.models import Job
+from datasets.models import Job, Worker
 from tests.datasets.jobs.conftest import SUM, Asking, Labels
 from tests.queue_cast import ended, worked
 
@@ -370,3 +372,107 @@ def test_of_a_list_of_jobs_those_are_shown_that_one_may_see(
     labels.hidden_from.add("ben")
     assert queue.see([job], ada) == [job]
     assert queue.see([job], ben) == []
+
+
+def test_a_job_whose_only_asker_is_deleted_is_cancelled_and_what_was_computed_stays(
+    asked: Asking, ada: User, ben: User
+) -> None:
+    done = asked("done", ada)
+    worked()
+    job, running = asked("kappa", ada), asked("alpha", ben)
+    ada.delete()
+    assert queue.take() == running
+    assert ended(job).state == "waiting"
+    assert queue.take() is None
+    states = [ended(each).state for each in (job, running, done)]
+    assert states == ["cancelled", "running", "done"]
+    assert job.ended_at is not None
+
+
+def test_a_lease_is_renewed_with_the_progress_and_none_is_left_at_the_end(
+    asked: Asking, ada: User
+) -> None:
+    asked("kappa", ada)
+    held = queue.take()
+    assert held is not None
+    Job.objects.update(lease_until=timezone.now() + timedelta(seconds=1), error="before")
+    assert queue.renew(held, 1, 3)
+    held.refresh_from_db()
+    assert (held.done, held.total, held.state) == (1, 3, "running")
+    assert held.lease_until is not None
+    left = (held.lease_until - timezone.now()).total_seconds()
+    assert 15 < left <= 21
+    assert queue.finish(held, {"file": "f"})
+    assert (ended(held).state, held.error, held.result) == ("done", "", {"file": "f"})
+    assert (held.turn, held.lease_until) == (None, None)
+    assert held.ended_at is not None
+    assert not queue.fail(held, "too late")
+    asked("alpha", ada)
+    other = queue.take()
+    assert other is not None
+    assert queue.fail(other, "one\n  line")
+    assert (ended(other).state, other.error, other.turn) == ("failed", "one line", None)
+    assert ended(held).error == ""
+
+
+def test_a_job_that_is_given_back_is_due_at_once_and_the_attempt_does_not_count(
+    asked: Asking, ada: User
+) -> None:
+    assert not queue.is_due()
+    asked("kappa", ada)
+    assert queue.is_due()
+    held = queue.take()
+    assert held is not None
+    assert not queue.is_due()
+    queue.release(held)
+    assert queue.is_due()
+    again = queue.take()
+    assert again is not None
+    assert (again, again.attempts) == (held, 1)
+    assert again.turn != held.turn
+    queue.release(held)
+    assert not queue.is_due(), "it is another's by now"
+
+
+def test_a_worker_is_there_for_fifteen_seconds_after_it_was_seen() -> None:
+    def seen(name: str, **ago: float) -> None:
+        Worker.objects.filter(name=name).update(seen_at=timezone.now() - timedelta(**ago))
+
+    assert not queue.has_worker()
+    queue.note_worker("one", 2)
+    assert queue.has_worker()
+    seen("one", seconds=13)
+    assert queue.has_worker()
+    seen("one", seconds=17)
+    assert not queue.has_worker()
+    queue.note_worker("one", 3)
+    assert queue.has_worker()
+    queue.note_worker("two", 1)
+    seen("one", hours=23)
+    seen("two", hours=25)
+    queue.note_worker("three", 1)
+    assert dict(Worker.objects.values_list("name", "places")) == {"one": 3, "three": 1}
+    queue.forget_worker("three")
+    assert list(Worker.objects.values_list("name", flat=True)) == ["one"]
+
+
+def test_a_job_is_stuck_that_waits_for_ten_seconds_while_nobody_works(
+    asked: Asking, ada: User, ben: User
+) -> None:
+    job = asked("kappa", ada)
+    assert not queue.is_stuck(job)
+    Job.objects.update(created_at=timezone.now() - timedelta(seconds=11))
+    assert queue.is_stuck(job)
+    other = asked("alpha", ben)
+    assert not queue.is_stuck(other)
+    queue.note_worker("one", 1)
+    assert not queue.is_stuck(job)
+    queue.forget_worker("one")
+    held = queue.take()
+    assert held == job
+    assert not queue.is_stuck(job)
+    Job.objects.update(created_at=timezone.now() - timedelta(seconds=11))
+    assert not queue.is_stuck(other), "another is being computed"
+    assert queue.finish(held, {})
+    assert queue.is_stuck(other)
+    assert not queue.is_stuck(job)
