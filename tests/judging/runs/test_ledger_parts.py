@@ -247,6 +247,7 @@ class TestReuse:
         prepared = self.prepared(campaign, first.judge)
         found = find_answers(run, [each.request_hash for each in prepared] * 2)
         assert len(found) == 4
+        assert list(find_answers(run, [prepared[1].request_hash])) == [prepared[1].request_hash]
         assert {call.run_id for call in found.values()} != {first.pk}
         for result in reused_results(run, prepared):
             (call,) = result.calls

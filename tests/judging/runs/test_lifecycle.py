@@ -26,6 +26,7 @@ from judging.models import Judge, JudgeRun, Key, Lane, Strike
 from judging.runs import ledger, lifecycle, planning
 from judging.runs.lifecycle import (
     LeasedRunError,
+    Orders,
     check_file,
     next_run,
     refuse_lost_lease,
@@ -181,6 +182,89 @@ class TestTurns:
         assert [next_run(plain), next_run(other)] == [plain, other]
         JudgeRun.objects.filter(pk=other.pk).update(queued=False)
         assert next_run(other) is None
+
+
+class TestOneOfTwoRuns:
+    """What is ordered, stored and ended of one run leaves the other as it was."""
+
+    @pytest.fixture
+    def other(self, campaign: Campaign) -> JudgeRun:
+        run = lifecycle.start(campaign, judge("other"))
+        assert lifecycle.take(run)
+        assert len(ledger.claim(campaign, run.judge, uuid.uuid4(), 2)) == 2
+        return run
+
+    def standing(self, run: JudgeRun) -> tuple[dict[str, Any], dict[str, int]]:
+        row = JudgeRun.objects.filter(pk=run.pk).values().get()
+        return row, ledger.count_by_status(run.campaign, run.judge)
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("wish", "ended", "left"),
+        [("stop", "interrupted", {"open": 4}), ("cancel", "cancelled", {"cancelled": 4})],
+    )
+    def test_it_is_renewed_changed_and_ended_as_it_was_wished(
+        self, campaign: Campaign, other: JudgeRun, wish: str, ended: str, left: dict[str, int]
+    ) -> None:
+        before = self.standing(other)
+        run = lifecycle.start(campaign, judge("first"))
+        token = lifecycle.take(run)
+        assert token is not None
+        assert lifecycle.take(run) is None
+        assert lifecycle.renew(run, uuid.uuid4()) is None
+        assert lifecycle.renew(run, token, 2, 3) == Orders("", None)
+        run.refresh_from_db()
+        assert (run.in_flight, run.allowed, run.state, run.queued) == (2, 3, "running", False)
+        assert lifecycle.set_concurrency(run, 0)
+        assert lifecycle.queue_active(campaign, run.judge).queued
+        assert lifecycle.has_lease(run, token)
+        assert not lifecycle.has_lease(run, uuid.uuid4())
+        assert lifecycle.wished_state(run) == ""
+        ask = lifecycle.ask_to_stop if wish == "stop" else lifecycle.ask_to_cancel
+        assert ask(run)
+        assert lifecycle.renew(run, token) == Orders(wish, 1)
+        assert lifecycle.wished_state(run) == ended
+        lifecycle.apply_wishes()
+        assert not lifecycle.has_ended(run), "a process works on it"
+        ledger.claim(campaign, run.judge, token, 1)
+        lifecycle.hand_over(run, uuid.uuid4())
+        assert lifecycle.has_lease(run, token)
+        lifecycle.hand_over(run, token)
+        run.refresh_from_db()
+        assert (run.state, run.lease, run.lease_until) == (ended, None, None)
+        assert (run.in_flight, run.allowed, run.queued) == (0, 0, True)
+        assert run.ended_at is not None
+        assert ledger.count_by_status(campaign, run.judge) == left
+        assert self.standing(other) == before
+        assert lifecycle.has_ended(run)
+        assert not ask(run)
+        assert not lifecycle.set_concurrency(run, 5)
+        assert not lifecycle.finish(run, token, "done")
+        assert lifecycle.take(run) is None
+
+    def test_a_wish_at_the_last_moment_is_respected(
+        self, campaign: Campaign, other: JudgeRun
+    ) -> None:
+        before = self.standing(other)
+        for wish, given, ended, left in (
+            ("", "done", "done", "open"), ("stop", "done", "done", "open"),
+            ("cancel", "done", "cancelled", "cancelled"),
+        ):  # fmt: skip
+            run = lifecycle.start(campaign, judge(f"with {wish}"))
+            token = lifecycle.take(run)
+            assert token is not None
+            ledger.claim(campaign, run.judge, token, 1)
+            JudgeRun.objects.filter(pk=run.pk).update(wish=wish)
+            assert lifecycle.finish(run, token, given, "why")
+            run.refresh_from_db()
+            assert (run.state, run.error, run.lease) == (ended, "why", None)
+            assert ledger.count_by_status(campaign, run.judge) == {left: 4}
+        assert self.standing(other) == before
+
+    def test_what_a_limit_leaves_is_never_less_than_nothing(self, campaign: Campaign) -> None:
+        run = lifecycle.start(campaign, judge("first"), limit=2)
+        JudgeRun.objects.filter(pk=run.pk).update(done=2, failures={"error": 1})
+        assert lifecycle.remaining(run) == 0
 
 
 class TestServers:
