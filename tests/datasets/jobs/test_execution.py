@@ -75,9 +75,10 @@ def test_whoever_asks_strictly_gets_the_error_itself(
 def test_the_file_of_a_job_that_was_cancelled_meanwhile_is_removed(
     failing: Job, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(DEEDS, "fail", lambda options: queue.cancel(failing, ada))
+    elsewhere = Job.objects.get(pk=failing.pk)
+    monkeypatch.setitem(DEEDS, "fail", lambda options: queue.cancel(elsewhere, ada))
     carry_out(failing, lambda done, total: None)
-    assert ended(failing).state == "cancelled"
+    assert (ended(failing).state, failing.error) == ("cancelled", "")
     assert list(results.folder().iterdir()) == []
 
 

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign
+from datasets.models import Team
 from judging.answers import cache
 from judging.answers.cache import (
     EqualRequests,
@@ -230,6 +231,9 @@ class TestReuse:
             for reuse in ("campaign", "all")
         }
         assert counts == {"campaign": [4, 0], "all": [4, 4]}
+        other.team = Team.objects.create(name="another")
+        other.save()
+        assert reusable_calls("all", other, first.judge).count() == 0, "another team paid for them"
 
     def prepared(self, campaign: Campaign, rater: Judge) -> list[Prepared]:
         preparer = build_preparer(campaign, rater, Scripted(yes))
@@ -240,6 +244,7 @@ class TestReuse:
     ) -> None:
         monkeypatch.setattr(cache, "CHUNK", 1)
         told = {"model_returned": "m-1", "logprobs": {"content": []}, "finish_reason": "end"}
+        told |= {"reasoning": "since"}
         JudgeCall.objects.update(**told, seconds=4.0, detail="so", cost=Decimal(3))
         run_scripted(campaign, judge("again"))
         JudgeCall.objects.exclude(run=first).update(**told, seconds=5.0, detail="later")
@@ -253,7 +258,8 @@ class TestReuse:
             (call,) = result.calls
             answer = result.outcome
             assert isinstance(answer, Answer)
-            assert (answer.model, answer.logprobs, answer.finish_reason) == tuple(told.values())
+            came = (answer.model, answer.logprobs, answer.finish_reason, answer.reasoning)
+            assert came == tuple(told.values())
             assert (answer.usage, call.answer, result.seconds) == ({}, answer, 5.0)
             assert (call.state, call.seconds, call.cost) == ("answered", 5.0, 0)
             assert call.detail == "later"

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign, Rater, User
+from annotation.registry import declared
 from judging import lanes, manifest, servers, tasks
 from judging.backends.base import SetupError
 from judging.backends.scripted import Scripted
@@ -260,6 +261,20 @@ class TestOneOfTwoRuns:
             assert (run.state, run.error, run.lease) == (ended, "why", None)
             assert ledger.count_by_status(campaign, run.judge) == {left: 4}
         assert self.standing(other) == before
+
+    def test_the_prompt_is_that_of_its_file_its_own_or_the_protocols(
+        self, campaign: Campaign, other: JudgeRun
+    ) -> None:
+        own = Judge(file="of its file", prompt="its own")
+        assert lifecycle.prompt_for(own, campaign) == "of its file"
+        own.file = ""
+        assert lifecycle.prompt_for(own, campaign) == "its own"
+        own.prompt = ""
+        assert lifecycle.prompt_for(own, campaign) == declared(campaign).prompt
+        JudgeRun.objects.filter(pk=other.pk).update(prompt_sha256="0" * 64)
+        assert lifecycle.start(campaign, judge("first")).prompt_sha256 != "0" * 64
+        with pytest.raises(lifecycle.ChangedPromptError):
+            lifecycle.start(campaign, other.judge)
 
     def test_what_a_limit_leaves_is_never_less_than_nothing(self, campaign: Campaign) -> None:
         run = lifecycle.start(campaign, judge("first"), limit=2)
