@@ -175,6 +175,11 @@ def test_a_judges_answers_need_the_same_guideline_and_prompt(tmp_path: Path) -> 
     campaign, words = Campaign.objects.get(name="new"), Rater.objects.get(name="words").judge
     run("check_invariants")
     used = words.runs.get(campaign=campaign).prompt_sha256
+    ended = {"state": "done", "prompt_sha256": "0" * 64}
+    elsewhere = words.runs.create(campaign=Campaign.objects.get(name="other"), **ended)
+    judge("further", "lexical").runs.create(campaign=Campaign.objects.get(name="old"), **ended)
+    check_prompt(campaign, words, used)
+    elsewhere.delete()
     words.runs.filter(campaign__name="old").update(prompt_sha256="0" * 64)
     with pytest.raises(ChangedPromptError, match="carries answers of judge words over from old"):
         check_prompt(campaign, words, used)
