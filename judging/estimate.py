@@ -274,7 +274,7 @@ def _basis(judge: Judge, learned: Learned) -> str:
     if learned.calls:
         noun = "call" if learned.calls == 1 else "calls"
         return f"{prompts}, and answers in {learned.calls:,} earlier {noun} of this model"
-    if judge.params.get("max_tokens"):
+    if longest_completion(judge.params):
         return f"{prompts}, and the maximum length of answers"
     return f"{prompts}, and a default length of answers"
 

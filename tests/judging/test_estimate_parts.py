@@ -126,6 +126,27 @@ def test_without_figures_there_are_guesses(campaign: Campaign) -> None:
     assert (found.cached_tokens, found.completion_tokens) == (0, 6000)
 
 
+def test_it_says_what_the_tokens_are_estimated_from(campaign: Campaign) -> None:
+    def basis(rater: Judge) -> str:
+        return estimate(rater, campaign, on=TODAY).basis
+
+    prompts = "the characters of the prompts, and"
+    assert basis(judge("words")) == "", "it asks no server"
+    assert basis(model("plain")) == f"{prompts} a default length of answers"
+    for number, name in enumerate(("max_tokens", "max_completion_tokens")):
+        rater = model(f"short {number}", **{name: 100})
+        assert basis(rater) == f"{prompts} the maximum length of answers"
+    earlier = model("earlier")
+    run_scripted(campaign, earlier, thrifty, limit=1)
+    assert basis(rater) == f"{prompts} answers in 1 earlier call of this model"
+    run_scripted(campaign, earlier, thrifty)
+    assert basis(rater) == f"{prompts} answers in 4 earlier calls of this model"
+    adopt_hashes(campaign, earlier)
+    assert basis(rater) == "4 earlier calls of this model under this protocol"
+    JudgeCall.objects.exclude(pk=JudgeCall.objects.latest("id").pk).update(state="unreadable")
+    assert basis(rater) == "1 earlier call of this model under this protocol"
+
+
 def test_the_time_is_shared_by_as_many_calls_as_are_made_at_once(
     campaign: Campaign, earlier: Judge
 ) -> None:
