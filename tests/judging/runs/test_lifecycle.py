@@ -196,7 +196,7 @@ class TestOneOfTwoRuns:
         return run
 
     def standing(self, run: JudgeRun) -> tuple[dict[str, Any], dict[str, int]]:
-        row = JudgeRun.objects.filter(pk=run.pk).values().get()
+        row = dict(JudgeRun.objects.filter(pk=run.pk).values().get())
         return row, ledger.count_by_status(run.campaign, run.judge)
 
     @pytest.mark.every_case
