@@ -1,0 +1,147 @@
+"""Where the quotes of an answer are in the texts that an item shows: without a database."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from annotation.answers.evidence import (
+    Located,
+    MisplacedEvidence,
+    _exact,
+    _fields_for,
+    _uncertainty,
+    locate,
+    locate_quote,
+    locate_rationale,
+)
+from annotation.protocols.base import ItemSpec, Text, UnitSpec
+from annotation.protocols.points import Point, Quote
+from annotation.protocols.validation import Entry, Prose, RefusedError
+
+BRIDGE = "The bridge opened. It opened in 1901 by hand."
+RIVER = "The river is wide. It opened in the south."
+UNIT = UnitSpec("question", "q", "When?")
+SPEC = ItemSpec("i", (UNIT,), (Text("passage:p", BRIDGE), Text("passage:r", RIVER)))
+KEY = ("q", "answerable")
+
+
+def quoted(words: str, start: int | None = None, field: str = "passage") -> Entry:
+    return Entry("q", UNIT, {}, evidence=(Quote("answerable", field, words, start),))
+
+
+def spans(entry: Entry, channel: Any = "judge") -> list[tuple[Any, ...]]:
+    found, _ = locate([entry], SPEC, channel)
+    return [(each.field, each.start, each.end, each.method) for each in found[KEY]]
+
+
+def refused(*entries: Entry) -> list[str]:
+    with pytest.raises(RefusedError) as error:
+        locate(list(entries), SPEC, "api")
+    said = [str(problem) for problem in error.value.problems]
+    assert [str(each) for each in locate(list(entries), SPEC, "judge")[1]] == said
+    return said
+
+
+def test_a_quote_of_a_person_is_word_for_word_where_it_says_or_where_it_first_stands() -> None:
+    for channel in ("page", "api"):
+        assert spans(quoted("opened", 22), channel) == [("passage:p", 22, 28, "exact")]
+        assert spans(quoted("opened"), channel) == [("passage:p", 11, 17, "exact")]
+        assert spans(quoted("The", 0), channel) == [("passage:p", 0, 3, "exact")]
+        assert spans(quoted("river", 4), channel) == [("passage:r", 4, 9, "exact")]
+        assert spans(quoted("opened", None, "passage:r"), channel) == [
+            ("passage:r", 22, 28, "exact")
+        ]
+        with pytest.raises(RefusedError, match="'opened' was not found in the passage"):
+            locate([quoted("opened", 12)], SPEC, channel)
+        with pytest.raises(RefusedError, match="'OPENED' was not found in the passage:r"):
+            locate([quoted("OPENED", None, "passage:r")], SPEC, channel)
+    assert _exact(Quote("v", "f", "x", 0), "f", "") is None
+    assert _exact(Quote("v", "f", "y", -1), "f", "xy") is None
+
+
+def test_a_quote_of_a_judge_or_a_file_is_searched_for_in_the_text_that_has_it_best() -> None:
+    for channel in ("judge", "parser", "import"):
+        assert spans(quoted("THE RIVER", 0), channel) == [("passage:r", 0, 9, "folded")]
+        assert spans(quoted("It opened in the"), channel) == [("passage:r", 19, 35, "exact")]
+        assert spans(quoted("opened", 22), channel) == [("passage:p", 22, 28, "exact")]
+        assert spans(quoted("no such words"), channel) == [("passage", None, None, "none")]
+        assert spans(quoted("no such words", None, "passage:p"), channel) == [
+            ("passage:p", None, None, "none")
+        ]
+    assert spans(quoted("river", None, "")) == [("passage:p", None, None, "none")]
+
+
+def test_several_quotes_keep_their_order_and_each_problem_is_told() -> None:
+    first, second = Quote("answerable", "passage", "opened", 11), Quote("rating", "passage", "It")
+    entry = Entry("q", UNIT, {}, evidence=(first, second, first))
+    found, problems = locate([entry, quoted("river")], SPEC, "page")
+    assert problems == []
+    assert [each.quote for each in found[KEY]] == ["opened", "opened", "river"]
+    assert [each.start for each in found["q", "rating"]] == [19]
+    long = "x" * 61
+    assert refused(quoted("y" * 60), quoted(long), quoted("It", None, "report")) == [
+        f"unit 'q' evidence: '{'y' * 60}' was not found in the passage",
+        f"unit 'q' evidence: '{'x' * 57}…' was not found in the passage",
+        "unit 'q' evidence: 'report' is not a text of this item",
+    ]
+
+
+def test_what_is_cited_and_what_points_rest_on_are_texts_of_the_item_too() -> None:
+    cites = Entry("q", UNIT, {}, written=Prose("In 1901.", ("p", "x", "r", "passage:p")))
+    there, lost = Quote("points", "passage", "opened", 11), Quote("points", "passage", "zebra")
+    points = Entry("q", UNIT, {}, points=(Point("One.", (there,)), Point("Two.", (there, lost))))
+    assert refused(cites, points) == [
+        "unit 'q' citations: 'x' is not a passage of this item",
+        "unit 'q' citations: 'passage:p' is not a passage of this item",
+        "unit 'q' points: point 2: 'zebra' was not found in the passage",
+    ]
+    assert locate([Entry("q", UNIT, {})], SPEC, "page") == ({}, [])
+
+
+def test_a_field_is_a_text_or_all_texts_of_its_kind() -> None:
+    texts = {"passage:p": "", "passage:r": "", "passages": "", "report": ""}
+    assert _fields_for("passage", texts) == ["passage:p", "passage:r"]
+    assert _fields_for("report", texts) == ["report"]
+    assert _fields_for("passage:r", texts) == ["passage:r"]
+    assert _fields_for("x", texts) == []
+
+
+def test_found_is_better_than_lost_and_then_the_more_certain_way_of_the_worst_part() -> None:
+    def parts(*methods: str) -> list[Located]:
+        return [Located("f", None if m == "none" else 0, 1, "x", m) for m in methods]
+
+    order = [("exact",), ("folded",), ("joined", "exact"), ("fuzzy",), ("exact", "none")]
+    assert sorted(reversed(order), key=lambda each: _uncertainty(parts(*each))) == order
+    assert _uncertainty(parts("joined", "none")) == (True, 4)
+    assert _uncertainty(parts("exact", "folded")) == (False, 1)
+
+
+def test_evidence_is_misplaced_only_where_another_text_has_it_word_for_word() -> None:
+    others = [("report", "It fell  in\nspring."), ("passage", "It fell in spring. By night.")]
+    for quote, found in (
+        ("It held.", "here"), (" ", "here"), ("It  held.\n", "here"), ("fell in spring", "report"),
+        ("By night", "passage"), ("it fell", "nowhere"),
+    ):  # fmt: skip
+        assert locate_quote(quote, "So. It held. Yes.", others) == found
+    judged = "It held."
+    assert locate_rationale([], judged, others) == "here"
+    assert locate_rationale(["By night", "held"], judged, others) == "here"
+    assert locate_rationale(["zebra", "By night", "fell"], judged, others) == "passage"
+    assert locate_rationale(["zebra"], judged, others) == "nowhere"
+
+
+def test_misplaced_evidence_is_told_with_its_texts() -> None:
+    one = MisplacedEvidence("ada", "human", "rating", 5, Counter(report=1))
+    assert str(one) == (
+        "rater 'ada': of 5 rationales for rating, 1 quotes another text than the one being judged, "
+        "word for word (1 in a report of the same query); check whether the right text was judged"
+    )
+    two = MisplacedEvidence("ada", "human", "rating", 5, Counter(report=1, passage=2))
+    assert two.total == 3
+    assert ", 3 quote another text" in str(two)
+    assert two.texts_in_words == (
+        "1 in a report of the same query and 2 in another passage of the same query"
+    )
