@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from urllib.parse import urlencode
 
 import pytest
@@ -69,6 +70,42 @@ def test_a_blank_written_answer_is_none():
 def test_an_api_body_is_units_and_a_comment(body):
     with pytest.raises(RefusedError):
         from_api(body)
+
+
+def test_a_form_is_read_field_by_field():
+    case = next(c for c in CASES if c.protocol == "grounded-answer" and not c.variables)
+    fields = [
+        ("unit-0", "q/1"), ("unit-0-descriptor", "complete"), ("unit-0-deflected", ""),
+        ("unit-0-answer", " In 1901. "), ("unit-0-citations", "p"), ("unit-0-citations", "r"),
+        ("unit-1", "unasked"), ("unit-1-x", "1"),
+    ]  # fmt: skip
+    payload = from_form(case.schema, case.units, QueryDict(urlencode(fields)))
+    given = payload["units"].pop("q/1")
+    assert payload == {"units": {"unasked": {}}, "comment": None}
+    assert (given["descriptor"], given["deflected"]) == ("complete", None)
+    assert given["written"] == {"text": " In 1901. ", "citations": ["p", "r"]}
+    quotes = [{"quote": "x", "start": 3}]
+    body = urlencode({"unit-0": FIRST, "unit-0-evidence": json.dumps(quotes)})
+    found = from_form(COVERAGE.schema, COVERAGE.units, QueryDict(body))["units"][FIRST]
+    assert found == {"answerable": None, "evidence": quotes}
+
+
+def test_what_is_wrong_with_a_body_is_told():
+    def said(body):
+        with pytest.raises(RefusedError) as error:
+            from_api(body)
+        return str(error.value)
+
+    assert from_api({"units": {}, "comment": "x" * 10_000}) == {
+        "units": {}, "comment": "x" * 10_000,
+    }  # fmt: skip
+    assert said({"units": {}, "comment": "x" * 10_001}) == (
+        "comment: is longer than 10,000 characters; shorten it"
+    )
+    assert said({"units": {}, "z": 1, "a": 1}) == "a: is not a key of a response"
+    assert said({"units": {}, "comment": 5}) == "comment: is not a text"
+    assert said([]) == said({"units": []}) == "send an object with units and comment"
+    assert "cannot be stored" in said({"units": {}, "comment": "\0"})
 
 
 def test_a_blank_comment_is_none():
