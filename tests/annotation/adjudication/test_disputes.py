@@ -236,6 +236,7 @@ def test_active_annotators_and_researchers_adjudicate_where_they_are_members_for
     )
     for user in (study.rita, study.root, study.ben):
         Membership.objects.create(campaign=campaign, user=user, role="adjudicator")
+    Membership.objects.create(campaign=campaign, user=there.cleo, role="annotator")
     answer(elsewhere, "no", "no", "no")
     for user in (there.dora, study.rita, study.ben):
         assert list(adjudicable(user)) == [campaign]

@@ -71,6 +71,9 @@ def test_a_quote_of_a_judge_or_a_file_is_searched_for_in_the_text_that_has_it_be
         assert spans(quoted("no such words", None, "passage:p"), channel) == [
             ("passage:p", None, None, "none")
         ]
+    partly = quoted("The bridge opened. It opened in 1901 zebra zebra")
+    assert spans(partly) == [("passage:p", 0, 36, "joined"), ("passage:p", None, None, "none")]
+    assert len(locate([partly], SPEC, "judge")[1]) == 1
     assert spans(quoted("river", None, "")) == [("passage:p", None, None, "none")]
 
 
