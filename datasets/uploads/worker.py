@@ -103,7 +103,6 @@ def _shorten_query(query: Query) -> dict[str, Any]:
         if isinstance(value, list):
             more[name] = max(0, len(value) - SHOWN_PARTS)
             line[name] = [_shorten(part) for part in value[:SHOWN_PARTS]]
-    line.pop("meta", None)
     return _shorten(line) | {"more": {name: count for name, count in more.items() if count}}
 
 

@@ -90,6 +90,29 @@ def test_a_form_is_read_field_by_field():
     assert found == {"answerable": None, "evidence": quotes}
 
 
+def test_points_and_their_numbers_are_lists():
+    case = next(c for c in CASES if any(c.schema.listed(u.kind) for u in c.units.values()))
+    names = {bool(case.schema.listed(unit.kind)): name for name, unit in case.units.items()}
+    listed = case.schema.listed(case.units[names[True]].kind)
+    assert listed is not None
+
+    def read(text):
+        body = urlencode({"unit-0": names[True], f"unit-0-{listed.name}": text})
+        found = from_form(case.schema, case.units, QueryDict(body))["units"]
+        return found[names[True]][listed.name]
+
+    points = [{"text": "It opened.", "evidence": []}]
+    assert read(json.dumps(points)) == points
+    assert [read(text) for text in ("", "[]", "null")] == [None] * 3
+    for text in ("{}", "5", '"x"'):
+        with pytest.raises(RefusedError, match="is not a list"):
+            read(text)
+
+
+def test_a_field_that_a_unit_does_not_have_is_refused():
+    assert form_refusal(urlencode({"unit-0": FIRST, "unit-0-rating": "1"})) == [(FIRST, "rating")]
+
+
 def test_what_is_wrong_with_a_body_is_told():
     def said(body):
         with pytest.raises(RefusedError) as error:
