@@ -101,6 +101,35 @@ def test_who_has_two_jobs_running_comes_after_the_others() -> None:
     assert queue.turns(asked, {}, Counter({ada: 2})) == [(21, ben), (11, ada)]
 
 
+def test_places_count_what_waits_and_turns_go_to_who_waits_for_it(
+    asked: Asking, ada: User, ben: User
+) -> None:
+    shared = asked("kappa", ada)
+    assert asked("kappa", ben) == shared
+    queue.cancel(shared, ada)
+    held = queue.take()
+    assert held is not None
+    assert (held, held.user) == (shared, ben)
+    assert queue.finish(held, {})
+    assert queue.position(asked("alpha", ben)) == 1
+
+
+def test_who_has_two_jobs_running_waits_behind_who_was_served_later(
+    asked: Asking, ada: User, ben: User
+) -> None:
+    for name in ("a1", "a2"):
+        asked(name, ada)
+        assert queue.take()
+    asked("b1", ben)
+    last = queue.take()
+    assert last is not None
+    assert queue.finish(last, {})
+    third, second = asked("a3", ada), asked("b2", ben)
+    assert [queue.position(each) for each in (third, second)] == [2, 1]
+    assert queue.take() == second
+    assert queue.take() is None
+
+
 def test_cancelling_ends_that_job_alone(asked: Asking, ada: User, ben: User) -> None:
     done = asked("done", ada)
     worked()
