@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.derivation.labels import LabelledUnit, LabelReader, _range_of
-from annotation.models import Assignment, Item, Rater, rater_of
+from annotation.models import Assignment, Exclusion, Item, Rater, rater_of
 from annotation.people.membership import exclude
 from tests.annotation.adjudication.cast import Dispute, answer, decided, make_dispute
 
@@ -62,6 +63,16 @@ def test_the_reference_stands_apart_and_who_is_excluded_is_left_out(there: Dispu
     assert first.people == {"answerable": {"yes": 1, "no": 1}}
     assert (second.reference, second.people) == ({}, {"answerable": {"yes": 2}})
     assert third.people == {"answerable": {"no": 2}}
+    Exclusion.objects.update(undone_at=timezone.now())
+    batch, ada = there.study.campaign.batch, rater_of(there.study.ada)
+    other = create_campaign("Other", "report-coverage", batch, Design()).campaign
+    Exclusion.objects.create(campaign=other, rater=ada, reason="slow")
+    assert read(there)[2].people == {"answerable": {"no": 3}}
+    names = ["q:0", "q:1", "q:2"]
+    again = Assignment.objects.create(item=there.item, rater=ada, replicate=1, asked=names)
+    answer(again, "no", "no", "yes")
+    answer(Assignment.objects.get(rater=ada, replicate=0), "no", "no", "invalid")
+    assert read(there)[2].people == {"answerable": {"no": 2, "invalid": 1}}
 
 
 def test_labels_that_confirm_a_judges_count_only_where_there_are_no_others(there: Dispute) -> None:
