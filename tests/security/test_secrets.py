@@ -52,7 +52,9 @@ class Echo(BaseHTTPRequestHandler):
 @pytest.fixture
 def echo() -> Iterator[str]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    )
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/v1"
     server.shutdown()

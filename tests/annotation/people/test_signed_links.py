@@ -78,7 +78,8 @@ def prolific(pair: dict[str, rsa.RSAPrivateKey], settings: Settings) -> Iterator
     server = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
     publisher.address = f"http://127.0.0.1:{server.server_port}/jwks.json"
     settings.TANDEM_PROLIFIC_KEYS = publisher.address
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    serving = {"poll_interval": 0.02}
+    threading.Thread(target=server.serve_forever, kwargs=serving, daemon=True).start()
     yield publisher
     server.shutdown()
     server.server_close()
