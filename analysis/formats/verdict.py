@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ..report.verdict import HINTS
+from ..report.sentence import HINTS
 from ..types import JSON
 
 Cells = list[list[str]]

@@ -1,134 +1,49 @@
 """The verdict: what a reader of the report wants to know, each as a question and a sentence.
 
 A sentence is a template filled with numbers of the report, and its first words come from fixed
-bands (`BANDS`, Landis and Koch, Biometrics 33, 1977, for kappas and alphas; `RANK_BANDS` for rank
-correlations). Nothing is computed here: a verdict can be checked against the report that it heads.
+bands (`sentence.HINTS`). Nothing is computed here: a verdict can be checked against the report that
+it heads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
 
 from ..data.resampling import MEAN
 from ..document import DASH, rounded
-from ..document import count as counted
-from ..measures.base import percent
 from ..types import JSON
+from .sentence import (
+    AGREEMENT,
+    ALIKE,
+    BANDS,
+    BELOW_CHANCE,
+    BEST,
+    DIGITS,
+    ERROR_BANDS,
+    ERRORS,
+    GAP,
+    NO_ERRORS,
+    NO_RANKS,
+    RANK_BANDS,
+    RANKS,
+    TEST,
+    Part,
+    Path,
+    Sentence,
+    Tone,
+    band,
+    count,
+    number,
+    share,
+    short,
+    signed,
+)
 from .words import Words, words_of
 
-Path = tuple[str, ...]
-Tone = Literal["good", "fair", "poor", "open"]
-"""How a reader may take an answer; `open` if the labels do not decide it."""
-
-BANDS: tuple[tuple[float, str, Tone], ...] = (
-    (0.8, "Almost perfectly", "good"),
-    (0.6, "Substantially", "good"),
-    (0.4, "Moderately", "fair"),
-    (0.2, "Only fairly", "poor"),
-    (0.0, "Only slightly", "poor"),
-)
-BELOW_CHANCE = "Less than by chance"
-RANK_BANDS: tuple[tuple[float, str, Tone], ...] = (
-    (0.9, "Yes", "good"),
-    (0.7, "Mostly", "good"),
-    (0.4, "Partly", "fair"),
-)
-NO_RANKS = "Hardly"
-ERROR_BANDS: tuple[tuple[float, str, Tone], ...] = (
-    (0.5, "Largely", "poor"),
-    (0.2, "Partly", "fair"),
-)
-NO_ERRORS = "Hardly"
-THIN = 30
-DIGITS = 2
 YES, NO = "yes", "no"
 MOST_CELLS = 2
 SURE = 0.05
-
-
-@dataclass(frozen=True)
-class Part:
-    """Some words of a sentence.
-
-    `key` is their place in the report, member by member. `cells` are their units, as pairs of
-    people's code and the judge's; `show` names the list of disagreements that they are instead.
-    """
-
-    text: str
-    key: Path = ()
-    cells: tuple[tuple[str, str], ...] = ()
-    show: str = ""
-
-    def as_json(self) -> JSON:
-        cells = {"cells": [list(cell) for cell in self.cells]} if self.cells else {}
-        show = {"show": self.show} if self.show else {}
-        return {"text": self.text, **({"key": list(self.key)} if self.key else {}), **cells, **show}
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """An answer to a question: its first words, its tone, and the parts that follow.
-
-    `bands` names the bands that its first words come from (`HINTS`).
-    """
-
-    question: str
-    answer: str
-    tone: Tone
-    parts: Sequence[Part] = field(default_factory=tuple)
-    bands: str = ""
-
-    def as_json(self) -> JSON:
-        rest = "".join(part.text for part in self.parts)
-        return {
-            "question": self.question,
-            "answer": self.answer,
-            "tone": self.tone,
-            **({"bands": self.bands} if self.bands else {}),
-            "text": f"{self.answer}: {rest}" if rest else self.answer,
-            "parts": [part.as_json() for part in self.parts],
-        }
-
-
-def _of_bands(
-    bands: Sequence[tuple[float, str, Tone]], below: str, sign: str
-) -> list[tuple[str, str]]:
-    rows = [(words, f"{sign} from {least:g}") for least, words, _ in bands]
-    return [*rows, (below, f"{sign} below {bands[-1][0]:g}")]
-
-
-AGREEMENT, RANKS, GAP, TEST, ERRORS, ALIKE, BEST = (
-    "agreement", "ranks", "gap", "replacement", "errors", "alike", "best",
-)  # fmt: skip
-HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
-    AGREEMENT: _of_bands(BANDS, BELOW_CHANCE, "κ or α"),
-    RANKS: _of_bands(RANK_BANDS, NO_RANKS, "ρ"),
-    GAP: [
-        ("More than people do", "the whole interval of the gap is above 0"),
-        ("No difference from people can be shown", "the interval holds 0"),
-        ("Less than people do", "the whole interval is below 0"),
-    ],
-    TEST: [
-        ("Yes", "the judge wins against at least half of the people"),
-        ("No", "it does not"),
-        ("Cannot be decided", "with so few queries no judge could win"),
-        ("Cannot be said", "comparing words would pass, too"),
-    ],
-    ERRORS: [
-        ("Too strict", "it misses people’s yes more often than it adds one, by over 10 points"),
-        ("Too lenient", "it adds more often than it misses, by over 10 points"),
-        ("Misses and adds alike", "the two shares differ by 10 points at most"),
-        ("Mostly too high or too low", "one side exceeds the other by over 10 points"),
-    ],
-    ALIKE: _of_bands(ERROR_BANDS, NO_ERRORS, "mean correlation of errors"),
-    BEST: [
-        ("Clearly", "p of its difference from the second is below 0.05, after Holm"),
-        ("Not clearly", "it is not: the second may be as good"),
-    ],
-}
-"""What the first words of a sentence mean: each with its condition, by the name of the bands."""
+THIN = 30
 
 
 def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON, chosen: int = 0) -> JSON:
@@ -192,12 +107,12 @@ def _people(block: JSON, name: str, labelled: bool) -> Sentence:
     if found["value"] is None:
         why = found["reason"] if labelled else "nobody has labelled yet"
         return Sentence(question, "Not known", "open", (Part(why, path),))
-    words, tone = _band(found["value"], BANDS, BELOW_CHANCE)
+    words, tone = band(found["value"], BANDS, BELOW_CHANCE)
     thin = _thin(of)
     aside = f"; {thin} of them with under {THIN} shared units" if thin else ""
     whole = ("variables", name, "agreement")
     parts = [
-        Part(f"{sign} {_number(found)}", path),
+        Part(f"{sign} {number(found)}", path),
         Part(" ("),
         Part(count(of["raters"], "person", "people"), whole),
         Part(", "),
@@ -246,14 +161,14 @@ def _between(found: JSON, path: Path) -> Sentence:
         return Sentence(question, "Not known", "open", (Part(why, path),))
     known.sort(key=lambda pair: pair["cohen_kappa"]["value"])
     mean = sum(pair["cohen_kappa"]["value"] for pair in known) / len(known)
-    words, tone = _band(mean, BANDS, BELOW_CHANCE)
+    words, tone = band(mean, BANDS, BELOW_CHANCE)
     parts = [Part(f"κ {rounded(mean, DIGITS)} on average of {count(len(known), 'pair')}", path)]
     if len(known) > 1:
         ends = (known[0], known[-1])
-        least, most = (f"{p['a']} and {p['b']} {_short(p['cohen_kappa'])}" for p in ends)
+        least, most = (f"{p['a']} and {p['b']} {short(p['cohen_kappa'])}" for p in ends)
         parts.append(Part(f", from {least} to {most}", path))
     else:
-        parts = [Part(f"κ {_number(known[0]['cohen_kappa'])}", path)]
+        parts = [Part(f"κ {number(known[0]['cohen_kappa'])}", path)]
     if differ := found.get("differ"):
         parts += [Part("; they differ on "), Part(count(differ, "unit"), path, show="judges")]
     return Sentence(question, words, tone, parts, AGREEMENT)
@@ -261,10 +176,10 @@ def _between(found: JSON, path: Path) -> Sentence:
 
 def _alike(errors: JSON, judges: int, path: Path) -> Sentence:
     mean, worth = errors["mean_correlation"], errors["effective_judges"]
-    words, tone = _band(mean["value"], ERROR_BANDS, NO_ERRORS)
+    words, tone = band(mean["value"], ERROR_BANDS, NO_ERRORS)
     parts = (
-        Part(f"their errors correlate by {_number(mean)}", (*path, "mean_correlation")),
-        Part(f", so that {judges} judges are worth {_number(worth)}", (*path, "effective_judges")),
+        Part(f"their errors correlate by {number(mean)}", (*path, "mean_correlation")),
+        Part(f", so that {judges} judges are worth {number(worth)}", (*path, "effective_judges")),
     )
     return Sentence("Do the judges err alike?", words, tone, parts, ALIKE)
 
@@ -287,19 +202,19 @@ def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
     if gap["value"] is None:
         if majority["value"] is None:
             return Sentence(question, "Not known", "open", (Part(gap["reason"], (*path, "gap")),))
-        told = f"{sign} {_number(majority)} with people together; {gap['reason']}"
+        told = f"{sign} {number(majority)} with people together; {gap['reason']}"
         key = (*path, "agreement", name)
         return Sentence(question, "Cannot be compared", "open", (Part(told, key),))
     words, tone = _compared(gap)
-    with_majority = "" if majority["value"] is None else f" ({_short(majority)} with the majority)"
+    with_majority = "" if majority["value"] is None else f" ({short(majority)} with the majority)"
     return Sentence(
         question,
         words,
         tone,
         (
-            Part(f"{sign} with each person {_number(own)}", (*path, "with_people", name)),
-            Part(f", people {_short(people)}", (*path, "human_ceiling", name)),
-            Part(f"; gap {_signed(gap)}", (*path, "gap", name)),
+            Part(f"{sign} with each person {number(own)}", (*path, "with_people", name)),
+            Part(f", people {short(people)}", (*path, "human_ceiling", name)),
+            Part(f"; gap {signed(gap)}", (*path, "gap", name)),
             Part(with_majority, (*path, "agreement", name) if with_majority else ()),
         ),
         GAP,
@@ -381,9 +296,9 @@ def _of_yes(
     yes, no = missed + cells[YES, YES], added + cells[NO, NO]
     called = {code: _in_text(code, words) for code in (YES, NO)}
     parts = [
-        Part(f"{_share(missed, yes)} of people's “{called[YES]}” missed", key),
+        Part(f"{share(missed, yes)} of people's “{called[YES]}” missed", key),
         Part(f" ({count(missed, 'unit')})", key, ((YES, NO),)),
-        Part(f", {_share(added, no)} of their “{called[NO]}” called “{called[YES]}”", key),
+        Part(f", {share(added, no)} of their “{called[NO]}” called “{called[YES]}”", key),
         Part(f" ({count(added, 'unit')})", key, ((NO, YES),)),
     ]
     first = "Misses and adds alike"
@@ -414,9 +329,9 @@ def _of_order(
     if abs(higher - lower) > 0.1 * whole:
         words = "Mostly too high" if higher > lower else "Mostly too low"
     parts = (
-        Part(f"above people on {_share(higher, whole)}", key),
+        Part(f"above people on {share(higher, whole)}", key),
         Part(f" ({count(higher, 'unit')})", key, above, "above"),
-        Part(f", below on {_share(lower, whole)}", key),
+        Part(f", below on {share(lower, whole)}", key),
         Part(f" ({count(lower, 'unit')})", key, below, "below"),
     )
     return Sentence(question, words, "fair", parts, ERRORS)
@@ -428,7 +343,7 @@ def _of_categories(
     """Tell the most frequent confusions."""
     most = sorted(wrong, key=lambda cell: (-wrong[cell], cell))[:MOST_CELLS]
     total = sum(wrong.values())
-    parts = [Part(f"{_share(total, whole)} of the labels", key), Part(", most often ")]
+    parts = [Part(f"{share(total, whole)} of the labels", key), Part(", most often ")]
     for n, (people, own) in enumerate(most):
         said, theirs = _in_text(own, words), _in_text(people, words)
         parts.append(Part(f"{'; then ' if n else ''}“{said}” where people say “{theirs}”"))
@@ -465,7 +380,7 @@ def _best(of: JSON, name: str) -> Sentence | None:
     tests = count(len(pairs), "pair")
     parts = (
         Part(told, ("scores", name, "systems", first)),
-        Part(f"; {_signed(found)} above {second or DASH}", ("scores", name, "comparisons")),
+        Part(f"; {signed(found)} above {second or DASH}", ("scores", name, "comparisons")),
         Part(f", {why} over {tests}" if p is not None else f", {why}"),
     )
     words = f"{first or DASH}, {'clearly' if sure else 'but not clearly'}"
@@ -490,42 +405,12 @@ def _ranking(of: JSON, name: str, judge: str) -> Sentence:
     key = ("scores", name, "correlation", judge, "mean", "spearman")
     if found["value"] is None:
         return Sentence(question, "Not known", "open", (Part(found["reason"], key),))
-    words, tone = _band(found["value"], RANK_BANDS, NO_RANKS)
+    words, tone = band(found["value"], RANK_BANDS, NO_RANKS)
     pairs = [pair["spearman"]["value"] for pair in of.get("pairs", ())]
     known = [value for value in pairs if value is not None]
-    parts = [Part(f"ρ {_number(found)} of {name} over {count(found['n'], 'answer')}", key)]
+    parts = [Part(f"ρ {number(found)} of {name} over {count(found['n'], 'answer')}", key)]
     if known:
         parts.append(
             Part(f", people {sum(known) / len(known):.{DIGITS}f}", ("scores", name, "pairs"))
         )
     return Sentence(question, words, tone, parts, RANKS)
-
-
-def _band(value: float, bands: Sequence[tuple[float, str, Tone]], below: str) -> tuple[str, Tone]:
-    return next(((words, tone) for least, words, tone in bands if value >= least), (below, "poor"))
-
-
-def _number(estimate: JSON) -> str:
-    if estimate["value"] is None:
-        return DASH
-    shown = rounded(estimate["value"], DIGITS)
-    if estimate["low"] is None:
-        return shown
-    return f"{shown} [{rounded(estimate['low'], DIGITS)}, {rounded(estimate['high'], DIGITS)}]"
-
-
-def _short(estimate: JSON) -> str:
-    return DASH if estimate["value"] is None else rounded(estimate["value"], DIGITS)
-
-
-def _signed(estimate: JSON) -> str:
-    return _number(estimate).replace("-", "−")
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    """Format a count with its noun, and a comma before thousands."""
-    return counted(number, one, many).replace(str(number), f"{number:,}", 1)
-
-
-def _share(n: int, whole: int) -> str:
-    return percent(n / whole) if whole else DASH

@@ -157,6 +157,7 @@ STRATA: dict[str, tuple[str, ...]] = {
         "analysis/disagreements/votes.py",
         "analysis/measures/**/*.py",
         "analysis/papers/*.py",
+        "analysis/report/sentence.py",
         "analysis/report/verdict.py",
         "analysis/statistics/**/*.py",
     ),

@@ -1,0 +1,159 @@
+"""A sentence of the verdict: its parts, the bands of its first words, and how it puts numbers.
+
+The bands are those of Landis and Koch (Biometrics 33, 1977) for kappas and alphas (`BANDS`), and
+`RANK_BANDS` for rank correlations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ..document import DASH, rounded
+from ..document import count as counted
+from ..measures.base import percent
+from ..types import JSON
+
+Path = tuple[str, ...]
+Tone = Literal["good", "fair", "poor", "open"]
+"""How a reader may take an answer; `open` if the labels do not decide it."""
+
+BANDS: tuple[tuple[float, str, Tone], ...] = (
+    (0.8, "Almost perfectly", "good"),
+    (0.6, "Substantially", "good"),
+    (0.4, "Moderately", "fair"),
+    (0.2, "Only fairly", "poor"),
+    (0.0, "Only slightly", "poor"),
+)
+BELOW_CHANCE = "Less than by chance"
+RANK_BANDS: tuple[tuple[float, str, Tone], ...] = (
+    (0.9, "Yes", "good"),
+    (0.7, "Mostly", "good"),
+    (0.4, "Partly", "fair"),
+)
+NO_RANKS = "Hardly"
+ERROR_BANDS: tuple[tuple[float, str, Tone], ...] = (
+    (0.5, "Largely", "poor"),
+    (0.2, "Partly", "fair"),
+)
+NO_ERRORS = "Hardly"
+DIGITS = 2
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some words of a sentence.
+
+    `key` is their place in the report, member by member. `cells` are their units, as pairs of
+    people's code and the judge's; `show` names the list of disagreements that they are instead.
+    """
+
+    text: str
+    key: Path = ()
+    cells: tuple[tuple[str, str], ...] = ()
+    show: str = ""
+
+    def as_json(self) -> JSON:
+        cells = {"cells": [list(cell) for cell in self.cells]} if self.cells else {}
+        show = {"show": self.show} if self.show else {}
+        return {"text": self.text, **({"key": list(self.key)} if self.key else {}), **cells, **show}
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """An answer to a question: its first words, its tone, and the parts that follow.
+
+    `bands` names the bands that its first words come from (`HINTS`).
+    """
+
+    question: str
+    answer: str
+    tone: Tone
+    parts: Sequence[Part] = field(default_factory=tuple)
+    bands: str = ""
+
+    def as_json(self) -> JSON:
+        rest = "".join(part.text for part in self.parts)
+        return {
+            "question": self.question,
+            "answer": self.answer,
+            "tone": self.tone,
+            **({"bands": self.bands} if self.bands else {}),
+            "text": f"{self.answer}: {rest}" if rest else self.answer,
+            "parts": [part.as_json() for part in self.parts],
+        }
+
+
+def _of_bands(
+    bands: Sequence[tuple[float, str, Tone]], below: str, sign: str
+) -> list[tuple[str, str]]:
+    rows = [(words, f"{sign} from {least:g}") for least, words, _ in bands]
+    return [*rows, (below, f"{sign} below {bands[-1][0]:g}")]
+
+
+AGREEMENT, RANKS, GAP, TEST, ERRORS, ALIKE, BEST = (
+    "agreement", "ranks", "gap", "replacement", "errors", "alike", "best",
+)  # fmt: skip
+HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
+    AGREEMENT: _of_bands(BANDS, BELOW_CHANCE, "κ or α"),
+    RANKS: _of_bands(RANK_BANDS, NO_RANKS, "ρ"),
+    GAP: [
+        ("More than people do", "the whole interval of the gap is above 0"),
+        ("No difference from people can be shown", "the interval holds 0"),
+        ("Less than people do", "the whole interval is below 0"),
+    ],
+    TEST: [
+        ("Yes", "the judge wins against at least half of the people"),
+        ("No", "it does not"),
+        ("Cannot be decided", "with so few queries no judge could win"),
+        ("Cannot be said", "comparing words would pass, too"),
+    ],
+    ERRORS: [
+        ("Too strict", "it misses people’s yes more often than it adds one, by over 10 points"),
+        ("Too lenient", "it adds more often than it misses, by over 10 points"),
+        ("Misses and adds alike", "the two shares differ by 10 points at most"),
+        ("Mostly too high or too low", "one side exceeds the other by over 10 points"),
+    ],
+    ALIKE: _of_bands(ERROR_BANDS, NO_ERRORS, "mean correlation of errors"),
+    BEST: [
+        ("Clearly", "p of its difference from the second is below 0.05, after Holm"),
+        ("Not clearly", "it is not: the second may be as good"),
+    ],
+}
+"""What the first words of a sentence mean: each with its condition, by the name of the bands."""
+
+
+def band(value: float, bands: Sequence[tuple[float, str, Tone]], below: str) -> tuple[str, Tone]:
+    """Return the words and the tone of the band that a value is in."""
+    return next(((words, tone) for least, words, tone in bands if value >= least), (below, "poor"))
+
+
+def number(estimate: JSON) -> str:
+    """Format an estimate with its interval."""
+    if estimate["value"] is None:
+        return DASH
+    shown = rounded(estimate["value"], DIGITS)
+    if estimate["low"] is None:
+        return shown
+    return f"{shown} [{rounded(estimate['low'], DIGITS)}, {rounded(estimate['high'], DIGITS)}]"
+
+
+def short(estimate: JSON) -> str:
+    """Format an estimate without its interval."""
+    return DASH if estimate["value"] is None else rounded(estimate["value"], DIGITS)
+
+
+def signed(estimate: JSON) -> str:
+    """Format a difference with its interval and a minus sign."""
+    return number(estimate).replace("-", "−")
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Format a count with its noun, and a comma before thousands."""
+    return counted(number, one, many).replace(str(number), f"{number:,}", 1)
+
+
+def share(n: int, whole: int) -> str:
+    """Format a share in percent."""
+    return percent(n / whole) if whole else DASH
