@@ -116,7 +116,7 @@ def test_a_keyboard_is_enough_for_a_passage_and_for_a_nugget(
     expect(page.locator("#mending")).to_be_hidden()
     expect(nugget(page).locator("li")).to_have_count(2)
     expect(nugget(page)).to_contain_text("Saved")
-    assert page.evaluate("document.activeElement.dataset.mends") == "report 1"
+    expect(nugget(page).locator("[data-mends='report 1']")).to_be_focused()
     press("k" if number_of(rated, " blank ") > 1 else "j")
     press("0")
     press("Control+Enter")
