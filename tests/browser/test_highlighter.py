@@ -77,7 +77,7 @@ class TestUndoing:
             press(key)
         expect(desk.page.locator("#redo")).to_be_disabled()
         press("Shift+z")
-        assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "no"
+        expect(desk.page.locator("[name='unit-0-answerable']:checked")).to_have_value("no")
 
 
 class TestInTheText:
@@ -92,7 +92,7 @@ class TestInTheText:
         desk.page.get_by_role("button", name="Remove highlight for question 1").click()
         assert desk.quotes(1) == []
         expect(desk.page.locator(".handle.start")).to_be_hidden()
-        assert desk.page.evaluate("document.activeElement.hasAttribute('data-marks')")
+        expect(desk.page.locator("[data-marks]:focus")).to_have_count(1)
         desk.page.keyboard.press("z")
         assert desk.quotes(1) == [FIRST]
         click_on(desk, "crossed")
@@ -190,11 +190,11 @@ class TestInTheList:
         assert self.focused(listed) == SECOND
         press("ArrowUp")
         press("ArrowUp")
-        assert listed.page.evaluate("document.activeElement.name") == "unit-0-answerable"
+        expect(listed.page.locator("[name='unit-0-answerable']:focus")).to_have_count(1)
         press("l")
         press("ArrowDown")
         press("ArrowDown")
-        assert listed.page.evaluate("document.activeElement.name") == "unit-1-answerable"
+        expect(listed.page.locator("[name='unit-1-answerable']:focus")).to_have_count(1)
 
     def ends_move_by_words_and_by_characters(self, listed: Desk) -> None:
         press = listed.page.keyboard.press
@@ -227,7 +227,7 @@ class TestInTheList:
         assert listed.quotes(1) == [SECOND]
         assert self.focused(listed) == SECOND
         listed.page.keyboard.press("Backspace")
-        assert listed.page.evaluate("document.activeElement.name") == "unit-0-answerable"
+        expect(listed.page.locator("[name='unit-0-answerable']:focus")).to_have_count(1)
 
 
 # What stands beyond the page, though nothing around it scrolls.
@@ -369,15 +369,15 @@ class TestFocus:
         before = desk.page.evaluate("document.activeElement.name")
         press("?")
         press("Escape")
-        assert desk.page.evaluate("document.activeElement.name") == before
+        expect(desk.page.locator(f"[name='{before}']:focus")).to_have_count(1)
         desk.page.get_by_role("button", name="Close the guideline").click()
-        assert desk.page.evaluate("document.activeElement.id") == "open-guideline"
+        expect(desk.page.locator("#open-guideline")).to_be_focused()
         press("?")
         desk.page.locator("#single-keys").uncheck()
         press("Escape")
         for key in ("2", "z", "l", "s"):
             press(key)
-        assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "yes"
+        expect(desk.page.locator("[name='unit-0-answerable']:checked")).to_have_value("yes")
         press("Control+z")
         expect(desk.page.locator("[name='unit-0-answerable']:checked")).to_have_count(0)
 
@@ -388,7 +388,7 @@ class TestFocus:
         desk.page.keyboard.press("1")
         desk.page.locator("#undo").focus()
         desk.page.keyboard.press("Enter")
-        assert desk.page.evaluate("document.activeElement.name") == "unit-0-answerable"
+        expect(desk.page.locator("[name='unit-0-answerable']:focus")).to_have_count(1)
 
 
 class TestSpoken:

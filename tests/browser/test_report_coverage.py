@@ -178,7 +178,7 @@ def test_what_is_refused_stays_unsubmitted_and_says_at_which_question_here_or_by
     desk.page.get_by_role("button", name="Submit").click()
     desk.state("refused")
     expect(desk.unit(2).locator(".problem")).to_contain_text("Yes needs a highlight")
-    assert desk.page.evaluate("document.activeElement.name") == "unit-1-answerable"
+    expect(desk.page.locator("[name='unit-1-answerable']:focus")).to_have_count(1)
     assert not Response.objects.exists()
     desk.drag(THIRD)
     expect(desk.unit(2).locator(".problem")).to_be_empty()
@@ -204,7 +204,7 @@ def test_a_draft_comes_back_after_a_reload_and_no_keeps_its_highlights_aside_and
     desk.ready()
     assert desk.quotes(1) == [FIRST]
     expect(desk.page.get_by_label("Comment")).to_have_value("Is this Zoë? 🛶")
-    assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "yes"
+    expect(desk.page.locator("[name='unit-0-answerable']:checked")).to_have_value("yes")
     desk.answer(1, "No")
     expect(desk.page.locator("mark.kept")).to_have_text(FIRST)
     finish(desk)
@@ -354,5 +354,5 @@ def test_a_closed_campaign_can_be_read_and_not_changed(desk: Desk) -> None:
     assert violations(desk.page, "closed") == []
     desk.page.keyboard.press("2")
     assert desk.quotes(1) == [FIRST]
-    assert desk.page.locator("[name='unit-0-answerable']:checked").input_value() == "yes"
+    expect(desk.page.locator("[name='unit-0-answerable']:checked")).to_have_value("yes")
     expect(desk.page.get_by_role("button", name="Submit")).to_be_disabled()
