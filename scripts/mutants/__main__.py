@@ -15,7 +15,7 @@ from scripts.mutants.strata import STRATA
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
-    return int({"map": make_map, "run": run, "show": show}[given.command](given))
+    return int({"map": make_map, "run": run, "file": file, "show": show}[given.command](given))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,6 +40,9 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--left", action="store_true", help="go on with an interrupted run")
     one.add_argument("--again", action="store_true", help="run the survivors of this seed again")
     _workers(one)
+    one = commands.add_parser("file", help="run every mutant of files against test modules")
+    one.add_argument("paths", nargs="+", metavar="FILE")
+    one.add_argument("--tests", nargs="+", required=True, metavar="MODULE")
     one = commands.add_parser(
         "show", help="print mutants as diffs, with entries for equivalent.toml"
     )
@@ -62,6 +65,10 @@ def run(given: argparse.Namespace) -> int:
     )
     drawn, results = running.run(order, _say)
     return 0 if report.tell(drawn, results, _say) else 1
+
+
+def file(given: argparse.Namespace) -> int:
+    return int(running.all_of(given.paths, given.tests, _say) > 0)
 
 
 def show(given: argparse.Namespace) -> int:

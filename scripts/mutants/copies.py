@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from scripts.mutants.sampling import PRODUCT, Mutant
+from scripts.mutants.server import IMPOSSIBLE
 
 ROOT = Path(__file__).resolve().parents[2]
 DECIDED = {
@@ -48,6 +49,8 @@ class Copy:
         self.template: Path | None = None
         self.jobs = 0
         self.server: subprocess.Popen[str] | None = None
+        self.warm: subprocess.Popen[str] | None = None
+        self.patch: tuple[str, str, str] | None = None
 
     def fill(self) -> None:
         listed = subprocess.run(
@@ -63,20 +66,29 @@ class Copy:
         for app in (*PRODUCT, "scripts", "benchmarks"):
             compileall.compile_dir(self.root / app, quiet=2)
 
-    def start(self) -> None:
+    def start(self, warm: bool = False) -> None:
+        """Start the server; a warm one as well takes a minute and a gigabyte."""
+        self.server = self._server()
+        if warm:
+            self.warm = self._server("--warm")
+
+    def _server(self, *options: str) -> subprocess.Popen[str]:
         kept = {name: value for name, value in os.environ.items() if name not in DECIDED}
         kept |= {"DEBUG": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-        self.server = subprocess.Popen(
-            [sys.executable, "-m", "scripts.mutants.server"],
+        kept["TMPDIR"] = str(self.folder)
+        started = subprocess.Popen(
+            [sys.executable, "-m", "scripts.mutants.server", *options],
             cwd=self.root, env=kept, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-        assert self.server.stdout is not None
-        self.server.stdout.readline()
+        assert started.stdout is not None
+        started.stdout.readline()
+        return started
 
     def stop(self) -> None:
-        if self.server is not None and self.server.stdin is not None:
-            self.server.stdin.close()
-            self.server.wait()
+        for server in (self.server, self.warm):
+            if server is not None and server.stdin is not None:
+                server.stdin.close()
+                server.wait()
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
@@ -85,9 +97,11 @@ class Copy:
         code, was = path.read_bytes(), path.stat()
         path.write_bytes(mutant.mutated.encode())
         os.utime(path, (was.st_atime, was.st_mtime + 10 + self.jobs))
+        self.patch = mutant.path, mutant.source, mutant.mutated
         try:
             yield
         finally:
+            self.patch = None
             path.write_bytes(code)
             os.utime(path, ns=(was.st_atime_ns, was.st_mtime_ns))
 
@@ -107,9 +121,9 @@ class Copy:
         limit: float = 600,
         trace: bool = False,
         processes: bool = True,
-        template: bool = True,
+        at_start: bool = False,
     ) -> Session:
-        """Run the wanted tests, or all tests of the modules."""
+        """Run the wanted tests, or all tests of the modules; `at_start` makes all anew for them."""
         if wanted is not None:
             modules = list(dict.fromkeys(test.partition("::")[0] for test in wanted))
         there = [module for module in modules if (self.root / module).is_file()]
@@ -117,7 +131,8 @@ class Copy:
             return Session()
         job = {
             "what": "tests", "wanted": wanted, "modules": there, "limits": dict(limits or {}),
-            "template": str(self.template) if template and self.template else None,
+            "template": str(self.template) if self.template and not at_start else None,
+            "patch": None if at_start or self.warm is None else self.patch,
         }  # fmt: skip
         return self._do(job, limit, trace=trace, processes=processes)
 
@@ -142,17 +157,26 @@ class Copy:
             "processes": processes,
         }  # fmt: skip
         try:
-            assert self.server is not None
-            assert self.server.stdin is not None
-            assert self.server.stdout is not None
-            print(json.dumps(job), file=self.server.stdin, flush=True)
-            answer = json.loads(self.server.stdout.readline())
+            answer = None
+            if self.warm is not None and job.get("patch"):
+                answer = _ask(self.warm, job)
+            if answer is None or answer["status"] == IMPOSSIBLE:
+                answer = _ask(self.server, job)
             session = _read(folder, answer["status"], answer["seconds"])
             if traced.exists():
                 session.covered = json.loads(traced.read_text("utf-8"))
             return session
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _ask(server: subprocess.Popen[str] | None, job: dict[str, Any]) -> dict[str, Any]:
+    assert server is not None
+    assert server.stdin is not None
+    assert server.stdout is not None
+    print(json.dumps(job), file=server.stdin, flush=True)
+    answer: dict[str, Any] = json.loads(server.stdout.readline())
+    return answer
 
 
 def _read(folder: Path, status: int | None, seconds: float) -> Session:
@@ -178,12 +202,12 @@ def _read(folder: Path, status: int | None, seconds: float) -> Session:
 
 
 @contextmanager
-def copies(count: int) -> Iterator[list[Copy]]:
+def copies(count: int, warm: bool = False) -> Iterator[list[Copy]]:
     """Create copies with servers, and remove them at the end of the block."""
     with TemporaryDirectory(prefix="mut") as name, ExitStack() as stack:
         made = [Copy(Path(name).resolve() / str(number)) for number in range(count)]
         for copy in made:
             copy.fill()
-            copy.start()
+            copy.start(warm)
             stack.callback(copy.stop)
         yield made

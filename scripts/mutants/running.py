@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from scripts.mutants import equivalents
 from scripts.mutants.copies import Copy, Session, copies
 from scripts.mutants.mapping import FOLDER, Map, update
 from scripts.mutants.nearest import Nearest
-from scripts.mutants.sampling import Mutant, sample, sources
+from scripts.mutants.sampling import Mutant, every, sample, sources
 
 CAUGHT, SURVIVED, EQUIVALENT = "caught", "survived", "equivalent"
 PATIENCE = 8  # times what a test took when it was mapped, beside twenty seconds
@@ -74,7 +75,7 @@ class Order:
 def run(order: Order, say: Callable[[str], None]) -> tuple[list[Mutant], dict[str, Result]]:
     """Run the sample; return its mutants and results."""
     results = Results(order.seed)
-    with copies(order.workers) as made:
+    with copies(order.workers, warm=True) as made:
         root = made[0].root
         known = Map()
         update(known, made, None, say=True)
@@ -94,6 +95,28 @@ def run(order: Order, say: Callable[[str], None]) -> tuple[list[Mutant], dict[st
                 waiting.append(mutant)
         judge.all(made, waiting, results)
     return drawn, results.by_id
+
+
+def all_of(paths: Sequence[str], tests: Sequence[str], say: Callable[[str], None]) -> int:
+    """Run every mutant of files against test modules; return how many survive."""
+    with copies(1, warm=True) as made, TemporaryDirectory() as folder:
+        known = Map(Path(folder, "map.sqlite3"))
+        if absent := [each for each in tests if not (made[0].root / each).is_file()]:
+            raise SystemExit(f"there is no {', '.join(absent)}")
+        update(known, made, tests, say=False)
+        texts, reasons = sources(made[0].root), equivalents.reasons()
+        judge = Judge(Nearest(known, texts), say)
+        survivors = judged = 0
+        for mutant in every(made[0].root, paths):
+            if equivalents.key(mutant) in reasons:
+                continue
+            result = judge.one(made[0], mutant)
+            judged += 1
+            if result.outcome == SURVIVED:
+                survivors += 1
+                say(f"survived: {mutant}\n    {result.how}")
+        say(f"{survivors} of {judged} survive")
+    return survivors
 
 
 class Judge:
@@ -149,7 +172,7 @@ class Judge:
         """Run the nearest tests of a mutant, round by round, until one fails."""
         with self.lock:
             rounds = self.nearest.rounds(mutant)
-            template = not self.nearest.at_start(mutant)
+            at_start = self.nearest.at_start(mutant)
         ran, seconds = 0, 0.0
         with copy.mutated(mutant):
             for tests in rounds:
@@ -158,9 +181,9 @@ class Judge:
                 ]
                 if not wanted:
                     continue
-                session = self._session(copy, wanted, template)
+                session = self._session(copy, wanted, at_start)
                 if session.late:  # an endless loop, or a machine that has much else to do
-                    session = self._session(copy, wanted, template, slowness=4)
+                    session = self._session(copy, wanted, at_start, slowness=4)
                 ran, seconds = ran + session.passed, seconds + session.seconds
                 if session.caught is not None:
                     return Result(mutant.id, CAUGHT, session.caught, session.how, ran + 1, seconds)
@@ -169,12 +192,12 @@ class Judge:
         return Result(mutant.id, SURVIVED, how=how, tests=ran, seconds=seconds)
 
     def _session(
-        self, copy: Copy, tests: Sequence[str], template: bool, slowness: int = 1
+        self, copy: Copy, tests: Sequence[str], at_start: bool, slowness: int = 1
     ) -> Session:
         patience = PATIENCE * slowness
         limits = self.nearest.limits(tests, 20 * slowness, patience)
         limit = 120 * slowness + patience * self.nearest.seconds(tests)
-        return copy.test(tests, limits=limits, limit=limit, template=template)
+        return copy.test(tests, limits=limits, limit=limit, at_start=at_start)
 
     def _failing_anyway(self, made: Sequence[Copy], results: Sequence[Result]) -> set[str]:
         """Return those tests, among the ones that caught a mutant, that fail without any."""
@@ -183,7 +206,7 @@ class Judge:
         left = sorted(catching)
         guilty: set[str] = set()
         while left:
-            session = self._session(made[0], left, True)
+            session = self._session(made[0], left, False)
             if session.caught not in left:
                 break
             guilty.add(session.caught)

@@ -108,6 +108,16 @@ def sample(root: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[
     return drawn
 
 
+def every(root: Path, paths: Sequence[str]) -> list[Mutant]:
+    """Return all mutants of files of the strata, in the order of their lines."""
+    texts = sources(root)
+    spare = optional(texts.values())
+    strata = [stratum for stratum in STRATA if set(paths) & set(files(root, stratum))]
+    found = [each for stratum in strata for each in population(root, stratum, texts, spare)]
+    ours = [each for each in found if each.path in paths]
+    return _draw(sorted(ours, key=lambda each: each.path), 0, len(ours))
+
+
 def _draw(everything: list[Mutant], seed: int, count: int) -> list[Mutant]:
     if not everything:
         return []

@@ -1,9 +1,10 @@
 """`python -m scripts.mutants.server`, in a copy of the work tree: run tests in forks of itself.
 
 The server has imported all libraries and none of our modules, so that a fork starts at once and
-still imports the mutated code. A job is a line of JSON on standard input, and its result a line on
-standard output. The job's folder holds `log`, one line of JSON for each event, and `out`, the
-output of pytest.
+still imports the mutated code. With `--warm` it has imported the product and all tests besides: a
+fork puts the mutant's code into the functions that it changes, and starts ten times as soon. A job
+is a line of JSON on standard input, and its result a line on standard output. The job's folder
+holds `log`, one line of JSON for each event, and `out`, the output of pytest.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import importlib
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+from scripts.mutants.patching import Functions
 
 LIBRARIES = (
     "pytest", "pytest_django.plugin", "_pytest.python", "hypothesis", "schemathesis", "coverage",
@@ -28,6 +33,7 @@ LIBRARIES = (
     "jsonschema", "structlog", "yaml", "django.forms", "django.views.generic", "django.template",
     "django.contrib.admin", "multiprocessing.connection", "xml.etree.ElementTree", "sqlite3",
 )  # fmt: skip
+IMPOSSIBLE = 78  # the exit status of a fork into which a mutant cannot be put
 BECOMES_PARENT_OF_ORPHANS = 36  # prctl's PR_SET_CHILD_SUBREAPER
 
 
@@ -38,18 +44,49 @@ def main() -> int:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(BECOMES_PARENT_OF_ORPHANS, 1, 0, 0, 0)
     told = os.fdopen(os.dup(1), "w", buffering=1)
+    warm = Warm() if "--warm" in sys.argv else None
     print("{}", file=told)
     while line := sys.stdin.readline():
-        print(json.dumps(run(json.loads(line))), file=told)
+        print(json.dumps(run(json.loads(line), warm)), file=told)
     return 0
 
 
-def run(job: dict[str, Any]) -> dict[str, Any]:
+class Warm:
+    """What a warm server has imported: the product and the tests, as pytest imports them."""
+
+    def __init__(self) -> None:
+        import pytest
+
+        out = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        # Read by the settings, so that all forks have it.
+        self.data = Path(tempfile.mkdtemp(prefix="data"))
+        os.environ["TANDEM_DATA_DIR"] = str(self.data)
+        pytest.main(["-q", "-p", "no:cacheprovider", "--collect-only", "tests"])
+        self.functions = Functions(Path.cwd())
+        self.kept = set(self.data.iterdir())
+
+    def put(self, path: str, before: str, after: str) -> bool:
+        os.environ["TANDEM_DATA_DIR"] = str(self.data)
+        tempfile.tempdir = None
+        return self.functions.patch(path, before, after)
+
+    def clear(self) -> None:
+        """Remove what a fork left in the data folder."""
+        for each in set(self.data.iterdir()) - self.kept:
+            if each.is_dir() and not each.is_symlink():
+                shutil.rmtree(each, ignore_errors=True)
+            else:
+                each.unlink()
+
+
+def run(job: dict[str, Any], warm: Warm | None) -> dict[str, Any]:
     """Return a job's exit status and seconds; the status is None if it took too long."""
     began = time.monotonic()
     pid = os.fork()
     if pid == 0:
-        _work_and_exit(job)
+        _work_and_exit(job, warm)
     status: int | None = None
     try:
         while time.monotonic() - began < job["limit"]:
@@ -60,6 +97,8 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
             time.sleep(0.02)
     finally:
         _end_all()
+        if warm is not None:
+            warm.clear()
     return {"status": status, "seconds": time.monotonic() - began}
 
 
@@ -84,7 +123,7 @@ def _children() -> list[int]:
     return found
 
 
-def _work_and_exit(job: dict[str, Any]) -> None:
+def _work_and_exit(job: dict[str, Any], warm: Warm | None) -> None:
     status = 1
     try:
         os.setsid()
@@ -94,6 +133,8 @@ def _work_and_exit(job: dict[str, Any]) -> None:
         sys.stdin = os.fdopen(0)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.environ.update(job["environment"])
+        if warm is not None and not warm.put(*job["patch"]):
+            os._exit(IMPOSSIBLE)
         sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in job["environment"]
         from scripts.mutants import session
 

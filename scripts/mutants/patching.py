@@ -1,0 +1,93 @@
+"""Mutants in functions that are imported already: the function gets the mutant's code.
+
+A process that has imported the whole product and its tests need not import them again for each
+mutant. What runs when a module is imported (defaults, decorators, classes, constants) cannot be
+changed this way.
+"""
+
+from __future__ import annotations
+
+import gc
+import inspect
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FunctionType
+
+Place = tuple[str, str, int]  # file, qualified name, first line
+
+
+class Functions:
+    """The functions of the product that this process has imported, by where they are written."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.known: dict[Place, list[FunctionType]] = defaultdict(list)
+        inside = f"{root}/"
+        for each in gc.get_objects():
+            if type(each) is FunctionType and each.__code__.co_filename.startswith(inside):
+                self.known[_place(each.__code__)].append(each)
+
+    def patch(self, path: str, before: str, after: str) -> bool:
+        """Put the code of `after` into the functions of a file; return whether that was possible.
+
+        It is not if the mutant changes what runs at import, if its module is not imported yet and
+        so will be read as it is changed, or if the function uses other variables of its outer one.
+        """
+        file = str(self.root / path)
+        found = list(_changed(compile(before, file, "exec"), compile(after, file, "exec")))
+        return bool(found) and all(self._put(change) for change in found)
+
+    def _put(self, change: Change) -> bool:
+        functions = self.known.get(_place(change.old), ())
+        try:
+            for each in functions:
+                each.__code__ = change.new
+        except ValueError:
+            return False
+        return change.is_inner or bool(functions)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A function that differs; an inner one is made anew whenever its outer function runs."""
+
+    old: CodeType
+    new: CodeType
+    is_inner: bool
+
+
+def _place(code: CodeType) -> Place:
+    return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+def _changed(old: CodeType, new: CodeType, is_inner: bool = False) -> Iterator[Change]:
+    """Yield what differs; a module or class that does itself is no function that anybody has."""
+    if _content(old) == _content(new):
+        return
+    is_function = _is_function(old)
+    ours, theirs = _inner(old), _inner(new)
+    if is_function or _own(old) != _own(new) or len(ours) != len(theirs):
+        yield Change(old, new, is_inner)
+    for mine, other in zip(ours, theirs, strict=False):
+        yield from _changed(mine, other, is_function)
+
+
+def _is_function(code: CodeType) -> bool:
+    return bool(code.co_flags & inspect.CO_NEWLOCALS)
+
+
+def _inner(code: CodeType) -> list[CodeType]:
+    return [each for each in code.co_consts if isinstance(each, CodeType)]
+
+
+def _own(code: CodeType) -> tuple[object, ...]:
+    """Return what code does itself, without its functions and line numbers."""
+    consts = [repr(each) for each in code.co_consts if not isinstance(each, CodeType)]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return code.co_code, code.co_exceptiontable, names, consts
+
+
+def _content(code: CodeType) -> tuple[object, ...]:
+    return _own(code), [_content(each) for each in _inner(code)]
