@@ -23,9 +23,16 @@ def test_it_opens_when_more_than_half_of_the_last_50_failed() -> None:
     assert breaker.is_open
 
 
+def test_it_forgets_the_call_before_the_last_50() -> None:
+    breaker = Breaker(clock=Clock())
+    ended(breaker, True, *[False] * 25, *[True] * 25)
+    assert not breaker.is_open
+
+
 def test_a_few_failures_at_the_beginning_do_not_open_it() -> None:
     breaker = Breaker(clock=Clock())
-    ended(breaker, *[True] * 19)
+    ended(breaker, *[True] * 18)
+    assert not breaker.ended(failed=True)
     assert not breaker.is_open
     ended(breaker, True)
     assert breaker.is_open
@@ -77,7 +84,9 @@ def test_retries_are_a_tenth_of_the_calls_of_a_minute() -> None:
     for _ in range(1000):
         retries.called()
     assert [retries.allow() for _ in range(101)] == [True] * 100 + [False]
-    clock.now = 61.0
+    clock.now = 59.9
+    assert not retries.allow()
+    clock.now = 60.0
     assert retries.allow()
 
 
