@@ -70,7 +70,7 @@ def filter_events(rows: QuerySet[Event], wanted: EventFilter, whole: bool) -> Qu
 
 def _seals() -> QuerySet[Seal]:
     chain, last = Coalesce(OuterRef("campaign"), SITE), OuterRef("pk")
-    return Seal.objects.filter(chain=chain, last__gte=last, since__lt=last).order_by("last")
+    return Seal.objects.filter(chain=chain, last__gte=last, since__lt=last)
 
 
 def _account(name: str) -> Q:

@@ -145,7 +145,6 @@ def cached(key: str, make: Callable[[], tuple[T, int]]) -> T:
     made, size = make()
     if size > MANY:
         cache.set(key, (clock.time(), made), STALE)
-        cache.delete(f"{key}-at-work")
     return made
 
 

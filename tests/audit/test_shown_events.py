@@ -1,0 +1,244 @@
+"""Which events a filter selects, in which words they are shown, and how answers are counted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from annotation.answers.submission import submit
+from annotation.audit_log import (
+    BY_RATER,
+    EventFilter,
+    ShownEvent,
+    changes_of,
+    count_answers,
+    describe_events,
+    filter_events,
+    visible_events,
+)
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Campaign, Rater, rater_of
+from annotation.people.membership import set_pool
+from audit.models import Event, Seal
+from audit.recording import Actor, on_behalf, record
+from audit.sealing import seal
+from datasets.models import Batch
+from tests.audit.test_seals import a_thief
+from tests.page_cast import Study, make_study, payload
+from tests.team_cast import joined
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+@pytest.fixture
+def second(study: Study) -> Study:
+    """Another campaign of the same people, over the same batch."""
+    made = create_campaign(
+        "Main", "report-coverage", Batch.objects.get(), Design(raters_per_item=2)
+    )
+    return Study(made.campaign, study.ada, study.ben, study.rita, study.root)
+
+
+def told(wanted: EventFilter, whole: bool = True) -> list[int]:
+    return [event.pk for event in filter_events(Event.objects.all(), wanted, whole)]
+
+
+def happened(event: str, campaign: int | None = None, **facts: Any) -> int:
+    record(event, campaign, **facts)
+    return Event.objects.latest("pk").pk
+
+
+def shown(event: Event, whole: bool = False) -> ShownEvent:
+    (found,) = describe_events([event], whole)
+    return found
+
+
+def test_what_is_asked_for_includes_both_ends_of_a_time_but_not_the_event_before_which() -> None:
+    first, middle, last = (
+        Event.objects.create(event="login", at=NOW + timedelta(minutes=n)).pk for n in (-1, 0, 1)
+    )
+    assert told(EventFilter(event="login")) == [last, middle, first]
+    assert told(EventFilter(event="login", since=NOW)) == [last, middle]
+    assert told(EventFilter(event="login", until=NOW)) == [middle, first]
+    assert told(EventFilter(event="login", before=middle)) == [first]
+    assert told(EventFilter(event="logout")) == []
+
+
+def test_who_reads_one_campaign_reads_the_events_of_no_other(second: Study, study: Study) -> None:
+    joined(study.rita)
+    set_pool(study.campaign, "named")
+    assert {event.campaign for event in visible_events(study.rita, second.campaign)} == {
+        second.campaign.pk
+    }
+    assert not visible_events(study.rita, study.campaign).exists()
+    happened("login")
+    all_of_them = {event.campaign for event in visible_events(study.root)}
+    assert all_of_them == {study.campaign.pk, second.campaign.pk, None}
+
+
+def test_an_event_is_found_by_the_name_under_which_it_is_shown(study: Study) -> None:
+    as_rater = rater_of(study.rita).name
+    with on_behalf(Actor(lambda: study.rita.pk)):
+        acted, researched = happened("answer.changed", 5), happened("member.added", 5)
+    with on_behalf(Actor(lambda: study.ada.pk)):
+        by_ada = happened("member.added", 5)
+    assert told(EventFilter(person=as_rater), whole=False) == [acted]
+    assert told(EventFilter(person="rita"), whole=False) == [researched]
+    assert told(EventFilter(person="ada"), whole=False) == []
+    assert told(EventFilter(person="rita")) == [researched, acted]
+    assert told(EventFilter(person="ada")) == [by_ada]
+    assert told(EventFilter(person=as_rater)) == []
+
+
+def test_an_event_has_the_seal_of_its_own_chain() -> None:
+    early, site = happened("login", 7), happened("login")
+    seal()
+    other = happened("login", 9)
+    again = happened("login", 7)
+    seal()
+    waits = happened("login", 7)
+    rows = filter_events(Event.objects.all(), EventFilter(), whole=True)
+    assert [(event.pk, getattr(event, "seal")) for event in rows] == [  # noqa: B009
+        (waits, None), (again, 2), (other, 1), (site, 1), (early, 1)
+    ]  # fmt: skip
+    with a_thief():
+        Seal.objects.filter(chain=0, number=1).delete()
+        Seal.objects.filter(chain=7, number=1).delete()
+    assert [getattr(event, "seal") for event in rows.all()] == [None, 2, 1, None, None]  # noqa: B009
+
+
+class TestCountingAnswers:
+    def counted(self) -> list[tuple[int | None, str, dict[str, Any]]]:
+        rows = Event.objects.filter(event="answers.counted").order_by("pk")
+        return [(each.campaign, each.object_id, each.facts) for each in rows]
+
+    def test_each_campaign_with_new_answers_is_counted_by_channel(
+        self, study: Study, second: Study
+    ) -> None:
+        assert (count_answers(), self.counted()) == (0, [])
+        one = submit(study.assignment(study.ada), payload("no"), "page").response.pk
+        assert count_answers() == 1
+        first = (study.campaign.pk, str(study.campaign.pk), {"upto": one, "page": 1})
+        assert self.counted() == [first]
+        submit(second.assignment(study.ada), payload("no"), "api")
+        submit(second.assignment(study.ben), payload("no"), "page")
+        two = submit(second.assignment(study.ada), payload("no"), "page").response.pk
+        assert count_answers() == 1
+        key = second.campaign.pk
+        then = (key, str(key), {"upto": two, "api": 1, "page": 2})
+        assert self.counted() == [first, then]
+        assert count_answers() == 0
+        last = submit(study.assignment(study.ben), payload("no"), "page").response.pk
+        assert count_answers() == 1
+        assert self.counted()[-1] == (*first[:2], {"upto": last, "page": 2})
+
+
+class TestChanges:
+    def test_the_latest_twenty_since_the_campaign_was_created(self) -> None:
+        happened("campaign.people", 77)
+        happened("campaign.made", 77)
+        changes = [happened("member.added", 77) for _ in range(2)]
+        happened("run.started", 77)
+        happened("campaign.opened", 78)
+        found = changes_of(Campaign(pk=77))
+        assert [each.event.pk for each in found] == changes[::-1]
+        assert {each.who for each in found} == {"a command or worker"}
+        changes += [happened("places.freed", 77) for _ in range(19)]
+        assert [each.event.pk for each in changes_of(Campaign(pk=77))] == changes[:0:-1]
+
+    def test_those_of_a_campaign_older_than_the_trail_are_told_from_its_first_event_on(
+        self,
+    ) -> None:
+        first = Event.objects.create(pk=1, event="member.added", campaign=77)
+        assert [each.event for each in changes_of(Campaign(pk=77))] == [first]
+
+    def test_people_who_are_no_researchers_have_no_name_there(self, study: Study) -> None:
+        Event.objects.create(event="member.added", campaign=77, who=study.ada.pk)
+        assert [each.who for each in changes_of(Campaign(pk=77))] == ["an annotator"]
+
+
+class TestWords:
+    def test_who_acted_without_an_account(self) -> None:
+        assert shown(Event(event="login.failed", address="public")).who == "nobody logged in"
+        assert shown(Event(event="login.failed", address="command")).who == "a command or worker"
+
+    def test_a_rater_is_named_by_the_pseudonym_or_by_the_account_to_an_admin(
+        self, study: Study
+    ) -> None:
+        pseudonym = rater_of(study.ada).name
+        event = Event(event="answer.changed", who=study.ada.pk)
+        assert (shown(event).who, shown(event, whole=True).who) == (pseudonym, "ada")
+        event.who = study.ben.pk
+        assert not Rater.objects.filter(user=study.ben).exists()
+        assert (shown(event).who, shown(event, whole=True).who) == ("a deleted account", "ben")
+        event.event = "an event of an older version"
+        assert (shown(event).who, shown(event).title) == ("an annotator", event.event)
+
+    def test_only_researchers_and_admins_have_a_name(self, study: Study) -> None:
+        found = [
+            (shown(event).who, shown(event, whole=True).who)
+            for user in (study.ada, study.rita, study.root)
+            for event in [Event(event="login", who=user.pk)]
+        ]
+        assert found == [("an annotator", "ada"), ("rita", "rita"), ("root", "root")]
+        gone = Event(event="login", who=10**6)
+        assert shown(gone).who == "a deleted account"
+        assert shown(gone, whole=True).who == "account 1000000, deleted"
+
+    def test_what_it_is_about(self, study: Study) -> None:
+        rater = rater_of(study.ada)
+        about = {
+            ("account", str(study.ada.pk)): ("an annotator", "an annotator"),
+            ("account", str(study.rita.pk)): ("rita", "rita"),
+            ("account", ""): ("account", "account"),
+            ("rater", str(rater.pk)): (rater.name, rater.name),
+            ("rater", "1000000"): ("rater 1000000, deleted", "rater 1000000, deleted"),
+            ("rater", ""): ("rater", "rater"),
+            ("campaign", "4"): ("campaign 4", "campaign 4"),
+            ("prolificstudy", "4"): ("prolificstudy 4", "Prolific study 4"),
+            ("judgerun", "5"): ("judgerun 5", "run 5"),
+            ("frozenreport", "6"): ("frozenreport 6", "frozen report 6"),
+            ("", ""): ("", ""),
+        }
+        events = [Event(event="login", object_kind=kind, object_id=key) for kind, key in about]
+        found = list(describe_events(events, whole=False))
+        assert [(each.object, each.of) for each in found] == list(about.values())
+
+    def test_facts_are_told_in_words_without_those_that_are_missing(self) -> None:
+        facts = {"new_account": True, "again": False, "was": None, "places": 0, "form": "csv"}
+        event = shown(Event(event="export", facts=facts))
+        assert event.facts == ["new account yes", "again no", "places 0", "form csv"]
+        assert event.title == "Exported"
+
+    def test_as_json_what_is_empty_is_null(self) -> None:
+        full = Event(
+            pk=3, event="login", at=NOW, campaign=7, facts={"n": 1}, before="b", after="a",
+            request="r", address="public", object_kind="campaign", object_id="7",
+        )  # fmt: skip
+        full.seal = 2  # type: ignore[attr-defined]
+        told = {
+            "id": 3, "at": "2026-03-01T12:00:00+00:00", "event": "login",
+            "who": "nobody logged in", "object": "campaign 7", "campaign": 7, "facts": {"n": 1},
+            "before": "b", "after": "a", "request": "r", "address": "public", "seal": 2,
+        }  # fmt: skip
+        assert shown(full).as_json() == told
+        empty = Event(pk=4, event="login", at=NOW)
+        assert shown(empty).as_json() == {
+            **dict.fromkeys(told), "id": 4, "at": told["at"], "event": "login",
+            "who": "nobody logged in", "object": "", "facts": {},
+        }  # fmt: skip
+
+    def test_what_raters_do_is_told_under_a_pseudonym(self) -> None:
+        assert set(BY_RATER) == {
+            "prolific.arrived", "answer.changed", "adjudication.decided", "adjudication.changed",
+            "consent.given", "consent.revoked",
+        }  # fmt: skip
