@@ -1,4 +1,4 @@
-"""The forecast of a campaign's end, the words for times, and what a minute's cache keeps, by hand."""
+"""The forecast of a campaign, the words for times, and what is kept for a minute, by hand."""
 
 from __future__ import annotations
 
