@@ -93,8 +93,10 @@ def count_answers() -> int:
 
     Returns the number of these campaigns.
     """
+    upto = Response.objects.aggregate(last=Max("pk"))["last"]
+    if upto is None:
+        return 0
     before = Event.objects.filter(event=COUNTED).order_by("-pk").first()
-    upto = Response.objects.aggregate(last=Max("pk"))["last"] or 0
     new = Response.objects.filter(pk__gt=before.facts["upto"] if before else 0, pk__lte=upto)
     campaigns = list(new.order_by().values_list("assignment__item__campaign", flat=True).distinct())
     for campaign in campaigns:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,16 +23,12 @@ from annotation.campaigns.sampling import (
     shuffle_units,
     shuffled,
 )
-from annotation.progress.status import NO_RECENT_ANSWERS, NO_TIMES, TOO_FAR, Forecast, forecast
 from annotation.protocols.base import UnitSpec
 from annotation.registry import DECLARED
-
-FARTHEST = 10 * 365
 
 KEYS = [f"k{n}" for n in range(10)]
 ALL: Any = SimpleNamespace(sampled=False)
 DRAWN: Any = SimpleNamespace(sampled=True)
-NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
 
 def by_hand(seed: int, purpose: str, keys: list[str]) -> list[str]:
@@ -227,58 +222,3 @@ class TestUnits:
 
     def test_there_are_protocols_of_both_sorts(self) -> None:
         assert {each.sampled for each in DECLARED.values()} == {True, False}
-
-
-class TestTimeLeft:
-    @pytest.mark.every_case
-    @pytest.mark.parametrize("answers", [0, -1])
-    def test_where_nothing_is_left_nothing_is_told(self, answers: int) -> None:
-        assert forecast(answers, 30.0, [5], NOW, NOW, NOW) == Forecast(0)
-        assert Forecast(0) == Forecast(0, None, None, None, None, None, False)
-
-    def test_one_answer_is_something_left(self) -> None:
-        found = forecast(1, 7200.0, [1], NOW, NOW, None)
-        assert found == Forecast(1, 2.0, None, 1.0, NOW + timedelta(days=1), None, False)
-
-    def test_without_times_it_has_no_hours_and_without_answers_no_end(self) -> None:
-        found = forecast(5, None, [0] * 7, NOW, NOW, NOW)
-        assert found == Forecast(5, None, NO_TIMES, None, None, NO_RECENT_ANSWERS, False)
-        assert forecast(5, 0.0, [1], None, NOW, None) == Forecast(
-            5, 0.0, None, None, None, NO_RECENT_ANSWERS, False
-        )
-
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(
-        ("days", "began", "pace"),
-        [
-            ([7] * 8, 8.0, 7.0),
-            ([100, 7, 7, 7, 7, 7, 7, 7], 8.0, 7.0),
-            ([6], 0.5, 6.0),
-            ([6], 1.0, 6.0),
-            ([6, 6], 2.0, 6.0),
-            ([6, 6], 1.5, 8.0),
-            ([7] * 7, 7.5, 7.0),
-        ],
-    )
-    def test_the_pace_is_of_a_day_at_least_and_a_week_at_most(
-        self, days: list[int], began: float, pace: float
-    ) -> None:
-        found = forecast(10, None, days, NOW - timedelta(days=began), NOW, None)
-        assert found.per_day == pytest.approx(pace)
-
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(("more", "reason"), [(0, None), (1, TOO_FAR)])
-    def test_an_end_within_ten_years_is_told(self, more: int, reason: str | None) -> None:
-        assert FARTHEST == 3650
-        found = forecast(FARTHEST + more, None, [1], NOW, NOW, None)
-        assert found.end_reason == reason
-        assert found.end == (None if reason else NOW + timedelta(days=3650))
-
-    @pytest.mark.every_case
-    @pytest.mark.parametrize(
-        ("deadline", "late"), [(4, True), (5, False), (6, False), (None, False)]
-    )
-    def test_what_ends_behind_the_deadline_is_late(self, deadline: int | None, late: bool) -> None:
-        until = None if deadline is None else NOW + timedelta(days=deadline)
-        assert forecast(5, None, [1], NOW, NOW, until).late == late
-        assert not forecast(5, None, [0], NOW, NOW, until).late

@@ -70,7 +70,9 @@ class TestForecast:
         )
 
     def test_nothing_left_is_no_forecast(self) -> None:
-        assert forecast(0, 36.0, [1], NOW, NOW, NOW - days(1)) == Forecast(0)
+        for answers in (0, -1):
+            assert forecast(answers, 36.0, [1], NOW, NOW, NOW - days(1)) == Forecast(0)
+        assert Forecast(0) == Forecast(0, None, None, None, None, None, late=False)
         assert forecast(1, 36.0, [1], NOW, NOW, None).end == NOW + days(1)
 
 
