@@ -93,15 +93,13 @@ def count_answers() -> int:
 
     Returns the number of these campaigns.
     """
-    upto = Response.objects.aggregate(last=Max("pk"))["last"]
-    if upto is None:
-        return 0
     before = Event.objects.filter(event=COUNTED).order_by("-pk").first()
-    new = Response.objects.filter(pk__gt=before.facts["upto"] if before else 0, pk__lte=upto)
-    campaigns = list(new.order_by().values_list("assignment__item__campaign", flat=True).distinct())
-    for campaign in campaigns:
-        record(COUNTED, campaign, ("campaign", campaign), upto=upto, **_count_by_channel(campaign))
-    return len(campaigns)
+    new = Response.objects.filter(pk__gt=before.facts["upto"] if before else 0).order_by()
+    newest = dict(new.values_list("assignment__item__campaign").annotate(last=Max("pk")))
+    for campaign in sorted(newest):
+        counted = {"upto": max(newest.values()), **_count_by_channel(campaign)}
+        record(COUNTED, campaign, ("campaign", campaign), **counted)
+    return len(newest)
 
 
 def _count_by_channel(campaign: int) -> dict[str, Any]:

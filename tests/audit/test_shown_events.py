@@ -137,9 +137,14 @@ class TestCountingAnswers:
         then = (key, str(key), {"upto": two, "api": 1, "page": 2})
         assert self.counted() == [first, then]
         assert count_answers() == 0
+        submit(second.assignment(study.ben), payload("no"), "page")
         last = submit(study.assignment(study.ben), payload("no"), "page").response.pk
-        assert count_answers() == 1
-        assert self.counted()[-1] == (*first[:2], {"upto": last, "page": 2})
+        assert count_answers() == 2
+        assert self.counted()[2:] == [
+            (*first[:2], {"upto": last, "page": 2}),
+            (*then[:2], {"upto": last, "api": 1, "page": 3}),
+        ]
+        assert count_answers() == 0
 
 
 class TestChanges:
