@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db.models.signals import post_init
 
 from annotation.answers.submission import submit
 from annotation.audit_log import (
@@ -20,7 +21,7 @@ from annotation.audit_log import (
 )
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.models import Campaign, Rater, rater_of
+from annotation.models import Campaign, Rater, User, rater_of
 from annotation.people.membership import set_pool
 from audit.models import Event, Seal
 from audit.recording import Actor, on_behalf, record
@@ -198,6 +199,22 @@ class TestWords:
         gone = Event(event="login", who=10**6)
         assert shown(gone).who == "a deleted account"
         assert shown(gone, whole=True).who == "account 1000000, deleted"
+
+    def test_only_the_accounts_that_are_named_are_looked_up(self, study: Study) -> None:
+        looked_up: list[str] = []
+
+        def note(instance: User, **_: object) -> None:
+            looked_up.append(instance.username)
+
+        events = [Event(event="login", who=study.rita.pk), Event(event="login")]
+        post_init.connect(note, sender=User)
+        try:
+            assert [each.who for each in describe_events(events, whole=False)] == [
+                "rita", "nobody logged in"
+            ]  # fmt: skip
+        finally:
+            post_init.disconnect(note, sender=User)
+        assert looked_up == ["rita"]
 
     def test_what_it_is_about(self, study: Study) -> None:
         rater = rater_of(study.ada)
