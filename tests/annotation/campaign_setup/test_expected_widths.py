@@ -124,10 +124,10 @@ def test_agreement_and_prevalence_are_between_0_and_1_both_left_out(
         Assumptions(**{name: value})
 
 
-def test_beta_binomials_that_are_even_are_no_exception() -> None:
-    # With kappa 1/3 and prevalence 1/2 both parameters of the beta are 1. By Bloch and Kraemer:
-    # 2/3 (2/3 * 1/3 + 1/3 * 5/3 / 0.5) = 2/3 (2/9 + 10/9) = 8/9.
-    assert kappa_variance(1 / 3, 2, 0.5) == pytest.approx(8 / 9)
+def test_beta_binomials_with_a_parameter_of_one_are_no_exception() -> None:
+    # With kappa 0.2 and prevalence 3/4 the parameters of the beta are 3 and exactly 1. By Bloch and
+    # Kraemer: 0.8 (0.8 * 0.6 + 0.2 * 1.8 / 0.375) = 0.8 (0.48 + 0.96) = 1.152.
+    assert kappa_variance(0.2, 2, 0.75) == pytest.approx(1.152)
 
 
 @pytest.mark.every_case
