@@ -217,8 +217,8 @@ class DryRun:
     share: Expected
     powered: Expected | None
     assumptions: Assumptions
-    characters: int = 0
-    is_chosen: bool = False
+    characters: int
+    is_chosen: bool
 
 
 class _Item(NamedTuple):
@@ -226,7 +226,7 @@ class _Item(NamedTuple):
     query: str
     units: int
     quota: int
-    characters: int = 0
+    characters: int
 
 
 @for_workers

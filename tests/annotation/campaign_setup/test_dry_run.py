@@ -10,9 +10,12 @@ from django.core.management.base import CommandError
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaign_setup.dry_run import Assumptions, simulate
 from annotation.campaigns.design import Design, DesignError
-from annotation.models import Campaign, Item, QuerySampling, UnitSampling
+from annotation.campaigns.settings import CampaignSettings
+from annotation.models import Campaign, Item, QuerySampling, UnitSampling, User
+from datasets.jobs.guard import InRequestError, answering
 from datasets.models import Batch
 from tests.cast import Line, campaign_of, load, run
+from tests.team_cast import apart
 
 QUERIES = 20
 
@@ -43,6 +46,8 @@ DESIGNS = {
 @pytest.mark.every_case
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
 def test_it_tells_what_the_campaign_then_is(many: Batch, design: Design) -> None:
+    with answering(), pytest.raises(InRequestError):
+        simulate("c", "report-coverage", many, design, people=4)
     told = simulate("c", "report-coverage", many, design, people=4)
     assert not any(model.objects.exists() for model in (Campaign, Item, QuerySampling))
     made = create_campaign("c", "report-coverage", many, design)
@@ -76,6 +81,9 @@ def test_people_get_equal_shares_and_are_told_what_they_have_in_common(many: Bat
 def test_too_few_people_leave_places_empty(many: Batch) -> None:
     told = simulate("c", "report-coverage", many, Design(raters_per_item=3), people=2)
     assert (told.places, told.unfilled) == (120, 40)
+    pairs = simulate("c", "report-coverage", many, Design(raters_per_item=2), people=2)
+    assert told.kappa == pairs.kappa
+    assert told.kappa.width is not None
 
 
 def test_intervals_rest_on_the_right_units(many: Batch) -> None:
@@ -111,10 +119,29 @@ class TestRefusals:
                 create_campaign("c", protocol, many, design)
             assert str(told.value) == str(made.value)
 
+    def test_settings_are_checked_with_it(self, many: Batch) -> None:
+        for settings, message in (
+            (CampaignSettings(qualify=2.0), "qualify is not above 0"),
+            (CampaignSettings(language="no tag"), "is not a tag"),
+        ):
+            with pytest.raises(DesignError, match=message):
+                simulate("c", "report-coverage", many, Design(), settings)
+
+    def test_practice_of_a_campaign_that_one_may_not_read(self, many: Batch) -> None:
+        campaign_of("report-coverage", name="first")
+        Item.objects.filter(position=0).update(use=Item.Use.PRACTICE)
+        settings = CampaignSettings(practice_of="first")
+        assert simulate("c", "report-coverage", many, Design(), settings).items == 40
+        olga = User.objects.create(username="olga", role="researcher")
+        apart(olga)
+        with pytest.raises(DesignError, match="campaign 'first', which does not exist"):
+            simulate("c", "report-coverage", many, Design(), settings, by=olga)
+
     def test_a_name_that_is_taken(self, many: Batch) -> None:
         campaign_of("report-coverage")
         with pytest.raises(DesignError, match="exists already"):
             simulate("c", "report-coverage", many, Design())
+        assert simulate("another", "report-coverage", many, Design()).items == 40
 
     def test_more_items_than_a_page_waits_for(self, many: Batch) -> None:
         with pytest.raises(DesignError, match="more than 10 items; use create_campaign"):

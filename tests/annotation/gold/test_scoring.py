@@ -579,7 +579,7 @@ REHEARSAL = DryRun(
     queries=12, asked_queries=8, judge_only=4, roles={"evaluation": 9, "development": 3},
     items=1, units=2, places=3, several=1, people=1, unfilled=1,
     shares=(Share(3, 5), Share(2, 7)), common=(1, 4), kappa=NONE, share=WIDE, powered=WIDE,
-    assumptions=Assumptions(),
+    assumptions=Assumptions(), characters=9, is_chosen=False,
 )  # fmt: skip
 
 
@@ -616,8 +616,8 @@ class TestDryRuns:
             f"A share such as coverage, by people alone: {describe_interval(WIDE)}.",
         ]
 
-    ITEMS = (_Item("a", "q", 3, 2), _Item("b", "q", 1, 0), _Item("c", "p", 2, 1),
-             _Item("d", "p", 4, 3), _Item("e", "o", 5, 0))  # fmt: skip
+    ITEMS = (_Item("a", "q", 3, 2, 10), _Item("b", "q", 1, 0, 20), _Item("c", "p", 2, 1, 30),
+             _Item("d", "p", 4, 3, 40), _Item("e", "o", 5, 0, 50))  # fmt: skip
 
     def test_the_next_person_is_who_has_had_the_fewest(self) -> None:
         items = list(self.ITEMS)
@@ -629,7 +629,7 @@ class TestDryRuns:
         assert _sizes(items) == [4, 6, 5]
 
     def test_pairs_are_counted_from_two_people_to_sixty(self) -> None:
-        item = [_Item("a", "q", 3, 2)]
+        item = [_Item("a", "q", 3, 2, 0)]
         assert MOST_PAIRED == 60
         assert _common(item, [(0,)], 1) is None
         assert _common(item, [(1, 0)], 2) == (3, 3)
@@ -653,6 +653,7 @@ class TestDryRuns:
                 found.units, found.places, found.several, found.people, found.unfilled)  # fmt: skip
         assert told == (3, 2, 2, {EVALUATION: 2, "development": 1}, 5, 15, 6, 2, 2, 1)
         assert (found.share.units, found.kappa.units) == (9, 7)
+        assert (found.characters, found.is_chosen) == (150, False)
         assert found.powered is not None
         assert found.powered.units == 3
         alone = _summarize([self.ITEMS[2]], drawn, Design(), 2, Assumptions())
