@@ -603,6 +603,12 @@ class TestDryRuns:
             "queries by the judge and by people.",
         ]
 
+    def test_items_that_were_chosen_stand_for_themselves(self) -> None:
+        assert list(sentences(replace(REHEARSAL, is_chosen=True)))[:2] == [
+            "1 item with 2 units from 12 queries.",
+            "The items were chosen, not sampled: figures will describe them alone, not the batch.",
+        ]
+
     def test_what_is_not_there_is_not_told(self) -> None:
         plain = replace(
             REHEARSAL, queries=1, roles={"evaluation": 1}, several=0, judge_only=0, people=2,
