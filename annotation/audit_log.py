@@ -205,7 +205,7 @@ class _Names:
 
     def __init__(self, events: Sequence[Event], whole: bool) -> None:
         self.whole = whole
-        people = {event.who for event in events} | _ids(events, "account")
+        people: set[Any] = {event.who for event in events} | _ids(events, "account")
         users = User.objects.filter(pk__in=people).select_related("rater")
         self.users = {user.pk: user for user in users}
         raters = Rater.objects.filter(pk__in=_ids(events, "rater"))
