@@ -22,7 +22,7 @@ class Place:
     name: str
     kind: str
     kappa: Number
-    units: int
+    pairs: int
 
 
 def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
@@ -51,7 +51,7 @@ def _row(place: Place, x: base.Scale, y: float, names: float) -> str:
     css = "judge" if place.kind == "judge" else "person"
     parts = [svg.name("label", LEFT + names, y + base.TEXT_DROP, place.name, names, "end")]
     kappa = place.kappa
-    title = f"{place.name}: kappa {kappa}, {place.units} units"
+    title = f"{place.name}: kappa {kappa}, {place.pairs} pairs of labels"
     if kappa.value is None:
         parts.append(svg.cross(x.start, y, f"{place.name}: {kappa.reason}"))
         return "".join(parts)
@@ -64,11 +64,11 @@ def _row(place: Place, x: base.Scale, y: float, names: float) -> str:
 
 def data(subject: Subject) -> Table:
     rows = tuple(
-        (RaterName(each.name, each.kind), each.kappa, each.units)
+        (RaterName(each.name, each.kind), each.kappa, each.pairs)
         for each in (*filter(None, [_band(subject)]), *places(subject))
     )
     caption = f"Mean Cohen's kappa with each person on {subject.name}"
-    return Table(caption, ("Rater", "Cohen's kappa", "Units"), rows)
+    return Table(caption, ("Rater", "Cohen's kappa", "Pairs of labels"), rows)
 
 
 def places(subject: Subject) -> list[Place]:
@@ -87,12 +87,12 @@ def _people(subject: Subject) -> list[Place]:
     for pair in subject.block["agreement"].get("pairs", ()):
         kappa = pair["cohen_kappa"]["value"]
         for who in (pair["a"], pair["b"]) if kappa is not None else ():
-            total, units = sums.get(who, (0.0, 0))
-            sums[who] = total + kappa * pair["units"], units + pair["units"]
+            total, shared = sums.get(who, (0.0, 0))
+            sums[who] = total + kappa * pair["units"], shared + pair["units"]
     return [
-        Place(name, "human", Number(total / units, method="mean weighted by shared units"), units)
-        for name, (total, units) in sorted(sums.items())
-        if units
+        Place(name, "human", Number(total / shared, method="mean weighted by shared units"), shared)
+        for name, (total, shared) in sorted(sums.items())
+        if shared
     ]
 
 

@@ -399,3 +399,5 @@ def test_all_raters_stand_on_one_axis_people_round_and_judges_square(full: JSON)
     units = sum(p["units"] for p in pairs)
     mean = sum(p["cohen_kappa"]["value"] * p["units"] for p in pairs) / units
     assert float(told[people[0]]["cohens_kappa"]) == pytest.approx(mean)
+    # A unit that three people labelled gives two pairs to each, so these are no units.
+    assert told[people[0]]["pairs_of_labels"] == str(units)
