@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,12 @@ from annotation.adjudication.decisions import (
     REFERENCE_NAME,
     Case,
     NotYoursError,
+    Quote,
+    RaterAnswer,
     decide,
     find_case,
     is_by,
+    rater_answers,
 )
 from annotation.adjudication.disputes import adjudicable
 from annotation.answers.submission import Circumstances, ConflictError, submit
@@ -20,6 +24,7 @@ from annotation.assignments.queue import next_assignment
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.exports.references import COLUMNS, references
+from annotation.exposure import ledger
 from annotation.models import Assignment, Decision, Label, Rater, Response, User, rater_of
 from annotation.people.accounts import forget
 from annotation.people.invitations import invite, join
@@ -62,6 +67,43 @@ def test_it_is_a_label_of_the_reference_with_its_evidence(there: Dispute) -> Non
     assert TEXT[span.start : span.end] == span.quote == "שלום לכולם"
     rater = outcome.response.assignment.rater
     assert (rater.name, rater.kind, rater.user) == (REFERENCE_NAME, "reference", None)
+
+
+def test_its_assignment_asks_for_the_unit_alone(there: Dispute) -> None:
+    first, second, _ = there.units
+    for unit in (first, second):
+        decided(there, unit)
+    made = Assignment.objects.filter(rater__kind="reference").order_by("pk")
+    told = [(each.item, each.scope, each.asked, each.shown, each.replicate) for each in made]
+    assert told == [(there.item, unit.name, [unit.name], [], 0) for unit in (first, second)]
+    for unit in (first, second):
+        case = find_case(there.dora, there.study.campaign, unit.pk)
+        assert case is not None
+        assert [list(each.labels.values_list("unit", flat=True)) for each in case.history] == [
+            [unit.pk]
+        ]
+
+
+def test_everybodys_answer_comes_with_its_quotes_and_its_comment(there: Dispute) -> None:
+    case = find_case(there.dora, there.study.campaign, there.units[0].pk)
+    assert case is not None
+    said = rater_answers(case)
+    assert [each.name for each in said] == ["Rater A", "Rater B", "Rater C", "Rater D"]
+    boat = [Quote("report", 0, 5, BOAT[0])]
+    unnamed = [replace(each, name="") for each in said]
+    assert sorted(unnamed, key=lambda each: (str(each.values), each.comment)) == [
+        RaterAnswer("", {"answerable": "invalid"}, [], ""),
+        RaterAnswer("", {"answerable": "no"}, [], ""),
+        RaterAnswer("", {"answerable": "yes"}, boat, ""),
+        RaterAnswer("", {"answerable": "yes"}, boat, "hard to say"),
+    ]
+
+
+def test_who_opens_a_case_has_seen_its_answers(there: Dispute) -> None:
+    with ledger.collected() as notes:
+        find_case(there.dora, there.study.campaign, there.units[1].pk)
+    told = [(each["kind"], each["scope"]) for each in notes]
+    assert told == [("dispute", {"units": [there.units[1].pk]})]
 
 
 def test_it_says_who_decided_and_why(there: Dispute) -> None:
