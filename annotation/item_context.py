@@ -155,7 +155,7 @@ def sheet_of(
     title = questions.pop() if len(questions) == 1 else gettext(schema.protocol.title)
     fields = frozenset(text.field for text in spec.texts if _is_marked(text.field, rows))
     comment = str(stored.get("comment") or "")
-    return Sheet(title, rows, comment, fields, _texts(texts or spec.texts), _noun(spec))
+    return Sheet(title, rows, comment, fields, with_headings(texts or spec.texts), _noun(spec))
 
 
 def _is_marked(field: str, rows: Sequence[Row]) -> bool:
@@ -272,7 +272,7 @@ def _kind(kind: str) -> str:
     return gettext(heading)
 
 
-def _texts(texts: Sequence[Text]) -> tuple[tuple[str, Text], ...]:
+def with_headings(texts: Sequence[Text]) -> tuple[tuple[str, Text], ...]:
     """Return the texts with their headings. A single text without its own title has none."""
     total, so_far = Counter(text.heading for text in texts), Counter[str]()
     shown = []

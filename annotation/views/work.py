@@ -27,14 +27,14 @@ from annotation.access import (
 from annotation.adjudication.disputes import adjudicable
 from annotation.assignments.declining import REASONS, decline, take_up_again
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
-from annotation.item_context import heading_of, word_of
+from annotation.item_context import with_headings, word_of
 from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of
 from annotation.people.consent import asked_for_consent
 from annotation.people.languages import translated
 from annotation.people.prolific import completion
 from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
 from annotation.progress.person import Progress, minutes_left, progress_of, seconds_per_item
-from annotation.protocols.base import ItemSpec, Text, Variable
+from annotation.protocols.base import ItemSpec, Variable
 from annotation.registry import declared
 from annotation.views.intake import next_address
 from datasets.access import WORKERS, role_required
@@ -112,13 +112,13 @@ def finished(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _submitted(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
     """Return the last `RECENT` items that a person has submitted, by campaign."""
-    answers = Response.objects.filter(assignment=OuterRef("pk"))
+    current = Response.objects.filter(assignment=OuterRef("pk"), current=True)
     rows = (
         my_assignments(user)
         .filter(status="done", item__campaign__in=campaigns)
         .select_related("item__query")
         .annotate(
-            submitted_at=Subquery(answers.order_by("-created_at").values("created_at")[:1]),
+            submitted_at=Subquery(current.values("created_at")),
             has_draft=Exists(Draft.objects.filter(assignment=OuterRef("pk"))),
         )
         .order_by("-pk")[:RECENT]
@@ -224,21 +224,13 @@ def feedback(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
         "assignment": assignment,
         "campaign": campaign,
         "rows": list(_feedback_rows(assignment, spec)),
-        "texts": _texts(assignment, spec),
+        "texts": with_headings(ordered_texts(assignment, spec)),
         "score": total,
         "passed": passes(campaign, total),
         "percent": None if total.share is None else round(100 * total.share),
         "pass_mark": None if campaign.qualify is None else round(100 * campaign.qualify),
     }
     return render(request, "work/feedback.html", context)
-
-
-def _texts(assignment: Assignment, spec: ItemSpec) -> list[tuple[str, Text]]:
-    texts = ordered_texts(assignment, spec)
-    return [
-        (heading_of(text) or gettext("Text %(n)s") % {"n": n}, text)
-        for n, text in enumerate(texts, start=1)
-    ]
 
 
 def _feedback_rows(assignment: Assignment, spec: ItemSpec) -> Iterator[FeedbackRow]:

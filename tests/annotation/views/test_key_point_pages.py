@@ -187,6 +187,8 @@ class TestJump:
         client = client_of(study.ada)
         answer = client.get(page("jump", mine[0]), {"number": "9"})
         assert answer.headers["Location"] == page("item", mine[1])
+        first = client.get(page("jump", mine[1]), {"number": "1"})
+        assert first.headers["Location"] == page("item", mine[0])
         assert 'value="2"' in seen(client, mine[1])
 
     def test_it_goes_nowhere_from_anothers_item_and_by_no_other_method(self, study: Study) -> None:

@@ -1,0 +1,287 @@
+"""What the pages of a person's work are told: the list, the end of a campaign, practice."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db.models import F
+from django.urls import reverse
+
+from annotation.answers.submission import submit
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.gold.scoring import Score
+from annotation.models import Assignment, Campaign, Draft, GoldAnswer, Response, User
+from annotation.people.membership import add_member
+from annotation.progress.person import Progress
+from annotation.views import work
+from annotation.views.work import FeedbackRow, first_of
+from tests.blind_cast import blind_study, turned
+from tests.cast import FULL, SHORT
+from tests.page_cast import QUESTIONS, TEXT, Study, client_of, make_study, page, payload
+
+pytestmark = pytest.mark.django_db
+SOON = datetime(2030, 5, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+def another(study: Study, name: str, **options: Any) -> Study:
+    """The same people before a second campaign over the same batch."""
+    batch, design = study.campaign.batch, Design(raters_per_item=2, **options)
+    made = create_campaign(name, "report-coverage", batch, design).campaign
+    return Study(made, study.ada, study.ben, study.rita, study.root)
+
+
+def done(study: Study, user: User) -> Assignment:
+    mine = study.assignment(user)
+    submit(mine, payload("no"), "page")
+    return mine
+
+
+def could_not(study: Study, user: User) -> Assignment:
+    mine = study.assignment(user)
+    client_of(user).post(page("cannot-judge", mine), {"reason": "unreadable"})
+    return mine
+
+
+def told(user: User, name: str = "work", *place: object) -> Any:
+    answer = client_of(user).get(reverse(name, args=place))
+    assert answer.status_code == 200
+    return answer.context
+
+
+def test_first_is_what_is_begun_then_the_nearest_deadline_then_the_name() -> None:
+    def campaign(name: str, numbers: Progress, deadline: datetime | None = None) -> dict[str, Any]:
+        return {"campaign": Campaign(name=name, deadline=deadline), "progress": numbers}
+
+    new, begun, continued = Progress(free=2), Progress(begun=1), Progress(done=1, free=1)
+    over, waiting = Progress(done=3), Progress(waiting=2)
+    studies = [
+        campaign("a", over), campaign("b", new), campaign("c", new, SOON + timedelta(1)),
+        campaign("d", new, SOON), campaign("e", continued), campaign("g", begun),
+        campaign("f", begun), campaign("h", waiting), campaign("j", new),
+        campaign("i", Progress(begun=2, done=5), SOON),
+    ]  # fmt: skip
+    first, rest = first_of(studies)
+    assert first is studies[-1]
+    assert [each["campaign"].name for each in rest] == list("fgedcbjah")
+    assert first_of([]) == (None, [])
+
+
+def test_the_list_has_each_campaign_with_what_one_did_there(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ben's answers, Ada's in a campaign that is closed, and one without an item are not there."""
+    other, closed, empty = (another(study, name) for name in ("Other", "Closed", "Empty"))
+    empty.campaign.items.update(quota=0)
+    submitted = [done(study, study.ada), done(study, study.ada)]
+    draft = Draft.objects.create(assignment=submitted[1], payload=payload("yes"))
+    again = submit(submitted[0], payload("invalid"), "page").response
+    done(study, study.ben)
+    done(closed, study.ada)
+    declined = [could_not(other, study.ada) for _ in range(2)]
+    could_not(closed, study.ada)
+    Campaign.objects.filter(pk=closed.campaign.pk).update(is_open=False)
+    Assignment.objects.filter(rater__user=study.ada, status="open").delete()
+
+    def shown() -> list[tuple[Any, ...]]:
+        context = told(study.ada)
+        found = [context["first"], *context["rest"]]
+        return [
+            (each["campaign"].name, each["title"], each["prerequisite"],
+             each["done"], each["declined"], each["minutes"])
+            for each in found
+        ]  # fmt: skip
+
+    title = "Report coverage"
+    assert shown() == [
+        ("Pilot", title, "", submitted[::-1], [], None),
+        ("Other", title, "", [], declined[::-1], None),
+    ]
+    pilot = told(study.ada)["first"]
+    assert (pilot["progress"], [each.has_draft for each in pilot["done"]]) == (
+        Progress(done=2), [True, False],
+    )  # fmt: skip
+    first, second = (Response.objects.get(assignment=each, current=True) for each in submitted)
+    assert first == again
+    assert [each.submitted_at for each in pilot["done"]] == [second.created_at, first.created_at]
+    monkeypatch.setattr(work, "RECENT", 1)
+    assert [(each[3], each[4]) for each in shown()] == [(submitted[1:], []), ([], declined[1:])]
+    draft.delete()
+    assert [each.has_draft for each in told(study.ada)["first"]["done"]] == [False]
+
+
+def test_a_campaign_stays_on_the_list_while_one_could_not_judge_its_items(study: Study) -> None:
+    mine = could_not(study, study.ada)
+    Assignment.objects.filter(rater__user=study.ada, status="open").delete()
+    study.campaign.items.update(quota=F("taken"))
+    first = told(study.ada)["first"]
+    assert (first["declined"], first["progress"]) == ([mine], Progress())
+    assert told(study.ben)["first"] is None
+
+
+def test_the_minutes_left_follow_from_ones_own_time_in_the_campaign() -> None:
+    study = make_study(reports=7)
+    other = another(study, "Other")
+    for _ in range(3):
+        done(study, study.ada)
+    done(other, study.ada)
+    Assignment.objects.filter(status="done").update(seconds=90.0)
+    study.assignment(study.ada)
+    context = told(study.ada)
+    assert [len(each["done"]) for each in (context["first"], *context["rest"])] == [3, 1]
+    minutes = {
+        each["campaign"].name: each["minutes"] for each in (context["first"], *context["rest"])
+    }
+    assert minutes == {"Other": None, "Pilot": 6}
+
+
+def test_the_list_names_languages_what_one_adjudicates_and_what_one_agreed_to(
+    study: Study,
+) -> None:
+    other = another(study, "Other").campaign
+    add_member(other, study.ben, "adjudicator")
+    of_ben, of_ada = told(study.ben), told(study.ada)
+    assert (of_ben["adjudicating"], of_ada["adjudicating"]) == ([other], [])
+    assert of_ada["languages"] == settings.LANGUAGES
+    assert list(of_ada["consents"]) == []
+
+
+class TestTheEnd:
+    """The page after the last item of a campaign."""
+
+    def test_it_counts_what_is_left_here_and_in_the_other_campaigns(self, study: Study) -> None:
+        other = another(study, "Other")
+        done(study, study.ada)
+        done(other, study.ada)
+        study.assignment(study.ada)
+        closed = another(study, "Closed").campaign
+        Campaign.objects.filter(pk=closed.pk).update(is_open=False)
+        context = told(study.ada, "finished", study.campaign.pk)
+        assert context["campaign"] == study.campaign
+        assert context["progress"] == Progress(done=1, begun=1)
+        assert (context["waiting"], context["completion"], context["agreed"]) == (1, None, False)
+
+    def test_of_a_closed_campaign_it_counts_ones_own_items_alone(self, study: Study) -> None:
+        another(study, "Other")
+        done(study, study.ada)
+        study.assignment(study.ada)
+        Campaign.objects.filter(pk=study.campaign.pk).update(is_open=False)
+        context = told(study.ada, "finished", study.campaign.pk)
+        assert context["progress"] == Progress(done=1, begun=1)
+        assert context["waiting"] == 2
+
+    def test_to_whom_a_closed_campaign_gave_nothing_it_is_not_there(self, study: Study) -> None:
+        another(study, "Other")
+        Campaign.objects.filter(pk=study.campaign.pk).update(is_open=False)
+        place = reverse("finished", args=[study.campaign.pk])
+        assert client_of(study.ada).get(place).status_code == 404
+        assert (
+            client_of(study.ada).get(place.replace(str(study.campaign.pk), "999")).status_code
+            == 404
+        )
+
+    def test_what_is_free_counts_as_long_as_the_campaign_is_open(self, study: Study) -> None:
+        context = told(study.ada, "finished", study.campaign.pk)
+        assert (context["progress"], context["waiting"]) == (Progress(free=2), 0)
+
+
+class TestCannotJudge:
+    @pytest.mark.parametrize("reason", [{}, {"reason": "boring"}])
+    def test_without_a_reason_of_the_list_the_item_stays(
+        self, study: Study, reason: dict[str, str]
+    ) -> None:
+        mine = study.assignment(study.ada)
+        sent = client_of(study.ada).post(page("cannot-judge", mine), reason)
+        assert sent.headers["Location"] == page("item", mine)
+        mine.refresh_from_db()
+        assert mine.status == "open"
+
+    def test_an_answered_item_stays_too_and_otherwise_the_next_one_comes(
+        self, study: Study
+    ) -> None:
+        client, answered = client_of(study.ada), done(study, study.ada)
+        mine = study.assignment(study.ada)
+        sent = client.post(page("cannot-judge", answered), {"reason": "unreadable"})
+        assert sent.headers["Location"] == page("item", answered)
+        sent = client.post(page("cannot-judge", mine), {"reason": "unreadable"})
+        assert sent.headers["Location"] == reverse("finished", args=[study.campaign.pk])
+
+    def test_only_what_one_could_not_judge_is_taken_up_again(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        assert client_of(study.ada).post(page("take-up", mine)).status_code == 404
+
+
+def test_two_answers_to_compare_are_numbered_as_on_their_page(tmp_path: Path) -> None:
+    study = blind_study("answer-preference", tmp_path, reports=2)
+    study.campaign.items.update(use="practice")
+    Campaign.objects.update(practice_of=study.campaign.pk)
+    study.campaign.refresh_from_db()
+    mine = turned(study, study.ada, yes=True)
+    submit(mine, {"units": {mine.asked[0]: {"preferred": "first"}}, "comment": None}, "page")
+    texts = [
+        (heading, text.text) for heading, text in told(study.ada, "feedback", mine.uid)["texts"]
+    ]
+    assert texts == [("Answer 1", SHORT), ("Answer 2", FULL)]
+
+
+class TestPractice:
+    @pytest.fixture
+    def practice(self, study: Study) -> Assignment:
+        """Ada's first item is practice, and two of its questions have gold answers."""
+        item = study.campaign.items.get(position=0)
+        item.use = "practice"
+        item.save()
+        units = {unit.name: unit for unit in item.units.all()}
+        for name, value, reason in (("q:0", "yes", "It says so."), ("q:2", "no", "")):
+            GoldAnswer.objects.create(
+                unit=units[name], variable="answerable", value=value, reason=reason
+            )
+        Campaign.objects.filter(pk=study.campaign.pk).update(practice_of=study.campaign.pk)
+        study.campaign.refresh_from_db()
+        mine = study.assignment(study.ada)
+        assert mine.item == item
+        return mine
+
+    def test_each_gold_answer_stands_beside_ones_own_in_words(
+        self, study: Study, practice: Assignment
+    ) -> None:
+        submit(practice, payload("no"), "page")
+        context = told(study.ada, "feedback", practice.uid)
+        question = "Can the report answer it?"
+        assert context["rows"] == [
+            FeedbackRow("answerable", QUESTIONS[0], question, "No", "Yes", "It says so.", False),
+            FeedbackRow("answerable", QUESTIONS[2], question, "No", "No", "", True),
+        ]
+        assert [(heading, text.text) for heading, text in context["texts"]] == [("", TEXT)]
+        assert (context["assignment"], context["campaign"]) == (practice, study.campaign)
+        assert context["score"] == Score(items=1, of=1, right=1, asked=2)
+        assert (context["percent"], context["passed"], context["pass_mark"]) == (50, True, None)
+
+    def test_it_is_there_after_the_answer_and_for_practice_alone(
+        self, study: Study, practice: Assignment
+    ) -> None:
+        ada = client_of(study.ada)
+        assert ada.get(page("feedback", practice)).status_code == 404
+        submit(practice, payload("no"), "page")
+        assert ada.get(page("feedback", practice)).status_code == 200
+        assert client_of(study.ben).get(page("feedback", practice)).status_code == 404
+        plain = done(study, study.ada)
+        assert ada.get(page("feedback", plain)).status_code == 404
+
+    def test_the_pass_mark_is_told_in_percent(self, study: Study, practice: Assignment) -> None:
+        Campaign.objects.filter(pk=study.campaign.pk).update(qualify=0.666)
+        submit(practice, payload("no"), "page")
+        context = told(study.ada, "feedback", practice.uid)
+        assert (context["pass_mark"], context["passed"]) == (67, False)
+        GoldAnswer.objects.all().delete()
+        context = told(study.ada, "feedback", practice.uid)
+        assert (context["rows"], context["percent"]) == ([], None)
