@@ -38,13 +38,15 @@ GAP = "\u2009…\u2009"
 class Choice:
     """Which answers are shown.
 
-    `verdict` is a code of `variable`, and `state` is *failed*, *repaired* or empty. `find` is in
-    the query, or in the item's or system's name. `item` is the position of one item.
+    `verdict` is a code of `variable`, and `state` is *failed*, *repaired* or empty. `reason` is why
+    an answer is missing as a whole. `find` is in the query, or in the item's or system's name.
+    `item` is the position of one item.
     """
 
     variable: str = ""
     verdict: str = ""
     state: str = ""
+    reason: str = ""
     find: str = ""
     item: int | None = None
 
@@ -146,6 +148,8 @@ def judged_items(campaign: Campaign, judge: Judge, choice: Choice) -> QuerySet[I
     # Each condition goes from an item to its own few rows: from a judge's labels it would go
     # through all of them for every item.
     asked = asked.filter(_is_incomplete() if choice.state == "failed" else Q(status__in=CLOSED))
+    if choice.reason:
+        asked = asked.filter(status=Assignment.Status.FAILED, reason=choice.reason)
     if choice.state == "repaired":
         calls = JudgeCall.objects.filter(assignment=OuterRef("pk"), repair=True)
         asked = asked.filter(Exists(calls))
@@ -236,6 +240,8 @@ class _Answers:
 
     def _is_chosen(self, unit: UnitAnswer, item: Item, choice: Choice) -> bool:
         if choice.state == "failed" and not unit.missing:
+            return False
+        if choice.reason and choice.reason not in dict(unit.missing).values():
             return False
         if choice.state == "repaired":
             spent = unit.spent or self.spent.get(self.asked[item.pk][0].pk, Spent())

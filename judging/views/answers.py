@@ -24,7 +24,7 @@ ITEMS, UNITS = 10, 12
 """Cards on a page: so many items, or items with about so many units."""
 LONGEST_SEARCH, LAST_PAGE = 200, 1_000_000
 STATES = {"": "All answers", "failed": "Missing", "repaired": "Repaired"}
-PARAMETERS = ("by", "variable", "verdict", "state", "find", "item")
+PARAMETERS = ("by", "variable", "verdict", "state", "reason", "find", "item")
 
 
 @require_safe
@@ -67,6 +67,7 @@ def _choice(campaign: Campaign, given: dict[str, str]) -> Choice:
         variable,
         given["verdict"] if given["verdict"] in codes else "",
         given["state"] if given["state"] in STATES else "",
+        given["reason"],
         given["find"],
         number_in(given["item"]) if given["item"] else None,
     )

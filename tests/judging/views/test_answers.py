@@ -75,9 +75,30 @@ def test_cards_are_also_of_single_units_and_filters_choose_among_them(
     assert cards(verdict="no") == 1
     assert cards(by="unit", state="failed") == 3
     assert cards(state="repaired") == 0
+    assert cards(reason="refused") == 1
+    assert cards(by="unit", reason="refused") == 3
+    assert cards(reason="timeout") == 0
     assert cards(find="bridge 2") == 2
     assert cards(item=0) == 1
     assert "No answer matches" in shown(rita, run, find="nothing")
+
+
+def test_the_counts_of_a_run_lead_to_what_is_missing_and_to_each_reason(
+    rita: Client, run: JudgeRun
+) -> None:
+    answers = reverse("judge-answers", args=[run.campaign_id, run.judge_id])
+    for page in (
+        reverse("judge-run", args=[run.pk]),
+        reverse("judges-compared", args=[run.campaign_id]) + "?now",
+    ):
+        told = rita.get(page).content.decode()
+        assert f'href="{answers}?state=failed"' in told
+        assert f'href="{answers}?reason=refused"' in told
+    of_judge = rita.get(reverse("judge", args=[run.judge_id])).content.decode()
+    assert f'href="{answers}?state=failed">1</a>' in of_judge
+    chosen = shown(rita, run, reason="refused")
+    assert "missing as <b>refused</b>" in chosen
+    assert '<input type="hidden" name="reason" value="refused">' in chosen
 
 
 def test_pages_follow_each_other_and_any_address_is_a_page(
