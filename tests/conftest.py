@@ -18,9 +18,11 @@ from pytest_django.plugin import blocking_manager_key
 
 from analysis.crosscheck import process
 from analysis.statistics import components
+from config import middleware
 from tests import cast, databases
 from tests.databases import ON_POSTGRESQL
 from tests.extent import Extent
+from tests.patience import PATIENCE
 from tests.workers import NAME
 
 # Another process for each report is a second each; tests/analysis/crosscheck has it on.
@@ -147,6 +149,16 @@ def _each_fit_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(components, "_fitted", fitted)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _statements_may_be_slow() -> Iterator[None]:
+    """A page's limit would stay on the connection that it shares with its test, whose own
+    statements then fail on a machine that does much else besides."""
+    with pytest.MonkeyPatch.context() as patch:
+        for limit in ("SHORT", "LONG"):
+            patch.setattr(middleware, limit, f"{PATIENCE:.0f}s")
         yield
 
 

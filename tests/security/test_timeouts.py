@@ -10,11 +10,18 @@ from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
 from config import middleware
-from config.middleware import TOO_LONG, Timeouts, unavailable
+from config.middleware import LONG, SHORT, TOO_LONG, Timeouts, unavailable
 from tests.page_cast import client_of, make_study
 from tests.security.test_crawler import ROUTES
 
 pytestmark = pytest.mark.postgresql
+
+
+@pytest.fixture(autouse=True)
+def _real_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tests have one that no machine reaches."""
+    monkeypatch.setattr(middleware, "SHORT", SHORT)
+    monkeypatch.setattr(middleware, "LONG", LONG)
 
 
 def test_every_long_one_is_a_route_or_a_family() -> None:
