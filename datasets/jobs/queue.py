@@ -106,7 +106,6 @@ def find_or_add(name: str, options: Options, user: Any, address: str, again: boo
             # Another process added the same question in the meantime.
             continue
         if job is not None:
-            job.refresh_from_db()
             return Asked(job, last)
     raise RuntimeError(f"the question {question} can be neither found nor added")
 
@@ -163,8 +162,8 @@ def _ended_for(user: Any, job: Job | None) -> Job | None:
 
 def last_finished(question: str) -> Job | None:
     """Return the newest job of a question whose result is there."""
-    done = Job.objects.filter(question=question, state=State.DONE).order_by("-pk")
-    return next((job for job in done[:3] if results.is_there(job)), None)
+    newest_first = Job.objects.filter(question=question).order_by("-pk").iterator(chunk_size=3)
+    return next((job for job in newest_first if results.is_there(job)), None)
 
 
 def was_asked(kind: str, options: Options, user: Any) -> bool:
@@ -201,7 +200,7 @@ def turns(
     for job, person in asked:
         queues.setdefault(person, []).append(job)
     # Who was never served is first, in the order of asking.
-    people = sorted(queues, key=lambda person: (person in served, served.get(person, 0)))
+    people = sorted(queues, key=lambda person: (person in served, served.get(person)))
     people.sort(key=lambda person: running[person] >= AT_ONCE)
     order: dict[int, int] = {}
     while people:
@@ -222,16 +221,25 @@ def _turns() -> tuple[list[tuple[int, int]], Counter[int]]:
         .order_by("pk")
         .values_list("job", "user")
     )
-    people = {person for _, person in asked}
-    of = Job.objects.filter(user__in=people).order_by().values_list("user")
-    served = dict(of.annotate(last=Max("started_at")))
-    running = Counter(_live().filter(user__in=people).values_list("user", flat=True))
+    by_person = Job.objects.order_by().values_list("user")
+    served = dict(by_person.annotate(last=Max("started_at")))
+    running = Counter(_live().values_list("user", flat=True))
     return turns(asked, served, running), running
+
+
+def _running() -> QuerySet[Job]:
+    """Return the jobs that workers have leased, of which some may have died."""
+    return Job.objects.filter(state=State.RUNNING)
 
 
 def _live() -> QuerySet[Job]:
     """Return the jobs that a worker is computing."""
-    return Job.objects.filter(state=State.RUNNING, lease_until__gte=Now())
+    return _running().filter(lease_until__gte=Now())
+
+
+def _lost() -> QuerySet[Job]:
+    """Return the jobs whose worker has died."""
+    return _running().filter(lease_until__lt=Now())
 
 
 def position(job: Job) -> int:
@@ -263,11 +271,10 @@ def take() -> Job | None:
 
 def _take_lost() -> Job | None:
     """Lease a job whose lease has expired. After three attempts it fails instead."""
-    lost = Job.objects.filter(state=State.RUNNING, lease_until__lt=Now())
-    lost.filter(attempts__gte=MOST_ATTEMPTS).update(
+    _lost().filter(attempts__gte=MOST_ATTEMPTS).update(
         state=State.FAILED, error=WORKER_ENDED, turn=None, lease_until=None, ended_at=Now()
     )
-    job = lost.first()
+    job = _lost().first()
     return _lease(job.pk, {}) if job else None
 
 
@@ -275,16 +282,15 @@ def _next() -> tuple[int, int] | None:
     """Return the job whose turn it is, and the person."""
     order, running = _turns()
     free = [(job, person) for job, person in order if running[person] < AT_ONCE]
-    at_work = Job.objects.filter(state=State.RUNNING).values("question")
-    waiting = Job.objects.filter(state=State.WAITING).exclude(question__in=at_work)
-    due = set(waiting.values_list("pk", flat=True))
-    return next(((job, person) for job, person in free if job in due), None)
+    at_work = Job.objects.filter(question__in=_running().values("question"))
+    busy = set(at_work.values_list("pk", flat=True))
+    return next(((job, person) for job, person in free if job not in busy), None)
 
 
 def _may_begin(job: int, person: int) -> bool:
     """Return whether a chosen job still waits, and neither its question nor its person is busy."""
-    at_work = Job.objects.filter(state=State.RUNNING).values("question")
-    waiting = Job.objects.filter(pk=job, state=State.WAITING).exclude(question__in=at_work)
+    waiting = Job.objects.filter(pk=job, state=State.WAITING)
+    waiting = waiting.exclude(question__in=_running().values("question"))
     return waiting.exists() and _live().filter(user=person).count() < AT_ONCE
 
 
@@ -315,7 +321,7 @@ def _lock() -> None:
 
 
 def _own(job: Job) -> QuerySet[Job]:
-    return Job.objects.filter(pk=job.pk, state=State.RUNNING, turn=job.turn)
+    return _running().filter(turn=job.turn)
 
 
 def set_digest(job: Job) -> bool:
@@ -349,13 +355,12 @@ def _note(job: Job, **values: Any) -> bool:
 
 def release(job: Job) -> None:
     """Give a job back, so that another worker takes it at once, and this attempt does not count."""
-    _own(job).update(lease_until=Now() - LEASE, attempts=F("attempts") - 1)
+    _note(job, lease_until=Now() - LEASE, attempts=F("attempts") - 1)
 
 
 def is_due() -> bool:
     """Return whether a worker might find a job to take."""
-    lost = Q(state=State.RUNNING, lease_until__lt=Now())
-    return Job.objects.filter(Q(state=State.WAITING) | lost).exists()
+    return (Job.objects.filter(state=State.WAITING) | _lost()).exists()
 
 
 def is_stuck(job: Job) -> bool:

@@ -7,14 +7,16 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db.models import DateTimeField, Value
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import JobError, Kind, Options, Progress, Result, ask, kinds, register
+from datasets.jobs import JobError, Kind, Options, Progress, Result, ask, kinds, queue, register
 from datasets.models import Job
 from tests import queue_cast
 from tests.page_cast import _user
@@ -94,6 +96,14 @@ DEEDS: dict[str, Callable[[Options], None]] = {
     "refuse": _refuse,
     "wait": _wait_for,
 }
+
+
+@pytest.fixture
+def noon(monkeypatch: pytest.MonkeyPatch) -> datetime:
+    """The moment at which the queue's clock, the database's, stands still."""
+    moment = datetime(2026, 12, 31, 12, 0, tzinfo=UTC)
+    monkeypatch.setattr(queue, "Now", lambda: Value(moment, DateTimeField()))
+    return moment
 
 
 @pytest.fixture
