@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,29 @@ from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
-from annotation.campaigns.design import DesignError
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.settings import (
     LONGEST_CONSENT,
     CampaignSettings,
     change,
     check_named,
+    check_practice,
+    check_settings,
+    consent_of,
+    current_settings,
+    may_read,
     open_now,
     read_deadline,
+    settings_differ,
 )
-from annotation.models import Assignment, Campaign, Draft, Response
+from annotation.models import Assignment, Campaign, Draft, Item, Response, User
+from annotation.people.background import Question, stored_questions
 from annotation.presentation import asked_units, present, schema
 from annotation.protocols import PROTOCOLS
 from annotation.provenance import basis_of, guideline_digest
+from audit.models import Event
+from datasets.models import Batch
 from judging.backends.scripted import Scripted
 from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
@@ -32,10 +43,51 @@ from judging.runs import planning
 from tests.annotation.follow_cast import answer, coverage, rater, rating
 from tests.api.cast import assert_told, body, place, script_of
 from tests.cast import campaign_of, load, run
+from tests.databases import undone
 from tests.judging.cast import judge, yes
 from tests.page_cast import Study, answers, client_of, make_study, page
 
 PAST, LATER = timedelta(minutes=-1), timedelta(hours=1)
+
+
+QUESTIONS = (Question("years", "How long?", "number"),)
+DUE = datetime(2999, 12, 31, tzinfo=UTC)
+MADE_BEFORE = CampaignSettings(deadline=DUE, qualify=0.5)
+MADE: dict[str, tuple[Any, dict[str, Any]]] = {
+    "deadline": (DUE, {"deadline": DUE}),
+    "language": ("de", {"language": "de"}),
+    "text_view": ("rendered", {"text_view": "rendered"}),
+    "guideline": (" Ours.\r\nTwice. ", {"guideline": "Ours.\nTwice."}),
+    "gold_every": (5, {"gold_every": 5}),
+    "qualify": (0.8, {"qualify": 0.8}),
+    "consent": ("I agree. ", {"consent_version": 1}),
+    "revoked": ("delete", {"revoked": "delete"}),
+    "background": (QUESTIONS, {"background": stored_questions(QUESTIONS)}),
+    "pay": (" 0,35 eur per item", {"pay": "0.35 EUR per item"}),
+    "shares": ({"ada": 0.5}, {"shares": {"ada": 0.5}}),
+    "guideline_shown": ("whole", {"trims_guideline": False}),
+    "no_deadline": (True, {"qualify": 0.5}),
+    "no_qualify": (True, {"deadline": DUE}),
+}
+"""Each setting, and what differs once it is made; the last two after `MADE_BEFORE`."""
+
+
+def _made(wanted: CampaignSettings, by: User) -> dict[str, Any]:
+    """What a setting changes, which differs before, does not after, and changes nothing again."""
+    campaign = Campaign.objects.get()
+    before = current_settings(campaign)
+    if wanted.no_deadline or wanted.no_qualify:
+        change(campaign, MADE_BEFORE)
+    else:
+        assert settings_differ(campaign, wanted)
+    assert not wanted.is_empty
+    change(campaign, wanted, user=by)
+    assert not settings_differ(campaign, wanted)
+    events = Event.objects.count()
+    change(campaign, wanted, user=by)
+    assert Event.objects.count() == events
+    after = current_settings(Campaign.objects.get())
+    return {name: after[name] for name in after if after[name] != before[name]}
 
 
 @pytest.fixture
@@ -282,6 +334,99 @@ class TestTerms:
                 change(study.campaign, CampaignSettings(**{field: value}))
             assert refused.value.field == field
         change(study.campaign, CampaignSettings(consent="x" * LONGEST_CONSENT))
+
+    def test_each_limit_holds_to_its_last_step(self) -> None:
+        def day(*date: int) -> datetime:
+            return datetime(*date, tzinfo=UTC)  # type: ignore[arg-type]
+
+        cases: list[tuple[str, list[Any], list[tuple[Any, str]]]] = [
+            ("deadline", [day(2000, 1, 1), day(9998, 12, 31)],
+             [(day(year, 6, 1), "not in the years 2000 to 9998") for year in (1999, 9999)]),
+            ("language", ["", "de", "gsw", "pt-BR", "zh-Hant-TW"],
+             [(tag, f"language '{tag}' is not a tag") for tag in ("d", "germ", "de-", "de AT")]),
+            ("text_view", ["source", "rendered"],
+             [(view, f"text view '{view}' is unknown") for view in ("", "plain")]),
+            ("guideline", ["", "x" * 100_000],
+             [("x" * 100_001, "longer than 100000 characters"), ("a\0b", "contains a NUL")]),
+            ("gold_every", [0, 2, 999], [(n, "from 2 to 999") for n in (-1, 1, 1000)]),
+            ("qualify", [1e-9, 1.0], [(share, "not above 0 and up to 1") for share in (0, 1.001)]),
+            ("consent", ["", "x" * LONGEST_CONSENT],
+             [("x" * 50_001, "longer than 50000 characters"), ("a\0b", "contains a NUL")]),
+            ("revoked", ["keep", "delete"], [("", "give keep or delete")]),
+            ("guideline_shown", ["asked", "whole"], [("", "give asked or whole")]),
+            ("pay", ["", "0.35 EUR per item"], [("0.35", "write it like 0.35 EUR per item")]),
+            ("shares", [{}], [({"ada": 1.1}, "the share of ada is not above 0")]),
+            ("practice_of", [""], []),
+        ]  # fmt: skip
+        for field, allowed, refused in cases:
+            for value in allowed:
+                check_settings(Campaign(), CampaignSettings(**{field: value}))
+            for value, told in refused:
+                with pytest.raises(DesignError, match=told) as error:
+                    check_settings(Campaign(), CampaignSettings(**{field: value}))
+                assert error.value.field == field
+
+    def test_another_campaign_gives_the_practice_if_it_has_any(self, study: Study) -> None:
+        other = create_campaign("Second", "report-coverage", Batch.objects.get(), Design()).campaign
+        cases = [("nowhere", "'nowhere', which does not exist"),
+                 ("Pilot", "a campaign's own practice comes first"),
+                 ("Second", "'Second' has no practice items")]  # fmt: skip
+        for name, told in cases:
+            with pytest.raises(DesignError, match=told) as error:
+                change(study.campaign, CampaignSettings(practice_of=name))
+            assert error.value.field == "practice_of"
+        other.items.filter(pk=other.items.first().pk).update(use=Item.Use.PRACTICE)
+        with pytest.raises(DesignError, match="practice names campaign 'Second', which"):
+            change(study.campaign, CampaignSettings(practice_of="Second"), user=study.ada)
+        assert settings_differ(study.campaign, CampaignSettings(practice_of="Second"))
+        change(study.campaign, CampaignSettings(practice_of="Second"))
+        assert study.campaign.practice_of == other
+        assert not settings_differ(study.campaign, CampaignSettings(practice_of="Second"))
+        assert settings_differ(study.campaign, CampaignSettings(practice_of=""))
+        change(study.campaign, CampaignSettings(practice_of="Second"), user=study.ada)
+        check_practice(study.campaign, CampaignSettings(practice_of="Second"), study.ada)
+        change(study.campaign, CampaignSettings(practice_of=""), user=study.ada)
+        assert study.campaign.practice_of is None
+
+    def test_one_reads_what_one_may_read_and_a_command_reads_all(self, study: Study) -> None:
+        create_campaign("Second", "report-coverage", Batch.objects.get(), Design())
+        second = Campaign.objects.get(name="Second")
+        ended = {"role": "researcher", "ended_at": timezone.now()}
+        second.memberships.create(user=study.rita, **ended)
+        readers = (None, study.root, study.rita, study.ada)
+        assert [may_read(study.campaign, who) for who in readers] == [True, True, True, False]
+        assert [may_read(second, who) for who in readers] == [True, True, False, False]
+        check_named("practice_of", "Pilot", study.rita)
+        with pytest.raises(DesignError, match="which does not exist"):
+            check_named("practice_of", "Second", study.rita)
+
+    def test_a_setting_differs_until_it_is_made(self, study: Study) -> None:
+        assert {*MADE, "practice_of"} == {field.name for field in fields(CampaignSettings)}
+        assert CampaignSettings().is_empty
+        assert not settings_differ(study.campaign, CampaignSettings())
+        for name, (value, stored) in MADE.items():
+            with undone():
+                assert _made(CampaignSettings(**{name: value}), study.rita) == stored, name
+
+    def test_each_text_of_guideline_and_consent_is_a_version_with_its_writer(
+        self, study: Study
+    ) -> None:
+        for text in ("One.", "Two.\r\nLines. ", "Two.\nLines.", ""):
+            terms = CampaignSettings(guideline=text, consent=text)
+            change(study.campaign, terms, user=study.rita if text else None)
+        rows = study.campaign.guidelines.order_by("version")
+        assert [(row.version, row.text, row.digest, row.by) for row in rows] == [
+            (1, "One.", guideline_digest("One."), study.rita),
+            (2, "Two.\nLines.", guideline_digest("Two.\nLines."), study.rita),
+            (3, "", "", None),
+        ]
+        texts = study.campaign.consent_texts.order_by("version")
+        assert [(row.version, row.text, row.by) for row in texts] == [
+            (1, "One.", study.rita), (2, "Two.\nLines.", study.rita), (3, "", None),
+        ]  # fmt: skip
+        assert (study.campaign.guideline, study.campaign.consent_version) == ("", 0)
+        change(study.campaign, CampaignSettings(consent="Again."))
+        assert (study.campaign.consent_version, consent_of(study.campaign)) == (4, "Again.")
 
 
 @pytest.mark.postgresql
