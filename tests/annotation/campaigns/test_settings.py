@@ -325,7 +325,8 @@ class TestTerms:
             ("revoked", "hidden", "revoked is 'hidden'; give keep or"),
             ("guideline_shown", "never", "guideline shown is 'never'; give "),
             ("pay", "much", "much"),
-            ("shares", {"ada": 2.0}, "2"),
+            ("shares", {"ada": 2.0}, "the share of ada is not above 0"),
+            ("shares", {"nobody": 0.5}, "there is no account 'nobody'"),
             ("consent", "a\0b", "NUL character"),
             ("consent", "x" * (LONGEST_CONSENT + 1), "cut it"),
         ]

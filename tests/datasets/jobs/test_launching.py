@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import mmap
 import os
-import signal
+import stat
 import subprocess
 import sys
 import threading
-import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,13 +17,9 @@ import pytest
 from kombu.exceptions import OperationalError
 from pytest_django.fixtures import Settings
 
-from annotation.models import User
 from datasets import tasks
 from datasets.jobs import launching, queue
-from datasets.jobs import worker as worker_module
-from datasets.jobs.worker import GRACE_SECONDS, TOO_LONG, Child, JobWorker, _end_with, _why
-from tests.datasets.jobs.conftest import Asking, Labels
-from tests.queue_cast import ended
+from tests.datasets.jobs.conftest import Labels
 
 pytestmark = pytest.mark.django_db
 start = launching.start
@@ -92,73 +89,59 @@ def test_a_broker_takes_a_message_and_without_it_another_worker_is_asked(
     assert len(started) == 1
 
 
+def open_files() -> set[str]:
+    return {file.name for file in Path("/proc/self/fd").iterdir()}
+
+
 def test_a_web_server_has_one_worker(labels: Labels) -> None:
     assert launching.is_first()
+    files = open_files()
     assert not launching.is_first()
+    assert open_files() == files
+    assert stat.S_IMODE((launching.folder() / "worker.lock").stat().st_mode) == 0o600
 
 
-class TestAWorker:
+class TestTheBell:
     @pytest.fixture
-    def worker(self, asked: Asking, ada: User) -> JobWorker:
-        """A worker with one job under way, whose process sleeps."""
-        asked("kappa", ada)
-        job = queue.take()
-        assert job is not None
-        worker = JobWorker(places=1, idle=60)
-        process = subprocess.Popen(["sleep", "60"])
-        end, _ = os.pipe()
-        worker.children[process.pid] = Child(job, process.pid, end, mmap.mmap(-1, 16))
-        worker._selector.register(end, 1)
-        return worker
+    def bell(self, labels: Labels) -> Iterator[launching.Bell]:
+        bell = launching.Bell()
+        yield bell
+        bell.close()
 
-    def test_kills_a_job_that_takes_longer_than_an_hour(self, worker: JobWorker) -> None:
-        (child,) = worker.children.values()
-        child.since = time.monotonic() - 3590
-        worker._beat()
-        assert child.verdict == ""
-        child.since, worker._next_beat = time.monotonic() - 3601, 0.0
-        worker._beat()
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-        worker._reap()
-        assert ended(child.job).error == TOO_LONG
+    def test_once_emptied_it_is_silent_until_it_is_rung_again(self, bell: launching.Bell) -> None:
+        descriptor = bell.descriptor or 0
+        assert stat.S_IMODE(os.fstat(descriptor).st_mode) == 0o600
+        for _ in range(2):
+            assert launching.ring()
+            assert launching.ring()
+            bell.drain()
+            with pytest.raises(BlockingIOError):
+                os.read(descriptor, 1)
+        bell.drain()
 
-    def test_gives_back_what_it_has_not_ended(
-        self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
+    def test_it_may_ring_however_often_and_leaves_nothing_open(self, bell: launching.Bell) -> None:
+        files = open_files()
+        with suppress(BlockingIOError):
+            while True:
+                os.write(bell.descriptor or 0, b"\0" * 4096)
+        assert launching.ring(), "a worker is about to look"
+        assert open_files() == files
+
+    def test_a_second_worker_listens_at_the_same_pipe(self, bell: launching.Bell) -> None:
+        second = launching.Bell()
+        bell.close()
+        bell.close()
+        assert bell.descriptor is None
+        assert launching.ring()
+        assert os.read(second.descriptor or 0, 2) == b"\0"
+        second.close()
+        assert not launching.ring()
+
+    def test_where_there_are_no_named_pipes_nobody_listens(
+        self, labels: Labels, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("datasets.jobs.worker.disconnect", lambda: None)
-        (child,) = worker.children.values()
-        worker.stop()
-        assert not worker._is_over()
-        worker._deadline -= GRACE_SECONDS + 1
-        assert worker._is_over()
-        worker._leave()
-        with pytest.raises(ChildProcessError):
-            os.waitpid(child.pid, 0)
-        assert ended(child.job).attempts == 0
-        assert queue.take() == child.job
-
-    def test_with_nothing_to_do_it_ends_after_the_time_it_was_given(self) -> None:
-        worker = JobWorker(places=1, idle=60)
-        assert not worker._is_over()
-        worker.last_work -= 61
-        assert worker._is_over()
-        assert not JobWorker(places=1)._is_over()
-        worker = JobWorker(places=1)
-        worker.stop()
-        assert worker._is_over()
-
-    def test_says_how_a_process_ended(self) -> None:
-        assert "more memory" in _why(12)
-        assert "killed (SIGKILL)" in _why(-signal.SIGKILL)
-        assert "status 1;" in _why(1)
-
-    def test_has_the_system_end_a_process_with_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        asked: list[tuple[int, ...]] = []
-        exits: list[int] = []
-        system = SimpleNamespace(prctl=lambda *order: asked.append(order))
-        monkeypatch.setattr(worker_module, "ctypes", SimpleNamespace(CDLL=lambda name: system))
-        monkeypatch.setattr(os, "_exit", exits.append)
-        _end_with(os.getppid())
-        assert (asked, exits) == ([(1, signal.SIGKILL)], [])
-        _end_with(-1)
-        assert exits == [1], "it had ended before the system was asked"
+        monkeypatch.delattr(os, "mkfifo")
+        silent = launching.Bell()
+        assert silent.descriptor is None
+        silent.close()
+        assert not launching.ring()

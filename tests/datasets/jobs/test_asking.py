@@ -1,0 +1,148 @@
+"""Asking for a job: who is woken for it, and how long a request waits for its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
+
+from annotation.models import User
+from datasets.jobs import ask, asking, queue
+from datasets.models import Job
+from tests.datasets.jobs.conftest import SUM, Asking, Labels
+from tests.queue_cast import ended
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_worker_is_woken_for_what_waits_once_it_is_stored(
+    labels: Labels,
+    ada: User,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    woken: list[int] = []
+    monkeypatch.setattr("datasets.jobs.launching.start", lambda: woken.append(Job.objects.count()))
+
+    def asks(again: bool = False) -> Job:
+        with django_capture_on_commit_callbacks(execute=True):
+            job = ask(SUM, {"name": "kappa"}, ada, "/results/", again=again).job
+            assert not woken
+        return job
+
+    job = asks()
+    assert (woken, job.askers.get().address) == ([1], "/results/")
+    woken.clear()
+    assert queue.take() == job
+    asks()
+    assert queue.fail(job := ended(job), "why")
+    assert (asks(), woken) == (job, []), "who does not ask again is told that it failed"
+    with django_capture_on_commit_callbacks(execute=True):
+        assert ask(SUM, {"name": "kappa"}, ada, again=True).job != job
+    assert woken == [2]
+
+
+class TestAtOnce:
+    @pytest.fixture(autouse=True)
+    def eager(self, labels: Labels, settings: Settings) -> None:
+        settings.JOBS_EAGER = True
+
+    def test_what_is_carried_out_at_once_is_its_own_last_result(
+        self, labels: Labels, ada: User
+    ) -> None:
+        first = ask(SUM, {"name": "kappa"}, ada)
+        assert (first.job.state, first.is_current, first.last) == ("done", True, first.job)
+        labels.newest = 2
+        second = ask(SUM, {"name": "kappa"}, ada)
+        assert second.job != first.job
+        assert labels.computed == ["kappa", "kappa"]
+        assert ask(SUM, {"name": "kappa"}, ada).last == second.job
+        assert labels.computed == ["kappa", "kappa"]
+
+    def test_beside_what_fails_the_last_result_stays(self, labels: Labels, ada: User) -> None:
+        first = ask(SUM, {"name": "kappa"}, ada).job
+        labels.newest = 2
+        labels.hidden_from.add("ada")
+        found = ask(SUM, {"name": "kappa"}, ada)
+        assert (found.job.state, found.last, found.is_current) == ("failed", first, False)
+
+    def test_an_unexpected_error_is_raised(self, ada: User) -> None:
+        with pytest.raises(IndexError):
+            ask(SUM, {"name": "kappa", "do": "break"}, ada)
+
+
+@dataclass
+class Sleeper:
+    """Sleeps without any time going by but its own, and does something at one of its pauses."""
+
+    job: Job
+    end: Callable[[], object] = lambda: None
+    at: int = 3
+    pauses: list[float] = field(default_factory=list)
+
+    def __call__(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        if len(self.pauses) == self.at:
+            self.end()
+
+    def now(self) -> float:
+        return 100.0 + sum(self.pauses)
+
+
+class TestWaiting:
+    @pytest.fixture
+    def sleeper(self, asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch) -> Sleeper:
+        made = Sleeper(asked("kappa", ada))
+        monkeypatch.setattr(asking, "sleep", made)
+        monkeypatch.setattr(asking, "monotonic", made.now)
+        return made
+
+    def free_places(self) -> int:
+        return int(vars(asking._waiting)["_value"])
+
+    def test_a_request_waits_in_ever_longer_pauses_until_the_job_ends(
+        self, sleeper: Sleeper
+    ) -> None:
+        held: Any = queue.take()
+        places = self.free_places()
+        inside: list[int] = []
+
+        def end() -> None:
+            inside.append(self.free_places())
+            queue.finish(held, {})
+
+        sleeper.end, sleeper.at = end, 6
+        found = asking.waited_for(sleeper.job)
+        assert (found, found.state) == (sleeper.job, "done")
+        assert sleeper.pauses == [0.05, 0.1, 0.2, 0.4, 0.5, 0.5]
+        assert (inside, self.free_places()) == ([places - 1], places)
+        assert asking.waited_for(found) == found
+        assert len(sleeper.pauses) == 6, "it has ended"
+
+    def test_after_twenty_seconds_it_is_returned_as_it_is(self, sleeper: Sleeper) -> None:
+        places = self.free_places()
+        assert asking.waited_for(sleeper.job).state == "waiting"
+        assert 20 <= sum(sleeper.pauses) < 20.5
+        assert self.free_places() == places
+
+    def test_a_request_beyond_the_places_does_not_wait(self, sleeper: Sleeper) -> None:
+        places = self.free_places()
+        for _ in range(places):
+            assert asking._waiting.acquire(blocking=False)
+        try:
+            assert asking.waited_for(sleeper.job).state == "waiting"
+        finally:
+            asking._waiting.release(places)
+        assert sleeper.pauses == []
+
+    def test_a_place_is_given_back_by_who_cannot_wait_any_longer(self, sleeper: Sleeper) -> None:
+        def away() -> None:
+            raise ConnectionError
+
+        places, sleeper.end = self.free_places(), away
+        with pytest.raises(ConnectionError):
+            asking.waited_for(sleeper.job)
+        assert self.free_places() == places

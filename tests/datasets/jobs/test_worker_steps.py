@@ -1,0 +1,245 @@
+"""The worker step by step: what it renews, kills, gives back and says; its processes are few."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import signal
+import subprocess
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import OperationalError
+
+from annotation.models import User
+from datasets.jobs import launching, queue, results
+from datasets.jobs import worker as worker_module
+from datasets.jobs.worker import (
+    GRACE_SECONDS,
+    TOO_LONG,
+    Child,
+    JobWorker,
+    _end_with,
+    _why,
+    _writer,
+)
+from datasets.models import Job, Worker
+from tests.datasets.jobs.conftest import Asking, Labels
+from tests.queue_cast import ended
+
+pytestmark = pytest.mark.django_db
+
+
+class TestAWorker:
+    @pytest.fixture
+    def worker(self, asked: Asking, ada: User) -> JobWorker:
+        """A worker with one job under way, whose process sleeps."""
+        asked("kappa", ada)
+        job = queue.take()
+        assert job is not None
+        worker = JobWorker(places=1, idle=60)
+        process = subprocess.Popen(["sleep", "60"])
+        end, _ = os.pipe()
+        worker.children[process.pid] = Child(job, process.pid, end, mmap.mmap(-1, 16))
+        worker._selector.register(end, 1)
+        return worker
+
+    def test_kills_a_job_that_takes_longer_than_an_hour(self, worker: JobWorker) -> None:
+        (child,) = worker.children.values()
+        child.since = time.monotonic() - 3590
+        worker._beat()
+        assert child.verdict == ""
+        child.since, worker._next_beat = time.monotonic() - 3601, 0.0
+        worker._beat()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        worker._reap()
+        assert ended(child.job).error == TOO_LONG
+
+    def test_gives_back_what_it_has_not_ended(
+        self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("datasets.jobs.worker.disconnect", lambda: None)
+        (child,) = worker.children.values()
+        worker.stop()
+        assert not worker._is_over()
+        worker._deadline -= GRACE_SECONDS + 1
+        assert worker._is_over()
+        worker._leave()
+        with pytest.raises(ChildProcessError):
+            os.waitpid(child.pid, 0)
+        assert ended(child.job).attempts == 0
+        assert queue.take() == child.job
+
+    def test_with_nothing_to_do_it_ends_after_the_time_it_was_given(self) -> None:
+        worker = JobWorker(places=1, idle=60)
+        assert not worker._is_over()
+        worker.last_work -= 61
+        assert worker._is_over()
+        assert not JobWorker(places=1)._is_over()
+        worker = JobWorker(places=1)
+        worker.stop()
+        assert worker._is_over()
+
+    def test_says_how_a_process_ended(self) -> None:
+        assert "more memory" in _why(12)
+        assert "killed (SIGKILL)" in _why(-signal.SIGKILL)
+        assert "status 1;" in _why(1)
+
+    def test_takes_as_many_jobs_as_it_has_places(
+        self, asked: Asking, ada: User, ben: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("a1", "b1", "b2"):
+            asked(name, ada if name == "a1" else ben)
+        worker = JobWorker(places=2)
+
+        def fork(job: Job) -> None:
+            worker.children[job.pk] = Child(job, job.pk, 0, mmap.mmap(-1, 16))
+
+        monkeypatch.setattr(worker, "_fork", fork)
+        worker._fill(2)
+        assert [child.job.options["name"] for child in worker.children.values()] == ["a1", "b1"]
+        monkeypatch.setattr(queue, "take", lambda: None)
+        worker._fill(3)
+        assert len(worker.children) == 2, "another worker took it"
+
+    def test_renews_every_two_seconds_and_kills_what_is_no_longer_its_own(
+        self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        now = time.monotonic()
+        monkeypatch.setattr(worker_module, "time", SimpleNamespace(monotonic=lambda: now))
+        swept: list[float] = []
+        monkeypatch.setattr(results, "sweep", lambda: swept.append(now))
+        (child,) = worker.children.values()
+        _writer(child.shared)(3, 5)
+        assert child.progress() == (3, 5)
+        begun = now
+        worker._beat()
+        assert (ended(child.job).done, child.job.total) == (3, 5)
+        assert list(Worker.objects.values_list("name", "places")) == [(worker.name, 1)]
+        _writer(child.shared)(4, 5)
+        now = begun + 1.9
+        worker._beat()
+        assert ended(child.job).done == 3
+        now = begun + 2.0
+        worker._beat()
+        assert ended(child.job).done == 4
+        now = begun + 600
+        worker._beat()
+        assert swept == [begun]
+        now = begun + 602
+        worker._beat()
+        assert swept == [begun, now]
+        assert child.verdict == ""
+        killed: list[int] = []
+        monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(pid))
+        Job.objects.update(state="cancelled", turn=None)
+        for _ in range(2):
+            now += 2
+            worker._beat()
+        assert (child.verdict, killed) == ("it was cancelled", [child.pid])
+
+    def test_goes_on_while_the_database_is_away(
+        self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def away() -> None:
+            raise OperationalError("away")
+
+        done: list[Any] = []
+        monkeypatch.setattr(worker, "_beat", away)
+        monkeypatch.setattr(worker, "_fill", done.append)
+        monkeypatch.setattr(worker, "_wait", done.append)
+        monkeypatch.setattr(worker_module.connections, "close_all", lambda: done.append("closed"))
+        worker._step()
+        assert done == ["closed", 1.0]
+        monkeypatch.setattr(worker, "_beat", lambda: done.append("beat"))
+        worker._step()
+        worker.stop()
+        worker._step()
+        assert done[2:] == ["beat", 1, 1.0, "beat", 1.0], "one that stops takes no more"
+
+    def test_listens_while_it_runs_and_leaves_nothing_behind(
+        self, labels: Labels, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        left: list[str] = []
+        monkeypatch.setattr(worker_module, "disconnect", lambda: left.append("disconnected"))
+        monkeypatch.setattr(worker_module, "_import_everything", lambda: None)
+        worker, waited = JobWorker(places=1), iter([0, 1])
+        wait = worker._wait
+
+        def waits(seconds: float) -> None:
+            assert queue.has_worker()
+            assert launching.ring()
+            wait(0)
+            assert worker._selector.select(0) == [], "the bell was heard"
+            if next(waited):
+                worker.stop()
+
+        monkeypatch.setattr(worker, "_wait", waits)
+        worker.run()
+        assert next(waited, None) is None
+        assert (left, queue.has_worker(), launching.ring()) == (["disconnected"], False, False)
+
+    def test_says_why_the_process_of_a_job_ended_and_takes_it_off_its_list(
+        self, asked: Asking, ada: User, worker: JobWorker
+    ) -> None:
+        (killed,) = worker.children.values()
+        worker._reap()
+        assert list(worker.children) == [killed.pid]
+        worker.last_work = 0
+        killed.kill("why")
+        os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
+        worker._reap()
+        assert (worker.children, ended(killed.job).error) == ({}, "why")
+        assert worker.last_work > 0
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(killed.end)
+        assert killed.shared.closed
+        assert dict(worker._selector.get_map()) == {}
+        for status, state, error in ((0, "running", ""), (3, "failed", "status 3;")):
+            asked(f"ends with {status}", ada)
+            job = queue.take()
+            assert job is not None
+            end, _ = os.pipe()
+            child = Child(job, status, end, mmap.mmap(-1, 16))
+            worker.children[child.pid] = child
+            worker._selector.register(end, 1)
+            worker._close(child, status)
+            assert ended(job).state == state
+            assert error in job.error
+
+    def test_one_is_carried_out_for_celery(
+        self, asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert not JobWorker(places=1).run_one()
+        asked("kappa", ada)
+        asked("alpha", ada)
+        worker = JobWorker(places=2)
+
+        def fork(job: Job) -> None:
+            process = subprocess.Popen(["true"])
+            end, theirs = os.pipe()
+            os.close(theirs)
+            worker.children[process.pid] = Child(job, process.pid, end, mmap.mmap(-1, 16))
+            worker._selector.register(end, 1)
+            queue.finish(job, {"file": "kappa"})
+
+        monkeypatch.setattr(worker, "_fork", fork)
+        assert worker.run_one()
+        assert worker.children == {}
+        states = Job.objects.order_by("pk").values_list("options__name", "state")
+        assert list(states) == [("kappa", "done"), ("alpha", "waiting")]
+        assert worker._selector.get_map() is None, "it is closed"
+        assert list(Worker.objects.values_list("name", flat=True)) == [worker.name]
+
+    def test_has_the_system_end_a_process_with_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked: list[tuple[int, ...]] = []
+        exits: list[int] = []
+        system = SimpleNamespace(prctl=lambda *order: asked.append(order))
+        monkeypatch.setattr(worker_module, "ctypes", SimpleNamespace(CDLL=lambda name: system))
+        monkeypatch.setattr(os, "_exit", exits.append)
+        _end_with(os.getppid())
+        assert (asked, exits) == ([(1, signal.SIGKILL)], [])
+        _end_with(-1)
+        assert exits == [1], "it had ended before the system was asked"
