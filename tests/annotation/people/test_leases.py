@@ -103,11 +103,14 @@ class TestTheTime:
         def rows(**given: Any) -> Any:
             found = over.rows(**given)
             extend(mine)
+            if renewed_until_now:
+                Assignment.objects.filter(pk=mine.pk).update(held_until=given["now"])
             return found
 
-        run_out(mine)
         monkeypatch.setattr(leases, "_expired", SimpleNamespace(rows=rows))
-        assert release_expired(study.campaign) == 0
+        for renewed_until_now in (False, True):
+            run_out(mine)
+            assert release_expired(study.campaign) == 0
         mine.refresh_from_db()
         assert (mine.status, mine.slot) == ("open", 1)
         assert_whole(study.campaign)

@@ -311,6 +311,7 @@ class TestTheCommand:
         assert told.startswith("pool named; lease without end; items per person: 2\n")
         assert "member ada: annotator\n" in told
         assert f"human {study.ada.rater.name}: 1 answered, 0 reserved\n" in told
+        assert "Leases last 527040 minutes." in run("campaign_people", "Pilot", "--hold", 527_040)
         run("campaign_people", "Pilot", "--remove", "ada", "--items-per-person", 0)
         assert "member" not in run("campaign_people", "Pilot")
 
@@ -320,7 +321,7 @@ class TestTheCommand:
         [
             (("--add", "nobody"), "no account"),
             (("--add", "ada", "--role", "researcher"), "cannot be researcher"),
-            (("--hold", "3"), "from 5"),
+            (("--hold", "4"), "from 5 to 527040 minutes"),
             (("--items-per-person", "-1"), "0 or more"),
             (("--exclude", "nobody"), "no rater"),
         ],

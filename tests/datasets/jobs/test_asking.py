@@ -126,6 +126,10 @@ class TestWaiting:
         places = self.free_places()
         assert asking.waited_for(sleeper.job).state == "waiting"
         assert 20 <= sum(sleeper.pauses) < 20.5
+        sleeper.pauses[:] = []
+        sleeper.end, sleeper.at = lambda: sleeper.pauses.__setitem__(0, 20.0), 1
+        assert asking.waited_for(sleeper.job).state == "waiting"
+        assert sleeper.pauses == [20.0], "it is over at twenty seconds"
         assert self.free_places() == places
 
     def test_a_request_beyond_the_places_does_not_wait(self, sleeper: Sleeper) -> None:
