@@ -337,8 +337,8 @@ class TestTerms:
         change(study.campaign, CampaignSettings(consent="x" * LONGEST_CONSENT))
 
     def test_each_limit_holds_to_its_last_step(self) -> None:
-        def day(*date: int) -> datetime:
-            return datetime(*date, tzinfo=UTC)  # type: ignore[arg-type]
+        def day(year: int, month: int, day: int) -> datetime:
+            return datetime(year, month, day, tzinfo=UTC)
 
         cases: list[tuple[str, list[Any], list[tuple[Any, str]]]] = [
             ("deadline", [day(2000, 1, 1), day(9998, 12, 31)],
@@ -376,7 +376,7 @@ class TestTerms:
             with pytest.raises(DesignError, match=told) as error:
                 change(study.campaign, CampaignSettings(practice_of=name))
             assert error.value.field == "practice_of"
-        other.items.filter(pk=other.items.first().pk).update(use=Item.Use.PRACTICE)
+        other.items.filter(position=0).update(use=Item.Use.PRACTICE)
         with pytest.raises(DesignError, match="practice names campaign 'Second', which"):
             change(study.campaign, CampaignSettings(practice_of="Second"), user=study.ada)
         assert settings_differ(study.campaign, CampaignSettings(practice_of="Second"))
