@@ -258,7 +258,7 @@ def sample_queries(
     else:
         count = share_of(len(keys), design.human_share)
         asked = set(sample(keys, count, design.seed, PEOPLE))
-        chances = dict.fromkeys(keys, count / len(keys) if keys else 1.0)
+        chances = dict.fromkeys(keys, count / max(1, len(keys)))
         kind = "all" if count == len(keys) else "simple"
     if roles is None:
         roles = sample_splits(keys, asked, design.development, design.audit, design.seed)
@@ -267,7 +267,7 @@ def sample_queries(
 
 def sample_shared_items(keys: Sequence[str], design: Design) -> set[str]:
     """Return the items that get all their slots, among those for people. The others get one."""
-    if design.overlap >= 1 or design.raters_per_item == 1:
+    if design.raters_per_item == 1:
         return set(keys)
     count = share_of(len(keys), design.overlap)
     return set(sample(keys, count, design.seed, SEVERAL))

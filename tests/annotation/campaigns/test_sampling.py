@@ -114,6 +114,10 @@ class TestOrders:
         ]  # fmt: skip
         assert shuffle_fields(["query", "report:a:b"], 2, "p", "q") == ["query", "report:a:b"]
 
+    def test_reference_answers_are_not_among_them(self) -> None:
+        fields = ["reference:1", "report:reference", "reference", "references:2"]
+        assert shuffle_fields(fields, 2, "p") == ["report:reference", "references:2"]
+
 
 class TestQueries:
     def test_a_share_of_them_is_for_people(self) -> None:
@@ -127,6 +131,16 @@ class TestQueries:
         found = sample_queries(KEYS, Design())
         assert {(e.kind, e.drawn, e.probability) for e in found.values()} == {("all", True, 1.0)}
         assert sample_queries([], Design()) == {}
+        assert sample_queries(["k"], Design())["k"].probability == 1.0
+
+    def test_nothing_is_left_to_chance_about_those_of_chosen_items(self) -> None:
+        design = Design(chosen=("i",), development=0.5, seed=3)
+        found = sample_queries(KEYS[:3], design, chosen=["k0", "k2"])
+        assert {key: each[:3] for key, each in found.items()} == {
+            "k0": ("chosen", True, 1.0), "k1": ("chosen", False, 0.0), "k2": ("chosen", True, 1.0),
+        }  # fmt: skip
+        asked = sample_splits(KEYS[:3], {"k0", "k2"}, 0.5, 0.0, 3)
+        assert {key: each.role for key, each in found.items()} == asked
 
     def test_roles_of_the_campaign_before_are_taken_over(self) -> None:
         roles = {key: Split("audit", 0.25) for key in KEYS}
