@@ -284,7 +284,7 @@ def sample_units(
     names = list(named)
     if kind == "simple":
         names = sample(names, design.per_passage, design.seed, f"units of {item}")
-    chance, kept = len(names) / len(named) if named else 1.0, set(names)
+    chance, kept = len(names) / max(1, len(named)), set(names)
     return [SampledUnit(n, unit, kind, 1, chance, n in kept) for n, unit in named.items()]
 
 

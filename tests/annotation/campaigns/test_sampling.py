@@ -232,6 +232,8 @@ class TestUnits:
     def test_all_are_certain_and_no_units_are_no_draw(self) -> None:
         told = sample_units("i", units("a", "b"), Design(), ALL)
         assert [(unit.probability, unit.drawn) for unit in told] == [(1.0, True)] * 2
+        (one,) = sample_units("i", units("a"), Design(), ALL)
+        assert (one.probability, one.drawn) == (1.0, True)
         assert sample_units("i", [], Design(), DRAWN) == []
 
     def test_there_are_protocols_of_both_sorts(self) -> None:
