@@ -1,0 +1,46 @@
+"""On which items people and judges are compared, by the splits of their queries."""
+
+from __future__ import annotations
+
+from analysis.data.selection import ReportOptions
+from analysis.data.splits import among, evaluated, splits_as_json
+
+STRATA = {
+    "role": {"a": "evaluation", "b": "development", "c": "evaluation", "d": "audit"},
+    "system": {"a": "one"},
+}
+WITHOUT = {"role": {}, "system": {"a": "one"}}
+
+
+def test_comparisons_use_items_of_evaluation_queries() -> None:
+    assert evaluated(STRATA, ReportOptions()) == {"a", "c"}
+    by_system = ReportOptions(strata=(("system", "one"),))
+    assert evaluated(STRATA, by_system) == {"a", "c"}
+
+
+def test_whoever_chooses_a_split_has_all_of_its_items() -> None:
+    chosen = ReportOptions(strata=(("system", "one"), ("role", "audit")))
+    assert evaluated(STRATA, chosen) is None
+
+
+def test_without_splits_all_items_are_compared() -> None:
+    for strata in ({}, WITHOUT):
+        assert evaluated(strata, ReportOptions()) is None
+        assert splits_as_json(strata, None) is None
+
+
+def test_items_among_them_are_marked_in_order() -> None:
+    assert among(["c", "b", "a", "c"], {"a", "c"}).tolist() == [True, False, True, True]
+    assert among([], {"a"}).tolist() == []
+    assert among(["a"], set()).dtype == bool
+
+
+def test_the_report_has_the_items_of_each_split_and_which_are_compared() -> None:
+    counts = {"development": 1, "evaluation": 2, "audit": 1}
+    assert splits_as_json(STRATA, {"a", "c"}) == {**counts, "compared": "evaluation"}
+    assert splits_as_json(STRATA, set()) == {**counts, "compared": "evaluation"}
+    assert splits_as_json(STRATA, None) == {**counts, "compared": "chosen"}
+    one = {"role": {"a": "audit"}}
+    assert splits_as_json(one, None) == {
+        "development": 0, "evaluation": 0, "audit": 1, "compared": "chosen"
+    }  # fmt: skip
