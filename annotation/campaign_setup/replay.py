@@ -23,7 +23,7 @@ from annotation.protocols.base import Protocol, UnitSpec, name_units
 from annotation.registry import declared
 
 CHUNK = 200
-CLOSE = 1e-9
+CLOSE = 2.0**-30
 
 
 def differences(campaign: Campaign) -> Iterator[str]:
@@ -36,8 +36,8 @@ def differences_of_queries(campaign: Campaign) -> Iterator[str]:
     """Yield the differences of queries and slots only."""
     design = design_of(campaign)
     keys = list(campaign.batch.queries.values_list("key", flat=True))
-    items = campaign.items.filter(key__in=design.chosen).order_by()
-    chosen = set(items.values_list("query__key", flat=True)) if design.chosen else ()
+    items = campaign.items.order_by().values_list("query__key", flat=True)
+    chosen = set(items) if design.chosen else ()
     drawn = sample_queries(keys, design, splits_before(campaign), chosen)
     yield from _queries(campaign, design, drawn)
     yield from _quotas(campaign, design, drawn)
@@ -76,7 +76,7 @@ def _quotas(campaign: Campaign, design: Design, drawn: Mapping[str, SampledQuery
         .order_by("position")
         .values_list("key", "query__key", "quota")
     )
-    every = campaign.items.order_by("position").values_list("key", "query__key")
+    every = campaign.items.order_by().values_list("key", "query__key")
     several = sample_shared_items([key for key, query in every if drawn[query].drawn], design)
     for key, query, quota in rows:
         fresh = design.raters_per_item if key in several else 1

@@ -11,7 +11,9 @@ import pytest
 from django.db import transaction
 
 from annotation.assignments.queue import next_assignment
+from annotation.campaign_setup.creation import create_campaign
 from annotation.campaign_setup.replay import differences, saw_sample
+from annotation.campaigns.design import Design
 from annotation.campaigns.sampling import query_rows, sample_lines, summary, unit_rows
 from annotation.exposure import ledger
 from annotation.models import Campaign, Item, QuerySampling, UnitSampling
@@ -57,9 +59,11 @@ def found_after(campaign: Campaign, change: Callable[[], object]) -> list[str]:
     ("changes", "told"),
     [
         ({"probability": 0.5 + 1e-10}, []),
+        ({"probability": 0.5 + 2.0**-30}, []),
         ({"probability": 0.5 + 2e-9}, [UNLIKELY]),
         ({"probability": 0.5 - 2e-9}, [UNLIKELY]),
         ({"role_probability": 0.5 + 1e-10}, []),
+        ({"role_probability": 0.5 - 2.0**-30}, []),
         ({"role_probability": 0.5 + 2e-9}, [UNLIKELY]),
         ({"role_probability": 0.5 - 2e-9}, [UNLIKELY]),
         ({"role_probability": 0.1, "seed": 6}, ["stored as"]),
@@ -111,6 +115,9 @@ def test_a_query_without_a_draw_and_a_draw_without_a_query_are_told(
 def test_an_items_places_are_those_of_its_draws(campaign: Campaign) -> None:
     rows = dict(campaign.items.values_list("key", "quota"))
     assert sorted(rows.values()) == [0, 0, 1, 2]
+    assert found_after(campaign, lambda: campaign.items.update(quota=9)) == [
+        f"item 'r{n}' has 9 slots, and the replay gives {rows[f'r{n}']}" for n in range(4)
+    ]
     for key, places in rows.items():
         item = campaign.items.filter(key=key)
         found = found_after(campaign, partial(item.update, quota=places + 1))
@@ -129,6 +136,7 @@ def test_an_items_places_are_those_of_its_draws(campaign: Campaign) -> None:
         ({"drawn": False}, True),
         ({"drawn": None}, True),
         ({"probability": 1 - 1e-10}, False),
+        ({"probability": 1 - 2.0**-30}, False),
         ({"probability": 1 - 2e-9}, True),
         ({"probability": 1 + 2e-9}, True),
         ({"probability": None}, True),
@@ -157,6 +165,25 @@ def test_units_and_items_that_are_missing_or_others_are_told(campaign: Campaign)
     ]  # fmt: skip
     for change, told in table:
         assert found_after(campaign, change) == told
+
+
+def test_of_chosen_items_nothing_was_left_to_chance(campaign: Campaign) -> None:
+    given = {"seed": 5, "raters_per_item": 2, "chosen": ("r3", "r1")}
+    made = create_campaign("chosen", "report-coverage", campaign.batch, Design(**given)).campaign
+    stored = made.query_samplings.order_by("query__position")
+    assert list(stored.values_list("kind", "probability", "drawn")) == [
+        ("chosen", chance, bool(chance)) for chance in (0.0, 1.0, 0.0, 1.0)
+    ]
+    for key, told in (
+        ("q0", "query 'q0' is stored as sampled for evaluation, and replayed as left out for "),
+        ("q1", "query 'q1' is stored as left out for evaluation, and replayed as sampled for "),
+    ):
+        row = stored.filter(query__key=key)
+        (found,) = found_after(made, partial(row.update, drawn=key == "q0"))
+        assert found == f"{told}evaluation"
+    assert found_after(made, partial(made.items.filter(key="r1").update, quota=1)) == [
+        "item 'r1' has 1 slots, and the replay gives 2"
+    ]
 
 
 def test_a_draw_by_turns_is_made_anew_from_its_strata(batch: Path) -> None:
