@@ -161,7 +161,7 @@ def _unwrapped(address: Address) -> Address | None:
         return None
     if address.sixtofour:
         return address.sixtofour
-    if int(address) > 1 and any(address in network for network in _EMBEDDING):
+    if any(address in network for network in _EMBEDDING):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address
 
@@ -192,4 +192,4 @@ def _may_be_asked(host: str) -> bool:
         # Old forms such as 127.1, 2130706433 or 0x7f.1 are numbers in disguise.
         last = host.rpartition(".")[2]
         numeric = last.isdigit() or last.startswith("0x")
-        return not numeric and last not in ("localhost", "local", "internal", "") and "." in host
+        return not numeric and last not in ("localhost", "local", "internal") and "." in host

@@ -30,7 +30,7 @@ PRIVATE = (
     "240.0.0.1", "255.255.255.255", "169.254.169.254", "192.0.0.192", "100.100.100.200",
     "168.63.129.16", "::", "::1", "::ffff:127.0.0.1", "::127.0.0.1", "::ffff:0:7f00:1",
     "64:ff9b::7f00:1", "64:ff9b:1::808:808", "2002:7f00:1::", "2001:0:1::1", "fd00:ec2::254",
-    "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "64:ff9b::a9fe:a9fe",
+    "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1", "64:ff9b::a9fe:a9fe", "4000::1",
 )  # fmt: skip
 PUBLIC = ("8.8.8.8", "2606:4700::1111", "64:ff9b::808:808", "2002:808:808::", "::ffff:8.8.8.8")
 REFUSED = (
@@ -42,6 +42,8 @@ REFUSED = (
     "http://example.org\\@10.0.0.1", "http://example.org:22",
     "http://example.org:99999", "http://example.org /", "file:///etc/passwd",
     "gopher://example.org:80/", "ftp://example.org", "example.org", "http://", "",
+    "ttp://example.org:80", "http://user@example.org", "http://:word@example.org",
+    "http://127.0x1", "http://printer.localhost",
 )  # fmt: skip
 REQUEST = Request((Message("user", "?"),), {}, Facts("", (), (), unit_by_unit=True))
 
@@ -65,7 +67,21 @@ def test_a_bad_address_is_refused_before_anybody_is_asked(url: str) -> None:
         check_address(url, ())
 
 
-@pytest.mark.parametrize("url", ["https://api.openai.com/v1", "http://8.8.8.8:8000", "http://a.b."])
+@pytest.mark.every_case
+@pytest.mark.parametrize("port", [80, 443, 8000, 8080, 8443])
+def test_only_ports_of_the_web_are_asked(port: int) -> None:
+    check_address(f"http://example.org:{port}", ())
+    assert opens(Guard(watched=True), "8.8.8.8", port)
+    with pytest.raises(SetupError, match=f"80, 443, 8000, 8080, 8443, and not {port + 1}; the"):
+        check_address(f"http://example.org:{port + 1}", ())
+    assert not opens(Guard(watched=True), "8.8.8.8", port + 1)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    "url",
+    ["https://api.openai.com/v1", "http://8.8.8.8:8000", "http://a.b.", "http://example.org/~v1"],
+)
 def test_an_address_that_may_be_public_passes(url: str) -> None:
     check_address(url, ())
     assert guard_for(url, ()) == Guard(watched=True, listed=False)
@@ -103,6 +119,17 @@ def test_a_listed_name_may_lead_inside_but_never_to_a_cloud_s_secrets() -> None:
     guard = guard_for("http://vllm:9000", ("vllm:9000",))
     assert opens(guard, "10.0.0.1", 9000)
     assert not opens(guard, "169.254.169.254", 9000)
+    for hidden in ("64:ff9b:1::a9fe:a9fe", "2001:0:1::1", "64:ff9b::a9fe:a9fe"):
+        assert not opens(guard, hidden, 9000)
+
+
+@pytest.mark.parametrize("watched", [True, False])
+def test_calls_at_once_are_limited_elsewhere(watched: bool) -> None:
+    async def limit() -> int:
+        async with Guard(watched=watched).connector() as connector:
+            return connector.limit
+
+    assert asyncio.run(limit()) == 0
 
 
 class House:
@@ -200,10 +227,10 @@ def test_every_way_not_to_be_connected_looks_the_same() -> None:
 
 
 def test_of_a_server_s_refusal_only_the_class_of_its_status_is_told() -> None:
-    first = told(RejectedError("status-404", "the server answered 404: x", status=404, body="root"))
-    second = told(RejectedError("status-422", "the server answered 422", status=422))
-    assert first == second == ("status-4xx", first[1], "", 400)
-    assert "4xx" in first[1]
+    first = told(RejectedError("status-400", "the server answered 400: x", status=400, body="root"))
+    second = told(RejectedError("status-499", "the server answered 499", status=499))
+    said = "the server answered 4xx, and no completion"
+    assert first == second == ("status-4xx", said, "", 400)
 
 
 def test_a_server_that_speaks_something_else_is_not_quoted() -> None:
@@ -219,4 +246,6 @@ def test_a_model_s_own_end_is_told_as_it_is() -> None:
 
 
 def test_an_address_of_the_operator_is_trusted() -> None:
-    assert guard_for("http://127.0.0.1:9", None) == Guard(watched=False)
+    assert guard_for("http://127.0.0.1:9", None) == Guard(watched=False, listed=False)
+    with pytest.raises(SetupError):
+        guard_for("http://127.0.0.1:9", ())
