@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -214,6 +215,36 @@ def test_who_loses_the_race_for_a_place_goes_on_to_the_next_item(
             assert found is not None
             assert (found.item, races) == (second, [first, second])
             assert Assignment.objects.filter(item=first, status="open").count() == 0
+
+
+def test_an_item_that_cannot_be_given_keeps_its_place(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def run(self, row: Assignment) -> None:
+            raise OSError("no space left")
+
+    monkeypatch.setattr(queue, "_assign", Full())
+    with pytest.raises(OSError, match="no space left"):
+        next_assignment(study.campaign, rater_of(study.ada))
+    assert [item.taken for item in items_of(study.campaign)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("locks", [True, False])
+def test_where_several_write_at_once_a_persons_clicks_wait_for_each_other(
+    study: Study, monkeypatch: pytest.MonkeyPatch, locks: bool
+) -> None:
+    ada, locked = rater_of(study.ada), list[int]()
+
+    class Lock:
+        def rows(self, rater: int) -> None:
+            locked.append(rater)
+
+    features = SimpleNamespace(has_select_for_update=locks)
+    monkeypatch.setattr(queue, "connection", SimpleNamespace(features=features))
+    monkeypatch.setattr(queue, "_lock", Lock())
+    assert next_assignment(study.campaign, ada)
+    assert locked == [ada.pk] * locks
 
 
 def test_who_may_take_part_is_let_in(study: Study, other: Campaign) -> None:
