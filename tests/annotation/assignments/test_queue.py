@@ -21,7 +21,7 @@ from annotation.assignments.queue import (
 )
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.models import Assignment, Campaign, Item, Rater, rater_of
+from annotation.models import CARRIED, Assignment, Campaign, Item, Rater, rater_of
 from annotation.people.leases import set_lease
 from annotation.people.membership import end_membership, set_pool
 from datasets.models import Batch
@@ -83,6 +83,21 @@ def test_an_item_is_new_to_whom_it_expired_and_to_nobody_else_who_had_it(study: 
             assert taken is not None
             assert taken.item == left[0], changes
             assert (taken.status, taken.reason, taken.slot) == ("open", "", 1)
+
+
+def test_an_item_that_expired_is_opened_again_and_nothing_else_that_one_has(study: Study) -> None:
+    ada, (first, second, third) = rater_of(study.ada), items_of(study.campaign)
+    kept = [row(second, ada, status="done", slot=1), row(first, ada, scope=CARRIED, status="done"),
+            row(first, rater_of(study.ben), **BACK)]  # fmt: skip
+    expired = row(first, ada, **BACK)
+    assert next_assignment(study.campaign, ada) == expired
+    assert [Assignment.objects.get(pk=each.pk).status for each in kept] == [
+        "done", "done", "cancelled"
+    ]  # fmt: skip
+    Assignment.objects.filter(pk=expired.pk).update(status="done")
+    found = next_assignment(study.campaign, ada)
+    assert found is not None
+    assert found.item == third
 
 
 def test_only_items_with_a_place_of_the_same_campaign_are_free(
