@@ -1,0 +1,258 @@
+"""The lists of people: raters of a campaign, accounts, invitations and exclusions."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Campaign, Membership, Rater, User, rater_of
+from annotation.people.accounts import (
+    CampaignRater,
+    accounts,
+    campaign_raters,
+    change_role,
+    current_exclusions,
+    end_sessions,
+    forget,
+    invitations_of,
+    rename,
+    rename_rater,
+    switch_off,
+    switch_on,
+    uses_account_name,
+)
+from annotation.people.invitations import invite
+from annotation.people.membership import (
+    PeopleError,
+    add_member,
+    exclude,
+    excluded,
+    include,
+    readable,
+)
+from audit.models import Event
+from datasets.api_tokens import make_token
+from datasets.models import Batch, Team
+from tests.page_cast import Study, make_study
+from tests.team_cast import apart, given_away, joined, shared
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study(reports=4)
+
+
+@pytest.fixture
+def other(study: Study) -> Campaign:
+    return create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
+
+
+def rater(name: str, kind: str = "human") -> Rater:
+    return Rater.objects.get_or_create(name=name, kind=kind)[0]
+
+
+def row(campaign: Campaign, place: int, who: Rater, at: datetime = NOW, **changes: Any) -> None:
+    given = {"item": campaign.items.get(position=place), "rater": who, "asked": [], **changes}
+    made = Assignment.objects.create(**given)
+    Assignment.objects.filter(pk=made.pk).update(created_at=at)
+
+
+def wrong(act: Any) -> str:
+    with pytest.raises(PeopleError) as found:
+        act()
+    return str(found.value)
+
+
+class TestRaters:
+    def test_people_come_before_judges_each_with_what_is_done_and_held(
+        self, study: Study, other: Campaign
+    ) -> None:
+        zoe, ann, judge = rater("zoe"), rater("ann"), rater("a judge", "judge")
+        hours = [NOW + timedelta(hours=n) for n in range(4)]
+        row(study.campaign, 0, zoe, status="done", slot=1)
+        row(study.campaign, 1, zoe, status="done", slot=None)
+        row(study.campaign, 2, zoe, hours[1], slot=1, held_until=hours[3])
+        row(study.campaign, 3, zoe, hours[0], slot=1, held_until=hours[2])
+        row(study.campaign, 0, ann, slot=None)
+        row(study.campaign, 0, judge, status="done", slot=None)
+        row(study.campaign, 0, rater("trial", "trial"), status="done", slot=None)
+        row(other, 0, rater("bo"), status="done", slot=1)
+        out = exclude(study.campaign, zoe, "too fast", study.rita)
+        exclude(study.campaign, ann, "asleep")
+        include(study.campaign, ann)
+        assert campaign_raters(study.campaign) == [
+            CampaignRater(ann.pk, "ann", "human", 0, 0, None, None, None),
+            CampaignRater(zoe.pk, "zoe", "human", 2, 2, hours[0], hours[2], out),
+            CampaignRater(judge.pk, "a judge", "judge", 1, 0, None, None, None),
+        ]
+        assert current_exclusions(study.campaign) == {zoe.pk: out}
+        assert current_exclusions(other) == {}
+
+    def test_an_exclusion_is_of_one_campaign_and_has_a_reason(
+        self, study: Study, other: Campaign
+    ) -> None:
+        ann, judge = rater("ann"), rater("judge", "judge")
+        for campaign in (study.campaign, other):
+            row(campaign, 0, ann, status="done", slot=1)
+        row(study.campaign, 0, judge, status="done", slot=None)
+        made = exclude(study.campaign, ann, "  too \n fast ", study.rita)
+        assert (made.reason, made.by, made.undone_at) == ("too fast", study.rita, None)
+        assert exclude(study.campaign, ann, "too fast") == made
+        exclude(other, ann, "x" * 500)
+        again = exclude(study.campaign, ann, "asleep", study.root)
+        assert again != made
+        exclude(study.campaign, judge, "wrong prompt")
+        assert excluded("Pilot") == {"ann": "asleep", "judge": "wrong prompt"}
+        assert list(excluded("Pilot")) == ["ann", "judge"]
+        assert excluded("Other") == {"ann": "x" * 500}
+        made.refresh_from_db()
+        assert made.undone_by == study.root
+        assert include(study.campaign, ann, study.rita)
+        again.refresh_from_db()
+        assert again.undone_by == study.rita
+        assert not include(study.campaign, ann, study.root)
+        assert excluded("Other") == {"ann": "x" * 500}
+        events = list(Event.objects.filter(event__startswith="exclusion").order_by("pk"))
+        assert [each.event for each in events] == ["exclusion.made"] * 4 + ["exclusion.undone"]
+        assert (events[0].before, bool(events[2].before)) == ("", True)
+        assert events[2].before == events[0].after
+
+    def test_what_cannot_be_excluded(self, study: Study) -> None:
+        ann, gold = rater("ann"), rater("gold", "reference")
+        row(study.campaign, 0, gold, status="done", slot=None)
+        reason = "give a reason of 1 to 500 characters"
+        assert wrong(lambda: exclude(study.campaign, ann, " \n ")) == reason
+        assert wrong(lambda: exclude(study.campaign, ann, "x" * 501)) == reason
+        assert wrong(lambda: exclude(study.campaign, gold, "x")) == (
+            "gold is neither a person nor a judge of the study"
+        )
+        assert wrong(lambda: exclude(study.campaign, ann, "x")) == "ann was asked nothing in Pilot"
+
+
+class TestAccounts:
+    def test_they_come_by_name_with_the_number_of_their_current_roles(
+        self, study: Study, other: Campaign
+    ) -> None:
+        guest = User.objects.create(username="guest", is_guest=True)
+        for campaign in (study.campaign, other):
+            Membership.objects.create(campaign=campaign, user=study.ada)
+        Membership.objects.create(campaign=other, user=study.ben, ended_at=NOW)
+        Membership.objects.create(campaign=other, user=guest)
+        found = [(each.username, vars(each)["campaigns"]) for each in accounts()]
+        assert found == [("ada", 2), ("ben", 0), ("rita", 0), ("root", 0)]
+        assert [(each, vars(each)["campaigns"]) for each in accounts(guests=True)] == [(guest, 1)]
+
+    def test_invitations_are_shown_to_who_manages_the_campaign(
+        self, study: Study, other: Campaign
+    ) -> None:
+        made = [
+            invite("annotator", campaign, by=study.root).invitation
+            for campaign in (study.campaign, other, None)
+        ]
+        given_away(other)
+        assert set(invitations_of(study.root)) == set(made)
+        assert list(invitations_of(study.rita)) == made[:1]
+        assert not invitations_of(study.ada).exists()
+
+    def test_sessions_and_tokens_of_one_account_end(self, study: Study) -> None:
+        for user in (study.ada, study.ada, study.ben):
+            make_token(user)
+        end_sessions(study.ada)
+        assert study.ada.sessions == 1
+        counts = User.objects.order_by("username").values_list("sessions", flat=True)
+        assert list(counts) == [1, 0, 0, 0]
+        assert study.ben.auth_token_set.count() == 1
+        assert Event.objects.filter(event="account.sessions").get().facts == {"tokens": 2}
+
+    def test_who_is_on_or_off_already_is_told_so(self, study: Study) -> None:
+        assert not switch_on(study.ada)
+        assert switch_off(study.ada)
+        assert not switch_off(study.ada)
+        assert User.objects.filter(is_active=False).get() == study.ada
+        off = User.objects.get(pk=study.ben.pk)
+        assert switch_off(off)
+        assert switch_on(study.ada)
+        assert study.ada.is_active
+        assert User.objects.filter(is_active=False).get() == off
+
+    def test_the_only_admin_stays_one(self, study: Study) -> None:
+        for act, advice in (
+            (lambda: change_role(study.root, "annotator"), "give another account the role first"),
+            (lambda: switch_off(study.root), "make another admin first"),
+            (lambda: forget(study.root), "make another admin first"),
+        ):
+            assert wrong(act) == f"root is the only admin; {advice}"
+        assert wrong(lambda: change_role(study.ada, "boss")) == (
+            "a role is one of annotator, researcher, admin; correct it"
+        )
+
+    def test_a_pseudonym_is_one_line_and_nobody_elses_name(self, study: Study) -> None:
+        mine = rater_of(study.ada)
+        assert rename_rater(mine, "x" * 150) == "x" * 150
+        assert rename(study.ada, " Blue \n heron ") == "Blue heron"
+        mine.refresh_from_db()
+        assert mine.name == "Blue heron"
+        line = "a pseudonym is one line of up to 150 characters; change it"
+        assert wrong(lambda: rename_rater(mine, "x" * 151)) == line
+        assert wrong(lambda: rename_rater(mine, "a\x00b")) == line
+        assert wrong(lambda: rename_rater(mine, "BEN")) == (
+            "this is the name of an account; choose another pseudonym"
+        )
+        assert wrong(lambda: rename(study.ben, "x")) == (
+            "this account has no pseudonym until it takes its first item"
+        )
+        assert not uses_account_name(rater("nobody"))
+        mine.name, mine.user = "ADA", study.ada
+        assert uses_account_name(mine)
+
+
+class TestReading:
+    def test_a_role_in_a_campaign_is_of_that_one(self, study: Study, other: Campaign) -> None:
+        apart(study.rita)
+        assert not readable(study.rita).exists()
+        Membership.objects.create(campaign=other, user=study.rita, role="researcher")
+        assert list(readable(study.rita)) == [other]
+        Membership.objects.update(ended_at=NOW)
+        assert not readable(study.rita).exists()
+        shared(study.campaign, study.rita.teams.get().team)
+        shared(other, study.rita.teams.get().team)
+        assert list(readable(study.rita)) == [study.campaign]
+
+    def test_a_named_pool_is_read_by_managers_and_who_it_is_shared_with(
+        self, study: Study, other: Campaign
+    ) -> None:
+        Campaign.objects.update(pool="named")
+        sam = User.objects.create(username="sam", role="researcher")
+        team = apart(sam)
+        joined(sam, study.campaign.team, "member")
+        assert not readable(sam).exists()
+        shared(other, team)
+        assert list(readable(sam)) == [other]
+        joined(sam, study.campaign.team, "manager")
+        assert set(readable(sam)) == {study.campaign, other}
+
+    def test_what_an_account_may_not_be_in_a_campaign(self, study: Study) -> None:
+        Team.objects.create(name="second")
+        assert wrong(lambda: add_member(study.campaign, study.root, "annotator")) == (
+            "an admin reads every campaign and has no role in one; name another account"
+        )
+        assert wrong(lambda: add_member(study.campaign, study.ada, "researcher")) == (
+            "an account with the role annotator cannot be researcher; change the account's role "
+            "first"
+        )
+        made = add_member(study.campaign, study.rita, "annotator", study.root)
+        again = add_member(study.campaign, study.rita, "researcher")
+        assert made == again
+        assert (again.by, again.ended_at, again.role) == (None, None, "researcher")
+        told = Event.objects.filter(event="member.added").order_by("pk")
+        assert [each.facts for each in told] == [
+            {"was": None, "now": "annotator"}, {"was": "annotator", "now": "researcher"}
+        ]  # fmt: skip
