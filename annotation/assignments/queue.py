@@ -94,7 +94,6 @@ def _reclaim_item(item: Item, rater: Rater) -> Assignment | None:
     if slot is None:
         return None
     mine = Assignment.objects.get(item=item, rater=rater, replicate=0, scope="")
-    mine.item = item
     return reopen(mine, slot)
 
 
