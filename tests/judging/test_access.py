@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.http import Http404
 from django.test import RequestFactory
 
 from annotation.access import readable_campaign
 from annotation.answers.submission import submit
-from annotation.models import Assignment, Rater, Response
+from annotation.campaign_setup.creation import create_campaign
+from annotation.campaigns.design import Design
+from annotation.exposure.ledger import collected
+from annotation.models import Assignment, Campaign, Membership, Rater, Response, User
 from annotation.registry import STEPS
+from datasets.models import Team
+from datasets.teams import NotManagedError, shares_of
 from judging.access import (
     authored_responses,
     blind_page,
+    check_reviewer,
     find_authored_answer,
+    manageable_judges,
+    managed_judge,
+    managed_run,
+    reviews,
+    saw_call,
     step_called,
+    step_campaign,
     step_of,
     visible_calls,
+    visible_judge,
     visible_judges,
     visible_run,
     visible_runs,
 )
+from judging.judges import Definition, define
+from judging.models import Judge, JudgeCall
 from judging.runs import lifecycle
 from tests.judging.cast import judge, run_scripted
 from tests.page_cast import Study, make_study, payload
-from tests.team_cast import given_away
+from tests.team_cast import apart, given_away, joined, shared
 
 pytestmark = pytest.mark.django_db
 
@@ -98,3 +115,152 @@ def test_a_campaign_that_prepares_nothing_is_no_step(study: Study) -> None:
         step_called("nothing")
     for name, step in STEPS.items():
         assert step_called(name) is step
+
+
+@pytest.fixture
+def olga(study: Study) -> User:
+    """A researcher of another team."""
+    olga = User.objects.create(username="olga", role="researcher")
+    apart(olga)
+    return olga
+
+
+def of_team(name: str, team: Team) -> Judge:
+    return define(Definition(name, "lexical"), team=team)[0]
+
+
+def asked_by(user: User) -> Any:
+    request = RequestFactory().get("/")
+    request.user = user
+    return request
+
+
+def test_a_judge_is_seen_by_its_team_and_by_who_reads_a_campaign_that_it_ran_in(
+    study: Study, olga: User
+) -> None:
+    made = of_team("one", study.campaign.team)
+    guest = User.objects.create(username="guest", role="researcher", is_guest=True)
+    joined(guest, study.campaign.team)
+    assert visible_judge(asked_by(study.rita), made.pk) == made
+    for user in (guest, olga, study.ada):
+        with pytest.raises(Http404):
+            visible_judge(asked_by(user), made.pk)
+    team = olga.teams.get().team
+    shared(made, team)
+    assert list(visible_judges(olga)) == [made]
+    lifecycle.start(study.campaign, made)
+    shares_of(Judge).objects.all().delete()
+    assert not visible_judges(olga).exists()
+    shared(study.campaign, team)
+    assert list(visible_judges(olga)) == [made]
+
+
+def test_only_who_manages_a_judge_asks_it_and_no_variant_is_listed(
+    study: Study, olga: User
+) -> None:
+    team = study.campaign.team
+    last, first, variant = (of_team(name, team) for name in ("zoe", "abe", "bob"))
+    Judge.objects.filter(pk=variant.pk).update(base=first)
+    assert list(manageable_judges(study.rita)) == list(manageable_judges(study.root)) == [
+        first, last
+    ]  # fmt: skip
+    shared(first, olga.teams.get().team)
+    assert not manageable_judges(olga).exists()
+    assert managed_judge(asked_by(study.rita), first.pk) == first
+    with pytest.raises(NotManagedError):
+        managed_judge(asked_by(olga), first.pk)
+    with pytest.raises(Http404):
+        managed_judge(asked_by(olga), last.pk)
+    shares_of(Judge).objects.update(right="manage")
+    assert list(manageable_judges(olga)) == [first]
+
+
+def test_a_run_is_steered_by_who_manages_its_campaign(study: Study, olga: User) -> None:
+    run = lifecycle.start(study.campaign, of_team("one", study.campaign.team))
+    assert managed_run(asked_by(study.rita), run.pk) == run
+    with pytest.raises(Http404):
+        managed_run(asked_by(olga), run.pk)
+    shared(study.campaign, olga.teams.get().team)
+    with pytest.raises(NotManagedError):
+        managed_run(asked_by(olga), run.pk)
+
+
+def test_prepared_material_is_reviewed_by_managers_and_researchers_named_in_the_campaign(
+    study: Study, olga: User
+) -> None:
+    other = create_campaign(
+        "Other", "report-coverage", study.campaign.batch, Design(), team=study.campaign.team
+    ).campaign
+    assert [reviews(u, study.campaign) for u in (study.rita, study.root, study.ada, olga)] == [
+        True, True, False, False
+    ]  # fmt: skip
+    Membership.objects.create(campaign=other, user=olga, role="researcher")
+    member = Membership.objects.create(campaign=study.campaign, user=olga, role="adjudicator")
+    assert not reviews(olga, study.campaign)
+    Membership.objects.filter(pk=member.pk).update(role="researcher")
+    assert reviews(olga, study.campaign)
+    assert check_reviewer(olga, study.campaign) is None  # type: ignore[func-returns-value]
+    Membership.objects.filter(pk=member.pk).update(ended_at=member.created_at)
+    assert not reviews(olga, study.campaign)
+    for user in (olga, study.ada):
+        with pytest.raises(NotManagedError):
+            check_reviewer(user, study.campaign)
+
+
+def test_a_look_at_a_call_is_a_look_at_the_labels_of_its_judge(study: Study) -> None:
+    made = judge()
+    run_scripted(study.campaign, made)
+    call = JudgeCall.objects.order_by("pk").first()
+    assert call is not None
+    Assignment.objects.filter(pk=call.assignment_id).update(asked=["q:0", "gone", "q:2"])
+    call = visible_calls(study.rita).get(pk=call.pk)
+    with collected() as looks:
+        saw_call(call)
+    units = dict(call.assignment.item.units.values_list("name", "pk"))
+    (look,) = looks
+    assert (look["kind"], look["campaign_id"]) == ("judge", study.campaign.pk)
+    assert look["rater_id"] == made.rater_id
+    assert look["scope"] == {"units": [units["q:0"], units["q:2"]]}
+
+
+WRITTEN = [step for step in STEPS.values() if step.protocol]
+
+
+def test_a_step_is_known_by_its_campaigns_protocol_and_name(study: Study) -> None:
+    batch = study.campaign.batch
+    assert len(WRITTEN) > 5
+    for step in WRITTEN:
+        name = f"harbour: {step.name}"
+        assert step_of(Campaign(name=name, protocol=step.protocol, batch=batch)) is step
+        for other in (
+            Campaign(name=step.name, protocol=step.protocol, batch=batch),
+            Campaign(name=name, protocol="report-coverage", batch=batch),
+        ):
+            with pytest.raises(Http404):
+                step_of(other)
+
+
+def test_what_was_written_for_a_step_is_shown_to_who_reads_its_campaign(
+    study: Study, olga: User
+) -> None:
+    step, batch = WRITTEN[0], study.campaign.batch
+    mine = study.assignment(study.ada)
+    submit(mine, payload("no"), "page")
+    with pytest.raises(Http404):
+        step_campaign(asked_by(study.rita), batch, step)
+    Campaign.objects.update(name=f"harbour: {step.name}", protocol=step.protocol)
+    assert step_campaign(asked_by(study.rita), batch, step) == study.campaign
+    with collected() as looks:
+        found = find_authored_answer(study.rita, mine.uid)
+    assert (found.step, found.response.assignment) == (step, mine)
+    (look,) = looks
+    assert (look["kind"], look["campaign_id"]) == ("prepared", study.campaign.pk)
+    assert look["scope"] == {"items": [mine.item_id]}
+    for user in (study.ada, olga):
+        with pytest.raises(Http404):
+            step_campaign(asked_by(user), batch, step)
+        with pytest.raises(Http404):
+            find_authored_answer(user, mine.uid)
+    Campaign.objects.update(protocol="report-coverage")
+    with pytest.raises(Http404):
+        step_campaign(asked_by(study.rita), batch, step)
