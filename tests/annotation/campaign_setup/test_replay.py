@@ -168,8 +168,8 @@ def test_units_and_items_that_are_missing_or_others_are_told(campaign: Campaign)
 
 
 def test_of_chosen_items_nothing_was_left_to_chance(campaign: Campaign) -> None:
-    given = {"seed": 5, "raters_per_item": 2, "chosen": ("r3", "r1")}
-    made = create_campaign("chosen", "report-coverage", campaign.batch, Design(**given)).campaign
+    design = Design(seed=5, raters_per_item=2, chosen=("r3", "r1"))
+    made = create_campaign("chosen", "report-coverage", campaign.batch, design).campaign
     stored = made.query_samplings.order_by("query__position")
     assert list(stored.values_list("kind", "probability", "drawn")) == [
         ("chosen", chance, bool(chance)) for chance in (0.0, 1.0, 0.0, 1.0)

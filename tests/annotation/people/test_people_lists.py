@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from knox.models import AuthToken
 
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
@@ -169,7 +170,7 @@ class TestAccounts:
         assert study.ada.sessions == 1
         counts = User.objects.order_by("username").values_list("sessions", flat=True)
         assert list(counts) == [1, 0, 0, 0]
-        assert study.ben.auth_token_set.count() == 1
+        assert AuthToken.objects.get().user == study.ben
         assert Event.objects.filter(event="account.sessions").get().facts == {"tokens": 2}
 
     def test_who_is_on_or_off_already_is_told_so(self, study: Study) -> None:
