@@ -32,10 +32,7 @@ class KnownItems:
         related = self.campaign.items.select_related("query")
         if self.only is not None:
             related = related.filter(key__in=self.only)
-        found = {item.key: item for item in related}
-        for item in found.values():
-            item.campaign = self.campaign
-        return found
+        return {item.key: item for item in related}
 
     @cached_property
     def units(self) -> dict[int, list[tuple[str, str, str]]]:

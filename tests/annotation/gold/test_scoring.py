@@ -452,20 +452,20 @@ class TestKnownItems:
     def response(self, **answers: Any) -> ResponseRow:
         units = {name.replace("_", ":"): each for name, each in answers.items()}
         return ResponseRow(
-            item="r1", rater="ann", rater_kind="human", replicate=2, revision=3, created_at="then",
+            item="r1", rater="ann", rater_kind="judge", replicate=2, revision=3, created_at="then",
             seconds=4.5, assisted_by="model", comment=None, units=units, place=AT,
         )  # fmt: skip
 
     def test_a_response_is_read_as_its_labels(self, campaign: Campaign) -> None:
         quote = [{"quote": "It is", "start": 0}]
         response = self.response(
-            q1_a={"answerable": "yes", "evidence": quote}, q1_b={"answerable": None}
+            q1_a={"evidence": quote, "answerable": "yes"}, q1_b={"answerable": None}
         )
         (found,) = self.items(campaign).rows_of(response)
         told = (found.item, found.unit, found.kind, found.variable, found.value, found.rater,
                 found.rater_kind, found.replicate, found.revision, found.created_at,
                 found.seconds, found.assisted_by, found.place)  # fmt: skip
-        assert told == ("r1", "q1:a", "question", "answerable", "yes", "ann", "human", 2, 3, "then",
+        assert told == ("r1", "q1:a", "question", "answerable", "yes", "ann", "judge", 2, 3, "then",
                         4.5, "model", AT)  # fmt: skip
         assert found.spans is not None
         assert [(each.text, each.start, each.field) for each in found.spans] == [

@@ -1,0 +1,322 @@
+"""What the forms of a campaign offer for each task, and the design and settings they read."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django import forms
+from django.utils import timezone
+
+from annotation.campaign_setup.dry_run import Assumptions
+from annotation.campaigns.design import Design
+from annotation.campaigns.settings import CampaignSettings, change
+from annotation.models import Campaign, Rater, User
+from annotation.people.background import Question
+from annotation.views.campaign_forms import CampaignForm
+from annotation.views.settings_forms import (
+    SettingsForm,
+    describe_differences,
+    initial_settings,
+    settings_digest,
+)
+from datasets.models import Batch, Team
+from tests.page_cast import Study, make_study
+from tests.team_cast import given_away
+
+pytestmark = pytest.mark.django_db
+LEAST = {
+    "name": "New", "raters_per_item": "2", "overlap": "0.5", "human_share": "0.25", "seed": "3",
+    "items": "blocked",
+}  # fmt: skip
+SOURCE = '[age]\r\nquestion = "Your age?"\r\nkind = "number"\r\n'
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+def form(study: Study, protocol: str = "report-coverage", **sent: Any) -> CampaignForm:
+    found = CampaignForm(
+        LEAST | sent, user=study.rita, protocol=protocol, batch=study.campaign.batch
+    )
+    assert found.is_valid(), found.errors
+    return found
+
+
+def another(name: str, protocol: str, batch: Batch) -> Campaign:
+    return Campaign.objects.create(name=name, protocol=protocol, batch=batch)
+
+
+def offered(found: CampaignForm, name: str) -> list[str]:
+    field = found.fields[name]
+    assert isinstance(field, forms.ChoiceField | forms.MultipleChoiceField)
+    return [value for value, _ in field.choices]
+
+
+class TestWhatIsOffered:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("protocol", "own"),
+        [
+            ("report-coverage", ["validates"]),
+            (
+                "rubric-passage",
+                ["sampling", "per_passage", "passages", "prerequisite", "strata", "validates"],
+            ),
+            ("key-point-verification", ["passages", "points", "validates"]),
+            ("grounded-answer", ["passages", "prerequisite", "gate", "validates"]),
+            ("question-typing", ["categories", "validates"]),
+        ],
+    )
+    def test_each_task_has_options_of_its_own(
+        self, study: Study, protocol: str, own: list[str]
+    ) -> None:
+        found = form(study, protocol, per_passage=2)
+        assert [field.name for field in found.own()] == own
+        assert [field.name for field in found.assumed()] == [
+            "kappa", "prevalence", "icc", "correlation",
+        ]  # fmt: skip
+
+    def test_only_the_least_is_required(self, study: Study) -> None:
+        empty = CampaignForm({}, user=study.rita, protocol="rubric-passage",
+                             batch=study.campaign.batch)  # fmt: skip
+        assert set(empty.errors) == {*LEAST, "per_passage"}
+        assert {name: field.initial for name, field in empty.fields.items() if field.initial} == {
+            "revoked": "keep", "guideline_shown": "asked", "raters_per_item": 2, "overlap": 1,
+            "human_share": 1, "items": "fixed", "variables": ["rating"], "per_passage": 2,
+            "passages": "all", "kappa": 0.6, "prevalence": 0.5, "icc": 0.2, "correlation": 0.7,
+        }  # fmt: skip
+        assert SettingsForm({}).is_valid()
+
+    def test_choices_are_the_designs(self, study: Study) -> None:
+        found = form(study, "rubric-passage", per_passage=2)
+        assert {name: offered(found, name) for name in ("items", "order", "sampling")} == {
+            "items": ["fixed", "random", "blocked"],
+            "order": ["", "fixed", "random"],
+            "sampling": ["", "shared", "own", "all"],
+        }
+        assert offered(form(study, "key-point-verification"), "points") == ["", "answers"]
+        settings = ("text_view", "revoked", "guideline_shown")
+        assert [offered(found, name) for name in settings] == [
+            ["", "rendered"], ["keep", "delete"], ["asked", "whole"],
+        ]  # fmt: skip
+
+    def test_a_variable_of_two_kinds_is_offered_once_and_what_is_optional_is_not_chosen(
+        self, study: Study
+    ) -> None:
+        field = form(study, "grounded-answer").fields["variables"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        assert list(field.choices) == [
+            ("descriptor", "How far does it go? (descriptor)"),
+            ("deflected", "Is there too little for an answer? (deflected)"),
+            ("action", "What happens to the first answer? (action)"),
+            ("selected", "Does it help to answer? (selected)"),
+            ("grounded", "Is it grounded? (grounded)"),
+        ]
+        assert field.initial == ["descriptor", "deflected", "selected"]
+
+    def test_a_campaign_continues_one_of_the_same_task_that_one_may_read(
+        self, study: Study
+    ) -> None:
+        own, batch = study.campaign, study.campaign.batch
+        another("Other task", "question-typing", batch)
+        another("A first", own.protocol, batch)
+        hidden = another("Hidden", own.protocol, batch)
+        assert offered(form(study), "continues") == ["", "A first", "Hidden", "Pilot"]
+        given_away(hidden)
+        assert offered(form(study), "continues") == ["", "A first", "Pilot"]
+
+    def test_what_may_come_first_is_of_the_batch_and_a_fitting_task(self, study: Study) -> None:
+        own, batch = study.campaign, study.campaign.batch
+        elsewhere = Batch.objects.create(name="elsewhere", format="native", digest="1" * 64)
+        another("Elsewhere", own.protocol, elsewhere)
+        another("Misfit", "question-typing", batch)
+        another("A first", own.protocol, batch)
+        hidden = another("Hidden", own.protocol, batch)
+        given_away(hidden)
+        found = form(study, "rubric-passage", per_passage=2)
+        assert offered(found, "prerequisite") == ["", "A first", "Pilot"]
+
+    def test_a_sample_is_stratified_by_judges_where_something_may_come_first(
+        self, study: Study
+    ) -> None:
+        for name in ("zeta", "alpha"):
+            Rater.objects.create(name=name, kind="judge")
+        Rater.objects.create(name="person")
+        found = form(study, "rubric-passage", per_passage=2)
+        assert offered(found, "strata") == ["", "alpha", "zeta"]
+        given_away(study.campaign)
+        assert "strata" not in form(study, "rubric-passage", per_passage=2).fields
+
+    def test_the_team_of_the_batch_is_proposed_to_who_manages_several(self, study: Study) -> None:
+        def team() -> forms.Field | None:
+            return CampaignForm(
+                user=study.root, protocol="report-coverage", batch=study.campaign.batch
+            ).fields.get("team")
+
+        assert team() is None
+        other = Team.objects.create(name="another")
+        study.campaign.batch.team = other
+        field = team()
+        assert field is not None
+        assert field.initial == other
+        study.campaign.batch.team = None
+        field = team()
+        assert field is not None
+        assert field.initial is None
+
+
+class TestTheDesign:
+    def test_the_least_is_a_design_without_options(self, study: Study) -> None:
+        found = form(study, variables=["answerable"])
+        assert found.design() == Design(2, 0.5, 0.25, seed=3, items="blocked")
+        split = form(study, development="0.1", audit="0.2").design()
+        assert (split.development, split.audit) == (0.1, 0.2)
+        assert found.assumptions() == Assumptions()
+
+    def test_every_option_is_read(self, study: Study) -> None:
+        Rater.objects.create(name="j", kind="judge")
+        sent = {
+            "sampling": "own", "per_passage": "5", "passages": " relevant ", "order": "random",
+            "prerequisite": "Pilot", "strata": "j", "validates": " j@Pilot ",
+        }  # fmt: skip
+        assert form(study, "rubric-passage", **sent).design() == Design(
+            2, 0.5, 0.25, seed=3, items="blocked", sampling="own", per_passage=5,
+            passages="relevant", order="random", prerequisite="Pilot", strata="j",
+            validates="j@Pilot",
+        )  # fmt: skip
+
+    def test_chosen_items_are_read_line_by_line_with_the_blanks_of_their_ids(
+        self, study: Study
+    ) -> None:
+        sent = {"chosen": " r/1 \r\n\r\nr#2\n \n", "human_share": "1", "items": "fixed"}
+        assert form(study, **sent).design().chosen == (" r/1 ", "r#2")
+
+    def test_variables_are_an_option_where_they_are_not_the_usual_ones(self, study: Study) -> None:
+        for sent, read in (
+            (["answerable"], ()),
+            ([], ()),
+            (["rating"], ("rating",)),
+            (["answerable", "rating"], ("answerable", "rating")),
+        ):
+            assert form(study, variables=sent).design().variables == read
+
+    def test_what_only_some_tasks_have_is_read_there(self, study: Study) -> None:
+        typed = form(study, "question-typing", categories="a, b,c", sampling="own")
+        assert typed.design() == Design(2, 0.5, 0.25, seed=3, items="blocked",
+                                        categories=("a", "b", "c"))  # fmt: skip
+        assert form(study, "question-typing").design().categories == ()
+        points = form(study, "key-point-verification", points="answers").design()
+        assert (points.points, points.gate) == ("answers", None)
+        assert form(study, "grounded-answer", gate="gap").design().gate == "gap"
+
+    def test_what_a_preview_assumes_is_what_was_given(self, study: Study) -> None:
+        found = form(study, kappa="0.1", icc="0")
+        assert found.assumptions() == Assumptions(kappa=0.1, icc=0.0)
+
+
+class TestTheSettings:
+    def read(self, sent: dict[str, Any], campaign: Campaign | None = None) -> CampaignSettings:
+        found = SettingsForm(sent)
+        found.offer_practice(User.objects.get(username="rita"), campaign)
+        assert found.is_valid(), found.errors
+        return found.settings(campaign)
+
+    def test_an_empty_form_removes_everything(self, study: Study) -> None:
+        nothing = CampaignSettings(
+            language="", text_view="source", guideline="", gold_every=0, practice_of="",
+            consent="", background=(), pay="", shares={}, no_deadline=True, no_qualify=True,
+        )  # fmt: skip
+        assert SettingsForm({}).is_valid()
+        assert self.read({}) == nothing
+        assert self.read({}, study.campaign) == nothing
+
+    def test_every_setting_is_read_and_texts_keep_their_blanks(self, study: Study) -> None:
+        other = another("Other", study.campaign.protocol, study.campaign.batch)
+        study.campaign.items.filter(position=0).update(use="practice")
+        sent = {
+            "deadline": "2999-01-02T10:30", "language": " de ", "text_view": "rendered",
+            "gold_every": "5", "practice_of": "Pilot", "qualify": "0.8", "guideline": " Be kind.\n",
+            "consent": "We store it. ", "revoked": "delete", "background": SOURCE,
+            "pay": " 14 EUR per hour ", "shares": "ada=0.25, ,ben=0.5", "guideline_shown": "whole",
+        }  # fmt: skip
+        assert self.read(sent, other) == CampaignSettings(
+            deadline=datetime(2999, 1, 2, 10, 30, tzinfo=UTC), language="de", text_view="rendered",
+            guideline=" Be kind.\n", gold_every=5, practice_of="Pilot", qualify=0.8,
+            consent="We store it. ", revoked="delete",
+            background=(Question("age", "Your age?", "number"),),
+            pay="14 EUR per hour", shares={"ada": 0.25, "ben": 0.5}, guideline_shown="whole",
+            no_deadline=False, no_qualify=False,
+        )  # fmt: skip
+
+    def test_a_deadline_that_is_left_alone_keeps_its_seconds(self, study: Study) -> None:
+        campaign = study.campaign
+        campaign.deadline = datetime(2999, 1, 2, 10, 30, 45, tzinfo=UTC)
+        shown = initial_settings(campaign)["deadline"]
+        assert shown == timezone.localtime(campaign.deadline).strftime("%Y-%m-%dT10:30")
+        assert self.read({"deadline": shown}, campaign).deadline == campaign.deadline
+        other = self.read({"deadline": "2999-01-02T10:31"}, campaign).deadline
+        assert other == datetime(2999, 1, 2, 10, 31, tzinfo=UTC)
+
+    def test_practice_of_the_campaigns_own_stays_unless_another_is_chosen(
+        self, study: Study
+    ) -> None:
+        other = another("Other", study.campaign.protocol, study.campaign.batch)
+        for campaign in (study.campaign, other):
+            campaign.practice_of = study.campaign
+        study.campaign.items.filter(position=0).update(use="practice")
+        assert self.read({}, study.campaign).practice_of is None
+        assert self.read({}, other).practice_of == ""
+        assert self.read({"practice_of": "Pilot"}, other).practice_of == "Pilot"
+
+    def test_the_form_is_filled_with_what_holds(self, study: Study) -> None:
+        campaign = study.campaign
+        assert initial_settings(campaign) == {
+            "deadline": "", "language": "", "text_view": "", "gold_every": None, "practice_of": "",
+            "qualify": None, "guideline": "", "consent": "", "revoked": "keep", "background": "",
+            "pay": "", "shares": "", "guideline_shown": "asked",
+        }  # fmt: skip
+        plain = settings_digest(campaign)
+        assert (len(plain), plain) == (20, settings_digest(campaign))
+        campaign.practice_of = campaign
+        assert initial_settings(campaign)["practice_of"] == ""
+        campaign.practice_of = another("Other", campaign.protocol, campaign.batch)
+        assert initial_settings(campaign)["practice_of"] == "Other"
+        assert settings_digest(campaign) != plain
+        campaign.text_view, campaign.gold_every = "rendered", 4
+        filled = initial_settings(campaign)
+        assert (filled["text_view"], filled["gold_every"]) == ("rendered", 4)
+
+    def test_shares_and_questions_that_cannot_be_are_told_in_a_sentence(self) -> None:
+        found = SettingsForm({"shares": "ada=2", "background": "[age]\nkind = 'x'\n"})
+        assert set(found.errors) == {"shares", "background"}
+        for told in found.errors.values():
+            assert str(told[0])[0].isupper()
+            assert str(told[0]).endswith(".")
+
+    def test_what_another_person_changed_is_told_and_long_texts_are_only_named(
+        self, study: Study
+    ) -> None:
+        campaign = study.campaign
+        change(campaign, CampaignSettings(
+            language="de", consent="We store it.", guideline="Be kind.", gold_every=4, qualify=0.5,
+            background=(Question("age", "Your age?", "number"),),
+        ))  # fmt: skip
+        assert list(describe_differences(SettingsForm({"revoked": "keep"}), campaign)) == [
+            "Language: de",
+            "Gold item every N items: 4",
+            "Pass mark: 0.5",
+            "Guideline: version 1 below",
+            "Consent text: changed",
+            "Background questions: changed",
+            "Of the protocol’s guideline, people and judges see: asked",
+        ]
+        same = initial_settings(campaign)
+        same |= {"background": same["background"].replace("\n", "\r\n")}
+        assert list(describe_differences(SettingsForm(same), campaign)) == []
+        change(campaign, CampaignSettings(guideline="", language=""))
+        told = list(describe_differences(SettingsForm(same), campaign))
+        assert told == ["Language: none", "Guideline"]
