@@ -105,7 +105,7 @@ class CampaignForm(SettingsForm):
         required=False,
         strip=False,
         max_length=MOST_CHOSEN * LONGEST_KEY,
-        widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "class": "code"}),
+        widget=forms.Textarea(attrs={"rows": "6", "spellcheck": "false", "class": "code"}),
         help_text="Ids of items, one a line, the most urgent first. Empty: all items, or the "
         "sample above. Figures describe chosen items alone, and results say so.",
     )

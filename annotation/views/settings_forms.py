@@ -98,7 +98,7 @@ class SettingsForm(forms.Form):
         required=False,
         strip=False,
         max_length=LONGEST_GUIDELINE,
-        widget=forms.Textarea(attrs={"rows": 14}),
+        widget=forms.Textarea(attrs={"rows": "14"}),
         help_text="Markdown, for people and judges. Empty: the protocol's own. Each change creates "
         "a new version, and every answer records the version that it followed.",
     )
@@ -108,7 +108,7 @@ class SettingsForm(forms.Form):
         required=False,
         strip=False,
         max_length=LONGEST_CONSENT,
-        widget=forms.Textarea(attrs={"rows": 8}),
+        widget=forms.Textarea(attrs={"rows": "8"}),
         help_text="Markdown that people agree to before their first item. Each change is a new "
         "version, and asks everybody again. Empty: no consent is asked for.",
     )
@@ -125,7 +125,7 @@ class SettingsForm(forms.Form):
         required=False,
         strip=False,
         max_length=LONGEST_SOURCE,
-        widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "code"}),
+        widget=forms.Textarea(attrs={"rows": "8", "spellcheck": "false", "class": "code"}),
         help_text="TOML, one table for each question: [first_language], then question = "
         "“Your first language?”, kind = “choice”, choices = [“German”, “another”], required = "
         "true, all with straight quotes. Kinds: choice, several, text, number. People answer "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from annotation.answers.submission import submit
 from annotation.assignments.context import Cited, JudgeAnswer, judge_answers_for
 from annotation.assignments.queue import next_assignment
-from annotation.models import Assignment, Label, Rater, rater_of
+from annotation.models import Assignment, Label, Rater, Span, rater_of
 from annotation.presentation import present, schema
 from annotation.protocols import PROTOCOLS
 from tests.annotation.validating_cast import (
@@ -165,6 +166,37 @@ class TestOneVerdict:
         assignment = first_judged(of, **{"🌉": NO})
         assignment.assisted_by = ""
         assert judge_answers_for(assignment, present(assignment.item)) == {}
+
+    def test_the_same_question_of_another_report_has_a_verdict_of_its_own(
+        self, tmp_path: Path
+    ) -> None:
+        of = study(tmp_path)
+        judged(of.campaign.items.get(key="r#1"), {"🌉": NO, "a/b#1": NO})
+        assignment = first_judged(of, **{"🌉": YES})
+        assignment.asked = ["a/b#1", "🌉"]
+        Label.objects.update(score=0.0)
+        quotes = (Cited("report", BUILT["quote"], BUILT["start"]),)
+        found = judge_answers_for(assignment, present(assignment.item))
+        assert found == {"🌉": JudgeAnswer(JUDGE, YES, {"answerable": 0.0}, quotes)}
+        assignment.asked = ["a/b#1"]
+        assert judge_answers_for(assignment, present(assignment.item)) == {}
+
+    def test_what_only_the_judges_campaign_asks_is_not_shown(self, tmp_path: Path) -> None:
+        of = study(tmp_path)
+        assignment = first_judged(of, **{"🌉": NO})
+        spec = present(assignment.item)
+        fewer = replace(spec, units=tuple(unit for unit in spec.units if unit.key != "🌉"))
+        assert judge_answers_for(assignment, fewer) == {}
+
+    def test_a_quote_in_a_text_that_is_not_asked_about_is_told_and_not_taken_over(
+        self, tmp_path: Path
+    ) -> None:
+        of = study(tmp_path)
+        assignment = first_judged(of, **{"🌉": YES})
+        Span.objects.update(field="elsewhere")
+        found = judge_answers_for(assignment, present(assignment.item))["🌉"]
+        assert found.answer == YES | {"evidence": []}
+        assert found.quotes == (Cited("elsewhere", BUILT["quote"], BUILT["start"]),)
 
     def test_what_a_judge_left_out_is_left_open(self, tmp_path: Path) -> None:
         of = study(tmp_path, "question-typing")

@@ -1,0 +1,227 @@
+"""An item as a script reads it: the texts, what each unit asks, and one's own answer and draft."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from annotation.answers.submission import submit
+from annotation.campaigns.design import Design
+from annotation.models import Assignment, Campaign, Draft, Item, Response
+from tests.api.cast import Script, assert_told, body, place, script_of
+from tests.cast import BRIDGE, FIRST, FULL, RIVER
+from tests.page_cast import Study, payload, study_of
+
+pytestmark = pytest.mark.django_db
+YES_NO = {"yes": "Yes", "no": "No"}
+LISTED = {
+    "name": "points",
+    "question": "The key points of the text",
+    "field": "passage",
+    "asked_if": {"holds_points": ["yes"]},
+}
+
+
+@pytest.fixture
+def ada(study: Study) -> Script:
+    return script_of(study.ada)
+
+
+def begun(protocol: str, folder: Path) -> tuple[Assignment, Script]:
+    """Ada's first item of a campaign over the query whose ids are hard to tell apart."""
+    study = study_of(protocol, folder, Design(seed=5), [FIRST])
+    return study.assignment(study.ada), script_of(study.ada)
+
+
+def variable(
+    name: str, question: str, codes: dict[str, str], asked_if: dict[str, list[str]] | None = None
+) -> dict[str, Any]:
+    listed = [{"code": code, "word": word} for code, word in codes.items()]
+    return {"name": name, "question": question, "codes": listed, "asked_if": asked_if or {}}
+
+
+def unit(name: str, text: str, heading: str, *asked: dict[str, Any], **more: Any) -> dict[str, Any]:
+    free = dict.fromkeys(("evidence", "written", "listed", "matching", "verdict"))
+    return {"name": name, "text": text, "heading": heading, "variables": [*asked]} | free | more
+
+
+def text(field: str, heading: str, words: str, **facts: str) -> dict[str, Any]:
+    told = [{"name": name, "value": value} for name, value in facts.items()]
+    return {"field": field, "heading": heading, "text": words, "facts": told, "suggested": []}
+
+
+def test_a_report_comes_with_its_questions_and_the_rule_of_their_evidence(tmp_path: Path) -> None:
+    mine, ada = begun("report-coverage", tmp_path)
+    item = ada.get(place(mine)).json()
+    assert set(item.pop("answer_schema")["properties"]) == {"a/b#1", " blank ", "🌉"}
+    codes = {"yes": "Yes", "no": "No", "invalid": "Makes no sense"}
+    asked = variable("answerable", "Can the report answer it?", codes)
+    rule = {"variable": "answerable", "field": "report", "owed_if": "yes", "several": False}
+    assert item == {
+        "uid": str(mine.uid),
+        "campaign": mine.item.campaign_id,
+        "protocol": "report-coverage",
+        "title": "Can the report answer it?",
+        "is_open": True,
+        "status": "open",
+        "assisted_by": None,
+        "query": "How was the bridge built?",
+        "texts": [text("report", "", FULL)],
+        "units": [
+            unit("a/b#1", "When did it open?", "", asked, evidence=rule),
+            unit(" blank ", "Who built it?", "", asked, evidence=rule),
+            unit("🌉", "Is it old?", "", asked, evidence=rule),
+        ],
+        "first_answer": None,
+        "seconds": None,
+        "response": None,
+        "draft": None,
+    }
+
+
+def test_passages_come_with_their_facts_and_a_written_answer_with_its_sources(
+    tmp_path: Path,
+) -> None:
+    mine, ada = begun("grounded-answer", tmp_path)
+    item = ada.get(place(mine)).json()
+    assert item["texts"] == [
+        text("passage:p", "The bridge", BRIDGE, source="web", date="2024-04-30", age="3 days"),
+        text("passage:p#1", "Passage", RIVER, source="private"),
+    ]
+    helps = variable("selected", "Does it help to answer?", YES_NO)
+    *passages, query = item["units"]
+    assert passages == [
+        unit(
+            "passage-sentence:q/1/p#1", "The bridge 🌉 opened in 1901.", "Passage sentences", helps
+        ),
+        unit("q/1/p#2", second, "", helps),
+        unit("passage:q/1/p#1", " ".join(RIVER.split("\n")), "Passages", helps),
+    ]
+    assert [each["name"] for each in query.pop("variables")] == ["descriptor", "deflected"]
+    needed = {"descriptor": ["complete", "partial"], "deflected": ["no"]}
+    written = {
+        "name": "written", "question": "The answer", "asked_if": needed, "sources": ["p", "p#1"],
+    }  # fmt: skip
+    whole = unit("q/1", "How was the bridge built?", "The request", written=written)
+    assert query == {name: value for name, value in whole.items() if name != "variables"}
+
+
+def test_a_point_to_match_has_no_text_until_ones_own_list_is_complete(tmp_path: Path) -> None:
+    mine, ada = begun("key-point-writing", tmp_path)
+    holds = variable(
+        "holds_points", "Does the text hold key points for the question?",
+        {"yes": "Yes, and all are listed", "no": "No, none"},
+    )  # fmt: skip
+    matched = variable(
+        "matched", "Does it match a point of the list?", {"yes": "Yes", "no": "None"}
+    )
+    passage = unit("q/1/p", "The bridge", "Passages", holds, listed=LISTED)
+    matching = {"name": "matches", "variable": "matched", "code": "yes"}
+    point = unit("k/1", "", "Key points", matched, matching=matching)
+    item = ada.get(place(mine)).json()
+    assert (item["title"], item["units"]) == ("Key point writing", [passage, point])
+    drafted = {"units": {"q/1/p": {"holds_points": "no", "points": None}, "k/1": {}}}
+    Draft.objects.create(assignment=mine, payload=drafted | {"comment": None})
+    item = ada.get(place(mine)).json()
+    assert item["units"] == [passage, point | {"text": "It opened in 1901."}]
+
+
+def test_ones_own_answer_and_draft_come_with_their_versions(study: Study, ada: Script) -> None:
+    Draft.objects.create(assignment=study.assignment(study.ben), payload=payload("yes", "his"))
+    mine = study.assignment(study.ada)
+    submit(mine, payload("no", "first"), "page")
+    answer = submit(mine, payload("invalid", "second"), "page").response
+    Assignment.objects.update(seconds=9.5)
+    draft = Draft.objects.create(assignment=mine, payload=payload("no", "later"), version=3)
+    item = ada.get(place(mine)).json()
+    assert (item["status"], item["seconds"]) == ("done", 9.5)
+    saved = {"saved_at": item["response"]["saved_at"]}
+    assert item["response"] == saved | payload("invalid", "second") | {
+        "revision": 2, "current": True, "assisted_by": None,
+    }  # fmt: skip
+    assert datetime.fromisoformat(saved["saved_at"]) == answer.created_at
+    saved = {"saved_at": item["draft"]["saved_at"]}
+    assert item["draft"] == saved | payload("no", "later") | {"version": 3}
+    assert datetime.fromisoformat(saved["saved_at"]) == draft.saved_at
+
+
+def test_the_list_tells_of_answers_and_drafts_and_stands_by_campaign(
+    study: Study, ada: Script
+) -> None:
+    done = study.assignment(study.ada)
+    submit(done, payload("no"), "page")
+    answer = submit(done, payload("invalid"), "page").response
+    begun = study.assignment(study.ada)
+    Draft.objects.create(assignment=begun, payload=payload("no"))
+    submit(study.assignment(study.ben), payload("no"), "page")
+    first = Campaign.objects.create(
+        name="A first", protocol="report-coverage", batch=study.campaign.batch
+    )
+    rows = ada.get("assignments/").json()["results"]
+    told = [(row["uid"], row["status"], row["revision"], row["has_draft"]) for row in rows]
+    assert told == [(str(done.uid), "done", 2, False), (str(begun.uid), "open", 0, True)]
+    when = [row["submitted_at"] and datetime.fromisoformat(row["submitted_at"])
+            for row in rows]  # fmt: skip
+    assert when == [answer.created_at, None]
+    Item.objects.filter(pk=begun.item_id).update(campaign=first)
+    rows = ada.get("assignments/").json()["results"]
+    assert [row["uid"] for row in rows] == [str(begun.uid), str(done.uid)]
+    only = ada.get(f"assignments/?campaign={study.campaign.pk}").json()["results"]
+    assert [row["uid"] for row in only] == [str(done.uid)]
+
+
+def test_the_next_item_under_a_key_is_the_same_after_its_answer(study: Study, ada: Script) -> None:
+    place_of_next = f"campaigns/{study.campaign.pk}/next/"
+    item = ada.post(place_of_next, Idempotency_Key="k").json()
+    ada.put(f"assignments/{item['uid']}/response/", body("no", "no", "no"))
+    assert ada.post(place_of_next, Idempotency_Key="k").json() == item
+    other = ada.post(place_of_next, Idempotency_Key="l").json()
+    assert other["uid"] != item["uid"]
+    assert Assignment.objects.count() == 2
+
+
+class TestWhereAnAnswerIsRefused:
+    def refused(self, study: Study, mine: Assignment) -> list[str]:
+        sent = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
+        return [each["wrong"] for each in assert_told(sent, 422)]
+
+    def test_the_reason_is_told_with_what_to_do(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        Campaign.objects.update(deadline=timezone.now() - timedelta(minutes=1))
+        past = "the campaign's deadline is past; ask its researcher for more time"
+        assert self.refused(study, mine) == [past]
+        Campaign.objects.update(is_open=False)
+        closed = "the campaign is closed; ask its researcher to open it again"
+        assert self.refused(study, mine) == [closed]
+        assert not Response.objects.exists()
+
+    def test_an_answer_that_came_before_is_confirmed_after_the_closing(self, study: Study) -> None:
+        mine, ada = study.assignment(study.ada), script_of(study.ada)
+        first = ada.put(place(mine, "response/"), body("no", "no", "no"), Idempotency_Key="k")
+        Campaign.objects.update(is_open=False)
+        again = ada.put(place(mine, "response/"), body("no", "no", "no"), Idempotency_Key="k")
+        assert (first.status_code, again.status_code) == (201, 200)
+        other = ada.put(place(mine, "response/"), body("no", "no", "no"), Idempotency_Key="l")
+        assert_told(other, 422)
+
+
+def test_a_conflict_tells_the_newest_with_its_versions(study: Study, ada: Script) -> None:
+    mine = study.assignment(study.ada)
+    sentence = "there is a newer {} of your answer; read it, and send yours again"
+    submit(mine, payload("no", "first"), "page")
+    late = ada.put(place(mine, "response/"), body("invalid", "no", "no"))
+    assert_told(late, 409)
+    assert sentence.format("revision 1") in late.content.decode()
+    current = late.json()["current"]
+    saved = {"saved_at": current["saved_at"]}
+    assert current == saved | payload("no", "first") | {"revision": 1, "draft": 0}
+    Draft.objects.create(assignment=mine, payload=payload("invalid", "later"), version=2)
+    late = ada.put(place(mine, "response/"), body("no", "no", "no", revision=1))
+    assert sentence.format("draft 2") in late.content.decode()
+    current = late.json()["current"]
+    saved = {"saved_at": current["saved_at"]}
+    assert current == saved | payload("invalid", "later") | {"revision": 1, "draft": 2}
