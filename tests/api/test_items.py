@@ -94,10 +94,9 @@ def test_passages_come_with_their_facts_and_a_written_answer_with_its_sources(
     ]
     helps = variable("selected", "Does it help to answer?", YES_NO)
     *passages, query = item["units"]
+    first, second = FIRST["passages"][0]["sentences"]
     assert passages == [
-        unit(
-            "passage-sentence:q/1/p#1", "The bridge 🌉 opened in 1901.", "Passage sentences", helps
-        ),
+        unit("passage-sentence:q/1/p#1", first, "Passage sentences", helps),
         unit("q/1/p#2", second, "", helps),
         unit("passage:q/1/p#1", " ".join(RIVER.split("\n")), "Passages", helps),
     ]
