@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.campaigns.design import Design
-from annotation.models import Assignment, Campaign, Draft, Item, Response
+from annotation.models import Assignment, Campaign, Draft, GoldAnswer, Item, Response
 from tests.api.cast import Script, assert_told, body, place, script_of
+from tests.blind_cast import blind_study, turned
 from tests.cast import BRIDGE, FIRST, FULL, RIVER
 from tests.page_cast import Study, payload, study_of
 
@@ -31,9 +32,9 @@ def ada(study: Study) -> Script:
     return script_of(study.ada)
 
 
-def begun(protocol: str, folder: Path) -> tuple[Assignment, Script]:
+def begun(protocol: str, folder: Path, **options: Any) -> tuple[Assignment, Script]:
     """Ada's first item of a campaign over the query whose ids are hard to tell apart."""
-    study = study_of(protocol, folder, Design(seed=5), [FIRST])
+    study = study_of(protocol, folder, Design(seed=5, **options), [FIRST])
     return study.assignment(study.ada), script_of(study.ada)
 
 
@@ -57,7 +58,8 @@ def text(field: str, heading: str, words: str, **facts: str) -> dict[str, Any]:
 def test_a_report_comes_with_its_questions_and_the_rule_of_their_evidence(tmp_path: Path) -> None:
     mine, ada = begun("report-coverage", tmp_path)
     item = ada.get(place(mine)).json()
-    assert set(item.pop("answer_schema")["properties"]) == {"a/b#1", " blank ", "🌉"}
+    assert list(quoted(item, "🌉")) == ["quote", "start"]
+    assert list(item.pop("answer_schema")["properties"]) == ["a/b#1", " blank ", "🌉"]
     codes = {"yes": "Yes", "no": "No", "invalid": "Makes no sense"}
     asked = variable("answerable", "Can the report answer it?", codes)
     rule = {"variable": "answerable", "field": "report", "owed_if": "yes", "several": False}
@@ -81,6 +83,20 @@ def test_a_report_comes_with_its_questions_and_the_rule_of_their_evidence(tmp_pa
         "response": None,
         "draft": None,
     }
+
+
+def quoted(item: dict[str, Any], unit: str) -> dict[str, Any]:
+    """What the schema of an answer says of a quote for the unit."""
+    answer = item["answer_schema"]["properties"][unit]
+    found: dict[str, Any] = answer["properties"]["evidence"]["items"]["properties"]
+    return found
+
+
+def test_a_quote_names_its_text_where_several_may_be_quoted(tmp_path: Path) -> None:
+    mine, ada = begun("key-point-verification", tmp_path, points="answers")
+    item = ada.get(place(mine)).json()
+    assert list(quoted(item, item["units"][0]["name"])) == ["quote", "start", "field"]
+    assert item["units"][0]["evidence"]["several"] is True
 
 
 def test_passages_come_with_their_facts_and_a_written_answer_with_its_sources(
@@ -224,3 +240,26 @@ def test_a_conflict_tells_the_newest_with_its_versions(study: Study, ada: Script
     current = late.json()["current"]
     saved = {"saved_at": current["saved_at"]}
     assert current == saved | payload("invalid", "later") | {"revision": 1, "draft": 2}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("yes", [False, True])
+def test_practice_on_a_pair_is_told_as_the_pair_was_shown(tmp_path: Path, yes: bool) -> None:
+    study = blind_study("answer-preference", tmp_path, reports=2)
+    study.campaign.items.update(use="practice")
+    Campaign.objects.update(practice_of=study.campaign.pk)
+    study.campaign.refresh_from_db()
+    mine = turned(study, study.ada, yes=yes)
+    unit = mine.item.units.get()
+    for variable, value in (("preferred", "second"), ("unasked", "tie-good")):
+        GoldAnswer.objects.create(unit=unit, variable=variable, value=value, reason="So.")
+    submit(mine, {"units": {unit.name: {"preferred": "first"}}, "comment": None}, "api")
+    told = script_of(study.ada).get(place(mine, "feedback/")).json()
+    said, known = ("second", "first") if yes else ("first", "second")
+    assert told["answers"] == [
+        {"unit": "u0", "variable": "preferred", "said": said, "known": known, "reason": "So.",
+         "is_right": False},
+        {"unit": "u0", "variable": "unasked", "said": None, "known": "tie-good", "reason": "So.",
+         "is_right": False},
+    ]  # fmt: skip
+    assert (told["qualify"], told["passed"]) == (None, True)
