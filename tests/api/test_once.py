@@ -13,9 +13,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
+from rest_framework.response import Response
 
 from annotation.models import Campaign, Invitation, User
 from datasets.api import concurrency
+from datasets.api.errors import RefusedBodyError
 from datasets.models import KeptAnswer
 from datasets.tasks import forget_answers
 from tests.api.cast import Script, assert_told, script_of
@@ -162,6 +164,22 @@ class TestTheSameKey:
         assert not came(study.root, "b")
         assert not came(study.root, None)
         assert not came(study.rita, "a")
+
+    def test_gives_the_answer_back_with_its_status_and_its_version(self, study: Study) -> None:
+        row = KeptAnswer(user=study.root, key="a", asked="it")
+        for sent, hidden, data, etag in (
+            (Response({"a": 1, "b": 2}, status=201, headers={"ETag": '"7"'}), ("b",),
+             {"a": 1, "b": None}, '"7"'),
+            (Response({"a": "é"}, status=202), (), {"a": "é"}, None),
+            (Response(status=204), (), None, None),
+        ):  # fmt: skip
+            concurrency._store(row, sent, hidden)
+            kept = KeptAnswer.objects.get()
+            again = concurrency._stored_response(kept, "it")
+            assert (again.data, again.status_code) == (data, sent.status_code)
+            assert again.headers.get("ETag") == etag
+        with pytest.raises(RefusedBodyError, match="used for another request"):
+            concurrency._stored_response(row, "other")
 
     @pytest.mark.postgresql
     def test_gives_an_item_that_was_taken_again(self, study: Study) -> None:
