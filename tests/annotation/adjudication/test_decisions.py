@@ -169,6 +169,20 @@ def test_the_audit_trail_tells_of_it_without_a_word_of_it(there: Dispute) -> Non
     assert told[0].after == told[1].before != told[1].after
 
 
+def test_what_cannot_be_recorded_is_not_decided(
+    there: Dispute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*facts: object, **more: object) -> None:
+        raise OSError("no space left")
+
+    before = Response.objects.count()
+    monkeypatch.setattr("annotation.adjudication.decisions.record", broken)
+    with pytest.raises(OSError, match="no space"):
+        decided(there, there.units[0])
+    assert (Decision.objects.count(), Response.objects.count()) == (0, before)
+    assert not Assignment.objects.filter(rater__kind="reference").exists()
+
+
 @pytest.mark.parametrize("reason", [None, ""])
 def test_there_is_none_without_a_reason(there: Dispute, reason: str | None) -> None:
     with pytest.raises(RefusedError, match="give the reason"):

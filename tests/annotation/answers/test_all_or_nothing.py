@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 
 from annotation.answers import storage
+from annotation.answers.drafts import save_draft
 from annotation.answers.submission import Circumstances, fail_many, prepare, submit, submit_many
 from annotation.models import Assignment, Campaign, Draft, Response, Span
 from annotation.presentation import present, schema
@@ -74,4 +75,14 @@ def test_a_group_of_failures(both: list[Assignment], monkeypatch: pytest.MonkeyP
     breaks(monkeypatch, "_fail", calls=2)
     with pytest.raises(OSError, match="no space"):
         fail_many([(both[0], "timeout"), (both[1], "refused")])
+    assert_untouched()
+
+
+def test_a_draft(both: list[Assignment], monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(assignment: Assignment) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("annotation.answers.drafts.extend", broken)
+    with pytest.raises(OSError, match="no space"):
+        save_draft(both[1], {"units": {}, "comment": "begun"}, version=0, seen=0)
     assert_untouched()

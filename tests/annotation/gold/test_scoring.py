@@ -332,6 +332,29 @@ class TestAdmitting:
         assert bo not in admissible(campaign)
 
 
+def unrecorded(*facts: object, **more: object) -> None:
+    raise OSError("no space left")
+
+
+class TestAllOrNothing:
+    """What cannot be recorded in the audit trail is not done."""
+
+    def test_nobody_is_let_in(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(scoring, "record", unrecorded)
+        with pytest.raises(OSError, match="no space"):
+            admit(campaign, rater("ann"), "known to me")
+        assert not Admission.objects.exists()
+
+    def test_no_answer_becomes_known(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("annotation.imports.gold.record", unrecorded)
+        with pytest.raises(OSError, match="no space"):
+            store_gold_answers([row()], campaign, "practice")
+        assert not GoldAnswer.objects.exists()
+        assert not campaign.items.exclude(use="study").exists()
+
+
 class TestSetting:
     def test_what_stands_is_told_and_a_change_of_any_part_is_kept(self, campaign: Campaign) -> None:
         rows = [row(), row(unit="q1:b"), row("r2", "q2:a")]
