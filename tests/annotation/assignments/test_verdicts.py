@@ -175,7 +175,7 @@ class TestOneVerdict:
         assignment = first_judged(of, **{"🌉": YES})
         assignment.asked = ["a/b#1", "🌉"]
         Label.objects.update(score=0.0)
-        quotes = (Cited("report", BUILT["quote"], BUILT["start"]),)
+        quotes = (Cited("report", "built it 🌉", 10),)
         found = judge_answers_for(assignment, present(assignment.item))
         assert found == {"🌉": JudgeAnswer(JUDGE, YES, {"answerable": 0.0}, quotes)}
         assignment.asked = ["a/b#1"]
@@ -196,7 +196,7 @@ class TestOneVerdict:
         Span.objects.update(field="elsewhere")
         found = judge_answers_for(assignment, present(assignment.item))["🌉"]
         assert found.answer == YES | {"evidence": []}
-        assert found.quotes == (Cited("elsewhere", BUILT["quote"], BUILT["start"]),)
+        assert found.quotes == (Cited("elsewhere", "built it 🌉", 10),)
 
     def test_what_a_judge_left_out_is_left_open(self, tmp_path: Path) -> None:
         of = study(tmp_path, "question-typing")
