@@ -38,7 +38,7 @@ from annotation.people.membership import (
 )
 from audit.models import Event
 from datasets.api_tokens import make_token
-from datasets.models import Batch, Team
+from datasets.models import Batch, Team, TeamMember
 from tests.page_cast import Study, make_study
 from tests.team_cast import apart, given_away, joined, shared
 
@@ -213,6 +213,52 @@ class TestAccounts:
         assert not uses_account_name(rater("nobody"))
         mine.name, mine.user = "ADA", study.ada
         assert uses_account_name(mine)
+
+
+class TestAnotherRole:
+    def test_it_shrinks_what_the_account_may_do_and_nobody_elses(
+        self, study: Study, other: Campaign
+    ) -> None:
+        sam = User.objects.create(username="sam", role="researcher")
+        third = create_campaign("Third", "report-coverage", Batch.objects.get(), Design()).campaign
+        for campaign, user, role in (
+            (study.campaign, study.rita, "researcher"),
+            (other, study.rita, "adjudicator"),
+            (study.campaign, sam, "researcher"),
+        ):
+            add_member(campaign, user, role)
+        ended = Membership.objects.create(
+            campaign=third, user=study.rita, role="researcher", ended_at=NOW
+        )
+        made = [invite("annotator", study.campaign, by=by).invitation for by in (study.rita, sam)]
+        assert change_role(study.rita, "annotator")
+        roles = Membership.objects.order_by("pk").values_list("user__username", "role", "ended_at")
+        assert list(roles) == [
+            ("rita", "annotator", None), ("rita", "adjudicator", None), ("sam", "researcher", None),
+            ("rita", "researcher", ended.ended_at),
+        ]  # fmt: skip
+        for each in made:
+            each.refresh_from_db()
+        assert [each.state for each in made] == ["revoked", "open"]
+        in_team = dict(TeamMember.objects.values_list("user__username", "role"))
+        assert (in_team["rita"], in_team["sam"]) == ("member", "manager")
+
+    def test_a_new_researcher_manages_the_only_team(self, study: Study) -> None:
+        assert change_role(study.ada, "researcher")
+        assert TeamMember.objects.get(user=study.ada).role == "manager"
+
+    def test_a_new_admin_has_no_role_left(self, study: Study) -> None:
+        for user in (study.ada, study.ben):
+            add_member(study.campaign, user, "annotator")
+        assert change_role(study.ada, "admin")
+        assert Membership.objects.get(ended_at=None).user == study.ben
+
+    def test_what_another_request_did_meanwhile_counts(self, study: Study) -> None:
+        stale = [User.objects.get(pk=study.ada.pk) for _ in range(2)]
+        change_role(study.ada, "researcher")
+        assert not change_role(stale[0], "researcher")
+        switch_off(study.ada)
+        assert not switch_off(stale[1])
 
 
 class TestReading:
