@@ -91,8 +91,8 @@ def account_for(identity: Identity, invitation: Invitation | None) -> User:
 
 
 def take_part(invitation: Invitation | None, user: User) -> None:
-    """Give a person who has an account already the invitation's role in its campaign."""
-    if invitation is not None and invitation.campaign is not None:
+    """Give a person who has an account already what an invitation to a campaign or team gives."""
+    if invitation is not None and (invitation.campaign or invitation.team):
         join(invitation, user)
 
 

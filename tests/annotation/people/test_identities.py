@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
 from django.db import IntegrityError
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from annotation.models import LogInCount, User
 from annotation.people import login_limits
-from annotation.people.identities import set_email
+from annotation.people.identities import (
+    Identity,
+    account_for,
+    check_connectable,
+    email_of,
+    identity_of,
+    is_linked,
+    set_email,
+    take_part,
+    unlink,
+)
+from annotation.people.invitations import invite
 from annotation.people.membership import PeopleError
-from annotation.people.second_factor import remove_all
-from tests.page_cast import _user
+from annotation.people.second_factor import has_factor, is_required, kinds_of, remove_all
+from audit.models import Event
+from datasets.models import Team
+from tests.page_cast import _user, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -67,3 +84,192 @@ def test_an_address_that_is_used_stays_known_and_others_are_forgotten(ada: User)
     assert set(LogInCount.objects.values_list("account", flat=True)) == {
         "b", login_limits.digest_of("ben"),
     }  # fmt: skip
+
+
+def identity(uid: str = "u1", email: str = "", name: str = "eve") -> Identity:
+    return Identity(uid, email, name)
+
+
+def link(user: User, uid: str = "u1") -> SocialAccount:
+    return SocialAccount.objects.create(user=user, uid=uid, provider="sso")
+
+
+def wrong(act: Any) -> str:
+    with pytest.raises(PeopleError) as found:
+        act()
+    return str(found.value)
+
+
+def told(event: str) -> list[tuple[str, dict[str, Any]]]:
+    rows = Event.objects.filter(event=event).order_by("pk")
+    return [(each.object_id, each.facts) for each in rows]
+
+
+class TestWhatTheProviderSays:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("claims", "email"),
+        [
+            ({"email": " Ada@Uni.example ", "email_verified": True}, "ada@uni.example"),
+            ({"email": "ada@uni.example", "email_verified": "true"}, "ada@uni.example"),
+            ({"email": "ada@uni.example", "email_verified": "yes"}, ""),
+            ({"email": "ada@uni.example", "email_verified": False}, ""),
+            ({"email": "ada@uni.example"}, ""),
+            ({"email": 7, "email_verified": True}, ""),
+            ({"email_verified": True}, ""),
+        ],
+    )
+    def test_an_address_counts_if_it_is_verified(self, claims: dict[str, Any], email: str) -> None:
+        assert identity_of({"sub": "s", **claims}, "i").email == email
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("claims", "name"),
+        [
+            ({"preferred_username": "Ada L.", "email": "x@y"}, "AdaL."),
+            ({"preferred_username": "", "email": "ada+1@uni.example"}, "ada+1"),
+            ({"preferred_username": "a" * 101}, "a" * 100),
+            ({"email": None}, "person"),
+            ({"preferred_username": "//"}, "person"),
+            ({"preferred_username": 7}, "7"),
+        ],
+    )
+    def test_a_name_is_proposed_from_it(self, claims: dict[str, Any], name: str) -> None:
+        assert identity_of({"sub": "s", **claims}, "i").name == name
+
+    def test_a_person_is_one_of_an_issuer(self) -> None:
+        uids = [identity_of({"sub": s}, i).uid for s, i in (("s", "i"), ("t", "i"), ("s", "j"))]
+        assert len(set(uids)) == 3
+        assert {len(uid) for uid in uids} == {64}
+        for sub in (None, "", 7):
+            assert wrong(lambda sub=sub: identity_of({"sub": sub}, "i")) == (
+                "the identity provider does not say who you are; ask an administrator"
+            )
+
+
+class TestWhichAccount:
+    def test_one_with_the_verified_address_that_is_linked_with_nobody_yet(self, ada: User) -> None:
+        ben = _user("ben", "annotator")
+        for user in (ada, ben):
+            set_email(user, f"{user.username}@uni.example")
+        assert account_for(identity(email="ada@uni.example"), None) == ada
+        EmailAddress.objects.filter(user=ada).update(verified=False)
+        with pytest.raises(PeopleError):
+            account_for(identity(email="ada@uni.example"), None)
+        EmailAddress.objects.update(verified=True)
+        link(ada, "another")
+        assert "no account for you" in wrong(
+            lambda: account_for(identity(email="ada@uni.example"), None)
+        )
+        assert account_for(identity(email="ben@uni.example"), None) == ben
+
+    def test_an_invitation_makes_one_with_a_name_that_is_free(self, ada: User) -> None:
+        _user("ADA2", "annotator")
+        for name in ("ada3", "ada5"):
+            made = invite("researcher").invitation
+            user = account_for(identity(name="Ada" if name == "ada3" else "ada5"), made)
+            made.refresh_from_db()
+            assert (user.username.lower(), user.role, made.used_by) == (name, "researcher", user)
+            assert not user.has_usable_password()
+
+    def test_newcomers_get_one_where_the_site_says_so(self, settings: Settings) -> None:
+        settings.TANDEM_OIDC_NEWCOMERS = "none"
+        assert wrong(lambda: account_for(identity(), None)) == (
+            "this site has no account for you; ask an administrator for an invitation, and open "
+            "it before you log in here"
+        )
+        settings.TANDEM_OIDC_NEWCOMERS = "annotator"
+        user = account_for(identity(), None)
+        assert (user.username, user.role) == ("eve", "annotator")
+        assert not User.objects.get().has_usable_password()
+        assert told("account.made") == [(str(user.pk), {"role": "annotator", "how": "oidc"})]
+
+    def test_who_has_one_takes_part_by_an_invitation(self) -> None:
+        study = make_study()
+        readers = Team.objects.create(name="Readers")
+        take_part(None, study.ada)
+        take_part(invite("annotator").invitation, study.ada)
+        assert not study.ada.memberships.exists()
+        take_part(invite("annotator", study.campaign).invitation, study.ada)
+        assert study.ada.memberships.get().campaign == study.campaign
+        take_part(invite("annotator", team=readers).invitation, study.ada)
+        assert readers.members.get().user == study.ada
+        set_email(study.ben, "ben@uni.example")
+        made = invite("annotator", study.campaign).invitation
+        assert account_for(identity(email="ben@uni.example"), made) == study.ben
+        assert study.ben.memberships.exists()
+
+
+class TestLinks:
+    def test_one_log_in_has_one_account_and_one_account_one_log_in(self, ada: User) -> None:
+        ben = _user("ben", "annotator")
+        check_connectable(identity(), ada)
+        link(ada)
+        check_connectable(identity(), ada)
+        check_connectable(identity("u2"), ben)
+        assert wrong(lambda: check_connectable(identity(), ben)) == (
+            "this log-in belongs to another account here; log in with it instead"
+        )
+        assert wrong(lambda: check_connectable(identity("u2"), ada)) == (
+            "your account is linked with another log-in; remove that link first"
+        )
+
+    def test_a_link_is_removed_once(self, ada: User) -> None:
+        ben = _user("ben", "annotator")
+        for user in (ada, ben):
+            link(user, user.username)
+        assert is_linked(ada)
+        assert unlink(ada)
+        assert not unlink(ada)
+        assert not is_linked(ada)
+        assert is_linked(ben)
+        assert told("identity.unlinked") == [(str(ada.pk), {})]
+
+
+class TestAddresses:
+    def test_one_is_entered_changed_and_removed(self, ada: User) -> None:
+        ben = _user("ben", "annotator")
+        set_email(ben, "ben@uni.example")
+        set_email(ada, "ada@uni.example")
+        set_email(ada, " ADA@home.example")
+        row = EmailAddress.objects.get(user=ada)
+        assert (row.email, row.verified, row.primary) == ("ada@home.example", True, True)
+        assert (email_of(ada), email_of(ben)) == ("ada@home.example", "ben@uni.example")
+        set_email(ada, " ")
+        assert (email_of(ada), email_of(ben)) == ("", "ben@uni.example")
+        own = [facts for pk, facts in told("account.email") if pk == str(ada.pk)]
+        assert own == [{"set": True}, {"set": True}, {"set": False}]
+
+    def test_what_cannot_be(self, ada: User) -> None:
+        assert wrong(lambda: set_email(ada, "ada")) == "this is no e-mail address; correct it"
+        ada.is_guest = True
+        assert wrong(lambda: set_email(ada, "ada@uni.example")) == (
+            "a guest has no log-in; invite the person to an account instead"
+        )
+        assert not EmailAddress.objects.exists()
+
+
+class TestFactors:
+    def test_kinds_are_those_of_each_account_without_recovery_codes(self, ada: User) -> None:
+        ben = _user("ben", "annotator")
+        for user, kind in (
+            (ada, "webauthn"), (ada, "totp"), (ada, "recovery_codes"), (ben, "recovery_codes"),
+        ):  # fmt: skip
+            Authenticator.objects.create(user=user, type=kind, data={})
+        assert kinds_of([ada, ben]) == {ada.pk: ["webauthn", "totp"]}
+        assert kinds_of([ben]) == {}
+        assert (has_factor(ada), has_factor(ben)) == (True, False)
+        sessions = ada.sessions
+        before = Event.objects.count()
+        assert remove_all(ada)
+        assert not Authenticator.objects.filter(user=ada).exists()
+        assert Authenticator.objects.get().user == ben
+        assert ada.sessions == sessions + 1
+        assert Event.objects.count() == before + 1
+        assert told("factor.removed") == [(str(ada.pk), {"kind": "all"})]
+
+    def test_a_role_needs_one_and_no_guest_does(self, ada: User, settings: Settings) -> None:
+        settings.TANDEM_SECOND_FACTOR = ["annotator"]
+        assert is_required(ada)
+        assert not is_required(User(role="researcher"))
+        assert not is_required(User(role="annotator", is_guest=True))

@@ -23,7 +23,9 @@ from annotation.people.invitations import (
     AccountError,
     NewInvitation,
     accept,
+    accept_identity,
     digest_of,
+    invitation_of,
     invite,
     join,
     revoke,
@@ -31,11 +33,12 @@ from annotation.people.invitations import (
 )
 from annotation.people.membership import PeopleError, end_membership, set_pool
 from annotation.people.teams import set_role
+from audit.models import Event
 from datasets.models import Batch, Team
 from tests.api.cast import script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study
-from tests.team_cast import given_away
+from tests.team_cast import apart, given_away
 
 pytestmark = pytest.mark.django_db
 GOOD = {"name": "eve", "password": "a-rather-long-word", "again": "a-rather-long-word"}
@@ -355,6 +358,89 @@ class TestUsingItUp:
     def test_a_note_is_one_line_of_150_characters(self, study: Study) -> None:
         made = invite("annotator", note=" a \n b" + "x" * 200, by=study.root).invitation
         assert made.note == ("a b" + "x" * 200)[:150]
+
+
+class TestWhatItHolds:
+    def test_it_is_found_by_its_key_and_by_no_longer_one(self, study: Study) -> None:
+        made = [invite("annotator").invitation for _ in range(2)]
+        for each, length in zip(made, (200, 201), strict=True):
+            Invitation.objects.filter(pk=each.pk).update(digest=digest_of("x" * length))
+        assert invitation_of("x" * 200) == made[0]
+        assert invitation_of("x" * 201) is None
+        assert invitation_of("") is None
+        assert invitation_of("x") is None
+
+    def test_it_stands_for_a_week_with_all_that_was_said(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        now = timezone.now()
+        monkeypatch.setattr(timezone, "now", lambda: now)
+        made = invite("researcher", study.campaign, "adjudicator", "a", study.root).invitation
+        stored = Invitation.objects.get()
+        assert stored == made
+        told = (stored.role, stored.campaign, stored.campaign_role, stored.note, stored.by)
+        assert told == ("researcher", study.campaign, "adjudicator", "a", study.root)
+        assert (stored.expires_at, stored.team) == (now + timedelta(days=7), None)
+        plain = invite("annotator", study.campaign).invitation
+        assert (plain.campaign_role, plain.note, plain.by) == ("annotator", "", None)
+
+    def test_what_one_may_not_promise_is_told(self, study: Study) -> None:
+        others = Team.objects.create(name="others")
+        mine = study.campaign.team
+        more = "a researcher invites annotators to a campaign or a team; ask an admin for more"
+        for role, campaign, team, why in (
+            ("researcher", study.campaign, None, more),
+            ("annotator", None, None, more),
+            ("annotator", None, others, "this team is not yours; name another"),
+            ("annotator", study.campaign, others, "this team is not yours; name another"),
+        ):
+            with pytest.raises(PeopleError) as wrong:
+                invite(role, campaign, by=study.rita, team=team)
+            assert str(wrong.value) == why
+        assert invite("annotator", by=study.rita, team=mine).invitation.team == mine
+        given_away(study.campaign)
+        with pytest.raises(PeopleError) as wrong:
+            invite("annotator", study.campaign, by=study.rita, team=mine)
+        assert str(wrong.value) == "this campaign is not yours; name another"
+        assert invite("admin", by=study.root, team=others)
+
+    def test_who_is_in_the_team_keeps_the_role_and_gets_the_one_in_the_campaign(
+        self, study: Study
+    ) -> None:
+        team = study.campaign.team
+        made = invite("annotator", study.campaign, "adjudicator", by=study.root, team=team)
+        join(made.invitation, study.rita)
+        assert team.members.get(user=study.rita).role == "owner"
+        member = Membership.objects.get()
+        assert (member.user, member.role, member.by) == (study.rita, "adjudicator", study.root)
+
+    def test_a_person_of_the_identity_provider_gets_an_account_without_a_password(
+        self, study: Study
+    ) -> None:
+        made = invite("annotator", study.campaign, by=study.root).invitation
+        eve = accept_identity(made, "eve")
+        stored = User.objects.get(username="eve")
+        assert (stored, stored.role, stored.has_usable_password()) == (eve, "annotator", False)
+        assert Membership.objects.get().user == eve
+        made.refresh_from_db()
+        assert made.used_by == eve
+        told = Event.objects.get(event="invitation.used")
+        assert (told.who, told.facts) == (eve.pk, {"new_account": True})
+        with pytest.raises(PeopleError, match="this link was used or revoked just now"):
+            accept_identity(made, "adam")
+        assert not User.objects.filter(username="adam").exists()
+
+    def test_who_created_it_and_left_since_is_named_in_the_refusal(self, study: Study) -> None:
+        team = study.campaign.team
+        to_team = invite("annotator", by=study.rita, team=team).invitation
+        to_campaign = invite("annotator", study.campaign, by=study.rita).invitation
+        apart(study.rita)
+        for made, what in ((to_team, "team"), (to_campaign, "campaign")):
+            with pytest.raises(PeopleError) as wrong:
+                join(made, study.ada)
+            assert str(wrong.value) == (
+                f"the person who created this link has left the {what}; ask for a new one"
+            )
 
 
 class TestTheDatabase:
