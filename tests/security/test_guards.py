@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory
+from django.utils import translation
 from django.utils.functional import SimpleLazyObject
 from pytest_django.fixtures import Settings
 from rest_framework.exceptions import AuthenticationFailed
@@ -251,6 +253,10 @@ class TestBodies:
         settings.TANDEM_MAX_UPLOAD_MB = 1
         assert self.refused(CONTENT_LENGTH=str(MB)) is None
         assert self.refused(CONTENT_LENGTH=str(MB + 1)) == 413
+        settings.TANDEM_MAX_UPLOAD_MB = 0
+        assert self.refused(CONTENT_LENGTH="1") == 413
+        for nothing in ("0", "", "x"):
+            assert self.refused(CONTENT_LENGTH=nothing) is None
         settings.TANDEM_MAX_UPLOAD_MB = 9
         assert self.refused(CONTENT_LENGTH=str(9 * MB)) == 413
         upload = takes_files(lambda request: HttpResponse())
@@ -266,10 +272,31 @@ class TestBodies:
         page: Any = middleware.bad_request(asked(), ValueError("secret"))
         assert page.status_code == 400
         assert "<p>This request cannot be read; correct" in page.content.decode()
+        for language, lang in (("de", "de"), (None, "en")):
+            with translation.override(language):
+                page = middleware.bad_request(asked())
+            assert f'<html lang="{lang}"' in page.content.decode()
+        assert middleware.in_words(0) == "0 seconds"
         assert middleware.in_words(1) == "1 second"
         assert middleware.in_words(59) == "59 seconds"
         assert middleware.in_words(60) == "a minute"
         assert middleware.in_words(61) == "2 minutes"
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("wait", "after", "words"),
+        [(None, "0", "0 seconds"), (0.2, "1", "1 second"), (59.1, "60", "a minute")],
+    )
+    def test_who_guessed_too_often_is_told_to_wait_in_whole_seconds(
+        self, wait: float | None, after: str, words: str
+    ) -> None:
+        request = asked()
+        request.user = AnonymousUser()
+        if wait is not None:
+            request.log_in_wait = timedelta(seconds=wait)  # type: ignore[attr-defined]
+        page: Any = middleware.locked(request)
+        assert (page.status_code, page["Retry-After"]) == (429, after)
+        assert f"Wait {words}, then log in again" in page.content.decode()
 
 
 class TestDoors:
