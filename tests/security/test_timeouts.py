@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from django.db import OperationalError, connection
+from django.db.backends.signals import connection_created
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, RequestFactory
 
@@ -85,6 +86,15 @@ def test_a_slow_view_gets_the_long_limit_before_it_begins_and_the_next_request_t
     assert limits == [middleware.LONG, middleware.SHORT]
     # A connection that is made later is told when it is made.
     assert raw.said == (["5s", "60s", "5s"] if connected else [])
+    assert middleware._timeout.get() == ""
+
+
+def test_a_connection_that_is_made_within_a_request_is_told_at_once() -> None:
+    raw = Raw()
+    token = middleware._timeout.set(middleware.SHORT)
+    connection_created.send(sender=Wrapped, connection=Wrapped(raw))
+    middleware._timeout.reset(token)
+    assert raw.said == ["5s"]
 
 
 def test_a_statement_that_took_too_long_is_no_database_that_is_away() -> None:

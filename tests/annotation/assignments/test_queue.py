@@ -150,6 +150,7 @@ def test_who_has_enough_still_gets_what_waits(study: Study) -> None:
         ({"status": "done", "slot": 1}, True),
         ({"status": "open", "slot": None}, False),
         ({"status": "done", "slot": None}, False),
+        ({"status": "failed", "slot": 1}, False),
         (BACK, False),
     ],
 )
