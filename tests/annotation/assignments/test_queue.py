@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.assignments import queue
@@ -73,6 +75,7 @@ def test_an_item_is_new_to_whom_it_expired_and_to_nobody_else_who_had_it(study: 
         (BACK | {"status": "failed"}, [second, third]),
         ({"status": "done", "slot": 1}, [second, third]),
         ({"status": "done", "slot": None}, [second, third]),
+        ({"status": "done", "slot": None, "scope": CARRIED}, [first, second, third]),
     ]
     for changes, left in table:
         with undone():
@@ -129,6 +132,14 @@ def test_what_waits_comes_first_in_the_order_of_the_items(study: Study, other: C
     Assignment.objects.filter(pk=sooner.pk).update(slot=None)
     assert next_assignment(study.campaign, ada) == later
     assert [item.taken for item in items_of(study.campaign)] == [0, 0, 0]
+
+
+def test_only_one_item_is_read_of_those_that_wait_or_are_free(study: Study) -> None:
+    ada = rater_of(study.ada)
+    with CaptureQueriesContext(connection) as asked:
+        assert next_assignment(study.campaign, ada) == next_assignment(study.campaign, ada)
+    ends = [query["sql"].rpartition("ORDER BY")[2] for query in asked if "LIMIT" in query["sql"]]
+    assert [end.split("LIMIT")[1].strip() for end in ends if "position" in end] == ["1"] * 3
 
 
 def test_who_has_enough_still_gets_what_waits(study: Study) -> None:
