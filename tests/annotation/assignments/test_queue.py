@@ -19,6 +19,7 @@ from annotation.assignments.queue import (
     has_reached_limit,
     may_take_items,
     next_assignment,
+    reclaim,
     reopen,
 )
 from annotation.campaign_setup.creation import create_campaign
@@ -119,6 +120,15 @@ def test_only_items_with_a_place_of_the_same_campaign_are_free(
     there = next_assignment(other, ada)
     assert there is not None
     assert there.item == items_of(other)[0]
+
+
+def test_gold_and_practice_items_are_not_given_in_turn(study: Study) -> None:
+    ada, (first, second, third) = rater_of(study.ada), items_of(study.campaign)
+    for item, use in ((first, "gold"), (second, "practice")):
+        Item.objects.filter(pk=item.pk).update(use=use)
+    found = next_assignment(study.campaign, ada)
+    assert found is not None
+    assert found.item == third
 
 
 def test_what_waits_comes_first_in_the_order_of_the_items(study: Study, other: Campaign) -> None:
@@ -242,6 +252,48 @@ def test_who_loses_the_race_for_a_place_goes_on_to_the_next_item(
             assert found is not None
             assert (found.item, races) == (second, [first, second])
             assert Assignment.objects.filter(item=first, status="open").count() == 0
+
+
+def test_who_comes_late_takes_an_expired_item_again_where_that_is_still_right(
+    study: Study, other: Campaign
+) -> None:
+    ada, (first, second, _) = rater_of(study.ada), items_of(study.campaign)
+    for changes, taken in (
+        ({}, True),
+        ({"reason": "freed"}, False),
+        ({"status": "failed"}, False),
+        ({"status": "open", "slot": 1, "reason": ""}, False),
+    ):
+        with undone():
+            mine = row(first, ada, **{**BACK, **changes})
+            before = Assignment.objects.values().get(pk=mine.pk)
+            assert reclaim(mine) is taken
+            if taken:
+                stored = Assignment.objects.get(pk=mine.pk)
+                assert (stored.status, stored.reason, stored.slot) == ("open", "", 1)
+                assert Item.objects.get(pk=first.pk).taken == 1
+            else:
+                assert Assignment.objects.values().get(pk=mine.pk) == before
+    mine = row(first, ada, **BACK)
+    stale = Assignment.objects.select_related("item__campaign").get(pk=mine.pk)
+    Assignment.objects.filter(pk=mine.pk).update(reason="freed")
+    assert not reclaim(stale), "another request has changed it meanwhile"
+    Assignment.objects.filter(pk=mine.pk).update(**BACK)
+    with undone():
+        Item.objects.update(quota=0)
+        assert not reclaim(stale)
+    with undone():
+        end_membership(study.campaign, study.ada)
+        assert not reclaim(stale)
+    with undone():
+        row(second, ada, status="done", slot=1)
+        stale.item.campaign.items_per_person = 1
+        assert not reclaim(stale)
+        stale.item.campaign.items_per_person = 2
+        assert reclaim(stale)
+    stale = Assignment.objects.select_related("item__campaign").get(pk=mine.pk)
+    stale.item.campaign.is_open = False
+    assert not reclaim(stale)
 
 
 def test_an_item_that_cannot_be_given_keeps_its_place(
