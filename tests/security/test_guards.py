@@ -13,15 +13,18 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.cache import cache
 from django.core.exceptions import PermissionDenied
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import RequestFactory
 from django.utils import translation
 from django.utils.functional import SimpleLazyObject
 from pytest_django.fixtures import Settings
 from rest_framework.exceptions import AuthenticationFailed
+from structlog.contextvars import get_contextvars
 
+from annotation.exposure import ledger
 from annotation.models import LogInCount, User
 from audit.models import Event
+from audit.recording import Actor, current_actor, on_behalf
 from config import middleware
 from config.login_guard import LogInGuard, _account
 from config.rest import REST_KNOX, spectacular
@@ -29,6 +32,7 @@ from datasets.access import role_required, takes_files, wants_data
 from datasets.api import permissions, throttling
 from datasets.api.authentication import TokenInHeader
 from datasets.api.errors import ScopeError
+from datasets.jobs.guard import InRequestError, for_workers
 
 MB = 1024 * 1024
 AS_DATA = {"HTTP_ACCEPT": "application/json"}
@@ -140,6 +144,107 @@ class TestTheLineInTheLog:
         if cached is not None:
             request._cached_user = cached  # type: ignore[attr-defined]
         assert self.line(request, caplog)["user"] == told
+
+
+class TestWhatSurroundsARequest:
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("proxies", "sent", "taken"),
+        [
+            (1, "id_of-8-", True),
+            (1, "x" * 64, True),
+            (1, "x" * 65, False),
+            (1, "x" * 7, False),
+            (1, "a b c d e", False),
+            (0, "id_of-8-", False),
+        ],
+    )
+    def test_its_id_is_the_proxys_or_new_and_in_every_line_of_the_log(
+        self, settings: Settings, proxies: int, sent: str, taken: bool
+    ) -> None:
+        settings.PROXIES = proxies
+        within: list[Any] = []
+
+        def handle(request: HttpRequest) -> HttpResponse:
+            within.append((request.id, get_contextvars()["request_id"]))  # type: ignore[attr-defined]
+            return HttpResponse()
+
+        answer = middleware.request_ids(handle)(asked(HTTP_X_REQUEST_ID=sent))
+        ((own, bound),) = within
+        assert own == bound == answer["X-Request-ID"]
+        assert (own == sent) is taken
+        assert taken or len(own) == 32
+        assert "request_id" not in get_contextvars()
+
+    @pytest.mark.parametrize("user", [User(pk=7), AnonymousUser(), None])
+    def test_events_within_it_name_its_account_id_and_class_of_address(self, user: Any) -> None:
+        request = asked(REMOTE_ADDR="10.0.0.7")
+        request.id = "the-id"  # type: ignore[attr-defined]
+        if user is not None:
+            request.user = user
+        told: list[Any] = []
+
+        def handle(request: HttpRequest) -> HttpResponse:
+            actor = current_actor()
+            told.append((actor.who(), actor.request, actor.address))
+            return HttpResponse()
+
+        middleware.audit_actor(handle)(request)
+        assert told == [(user.pk if user else None, "the-id", "private")]
+        assert current_actor().address == "command"
+
+    def test_it_computes_nothing_that_is_for_workers(self) -> None:
+        @for_workers
+        def long() -> None:
+            """Takes long."""
+
+        def handle(request: HttpRequest) -> HttpResponse:
+            with pytest.raises(InRequestError):
+                long()
+            return HttpResponse()
+
+        assert middleware.guard_of_long_work(handle)(asked()).status_code == 200
+        long()
+
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        ("status", "shows"),
+        [
+            *((status, True) for status in (200, 302, 400, 402, 406, 409, 422, 430, 499)),
+            *((status, False) for status in (401, 403, 404, 405, 429, 500, 503)),
+        ],
+    )
+    def test_a_look_is_noted_where_the_answer_shows_something(
+        self, monkeypatch: pytest.MonkeyPatch, status: int, shows: bool
+    ) -> None:
+        noted: list[Any] = []
+        monkeypatch.setattr(ledger, "record", lambda user, looks: noted.append((user, looks)))
+
+        def handle(request: HttpRequest) -> HttpResponse:
+            ledger.deliver([{"kind": "report"}])
+            return HttpResponse(status=status)
+
+        with on_behalf(Actor(lambda: 7)):
+            middleware.ledger_of_looks(handle)(asked())
+            middleware.ledger_of_looks(handle)(RequestFactory().head("/"))
+            middleware.ledger_of_looks(answered)(asked())
+        assert noted == [(7, [{"kind": "report"}])] * shows
+
+    def test_what_is_streamed_is_noted_again_at_its_end(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        noted: list[str] = []
+        monkeypatch.setattr(ledger, "record", lambda user, looks: noted.append("first"))
+        monkeypatch.setattr(ledger, "recorded_again", lambda user, looks: noted.append("again"))
+
+        def handle(request: HttpRequest) -> StreamingHttpResponse:
+            ledger.deliver([{"kind": "export"}])
+            return StreamingHttpResponse([b"a", b"b"])
+
+        answer: Any = middleware.ledger_of_looks(handle)(asked())
+        pieces = iter(answer)
+        assert [next(pieces), next(pieces), *noted] == [b"a", b"b", "first"]
+        assert [*pieces, *noted] == ["first", "again"]
 
 
 class TestWhatBreaks:

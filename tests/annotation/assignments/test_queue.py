@@ -319,6 +319,8 @@ def test_where_several_write_at_once_a_persons_clicks_wait_for_each_other(
         def rows(self, rater: int) -> None:
             locked.append(rater)
 
+    rater_of(study.ben)
+    assert [pk for (pk,) in queue._lock.rows(rater=ada.pk)] == [ada.pk]
     features = SimpleNamespace(has_select_for_update=locks)
     monkeypatch.setattr(queue, "connection", SimpleNamespace(features=features))
     monkeypatch.setattr(queue, "_lock", Lock())
