@@ -5,6 +5,7 @@ An answer that arrives after its lease expired counts if a slot is still free.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from django.db import connection, transaction
@@ -196,7 +197,7 @@ def claim_slot(item: Item) -> int | None:
     if not _claim.run(item=item.pk):
         return None
     used = {slot for (slot,) in _slots.rows(item=item.pk)}
-    return next(slot for slot in range(1, len(used) + 2) if slot not in used)
+    return next(slot for slot in count(1) if slot not in used)
 
 
 def _claim_within_share(item: Item, rater: Rater) -> int | None:
