@@ -45,10 +45,11 @@ def check_etag(request: Request, etag: str, current: Callable[[], Any]) -> None:
     sent = request.headers.get("If-Match")
     if sent is None or sent.strip() == "*":
         return
-    tags = [TAG.fullmatch(each.strip()) for each in sent.split(",")]
-    if not all(tags):
+    matches = [TAG.fullmatch(each.strip()) for each in sent.split(",")]
+    tags = [match[1] if match else None for match in matches]
+    if None in tags:
         raise ParseError('If-Match holds no ETag, such as "3f2a…" in its quotes; correct it')
-    if etag.strip('"') not in {each[1] for each in tags if each}:
+    if etag.strip('"') not in tags:
         raise StateConflictError(
             "it has changed since you read it; look at `current`, and send again with its ETag",
             more={"current": current()},

@@ -89,7 +89,7 @@ class TestTheSameKey:
 
     def test_after_a_day_begins_anew(self, root: Script) -> None:
         self.invite(root, "a")
-        KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=25))
+        KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=24, minutes=1))
         assert self.invite(root, "a").json()["link"]
         assert Invitation.objects.count() == 2
 
