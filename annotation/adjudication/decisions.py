@@ -290,8 +290,7 @@ def decide(
         ready = prepare(assignment, payload, channel, case.spec, case.schema)
 
         def check(held: LockedAnswer) -> None:
-            revision = held.current.revision if held.current else 0
-            if held.current and revision != (circumstances.seen or 0):
+            if held.current and held.current.revision != (circumstances.seen or 0):
                 raise ConflictError(held.current)
 
         outcome = store(ready, circumstances, check)

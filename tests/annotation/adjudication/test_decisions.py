@@ -25,7 +25,7 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.exports.references import COLUMNS, references
 from annotation.exposure import ledger
-from annotation.models import Assignment, Decision, Label, Rater, Response, User, rater_of
+from annotation.models import Assignment, Decision, Label, Rater, Response, Span, User, rater_of
 from annotation.people.accounts import forget
 from annotation.people.invitations import invite, join
 from annotation.people.membership import (
@@ -85,17 +85,22 @@ def test_its_assignment_asks_for_the_unit_alone(there: Dispute) -> None:
 
 
 def test_everybodys_answer_comes_with_its_quotes_and_its_comment(there: Dispute) -> None:
+    """Ada's quotes come in the order of her labels, also from a text that is not there any more."""
     case = find_case(there.dora, there.study.campaign, there.units[0].pk)
     assert case is not None
+    of_ada = Response.objects.get(assignment__rater__user=there.study.ada)
+    more = Label.objects.create(response=of_ada, unit=case.unit, variable="about", value="1")
+    Span.objects.create(label=more, field="gone", quote="no such words")
     said = rater_answers(case)
     assert [each.name for each in said] == ["Rater A", "Rater B", "Rater C", "Rater D"]
     boat = [Quote("report", 0, 5, BOAT[0])]
+    hers = [*boat, Quote("", None, None, "no such words")]
     unnamed = [replace(each, name="") for each in said]
     assert sorted(unnamed, key=lambda each: (str(each.values), each.comment)) == [
         RaterAnswer("", {"answerable": "invalid"}, [], ""),
         RaterAnswer("", {"answerable": "no"}, [], ""),
         RaterAnswer("", {"answerable": "yes"}, boat, ""),
-        RaterAnswer("", {"answerable": "yes"}, boat, "hard to say"),
+        RaterAnswer("", {"answerable": "yes"}, hers, "hard to say"),
     ]
 
 
@@ -145,6 +150,15 @@ def test_of_two_adjudicators_at_once_the_second_gets_a_conflict(there: Dispute, 
     with pytest.raises(ConflictError):
         decided(there, there.units[0], code, by=there.dirk, reason="Mine.")
     assert Decision.objects.get().by.user == there.dora
+
+
+def test_who_says_nothing_of_what_was_seen_has_seen_nothing(there: Dispute) -> None:
+    case = find_case(there.dora, there.study.campaign, there.units[0].pk)
+    assert case is not None
+    payload = {"units": {"q:0": one("no")}, "comment": REASON}
+    assert decide(case, there.dora, payload, Circumstances(), "page").created
+    with pytest.raises(ConflictError):
+        decide(case, there.dora, payload | {"comment": "Anew."}, Circumstances(), "page")
 
 
 def test_a_decision_that_is_sent_twice_is_stored_once(there: Dispute) -> None:
