@@ -320,12 +320,10 @@ def _check_role(case: Case, user: User) -> None:
 def _stored_assignment(case: Case) -> Assignment:
     """Return the stored assignment of the Reference; the first decision creates it."""
     planned = case.assignment
-    found, _ = Assignment.objects.get_or_create(
+    return Assignment.objects.get_or_create(
         item=case.unit.item,
         rater=reference_rater(),
         replicate=0,
         scope=planned.scope,
         defaults={"asked": planned.asked, "shown": planned.shown},
-    )
-    found.item = case.unit.item
-    return found
+    )[0]
