@@ -174,11 +174,11 @@ class TestTheLabelsOfASample:
         self, first: Campaign, second: Campaign
     ) -> None:
         other = campaign_of("report-coverage", name="other")
-        for campaign, item, name, kind in (
+        for campaign, key, name, kind in (
             (first, "r", "ann", "human"), (first, "r#1", "robot", "judge"),
             (first, "s one", "ann", "human"), (other, "r", "bo", "human"),
         ):  # fmt: skip
-            answer(campaign, item, name, {}, kind)
+            answer(campaign, key, name, {}, kind)
         whole = Response.objects.get(
             assignment__rater__name="ann", assignment__item__campaign=first,
             assignment__item__key="r",
@@ -198,8 +198,8 @@ class TestTheLabelsOfASample:
 
     def test_are_kept_with_the_sample_by_unit(self, first: Campaign, second: Campaign) -> None:
         for name in ("ann", "bo"):
-            for item in ("r", "r#1"):
-                answer(first, item, name, {Q1[0]: "yes"})
+            for key in ("r", "r#1"):
+                answer(first, key, name, {Q1[0]: "yes"})
         asked = given(second, rater("ann"))["q/1/p"]
         item = second.items.get(key="q/1/p")
         rows = UnitSampling.objects.filter(item=item)
