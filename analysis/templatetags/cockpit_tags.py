@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from analysis.attention import matters_for
 from analysis.attention.checks import last_checks
+from analysis.document import rounded
 from analysis.types import JSON
 from annotation.access import is_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
@@ -105,12 +106,15 @@ def _x(value: float) -> str:
 
 @register.filter
 def two(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
+    return "–" if value is None else rounded(value, 2).replace("-", "−")
 
 
 @register.filter
 def signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.2f}".replace("-", "−")
+    if value is None:
+        return "–"
+    shown = rounded(value, 2)
+    return f"+{shown}" if float(shown) > 0 else shown.replace("-", "−")
 
 
 @register.filter
@@ -118,7 +122,7 @@ def interval(found: JSON) -> str:
     """Return the 95 % interval in square brackets, empty without one."""
     if found["low"] is None:
         return ""
-    return f"[{found['low']:.2f}, {found['high']:.2f}]".replace("-", "−")
+    return f"[{two(found['low'])}, {two(found['high'])}]"
 
 
 @register.simple_tag
