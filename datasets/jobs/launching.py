@@ -24,6 +24,7 @@ from datasets.jobs.results import folder
 
 logger = logging.getLogger("tandem.jobs")
 IDLE_SECONDS = 60
+CHUNK = 4096
 
 
 def start() -> None:
@@ -101,7 +102,7 @@ class Bell:
     def drain(self) -> None:
         assert self.descriptor is not None
         with suppress(BlockingIOError):
-            os.read(self.descriptor, 4096)
+            os.read(self.descriptor, CHUNK)
 
     def close(self) -> None:
         if self.descriptor is not None:

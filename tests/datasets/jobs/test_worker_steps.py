@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import mmap
 import os
+import resource
 import signal
+import struct
 import subprocess
 import time
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.db import OperationalError
+from pytest_django.fixtures import Settings
 
 from annotation.models import User
 from datasets.jobs import launching, queue, results
@@ -72,10 +76,14 @@ class TestAWorker:
         assert ended(child.job).attempts == 0
         assert queue.take() == child.job
 
-    def test_with_nothing_to_do_it_ends_after_the_time_it_was_given(self) -> None:
-        worker = JobWorker(places=1, idle=60)
+    def test_with_nothing_to_do_it_ends_after_the_time_it_was_given(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        worker, now = JobWorker(places=1, idle=60), 100.0
+        monkeypatch.setattr(worker_module, "time", SimpleNamespace(monotonic=lambda: now))
+        worker.last_work = 40.0
         assert not worker._is_over()
-        worker.last_work -= 61
+        now = 100.5
         assert worker._is_over()
         assert not JobWorker(places=1)._is_over()
         worker = JobWorker(places=1)
@@ -107,7 +115,7 @@ class TestAWorker:
     def test_renews_every_two_seconds_and_kills_what_is_no_longer_its_own(
         self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        now = time.monotonic()
+        now = 0.5
         monkeypatch.setattr(worker_module, "time", SimpleNamespace(monotonic=lambda: now))
         swept: list[float] = []
         monkeypatch.setattr(results, "sweep", lambda: swept.append(now))
@@ -171,6 +179,8 @@ class TestAWorker:
         def waits(seconds: float) -> None:
             assert queue.has_worker()
             assert launching.ring()
+            heard = [key.fd for key, _ in worker._selector.select(0)]
+            assert heard == [worker._bell and worker._bell.descriptor]
             wait(0)
             assert worker._selector.select(0) == [], "the bell was heard"
             if next(waited):
@@ -215,10 +225,11 @@ class TestAWorker:
         assert not JobWorker(places=1).run_one()
         asked("kappa", ada)
         asked("alpha", ada)
-        worker = JobWorker(places=2)
+        worker, processes = JobWorker(places=2), []
 
         def fork(job: Job) -> None:
             process = subprocess.Popen(["true"])
+            processes.append(process)  # else Python waits for it
             end, theirs = os.pipe()
             os.close(theirs)
             worker.children[process.pid] = Child(job, process.pid, end, mmap.mmap(-1, 16))
@@ -243,3 +254,108 @@ class TestAWorker:
         assert (asked, exits) == ([(1, signal.SIGKILL)], [])
         _end_with(-1)
         assert exits == [1], "it had ended before the system was asked"
+
+
+class Exit(BaseException):
+    """What a process ends with; so that a test does not."""
+
+
+class TestAChild:
+    """What the process of a job does before and after the job, without being one."""
+
+    @pytest.fixture
+    def done(self, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[Any]:
+        """What is asked of the system, in its order; the process leaves by `Exit`."""
+        done: list[Any] = []
+
+        def leave(status: int) -> None:
+            raise Exit(status)
+
+        def note(name: str) -> Callable[..., None]:
+            return lambda *given: done.append((name, *given))
+
+        settings.TANDEM_JOB_MEMORY_MB = 3
+        monkeypatch.setattr(os, "_exit", leave)
+        monkeypatch.setattr(os, "setsid", note("setsid"))
+        monkeypatch.setattr(signal, "signal", note("signal"))
+        monkeypatch.setattr(worker_module, "_end_with", note("end with"))
+        monkeypatch.setattr(worker_module, "give_way", note("give way"))
+        monkeypatch.setattr(worker_module.resource, "setrlimit", note("limit"))
+        options = {"OPTIONS": {"pool": True, "other": 1}}
+        monkeypatch.setattr(worker_module, "connection", SimpleNamespace(settings_dict=options))
+        return done
+
+    def ended(self, monkeypatch: pytest.MonkeyPatch, error: BaseException | None) -> int:
+        def carry_out(job: Job, progress: Callable[[int, int], None]) -> None:
+            progress(2, 3)
+            if error is not None:
+                raise error
+
+        monkeypatch.setattr(worker_module, "carry_out", carry_out)
+        with pytest.raises(Exit) as left:
+            worker_module._be_child(Job(), self.shared, 77)
+        return int(left.value.args[0])
+
+    shared = mmap.mmap(-1, 16)
+
+    def test_is_on_its_own_nice_and_limited(
+        self, done: list[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert self.ended(monkeypatch, None) == 0
+        assert done == [
+            ("signal", signal.SIGTERM, signal.SIG_DFL),
+            ("signal", signal.SIGINT, signal.SIG_DFL),
+            ("end with", 77),
+            ("setsid",),
+            ("give way",),
+            ("limit", resource.RLIMIT_DATA, (3_145_728, 3_145_728)),
+            ("limit", resource.RLIMIT_CORE, (0, 0)),
+        ]
+        assert worker_module.connection.settings_dict == {"OPTIONS": {"other": 1}}
+        assert self.shared[:16] == struct.pack("qq", 2, 3)
+
+    def test_tells_by_its_status_why_it_ended(
+        self, done: list[Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert self.ended(monkeypatch, MemoryError()) == 12
+        assert self.ended(monkeypatch, KeyError("x")) == 1
+        assert self.ended(monkeypatch, SystemExit(0)) == 1
+
+    def test_tells_its_worker_how_far_it_is_and_that_it_is_over(
+        self, asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A real process, which asks nothing of the database."""
+
+        def be_child(job: Job, shared: mmap.mmap, parent: int) -> None:
+            _writer(shared)(2, 3)
+            os._exit(0 if parent == os.getppid() else 9)
+
+        left: list[str] = []
+        monkeypatch.setattr(worker_module, "_be_child", be_child)
+        monkeypatch.setattr(worker_module, "disconnect", lambda: left.append("disconnected"))
+        asked("kappa", ada)
+        job = queue.take()
+        assert job is not None
+        worker = JobWorker(places=1)
+        worker._fork(job)
+        (child,) = worker.children.values()
+        assert (child.job, left) == (job, ["disconnected"])
+        ready = worker._selector.select(60)
+        assert [key.fd for key, _ in ready] == [child.end]
+        assert child.progress() == (2, 3)
+        _, status = os.waitpid(child.pid, 0)
+        assert status == 0
+        worker._close(child, 0)
+
+    def test_who_disconnects_ends_the_threads_of_a_pool(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        closed: list[str] = []
+        fake = SimpleNamespace(close_pool=lambda: closed.append("pool"), vendor="sqlite")
+        monkeypatch.setattr(worker_module, "connection", fake)
+        monkeypatch.setattr(worker_module.connections, "close_all", lambda: closed.append("all"))
+        worker_module.disconnect()
+        assert closed == ["all"]
+        fake.vendor = "postgresql"
+        worker_module.disconnect()
+        assert closed == ["all", "all", "pool"]
