@@ -682,7 +682,8 @@ def test_one_worker_at_a_time_chooses_and_what_it_chose_is_not_cancelled_meanwhi
 
     monkeypatch.setattr(queue, "connection", SimpleNamespace(vendor="postgresql", cursor=Cursor))
     queue._lock()
-    assert told == [("SELECT pg_advisory_xact_lock(%s)", [queue.LOCK])]
+    same = 0x7A6E_0A0E  # as in other versions, whose workers may still be at work
+    assert told == [("SELECT pg_advisory_xact_lock(%s)", [same])]
     outside = len(connection.savepoint_ids)
     monkeypatch.setattr(queue, "_lock", lambda: locked.append(len(connection.savepoint_ids)))
     job = asked("kappa", ada)

@@ -396,14 +396,23 @@ class TestLanes:
         assert (lane.lease, lane.lease_until) == (None, None)
 
     def test_a_pause_says_why_and_since_when(self, db: None) -> None:
-        lane = Lane.objects.create(endpoint="http://a")
+        lane, other = (Lane.objects.create(endpoint=f"http://{name}") for name in "ab")
+        lanes.pause(lane, "")
+        lane.refresh_from_db()
+        assert lane.paused == "the server refused"
         lanes.pause(lane, "no credit")
         lane.refresh_from_db()
-        assert lane.paused == "no credit"
+        other.refresh_from_db()
+        assert (lane.paused, other.paused, other.paused_at) == ("no credit", "", None)
         assert lane.paused_at is not None
+        lanes.pause(other, "no")
         lanes.resume(lane)
+        lanes.remember_ceiling(lane, 3)
+        lanes.remember_ceiling(lane, None)
         lane.refresh_from_db()
-        assert (lane.paused, lane.paused_at) == ("", None)
+        other.refresh_from_db()
+        assert (lane.paused, lane.paused_at, other.paused) == ("", None, "no")
+        assert (lane.ceiling, other.ceiling) == (3, None)
 
     def test_its_holder_is_the_run_of_the_same_lease(self, campaign: Campaign) -> None:
         first, second = (ended_by(campaign, name) for name in "ab")
