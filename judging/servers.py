@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.conf import settings
-from django.db.models import Subquery
 
 from annotation.models import User
 from datasets.models import Team
@@ -78,8 +77,7 @@ def may_use_key(user: User, variable: str) -> bool:
     key = Key.objects.filter(variable=variable)
     if not key.exists():
         # A key that no judge uses yet is for the first team, which had the site to itself.
-        first = Team.objects.order_by("pk").values("pk")[:1]
-        return managed_teams(user).filter(pk=Subquery(first)).exists()
+        return managed_teams(user).contains(Team.objects.earliest("pk"))
     return managed_by(user, key).exists()
 
 

@@ -343,6 +343,7 @@ class TestServers:
         judge("a", api_key_env="OURS", **own)
         theirs = judge("b", api_key_env="THEIRS", **own)
         assert may_use_key(rita, "THEIRS")
+        assert may_use_key(User(), "THEIRS"), "the site has one team"
         moved = judge("c", api_key_env="OURS", **own)
         team = apart(olga, name="others")
         Judge.objects.filter(pk__in=[theirs.pk, moved.pk]).update(team=team)

@@ -1,0 +1,157 @@
+"""Messages to workers: what is sent, what a worker does with it, and the sweep of each worker."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kombu.exceptions import OperationalError
+from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks
+
+from annotation.models import Campaign
+from audit.models import Event
+from judging import lanes, launching, tasks
+from judging.engine import Control, worker
+from judging.models import JudgeRun
+from judging.runs import lifecycle
+from tests.judging.cast import judge
+
+Message = tuple[str, tuple[int, ...], float]
+SERVER = "http://127.0.0.1:9/v1"
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Message]:
+    """The messages that were sent: the task, for which run, and for how many seconds."""
+    found: list[Message] = []
+
+    def sender(name: str) -> Any:
+        def send(arguments: tuple[int, ...], expires: float, retry: bool) -> None:
+            assert not retry, "a page would wait"
+            found.append((name, arguments, expires))
+
+        return send
+
+    for task in (tasks.pump, tasks.sweep):
+        monkeypatch.setattr(task, "apply_async", sender(task.name))
+    return found
+
+
+def pump(run: int) -> Message:
+    return "judging.tasks.pump", (run,), 60.0
+
+
+SWEEP: Message = ("judging.tasks.sweep", (), 15.0)
+
+
+def queued(campaign: Campaign, name: str, **fields: Any) -> JudgeRun:
+    rater = judge(name, "openai", model="m", base_url=SERVER, **fields)
+    return lifecycle.start(campaign, rater, queued=True)
+
+
+def test_a_message_names_its_run_and_is_too_late_after_a_minute(sent: list[Message]) -> None:
+    tasks.ring(7)
+    tasks.ring_sweep()
+    assert sent == [pump(7), SWEEP]
+
+
+@pytest.mark.parametrize("error", [OperationalError("away"), OSError("away")])
+def test_without_a_broker_nothing_is_lost(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(tasks.pump, "apply_async", refuse)
+    tasks.ring(7)
+    assert "judging.tasks.pump was not sent: away" in caplog.text
+
+
+def test_each_worker_sweeps_from_its_start_on_every_fifteen_seconds(sent: list[Message]) -> None:
+    timed: list[tuple[float, Any]] = []
+    timer = SimpleNamespace(call_repeatedly=lambda *given: timed.append(given))
+    tasks.sweep_by_itself(SimpleNamespace(timer=timer))
+    assert (sent, timed) == ([SWEEP], [(15.0, tasks.ring_sweep)])
+
+
+class TestAPump:
+    @pytest.fixture
+    def worked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, float | None]]:
+        """The runs that were worked on, and for how long; each is handed over again."""
+        monkeypatch.setattr(worker, "_ending", type(worker._ending)())
+        found: list[tuple[int, float | None]] = []
+
+        def work(run: JudgeRun, lease: Any, control: Control) -> None:
+            assert worker._controls == [control], "a shutdown stops it"
+            assert run.campaign.name
+            found.append((run.pk, control.seconds))
+            lifecycle.hand_over(run, lease)
+
+        monkeypatch.setattr(tasks, "work", work)
+        return found
+
+    def test_works_on_its_run_for_two_minutes_and_rings_for_the_next_of_its_lane(
+        self,
+        campaign: Campaign,
+        sent: list[Message],
+        worked: list[tuple[int, float | None]],
+        django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+    ) -> None:
+        first, second = (queued(campaign, name) for name in "ab")
+        with django_capture_on_commit_callbacks(execute=True):
+            tasks.pump(first.pk)
+            assert sent == []
+        assert (worked, sent) == ([(first.pk, 120.0)], [pump(second.pk)])
+        assert worker._controls == []
+
+    def test_of_a_worker_that_is_ending_begins_nothing_and_rings_for_nothing(
+        self,
+        campaign: Campaign,
+        sent: list[Message],
+        worked: list[tuple[int, float | None]],
+        monkeypatch: pytest.MonkeyPatch,
+        django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+    ) -> None:
+        run = queued(campaign, "a")
+        queued(campaign, "b")
+        work = tasks.work
+
+        def ends(*given: Any) -> None:
+            work(*given)
+            worker._ending.set()
+
+        monkeypatch.setattr(tasks, "work", ends)
+        with django_capture_on_commit_callbacks(execute=True):
+            tasks.pump(run.pk)
+            tasks.pump(run.pk)
+        assert (worked, sent) == ([(run.pk, 120.0)], [])
+
+
+@pytest.mark.parametrize("has_workers", [True, False])
+def test_where_the_site_has_no_workers_a_run_is_worked_on_beside_the_web_server(
+    campaign: Campaign,
+    sent: list[Message],
+    has_workers: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    here: list[JudgeRun] = []
+    monkeypatch.setattr(launching, "has_workers", lambda: has_workers)
+    monkeypatch.setattr(launching, "start_here", here.append)
+    with django_capture_on_commit_callbacks(execute=True):
+        run = tasks.begin(judge(), campaign, {"limit": 2})
+        assert (sent, here) == ([], [])
+    assert (sent, here) == ([pump(run.pk)], [run] * (not has_workers))
+
+
+def test_who_resumes_a_lane_is_told_of_in_the_trail(campaign: Campaign) -> None:
+    run, plain = queued(campaign, "a"), lifecycle.start(campaign, judge(), queued=True)
+    assert run.lane is not None
+    lanes.pause(run.lane, "no credit")
+    assert tasks.resume(run)
+    event = Event.objects.get(event="run.changed")
+    assert (event.campaign, event.object_id) == (campaign.pk, str(run.pk))
+    assert event.facts["resumed"] is True
+    assert tasks.resume(plain)
+    assert Event.objects.filter(event="run.changed").count() == 1, "it has no lane"
