@@ -100,9 +100,9 @@ class TestAPump:
     ) -> None:
         first, second = (queued(campaign, name) for name in "ab")
         with django_capture_on_commit_callbacks(execute=True):
-            tasks.pump(first.pk)
+            tasks.pump(second.pk)
             assert sent == []
-        assert (worked, sent) == ([(first.pk, 120.0)], [pump(second.pk)])
+        assert (worked, sent) == ([(second.pk, 120.0)], [pump(first.pk)])
         assert worker._controls == []
 
     def test_of_a_worker_that_is_ending_begins_nothing_and_rings_for_nothing(
@@ -155,3 +155,19 @@ def test_who_resumes_a_lane_is_told_of_in_the_trail(campaign: Campaign) -> None:
     assert event.facts["resumed"] is True
     assert tasks.resume(plain)
     assert Event.objects.filter(event="run.changed").count() == 1, "it has no lane"
+
+
+def test_a_lane_is_resumed_with_its_event_or_not_at_all(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError
+
+    run = queued(campaign, "a")
+    assert run.lane is not None
+    lanes.pause(run.lane, "no credit")
+    monkeypatch.setattr(tasks, "record", fail)
+    with pytest.raises(RuntimeError):
+        tasks.resume(run)
+    run.lane.refresh_from_db()
+    assert run.lane.paused == "no credit"
