@@ -10,8 +10,7 @@ from kombu.exceptions import OperationalError
 from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks
 
 from annotation.models import Campaign
-from audit.models import Event
-from judging import lanes, launching, tasks
+from judging import launching, tasks
 from judging.engine import Control, worker
 from judging.models import JudgeRun
 from judging.runs import lifecycle
@@ -143,31 +142,3 @@ def test_where_the_site_has_no_workers_a_run_is_worked_on_beside_the_web_server(
         run = tasks.begin(judge(), campaign, {"limit": 2})
         assert (sent, here) == ([], [])
     assert (sent, here) == ([pump(run.pk)], [run] * (not has_workers))
-
-
-def test_who_resumes_a_lane_is_told_of_in_the_trail(campaign: Campaign) -> None:
-    run, plain = queued(campaign, "a"), lifecycle.start(campaign, judge(), queued=True)
-    assert run.lane is not None
-    lanes.pause(run.lane, "no credit")
-    assert tasks.resume(run)
-    event = Event.objects.get(event="run.changed")
-    assert (event.campaign, event.object_id) == (campaign.pk, str(run.pk))
-    assert event.facts["resumed"] is True
-    assert tasks.resume(plain)
-    assert Event.objects.filter(event="run.changed").count() == 1, "it has no lane"
-
-
-def test_a_lane_is_resumed_with_its_event_or_not_at_all(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise RuntimeError
-
-    run = queued(campaign, "a")
-    assert run.lane is not None
-    lanes.pause(run.lane, "no credit")
-    monkeypatch.setattr(tasks, "record", fail)
-    with pytest.raises(RuntimeError):
-        tasks.resume(run)
-    run.lane.refresh_from_db()
-    assert run.lane.paused == "no credit"

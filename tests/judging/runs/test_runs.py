@@ -70,8 +70,22 @@ class TestStarting:
     @pytest.mark.parametrize(
         ("manifest", "told"),
         [
-            ({"batch": {"files": [{"name": "b.jsonl"}]}}, "its requests are in b.jsonl"),
-            ({lifecycle.INTENT: {"files": [{"name": "b", "path": "/b"}]}}, "was writing b when"),
+            (
+                {"batch": {"files": [{"name": "b.jsonl"}]}},
+                r"its requests are in b.jsonl since run \d+; load the results with --batch-file,",
+            ),
+            (
+                {"batch": {"files": [{"name": "b"}], "folder": "/f"}},
+                r"its requests are in /f/b since run \d+; load the results with --offline,",
+            ),
+            (
+                {lifecycle.INTENT: {"files": [{"name": "b", "path": "/f/b"}]}},
+                "was writing b when its process ended; give --batch-file /f/b to continue",
+            ),
+            (
+                {lifecycle.INTENT: {"files": [{"name": "b", "path": "/f/b"}], "offline": True}},
+                "was writing b when its process ended; give --offline /f to continue",
+            ),
         ],
     )
     def test_requests_that_may_be_out_are_not_asked_again(
