@@ -22,6 +22,7 @@ from config import middleware
 from tests import cast, databases
 from tests.databases import ON_POSTGRESQL
 from tests.extent import Extent
+from tests.once import Kept
 from tests.patience import PATIENCE
 from tests.workers import NAME
 
@@ -168,6 +169,23 @@ def _emptied_quickly() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: databases.empty())
         yield
+
+
+@pytest.fixture(scope="module")
+def kept(
+    request: pytest.FixtureRequest,
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Kept]:
+    """See `tests.once`."""
+    kept = Kept()
+    if "transaction=True" in request.path.read_text("utf-8"):
+        yield kept
+        return
+    with databases.rolled_back(django_db_blocker):
+        kept.make_all_of(request.module, tmp_path_factory.mktemp("once"))
+        yield kept
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from annotation.models import Campaign, QuerySampling, User
 from tests.annotation.derivation.cast import batch, label
 from tests.api.cast import script_of
 from tests.cast import exported, run
+from tests.once import once
 
 pytestmark = pytest.mark.django_db
 REPORTS = {"q1r": "q1", "q1o": "q1", "q2r": "q2", "q2o": "q2"}
@@ -34,10 +35,10 @@ def labels_of(judge: str) -> dict[str, dict[str, str]]:
     }
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Campaign:
+@once
+def study(folder: Path) -> Campaign:
     """Two judges over four reports of three questions each, and no people yet."""
-    batch(tmp_path)
+    batch(folder)
     run(
         "create_campaign", "old", "--protocol", "report-coverage", "--batch", "b",
         "--raters-per-item", "2", "--option", "development=0.5", "--option", "seed=5",
@@ -46,7 +47,7 @@ def study(tmp_path: Path) -> Campaign:
         for item, of in labels_of(judge).items():
             given = {unit: [{"answerable": value}] for unit, value in of.items()}
             items = dict.fromkeys(of, item)
-            label(tmp_path, given, "old", items, (judge,), rater_kind="judge")
+            label(folder, given, "old", items, (judge,), rater_kind="judge")
     return Campaign.objects.get(name="old")
 
 

@@ -36,6 +36,7 @@ from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Item, Rater, User, rater_of
 from annotation.people.membership import end_membership
 from datasets.models import Batch
+from tests.once import once
 from tests.page_cast import Study, make_study
 from tests.team_cast import given_away
 
@@ -47,7 +48,7 @@ NOT_OF_PAGES: list[dict[str, Any]] = [{"replicate": 1}, {"scope": "q:0"}]
 NOT_ON_SHOW = ["leased", "failed", "declined", "cancelled"]
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study(reports=4, people=2)
 

@@ -23,13 +23,14 @@ from annotation.models import Campaign, Item, Rater, Response, rater_of
 from annotation.people.membership import end_membership
 from audit.models import Event
 from datasets.models import Batch
+from tests.once import once
 from tests.page_cast import Study, make_study, payload
 
 pytestmark = pytest.mark.django_db
 DONE, OPEN = "answers/study/done/placed", "answers/study/open/placed"
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study(reports=3)
 

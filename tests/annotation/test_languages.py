@@ -16,6 +16,7 @@ from annotation.people.languages import translated
 from annotation.protocols import PROTOCOLS
 from datasets.messages import Message
 from scripts.catalogues import LOCALE, catalogue, missing
+from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page
 
 LANGUAGES = [code for code, _ in settings.LANGUAGES if code != "en"]
@@ -58,8 +59,8 @@ def test_every_guideline_is_translated_section_by_section(name: str, language: s
             assert found[0] == found[1]
 
 
-@pytest.fixture
-def study(db: None) -> Study:
+@once
+def study() -> Study:
     return make_study(reports=1)
 
 

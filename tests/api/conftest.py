@@ -8,6 +8,7 @@ import pytest
 from django.core.cache import cache
 
 from tests.analysis.conftest import _few_resamples  # noqa: F401
+from tests.once import once
 from tests.page_cast import Study, make_study
 
 
@@ -19,6 +20,6 @@ def _fresh_limits() -> Iterator[None]:
     cache.clear()
 
 
-@pytest.fixture
-def study(db: None) -> Study:
+@once
+def study() -> Study:
     return make_study()

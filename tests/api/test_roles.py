@@ -22,7 +22,7 @@ from datasets.api.base import (
 from datasets.models import Batch
 from tests.api.cast import Script, as_json, assert_told, body, place, script_of, stranger
 from tests.cast import ROOT
-from tests.page_cast import Study, client_of, make_study, plant
+from tests.page_cast import Study, client_of, plant
 
 pytestmark = pytest.mark.django_db
 
@@ -187,8 +187,8 @@ def test_an_annotator_sees_no_design_and_no_counts_of_others(study: Study, ada: 
     assert script_of(study.root).get("campaigns/").json()["results"][0]["work"] is None
 
 
-def test_a_campaign_without_anything_for_one_is_not_there() -> None:
-    study = make_study(people=1)
+def test_a_campaign_without_anything_for_one_is_not_there(study: Study) -> None:
+    study.campaign.items.update(quota=1)
     ada, ben = script_of(study.ada), script_of(study.ben)
     while next_assignment(study.campaign, rater_of(study.ben)):
         mine = study.assignment(study.ben)

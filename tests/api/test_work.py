@@ -10,7 +10,7 @@ import pytest
 from annotation.answers.types import LostLeaseError
 from annotation.models import Draft, Label, Response, Span
 from tests.api.cast import QUOTE, Script, assert_told, body, place, script_of
-from tests.page_cast import TEXT, Study, answers, client_of, make_study, page, payload
+from tests.page_cast import TEXT, Study, answers, client_of, page, payload
 
 pytestmark = pytest.mark.django_db
 
@@ -338,16 +338,3 @@ def test_a_researcher_may_annotate_too(study: Study) -> None:
     sent = rita.put(f"assignments/{item['uid']}/response/", body("no", "no", "no"))
     assert sent.status_code == 201
     assert Response.objects.get().assignment.rater.user == study.rita
-
-
-def test_the_list_costs_the_same_however_long_it_is(
-    db: None, django_assert_max_num_queries: Any
-) -> None:
-    study = make_study(reports=12)
-    ada = script_of(study.ada)
-    for _ in range(12):
-        item = next_item(ada, study)
-        ada.put(f"assignments/{item['uid']}/response/", body("no", "no", "no"))
-    with django_assert_max_num_queries(6):
-        listed = ada.get("assignments/?page_size=12").json()
-    assert len(listed["results"]) == 12

@@ -18,13 +18,14 @@ from audit.models import Event
 from audit.recording import Actor, on_behalf, record
 from audit.sealing import seal
 from tests.api.cast import script_of
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
 from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

@@ -13,13 +13,14 @@ from annotation.people import accounts
 from audit.models import Event
 from audit.recording import Actor, address_class, digest_of, folded, on_behalf, record
 from audit.sealing import broken, seal
+from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 
 pytestmark = pytest.mark.django_db
 COMMENT = "a comment that nobody else should read"
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

@@ -40,13 +40,14 @@ from judging.judges import Definition, define
 from judging.models import Judge, JudgeCall
 from judging.runs import lifecycle
 from tests.judging.cast import judge, run_scripted
+from tests.once import once
 from tests.page_cast import Study, make_study, payload
 from tests.team_cast import apart, given_away, joined, shared
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

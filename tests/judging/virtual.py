@@ -47,8 +47,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def in_virtual_time(job: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    done: list[T] = []
+
+    async def kept() -> None:
+        done.append(await job())
+
+    # When a runner takes its handler of signals away, all that the task returned is put in words.
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        return runner.run(job())
+        runner.run(kept())
+    return done[0]
 
 
 def now() -> float:

@@ -25,6 +25,7 @@ from judging.judge_file.template import ENVIRONMENT
 from tests.api.cast import Script, script_of
 from tests.cast import ROOT
 from tests.datasets.upload_cast import as_file, posted, read
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study
 from tests.security.routes import routes
 
@@ -35,7 +36,7 @@ TABLE = ROOT / "docs" / "security.md"
 HASH = "argon2"
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     cache.clear()
     return make_study()

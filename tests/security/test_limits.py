@@ -19,6 +19,7 @@ from config.middleware import BodyGuard
 from datasets.access import takes_files
 from datasets.api.base import Resource
 from judging.display import LONGEST_SHOWN, is_cut, shown
+from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page
 
 MAX_QUOTE = 200_000
@@ -32,7 +33,7 @@ FORM = "application/x-www-form-urlencoded"
 MB = 1024 * 1024
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

@@ -11,6 +11,7 @@ from django.test import Client
 from django.utils.translation import activate
 
 from annotation.models import User
+from tests.once import once
 from tests.page_cast import PASSWORD, Study, make_study
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +25,7 @@ ELSEWHERE = (
 )  # fmt: skip
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

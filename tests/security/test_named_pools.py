@@ -12,6 +12,7 @@ from annotation.answers.submission import submit
 from annotation.models import Admission, Campaign, Exclusion, Item, Rater
 from annotation.people.membership import add_member, set_pool
 from tests.api.cast import Script, assert_told, script_of
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload, plant
 from tests.team_cast import given_away, joined
 
@@ -29,7 +30,7 @@ each_reference = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     """Ada and Ben are of the campaign and answered in it; Rita, a researcher, is not of it."""
     study = make_study()

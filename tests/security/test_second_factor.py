@@ -19,6 +19,7 @@ from annotation.models import LogInCount, User
 from annotation.people import second_factor
 from audit.models import Event
 from tests.cast import run
+from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +47,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return found
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

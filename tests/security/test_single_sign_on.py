@@ -25,6 +25,7 @@ from annotation.people.membership import PeopleError, set_pool
 from audit.models import Event
 from config import env
 from tests.cast import run
+from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study
 from tests.security.oidc import Provider, answer_of, come_back, leave, provider
 
@@ -47,7 +48,7 @@ def university(_server: Provider, settings: Settings) -> Provider:
     return _server
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

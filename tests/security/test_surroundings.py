@@ -16,6 +16,7 @@ from pytest_django.fixtures import Settings
 from config import apps, middleware
 from config.env import secret_key
 from datasets.access import client_address
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study
 from tests.patience import PATIENCE
 
@@ -23,8 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CLIENT, FORGED, INNER = "203.0.113.7", "6.6.6.6", "10.0.0.2"
 
 
-@pytest.fixture
-def study(db: None) -> Study:
+@once
+def study() -> Study:
     return make_study()
 
 

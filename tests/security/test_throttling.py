@@ -23,6 +23,7 @@ from config.settings import LOGIN_TRIES
 from tests import forks
 from tests.cast import ROOT, run
 from tests.databases import environment
+from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study
 from tests.patience import PATIENCE
 
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.django_db
 HERE, THERE = "10.0.0.1", "10.0.0.2"
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

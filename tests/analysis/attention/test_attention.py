@@ -12,12 +12,13 @@ from django.utils import timezone
 from analysis.attention import RULES, Facts, facts_of, matters, matters_for
 from annotation.models import Assignment, Campaign, GuidelineVersion, Rater, User
 from judging.models import Judge, JudgeRun, Lane
+from tests.once import once
 from tests.page_cast import Study, make_study, plant
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

@@ -28,15 +28,16 @@ from judging.models import Judge
 from judging.robustness.drafts import DraftError
 from judging.robustness.effects import trials_in
 from tests.judging.cast import campaign_of, judge, run_scripted, yes
+from tests.once import once
 
 pytestmark = pytest.mark.django_db
 ADDED = "Answer no unless the report gives a year."
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Campaign:
+@once
+def study(folder: Path) -> Campaign:
     """The first query is for development, the second for the audit; people say no throughout."""
-    campaign = campaign_of(tmp_path, development=0.5)
+    campaign = campaign_of(folder, development=0.5)
     first, second = QuerySampling.objects.filter(campaign=campaign).order_by("query")
     QuerySampling.objects.filter(pk=first.pk).update(role="development")
     QuerySampling.objects.filter(pk=second.pk).update(role="audit")

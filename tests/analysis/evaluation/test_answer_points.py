@@ -14,6 +14,7 @@ from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import label, value
 from tests.api.cast import script_of
 from tests.cast import write_lines
+from tests.once import once
 from tests.page_cast import client_of
 
 pytestmark = pytest.mark.django_db
@@ -58,14 +59,14 @@ def campaign(folder: Path, name: str, protocol: str, labels: list[JSON], *made: 
     run("import_labels", str(path), "--campaign", name)
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
+@once
+def study(folder: Path) -> Path:
     """One campaign of the query's key points, and one of those that the answers make."""
-    run("load_batch", str(write_lines(tmp_path / "b.jsonl", [BATCH])), "--name", "b")
-    campaign(tmp_path, "recall", "key-point-recall", RECALL)
+    run("load_batch", str(write_lines(folder / "b.jsonl", [BATCH])), "--name", "b")
+    campaign(folder, "recall", "key-point-recall", RECALL)
     own = ("--option", "points=answers")
-    campaign(tmp_path, "support", "key-point-verification", SUPPORT, *own)
-    return tmp_path
+    campaign(folder, "support", "key-point-verification", SUPPORT, *own)
+    return folder
 
 
 def reason(of: JSON, system: str, rater: str = "people") -> str:

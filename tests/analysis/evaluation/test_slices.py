@@ -19,6 +19,7 @@ from tests.analysis.conftest import run
 from tests.analysis.test_report_page import logged_in
 from tests.api.cast import script_of
 from tests.cast import write_lines
+from tests.once import once
 from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
@@ -65,12 +66,12 @@ def campaign(folder: Path, name: str, protocol: str, labels: Iterable[JSON]) -> 
     return Campaign.objects.get(name=name)
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Campaign:
+@once
+def study(folder: Path) -> Campaign:
     caches["reports"].clear()
-    run("load_batch", str(write_lines(tmp_path / "batch.jsonl", BATCH)), "--name", "b")
+    run("load_batch", str(write_lines(folder / "batch.jsonl", BATCH)), "--name", "b")
     labels = [said(f"r{q}", f"{q}?", "answerable", code) for q, code in COVERED.items()]
-    return campaign(tmp_path, "c", "report-coverage", labels)
+    return campaign(folder, "c", "report-coverage", labels)
 
 
 def typing(folder: Path) -> Campaign:

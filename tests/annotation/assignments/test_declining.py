@@ -10,12 +10,13 @@ from annotation.integrity import CheckedCounts, violations
 from annotation.models import Assignment, Item, rater_of
 from annotation.progress.person import Progress, minutes_left, progress_here
 from tests.cast import run
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study, page
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study(reports=1, people=1)
 

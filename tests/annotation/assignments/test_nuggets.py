@@ -20,6 +20,7 @@ from annotation.models import Assignment, Campaign, Draft, Label, Response, Span
 from annotation.people.membership import end_membership
 from annotation.presentation import present
 from tests.cast import FULL, SHORT
+from tests.once import once
 from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
@@ -30,10 +31,10 @@ MARKED, OTHER = "Anna Lee\u0301 built it 🌉.", "שלום לכולם!"
 CODES = {"a/b#1": "no", BUILT: "yes", "🌉": "invalid"}
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Study:
+@once
+def study(folder: Path) -> Study:
     """Ada and Ben may answer the two reports of `q/1`; a rating campaign follows."""
-    study = study_of("report-coverage", tmp_path, Design(raters_per_item=2))
+    study = study_of("report-coverage", folder, Design(raters_per_item=2))
     design = Design(raters_per_item=2, prerequisite="Study", sampling="own")
     create_campaign("Ratings", "rubric-passage", study.campaign.batch, design)
     return study

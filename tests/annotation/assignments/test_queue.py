@@ -29,13 +29,14 @@ from annotation.people.leases import set_lease
 from annotation.people.membership import end_membership, set_pool
 from datasets.models import Batch
 from tests.databases import undone
+from tests.once import once
 from tests.page_cast import Study, make_study
 
 pytestmark = pytest.mark.django_db
 BACK: dict[str, Any] = {"status": "cancelled", "reason": "expired", "slot": None}
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study(reports=3, people=2)
 

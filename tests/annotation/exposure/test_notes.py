@@ -13,12 +13,13 @@ from django.utils import timezone
 from annotation.answers.submission import submit
 from annotation.exposure import ledger
 from annotation.models import Look, Response
+from tests.once import once
 from tests.page_cast import Study, make_study, payload
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     made = make_study()
     for _ in range(2):

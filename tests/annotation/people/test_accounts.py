@@ -31,12 +31,13 @@ from annotation.people.membership import PeopleError, add_member
 from tests.annotation.people.cast import assert_whole
 from tests.api.cast import Script, script_of
 from tests.cast import run
+from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study, page, payload
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

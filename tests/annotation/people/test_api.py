@@ -12,6 +12,7 @@ from annotation.answers.submission import submit
 from annotation.models import Invitation, Label, Membership, Rater, User, rater_of
 from annotation.people.leases import open_assignments
 from tests.api.cast import assert_told, script_of
+from tests.once import once
 from tests.page_cast import Study, make_study, payload
 from tests.team_cast import given_away
 
@@ -25,7 +26,7 @@ def _fresh_limits() -> Iterator[None]:
     cache.clear()
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

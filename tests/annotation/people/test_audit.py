@@ -20,6 +20,7 @@ from audit.models import Event
 from datasets import api_tokens
 from datasets.api_tokens import make_token
 from tests.databases import state
+from tests.once import once
 from tests.page_cast import Study, make_study
 
 pytestmark = pytest.mark.django_db
@@ -227,7 +228,7 @@ DEEDS = {
 }  # fmt: skip
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     study = make_study(people=2)
     set_lease(study.campaign, 480)

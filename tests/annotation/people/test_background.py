@@ -22,6 +22,7 @@ from annotation.people.background import (
 from annotation.people.consent import revoked_raters
 from tests.api.cast import assert_told, script_of
 from tests.cast import run
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study
 
 QUESTIONS = """
@@ -65,7 +66,7 @@ def test_a_file_of_questions_reads_and_a_wrong_one_names_what_to_mend() -> None:
             read_toml(text)
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     study = make_study()
     change(study.campaign, CampaignSettings(background=read_toml(QUESTIONS)))

@@ -28,13 +28,14 @@ from datasets.models import Job
 from tests.annotation.people.cast import assert_whole
 from tests.api.cast import assert_told, script_of
 from tests.cast import exported, run
+from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
 
 pytestmark = pytest.mark.django_db
 TEXT = "# About this study\n\nYour labels are **published**."
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     study = make_study(reports=2, people=1)
     change(study.campaign, CampaignSettings(consent=TEXT))

@@ -21,6 +21,7 @@ from annotation.people import membership
 from annotation.people.membership import PeopleError, exclude, excluded, include
 from tests.api.cast import assert_told, script_of
 from tests.cast import run
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +29,7 @@ WHY = "answered faster than one can read"
 CHOICES = ReportOptions(resamples=20)
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     """Ada and Ben agree on both reports, Rita says the opposite."""
     study = make_study(people=3)

@@ -21,13 +21,14 @@ from annotation.people.accounts import forget
 from annotation.people.invitations import invite, join
 from annotation.people.membership import exclude
 from audit.sealing import broken, seal
+from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 
 pytestmark = pytest.mark.django_db
 NAME = "zebulon-quill"
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     """Ben, and Zebulon, a researcher who labels too and has left a trace wherever one can."""
     study = make_study()

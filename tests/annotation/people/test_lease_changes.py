@@ -34,12 +34,13 @@ from annotation.people.leases import (
 from audit.models import Event
 from datasets.models import Batch
 from tests.annotation.people.cast import assert_whole, run_out
+from tests.once import once
 from tests.page_cast import Study, make_study
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     study = make_study(people=2)
     set_lease(study.campaign, 60)

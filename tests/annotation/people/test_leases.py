@@ -39,13 +39,14 @@ from tests.annotation.people.cast import assert_whole, run_out, take
 from tests.api.cast import body, place, script_of
 from tests.cast import ROOT, manage, run
 from tests.databases import environment
+from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     """One place an item, held for an hour."""
     study = make_study(people=1)

@@ -25,6 +25,7 @@ from datasets.models import Batch
 from tests.annotation.people.cast import assert_whole, take
 from tests.api.cast import assert_told, body, place, script_of
 from tests.cast import run
+from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
 from tests.team_cast import joined
 
@@ -38,7 +39,7 @@ def is_adjudicator(user: User, campaign: Campaign) -> bool:
     ).exists()
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study(reports=4)
 

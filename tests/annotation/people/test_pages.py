@@ -31,6 +31,7 @@ from annotation.people.membership import end_membership, exclude, include, reada
 from annotation.views.orders import posted_number
 from judging.access import authored_responses, visible_judges, visible_runs
 from tests.judging.cast import judge
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
 from tests.team_cast import given_away
 
@@ -39,7 +40,7 @@ MAX_KEY_LENGTH = 200
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

@@ -14,6 +14,7 @@ from annotation.models import Assignment, rater_of
 from annotation.people.pay import PayError, pay_table, read_rate
 from tests.api.cast import script_of
 from tests.cast import exported, run
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
 
 
@@ -26,7 +27,7 @@ def test_a_rate_is_read_in_one_form_and_a_wrong_one_says_which() -> None:
             read_rate(wrong)
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     """Ada took 60 and 120 seconds for two items; Ben has one item without a time."""
     study = make_study()

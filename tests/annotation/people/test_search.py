@@ -8,13 +8,14 @@ from django.urls import reverse
 from annotation.models import User
 from annotation.people.search import find_people
 from datasets.models import Team, TeamMember
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     made = make_study()
     for name, email, first in (

@@ -25,6 +25,7 @@ from annotation.progress.status import get_status
 from tests.annotation.people.cast import assert_whole
 from tests.api.cast import assert_told, script_of
 from tests.cast import run
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
 
 
@@ -52,7 +53,7 @@ def test_shares_are_read_and_wrong_ones_say_what_to_write() -> None:
             read_shares(wrong)
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     """Eight items of one person each: half for Ada, a quarter for Ben, the rest for anybody."""
     study = make_study(reports=8, people=1)

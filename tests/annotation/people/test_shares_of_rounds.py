@@ -18,6 +18,7 @@ from annotation.people.shares import share_statuses
 from annotation.presentation import asked_units, present
 from annotation.progress.person import progress_here
 from datasets.models import Batch
+from tests.once import once
 from tests.page_cast import Study, study_of
 
 pytestmark = pytest.mark.django_db
@@ -35,11 +36,11 @@ LINES = [
 SECOND = ("action", "descriptor", "deflected")
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Study:
+@once
+def study(folder: Path) -> Study:
     """Four requests, each answered by one person first."""
     design = Design(variables=("descriptor", "deflected"))
-    return study_of("grounded-answer", tmp_path, design, LINES)
+    return study_of("grounded-answer", folder, design, LINES)
 
 
 def second_round(shares: Mapping[str, float], **design: Any) -> Campaign:

@@ -22,6 +22,7 @@ from annotation.people.membership import PeopleError, set_most_items, set_pool
 from annotation.people.prolific import set_study
 from annotation.people.prolific_keys import Keys, KeysAwayError, parameters_of
 from tests.annotation.people.test_prolific import link
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study
 
 pytestmark = pytest.mark.django_db
@@ -85,7 +86,7 @@ def prolific(pair: dict[str, rsa.RSAPrivateKey], settings: Settings) -> Iterator
     server.server_close()
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     study = make_study(reports=3)
     set_pool(study.campaign, "named")

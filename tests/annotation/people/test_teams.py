@@ -34,13 +34,14 @@ from judging.judges import Definition, define
 from judging.models import Judge
 from tests.api.cast import script_of
 from tests.cast import run
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study
 from tests.team_cast import apart, joined
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

@@ -29,16 +29,17 @@ from tests.annotation.validating_cast import (
 )
 from tests.api.cast import script_of
 from tests.cast import campaign_of, run
+from tests.once import once
 from tests.page_cast import Study, client_of, study_of
 
 pytestmark = pytest.mark.django_db
 NO = {"answerable": "no", "evidence": []}
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Study:
+@once
+def study(folder: Path) -> Study:
     judge()
-    return study_of("report-coverage", tmp_path, validating())
+    return study_of("report-coverage", folder, validating())
 
 
 class TestTheOption:

@@ -24,6 +24,7 @@ from annotation.presentation import asked_units, present, usable_answers, with_a
 from annotation.protocols.validation import RefusedError
 from datasets.models import Batch
 from tests.cast import campaign_of, exported
+from tests.once import once
 from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
@@ -32,9 +33,9 @@ SECOND = ("action", "descriptor", "deflected", "selected")
 FIRST_TEXT = "Anna Lee\u0301 built it 🌉 [1].\r\nשלום [2]."
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Study:
-    return study_of("grounded-answer", tmp_path)
+@once
+def study(folder: Path) -> Study:
+    return study_of("grounded-answer", folder)
 
 
 def after(study: Study, name: str = "Second", **changes: Any) -> Campaign:

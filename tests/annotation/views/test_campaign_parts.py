@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from django.urls import reverse
 
 from annotation.answers.submission import submit
 from annotation.models import rater_of
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
 
 TABS = {
@@ -36,8 +36,8 @@ WORDS = {
 LINK = re.compile(r'<a href="([^"]+)"(?: aria-current="(\w+)")?>([^<]+)</a>')
 
 
-@pytest.fixture
-def study(db: None) -> Study:
+@once
+def study() -> Study:
     return make_study()
 
 

@@ -38,6 +38,7 @@ from annotation.views.settings_forms import SettingsForm, describe_differences
 from datasets.models import Batch, Team
 from tests import cast, queue_cast
 from tests.judging.cast import judge
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
 from tests.team_cast import given_away
 
@@ -53,7 +54,7 @@ FORM = {
 }  # fmt: skip
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

@@ -10,12 +10,13 @@ from django.test import Client
 
 from annotation.imports.jobs import _folder
 from annotation.models import Label
+from tests.once import once
 from tests.page_cast import Study, client_of, make_study
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

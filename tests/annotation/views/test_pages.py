@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from annotation.models import Assignment, Response
+from tests.once import once
 from tests.page_cast import OPEN_TO, PASSWORD, Study, answers, client_of, make_study, page, plant
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.django_db
 HIDDEN = ("planted-judge", "planted-comment-of-ben", "planted-draft-of-ben")
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

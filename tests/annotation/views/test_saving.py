@@ -13,12 +13,13 @@ from django.urls import reverse
 
 from annotation.models import Assignment, Draft, Label, Response, Span, rater_of
 from annotation.presentation import ForgottenItemError
+from tests.once import once
 from tests.page_cast import TEXT, Study, answers, client_of, make_study, page
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 

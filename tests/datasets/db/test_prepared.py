@@ -20,13 +20,14 @@ from datasets.db.prepared import (
     PreparedUpdate,
     columns_of,
 )
+from tests.once import once
 from tests.page_cast import Study, make_study
 
 pytestmark = pytest.mark.django_db
 MISSING = Assignment._meta.get_field("missing")
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study(reports=3)
 

@@ -13,6 +13,7 @@ from judging.backends.base import Request
 from judging.models import Judge, JudgeCall
 from tests.judging.cast import campaign_of, command, run_scripted
 from tests.judging.judge_file.test_document import GRADED
+from tests.once import once
 
 pytestmark = pytest.mark.django_db
 
@@ -24,9 +25,9 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Campaign:
-    return campaign_of(tmp_path, "grounding-relevance")
+@once
+def study(folder: Path) -> Campaign:
+    return campaign_of(folder, "grounding-relevance")
 
 
 def create(file: Path, *more: str) -> Judge:

@@ -14,6 +14,7 @@ from annotation.protocols.base import name_units
 from judging.models import JudgeRun
 from judging.prompts.template import PromptError
 from tests.judging.cast import campaign_of, judge, run_scripted
+from tests.once import once
 
 pytestmark = pytest.mark.django_db
 FILE = '''
@@ -38,10 +39,10 @@ k = 2
 '''
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Campaign:
+@once
+def study(folder: Path) -> Campaign:
     """The first query is a development query, and so is the second."""
-    campaign = campaign_of(tmp_path, development=0.5)
+    campaign = campaign_of(folder, development=0.5)
     QuerySampling.objects.filter(campaign=campaign).update(role="development")
     return campaign
 

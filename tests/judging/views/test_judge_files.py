@@ -22,6 +22,7 @@ from judging.prompts.template import sha256_of
 from judging.servers import GUARDED
 from tests.judging.cast import campaign_of, judge
 from tests.judging.judge_file.test_document import GRADED
+from tests.once import once
 from tests.page_cast import client_of
 
 pytestmark = pytest.mark.django_db
@@ -45,9 +46,9 @@ def rita(db: None) -> Client:
     return client_of(User.objects.create(username="rita", role="researcher"))
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Campaign:
-    return campaign_of(tmp_path, "grounding-relevance")
+@once
+def study(folder: Path) -> Campaign:
+    return campaign_of(folder, "grounding-relevance")
 
 
 def create(client: Client, **changes: Any) -> Any:
