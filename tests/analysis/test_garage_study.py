@@ -20,7 +20,6 @@ from judging.backends.base import Request
 from tests.annotation.campaign_setup.test_creation import relevance
 from tests.cast import FIRST, SECOND, Line, campaign_of, exported, load, run, write_lines
 from tests.judging.cast import judge, run_scripted
-from tests.once import once
 from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
@@ -38,21 +37,21 @@ def said(unit: str, rater: str, variable: str, value: str) -> JSON:
     return {"item": item, "unit": unit, "rater": rater, "variable": variable, "value": value}
 
 
-@once
-def study(folder: Path) -> Study:
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
     """Ada and Bo call one passage of the first request relevant, and none of the second."""
-    load(folder, LINES)
+    load(tmp_path, LINES)
     relevance(
-        folder,
+        tmp_path,
         ("q/1/p", "ann", "yes"),
         ("q/1/p", "bo", "yes"),
         ("q/1/p#1", "ann", "no"),
         ("q 2/p2", "ann", "no"),
     )
     uses = [said("q/1/p", "ann", "use", "outdated"), said("q/1/p", "bo", "use", "outdated")]
-    run("import_labels", write_lines(folder / "uses.jsonl", uses), "--campaign", "rel")
+    run("import_labels", write_lines(tmp_path / "uses.jsonl", uses), "--campaign", "rel")
     design = Design(variables=WRITES, passages="relevant:rel")
-    return study_of("grounded-answer", folder, design, LINES)
+    return study_of("grounded-answer", tmp_path, design, LINES)
 
 
 def second(study: Study) -> Item:

@@ -11,7 +11,6 @@ from annotation.answers.submission import submit
 from annotation.exposure import ledger
 from annotation.models import User
 from tests.cast import Line
-from tests.once import once
 from tests.page_cast import Study, study_of
 
 pytestmark = pytest.mark.django_db
@@ -28,10 +27,10 @@ def query(n: int) -> Line:
     }
 
 
-@once
-def study(folder: Path) -> Study:
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
     """Four reports of one system with twelve questions each; Ada has answered them all."""
-    study = study_of("report-coverage", folder, lines=[query(n) for n in range(4)])
+    study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(4)])
     for _ in range(4):
         answer(study, study.ada)
     return study

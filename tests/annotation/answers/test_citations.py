@@ -11,7 +11,6 @@ from annotation.answers.submission import Outcome, submit
 from annotation.campaigns.design import Design
 from annotation.models import Response
 from annotation.protocols.validation import RefusedError, passage_of
-from tests.once import once
 from tests.page_cast import Study, study_of
 
 pytestmark = pytest.mark.django_db
@@ -30,9 +29,9 @@ def sent(study: Study, door: Any, citations: list[str], selected: dict[str, str]
     return submit(assignment, {"units": units, "comment": None}, door)
 
 
-@once
-def study(folder: Path) -> Study:
-    return study_of("grounded-answer", folder)
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return study_of("grounded-answer", tmp_path)
 
 
 def test_a_selected_sentence_makes_its_passage_citable(study: Study) -> None:

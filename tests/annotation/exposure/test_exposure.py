@@ -51,7 +51,6 @@ from annotation.protocols.base import UnitSpec
 from datasets.models import Batch
 from tests.annotation import validating_cast
 from tests.cast import Line, load
-from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload, study_of
 
 pytestmark = pytest.mark.django_db
@@ -77,7 +76,7 @@ def turned(client: Client, campaign: Campaign, to: str) -> None:
     assert sent.status_code == 302
 
 
-@once
+@pytest.fixture
 def study() -> Study:
     cache.clear()  # exports in other tests count against the limit
     return make_study(people=3)

@@ -26,7 +26,6 @@ from tests import cast
 from tests.annotation.answering import person
 from tests.api.cast import place, script_of
 from tests.judging.cast import judge, run_scripted
-from tests.once import once
 from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
@@ -117,9 +116,9 @@ class TestACampaign:
         assert [item.key for item in made.items.all()] == ["r"]
 
 
-@once
-def study(folder: Path) -> Study:
-    return study_of("key-point-verification", folder, Design(points="answers"))
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return study_of("key-point-verification", tmp_path, Design(points="answers"))
 
 
 def quote(words: str, start: int | None, passage: str | None = "p") -> dict[str, Any]:

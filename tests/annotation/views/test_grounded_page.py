@@ -16,15 +16,14 @@ from annotation.views.protocol_pages.grounded_answer import markers
 from datasets.models import Batch
 from tests.annotation.prerequisites.test_second_round import FIRST_TEXT, after, answer, taken, write
 from tests.cast import RIVER
-from tests.once import once
 from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
 
 
-@once
-def study(folder: Path) -> Study:
-    return study_of("grounded-answer", folder)
+@pytest.fixture
+def study(tmp_path: Path) -> Study:
+    return study_of("grounded-answer", tmp_path)
 
 
 def shown(study: Study, assignment: Assignment, name: str = "ada") -> str:

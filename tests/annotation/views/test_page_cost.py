@@ -15,13 +15,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.campaigns.rendering import render
-from tests.once import once
 from tests.page_cast import OPEN_TO, TEXT, Study, answers, client_of, make_study, page, plant
 
 pytestmark = pytest.mark.django_db
 
 
-@once
+@pytest.fixture
 def study() -> Study:
     return make_study()
 
