@@ -184,7 +184,7 @@ def kept(
         yield kept
         return
     with databases.rolled_back(django_db_blocker):
-        kept.make_all_of(request.module, tmp_path_factory.mktemp("once"))
+        kept.make(request, tmp_path_factory.mktemp("once"))
         yield kept
 
 

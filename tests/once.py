@@ -6,6 +6,7 @@ copy, and the database returns to it after each; where tests of a module commit,
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections import defaultdict
 from collections.abc import Callable
@@ -27,17 +28,33 @@ class Kept:
     def __init__(self) -> None:
         self.made: dict[Make, Any] = {}
 
-    def make_all_of(self, module: ModuleType, folder: Path) -> None:
-        parts = module.__name__.split(".")
-        conftests = [".".join((*parts[:n], "conftest")) for n in range(1, len(parts))]
-        for make in (make for name in (*conftests, module.__name__) for make in _MAKERS[name]):
-            self.made[make] = _made(make, folder)
+    def make(self, request: pytest.FixtureRequest, folder: Path) -> None:
+        """What any test of the module asks for."""
+        wanted = _wanted(request.session)[request.path]
+        for name, make in _makers_of(request.module).items():
+            if name in wanted:
+                self.made[make] = _made(make, folder)
 
     def copy_of(self, make: Callable[..., T], folder: Path) -> T:
         if make not in self.made:
             return _made(make, folder)
         copied: T = deepcopy(self.made[make])
         return copied
+
+
+def _makers_of(module: ModuleType) -> dict[str, Make]:
+    """By their names: those of the module, and of conftests above it where it has none."""
+    parts = module.__name__.split(".")
+    conftests = [".".join((*parts[:n], "conftest")) for n in range(1, len(parts))]
+    return {make.__name__: make for name in (*conftests, module.__name__) for make in _MAKERS[name]}
+
+
+@functools.cache
+def _wanted(session: pytest.Session) -> dict[Path, set[str]]:
+    wanted: dict[Path, set[str]] = defaultdict(set)
+    for item in session.items:
+        wanted[item.path].update(getattr(item, "fixturenames", ()))
+    return wanted
 
 
 def _made(make: Callable[..., T], folder: Path) -> T:

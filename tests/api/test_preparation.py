@@ -30,25 +30,26 @@ from tests.annotation.preparation.cast import (
 )
 from tests.annotation.preparation.test_preparation import POINTS, WROTE
 from tests.api.cast import Script, assert_told, script_of
+from tests.once import once
 from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
 INVENTED = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
 
 
-@pytest.fixture
-def user(tmp_path: Path) -> User:
-    load(tmp_path, TOPIC, EMPTY)
-    return researcher()
+@once
+def user(folder: Path) -> User:
+    """She has begun the step, and an author has written for it."""
+    load(folder, TOPIC, EMPTY)
+    made = researcher()
+    assert script_of(made).post(at("key-points/")).status_code == 201
+    prepare("key-points", "documents", author(), WROTE)
+    return made
 
 
 @pytest.fixture
 def rosa(user: User) -> Script:
-    """She has begun the step, and an author has written for it."""
-    script = script_of(user)
-    assert script.post(at("key-points/")).status_code == 201
-    prepare("key-points", "documents", author(), WROTE)
-    return script
+    return script_of(user)
 
 
 def at(rest: str = "", batch: str = "documents") -> str:
@@ -73,18 +74,6 @@ def changed() -> Json:
 
 
 class TestSteps:
-    def test_a_step_is_begun_once_and_a_run_over_it_started(
-        self, user: User, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("judging.tasks.ring", lambda run: None)
-        script, writer = script_of(user), author()
-        first, second = (script.post(at("key-points/")) for _ in range(2))
-        assert (first.status_code, second.status_code) == (201, 200)
-        assert first.json() == second.json() == script.get(at("key-points/")).json()
-        sent = {"judge": writer.pk, "campaign": first.json()["campaign"]}
-        assert script.post("runs/", sent).status_code == 201
-        assert JudgeRun.objects.get().campaign.name == "documents: key-points"
-
     def test_all_are_listed_with_runs_and_counts(self, rosa: Script) -> None:
         rosa.post(f"{one(rosa, 2)}review/", {"verdict": "rejected"})
         steps = {each["step"]: each for each in rosa.get(at()).json()["results"]}
@@ -101,11 +90,6 @@ class TestSteps:
         assert steps["key-points"]["campaign"] == run.campaign_id
         assert (steps["request"]["asks"], steps["request"]["campaign"]) == (True, None)
         assert (steps["sentences"]["asks"], steps["ratings"]["thresholds"]) == (False, {"eta": 3.0})
-
-    @pytest.mark.parametrize("step", ["sentences", "scoring"])
-    def test_what_asks_nobody_or_finds_nothing_cannot_be_begun(self, user: User, step: str) -> None:
-        assert_told(script_of(user).post(at(f"{step}/")), 422)
-        assert not Campaign.objects.exists()
 
     def test_a_step_that_is_none_is_not_there(self, rosa: Script) -> None:
         for path in ("nothing/", "nothing/answers/"):
@@ -197,13 +181,6 @@ class TestAnswers:
         assert list(told["units"]) == told["answer_schema"]["required"] == ["t1/d1"]
         assert (told["verdict"], told["note"], told["reviewed_at"]) == (None, "", None)
 
-    def test_its_problems_are_told(self, user: User) -> None:
-        script = script_of(user)
-        script.post(at("key-points/"))
-        prepare("key-points", "documents", author(), {**WROTE, INQUIRY: INVENTED})
-        (problem,) = script.get(one(script, 1)).json()["problems"]
-        assert "'caught fire' was not found" in problem
-
     def test_an_answer_of_another_campaign_is_none_to_review(self, rosa: Script) -> None:
         place = one(rosa)
         Campaign.objects.update(name="a study")
@@ -294,17 +271,6 @@ class TestReviewing:
 
 
 class TestAcceptingAll:
-    def test_leaves_what_has_a_problem(self, user: User) -> None:
-        script = script_of(user)
-        script.post(at("key-points/"))
-        prepare("key-points", "documents", author(), {**WROTE, INQUIRY: INVENTED})
-        sent = {"author": "author"}
-        told = [script.post(at("key-points/accept/"), sent).json() for _ in range(2)]
-        assert told == [
-            {"accepted": 2, "left": 1, "reviewed_before": 0},
-            {"accepted": 0, "left": 1, "reviewed_before": 2},
-        ]
-
     def test_an_author_is_one_who_wrote(self, rosa: Script) -> None:
         author("other")
         (wrong,) = assert_told(rosa.post(at("key-points/accept/"), {"author": "other"}), 422)
@@ -333,9 +299,8 @@ class TestBuilding:
         assert "3 not reviewed" in refused.json()["error"]
         assert self.build(rosa, author="author", partial=True).status_code == 201
 
-    def test_by_rule_asks_for_no_author(self, user: User) -> None:
-        script = script_of(user)
-        assert self.build(script, "sentences").json()["queries"] == 2
+    def test_by_rule_asks_for_no_author(self, rosa: Script) -> None:
+        assert self.build(rosa, "sentences").json()["queries"] == 2
         (first, _) = batch_rows(Batch.objects.get(name="new"))
         assert first.reports[0].sentences is not None
 

@@ -22,15 +22,10 @@ from judging.lanes import build_backend
 from judging.manifest import manifest_of
 from judging.models import Judge, JudgeCall, JudgeRun
 from tests.cast import exported
-from tests.judging.cast import campaign_of, command
+from tests.judging.cast import command
 from tests.page_cast import client_of
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def campaign(tmp_path: Path) -> Campaign:
-    return campaign_of(tmp_path)
 
 
 def label(item: str, unit: str, value: str | None = "yes", **more: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from judging.manifest import manifest_of
 from judging.models import Price
 from judging.runs import lifecycle
 from judging.runs.comparison import compare_judges
-from tests.judging.cast import HASTY, campaign_of, judge, work, yes
+from tests.judging.cast import HASTY, judge, work, yes
 
 REQUEST = Request((Message("user", "y" * 40),), {}, Facts("", (), (), False))
 INSIDE = {
@@ -91,11 +90,6 @@ def test_the_length_of_thinking_is_learned() -> None:
     following = budget.reserve(REQUEST)
     assert following is not None
     assert following.completion == 50
-
-
-@pytest.fixture
-def campaign(db: None, tmp_path: Path) -> Campaign:
-    return campaign_of(tmp_path)
 
 
 def thinking(request: Request) -> Answer:

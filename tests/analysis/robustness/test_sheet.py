@@ -26,15 +26,16 @@ from judging.runs.planning import TrialSample, plan_trial
 from tests.api.cast import script_of
 from tests.judging.answers.test_label_mass import LOW, scoring
 from tests.judging.cast import campaign_of, command, judge, run_scripted, yes
+from tests.once import once
 
 YES_NO = Variable("answerable", "question", "?", ("yes", "no"), escapes=("invalid",))
 RATING = Variable("rating", "question", "?", tuple("012345"), level="ordinal")
 PREFERRED = Variable("preferred", "pair", "?", ("first", "second", "tie-good", "tie-bad"))
 
 
-@pytest.fixture
-def campaign(db: None, tmp_path: Path) -> Campaign:
-    return campaign_of(tmp_path)
+@once
+def campaign(folder: Path) -> Campaign:
+    return campaign_of(folder)
 
 
 def labels(variable: Variable, *values: str, scores: dict[int, float] | None = None) -> Any:

@@ -49,12 +49,13 @@ from tests.annotation.adjudication.cast import (
     one,
 )
 from tests.cast import exported, run, write_lines
+from tests.once import once
 from tests.page_cast import TEXT
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
+@once
 def there() -> Dispute:
     return make_dispute()
 

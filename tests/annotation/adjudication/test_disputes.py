@@ -49,12 +49,13 @@ from tests.annotation.adjudication.cast import (
     decided,
     make_dispute,
 )
+from tests.once import once
 
 pytestmark = pytest.mark.django_db
 UNITS = ("q:0", "q:1", "q:2")
 
 
-@pytest.fixture
+@once
 def there() -> Dispute:
     return make_dispute()
 

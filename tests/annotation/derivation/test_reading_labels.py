@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from django.utils import timezone
 
 from annotation.campaign_setup.creation import create_campaign
@@ -11,10 +10,11 @@ from annotation.derivation.labels import LabelledUnit, LabelReader, _range_of
 from annotation.models import Assignment, Exclusion, Item, Rater, rater_of
 from annotation.people.membership import exclude
 from tests.annotation.adjudication.cast import Dispute, answer, decided, make_dispute
+from tests.once import once
 
 
-@pytest.fixture
-def there(db: None) -> Dispute:
+@once
+def there() -> Dispute:
     return make_dispute()
 
 

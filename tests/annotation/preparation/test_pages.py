@@ -17,7 +17,6 @@ from judging.backends.base import Answer
 from judging.models import Judge, Review
 from tests.annotation.preparation.cast import (
     EMPTY,
-    FERRY,
     INQUIRY,
     TOPIC,
     Json,
@@ -28,21 +27,29 @@ from tests.annotation.preparation.cast import (
     researcher,
 )
 from tests.annotation.preparation.test_preparation import WROTE
+from tests.once import once
+from tests.page_cast import client_of
 from tests.team_cast import joined
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def rosa(tmp_path: Path, client: Client) -> User:
+@once
+def researching(folder: Path) -> User:
     """She has begun the step, and an author has written for it."""
-    load(tmp_path, TOPIC, EMPTY)
+    load(folder, TOPIC, EMPTY)
     who, writer = researcher(), author()
-    client.force_login(who)
-    begun = client.post(address("preparation-begin", "key-points"), {"judge": writer.pk})
+    sent = {"judge": writer.pk}
+    begun = client_of(who).post(address("preparation-begin", "key-points"), sent)
     assert begun.status_code == 302
     prepare("key-points", "documents", writer, WROTE)
     return who
+
+
+@pytest.fixture
+def rosa(researching: User, client: Client) -> User:
+    client.force_login(researching)
+    return researching
 
 
 def address(name: str, *more: object) -> str:
@@ -198,33 +205,6 @@ class TestAReview:
     ) -> None:
         Campaign.objects.update(name="a study")
         assert client.get(page_of(answers()[0])).status_code == 404
-
-
-class TestOtherSteps:
-    """Ratings with their quotes, and merged points with the numbers of their sources."""
-
-    def test_ratings_and_merged_points_come_back_as_they_were(
-        self, tmp_path: Path, client: Client
-    ) -> None:
-        told: Any = {
-            "questions": [{"id": "q1", "text": "When?"}],
-            "key_points": [
-                {"id": "k1", "text": "It sank.", "passage": "d1"},
-                {"id": "k2", "text": "It went down.", "passage": "d1"},
-            ],
-        }
-        load(tmp_path, TOPIC | told)
-        client.force_login(User.objects.create_user("ada", role=User.Role.ADMIN))
-        quote = {"quote": "on 3 march 1954", "start": None}
-        rated = {"q1": {"evidence": [quote], "rating": "5"}}
-        merged: Json = {"t1": {"repeats": "yes", "merged": [point("It sank.")]}}
-        merged |= {k: {"placed": "yes", "matches": [1]} for k in ("k1", "k2")}
-        prepare("ratings", "documents", author(), {FERRY: rated, INQUIRY: rated})
-        prepare("merging", "documents", Judge.objects.get(), {"k1": merged})
-        for each in Response.objects.all():
-            sent = _sent(client.get(page_of(each)).context["units"])
-            client.post(page_of(each), {**sent, "verdict": "accepted", "seen": ""})
-        assert list(Review.objects.values_list("verdict", flat=True)) == ["accepted"] * 3
 
 
 def _sent(units: Any) -> Json:
