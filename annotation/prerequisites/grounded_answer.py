@@ -55,8 +55,7 @@ def first_answers(campaign: Campaign) -> QuerySet[Response]:
 def first_answer(item: Item, rater: Rater) -> FirstAnswer | None:
     """Return another person's answer that this person sees in the second round."""
     campaign = item.campaign
-    second = campaign.protocol == "grounded-answer" and prerequisite_of(campaign)
-    if not second or schema(campaign).variable("action") is None:
+    if not prerequisite_of(campaign) or schema(campaign).variable("action") is None:
         return None
     answers = by_others(first_answers(campaign), rater.pk)
     shown = answers.filter(assignment__item__query=item.query_id).first()

@@ -167,7 +167,7 @@ def _store_sample(item: Item, answers: dict[str, str], names: list[str], sample:
     strata = {name: answers[keys[name]] for name in names if keys[name] in answers}
     chance = chances(names, strata, design(item.campaign).per_passage)
     by_key = {keys[name]: name for name in names}
-    rows = [row for row in UnitSampling.objects.filter(item=item) if row.key in by_key]
+    rows = list(UnitSampling.objects.filter(item=item))
     for row in rows:
         name = by_key[row.key]
         row.stratum, row.probability = strata.get(name, ""), chance[name]

@@ -99,6 +99,14 @@ class TestWhoGetsIt:
         assert next_assignment(second, rater_of(study.ada)) is None
         assert taken(second, rater_of(study.ben)).item.query_id == first.item.query_id
 
+    def test_of_two_writers_each_gets_the_others_request(self, study: Study) -> None:
+        second, one = after(study), write(study)
+        other = study.assignment(study.ben)
+        submit(other, answer(other, FIRST_TEXT), "page")
+        assert one.item.query_id != other.item.query_id
+        for user, theirs in ((study.ada, other), (study.ben, one)):
+            assert taken(second, rater_of(user)).item.query_id == theirs.item.query_id
+
     def test_whoever_was_asked_the_request_before_does_not_get_it(self, study: Study) -> None:
         study.campaign.items.update(quota=2)
         second = after(study)
@@ -328,6 +336,15 @@ class TestValidation:
         names = list(item.units.order_by("position").values_list("name", flat=True))
         assert prerequisites.units_asked_of_judges(item, names) == names != []
         assert study.campaign.items.filter(prerequisites.ready_for_judges(study.campaign)).exists()
+
+    def test_it_goes_on_though_the_answer_is_no_longer_there(self, study: Study) -> None:
+        first = write(study)
+        made = after(study, "Third", variables=self.VALIDATION)
+        first.responses.update(current=False)
+        mine = taken(made, rater_of(study.ben))
+        assert first_answer(mine.item, mine.rater) is None
+        first.responses.update(current=True)
+        assert first_answer(mine.item, mine.rater) is None, "who validates sees the sentences"
 
     def test_nobody_validates_the_own_answer(self, study: Study) -> None:
         write(study)

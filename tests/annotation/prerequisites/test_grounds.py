@@ -1,0 +1,45 @@
+"""Where no passage is shown, nothing may be written: told without a database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from annotation.prerequisites.grounded_answer import check_grounds, lines_of
+from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import ItemSpec, Text, UnitSpec
+from annotation.protocols.schema import schema_of
+from annotation.protocols.validation import Entry, Prose, RefusedError
+
+ASKED = schema_of(PROTOCOLS["grounded-answer"])
+QUERY = UnitSpec("query", "q", "Who built it?")
+BARE = ItemSpec("q", (QUERY,), (Text("report:r", "Anna built it."),))
+GROUNDED = ItemSpec("q", (QUERY,), (*BARE.texts, Text("passage:p", "Anna built it.")))
+WROTE = Entry("q", QUERY, {}, (), written=Prose("Anna.", ()))
+DEFLECTED = Entry("d", QUERY, {"deflected": "yes"}, ())
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("door", ["page", "api"])
+def test_a_written_answer_without_a_passage_is_refused(door: Any) -> None:
+    with pytest.raises(RefusedError) as error:
+        check_grounds(ASKED, BARE, [DEFLECTED, WROTE], door)
+    assert [(each.unit, each.key, str(each.message)) for each in error.value.problems] == [
+        ("q", "written", "is written although there is no passage to write it from; give yes for "
+                         "deflected"),
+    ]  # fmt: skip
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("door", ["page", "api", "judge", "import"])
+def test_what_deflects_has_a_passage_or_is_history_is_taken(door: Any) -> None:
+    check_grounds(ASKED, BARE, [DEFLECTED], door)
+    check_grounds(ASKED, GROUNDED, [WROTE], door)
+    check_grounds(schema_of(PROTOCOLS["report-coverage"]), BARE, [WROTE], door)
+    if door in ("judge", "import"):
+        check_grounds(ASKED, BARE, [WROTE], door)
+
+
+def test_lines_end_as_every_browser_ends_them() -> None:
+    assert lines_of("a\r\nb\rc\n\nd") == ["a", "b", "c", "", "d"]
