@@ -56,6 +56,8 @@ from annotation.presentation import schema
 from annotation.protocols.base import Variable
 from annotation.views import settings_forms as sending
 from annotation.views.work import _feedback_row, _word
+from audit.models import Event
+from audit.recording import digest_of
 from datasets.rows import InputError, Place
 from tests.annotation.gold.test_gold import answer, folder, rater
 from tests.cast import campaign_of
@@ -325,6 +327,8 @@ class TestAdmitting:
         assert set(Admission.objects.filter(rater=dee).values_list("reason", flat=True)) == {
             "known to me"
         }
+        told = Event.objects.get(event="admission.made", campaign=campaign.pk, object_id=dee.pk)
+        assert told.after == digest_of(told.object_kind, told.object_id, "known to me")
         assert is_admitted(campaign, dee)
         assert not is_admitted(campaign, bo)
         assert not is_admitted(campaign, cy)
@@ -394,6 +398,15 @@ class TestSetting:
         assert (campaign.gold_every, campaign.practice_of) == (10, None)
         assert (other.gold_every, other.practice_of) == (0, other)
         assert store_gold_answers(rows[:1], campaign, "gold") == GoldCounts(1, 1, unchanged=True)
+
+    def test_what_another_person_set_meanwhile_stays(self, campaign: Campaign) -> None:
+        first = campaign_of("report-coverage", name="first")
+        Campaign.objects.filter(pk=campaign.pk).update(gold_every=3, practice_of=first)
+        assert (campaign.gold_every, campaign.practice_of) == (0, None)
+        store_gold_answers([row()], campaign, "gold")
+        store_gold_answers([row()], campaign, "practice")
+        campaign.refresh_from_db()
+        assert (campaign.gold_every, campaign.practice_of) == (3, first)
 
     def test_the_same_value_twice_is_one_known_answer(self, campaign: Campaign) -> None:
         assert store_gold_answers([row(), row(rater="bo")], campaign, "gold") == GoldCounts(1, 1)
