@@ -193,10 +193,13 @@ class TestOneVerdict:
     ) -> None:
         of = study(tmp_path)
         assignment = first_judged(of, **{"🌉": YES})
-        Span.objects.update(field="elsewhere")
+        (label,) = Label.objects.filter(response__assignment__rater=judge())
+        label.pk, label.variable, label.value = None, "about", "1"
+        label.save()
+        Span.objects.create(label=label, field="elsewhere", quote="It", start=0, end=2)
         found = judge_answers_for(assignment, present(assignment.item))["🌉"]
-        assert found.answer == YES | {"evidence": []}
-        assert found.quotes == (Cited("elsewhere", "built it 🌉", 10),)
+        assert found.answer == YES | {"about": "1"}
+        assert found.quotes == (Cited("report", "built it 🌉", 10), Cited("elsewhere", "It", 0))
 
     def test_what_a_judge_left_out_is_left_open(self, tmp_path: Path) -> None:
         of = study(tmp_path, "question-typing")
