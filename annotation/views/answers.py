@@ -102,7 +102,6 @@ class ChangedError(Exception):
 
     def __init__(self, what: list[str]) -> None:
         self.what = what
-        super().__init__(", ".join(what))
 
 
 class StoredBeforeError(Exception):
@@ -110,7 +109,6 @@ class StoredBeforeError(Exception):
 
     def __init__(self, response: Response) -> None:
         self.response = response
-        super().__init__(str(response))
 
 
 @require_POST

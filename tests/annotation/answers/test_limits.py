@@ -234,6 +234,7 @@ class TestWhatStands:
             with pytest.raises(StaleDraftError) as error:
                 check_state(there, version, seen, {"it": payload})
             assert error.value.state is there
+            assert str(error.value) == "version 2 of revision 1 is stored"
 
     def test_the_draft_is_newer_than_the_answer(self) -> None:
         draft: Any = Draft(payload={"a": 1}, version=3, saved_at="now")
@@ -257,6 +258,7 @@ class TestWhatStands:
             with pytest.raises(ConflictError) as error:
                 _check_conflict(there, Circumstances(seen=seen))
             assert error.value.current is there
+            assert str(error.value) == "revision 2 was saved in between"
         else:
             _check_conflict(there, Circumstances(seen=seen))
 

@@ -173,6 +173,18 @@ class TestWhatIsShown:
         assert there is not None
         assert (there.unit, there.question, there.text) == (BUILT, "Who built it?", FULL)
         assert (there.answer, there.quotes) == ("yes", [quote(MARKED)])
+        label = there.response.labels.get(unit__name=BUILT)
+        label.pk, label.variable, label.value = None, "rating", "3"
+        label.save()
+        Span.objects.create(label=label, field="report", quote="Anna", start=0, end=4)
+        assert there.quotes == [quote(MARKED)]
+
+    def test_a_rating_has_none_to_mend(self, study: Study) -> None:
+        answered(study)
+        mine = to_rate(study)
+        units = {name: {"rating": "1", "evidence": []} for name in mine.asked}
+        submit(mine, {"units": units, "comment": None}, "import")
+        assert [editable(mine, place) for place in range(3)] == [None] * 3
 
     def test_the_layer_shows_the_report_and_the_standing_marks(self, study: Study) -> None:
         held = answered(study)

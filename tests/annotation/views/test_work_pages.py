@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.answers.submission import submit
@@ -117,6 +119,14 @@ def test_the_list_has_each_campaign_with_what_one_did_there(
     assert [(each[3], each[4]) for each in shown()] == [(submitted[1:], []), ([], declined[1:])]
     draft.delete()
     assert [each.has_draft for each in told(study.ada)["first"]["done"]] == [False]
+
+
+def test_no_more_than_two_hundred_items_are_listed_of_either_kind(study: Study) -> None:
+    study.assignment(study.ada)
+    client = client_of(study.ada)
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get(reverse("work")).status_code == 200
+    assert len([each for each in asked if each["sql"].endswith(" LIMIT 200")]) == 2
 
 
 def test_a_campaign_stays_on_the_list_while_one_could_not_judge_its_items(study: Study) -> None:
