@@ -214,7 +214,8 @@ def _draft_point_problems(points: Iterable[Any]) -> Iterator[Message]:
 
 
 def _fits(quote: Quote) -> bool:
-    return len(quote.quote) <= MAX_QUOTE and (quote.start or 0) <= MAX_OFFSET
+    near = quote.start is None or quote.start <= MAX_OFFSET
+    return near and len(quote.quote) <= MAX_QUOTE
 
 
 def _is_point(value: object) -> bool:

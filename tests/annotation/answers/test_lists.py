@@ -13,8 +13,10 @@ from annotation.answers.evidence import locate
 from annotation.answers.payloads import from_form
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, name_units
+from annotation.protocols.points import draft_list_problem, match_problem
 from annotation.protocols.schema import schema_of
 from annotation.protocols.validation import Channel, RefusedError, check
+from datasets.messages import Word
 from tests.annotation.protocol_cast import QUERY
 
 MAX_POINT = 2000
@@ -193,6 +195,71 @@ def test_a_draft_keeps_unfinished_points_and_nothing_else(value: Any, kept: bool
     else:
         with pytest.raises(RefusedError):
             check_draft(payload)
+
+
+def point(words: str = "x", *quotes: dict[str, Any]) -> dict[str, Any]:
+    return {"text": words, "evidence": [*quotes]}
+
+
+def quoting(words: str = "It", **more: Any) -> dict[str, Any]:
+    return point("x", {"quote": words, **more})
+
+
+NO_LIST = "is not a list of {text, evidence}"
+NO_QUOTE = "contains something that is not {quote, start}"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([1] * 100, None),
+        ([1] * 101, "contains more than 100 numbers; keep the most important"),
+        ([1, 2**31 - 1], None),
+        ([1, 2**31], NO_LIST),
+        ([1, 0], NO_LIST),
+        ([1, True], NO_LIST),
+        ([point()] * 100, None),
+        ([point()] * 101, "contains more than 100 points; keep the most important"),
+        ([point(), 1], NO_LIST),
+        ([point("x" * 2000)], None),
+        ([point(), point("x" * 2001)], "is longer than 2,000 characters; shorten it"),
+        ([point("\0")], "contains a character that cannot be stored; remove it"),
+        ([point("x", *[{"quote": "It"}] * 200)], None),
+        (
+            [point("x", *[{"quote": "It"}] * 201)],
+            "contains more than 200 quotes; keep the most important",
+        ),
+        ([quoting("x" * 200_000)], None),
+        ([quoting("x" * 200_001)], NO_QUOTE),
+        ([quoting(start=0)], None),
+        ([quoting(start=None)], None),
+        ([quoting(start=2**31 - 1)], None),
+        ([quoting(start=2**31)], NO_QUOTE),
+        ([quoting(" ")], NO_QUOTE),
+        ([quoting(field="f")], NO_QUOTE),
+        ([quoting(variable="v")], NO_QUOTE),
+        ([point("x", {"quote": "It"}, {"start": 1})], NO_QUOTE),
+    ],
+)
+def test_an_unfinished_list_is_held_to_what_our_pages_send(value: Any, said: str | None) -> None:
+    told = draft_list_problem(value)
+    assert (None if told is None else str(told)) == said
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("door", STRICT)
+def test_a_list_is_taken_up_to_its_limits(door: Channel) -> None:
+    full = [{"text": "x" * MAX_POINT, "evidence": QUOTED * MAX_QUOTES}]
+    assert problems(changed("q/p", points=full * MAX_POINTS), door) == []
+
+
+def test_the_first_number_beyond_the_list_is_named() -> None:
+    named = (Word("matched", "?"), Word("yes", "Yes"))
+    told = match_problem(named, "yes", [1, 9, 7], 2)
+    assert str(told) == "names point 9, but the list has 2; correct the number"
+    assert match_problem(named, "yes", [2, 1], 2) is None
+    assert match_problem(named, None, [], 0) is None
 
 
 def test_the_form_refuses_a_list_that_is_no_json() -> None:

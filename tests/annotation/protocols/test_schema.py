@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.base import Variable
 from annotation.protocols.schema import schema_of
 from tests.annotation.door_cast import EACH_CASE, first_of_each_kind
 
@@ -82,3 +84,45 @@ def test_null_is_not_offered_where_no_condition_is_asked():
         "type": "string",
         "enum": ["agree", "neutral", "disagree"],
     }
+
+
+PAIR = (
+    Variable("size", "box", "How big?", ("s", "l"), words={"s": "Small"}),
+    Variable("size", "bag", "How wide?", ("l", "xl"), escapes=("odd",), words={"l": "Wide"}),
+)
+SIZES = replace(schema_of(PROTOCOLS["report-coverage"]), variables=PAIR)
+
+
+def test_a_variable_is_named_as_its_kind_of_unit_asks_it():
+    told = {kind: SIZES.named("size", kind) for kind in ("box", "bag", "other")}
+    assert set(told.values()) == {"size"}
+    assert {kind: str(word.word) for kind, word in told.items()} == {
+        "box": "“How big?”", "bag": "“How wide?”", "other": "“How big?”",
+    }  # fmt: skip
+    codes = {kind: SIZES.coded("size", "l", kind) for kind in ("box", "bag", "other")}
+    assert {kind: (str(word), word.word) for kind, word in codes.items()} == {
+        "box": ("l", "L"), "bag": ("l", "Wide"), "other": ("l", "L"),
+    }  # fmt: skip
+    for unknown in (SIZES.named("age", "box"), SIZES.coded("age", "age", "box")):
+        assert (str(unknown), unknown.word) == ("age", "age")
+
+
+def test_a_variable_of_two_kinds_has_the_words_of_both_and_those_of_the_first_where_they_differ():
+    assert SIZES.words() == {"size": {"s": "Small", "l": "L", "xl": "Xl", "odd": "Odd"}}
+
+
+def test_codes_alone_make_a_closed_answer():
+    for protocol, closed in (("report-coverage", True), ("grounded-answer", False),
+                             ("key-point-writing", False)):  # fmt: skip
+        assert schema_of(PROTOCOLS[protocol]).is_closed is closed
+    assert schema_of(PROTOCOLS["grounded-answer"], ["selected"]).is_closed
+
+
+def test_what_a_kind_of_unit_is_asked_is_looked_up_once():
+    asked = schema_of(PROTOCOLS["key-point-writing"])
+    names = ("variables_of", "evidence", "written", "listed", "matching", "free_keys", "keys",
+             "criteria")  # fmt: skip
+    for name in names:
+        found = {kind: getattr(asked, name)(kind) for kind in ("passage", "key-point")}
+        known = vars(asked)[f"_{name}"]
+        assert all(known[kind] is of_kind for kind, of_kind in found.items())
