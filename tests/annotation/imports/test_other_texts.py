@@ -18,10 +18,11 @@ from annotation.answers.evidence import (
     find_misplaced_evidence,
     locate_quote,
     locate_rationale,
+    misplaced_label_ids,
 )
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
-from annotation.models import Campaign
+from annotation.models import Campaign, Label, Rater, Response, Span
 from tests.annotation.follow_cast import rater
 from tests.cast import BRIDGE, FULL, campaign_of, write_lines
 
@@ -108,6 +109,33 @@ class TestACampaign:
         load(tmp_path, *told)
         (found,) = find_misplaced_evidence(ratings)
         assert (found.rationales, dict(found.elsewhere)) == (3, {"reference": 1})
+
+    def test_only_current_labels_of_raters_whose_quotes_are_uncertain_are_looked_at(
+        self, ratings: Campaign, tmp_path: Path
+    ) -> None:
+        campaign_of("rubric-passage", "--option", "sampling=all", name="other")
+        load(tmp_path, row("a/b#1", "It opened in 1901.\r\nשלום לכולם!"), row("🌉", "By heart."))
+        label = Label.objects.get(unit__key="a/b#1")
+
+        def found() -> tuple[int, list[int]]:
+            hints = find_misplaced_evidence(ratings)
+            return sum(hint.total for hint in hints), misplaced_label_ids(ratings, "ann")
+
+        none: tuple[int, list[int]] = (0, [])
+        for method in ("none", "joined", "fuzzy"):
+            Span.objects.update(method=method)
+            assert found() == (1, [label.pk])
+            assert find_misplaced_evidence(Campaign.objects.get(name="other")) == []
+            assert misplaced_label_ids(ratings, "bo") == []
+        for method in ("exact", "folded"):
+            Span.objects.update(method=method)
+            assert found() == none
+        Span.objects.update(method="none")
+        for change in ({"current": False}, {"current": True}):
+            Response.objects.update(**change)
+            assert found() == ((1, [label.pk]) if change["current"] else none)
+        Rater.objects.filter(name="ann").update(kind="trial")
+        assert found() == none
 
     def test_the_import_warns_first_and_only_of_what_it_loaded(
         self, ratings: Campaign, tmp_path: Path
