@@ -373,6 +373,24 @@ class TestPlaces:
             assert [(s.start, s.end) for s in spans["q1", "answerable"]] == [(0, 9)]
             assert doubts == []
 
+    def test_of_several_texts_the_one_that_holds_the_words_best_is_taken(self) -> None:
+        texts = (Text("passage:a", "Oh, it OPENED."), Text("passage:b", "It opened. It opened."))
+
+        def found(words: str, *shown: Text) -> Located:
+            entry = Entry("q1", SPEC.units[0], {}, (Quote("v", "passage", words),))
+            spans, _ = locate([entry], ItemSpec("q", SPEC.units, shown), "judge")
+            (one,) = spans["q1", "v"]
+            return one
+
+        exact = Located("passage:b", 0, 9, "It opened", "exact")
+        assert found("It opened", *texts) == found("It opened", *texts[::-1]) == exact
+        folded = Located("passage:a", 4, 13, "it OPENED", "folded")
+        twin = Text("passage:c", texts[0].text)
+        assert found("IT opened", texts[0], twin) == folded
+        assert found("Zebras 123", *texts) == Located("passage", None, None, "Zebras 123", "none")
+        lost = Located("passage:a", None, None, "Zebras 123", "none")
+        assert found("Zebras 123", texts[0]) == lost
+
     def test_a_text_that_is_none_of_the_item_is_named(self) -> None:
         asked = Quote("answerable", "nowhere", "It", 0)
         spans, doubts = self.found("import", asked)
