@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import uuid
 from collections.abc import Callable
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -267,3 +268,21 @@ def test_what_is_left_to_the_next_is_asked_for_by_no_wish(campaign: Campaign, st
     JudgeRun.objects.update(wish="stop")
     worker.work(run, token, None, Scripted(yes))
     assert (fresh(run).state, fresh(run).lease) == ("interrupted", None)
+
+
+def test_the_counts_of_a_run_are_summed_up_in_a_line(campaign: Campaign) -> None:
+    run = lifecycle.start(campaign, judge())
+    failures = {"timeout": 1000, "error": 2}
+    counts = {"done": 1234, "failures": failures, "calls": 2000, "prompt_tokens": 1000}
+    JudgeRun.objects.update(**counts, completion_tokens=500)
+    counted = "1,234 done, 1,002 failed (error 2, timeout 1,000), 2,000 calls, 1,500 tokens"
+    assert worker.summary(run) == f"{counted}; 4 left open."
+    JudgeRun.objects.update(reused=1500, cost=Decimal("2.5"), failures={})
+    Assignment.objects.update(status="done")
+    assert worker.summary(run) == (
+        "1,234 done, 0 failed, 2,000 calls, 1,500 tokens, 1,500 reused, 2.50 US dollars."
+    )
+    assert (
+        worker.status_line(1500, failures) == "1,500 done, 1,002 missing (error 2, timeout 1,000)"
+    )
+    assert worker.status_line(1, {}) == "1 done, 0 missing"
