@@ -44,6 +44,7 @@ from judging.retries import Patience
 
 DEAD_AFTER = 5
 BUSY_SHOWN_AFTER = 10.0
+SHORTEST_PAUSE = 0.001
 How = Literal["fatal", "budget"]
 Repair = Callable[[Prepared, Answer], Request | None]
 
@@ -360,7 +361,7 @@ class Dispatcher:
                 raise
             self.outcomes.receive(job, call, reply)
             job = self._take()
-            if job is not None and self.limit.under_way < self.limit.size:
+            if job is not None:
                 self.wake()
 
     def _take(self) -> Job | None:
@@ -407,7 +408,7 @@ class Dispatcher:
         ready_at = self.queue.ready_at(floor, now, self.limit.latencies.median)
         if ready_at is not None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(max(ready_at - now, 0.001), self.wake)
+            self._timer = loop.call_later(max(ready_at - now, SHORTEST_PAUSE), self.wake)
 
     def _disarm(self) -> None:
         if self._timer is not None:

@@ -107,7 +107,8 @@ def test_few_items_take_turns_so_that_a_small_cache_holds_them() -> None:
 def test_a_budget_of_tokens_ends_it_and_is_not_passed_by_more_than_is_under_way() -> None:
     budget = Budget(most_tokens=1000, max_tokens=5)
     took = gone(Server(0.5), 1000, 8, budget=budget)
-    assert took.ended[0][:2] == ("budget", "the budget of 1,000 tokens is spent: 990 so far")
+    told = "the budget of 1,000 tokens is spent: 990 so far"
+    assert took.ended[0] == ("budget", told, False)
     assert budget.tokens == 15 * verdicts(took)["answered"] == 990
 
 

@@ -45,6 +45,30 @@ def test_a_full_group_does_not_wait() -> None:
     assert written([1.0] * (GROUP + 1)) == [(1.0, GROUP), (1.0 + GROUP_SECONDS, 1)]
 
 
+def test_where_nothing_comes_while_it_writes_only_a_full_group_does_not_wait() -> None:
+    groups = written([1.0] * GROUP + [2.0] * (GROUP - 1))
+    assert groups == [(1.0, GROUP), (2.0 + GROUP_SECONDS, GROUP - 1)]
+
+
+def test_a_single_last_result_does_not_wait() -> None:
+    moments: list[float] = []
+
+    async def job() -> None:
+        async def write(group: list[Result]) -> None:
+            moments.append(now())
+
+        writer = Writer(write, lambda: None)
+        writing = asyncio.create_task(writer.run())
+        writer.add(Result(rows(1)[0]))
+        writer.hurry()
+        await asyncio.sleep(1)
+        writer.close()
+        await writing
+
+    in_virtual_time(job)
+    assert moments == [0.0]
+
+
 def test_what_comes_after_a_full_group_waits_its_own_moment() -> None:
     assert written([1.0] * GROUP + [1.2]) == [(1.0, GROUP), (1.2 + GROUP_SECONDS, 1)]
 

@@ -282,7 +282,6 @@ def test_the_counts_of_a_run_are_summed_up_in_a_line(campaign: Campaign) -> None
     assert worker.summary(run) == (
         "1,234 done, 0 failed, 2,000 calls, 1,500 tokens, 1,500 reused, 2.50 US dollars."
     )
-    assert (
-        worker.status_line(1500, failures) == "1,500 done, 1,002 missing (error 2, timeout 1,000)"
-    )
+    missing = "1,500 done, 1,002 missing (error 2, timeout 1,000)"
+    assert worker.status_line(1500, failures) == missing
     assert worker.status_line(1, {}) == "1 done, 0 missing"
