@@ -428,6 +428,7 @@ class TestFreeRows:
     def test_open_rows_of_one_judge_over_one_campaign_come_in_order(
         self, campaign: Campaign
     ) -> None:
+        ledger._open_query.cache_clear()
         command("create_campaign", "other", "--protocol", "report-coverage", "--batch", "bridges")
         rater, further = judge(), judge("further")
         planning.plan(Campaign.objects.get(name="other"), rater)
