@@ -32,9 +32,7 @@ class LogInGuard(AxesHandler):
 
     def is_allowed(self, request: HttpRequest, credentials: Credentials = None) -> bool:
         counts = guess_of(request, _account(credentials)).passwords()
-        wait = login_limits.take(counts, request.axes_attempt_time)  # type: ignore[attr-defined]
-        request.log_in_wait = wait  # type: ignore[attr-defined]
-        return not wait
+        return not login_limits.take(counts, request.axes_attempt_time)  # type: ignore[attr-defined]
 
     def user_login_failed(
         self, sender: Any, credentials: dict, request: Any = None, **kwargs: Any
