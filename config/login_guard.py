@@ -42,7 +42,6 @@ class LogInGuard(AxesHandler):
         if request.axes_locked_out or self.is_locked(request, credentials):
             request.log_in_wait = _wait(request, credentials)
             request.axes_locked_out = True
-            request.axes_credentials = credentials
             # The name is not logged, since people type passwords into the wrong field.
             logger.warning("log-in locked", extra={"address": request.axes_ip_address})
             return
@@ -50,13 +49,7 @@ class LogInGuard(AxesHandler):
         accounts = get_user_model()._default_manager.filter(username=_account(credentials))
         record("login.failed", of=("account", accounts.values_list("pk", flat=True).first()))
 
-    def reset_attempts(
-        self,
-        *,
-        ip_address: str | None = None,
-        username: str | None = None,
-        ip_or_username: bool = False,
-    ) -> int:
+    def reset_attempts(self, *, username: str | None = None, **_: Any) -> int:
         """Unlock an account, or everything, for the commands of axes."""
         if username is None:
             return login_limits.unlock_all()

@@ -19,6 +19,7 @@ from annotation.people.accounts import forget
 from annotation.people.devices import device_of
 from annotation.people.login_limits import WAITS, Guess, digest_of, network_of, take
 from audit.models import Event
+from config.login_guard import LogInGuard
 from config.settings import LOGIN_TRIES
 from tests import forks
 from tests.cast import ROOT, run
@@ -257,6 +258,17 @@ class TestUnlocking:
         assert tried("ada", PASSWORD) == 429, "the address is slowed down"
         run("axes_reset")
         assert tried("ada", PASSWORD) == 302
+
+    def test_the_guard_tells_how_many_counts_it_forgot(self, study: Study) -> None:
+        for name in ("ada", "ben", "nobody"):
+            tried(name)
+        guard = LogInGuard()
+        assert guard.reset_attempts(username="nobody") == 0
+        assert [guard.reset_attempts(username="ada") for _ in range(2)] == [1, 0]
+        left = set(LogInCount.objects.values_list("account", flat=True))
+        assert left == {digest_of("ben"), digest_of("nobody"), ""}
+        assert guard.reset_attempts() == 5
+        assert not LogInCount.objects.exists()
 
 
 class TestWhatIsKept:

@@ -32,7 +32,8 @@ from annotation.people.membership import exclude
 from annotation.people.prolific import Arrival, enter, set_study
 from annotation.people.search import LONGEST
 from datasets.models import Batch
-from tests.page_cast import Study, client_of, make_study
+from tests.page_cast import PASSWORD, Study, client_of, make_study
+from tests.team_cast import given_away, joined
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -368,7 +369,7 @@ class TestACampaignsPeople:
         assert wrong.context["settings"].errors.keys() == {"pool"}
 
     def test_accounts_are_searched_by_who_manages_the_campaign(
-        self, study: Study, rita: Client
+        self, study: Study, other: Campaign, rita: Client
     ) -> None:
         def found(**asked: str) -> Any:
             return rita.get(self.page(study), asked, headers={"HX-Request": "true"}).context
@@ -381,3 +382,93 @@ class TestACampaignsPeople:
         study.rita.teams.update(role="member")
         Membership.objects.create(campaign=study.campaign, user=study.rita, role="researcher")
         assert found(find="ad")["manages"] is False
+        joined(study.rita, given_away(other), "owner")
+        assert found(find="ad")["manages"] is False, "she manages another one"
+
+
+class TestOnesOwnAccount:
+    def test_a_page_asks_who_is_logged_in(self, study: Study) -> None:
+        stranger = Client()
+        assert stranger.get(reverse("who")).json() == {"user": None}
+        assert stranger.cookies["csrftoken"].value
+        ada = client_of(study.ada)
+        assert ada.get(reverse("who")).json() == {"user": study.ada.pk, "name": "ada"}
+        User.objects.filter(pk=study.ada.pk).update(first_name="Ada", last_name="L.")
+        assert ada.get(reverse("who")).json()["name"] == "Ada L."
+        assert ada.post(reverse("who")).status_code == 405
+
+    def test_each_role_has_its_home(self, study: Study) -> None:
+        home = reverse("home")
+        for user, name in ((study.ada, "work"), (study.rita, "start"), (study.root, "batches")):
+            assert client_of(user).get(home)["Location"] == reverse(name)
+        assert Client().get(home)["Location"] == f"{reverse('login')}?next={home}"
+        assert client_of(study.ada).post(home).status_code == 405
+
+    def test_tokens_are_made_and_taken_back_by_their_owner(self, study: Study) -> None:
+        where, ada = reverse("tokens"), client_of(study.ada)
+        shown = ada.get(where).context
+        assert shown["form"].initial == {"scopes": ("label",), "days": 90}
+        assert (shown["new_token"], list(shown["grants"]), shown["section"]) == ("", [], "tokens")
+        given = {"scopes": ["label"], "note": "nightly"}
+        for days, status in ((0, 422), (1, 200), (365, 200), (366, 422)):
+            answer = ada.post(where, {**given, "days": days})
+            assert answer.status_code == status, days
+            assert bool(answer.context["new_token"]) is (status == 200)
+        assert ada.post(where, {"days": 1}).context["form"].errors["scopes"] == [
+            "Choose at least one scope."
+        ]
+        newest, oldest = ada.get(where).context["grants"]
+        assert (oldest.note, oldest.scopes) == ("nightly", ["label"])
+        back = reverse("token-take-back", args=[oldest.pk])
+        assert client_of(study.ben).post(back).status_code == 404
+        assert ada.get(back).status_code == 405
+        assert ada.post(back)["Location"] == where
+        assert list(ada.get(where).context["grants"]) == [newest]
+        guest = client_of(User.objects.create(username="guest", is_guest=True))
+        assert guest.get(where).status_code == 403
+        assert guest.post(back).status_code == 403
+        assert Client().post(back).status_code == 302
+
+    def test_one_chooses_the_language_of_ones_own_pages(self, study: Study) -> None:
+        where = reverse("language")
+        for user, after in ((study.ada, "work"), (study.root, "home")):
+            client = client_of(user)
+            assert client.post(where, {"language": "de"})["Location"] == reverse(after)
+            user.refresh_from_db()
+            assert user.language == "de"
+            assert client.get(where).status_code == 405
+        client.post(where, {})
+        study.root.refresh_from_db()
+        assert (study.ada.language, study.root.language) == ("de", "")
+        assert Client().post(where, {"language": "de"})["Location"].startswith(reverse("login"))
+
+    def test_where_passwords_are_switched_off_none_is_taken(
+        self, study: Study, settings: Settings
+    ) -> None:
+        settings.TANDEM_OIDC_NAME = "University"
+        where = reverse("login")
+        shown = Client().get(where).context
+        assert (shown["passwords"], shown["single_sign_on"]) == (True, "University")
+        settings.TANDEM_PASSWORDS = False
+        told = Client().post(where, {"username": "ada", "password": PASSWORD})
+        assert (told.status_code, told.context["no_passwords"]) == (403, True)
+        assert (told.context["passwords"], told.context["single_sign_on"]) == (False, "University")
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("name", ["people", "invite", "campaign-people", "person"])
+def test_pages_of_people_are_for_who_may_read_them(study: Study, name: str) -> None:
+    numbers = {"campaign-people": study.campaign.pk, "person": study.ada.pk}
+    where = reverse(name, args=[numbers[name]] if name in numbers else [])
+    assert Client().get(where).status_code == 302
+    statuses = [client_of(user).get(where).status_code for user in (study.ada, study.rita)]
+    assert statuses == [403, 200 if name == "campaign-people" else 403]
+    assert client_of(study.root).get(where).status_code == 200
+    assert client_of(study.root).put(where).status_code == 405
+    orders = {"person": "person-change", "campaign-people": "campaign-people-change"}
+    if name in orders:
+        change = reverse(orders[name], args=[numbers[name]])
+        assert Client().post(change).status_code == 302
+        assert client_of(study.ada).post(change).status_code == 403
+        assert client_of(study.root).get(change).status_code == 405
+        assert client_of(study.root).post(change)["Location"] == where
