@@ -458,7 +458,8 @@ class TestDoors:
 
 
 class TestHowOften:
-    RATES = {"user": "2/min", "export": "1/h", "slow": "3/d", "quick": "1/s", "join": "2/h"}
+    RATES = {"user": "2/min", "export": "1/h", "slow": "3/d", "quick": "1/s", "join": "2/h",
+             "none": "0/h"}  # fmt: skip
 
     @pytest.fixture(autouse=True)
     def _clock(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -532,7 +533,16 @@ class TestHowOften:
         with monkeypatch.context() as within:
             within.setattr(cache, "incr", gone)
             assert throttling.seconds_to_wait("user", 1) is None
+            assert throttling.seconds_to_wait("quick", 1) is None
+            assert throttling.seconds_to_wait("none", 1) == 3594
+            assert throttling.seconds_to_wait("user", 1) is None
         assert [throttling.seconds_to_wait("user", 1) for _ in range(2)] == [None, 54]
+
+    def test_two_first_requests_at_once_begin_one_count(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(cache, "set", lambda *_, **__: pytest.fail("begun twice"))
+        assert [throttling.seconds_to_wait("user", 1) for _ in range(3)] == [None, None, 54]
 
 
 class TestScopes:
