@@ -20,7 +20,12 @@ from pytest_django.fixtures import Settings
 from annotation.models import Participant
 from annotation.people.membership import PeopleError, set_most_items, set_pool
 from annotation.people.prolific import set_study
-from annotation.people.prolific_keys import Keys, KeysAwayError, parameters_of
+from annotation.people.prolific_keys import (
+    Keys,
+    KeysAwayError,
+    parameters_of,
+    published_keys,
+)
 from tests.annotation.people.test_prolific import link
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study
@@ -255,3 +260,96 @@ class TestTheKeys:
         now[0] = 8 * 24 * HOUR
         with pytest.raises(KeysAwayError):
             keys.find("k1")
+
+    def test_each_time_is_over_at_its_very_end(self, prolific: Publisher) -> None:
+        now = [0.0]
+        keys = Keys(prolific.address, lambda: now[0])
+        keys.find("k1")
+        for seconds, asked in ((59.9, 1), (60.0, 2), (119.9, 2), (120.0, 3)):
+            now[0] = seconds
+            with pytest.raises(PeopleError, match="not valid"):
+                keys.find("made up")
+            assert prolific.asked == asked, seconds
+        now[0] = 120 + 24 * HOUR - 0.1
+        keys.find("k1")
+        assert prolific.asked == 3
+        prolific.status = 503
+        now[0] = 120 + 7 * 24 * HOUR - 0.1
+        assert keys.find("k1").key_id == "k1"
+        now[0] += 0.1
+        with pytest.raises(KeysAwayError, match="cannot be fetched right now; try again in a"):
+            keys.find("k1")
+
+    def test_only_rsa_keys_with_a_name_are_kept(
+        self, prolific: Publisher, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (known,) = json.loads(prolific.body())["keys"]
+        others = [
+            {"kty": "oct", "k": "c2VjcmV0", "kid": "shared"},
+            {name: value for name, value in known.items() if name != "kid"},
+            known,
+        ]
+        monkeypatch.setattr(prolific, "body", lambda: json.dumps({"keys": others}).encode())
+        keys = Keys(prolific.address)
+        assert keys.find("k1").key_type == "RSA"
+        with pytest.raises(PeopleError, match="not valid"):
+            keys.find("shared")
+        assert set(keys._keys) == {"k1"}
+
+    @pytest.mark.parametrize("body", [b"x", b"[]", b"\xff", b"{}"])
+    def test_what_is_no_set_of_keys_is_none(
+        self, prolific: Publisher, monkeypatch: pytest.MonkeyPatch, body: bytes
+    ) -> None:
+        monkeypatch.setattr(prolific, "body", lambda: body)
+        with pytest.raises(KeysAwayError):
+            Keys(prolific.address).find("k1")
+
+
+class TestTheToken:
+    @pytest.fixture
+    def keys(self, prolific: Publisher) -> Keys:
+        return Keys(prolific.address)
+
+    def refused(self, token: str, keys: Keys) -> str:
+        with pytest.raises(PeopleError) as wrong:
+            parameters_of(token, HOST, keys)
+        return str(wrong.value)
+
+    def test_it_may_be_a_minute_late(self, prolific: Publisher, keys: Keys) -> None:
+        now = time.time()
+        assert parameters_of(prolific.token(exp=now - 55), HOST, keys)
+        assert self.refused(prolific.token(exp=now - 62), keys) == (
+            "this link has expired; open the study on Prolific again"
+        )
+
+    def test_what_is_wrong_with_it_is_told(self, prolific: Publisher, keys: Keys) -> None:
+        lacks = "this link lacks Prolific's signature; open the study there again"
+        invalid = "Prolific's signature of this link is not valid; open the study on Prolific again"
+        assert self.refused("", keys) == self.refused("x" * 8193, keys) == lacks
+        assert self.refused("x" * 8192, keys) == invalid
+        assert self.refused(prolific.token(aud="other"), keys) == (
+            "Prolific signed this link for another site; ask the researcher"
+        )
+        signer = prolific.keys["k1"]
+        claims = jwt.decode(prolific.token(), options={"verify_signature": False})
+        unnamed = jwt.encode(claims, signer, algorithm="RS256")
+        another = jwt.encode(claims, signer, algorithm="RS384", headers={"kid": "k1"})
+        assert self.refused(unnamed, keys) == self.refused(another, keys) == invalid
+
+    def test_it_holds_texts_by_name(self, prolific: Publisher, keys: Keys) -> None:
+        said = {"PROLIFIC_PID": "p", "n": 7, "list": ["x"], "empty": ""}
+        assert parameters_of(prolific.token(prolific=said), HOST, keys) == {
+            "PROLIFIC_PID": "p", "empty": ""
+        }  # fmt: skip
+
+    def test_each_address_of_keys_is_asked_once_by_all(
+        self, prolific: Publisher, settings: Settings
+    ) -> None:
+        assert published_keys() is published_keys()
+        parameters_of(prolific.token(), HOST)
+        parameters_of(prolific.token(), HOST)
+        assert prolific.asked == 1
+        first = published_keys()
+        settings.TANDEM_PROLIFIC_KEYS = "http://127.0.0.1:9/other.json"
+        assert published_keys() is not first
+        assert published_keys().address == "http://127.0.0.1:9/other.json"
