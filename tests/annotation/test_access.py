@@ -13,14 +13,19 @@ from django.db import connection
 from django.http import Http404
 from django.test import RequestFactory
 from django.test.utils import CaptureQueriesContext
+from rest_framework.exceptions import ValidationError
 
 from annotation.access import (
     Neighbours,
     ever_my_assignment,
     get_account,
+    intake_campaigns,
     is_blind,
+    managed_campaign,
+    may_read,
     my_assignment,
     my_assignments,
+    my_declined_assignments,
     my_expired_assignments,
     open_campaigns,
     readable_campaign,
@@ -31,14 +36,28 @@ from annotation.access import (
     visible_raters,
     with_neighbours,
 )
+from annotation.api.access import batch_named, campaign_named, check_blind
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.models import Assignment, Campaign, Item, Rater, User, rater_of
+from annotation.models import (
+    CARRIED,
+    REVOKED,
+    Assignment,
+    Campaign,
+    Consent,
+    ConsentText,
+    Item,
+    Rater,
+    User,
+    rater_of,
+)
 from annotation.people.membership import end_membership
+from datasets.api.errors import BlindError, RefusedBodyError
 from datasets.models import Batch
+from datasets.teams import NotManagedError
 from tests.once import once
 from tests.page_cast import Study, make_study
-from tests.team_cast import given_away
+from tests.team_cast import given_away, joined
 
 pytestmark = pytest.mark.django_db
 
@@ -226,6 +245,28 @@ class TestOnesOwn:
         row(fourth, study.ben, **EXPIRED)
         assert list(my_expired_assignments(study.ada)) == [mine]
 
+    def test_what_one_declined_is_ones_own_and_no_repetition_or_part(self, study: Study) -> None:
+        first, second, third, fourth = items_of(study.campaign)
+        mine = row(first, study.ada, status="declined")
+        row(first, study.ben, status="declined")
+        row(second, study.ada, status="done")
+        row(third, study.ada, status="declined", replicate=1)
+        row(fourth, study.ada, status="declined", scope="q:0")
+        assert list(my_declined_assignments(study.ada)) == [mine]
+
+    def test_nothing_is_added_to_answers_that_were_revoked(self, study: Study) -> None:
+        first, second, *_ = items_of(study.campaign)
+        freed = row(first, study.ada, status="cancelled", reason="freed")
+        revoked = row(second, study.ada, status="cancelled", reason=REVOKED)
+        assert ever_my_assignment(study.ada, freed.uid) == freed
+        with pytest.raises(Http404):
+            ever_my_assignment(study.ada, revoked.uid)
+
+    def test_a_carried_part_keeps_nobody_from_the_rest(self, study: Study) -> None:
+        for item in items_of(study.campaign):
+            row(item, study.ada, status="done", scope=CARRIED)
+        assert list(visible_campaigns(study.ada)) == [study.campaign]
+
     def test_an_open_item_makes_blind_in_its_open_campaign_alone(
         self, study: Study, other: Campaign
     ) -> None:
@@ -238,6 +279,72 @@ class TestOnesOwn:
         study.campaign.is_open = True
         Assignment.objects.filter(pk=mine.pk).update(status="done")
         assert not is_blind(study.ada, study.campaign)
+
+
+class TestManaging:
+    def asked_by(self, user: User) -> Any:
+        request = RequestFactory().get("/")
+        request.user = user
+        return request
+
+    @pytest.mark.parametrize("lock", [False, True])
+    def test_who_may_only_read_a_campaign_changes_nothing_in_it(
+        self, study: Study, other: Campaign, lock: bool
+    ) -> None:
+        rita, pk = self.asked_by(study.rita), study.campaign.pk
+        assert managed_campaign(rita, pk, lock) == study.campaign
+        joined(study.rita, role="member")
+        joined(study.rita, given_away(other), "owner")
+        assert managed_campaign(rita, other.pk, lock) == other
+        assert readable_campaign(rita, pk) == study.campaign
+        with pytest.raises(NotManagedError):
+            managed_campaign(rita, pk, lock)
+        with pytest.raises(Http404):
+            managed_campaign(self.asked_by(study.ada), pk, lock)
+
+    def test_answers_of_others_are_read_by_who_reads_the_campaign_and_has_no_open_item(
+        self, study: Study, other: Campaign
+    ) -> None:
+        mine = row(items_of(study.campaign)[0], study.rita)
+        assert not may_read(study.rita, study.campaign.pk)
+        assert may_read(study.rita, other.pk)
+        assert may_read(study.root, study.campaign.pk)
+        assert not may_read(study.ada, other.pk)
+        Assignment.objects.filter(pk=mine.pk).update(status="done")
+        assert may_read(study.rita, study.campaign.pk)
+        given_away(study.campaign)
+        assert not may_read(study.rita, study.campaign.pk)
+
+    def test_in_bodies_of_the_api_what_one_may_not_read_is_named(
+        self, study: Study, other: Campaign
+    ) -> None:
+        assert campaign_named(study.rita, other.pk, "not done") == other
+        given_away(other)
+        with pytest.raises(RefusedBodyError) as wrong:
+            campaign_named(study.rita, other.pk, "not done")
+        assert "not done" in str(wrong.value.detail)
+        assert batch_named(study.rita, "harbour") == study.campaign.batch
+        for user, name in ((study.rita, "other"), (study.ada, "harbour")):
+            with pytest.raises(ValidationError, match="is not a loaded batch; see the list of"):
+                batch_named(user, name)
+        row(items_of(study.campaign)[0], study.rita)
+        with pytest.raises(BlindError, match="you have an open item in this campaign; answer it"):
+            check_blind(study.rita, study.campaign)
+        assert check_blind(study.root, study.campaign) is None  # type: ignore[func-returns-value]
+
+
+class TestIntake:
+    def test_one_sees_open_campaigns_and_those_that_one_agreed_to(
+        self, study: Study, other: Campaign
+    ) -> None:
+        assert set(intake_campaigns(study.ada)) == {study.campaign, other}
+        Campaign.objects.update(is_open=False)
+        assert not intake_campaigns(study.ada).exists()
+        text = ConsentText.objects.create(campaign=other, version=1, text="x")
+        for user in (study.ada, study.rita):
+            Consent.objects.create(text=text, rater=rater_of(user))
+        assert list(intake_campaigns(study.ada)) == [other]
+        assert not intake_campaigns(study.ben).exists()
 
 
 @pytest.mark.postgresql

@@ -330,6 +330,11 @@ class TestUsingItUp:
             accept(made, name, password)
         assert set(wrong.value.problems) == {"name", "password"}
 
+    def test_all_that_is_wrong_is_one_line_for_commands(self) -> None:
+        error = AccountError({"name": ["Too long.", "Taken."], "password": ["Too short."]})
+        assert str(error) == "Too long. Taken. Too short."
+        assert error.problems == {"name": ["Too long.", "Taken."], "password": ["Too short."]}
+
     def test_a_role_that_the_account_may_not_have_is_not_promised(self, study: Study) -> None:
         with pytest.raises(PeopleError, match="cannot be researcher"):
             invite("annotator", study.campaign, "researcher", by=study.root)
