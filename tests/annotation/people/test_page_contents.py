@@ -282,6 +282,17 @@ class TestACampaignsPeople:
         assert added == last
         assert rita.get(self.page(study), {"added": "ben"}).context["added"] is None
 
+    def test_its_fifty_newest_invitations_are_shown_as_fifty_of_its_people(
+        self, study: Study, rita: Client
+    ) -> None:
+        made = [invite("annotator", study.campaign).invitation for _ in range(51)]
+        raters = Rater.objects.bulk_create(Rater(name=f"p{n:02}") for n in range(51))
+        for each in raters:
+            row(study.campaign, 0, each, status="done", slot=None)
+        shown = rita.get(self.page(study)).context
+        assert set(shown["invitations"]) == set(made[1:])
+        assert [each.name for each in shown["rows"]] == [each.name for each in raters[:50]]
+
     def test_a_study_on_prolific_is_shown_with_its_link_and_people(
         self, study: Study, rita: Client
     ) -> None:
