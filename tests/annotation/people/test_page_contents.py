@@ -32,6 +32,7 @@ from annotation.people.membership import exclude
 from annotation.people.prolific import Arrival, enter, set_study
 from annotation.people.search import LONGEST
 from datasets.models import Batch
+from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study
 from tests.team_cast import given_away, joined
 
@@ -40,7 +41,7 @@ NOW = timezone.now()
 OWN = "You cannot change your own account; ask another admin."
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study(reports=3)
 

@@ -39,6 +39,7 @@ from annotation.people.membership import (
 from audit.models import Event
 from datasets.api_tokens import make_token
 from datasets.models import Batch, Team, TeamMember
+from tests.once import once
 from tests.page_cast import Study, make_study
 from tests.team_cast import apart, given_away, joined, shared
 
@@ -46,7 +47,7 @@ pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study(reports=4)
 

@@ -39,6 +39,7 @@ from annotation.people.prolific import (
 )
 from audit.models import Event
 from datasets.models import Batch
+from tests.once import once
 from tests.page_cast import Study, make_study
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +53,7 @@ FULL = "this study has all its people; return your submission on Prolific"
 NAMES = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study(reports=3)
 
