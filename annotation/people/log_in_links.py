@@ -18,7 +18,7 @@ class _Keys(PasswordResetTokenGenerator):
     key_salt = "tandem.log-in-links"
 
     def _make_hash_value(self, user: User, timestamp: int) -> str:
-        ends = f"{user.last_login}\0{user.role}\0{user.sessions}\0{user.is_active}"
+        ends = f"{user.last_login}\0{user.role}\0{user.sessions}"
         return f"{user.pk}\0{user.password}\0{ends}\0{timestamp}"
 
 

@@ -133,10 +133,9 @@ def _counted(kind: str, account: str, source: str, now: datetime) -> bool:
     )
     mine = LogInCount.objects.filter(pk=row.pk)
     mine.filter(**{f"{_began(limit)}__lte": now - limit.window}).update(wrong=0, since=now)
-    may = Q(wrong__lt=free)
+    may = Q(wrong__lt=free) | Q(last_at__lte=now - limit.waits[-1])
     for n, each in enumerate(limit.waits):
-        so_many = Q(wrong=free + n) if n + 1 < len(limit.waits) else Q(wrong__gte=free + n)
-        may |= so_many & Q(last_at__lte=now - each)
+        may |= Q(wrong=free + n, last_at__lte=now - each)
     return bool(mine.filter(may).update(wrong=F("wrong") + 1, last_at=now))
 
 

@@ -330,6 +330,24 @@ class TestUsingItUp:
             accept(made, name, password)
         assert set(wrong.value.problems) == {"name", "password"}
 
+    def test_a_name_that_is_taken_is_told_alike_in_any_case(self, study: Study) -> None:
+        made = invite("annotator", study.campaign, by=study.root).invitation
+        for name in ("ada", "ADA"):
+            with pytest.raises(AccountError) as wrong:
+                accept(made, name, GOOD["password"])
+            assert wrong.value.problems == {"name": ["This name is taken; choose another."]}
+
+    def test_one_that_was_taken_back_is_not_used(self, study: Study) -> None:
+        made = invite("annotator", study.campaign, by=study.rita).invitation
+        revoke(made)
+        made.refresh_from_db()
+        at = made.revoked_at
+        revoke_all_of(study.rita)
+        made.refresh_from_db()
+        assert made.revoked_at == at
+        with pytest.raises(PeopleError, match="this link was used or revoked just now"):
+            join(made, study.ada)
+
     def test_all_that_is_wrong_is_one_line_for_commands(self) -> None:
         error = AccountError({"name": ["Too long.", "Taken."], "password": ["Too short."]})
         assert str(error) == "Too long. Taken. Too short."
