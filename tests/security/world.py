@@ -8,6 +8,7 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, field, replace
 
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from analysis.campaigns.jobs import question
@@ -91,6 +92,7 @@ def make_world() -> World:
     world = World(study, olga, users, {**own, ANONYMOUS: []}, closed)
     for role in ROLES:
         enter(world, role)
+        world.clients[role].get(reverse("who"))  # notes when the session began
     return world
 
 
