@@ -162,8 +162,8 @@ def _ended_for(user: Any, job: Job | None) -> Job | None:
 
 def last_finished(question: str) -> Job | None:
     """Return the newest job of a question whose result is there."""
-    newest_first = Job.objects.filter(question=question).order_by("-pk").iterator(chunk_size=3)
-    return next((job for job in newest_first if results.is_there(job)), None)
+    done = Job.objects.filter(question=question, state=State.DONE).order_by("-pk")
+    return next((job for job in done[:3] if results.is_there(job)), None)
 
 
 def was_asked(kind: str, options: Options, user: Any) -> bool:
@@ -221,8 +221,9 @@ def _turns() -> tuple[list[tuple[int, int]], Counter[int]]:
         .order_by("pk")
         .values_list("job", "user")
     )
-    by_person = Job.objects.order_by().values_list("user")
-    served = dict(by_person.annotate(last=Max("started_at")))
+    people = {person for _, person in asked}
+    of = Job.objects.filter(user__in=people).order_by().values_list("user")
+    served = dict(of.annotate(last=Max("started_at")))
     running = Counter(_live().values_list("user", flat=True))
     return turns(asked, served, running), running
 
