@@ -232,9 +232,7 @@ def find_misplaced_evidence(
     for _, key, kind in _locate_rationales(labels.filter(spans__method__in=UNCERTAIN).distinct()):
         if kind not in (HERE, NOWHERE):
             found.setdefault(key, Counter())[kind] += 1
-    if not found:
-        return []
-    totals = _totals(labels)
+    totals = _totals(labels) if found else {}
     return [MisplacedEvidence(*key, totals[key], found[key]) for key in sorted(found)]
 
 

@@ -122,8 +122,9 @@ class TestACampaign:
             return sum(hint.total for hint in hints), misplaced_label_ids(ratings, "ann")
 
         none: tuple[int, list[int]] = (0, [])
+        # Of what was found the text's own words are kept, and what was sent counts.
         for method in ("none", "joined", "fuzzy"):
-            Span.objects.update(method=method)
+            Span.objects.update(method=method, quote="It spans the river.")
             assert found() == (1, [label.pk])
             assert find_misplaced_evidence(Campaign.objects.get(name="other")) == []
             assert misplaced_label_ids(ratings, "bo") == []
@@ -134,6 +135,10 @@ class TestACampaign:
         for change in ({"current": False}, {"current": True}):
             Response.objects.update(**change)
             assert found() == ((1, [label.pk]) if change["current"] else none)
+        Label.objects.update(variable="another")
+        assert found() == none, "evidence is sent for the rating alone"
+        Span.objects.update(quote="By hand.")
+        assert find_misplaced_evidence(ratings)[0].elsewhere == {"reference": 2}
         Rater.objects.filter(name="ann").update(kind="trial")
         assert found() == none
 
