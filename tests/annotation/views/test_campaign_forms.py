@@ -22,6 +22,7 @@ from annotation.views.settings_forms import (
     settings_digest,
 )
 from datasets.models import Batch, Team
+from tests.once import once
 from tests.page_cast import Study, make_study
 from tests.team_cast import given_away
 
@@ -33,7 +34,7 @@ LEAST = {
 SOURCE = '[age]\r\nquestion = "Your age?"\r\nkind = "number"\r\n'
 
 
-@pytest.fixture
+@once
 def study() -> Study:
     return make_study()
 
