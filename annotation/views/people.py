@@ -160,16 +160,19 @@ def _campaigns(user: User, rater: Rater | None) -> list[dict[str, Any]]:
     counts = {pk: (done, held) for pk, done, held in counted}
     exclusions = Exclusion.objects.filter(rater=rater, undone_at=None) if rater else ()
     reasons = {each.campaign_id: each.reason for each in exclusions}
-    return [
-        {
-            "campaign": campaign,
-            "membership": roles.get(campaign.pk),
-            "done": counts.get(campaign.pk, (0, 0))[0],
-            "held": counts.get(campaign.pk, (0, 0))[1],
-            "excluded": reasons.get(campaign.pk),
-        }
-        for campaign in Campaign.objects.filter(pk__in={*roles, *counts}).order_by("name")
-    ]
+    rows = []
+    for campaign in Campaign.objects.filter(pk__in={*roles, *counts}).order_by("name"):
+        done, held = counts.get(campaign.pk, (0, 0))
+        rows.append(
+            {
+                "campaign": campaign,
+                "membership": roles.get(campaign.pk),
+                "done": done,
+                "held": held,
+                "excluded": reasons.get(campaign.pk),
+            }
+        )
+    return rows
 
 
 def _account(request: HttpRequest, pk: int) -> User:

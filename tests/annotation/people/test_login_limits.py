@@ -105,6 +105,7 @@ def test_the_longest_wait_of_several_counts_and_none_is_counted_where_one_is_ove
     row("address", wrong=3)
     row("account", wrong=1)
     row("address", "ben", 9)
+    row("address", wrong=9, source="elsewhere")
     ada = digest_of("ada")
     counts = [("account", ada, "s"), ("address", ada, "s")]
     assert take(counts, NOW) == 2 * MINUTE

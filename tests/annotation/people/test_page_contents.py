@@ -31,6 +31,7 @@ from annotation.people.login_limits import digest_of
 from annotation.people.membership import exclude
 from annotation.people.prolific import Arrival, enter, set_study
 from annotation.people.search import LONGEST
+from annotation.views import campaign_people, people
 from datasets.models import Batch
 from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study
@@ -168,6 +169,12 @@ class TestOnesPage:
             told = sent(study.root, order, role="annotator", name="root")
             assert (told.status_code, told.context["wrong"]) == (409, OWN)
         assert sent(study.root, "email", email="root@uni.example").status_code == 302
+        assert sent(study.rita, "role", role="annotator").status_code == 302
+        assert User.objects.get(username="rita").role == "annotator"
+        mine = rater_of(study.rita)
+        assert sent(study.rita, "pseudonym", name="Blue heron").status_code == 302
+        mine.refresh_from_db()
+        assert mine.name == "Blue heron"
         assert sent(study.ben, "pseudonym", name="x").context["wrong"] == (
             "This account has no pseudonym until it takes its first item."
         )
@@ -210,6 +217,22 @@ class TestInvitations:
         assert (told.status_code, told.context["form"].non_field_errors()) == (
             422, ["An account with the role admin cannot be annotator; change one."]
         )  # fmt: skip
+
+    def test_more_than_sixty_an_hour_are_refused_with_the_form(
+        self, study: Study, root: Client, rita: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for views in (people, campaign_people):
+            monkeypatch.setattr(views, "seconds_to_wait", lambda *_: 5)
+        many = "The limit is sixty invitations per hour. Try again later."
+        given = {"role": "annotator", "campaign_role": "annotator", "note": "Eve"}
+        told = root.post(reverse("invite"), given)
+        assert (told.status_code, told.context["form"].non_field_errors()) == (429, [many])
+        told = rita.post(reverse("campaign-invite", args=[study.campaign.pk]), given)
+        assert (told.status_code, told.context["wrong"]) == (429, many)
+        assert told.context["invite"].data["note"] == "Eve"
+        told = rita.post(reverse("campaign-invite", args=[study.campaign.pk]), {})
+        assert (told.status_code, told.context["invite"].is_bound) == (422, True)
+        assert not Invitation.objects.exists()
 
     def test_who_revokes_one_comes_back_to_where_they_were(
         self, study: Study, root: Client, rita: Client
