@@ -144,6 +144,12 @@ class TestArriving:
             "this study is closed; return your submission on Prolific"
         )
 
+    def test_a_study_that_is_gone_takes_nobody(self, known: ProlificStudy) -> None:
+        ProlificStudy.objects.filter(pk=known.pk).delete()
+        with pytest.raises(ProlificStudy.DoesNotExist):
+            enter(known, arrival())
+        assert not User.objects.filter(is_guest=True).exists()
+
     def test_no_more_come_than_it_takes_and_those_of_others_do_not_count(
         self, known: ProlificStudy, other: ProlificStudy
     ) -> None:
@@ -209,10 +215,13 @@ class TestComingAgain:
         assert refused(known, arrival(signed=True)) == (
             "this submission has ended; reserve a new place on Prolific"
         )
+        before = Event.objects.count()
         again = enter(known, arrival(session="s2", signed=True))
         assert again == mine
         mine.refresh_from_db()
         assert (mine.status, mine.session_id, mine.user.is_active) == ("active", "s2", True)
+        assert Event.objects.count() == before + 1
+        assert Event.objects.latest("pk").event == "prolific.arrived"
 
     def test_who_was_switched_off_writes_to_the_researcher(
         self, known: ProlificStudy, mine: Participant
