@@ -83,7 +83,7 @@ def with_a_gap(answers: QuerySet[Response]) -> QuerySet[Response]:
         .values("response")
         .annotate(n=Count("pk"), low=Min("unit__position"), high=Max("unit__position"))
     )
-    return answers.filter(Exists(spread.filter(n__gte=2, high__gte=F("low") + F("n"))))
+    return answers.filter(Exists(spread.filter(high__gte=F("low") + F("n"))))
 
 
 def read_first_answer(response: Response) -> FirstAnswer | None:
