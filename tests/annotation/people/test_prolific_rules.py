@@ -310,6 +310,8 @@ class TestTheEnd:
             "code": "C0DE", "address": "https://app.prolific.com/submissions/complete?cc=C0DE",
         }  # fmt: skip
         assert completion(mine.user, study.campaign) == expected
+        enter(known, arrival("p2"))
+        Membership.objects.create(campaign=other.campaign, user=mine.user)
         assert completion(mine.user, other.campaign) is None
         assert completion(enter(other, arrival()).user, study.campaign) is None
         assert completion(study.ada, study.campaign) is None
