@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from copy import copy
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from cachetools import LRUCache
@@ -14,6 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from annotation import presentation
 from annotation.models import Campaign, Item
 from annotation.presentation import preload, present, stored_units
+from datasets.models import Query
+from datasets.rows import Turn
 from tests.page_cast import make_study
 
 
@@ -73,8 +75,57 @@ class TestItems:
             assert all(stored_units(item) for item in items)
         assert len(captured) == 0
 
+    def test_what_is_loaded_at_once_is_what_is_found_one_by_one(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        study = make_study(reports=3)
+        items = list(Item.objects.select_related("campaign", "query").order_by("position"))
+        Item.objects.get(pk=items[1].pk).units.filter(position=0).update(position=9)
+        alone = [(present(item), list(stored_units(item).items())) for item in items]
+        specs: LRUCache[object, presentation.ItemSpec] = LRUCache(100, lambda _: 1)
+        monkeypatch.setattr(presentation, "_specs", specs)
+        monkeypatch.setattr(presentation, "_unit_keys", LRUCache(100, lambda _: 1))
+        present(items[0]), stored_units(items[0])
+        present(items[2])
+        with CaptureQueriesContext(connection) as captured:
+            preload(study.campaign, items[:1])
+            preload(study.campaign, [])
+        assert len(captured) == 0
+        kept = specs[presentation._identity(items[0])]
+        preload(study.campaign, items)
+        assert specs[presentation._identity(items[0])] is kept
+        together = [(present(item), list(stored_units(item).items())) for item in items]
+        assert together == alone
+        names = list(items[1].units.order_by("position").values_list("name", "pk"))
+        assert (
+            together[1][1] == names != list(items[1].units.order_by("pk").values_list("name", "pk"))
+        )
+
+    def test_an_item_that_its_batch_no_longer_yields_is_named(self) -> None:
+        make_study()
+        item = Item.objects.select_related("campaign", "query").get(position=0)
+        item.pk, item.key = 10**6, "gone"
+        with pytest.raises(presentation.ForgottenItemError, match="item 'gone' of campaign 'Pil"):
+            present(item)
+
+    def test_earlier_turns_are_shown_with_it(self) -> None:
+        study = make_study()
+        Query.objects.update(history=[{"role": "user", "text": "And before?"}])
+        item = Item.objects.select_related("campaign", "query").get(position=1)
+        spec = present(item)
+        assert [turn.text for turn in spec.earlier] == ["And before?"]
+        assert study.campaign.items.count() == 2
+
 
 class TestSize:
+    def test_so_many_are_remembered(self) -> None:
+        tiny = presentation.ItemSpec("a", (), ())
+        assert presentation._size(tiny) == 4_000_000 // 256
+        assert presentation._size_of_names({}) == 1_000_000 // 1024
+        assert presentation._size_of_names({"a" * 600: 1, "b" * 400: 2}) == 1000
+        assert presentation._specs.maxsize == 4_000_000
+        assert presentation._unit_keys.maxsize == 1_000_000
+
     def test_no_more_than_so_many_items_are_remembered_however_small(self) -> None:
         tiny = presentation.ItemSpec("a", (), ())
         most = presentation.MAX_CHARACTERS // presentation._size(tiny)
@@ -84,6 +135,14 @@ class TestSize:
         text = presentation.Text("report:a", "x" * 40_000, suggested=("y" * 10,))
         unit = presentation.UnitSpec("report", "a", "z" * 5)
         assert presentation._size(presentation.ItemSpec("a", (unit,), (text,))) == 40_015
+        turn = Turn("user", "t" * 7)
+        spec = presentation.ItemSpec("a", (unit,), (text,), earlier=(turn,))
+        assert presentation._size(spec) == 40_022
+
+    def test_an_item_is_known_by_all_that_tells_it_from_another(self) -> None:
+        now = datetime(2026, 3, 1, tzinfo=UTC)
+        item = Item(pk=1, query_id=2, key="k", campaign=Campaign(pk=3, created_at=now))
+        assert presentation._identity(item) == (3, now, 1, 2, "k")
 
 
 def test_threads_may_share_what_is_remembered() -> None:
