@@ -89,7 +89,7 @@ def test_a_gap_is_between_sentences_that_were_selected(
 
 
 def test_what_was_written_is_read_with_what_it_rests_on() -> None:
-    units = {
+    units: dict[str, dict[str, Any]] = {
         "a": {"selected": "yes"}, "b": {"selected": "no"}, "c": {},
         "q": {"written": {"text": " So. ", "citations": ["p2", "p1"]}, "selected": "yes"},
     }  # fmt: skip
