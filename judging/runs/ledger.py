@@ -194,7 +194,7 @@ def _poison(run: JudgeRun, rows: list[Assignment]) -> int:
     )
     ids = [row.pk for row in rows]
     Assignment.objects.filter(pk__in=ids).update(
-        status=Status.FAILED, reason="error", lease=None, attempts=F("attempts") + 1
+        status=Status.FAILED, reason="error", attempts=F("attempts") + 1
     )
     return len(rows)
 

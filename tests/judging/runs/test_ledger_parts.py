@@ -5,10 +5,11 @@ from __future__ import annotations
 import uuid
 from dataclasses import replace
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from annotation.models import Assignment, Campaign
@@ -100,16 +101,59 @@ def test_other_judges_and_campaigns_keep_theirs(ten: tuple[Campaign, Judge]) -> 
 
 
 def test_a_claim_brings_open_rows_with_their_items_under_the_lease(
-    ten: tuple[Campaign, Judge],
+    ten: tuple[Campaign, Judge], django_assert_num_queries: Any
 ) -> None:
     campaign, rater = ten
     lease = uuid.uuid4()
     assert ledger.claim(campaign, rater, lease, 0) == []
     (row,) = ledger.claim(campaign, rater, lease, 5)
-    assert (row.status, row.lease, row.item.campaign) == ("leased", lease, campaign)
+    with django_assert_num_queries(0):
+        assert (row.status, row.lease, row.item.campaign) == ("leased", lease, campaign)
+        assert row.item.query.text
     stored = Assignment.objects.get(pk=row.pk)
     assert (stored.status, stored.lease) == ("leased", lease)
     assert ledger.claim(campaign, rater, lease, 5) == []
+
+
+def test_places_that_were_reached_are_remembered_for_some_leases(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known: dict[uuid.UUID, int] = {}
+    monkeypatch.setattr(ledger, "_positions", known)
+    monkeypatch.setattr(ledger, "MAX_POSITIONS", 2)
+    for number in (1, 2, 3):
+        ledger._remember_position(uuid.uuid4(), number)
+    assert list(known.values()) == [1, 2, 3]
+    ledger._remember_position(uuid.uuid4(), 4)
+    assert list(known.values()) == [4]
+
+
+@pytest.mark.django_db
+def test_postgresql_ends_a_transaction_whose_process_freezes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[tuple[str, int]] = []
+
+    class Cursor:
+        def __enter__(self) -> Cursor:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def execute(self, statement: str) -> None:
+            told.append((statement, len(connection.savepoint_ids)))
+
+    outside, fake = len(connection.savepoint_ids), SimpleNamespace(vendor="sqlite", cursor=Cursor)
+    monkeypatch.setattr(ledger, "connection", fake)
+    with ledger.brief_transaction():
+        assert len(connection.savepoint_ids) == outside + 1
+    assert told == []
+    fake.vendor = "postgresql"
+    with ledger.brief_transaction():
+        pass
+    limit = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
+    assert told == [(limit, outside + 1)], "it ends with the transaction"
 
 
 def test_a_struck_row_is_given_out_alone_and_to_who_wants_any(
