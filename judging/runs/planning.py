@@ -32,8 +32,10 @@ from judging.runs.ledger import assignments_of
 
 SHARE, LEAST_UNITS = 0.05, 200
 UNCONSTRAINED_SHARE = 0.02
-CHUNK_ASSIGNMENTS, CHUNK_ITEMS, INSERT_SIZE = 1000, 500, 100
-PRESENTED = 50  # items whose texts are loaded at once; no more are kept
+CHUNK_ASSIGNMENTS = 1000
+CHUNK_ITEMS = 500
+CHUNK_INSERTED = 100
+AT_ONCE = 50  # items whose texts are loaded at once; no more are kept
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ def _insert_new(judge: Judge, rows: list[_NewAssignment]) -> None:
     """Insert the assignments that do not exist, in one transaction."""
     values = (_values(judge, row) for row in rows)
     with transaction.atomic():
-        while some := list(islice(values, INSERT_SIZE)):
+        while some := list(islice(values, CHUNK_INSERTED)):
             _insert.rows(some)
 
 
@@ -232,7 +234,7 @@ def _with_texts(
     campaign: Campaign, items: Iterator[tuple[Item, list[str]]]
 ) -> Iterator[tuple[Item, list[str]]]:
     """Load the texts of many items at once."""
-    while some := list(islice(items, PRESENTED)):
+    while some := list(islice(items, AT_ONCE)):
         queries = Query.objects.in_bulk({item.query_id for item, _ in some})
         for item, _ in some:
             item.campaign, item.query = campaign, queries[item.query_id]
@@ -267,7 +269,7 @@ def _items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, 
     default = "random" if declared(campaign).shuffled else "fixed"
     if (design(campaign).order or default) == "random":
         every = iter(list(campaign.items.select_related("query").order_by("position")))
-        while some := list(islice(every, PRESENTED)):
+        while some := list(islice(every, AT_ONCE)):
             for item in some:
                 item.campaign = campaign
             preload(campaign, some)

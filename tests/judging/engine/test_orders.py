@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from judging import engine
 from judging.backends.base import Answer, RateError, Request, TransientError
 from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
+from judging.engine.persistence import Claim
 from judging.engine.worker import work
 from judging.models import JudgeCall, JudgeRun, Price
 from judging.runs import ledger, lifecycle
@@ -170,6 +173,42 @@ def test_hostile_completions_do_not_get_out_of_a_repair(campaign: Campaign) -> N
     rater = judge(params={"repair": 1}, **SERVED)
     run, ending, _ = run_scripted(campaign, rater, lambda request: "[" * 100_000, limit=2)
     assert (ending.how, run.failures) == ("finished", {"unreadable": 2})
+
+
+def test_who_started_it_is_told_how_many_are_settled(campaign: Campaign) -> None:
+    told: list[int] = []
+    run, _, _ = run_scripted(campaign, judge(**BY_UNIT), control=Control(progress=told.append))
+    assert (told[-1], run.done) == (UNITS, UNITS)
+    assert told == sorted(set(told))
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("size", "allowed", "room"),
+    [(1, None, 16), (17, None, 17), (128, None, 128), (500, None, 128), (17, 5, 5), (1, 99, 16)],
+)
+def test_so_many_rows_are_claimed_at_once(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch, size: int, allowed: int | None, room: int
+) -> None:
+    """As many as are asked at once, from 16 to 128, and no more than the run's limit allows."""
+    claimed: list[int] = []
+
+    def claim_requests(*given: Any) -> Claim:
+        claimed.append(given[-1])
+        return Claim(given[-1] - 1, [], [])
+
+    run, preparer = lifecycle.start(campaign, judge()), SimpleNamespace(backend=Scripted(yes))
+    work = engine._Engine(run, uuid.uuid4(), preparer, 4, HASTY, Control())  # type: ignore[arg-type]
+    added: list[Any] = []
+    work.dispatcher = SimpleNamespace(add=added.append)  # type: ignore[assignment]
+    work.limit.size, work.allowed = size, allowed
+    monkeypatch.setattr(engine, "claim_requests", claim_requests)
+    assert asyncio.run(work._refill()) == room - 1
+    assert (claimed, added, work.exhausted) == ([room], [[]], True), "fewer came than were wanted"
+    assert work.allowed == (None if allowed is None else allowed - room + 1)
+    work.allowed, work.exhausted = 0, False
+    assert asyncio.run(work._refill()) == 0
+    assert (claimed, work.exhausted) == ([room], True)
 
 
 @pytest.mark.parametrize("limit", [None, 5])

@@ -89,7 +89,7 @@ def test_however_many_are_written_together_all_are(
     campaign: Campaign, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "CHUNK_ASSIGNMENTS", chunk)
-    monkeypatch.setattr(planning, "INSERT_SIZE", 2)
+    monkeypatch.setattr(planning, "CHUNK_INSERTED", 2)
     who = sampler("whole", 2)
     planning.plan(campaign, who)
     assert [row.replicate for row in rows(who)] == [0, 1] * campaign.items.count()
@@ -98,7 +98,7 @@ def test_however_many_are_written_together_all_are(
 def test_where_one_of_a_chunk_cannot_be_written_none_is(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(planning, "INSERT_SIZE", 2)
+    monkeypatch.setattr(planning, "CHUNK_INSERTED", 2)
     write, said = planning._insert.rows, list[int]()
 
     def second_fails(some: list[Any]) -> Any:
