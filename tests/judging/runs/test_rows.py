@@ -13,6 +13,7 @@ from judging.models import Judge
 from judging.runs import planning
 from judging.runs.planning import TrialSample, sample_assignments, trial_sample_for
 from tests.judging.cast import judge
+from tests.judging.judge_file.test_document import GRADED
 
 pytestmark = pytest.mark.django_db
 
@@ -93,6 +94,37 @@ def test_however_many_are_written_together_all_are(
     who = sampler("whole", 2)
     planning.plan(campaign, who)
     assert [row.replicate for row in rows(who)] == [0, 1] * campaign.items.count()
+
+
+def test_rows_are_written_in_transactions_of_so_many(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(planning, "CHUNK_ASSIGNMENTS", 3)
+    monkeypatch.setattr(planning, "_insert_new", lambda judge, rows: sizes.append(len(rows)))
+    planning.plan(campaign, judge("whole"))
+    assert sizes == [3, 1]
+    sizes.clear()
+    planning.plan(campaign, sampler("twice", 2))
+    assert sizes == [4, 4, 0], "what repeats a row is written with it"
+
+
+def test_only_a_judge_file_has_texts_in_an_order_of_its_own(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def orders(judge: Judge, item: object, samples: int) -> list[list[str]]:
+        return [[str(n)] for n in range(samples)]
+
+    monkeypatch.setattr(planning, "orders", orders)
+    plain, filed = sampler("plain", 2), sampler("filed", 2)
+    text = GRADED.replace("grounding-relevance", "report-coverage")
+    text = text.replace("relevant", "answerable").replace("passage.text", "report.text")
+    Judge.objects.filter(pk=filed.pk).update(file=text[: text.index("[[fixture]]")])
+    filed.refresh_from_db()
+    for who in (plain, filed):
+        planning.plan(campaign, who)
+    assert [row.shown for row in rows(plain)] == [[]] * 8
+    assert [row.shown for row in rows(filed)][:4] == [["0"], ["1"], ["0"], ["1"]]
 
 
 def test_where_one_of_a_chunk_cannot_be_written_none_is(
