@@ -20,15 +20,17 @@ from audit.models import Event
 from tests import cast
 from tests.annotation.answering import good_answer, person
 from tests.api.cast import Script, assert_told, script_of
+from tests.once import once
 
 pytestmark = pytest.mark.django_db
 
 WHAT = ("units", "labels", "responses")
 
 
-@pytest.fixture
-def campaign(batch: Path) -> Campaign:
+@once
+def campaign(folder: Path) -> Campaign:
     """Two people on each item, one of them gone before the last."""
+    cast.load(folder)
     made = cast.campaign_of("report-coverage", "--raters-per-item", "2")
     for item in Item.objects.filter(campaign=made).order_by("position"):
         for name in ("ann 🌉", "ben"):
@@ -115,12 +117,12 @@ def test_behind_the_end_there_is_nothing(campaign: Campaign, rita: Script) -> No
     assert answer.json() == {"next": None, "results": []}
 
 
-def test_a_campaign_without_answers_has_no_labels(batch: Path, rita: Script) -> None:
-    campaign = cast.campaign_of("report-coverage")
+def test_a_campaign_without_answers_has_no_labels(campaign: Campaign, rita: Script) -> None:
+    new = cast.campaign_of("report-coverage", name="new")
     for accept in ("application/json", "application/x-ndjson"):
-        answer = rita.get(f"campaigns/{campaign.pk}/labels/", Accept=accept)
+        answer = rita.get(f"campaigns/{new.pk}/labels/", Accept=accept)
         assert answer.status_code == 200
-    assert rita.get(f"campaigns/{campaign.pk}/labels/").json()["results"] == []
+    assert rita.get(f"campaigns/{new.pk}/labels/").json()["results"] == []
 
 
 def test_an_answer_between_two_pages_hides_no_line_and_repeats_none(
@@ -213,7 +215,7 @@ def test_a_report_beyond_its_limits_is_refused(
     assert problem["field"] == query.partition("=")[0]
 
 
-def test_a_query_is_the_line_of_its_batch(batch: Path, rita: Script) -> None:
+def test_a_query_is_the_line_of_its_batch(campaign: Campaign, rita: Script) -> None:
     (listed,) = rita.get("batches/?name=b").json()["results"]
     assert listed["counts"]["queries"] == len(cast.BATCH)
     assert rita.get(f"batches/{listed['id']}/").json()["name"] == "b"
@@ -229,7 +231,7 @@ def test_a_query_is_the_line_of_its_batch(batch: Path, rita: Script) -> None:
     assert_told(rita.get(f"batches/{listed['id']}/queries/3/"), 404)
 
 
-def test_a_page_behind_the_last_is_not_there(batch: Path, rita: Script) -> None:
+def test_a_page_behind_the_last_is_not_there(campaign: Campaign, rita: Script) -> None:
     assert_told(rita.get("batches/?page=2"), 404)
     assert rita.get("batches/?page=1").json()["count"] == 1
 

@@ -24,16 +24,18 @@ from annotation.exports.registry import EXPORTS, exports_of
 from annotation.exports.writers import zipped
 from annotation.models import Campaign, Label, Span, Unit
 from tests.annotation.label_files import labels_for
-from tests.cast import Line, campaign_of, exported, run, write_lines
+from tests.cast import Line, campaign_of, exported, load, run, write_lines
+from tests.once import once
 
-pytestmark = pytest.mark.usefixtures("batch")
+pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def campaign(tmp_path: Path) -> Campaign:
+@once
+def campaign(folder: Path) -> Campaign:
+    load(folder)
     made = campaign_of("report-coverage")
     lines = labels_for(made, exported("c", "units"))
-    run("import_labels", write_lines(tmp_path / "labels.jsonl", lines), "--campaign", "c")
+    run("import_labels", write_lines(folder / "labels.jsonl", lines), "--campaign", "c")
     return made
 
 
@@ -168,9 +170,8 @@ def test_a_dataset_holds_the_labels(campaign: Campaign, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ['a"b', "a: b\n- c", "`x` <script>", "---", "ü🌉", "a\u2028b\x85c\x7f"]
 )
-def test_no_name_breaks_the_card(name: str, tmp_path: Path) -> None:
-    made = campaign_of("report-coverage")
-    Campaign.objects.filter(pk=made.pk).update(name=name)
+def test_no_name_breaks_the_card(campaign: Campaign, name: str, tmp_path: Path) -> None:
+    Campaign.objects.filter(pk=campaign.pk).update(name=name)
     run("export", f"--campaign={name}", "--what", "dataset", "--output", tmp_path / "out")
     _, head, body = (tmp_path / "out" / "README.md").read_text("utf-8").split("---\n", 2)
     assert yaml.safe_load(head)["pretty_name"] == name
@@ -180,9 +181,10 @@ def test_no_name_breaks_the_card(name: str, tmp_path: Path) -> None:
     assert title.count("`") == 2
 
 
+@pytest.mark.usefixtures("campaign")
 def test_a_campaign_that_grades_passages_has_qrels_beside(tmp_path: Path) -> None:
-    campaign_of("rubric-passage", "--option", "sampling=all")
-    export("all", tmp_path / "out")
+    campaign_of("rubric-passage", "--option", "sampling=all", name="graded")
+    run("export", "--campaign", "graded", "--what", "all", "--output", tmp_path / "out")
     assert {"qrels.jsonl", "qrels-graded.jsonl", "qrels-diversity.jsonl"} <= files_of(
         tmp_path / "out"
     )

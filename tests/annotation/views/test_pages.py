@@ -65,7 +65,7 @@ def test_logging_out_takes_a_post(study: Study) -> None:
     assert client.get("/tasks/").status_code == 302
 
 
-@pytest.mark.every_case
+# The crawler of tests/security asks each page in each role, so `make test` needs few cases here.
 @pytest.mark.parametrize("role", ["anonymous", "annotator", "researcher", "admin"])
 @pytest.mark.parametrize("name", list(OPEN_TO))
 def test_each_page_is_open_to_its_roles_only(study: Study, name: str, role: str) -> None:
