@@ -9,7 +9,7 @@ import pytest
 from annotation.prerequisites.grounded_answer import check_grounds, lines_of
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.base import ItemSpec, Text, UnitSpec
-from annotation.protocols.schema import schema_of
+from annotation.protocols.schema import Schema, schema_of
 from annotation.protocols.validation import Entry, Prose, RefusedError
 
 ASKED = schema_of(PROTOCOLS["grounded-answer"])
@@ -18,6 +18,14 @@ BARE = ItemSpec("q", (QUERY,), (Text("report:r", "Anna built it."),))
 GROUNDED = ItemSpec("q", (QUERY,), (*BARE.texts, Text("passage:p", "Anna built it.")))
 WROTE = Entry("q", QUERY, {}, (), written=Prose("Anna.", ()))
 DEFLECTED = Entry("d", QUERY, {"deflected": "yes"}, ())
+
+
+def is_taken(asked: Schema, spec: ItemSpec, entry: Entry, door: Any) -> bool:
+    try:
+        check_grounds(asked, spec, [entry], door)
+    except RefusedError:
+        return False
+    return True
 
 
 @pytest.mark.every_case
@@ -34,11 +42,11 @@ def test_a_written_answer_without_a_passage_is_refused(door: Any) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("door", ["page", "api", "judge", "import"])
 def test_what_deflects_has_a_passage_or_is_history_is_taken(door: Any) -> None:
-    check_grounds(ASKED, BARE, [DEFLECTED], door)
-    check_grounds(ASKED, GROUNDED, [WROTE], door)
-    check_grounds(schema_of(PROTOCOLS["report-coverage"]), BARE, [WROTE], door)
-    if door in ("judge", "import"):
-        check_grounds(ASKED, BARE, [WROTE], door)
+    history, coverage = door in ("judge", "import"), schema_of(PROTOCOLS["report-coverage"])
+    assert is_taken(ASKED, BARE, DEFLECTED, door)
+    assert is_taken(ASKED, GROUNDED, WROTE, door)
+    assert is_taken(coverage, BARE, WROTE, door)
+    assert is_taken(ASKED, BARE, WROTE, door) == history
 
 
 def test_lines_end_as_every_browser_ends_them() -> None:
