@@ -276,7 +276,7 @@ def _items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, 
             yield from ((item, order_for(item, judge.rater)[0]) for item in some)
         return
     units: dict[int, list[str]] = {}
-    named = Unit.objects.filter(item__campaign=campaign).order_by("item", "position")
+    named = Unit.objects.filter(item__campaign=campaign).order_by("position")
     for item_id, name in named.values_list("item", "name"):
         units.setdefault(item_id, []).append(name)
     yield from ((item, units[item.pk]) for item in campaign.items.order_by("position"))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from annotation.assignments.queue import order_for
 from annotation.models import Assignment, Campaign
 from judging.models import Judge
 from judging.runs import planning
 from judging.runs.planning import TrialSample, sample_assignments, trial_sample_for
-from tests.judging.cast import judge
+from tests.judging.cast import campaign_of, judge
 from tests.judging.judge_file.test_document import GRADED
 
 pytestmark = pytest.mark.django_db
@@ -115,16 +117,42 @@ def test_only_a_judge_file_has_texts_in_an_order_of_its_own(
     def orders(judge: Judge, item: object, samples: int) -> list[list[str]]:
         return [[str(n)] for n in range(samples)]
 
+    def preload(campaign: Campaign, items: list[Any]) -> None:
+        loaded.append([item.position for item in items])
+
+    loaded: list[list[int]] = []
     monkeypatch.setattr(planning, "orders", orders)
+    monkeypatch.setattr(planning, "preload", preload)
+    monkeypatch.setattr(planning, "AT_ONCE", 3)
     plain, filed = sampler("plain", 2), sampler("filed", 2)
     text = GRADED.replace("grounding-relevance", "report-coverage")
     text = text.replace("relevant", "answerable").replace("passage.text", "report.text")
     Judge.objects.filter(pk=filed.pk).update(file=text[: text.index("[[fixture]]")])
     filed.refresh_from_db()
-    for who in (plain, filed):
-        planning.plan(campaign, who)
-    assert [row.shown for row in rows(plain)] == [[]] * 8
+    planning.plan(campaign, plain)
+    assert ([row.shown for row in rows(plain)], loaded) == ([[]] * 8, [])
+    planning.plan(campaign, filed)
+    places = list(campaign.items.order_by("position").values_list("position", flat=True))
+    assert loaded == [places[:3], places[3:]], "each request is made of its texts"
     assert [row.shown for row in rows(filed)][:4] == [["0"], ["1"], ["0"], ["1"]]
+
+
+def test_each_judge_is_asked_in_an_order_of_its_own_where_the_campaign_says_so(
+    tmp_path: Path, db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "AT_ONCE", 3)
+    study, asked = campaign_of(tmp_path, order="random"), {}
+    stored = [list(item.units.order_by("position").values_list("name", flat=True))
+              for item in study.items.order_by("position")]  # fmt: skip
+    for name in ("a", "b", "c"):
+        who = judge(name)
+        planning.plan(study, who)
+        asked[name] = [row.asked for row in rows(who)]
+        assert [sorted(names) for names in asked[name]] == [sorted(names) for names in stored]
+        assert asked[name] == [
+            order_for(item, who.rater)[0] for item in study.items.order_by("position")
+        ]
+    assert len({str(each) for each in (*asked.values(), stored)}) > 2
 
 
 def test_where_one_of_a_chunk_cannot_be_written_none_is(
