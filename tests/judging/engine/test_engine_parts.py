@@ -1,0 +1,179 @@
+"""Parts of the engine: what it starts with, whom it obeys, and why it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from annotation.models import Campaign
+from judging import engine, lanes
+from judging.backends.scripted import Scripted
+from judging.engine import Control, Ending
+from judging.engine.persistence import ServerHistory
+from judging.models import JudgeRun, Price
+from judging.prompts.repair import repair_request
+from judging.runs import lifecycle
+from judging.runs.lifecycle import Orders
+from tests.judging.cast import HASTY, judge, yes
+
+SERVED: dict[str, Any] = {"backend": "openai", "model": "m", "base_url": "http://127.0.0.1:9/v1"}
+Made = Callable[..., Any]
+
+
+@pytest.fixture
+def made(campaign: Campaign) -> Made:
+    """A function that makes the engine of a new run, which is not begun."""
+
+    def make(
+        run: dict[str, Any] | None = None, endpoint: str = "", by_unit: bool = False,
+        ceiling: int | None = None, **params: Any,
+    ) -> engine._Engine:  # fmt: skip
+        backend: Any = Scripted(yes)
+        backend.endpoint = endpoint
+        started = lifecycle.start(campaign, judge(f"judge {uuid.uuid4()}", params=params, **SERVED))
+        JudgeRun.objects.filter(pk=started.pk).update(**run or {})
+        started.refresh_from_db()
+        assert started.lane is not None
+        lanes.remember_ceiling(started.lane, ceiling)
+        started.lane.refresh_from_db()
+        preparer: Any = SimpleNamespace(backend=backend, by_unit=by_unit)
+        work: Any = engine._Engine(started, uuid.uuid4(), preparer, 8, HASTY, Control())
+        work.writer = SimpleNamespace()
+        work.dispatcher = SimpleNamespace(told=[])
+        for name in ("close", "wake"):
+            setattr(work.dispatcher, name, lambda name=name: work.dispatcher.told.append(name))
+        work.changed = asyncio.Event()
+        return work  # type: ignore[no-any-return]
+
+    return make
+
+
+def test_the_dispatcher_has_what_the_judge_says(made: Made) -> None:
+    work = made(endpoint="http://server/v1", by_unit=True, repair=1, timeout=30)
+    means = work._means()
+    assert (means.backend, means.limit, means.budget) == (
+        work.preparer.backend, work.limit, work.budget,
+    )  # fmt: skip
+    assert (means.patience, means.writer) == (HASTY, work.writer)
+    assert (means.repair, means.timeout, means.grouped) == (repair_request, 30, True)
+    plain = made(endpoint="http://server/v1")._means()
+    assert (plain.repair, plain.timeout, plain.grouped) == (None, None, False)
+    assert not made(by_unit=True)._means().grouped, "nothing is kept ahead without a server"
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("history", "trouble"),
+    [
+        (ServerHistory(True, 0.0, 0.0), ""),
+        (ServerHistory(True, 5.0, 0.0), "endpoint down"),
+        (ServerHistory(False, 0.0, 3.0), "endpoint down"),
+    ],
+)
+def test_the_dispatcher_goes_on_with_the_trouble_of_the_one_before(
+    made: Made, history: ServerHistory, trouble: str
+) -> None:
+    work = made({"error": "endpoint down"})
+    work.history = history
+    means = work._means()
+    found = means.proven, means.down_for, means.busy_for, means.trouble
+    assert found == (history.proven, history.down_for, history.busy_for, trouble)
+
+
+def test_the_budget_goes_on_with_what_the_run_has_spent(made: Made) -> None:
+    spent = {"prompt_tokens": 100, "completion_tokens": 23, "cost": Decimal("1.5")}
+    bounds = {"most_tokens": 1000, "most_cost": Decimal(2)}
+    Price.objects.create(model="m", since="2020-01-01", prompt=1, cached=1, completion=1)
+    work = made(spent | bounds, max_tokens=7)
+    budget = work.budget
+    assert (budget.tokens, budget.cost, budget.max_tokens) == (123, Decimal("1.5"), 7)
+    assert (budget.most_tokens, budget.most_cost) == (1000, Decimal(2))
+    assert budget.rates() is work.rates is not None
+    assert made().allowed is None
+    assert made({"limit": 5, "done": 2}).allowed == 3
+
+
+def test_the_limit_starts_where_the_last_one_of_its_server_ended(made: Made) -> None:
+    assert (made(ceiling=3).limit.size, made(ceiling=3).limit.maximum) == (3, 8)
+    assert made().limit.maximum == 8
+
+
+def test_orders_stop_cancel_or_change_the_number_of_calls(made: Made) -> None:
+    work = made()
+    work._obey(Orders())
+    assert (work.ending, work.dispatcher.told) == (None, [])
+    for concurrency, maximum in ((3, 3), (3, 3), (None, 8), (0, 8)):
+        work._obey(Orders("", concurrency))
+        assert work.limit.maximum == maximum
+    assert work.dispatcher.told == ["wake", "wake"], "only what is new wakes it"
+    for wish, how in (("stop", "stopped"), ("cancel", "cancelled")):
+        work = made()
+        work._obey(Orders(wish))
+        assert (work.ending, work.dispatcher.told) == (Ending(how), ["close"])
+
+
+def test_the_first_reason_is_kept_and_a_later_one_presses(made: Made) -> None:
+    async def main() -> None:
+        work = made_once
+        work.urgent = asyncio.get_running_loop().create_future()
+        work.end(Ending("time"))
+        assert (work.ending, work.urgent.done()) == (Ending("time"), False)
+        assert work.changed.is_set()
+        work.end(Ending("time"))
+        assert not work.urgent.done()
+        work.end(Ending("stopped"))
+        work.end(Ending("lost"))
+        assert (work.ending, work.urgent.result()) == (Ending("time"), "stopped")
+        assert work.dispatcher.told == ["close"] * 4
+
+    made_once = made()
+    asyncio.run(main())
+
+
+def test_a_server_that_refuses_ends_it_and_pauses_its_lane(made: Made) -> None:
+    work = made()
+    work._means().end("fatal", "no credit", True)
+    assert (work.ending, work.ending.pauses) == (Ending("fatal", "no credit"), True)
+    assert work.dispatcher.told == ["close"]
+
+
+def test_the_first_fault_is_the_one_that_is_raised(made: Made) -> None:
+    work, first = made(), ZeroDivisionError("seven")
+    work._crashed(first)
+    assert (work.crash, work.ending) == (first, Ending("crashed", "seven"))
+    work.urgent = SimpleNamespace(done=lambda: True)
+    work._crashed(KeyError("later"))
+    assert (work.crash, work.ending) == (first, Ending("crashed", "seven"))
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("needs_more", "only_suspects", "looks"),
+    [(True, False, True), (False, True, True), (False, False, False)],
+)
+def test_it_looks_again_where_more_is_needed_or_all_is_suspect(
+    made: Made, needs_more: bool, only_suspects: bool, looks: bool
+) -> None:
+    work = made()
+    work.dispatcher.needs_more = needs_more
+    work.dispatcher.outcomes = SimpleNamespace(only_suspects=only_suspects)
+    work._check_queue()
+    assert work.changed.is_set() == looks
+    work.changed.clear()
+    work._written()
+    assert (work.changed.is_set(), work.dispatcher.told) == (looks, ["wake"])
+
+
+def test_it_has_enough_once_none_are_left_or_too_many_wait(made: Made) -> None:
+    work = made()
+    assert not work._has_enough
+    work.exhausted = True
+    assert work._has_enough
+    work.exhausted, work.equals = False, SimpleNamespace(is_full=True)
+    assert work._has_enough
