@@ -49,7 +49,7 @@ def made(campaign: Campaign) -> Made:
         for name in ("close", "wake"):
             setattr(work.dispatcher, name, lambda name=name: work.dispatcher.told.append(name))
         work.changed = asyncio.Event()
-        return work  # type: ignore[no-any-return]
+        return work
 
     return make
 
@@ -112,10 +112,10 @@ def test_orders_stop_cancel_or_change_the_number_of_calls(made: Made) -> None:
         work._obey(Orders("", concurrency))
         assert work.limit.maximum == maximum
     assert work.dispatcher.told == ["wake", "wake"], "only what is new wakes it"
-    for wish, how in (("stop", "stopped"), ("cancel", "cancelled")):
+    for wish, ending in (("stop", Ending("stopped")), ("cancel", Ending("cancelled"))):
         work = made()
         work._obey(Orders(wish))
-        assert (work.ending, work.dispatcher.told) == (Ending(how), ["close"])
+        assert (work.ending, work.dispatcher.told) == (ending, ["close"])
 
 
 def test_the_first_reason_is_kept_and_a_later_one_presses(made: Made) -> None:
