@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from django.core import signing
 from django.http import HttpResponse
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.campaign_setup.creation import create_campaign
@@ -354,3 +355,22 @@ def test_a_campaign_has_one_study_that_may_change(study: Study, other: ProlificS
         with pytest.raises(PeopleError) as wrong:
             set_study(study.campaign, of, code, 1)
         assert str(wrong.value) == why
+
+
+def test_only_a_campaign_with_a_study_has_an_entrance(study: Study, other: ProlificStudy) -> None:
+    client, there = Client(), reverse("prolific", args=[other.campaign_id])
+    assert client.get(reverse("prolific", args=[study.campaign.pk])).status_code == 404
+    asked = {"PROLIFIC_PID": "p", "STUDY_ID": "study1", "SESSION_ID": "s"}
+    shown = client.get(there, asked)
+    told = [shown.context[name] for name in ("campaign", "wrong", "sealed", "signed")]
+    assert (shown.status_code, told) == (200, [other.campaign, "", "", False])
+    assert client.put(there).status_code == 405
+    lacking = client.get(there)
+    assert (lacking.status_code, lacking.context["wrong"]) == (
+        422, "This link lacks what Prolific adds to it; open the study there."
+    )  # fmt: skip
+    client.force_login(study.ada)
+    refused = client.get(there, asked)
+    assert (refused.status_code, refused.context["wrong"]) == (
+        422, "You are logged in with an account; log out, then open the link again."
+    )  # fmt: skip
