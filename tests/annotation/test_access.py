@@ -36,9 +36,11 @@ from annotation.access import (
     visible_raters,
     with_neighbours,
 )
+from annotation.api import access as api
 from annotation.api.access import batch_named, campaign_named, check_blind
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
+from annotation.campaigns.settings import CampaignSettings, change
 from annotation.models import (
     CARRIED,
     REVOKED,
@@ -51,6 +53,7 @@ from annotation.models import (
     User,
     rater_of,
 )
+from annotation.people.consent import IntakeOwedError
 from annotation.people.membership import end_membership
 from datasets.api.errors import BlindError, RefusedBodyError
 from datasets.models import Batch
@@ -122,7 +125,9 @@ class TestCampaigns:
             study.campaign.items.update(use=use)
             assert visible_campaigns(study.ada).exists() == listed, use
 
-    def test_ones_own_work_keeps_it_listed_and_that_of_others_does_not(self, study: Study) -> None:
+    def test_ones_own_work_keeps_it_listed_and_that_of_others_does_not(
+        self, study: Study, other: Campaign
+    ) -> None:
         row(items_of(study.campaign)[0], study.ada, status="done")
         Campaign.objects.update(is_open=False)
         assert list(visible_campaigns(study.ada)) == [study.campaign]
@@ -292,7 +297,11 @@ class TestManaging:
         self, study: Study, other: Campaign, lock: bool
     ) -> None:
         rita, pk = self.asked_by(study.rita), study.campaign.pk
-        assert managed_campaign(rita, pk, lock) == study.campaign
+        with CaptureQueriesContext(connection) as unlocked:
+            assert managed_campaign(rita, pk) == study.campaign
+        with CaptureQueriesContext(connection) as asked:
+            assert managed_campaign(rita, pk, lock) == study.campaign
+        assert len(asked) == len(unlocked) + lock
         joined(study.rita, role="member")
         joined(study.rita, given_away(other), "owner")
         assert managed_campaign(rita, other.pk, lock) == other
@@ -333,6 +342,54 @@ class TestManaging:
         assert check_blind(study.root, study.campaign) is None  # type: ignore[func-returns-value]
 
 
+class TestTheApi:
+    @pytest.fixture
+    def ada(self, study: Study) -> Any:
+        request = RequestFactory().get("/")
+        request.user = study.ada
+        return request
+
+    def test_ones_own_comes_with_all_that_is_about_it(self, study: Study, ada: Any) -> None:
+        row(items_of(study.campaign)[1], study.ada)
+        mine = row(items_of(study.campaign)[0], study.ada)
+        others = row(items_of(study.campaign)[0], study.ben)
+        for find in (api.my_assignment, api.my_assignment_to_answer):
+            found = find(ada, mine.uid)
+            assert found == mine
+            with CaptureQueriesContext(connection) as more:
+                assert (found.item.campaign, found.item.query.key) == (study.campaign, "q")
+                assert found.rater.user_id == study.ada.pk
+            assert len(more) == 0
+            with pytest.raises(Http404):
+                find(ada, others.uid)
+
+    def test_an_expired_one_is_taken_again_where_a_place_is_free(
+        self, study: Study, ada: Any
+    ) -> None:
+        first, second, *_ = items_of(study.campaign)
+        row(second, study.ada, **EXPIRED)
+        mine = row(first, study.ada, **EXPIRED)
+        Item.objects.update(quota=0)
+        with pytest.raises(RefusedBodyError) as wrong:
+            api.my_assignment_to_answer(ada, mine.uid)
+        assert "another person has it now; take the next one" in str(wrong.value.detail)
+        Item.objects.update(quota=1)
+        assert api.my_assignment_to_answer(ada, mine.uid) == mine
+        assert Assignment.objects.get(status="open") == mine
+
+    @pytest.mark.parametrize("late", [False, True])
+    def test_who_owes_consent_is_asked_for_it_first(
+        self, study: Study, ada: Any, late: bool
+    ) -> None:
+        change(study.campaign, CampaignSettings(consent="x"))
+        mine = row(items_of(study.campaign)[0], study.ada, **(EXPIRED if late else {}))
+        with pytest.raises(IntakeOwedError):
+            api.my_assignment_to_answer(ada, mine.uid)
+        Campaign.objects.update(is_open=False)
+        if not late:
+            assert api.my_assignment(ada, mine.uid) == mine
+
+
 class TestIntake:
     def test_one_sees_open_campaigns_and_those_that_one_agreed_to(
         self, study: Study, other: Campaign
@@ -362,7 +419,7 @@ class TestNeighbours:
         rows = [row(item, study.ada) for item in items_of(study.campaign)]
         with CaptureQueriesContext(connection) as told:
             with_neighbours(study.ada, rows[2].uid)
-        assert set(re.findall(r"LIMIT (\d+)", told[-1]["sql"])) == {"1"}
+        assert re.findall(r"LIMIT (\d+)", told[-1]["sql"]) == ["1"] * 2
 
     def test_neither_others_nor_other_campaigns_nor_what_no_page_shows_are_among_them(
         self, study: Study, other: Campaign

@@ -6,12 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from knox.models import AuthToken
 
+from annotation.answers.submission import submit
+from annotation.assignments.queue import may_take_items
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.models import Assignment, Campaign, Membership, Rater, User, rater_of
+from annotation.models import Assignment, Campaign, Decision, Membership, Rater, User, rater_of
 from annotation.people.accounts import (
     CampaignRater,
     accounts,
@@ -31,16 +35,20 @@ from annotation.people.invitations import invite
 from annotation.people.membership import (
     PeopleError,
     add_member,
+    end_membership,
     exclude,
     excluded,
+    has_decided,
     include,
     readable,
+    set_pool,
+    workable,
 )
 from audit.models import Event
 from datasets.api_tokens import make_token
 from datasets.models import Batch, Team, TeamMember
 from tests.once import once
-from tests.page_cast import Study, make_study
+from tests.page_cast import Study, make_study, payload
 from tests.team_cast import apart, given_away, joined, shared
 
 pytestmark = pytest.mark.django_db
@@ -296,6 +304,7 @@ class TestReading:
             "an account with the role annotator cannot be researcher; change the account's role "
             "first"
         )
+        Membership.objects.create(campaign=study.campaign, user=study.ada, role="adjudicator")
         made = add_member(study.campaign, study.rita, "annotator", study.root)
         again = add_member(study.campaign, study.rita, "researcher")
         assert made == again
@@ -304,3 +313,65 @@ class TestReading:
         assert [each.facts for each in told] == [
             {"was": None, "now": "annotator"}, {"was": "annotator", "now": "researcher"}
         ]  # fmt: skip
+
+
+class TestTakingPart:
+    def test_only_who_decided_on_labels_gives_none_there(
+        self, study: Study, other: Campaign
+    ) -> None:
+        mine = study.assignment(study.ben)
+        response = submit(mine, payload("no"), "page").response
+        unit = mine.item.units.get(position=0)
+        Decision.objects.create(response=response, unit=unit, by=rater_of(study.ada))
+        assert [has_decided(u, study.campaign) for u in (study.ada, study.ben)] == [True, False]
+        assert not has_decided(study.ada, other)
+        assert set(workable(study.ben)) == {study.campaign, other}
+        assert list(workable(study.ada)) == [other]
+        may = [
+            may_take_items(campaign, rater_of(user))
+            for user in (study.ada, study.ben)
+            for campaign in (study.campaign, other)
+        ]
+        assert may == [False, True, True, True]
+        assert wrong(lambda: add_member(study.campaign, study.ada, "annotator")) == (
+            "ada decided on disagreements here and has seen the labels of others; name another "
+            "person"
+        )
+        assert add_member(study.campaign, study.ben, "annotator")
+        assert add_member(study.campaign, study.ada, "adjudicator")
+
+    def test_a_rater_without_an_account_takes_part_in_open_pools_alone(
+        self, study: Study, other: Campaign
+    ) -> None:
+        set_pool(other, "named")
+        imported, gone = rater("imported"), Rater(pk=10**6)
+        for each in (imported, gone):
+            assert may_take_items(study.campaign, each)
+            assert not may_take_items(other, each)
+
+    def test_a_pool_that_is_restricted_is_one_event_and_releases_the_rest(
+        self, study: Study, other: Campaign
+    ) -> None:
+        Membership.objects.create(campaign=other, user=study.ben)
+        mine, bens = study.assignment(study.ada), study.assignment(study.ben)
+        Membership.objects.create(campaign=study.campaign, user=study.ada)
+        before = Event.objects.count()
+        set_pool(study.campaign, "named", study.rita)
+        assert Event.objects.count() == before + 1
+        told = Event.objects.latest("pk")
+        assert (told.event, told.facts["pool"]) == ("campaign.people", "named")
+        states = [Assignment.objects.get(pk=each.pk).status for each in (mine, bens)]
+        assert states == ["open", "cancelled"]
+        set_pool(study.campaign, "named", study.rita)
+        assert Event.objects.count() == before + 1, "nothing changed"
+
+    def test_who_is_put_out_waits_for_an_item_that_is_just_being_given(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rater_of(study.ada)
+        with CaptureQueriesContext(connection) as asked:
+            end_membership(study.campaign, study.ada, study.root)
+        mine = f'FROM "annotation_rater" WHERE "annotation_rater"."user_id" = {study.ada.pk}'
+        assert [query["sql"] for query in asked if mine in query["sql"]]
+        member = Membership.objects.get()
+        assert (member.by, member.ended_at is None) == (study.root, False)
