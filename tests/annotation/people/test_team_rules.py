@@ -10,6 +10,7 @@ from django.utils import timezone
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Membership, User, rater_of
+from annotation.people import teams
 from annotation.people.teams import (
     check_lets_in,
     create_team,
@@ -45,7 +46,7 @@ from datasets.teams import (
     visible_teams,
 )
 from judging.judges import Definition, define
-from tests.databases import undone
+from tests.databases import state, undone
 from tests.page_cast import Study, make_study
 from tests.team_cast import apart, joined, shared
 
@@ -198,7 +199,10 @@ class TestTheLastOwner:
         set_role(main, study.rita, "manager", sam)
         assert roles(main)["rita"] == "manager"
 
-    def test_managers_change_no_owner(self, study: Study, main: Team, sam: User) -> None:
+    def test_managers_change_no_owner(
+        self, study: Study, main: Team, sam: User, bridges: Team
+    ) -> None:
+        joined(sam, bridges, "owner")
         other = User.objects.create(username="other", role="researcher")
         joined(other, main, "owner")
         for act in (
@@ -345,13 +349,15 @@ class TestMoving:
         other = Batch.objects.create(name="other", format="native", digest="1" * 64, team=main)
         shared(batch, bridges, "manage")
         shared(batch, third)
+        shared(other, bridges)
         with pytest.raises(TeamError) as wrong:
             move(batch, main)
         assert str(wrong.value) == MAIN_ALREADY
         assert move(batch, bridges) == []
         assert batch.team == Batch.objects.get(pk=batch.pk).team == bridges
         assert Batch.objects.get(pk=other.pk).team == main
-        assert [each.team for each in shares_of(Batch).objects.all()] == [third]
+        left = shares_of(Batch).objects.values_list("of", "team__name")
+        assert set(left) == {(batch.pk, "third"), (other.pk, "bridges")}
         facts = {"team": bridges.pk, "was": main.pk}
         assert told("team.moved") == [("batch", str(batch.pk), facts)]
 
@@ -369,6 +375,7 @@ class TestMoving:
         assert states == ["cancelled", "open", "open"]
 
     def test_a_named_pool_keeps_its_members_alone(self, study: Study, bridges: Team) -> None:
+        Batch.objects.create(name="other", format="native", digest="1" * 64, team=bridges)
         mine, bens, ritas = (study.assignment(u) for u in (study.ada, study.ben, study.rita))
         Campaign.objects.update(pool="named")
         study.campaign.refresh_from_db()
@@ -387,6 +394,31 @@ class TestMoving:
         assert states == ["open", "cancelled", "cancelled"]
         given = shares_of(Batch).objects.get()
         assert (given.team, given.right, given.by) == (bridges, "read", study.root)
+
+
+def test_what_cannot_be_told_does_not_happen(
+    study: Study, main: Team, bridges: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    batch = study.campaign.batch
+    shared(batch, create_team("third"))
+    before = state()
+    monkeypatch.setattr(teams, "record", full)
+    for act in (
+        lambda: create_team("new"),
+        lambda: rename_team(main, "new"),
+        lambda: set_role(bridges, study.ada, "member"),
+        lambda: leave(main, study.ada),
+        lambda: hand_over(bridges, study.rita, study.root),
+        lambda: share(batch, bridges, "read"),
+        lambda: share(batch, Team.objects.get(name="third"), None),
+        lambda: move(batch, bridges),
+    ):
+        with pytest.raises(OSError, match="no space left"):
+            act()
+        assert state() == before
 
 
 def test_the_trail_says_what_went_where(study: Study, main: Team, bridges: Team) -> None:
