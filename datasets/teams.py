@@ -7,7 +7,7 @@ What an account may not see is not there for it (404); what it may only read ans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any
 
@@ -39,24 +39,24 @@ class NotManagedError(PermissionDenied):
 
 def there_are_several() -> bool:
     """Whether the site has several teams, so that pages, API and commands name them."""
-    return len(Team.objects.order_by().values_list("pk")[:2]) > 1
+    return Team.objects.count() > 1
 
 
-_several: ContextVar[tuple[str, bool]] = ContextVar("several", default=("", False))
+_several: ContextVar[Mapping[str, bool] | None] = ContextVar("several", default=None)
 
 
 def several_for(request: str) -> bool:
     """Return `there_are_several`, asked once for each request of this id; "" is no request."""
-    known, several = _several.get()
-    if not request or known != request:
-        several = there_are_several()
-        _several.set((request, several))
-    return several
+    known = _several.get() or {}
+    if not request or request not in known:
+        known = {request: there_are_several()}
+        _several.set(known)
+    return known[request]
 
 
-def teams_of(user: Any, roles: Iterable[str] = Role.values) -> QuerySet[TeamMember, int]:
+def teams_of(user: Any, roles: Iterable[str] = Role.values) -> QuerySet[TeamMember, Any]:
     """Return the ids of the teams in which an account has one of these roles, for a query."""
-    return TeamMember.objects.filter(user=user, role__in=roles).values_list("team", flat=True)
+    return TeamMember.objects.filter(user=user, role__in=roles).values("team")
 
 
 def in_a_team_of(model: type[Model], user: Any) -> Q:
