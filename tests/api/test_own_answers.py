@@ -39,6 +39,18 @@ def test_ones_own_answer_and_draft_come_with_their_versions(study: Study, ada: S
     assert datetime.fromisoformat(saved["saved_at"]) == draft.saved_at
 
 
+def test_there_is_feedback_on_practice_alone_and_after_the_answer(
+    study: Study, ada: Script
+) -> None:
+    mine = study.assignment(study.ada)
+    submit(mine, payload("no"), "page")
+    assert_told(ada.get(place(mine, "feedback/")), 404)
+    Item.objects.filter(pk=mine.item_id).update(use=Item.Use.PRACTICE)
+    assert ada.get(place(mine, "feedback/")).json()["answers"] == []
+    Assignment.objects.filter(pk=mine.pk).update(status="open")
+    assert_told(ada.get(place(mine, "feedback/")), 404)
+
+
 def test_the_list_tells_of_answers_and_drafts_and_stands_by_campaign(
     study: Study, ada: Script
 ) -> None:
