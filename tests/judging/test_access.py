@@ -15,7 +15,7 @@ from annotation.campaigns.design import Design
 from annotation.exposure.ledger import collected
 from annotation.models import Assignment, Campaign, Membership, Rater, Response, User
 from annotation.registry import STEPS
-from datasets.models import Team
+from datasets.models import Batch, Team
 from datasets.teams import NotManagedError, shares_of
 from judging.access import (
     authored_responses,
@@ -39,6 +39,7 @@ from judging.access import (
 from judging.judges import Definition, define
 from judging.models import Judge, JudgeCall
 from judging.runs import lifecycle
+from tests.databases import undone
 from tests.judging.cast import judge, run_scripted
 from tests.once import once
 from tests.page_cast import Study, make_study, payload
@@ -200,6 +201,7 @@ def test_prepared_material_is_reviewed_by_managers_and_researchers_named_in_the_
     assert not reviews(olga, study.campaign)
     Membership.objects.filter(pk=member.pk).update(role="researcher")
     assert reviews(olga, study.campaign)
+    assert not reviews(study.ada, study.campaign)
     assert check_reviewer(olga, study.campaign) is None  # type: ignore[func-returns-value]
     Membership.objects.filter(pk=member.pk).update(ended_at=member.created_at)
     assert not reviews(olga, study.campaign)
@@ -262,6 +264,9 @@ def test_what_was_written_for_a_step_is_shown_to_who_reads_its_campaign(
             step_campaign(asked_by(user), batch, step)
         with pytest.raises(Http404):
             find_authored_answer(user, mine.uid)
-    Campaign.objects.update(protocol="report-coverage")
-    with pytest.raises(Http404):
-        step_campaign(asked_by(study.rita), batch, step)
+    other = Batch.objects.create(name="other", format="native", digest="1" * 64, team=batch.team)
+    for changes in ({"protocol": "report-coverage"}, {"batch": other}, {"name": "harbour"}):
+        with undone():
+            Campaign.objects.update(**changes)
+            with pytest.raises(Http404):
+                step_campaign(asked_by(study.rita), batch, step)

@@ -180,7 +180,9 @@ class TestAccounts:
         counts = User.objects.order_by("username").values_list("sessions", flat=True)
         assert list(counts) == [1, 0, 0, 0]
         assert AuthToken.objects.get().user == study.ben
-        assert Event.objects.filter(event="account.sessions").get().facts == {"tokens": 2}
+        end_sessions(study.rita)
+        told = Event.objects.filter(event="account.sessions").order_by("pk")
+        assert [each.facts for each in told] == [{"tokens": 2}, {"tokens": 0}]
 
     def test_who_is_on_or_off_already_is_told_so(self, study: Study) -> None:
         assert not switch_on(study.ada)
@@ -251,6 +253,11 @@ class TestAnotherRole:
         assert [each.state for each in made] == ["revoked", "open"]
         in_team = dict(TeamMember.objects.values_list("user__username", "role"))
         assert (in_team["rita"], in_team["sam"]) == ("member", "manager")
+
+    def test_who_labels_only_owns_no_team_any_more(self, study: Study) -> None:
+        joined(study.rita, Team.objects.create(name="second"), "owner")
+        change_role(study.rita, "annotator")
+        assert set(study.rita.teams.values_list("role", flat=True)) == {"member"}
 
     def test_a_new_researcher_manages_the_only_team(self, study: Study) -> None:
         assert change_role(study.ada, "researcher")

@@ -6,6 +6,7 @@ import re
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.core import signing
@@ -365,6 +366,11 @@ def test_only_a_campaign_with_a_study_has_an_entrance(study: Study, other: Proli
     told = [shown.context[name] for name in ("campaign", "wrong", "sealed", "signed")]
     assert (shown.status_code, told) == (200, [other.campaign, "", "", False])
     assert client.put(there).status_code == 405
+    before = Event.objects.count()
+    address = f"{there}?{urlencode(asked)}"
+    assert Client().post(address).status_code == 302
+    assert Event.objects.count() == before + 1
+    assert Event.objects.latest("pk").event == "prolific.arrived"
     lacking = client.get(there)
     assert (lacking.status_code, lacking.context["wrong"]) == (
         422, "This link lacks what Prolific adds to it; open the study there."

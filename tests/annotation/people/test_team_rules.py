@@ -521,10 +521,11 @@ class TestBatches:
         joined(sam, main, "member")
         guest = User.objects.create(username="guest", role="researcher", is_guest=True)
         joined(guest, main, "owner")
+        own = Batch.objects.create(name="own", format="native", digest="1" * 64, team=bridges)
         people = (study.ada, study.rita, sam, olga, guest, study.root)
 
         def rights() -> list[tuple[bool, bool]]:
-            return [(visible_batches(u).exists(), manages(u, batch)) for u in people]
+            return [(batch in visible_batches(u), manages(u, batch)) for u in people]
 
         mine = [(False, False), (True, True), (True, False)]
         assert rights() == [*mine, (False, False), (False, False), (True, True)]
@@ -536,6 +537,12 @@ class TestBatches:
         assert rights()[3] == (True, False)
         assert rights()[:3] == mine
         assert visible_batch(olga, batch.pk) == batch
+        assert list(visible_batches(olga)) == [batch, own]
+
+    def test_who_reads_a_campaign_reads_its_batch(self, study: Study, olga: User) -> None:
+        assert not visible_batches(olga).exists()
+        Membership.objects.create(campaign=study.campaign, user=olga, role="researcher")
+        assert list(visible_batches(olga)) == [study.campaign.batch]
 
     def test_they_come_by_name(self, study: Study) -> None:
         Batch.objects.create(name="abc", format="native", digest="1" * 64)
