@@ -152,7 +152,6 @@ def forget(user: User) -> str | None:
             switch_off(user)
             rater = Rater.objects.filter(user=user).first()
             name = _forget_rater(rater) if rater else None
-        AuthToken.objects.filter(user=user).delete()
         Invitation.objects.filter(used_by=user).update(note="")
         login_limits.forget(user)
         # The audit log keeps only the number of the deleted account.

@@ -195,6 +195,25 @@ class TestAccounts:
         assert study.ada.is_active
         assert User.objects.filter(is_active=False).get() == off
 
+    def test_who_is_deleted_takes_nothing_of_others_along(self, study: Study) -> None:
+        for user in (study.ada, study.ben):
+            make_token(user)
+        study.assignment(study.ben)
+        rater_of(study.ada)
+        assert forget(study.ada) is None
+        assert Rater.objects.get().user == study.ben
+        assert AuthToken.objects.get().user == study.ben
+        assert Event.objects.get(event="account.forgotten").facts == {"labels_kept": False}
+        User.objects.filter(pk=study.rita.pk).update(is_active=False)
+        study.rita.refresh_from_db()
+        assert forget(study.rita) is None
+
+    def test_of_two_admins_who_leave_at_once_one_waits_for_the_other(self, study: Study) -> None:
+        with CaptureQueriesContext(connection) as asked:
+            switch_off(study.ada)
+        admins = """WHERE "annotation_user"."role" = 'admin' ORDER BY "annotation_user"."id" ASC"""
+        assert [query["sql"] for query in asked if query["sql"].endswith(admins)]
+
     def test_the_only_admin_stays_one(self, study: Study) -> None:
         for act, advice in (
             (lambda: change_role(study.root, "annotator"), "give another account the role first"),
