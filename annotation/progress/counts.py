@@ -140,7 +140,7 @@ def cached(key: str, make: Callable[[], tuple[T, int]]) -> T:
     found: tuple[float, T] | None = cache.get(key)
     if found is not None:
         is_fresh = clock.time() - found[0] < FRESH
-        if is_fresh or not cache.add(f"{key}-at-work", 1, LONGEST_WORK):
+        if is_fresh or not cache.add(f"{key}-at-work", "", LONGEST_WORK):
             return found[1]
     made, size = make()
     if size > MANY:

@@ -225,6 +225,12 @@ class TestAccounts:
             "a role is one of annotator, researcher, admin; correct it"
         )
 
+    def test_where_no_admin_is_left_others_still_change(self, study: Study) -> None:
+        User.objects.filter(pk=study.root.pk).update(is_active=False)
+        assert switch_off(study.ada)
+        assert change_role(study.ben, "researcher")
+        assert change_role(study.root, "annotator")
+
     def test_a_pseudonym_is_one_line_and_nobody_elses_name(self, study: Study) -> None:
         mine = rater_of(study.ada)
         assert rename_rater(mine, "x" * 150) == "x" * 150

@@ -111,8 +111,8 @@ class TestPeople:
         row(study.campaign, 1, rater("bo"), slot=None)
         row(study.campaign, 2, rater("cy"), status="open")
         row(study.campaign, 4, rater("di"))
-        for name in ("one", "two", "three"):
-            row(study.campaign, 3, rater(name, "judge"), slot=None)
+        for name, slot in (("one", 1), ("two", None), ("three", None)):
+            row(study.campaign, 3, rater(name, "judge"), slot=slot)
         row(other, 0, rater("eve"))
         names = ("items_total", "places", "places_done", "imported", "people_done", "people",
                  "judges")  # fmt: skip
