@@ -156,10 +156,9 @@ def find_case(user: User, campaign: Campaign, pk: int) -> Case | None:
     units = Unit.objects.filter(item__campaign=campaign, pk=pk).exclude(
         pk__in=own_units(user, campaign)
     )
-    unit = units.select_related("item__query").first()
+    unit = units.select_related("item__query", "item__campaign").first()
     if unit is None:
         return None
-    unit.item.campaign = campaign
     history = tuple(_history(unit))
     disagreements = tuple(in_dispute(counted(campaign), unit.pk))
     if not disagreements and not history:

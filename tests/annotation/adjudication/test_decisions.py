@@ -90,6 +90,21 @@ def test_its_assignment_asks_for_the_unit_alone(there: Dispute) -> None:
         ]
 
 
+def test_its_history_is_of_the_unit_and_of_the_reference_alone(there: Dispute) -> None:
+    unit, campaign = there.units[0], there.study.campaign
+    stored = decided(there, unit).response
+    reference, other = stored.assignment.rater, campaign.items.get(position=1)
+    for item, rater in ((other, reference), (there.item, there.judge)):
+        told = {"item": item, "rater": rater, "scope": unit.name, "asked": [unit.name]}
+        made = Assignment.objects.create(**told)
+        Response.objects.create(assignment=made, payload={}, door="import")
+    case = find_case(there.dora, campaign, unit.pk)
+    assert case is not None
+    assert case.history == (stored,)
+    elsewhere = create_campaign("Other", "report-coverage", campaign.batch, Design()).campaign
+    assert find_case(there.dora, elsewhere, unit.pk) is None
+
+
 def test_everybodys_answer_comes_with_its_quotes_and_its_comment(there: Dispute) -> None:
     """Ada's quotes come in the order of her labels, also from a text that is not there any more."""
     case = find_case(there.dora, there.study.campaign, there.units[0].pk)
@@ -97,16 +112,18 @@ def test_everybodys_answer_comes_with_its_quotes_and_its_comment(there: Dispute)
     of_ada = Response.objects.get(assignment__rater__user=there.study.ada)
     more = Label.objects.create(response=of_ada, unit=case.unit, variable="about", value="1")
     Span.objects.create(label=more, field="gone", quote="no such words")
+    of_cleo = Label.objects.filter(response__assignment__rater__user=there.cleo, unit=case.unit)
+    of_cleo.update(variable="about")
     said = rater_answers(case)
     assert [each.name for each in said] == ["Rater A", "Rater B", "Rater C", "Rater D"]
     boat = [Quote("report", 0, 5, BOAT[0])]
     hers = [*boat, Quote("", None, None, "no such words")]
     unnamed = [replace(each, name="") for each in said]
     assert sorted(unnamed, key=lambda each: (str(each.values), each.comment)) == [
-        RaterAnswer("", {"answerable": "invalid"}, [], ""),
         RaterAnswer("", {"answerable": "no"}, [], ""),
         RaterAnswer("", {"answerable": "yes"}, boat, ""),
         RaterAnswer("", {"answerable": "yes"}, hers, "hard to say"),
+        RaterAnswer("", {}, [], ""),
     ]
 
 
