@@ -166,8 +166,6 @@ def set_email(user: User, email: str) -> None:
             raise PeopleError("this is no e-mail address; correct it") from error
     try:
         with transaction.atomic():
-            if EmailAddress.objects.filter(email=address).exclude(user=user).exists():
-                raise PeopleError(TAKEN)
             EmailAddress.objects.filter(user=user).delete()
             if address:
                 EmailAddress.objects.create(user=user, email=address, verified=True, primary=True)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from annotation.models import LogInCount, User
-from annotation.people import login_limits
+from annotation.people import identities, login_limits
 from annotation.people.identities import (
     Identity,
     account_for,
@@ -220,10 +220,33 @@ class TestLinks:
             link(user, user.username)
         assert is_linked(ada)
         assert unlink(ada)
+        assert told("identity.unlinked") == [(str(ada.pk), {})]
         assert not unlink(ada)
         assert not is_linked(ada)
         assert is_linked(ben)
         assert told("identity.unlinked") == [(str(ada.pk), {})]
+
+
+def test_what_cannot_be_told_does_not_happen(
+    ada: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    settings.TANDEM_OIDC_NEWCOMERS = "annotator"
+    link(ada)
+    set_email(ada, "ada@uni.example")
+    monkeypatch.setattr(identities, "record", full)
+    for act in (
+        lambda: account_for(identity("u2"), None),
+        lambda: unlink(ada),
+        lambda: set_email(ada, "another@uni.example"),
+    ):
+        with pytest.raises(OSError, match="no space left"):
+            act()
+    assert User.objects.get() == ada
+    assert is_linked(ada)
+    assert email_of(ada) == "ada@uni.example"
 
 
 class TestAddresses:
