@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
 from judging import estimate as estimating
-from judging.estimate import Estimate, duration, estimate
+from judging.estimate import Estimate, Learned, duration, estimate
 from judging.models import Judge, JudgeCall, JudgeRun, Price
-from judging.prompts.request import Preparer
+from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger, lifecycle
 from tests.judging.cast import command, judge, run_scripted
 from tests.judging.test_estimate import TODAY, adopt_hashes, model, priced, thrifty, took
@@ -121,6 +121,7 @@ def test_only_the_newest_calls_teach(
 
 def test_without_figures_there_are_guesses(campaign: Campaign) -> None:
     assert (estimating.SAMPLE, estimating.COMPARED, estimating.LEARNED) == (40, 1000, 200)
+    assert estimating.MEASURED == 20
     found = estimate(model(max_tokens=1500), campaign, on=TODAY)
     assert found.notes[1] == "each answer is assumed to have the maximum length, 1,500 tokens"
     assert (found.cached_tokens, found.completion_tokens) == (0, 6000)
@@ -222,7 +223,15 @@ def test_requests_are_measured_on_a_sample_of_them(
         seen.extend(rows)
         return prepare_all(self, rows)
 
+    measured: list[int] = []
+    tokens = estimating._tokens_a_call
+
+    def measures(judge: Judge, learned: Learned, prepared: Sequence[Prepared]) -> Any:
+        measured.append(len(prepared))
+        return tokens(judge, learned, prepared)
+
     monkeypatch.setattr(Preparer, "prepare_all", watched)
+    monkeypatch.setattr(estimating, "_tokens_a_call", measures)
     monkeypatch.setattr(estimating, "SAMPLE", sample)
     monkeypatch.setattr(estimating, "CHUNK", 2)
     rater = judge("units", "openai", model="m", base_url="http://127.0.0.1:9", granularity="unit")
@@ -231,6 +240,7 @@ def test_requests_are_measured_on_a_sample_of_them(
     found = estimate(rater, campaign, reuse=reuse, on=TODAY)
     assert (found.rows, found.missing) == (12, 12)
     assert len(seen) == len({(row.item_id, row.scope) for row in seen}) == looked_at
+    assert measured == [5]
     items = [row.item_id for row in seen]
     assert items == sorted(items)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from annotation.answers.submission import LostLeaseError
 from annotation.models import Campaign
 from judging import engine, lanes
 from judging.backends.scripted import Scripted
@@ -168,6 +169,24 @@ def test_it_looks_again_where_more_is_needed_or_all_is_suspect(
     work.changed.clear()
     work._written()
     assert (work.changed.is_set(), work.dispatcher.told) == (looks, ["wake"])
+
+
+def test_what_was_stored_releases_others_unless_the_lease_was_lost(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(group: object) -> None:
+        raise LostLeaseError
+
+    work = made()
+    added: list[Any] = []
+    work.dispatcher.add = added.append
+    work.writer.add = added.append
+    monkeypatch.setattr(work, "_record_group", lambda group: ([f"ask {group}"], ["known"]))
+    asyncio.run(work._record("group"))
+    assert (added, work.ending) == (["known", ["ask group"]], None)
+    monkeypatch.setattr(work, "_record_group", lost)
+    asyncio.run(work._record("group"))
+    assert (len(added), work.ending) == (2, Ending("lost"))
 
 
 def test_it_has_enough_once_none_are_left_or_too_many_wait(made: Made) -> None:

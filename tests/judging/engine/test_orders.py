@@ -209,6 +209,10 @@ def test_so_many_rows_are_claimed_at_once(
     work.allowed, work.exhausted = 0, False
     assert asyncio.run(work._refill()) == 0
     assert (claimed, work.exhausted) == ([room], True)
+    work.allowed = None
+    monkeypatch.setattr(engine, "claim_requests", lambda *given: Claim(given[-1], [], []))
+    assert asyncio.run(work._refill()) == min(max(size, 16), 128)
+    assert not work.exhausted, "there may be more"
 
 
 @pytest.mark.parametrize("limit", [None, 5])
