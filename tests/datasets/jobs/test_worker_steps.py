@@ -85,10 +85,28 @@ class TestAWorker:
         assert not worker._is_over()
         now = 100.5
         assert worker._is_over()
+        worker.stop()
+        worker.children = {1: Child(Job(), 1, 0, mmap.mmap(-1, 16))}
+        now += GRACE_SECONDS
+        assert not worker._is_over()
+        now += 0.5
+        assert worker._is_over()
         assert not JobWorker(places=1)._is_over()
         worker = JobWorker(places=1)
         worker.stop()
         assert worker._is_over()
+
+    def test_imports_the_jobs_of_each_app_before_the_first(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        done: list[str] = []
+        monkeypatch.setattr(worker_module.importlib, "import_module", done.append)
+        for name in ("collect", "freeze"):
+            monkeypatch.setattr(worker_module.gc, name, lambda name=name: done.append(name))
+        worker_module._import_everything()
+        assert {"analysis.jobs", "datasets.jobs", "judging.jobs"} <= set(done)
+        assert "audit.jobs" not in done, "it has none"
+        assert done[-2:] == ["collect", "freeze"]
 
     def test_says_how_a_process_ended(self) -> None:
         assert "more memory" in _why(12)
@@ -158,14 +176,16 @@ class TestAWorker:
         monkeypatch.setattr(worker, "_beat", away)
         monkeypatch.setattr(worker, "_fill", done.append)
         monkeypatch.setattr(worker, "_wait", done.append)
+        monkeypatch.setattr(worker, "_reap", lambda: done.append("reaped"))
         monkeypatch.setattr(worker_module.connections, "close_all", lambda: done.append("closed"))
         worker._step()
-        assert done == ["closed", 1.0]
+        assert done == ["closed", 1.0, "reaped"]
         monkeypatch.setattr(worker, "_beat", lambda: done.append("beat"))
         worker._step()
         worker.stop()
         worker._step()
-        assert done[2:] == ["beat", 1, 1.0, "beat", 1.0], "one that stops takes no more"
+        assert done[3:6] == ["beat", 1, 1.0]
+        assert done[7:] == ["beat", 1.0, "reaped"], "one that stops takes no more"
 
     def test_listens_while_it_runs_and_leaves_nothing_behind(
         self, labels: Labels, monkeypatch: pytest.MonkeyPatch
