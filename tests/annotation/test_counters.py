@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -375,3 +376,36 @@ class TestPages:
         assert (told["units"], told["units_drawn"], told["units_pending"]) == (12, 12, 0)
         assert told["roles"] == {"evaluation": {"queries": 1, "asked": 1}}
         assert (told["gold"], told["practice"]) == (0, 0)
+
+
+def test_postgresql_gets_a_trigger_and_its_function_for_each_count() -> None:
+    made = list(counters.postgresql_statements())
+    bodies = {
+        found[1]: found[2]
+        for each in made
+        if (found := re.match(r"\s*CREATE OR REPLACE FUNCTION (\w+)\(.*?\)(.*)", each, re.S))
+    }
+    triggers = {
+        found[1]: found[2]
+        for each in made
+        if (found := re.match(r"CREATE TRIGGER (\w+) AFTER (.*) EXECUTE FUNCTION \1\(\)$", each))
+    }
+    assert {name: how.split()[2] for name, how in triggers.items()} == counters.trigger_names()
+    assert set(bodies) == {*triggers, "tandem_tally_fold"}
+    for name in triggers:
+        body, how = bodies[name], triggers[name]
+        assert "INSERT INTO annotation_tally (campaign_id, rater_id, what, number)" in body
+        assert "RETURN NULL;" in body
+        of_rows = name == "tandem_tally_use" or (
+            name.endswith("_update") and not name.endswith("answers_update")
+        )
+        assert ("FOR EACH ROW WHEN (" in how) is of_rows
+        assert how.endswith("FOR EACH STATEMENT") is not of_rows
+        assert ("UNION ALL" in body) is name.endswith("_update")
+        assert ("random() * 50 < 1" in body) is name.endswith("_update")
+    update = bodies["tandem_tally_answers_update"]
+    assert update.index("-(1) FROM old_rows") < update.index(", 1 FROM new_rows")
+    assert "OLD TABLE AS old_rows NEW TABLE AS new_rows" in triggers["tandem_tally_answers_update"]
+    assert "sum(-(1)) FROM old_rows" in bodies["tandem_tally_answers_delete"]
+    assert "sum(1) FROM new_rows" in bodies["tandem_tally_answers_insert"]
+    assert "-(r.quota) FROM (SELECT OLD.*)" in bodies["tandem_tally_places_update"]

@@ -212,6 +212,7 @@ class TestAddingAndRemoving:
     def test_the_trail_and_the_pages_tell_it(self, study: Study, secret: str) -> None:
         told = Event.objects.get(event="factor.added")
         assert (told.facts, told.who) == ({"kind": "totp"}, study.ada.pk)
+        assert (told.object_kind, told.object_id) == ("account", str(study.ada.pk))
         assert "second factor: totp" in run("person", "ada")
         page = client_of(study.root).get(reverse("person", args=[study.ada.pk]))
         assert "Remove the second factor" in page.content.decode()

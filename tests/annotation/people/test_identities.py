@@ -10,6 +10,9 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from django.db import IntegrityError
+from django.http import HttpResponse
+from django.test import RequestFactory
+from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
@@ -28,7 +31,7 @@ from annotation.people.identities import (
 )
 from annotation.people.invitations import invite
 from annotation.people.membership import PeopleError
-from annotation.people.second_factor import has_factor, is_required, kinds_of, remove_all
+from annotation.people.second_factor import Required, has_factor, is_required, kinds_of, remove_all
 from audit.models import Event
 from datasets.models import Team
 from tests.page_cast import _user, make_study
@@ -296,3 +299,15 @@ class TestFactors:
         assert is_required(ada)
         assert not is_required(User(role="researcher"))
         assert not is_required(User(role="annotator", is_guest=True))
+
+    @pytest.mark.parametrize(("path", "asks"), [("/api/v1/", False), ("/x/api/", True)])
+    def test_the_api_asks_for_its_own_token_instead(
+        self, ada: User, settings: Settings, path: str, asks: bool
+    ) -> None:
+        settings.TANDEM_SECOND_FACTOR = ["annotator"]
+        request: Any = RequestFactory().get(path)
+        request.user, request.session, request.resolver_match = ada, {}, None
+        answer: Any = Required(lambda _: HttpResponse()).process_view(request)
+        assert (answer is not None) is asks
+        if asks:
+            assert answer["Location"] == f"{reverse('mfa_index')}?next=%2Fx%2Fapi%2F"
