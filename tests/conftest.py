@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 from collections import defaultdict
@@ -112,6 +113,7 @@ def _differs_between_databases(item: pytest.Item) -> bool:
 @pytest.hookimpl(wrapper=True)
 def pytest_run_workers(session: pytest.Session) -> Generator[None, bool, bool]:
     """The database is migrated and large libraries are imported once, for all workers."""
+    gc.freeze()  # what was collected stays to the end
     for name in LARGE:
         importlib.import_module(name)
     blocker = session.config.stash[blocking_manager_key]

@@ -16,6 +16,7 @@ from judging.models import Judge, JudgeCall
 from judging.runs import ledger
 from tests.api.cast import script_of
 from tests.cast import run
+from tests.databases import no_search_for_garbage
 from tests.judging.cast import run_scripted
 from tests.upgrades.version_0_5_0 import RESERVED, STORED, installed
 
@@ -30,7 +31,8 @@ def stored(label: str) -> list[dict[str, Any]]:
 def upgraded(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """The database as version 0.5.0 left it, migrated to this version."""
     with installed(django_db_blocker):
-        call_command("migrate", verbosity=0)
+        with no_search_for_garbage():
+            call_command("migrate", verbosity=0)
         yield
 
 
