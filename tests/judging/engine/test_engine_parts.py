@@ -16,6 +16,7 @@ from annotation.models import Campaign
 from judging import engine, lanes
 from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending
+from judging.engine.limits import LONGEST_DEADLINE
 from judging.engine.persistence import ServerHistory
 from judging.models import JudgeRun, Price
 from judging.prompts.repair import repair_request
@@ -187,6 +188,79 @@ def test_what_was_stored_releases_others_unless_the_lease_was_lost(
     monkeypatch.setattr(work, "_record_group", lost)
     asyncio.run(work._record("group"))
     assert (len(added), work.ending) == (2, Ending("lost"))
+
+
+def test_the_trouble_is_shown_on_its_own_run_once_and_with_the_lease(
+    made: Made, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, other = made(), made()
+    JudgeRun.objects.filter(pk=work.judge_run.pk).update(lease=work.lease)
+    monkeypatch.setattr(lifecycle, "renew", lambda *given: Orders())
+    work.dispatcher.outcomes = SimpleNamespace(trouble="endpoint down")
+    other.dispatcher.outcomes = work.dispatcher.outcomes
+    work._renew_lease()
+    with django_assert_num_queries(0):
+        work._renew_lease()
+    other._renew_lease()
+    shown = {run.pk: run.error for run in JudgeRun.objects.all()}
+    assert shown == {work.judge_run.pk: "endpoint down", other.judge_run.pk: ""}
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("ended", "exhausted", "suspects", "judged"),
+    [(True, True, True, True), (False, True, True, False), (True, False, True, False),
+     (True, True, False, False)],
+)  # fmt: skip
+def test_in_the_end_suspects_are_judged_if_all_else_ended_by_itself(
+    made: Made, monkeypatch: pytest.MonkeyPatch,
+    ended: bool, exhausted: bool, suspects: bool, judged: bool,
+) -> None:  # fmt: skip
+    asked: list[Any] = []
+
+    async def drain_calls(dispatcher: object, how: str, longest: float, urgent: object) -> bool:
+        asked.append((how, longest))
+        return ended
+
+    told: list[str] = []
+    monkeypatch.setattr(engine, "drain_calls", drain_calls)
+    for work, longest in ((made(timeout=30), 30.0), (made(), LONGEST_DEADLINE)):
+        work.urgent, work.exhausted = None, exhausted
+        work.dispatcher.outcomes = SimpleNamespace(
+            only_suspects=suspects,
+            judge_suspects=lambda: told.append("judged"),
+            open_rows=lambda: ["open"],
+        )
+        assert asyncio.run(work._drain()) == ["open"]
+        assert asked[-1] == ("finished", longest)
+        work.ending = Ending("time")
+        asyncio.run(work._drain())
+        assert asked[-1] == ("time", longest)
+    assert told == ["judged"] * 4 * judged
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize(
+    ("under_way", "latency", "seconds"),
+    [(0, None, [6.0, 0.0]), (2, None, [6.0, 18.0]), (2, 0.4, [6.0, 2.0]), (0, 0.4, [6.0, 2.0])],
+)
+def test_the_time_is_extended_by_what_calls_take(
+    made: Made, monkeypatch: pytest.MonkeyPatch,
+    under_way: int, latency: float | None, seconds: list[float],
+) -> None:  # fmt: skip
+    slept: list[float] = []
+
+    async def sleep(time: float) -> None:
+        slept.append(time)
+
+    work = made()
+    monkeypatch.setattr(engine.asyncio, "sleep", sleep)
+    asyncio.run(work._watch_clock())
+    assert (slept, work.ending) == ([], None), "without a budget of time it does not end"
+    work.control.seconds = 6.0
+    work.limit = SimpleNamespace(under_way=under_way, latencies=SimpleNamespace(p95=latency))
+    asyncio.run(work._watch_clock())
+    assert (slept, work.ending) == (pytest.approx(seconds), Ending("time"))
 
 
 def test_it_has_enough_once_none_are_left_or_too_many_wait(made: Made) -> None:
