@@ -84,7 +84,10 @@ def _inner(code: CodeType) -> list[CodeType]:
 
 def _own(code: CodeType) -> tuple[object, ...]:
     """Return what code does itself, without its functions and line numbers."""
-    consts = [repr(each) for each in code.co_consts if not isinstance(each, CodeType)]
+    # From Python 3.13 on a class keeps the number of its first line.
+    line = code.co_firstlineno if "__firstlineno__" in code.co_names else None
+    plain = [each for each in code.co_consts if not isinstance(each, CodeType)]
+    consts = [repr(each) for each in plain if line is None or each != line]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     return code.co_code, code.co_exceptiontable, names, consts
 
