@@ -68,8 +68,9 @@ def row(campaign: Campaign, place: int, who: Rater, **changes: Any) -> None:
 
 
 def guesses(name: str, wrong: int, kind: str = "address") -> None:
+    now = timezone.now()
     LogInCount.objects.create(
-        kind=kind, account=digest_of(name), source=kind, wrong=wrong, since=NOW, last_at=NOW
+        kind=kind, account=digest_of(name), source=kind, wrong=wrong, since=now, last_at=now
     )
 
 
