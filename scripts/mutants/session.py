@@ -26,6 +26,8 @@ def tests(job: Job) -> int:
         _copy_instead_of_migrating(Path(job["template"]))
     tracing = Tracing(job) if job["trace"] else None
     options = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--tb=short"]
+    # There is one timer only, and it is for our own limits.
+    options += ["-o", "faulthandler_timeout=0"]
     options += [] if job["trace"] else ["-x"]
     options += [f"--basetemp={job['folder']}/t", *job["modules"]]
     status = pytest.main(options, plugins=[TestSelection(job, tracing)])
