@@ -132,7 +132,8 @@ class Copy:
         job = {
             "what": "tests", "wanted": wanted, "modules": there, "limits": dict(limits or {}),
             "template": str(self.template) if self.template and not at_start else None,
-            "patch": None if at_start or self.warm is None else self.patch,
+            "warm": self.warm is not None and not at_start,
+            "patch": self.patch,
         }  # fmt: skip
         return self._do(job, limit, trace=trace, processes=processes)
 
@@ -158,7 +159,7 @@ class Copy:
         }  # fmt: skip
         try:
             answer = None
-            if self.warm is not None and job.get("patch"):
+            if job.get("warm"):
                 answer = _ask(self.warm, job)
             if answer is None or answer["status"] == IMPOSSIBLE:
                 answer = _ask(self.server, job)

@@ -67,10 +67,11 @@ class Warm:
         self.functions = Functions(Path.cwd())
         self.kept = set(self.data.iterdir())
 
-    def put(self, path: str, before: str, after: str) -> bool:
+    def is_ready(self, patch: tuple[str, str, str] | None) -> bool:
+        """Prepare a fork, with a mutant if there is one; return whether that was possible."""
         os.environ["TANDEM_DATA_DIR"] = str(self.data)
         tempfile.tempdir = None
-        return self.functions.patch(path, before, after)
+        return patch is None or self.functions.patch(*patch)
 
     def clear(self) -> None:
         """Remove what a fork left in the data folder."""
@@ -133,7 +134,7 @@ def _work_and_exit(job: dict[str, Any], warm: Warm | None) -> None:
         sys.stdin = os.fdopen(0)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.environ.update(job["environment"])
-        if warm is not None and not warm.put(*job["patch"]):
+        if warm is not None and not warm.is_ready(job["patch"]):
             os._exit(IMPOSSIBLE)
         sys.dont_write_bytecode = "PYTHONDONTWRITEBYTECODE" in job["environment"]
         from scripts.mutants import session
