@@ -41,12 +41,11 @@ from .alternative import (
     accuracy_of,
     alt_test,
     alt_test_power,
-    alt_test_sensitivity,
-    effective_items,
     epsilon_curve,
     largest_epsilon_failed,
     verdict_beside,
 )
+from .alternative_sensitivity import alt_test_sensitivity, effective_items
 from .arrays import Bools, Floats, Ints, Level, Value
 from .category_calibration import CategoryCalibration, category_calibration
 from .ceiling import (

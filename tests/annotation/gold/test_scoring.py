@@ -86,6 +86,17 @@ def had(campaign: Campaign, item: str, who: Rater, **more: Any) -> Assignment:
     )
 
 
+def first_four(campaign: Campaign, who: Rater) -> list[str]:
+    """The keys of the items that a rater gets first, each answered before the next."""
+    got: list[str] = []
+    for _ in range(4):
+        item = scoring.next_item(campaign, who, campaign.items.exclude(key__in=got))
+        assert item is not None
+        got.append(item.key)
+        had(campaign, item.key, who)
+    return got
+
+
 class TestTurns:
     def test_places_are_those_that_seed_and_name_gave_from_the_first(self) -> None:
         """Computed anew, another place would mix gold differently in a campaign under way."""
@@ -176,24 +187,11 @@ class TestTurns:
     def test_a_drawn_order_is_the_one_that_was_drawn_first(self, folder: Path, order: str) -> None:
         campaign = campaign_of("report-coverage", "--option", f"items={order}")
         ann = rater("ann")
-        got: list[str] = []
-        for _ in range(4):
-            item = scoring.next_item(campaign, ann, campaign.items.exclude(key__in=got))
-            assert item is not None
-            got.append(item.key)
-            had(campaign, item.key, ann)
-        assert got == ["r0", "r1", "r6", "r4"]
+        assert first_four(campaign, ann) == ["r0", "r1", "r6", "r4"]
         assert scoring.next_item(campaign, ann, campaign.items.none()) is None
 
     def test_the_batchs_order_is_kept_where_none_is_drawn(self, campaign: Campaign) -> None:
-        ann = rater("ann")
-        got: list[str] = []
-        for _ in range(4):
-            item = scoring.next_item(campaign, ann, campaign.items.exclude(key__in=got))
-            assert item is not None
-            got.append(item.key)
-            had(campaign, item.key, ann)
-        assert got == ["r0", "r1", "r2", "r3"]
+        assert first_four(campaign, rater("ann")) == ["r0", "r1", "r2", "r3"]
 
     def test_a_block_is_that_of_the_last_study_item_here(self, campaign: Campaign) -> None:
         other, ann = campaign_of("report-coverage", name="d"), rater("ann")
