@@ -14,7 +14,8 @@ import numpy as np
 
 from ..statistics import Bools, Bootstrap, Draws, Estimate, Floats, Ints, Tally, undefined
 from ..statistics.arrays import ratio
-from ..statistics.resampling import OfWeights, mean_by_cluster
+from ..statistics.cluster_means import mean_by_cluster
+from ..statistics.resampling import OfWeights
 from .options import CHOOSE, LEAVE_OUT, ZERO, Options
 
 T = TypeVar("T")

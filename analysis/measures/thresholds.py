@@ -18,7 +18,7 @@ from ..statistics import (
     undefined,
 )
 from ..statistics.arrays import ratio
-from ..statistics.resampling import mean_by_cluster
+from ..statistics.cluster_means import mean_by_cluster
 from .base import MISSING
 from .contexts import Contexts
 from .coverage import UNKNOWN, coverage, cut_ratings

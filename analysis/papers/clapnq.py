@@ -29,7 +29,7 @@ from analysis.papers.base import (
 from analysis.papers.material import Material
 from analysis.papers.systems import Spec, grids_by_evaluator
 from analysis.statistics import Bools, Ints, rouge_l
-from analysis.statistics.resampling import mean_by_cluster
+from analysis.statistics.cluster_means import mean_by_cluster
 from analysis.types import JSON
 from annotation.models import Campaign
 from datasets.readers.clapnq import NO_ANSWER

@@ -47,7 +47,7 @@ from analysis.statistics import (
     correlation_estimates,
 )
 from analysis.statistics.arrays import ratio, unbatch
-from analysis.statistics.resampling import mean_by_cluster
+from analysis.statistics.cluster_means import mean_by_cluster
 from analysis.types import JSON
 
 OPTIONS = PRESETS["crux"]

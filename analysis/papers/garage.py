@@ -30,7 +30,7 @@ from analysis.papers.systems import (
     systems_of,
 )
 from analysis.statistics import Ints, majority
-from analysis.statistics.resampling import mean_by_cluster
+from analysis.statistics.cluster_means import mean_by_cluster
 from analysis.types import JSON
 from annotation.models import Campaign
 from datasets.rows import Query

@@ -56,6 +56,7 @@ from .ceiling import (
     judge_difference,
     with_people_estimates,
 )
+from .cluster_means import design_effect, mean_by_cluster, mean_of_clusters
 from .coefficients import (
     Alignment,
     agreement_estimates,
@@ -128,13 +129,10 @@ from .resampling import (
     Tally,
     bca_interval,
     cluster_weights,
-    design_effect,
     estimate,
     estimate_from,
     expanded_level,
     kinds_of,
-    mean_by_cluster,
-    mean_of_clusters,
     percentile_interval,
     resamples_of,
 )

@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 
 from .arrays import Bools, Floats, Ints, Level, pack, ratio, t_below
-from .resampling import sums_by_cluster
+from .cluster_means import sums_by_cluster
 
 #: The largest number of labels simulated at once.
 AT_ONCE = 4_000_000

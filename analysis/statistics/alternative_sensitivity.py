@@ -8,8 +8,8 @@ import numpy as np
 
 from .alternative import FEW, AltTest, Comparison, compare_all, markov, p_below, verdict
 from .arrays import Bools, Floats, Ints, Level
+from .cluster_means import design_effect
 from .paired import signed_rank_below
-from .resampling import design_effect
 
 
 def alt_test_sensitivity(

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Bools, Floats, Ints
+from .cluster_means import mean_by_cluster
 from .curves import BINS, Bin, calibration
 from .estimate import Estimate
-from .resampling import Draws, Interval, mean_by_cluster
+from .resampling import Draws, Interval
 
 ROUNDING = 1e-6
 

@@ -7,16 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import Floats, Ints, Value, ratio, unbatch
+from .cluster_means import mean_by_cluster
 from .estimate import SHARE, Estimate, undefined
 from .informative import informative_of_each, informative_shares
-from .resampling import (
-    Bootstrap,
-    Draws,
-    Interval,
-    OfWeights,
-    Tally,
-    mean_by_cluster,
-)
+from .resampling import Bootstrap, Draws, Interval, OfWeights, Tally
 
 BINS = 10
 #: The largest number of points of a curve; areas use all scores.

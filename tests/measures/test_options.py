@@ -17,7 +17,7 @@ from analysis.measures.base import estimate
 from analysis.measures.options import PRESETS, Options
 from analysis.measures.tokenizer import tokenizer
 from analysis.statistics import system_rank_correlation
-from analysis.statistics.resampling import mean_by_cluster
+from analysis.statistics.cluster_means import mean_by_cluster
 
 pytestmark = pytest.mark.every_case
 
