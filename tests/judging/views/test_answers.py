@@ -36,6 +36,10 @@ def mixed(request: Request) -> Answer | str | BaseException:
                   usage={"prompt_tokens": 900, "completion_tokens": 100})  # fmt: skip
 
 
+def refused(request: Request) -> FinalError:
+    return FinalError("refused", "the model refused")
+
+
 @pytest.fixture
 def run(campaign: Campaign) -> JudgeRun:
     return run_scripted(campaign, judge("mixed"), mixed)[0]
@@ -99,6 +103,16 @@ def test_the_counts_of_a_run_lead_to_what_is_missing_and_to_each_reason(
     chosen = shown(rita, run, reason="refused")
     assert "missing as <b>refused</b>" in chosen
     assert '<input type="hidden" name="reason" value="refused">' in chosen
+
+
+def test_of_a_judge_that_is_asked_unit_by_unit_they_lead_to_units(
+    rita: Client, campaign: Campaign
+) -> None:
+    run = run_scripted(campaign, judge("single", granularity="unit"), refused)[0]
+    told = rita.get(reverse("judge-run", args=[run.pk])).content.decode()
+    answers = reverse("judge-answers", args=[campaign.pk, run.judge_id])
+    assert f'href="{answers}?reason=refused&amp;by=unit"><b>12</b> refused' in told
+    assert shown(rita, run, reason="refused", by="unit").count('answer-card"') == 12
 
 
 def test_pages_follow_each_other_and_any_address_is_a_page(
