@@ -108,6 +108,7 @@ HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("No", "it does not"),
         ("Cannot be decided", "with so few queries no judge could win"),
         ("Cannot be said", "comparing words would pass, too"),
+        ("ε", "how far a judge may be behind a person and still win, since it costs less"),
     ],
     ERRORS: [
         ("Too strict", "it misses people’s yes more often than it adds one, by over 10 points"),

@@ -187,7 +187,7 @@ def _alike(errors: JSON, judges: int, path: Path) -> Sentence:
 def _judge(block: JSON, name: str, judge: str) -> Iterator[tuple[str, Sentence]]:
     of, path = block["judges"][judge], ("variables", name, "judges", judge)
     yield "agreement", _agreement(of, judge, path)
-    yield "replacement", _replacement(of["alt_test"], judge, path)
+    yield "replacement", _replacement(of, judge, path)
     yield "errors", _errors(block, of, judge, path)
 
 
@@ -233,15 +233,16 @@ def _compared(gap: JSON) -> tuple[str, Tone]:
     return "No difference from people can be shown", "fair"
 
 
-def _replacement(test: JSON, judge: str, path: Path) -> Sentence:
-    question, key = f"Could {judge} replace a person?", (*path, "alt_test")
+def _replacement(of: JSON, judge: str, path: Path) -> Sentence:
+    test, question, key = of["alt_test"], f"Could {judge} replace a person?", (*path, "alt_test")
     epsilon, verdict = f"at ε {test['epsilon']:g}", test["verdict"]
     by_query = test["decides"] == "by_query"
     annotators = (test["by_query"] if by_query else test)["annotators"]
     beaten = sum(bool(each["wins"]) for each in annotators)
     told = f"{epsilon}, ahead of {beaten} of {count(len(annotators), 'person', 'people')}"
     if verdict == "passes":
-        return Sentence(question, "Yes", "good", (Part(told, key),), TEST)
+        beside = Part(_beside(of["floor"]), (*path, "floor"))
+        return Sentence(question, "Yes", "good", (Part(told, key), beside), TEST)
     if verdict == "fails":
         return Sentence(question, "No", "poor", (Part(told, key),), TEST)
     if verdict == "floor-passes":
@@ -256,6 +257,13 @@ def _replacement(test: JSON, judge: str, path: Path) -> Sentence:
         return Sentence(question, "Cannot be decided", "open", parts, TEST)
     why = test.get("reason") or "the test is not defined here"
     return Sentence(question, "Not known", "open", (Part(why, key),))
+
+
+def _beside(floor: JSON) -> str:
+    """Tell whether the baseline fails the test that a judge passes, and if not, why not."""
+    if floor["passes"] is None:
+        return f"; not tested beside word overlap: {floor['reason']}"
+    return "; word overlap does not pass"
 
 
 def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:

@@ -217,7 +217,8 @@ def _after_moving(campaign: Campaign, by: User | None) -> Iterator[str]:
     if campaign.pool == Campaign.Pool.OPEN:
         stays |= User.objects.filter(teams__team=campaign.team)
     if freed := release_others(stays.distinct(), campaign):
-        yield f"{freed} reserved slots of people outside {campaign.team} are released."
+        held = "1 reserved slot" if freed == 1 else f"{freed} reserved slots"
+        yield f"Released: {held} of people outside {campaign.team}."
 
 
 def _record(event: str, thing: Owned, **facts: Any) -> None:

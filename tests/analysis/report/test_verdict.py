@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from analysis.data.labels import Scale
+from analysis.data.labels import FloorCodes, Scale
 from analysis.data.selection import ReportOptions
 from analysis.data.splits import STRATUM
 from analysis.formats.build import document
@@ -101,6 +102,30 @@ def test_an_undecided_test_says_how_many_queries_are_needed() -> None:
     assert test["verdict"] == "undecided"
     assert found["answer"] == "Cannot be decided"
     assert f"at least {test['queries_needed']} are needed" in found["text"]
+
+
+THREE = {"ada": "ynynyynn" * 5, "bram": "ynynyynn" * 5, "chidi": "ynynyyny" * 5}
+
+
+def replacement_beside(floor: FloorCodes) -> JSON:
+    frame = replace(frame_of(labels(**THREE, **{JUDGE: "ynynyynn" * 5})))
+    variables = {name: replace(of, floor=floor) for name, of in frame.variables.items()}
+    options, frame = ReportOptions(resamples=200), replace(frame, variables=variables)
+    report = frame_report(HEAD, frame, options, ["answerable"], None, check=False)
+    return said(report, "replacement")
+
+
+def test_a_judge_that_passes_where_word_overlap_does_not_is_said_to_do_so() -> None:
+    found = replacement_beside(FloorCodes(np.array([1, 0] * 4 * 5)[::-1].copy(), ""))
+    assert (found["answer"], found["tone"]) == ("Yes", "good")
+    assert found["text"].endswith("ahead of 3 of 3 people; word overlap does not pass")
+
+
+def test_a_judge_that_passes_without_a_baseline_is_said_to_have_none_and_why() -> None:
+    found = replacement_beside(FloorCodes(None, "the items show no text"))
+    assert found["answer"] == "Yes"
+    assert found["text"].endswith("; not tested beside word overlap: the items show no text")
+    assert found["parts"][-1]["key"][-1] == "floor"
 
 
 def test_what_a_judge_misses_and_adds_leads_to_these_units() -> None:

@@ -369,7 +369,7 @@ class TestMoving:
         joined(study.rita, bridges)
         shared(study.campaign.batch, bridges)
         assert move(study.campaign, bridges) == [
-            "1 reserved slots of people outside bridges are released."
+            "Released: 1 reserved slot of people outside bridges."
         ]
         states = [Assignment.objects.get(pk=each.pk).status for each in (mine, bens, ritas)]
         assert states == ["cancelled", "open", "open"]
@@ -388,7 +388,7 @@ class TestMoving:
             joined(user, bridges)
         assert move(study.campaign, bridges, study.root) == [
             "Batch 'harbour' is shared with bridges, to read.",
-            "2 reserved slots of people outside bridges are released.",
+            "Released: 2 reserved slots of people outside bridges.",
         ]
         states = [Assignment.objects.get(pk=each.pk).status for each in (mine, bens, ritas)]
         assert states == ["open", "cancelled", "cancelled"]

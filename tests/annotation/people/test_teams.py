@@ -241,7 +241,7 @@ class TestSharingAndMoving:
         told = move(study.campaign, team)
         assert told == [
             "Batch 'harbour' is shared with bridges, to read.",
-            "1 reserved slots of people outside bridges are released.",
+            "Released: 1 reserved slot of people outside bridges.",
         ]
         assert Assignment.objects.get(pk=mine.pk).status == "cancelled"
         assert study.campaign in manageable(olga)
