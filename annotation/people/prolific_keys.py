@@ -75,6 +75,9 @@ class Keys:
             found = jwt.PyJWKSet.from_json(body.decode("utf-8")).keys
         except (requests.RequestException, jwt.PyJWTError, ValueError, OSError):
             return
+        except (AttributeError, TypeError):
+            # PyJWT takes for granted that the set and each key in it are objects of texts.
+            return
         self._keys = {key.key_id: key for key in found if key.key_id and key.key_type == "RSA"}
         self._fetched = now
 

@@ -322,7 +322,12 @@ class TestTheKeys:
             keys.find("shared")
         assert set(keys._keys) == {"k1"}
 
-    @pytest.mark.parametrize("body", [b"x", b"[]", b"\xff", b"{}"])
+    @pytest.mark.every_case
+    @pytest.mark.parametrize(
+        "body",
+        [b"x", b"[]", b"\xff", b"{}", b'{"keys": 5}', b'{"keys": [5]}', b'{"keys": [{"kty": 5}]}',
+         b'{"keys": [{"kid": "k1", "kty": "RSA", "n": 5, "e": "AQAB"}]}'],
+    )  # fmt: skip
     def test_what_is_no_set_of_keys_is_none(
         self, prolific: Publisher, monkeypatch: pytest.MonkeyPatch, body: bytes
     ) -> None:
