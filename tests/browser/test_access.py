@@ -19,6 +19,7 @@ from annotation.people.membership import exclude
 from annotation.people.prolific import Arrival, set_study
 from annotation.people.prolific import enter as enter_study
 from annotation.protocols import PROTOCOLS
+from datasets.models import Team
 from tests.browser.axe import LOOKS, violations
 from tests.browser.chromium import come_in
 from tests.browser.desk import Desk
@@ -240,6 +241,23 @@ def test_an_admin_s_pages(page: Page, study: Study) -> None:
     expect(page.get_by_label("The link")).to_be_visible()
     found += violations(page, "a link")
     assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("who", ["rita", "root"])
+def test_the_bar_and_the_answers_of_an_item_fit_at_every_width(
+    page: Page, study: Study, who: str
+) -> None:
+    plant(study)
+    # With a second team, the bar has one part more.
+    Team.objects.create(name="Guests of the institute")
+    come_in(page, who)
+    page.goto(reverse("campaign-item", args=[study.campaign.pk, 0]))
+    expect(page.get_by_role("link", name="Teams")).to_be_visible()
+    for width in (360, 721, 768, 900, 981, 1024, 1181, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+        whole = page.locator(".who").evaluate("name => name.scrollWidth <= name.clientWidth")
+        assert whole, width
 
 
 def test_the_doors_of_those_who_have_no_account(page: Page, study: Study) -> None:
