@@ -134,20 +134,18 @@ def number(estimate: JSON) -> str:
     """Format an estimate with its interval."""
     if estimate["value"] is None:
         return DASH
-    shown = rounded(estimate["value"], DIGITS)
     if estimate["low"] is None:
-        return shown
-    return f"{shown} [{rounded(estimate['low'], DIGITS)}, {rounded(estimate['high'], DIGITS)}]"
+        return _shown(estimate["value"])
+    return f"{_shown(estimate['value'])} [{_shown(estimate['low'])}, {_shown(estimate['high'])}]"
 
 
 def short(estimate: JSON) -> str:
     """Format an estimate without its interval."""
-    return DASH if estimate["value"] is None else rounded(estimate["value"], DIGITS)
+    return DASH if estimate["value"] is None else _shown(estimate["value"])
 
 
-def signed(estimate: JSON) -> str:
-    """Format a difference with its interval and a minus sign."""
-    return number(estimate).replace("-", "−")
+def _shown(value: float) -> str:
+    return rounded(value, DIGITS).replace("-", "−")
 
 
 def count(number: int, one: str, many: str = "") -> str:

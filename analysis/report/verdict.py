@@ -36,7 +36,6 @@ from .sentence import (
     number,
     share,
     short,
-    signed,
 )
 from .words import Words, words_of
 
@@ -214,7 +213,7 @@ def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
         (
             Part(f"{sign} with each person {number(own)}", (*path, "with_people", name)),
             Part(f", people {short(people)}", (*path, "human_ceiling", name)),
-            Part(f"; gap {signed(gap)}", (*path, "gap", name)),
+            Part(f"; gap {number(gap)}", (*path, "gap", name)),
             Part(with_majority, (*path, "agreement", name) if with_majority else ()),
         ),
         GAP,
@@ -388,7 +387,7 @@ def _best(of: JSON, name: str) -> Sentence | None:
     tests = count(len(pairs), "pair")
     parts = (
         Part(told, ("scores", name, "systems", first)),
-        Part(f"; {signed(found)} above {second or DASH}", ("scores", name, "comparisons")),
+        Part(f"; {number(found)} above {second or DASH}", ("scores", name, "comparisons")),
         Part(f", {why} over {tests}" if p is not None else f", {why}"),
     )
     words = f"{first or DASH}, {'clearly' if sure else 'but not clearly'}"

@@ -83,6 +83,11 @@ def test_a_judge_below_people_is_said_to_agree_less_with_its_gap() -> None:
     assert ["variables", "answerable", "judges", JUDGE, "gap", "cohen_kappa"] in keys
 
 
+def test_a_value_below_zero_has_a_minus_sign_not_a_hyphen() -> None:
+    text = said(report_of(labels(**UNLIKE)))["text"]
+    assert text.startswith("Less than by chance: κ −1.00 (2 people")
+
+
 def test_below_ten_queries_the_value_alone_decides_nothing() -> None:
     report = report_of(labels(ada="ynynyn", bram="ynynnn", **{JUDGE: "nnnyyn"}))
     found = said(report, "agreement")
