@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.attention.base import Action, Finding, count
+from analysis.attention.base import Action, Finding, count, in_list
 from analysis.attention.facts import Facts
 from analysis.report.verdict import THIN
 from annotation.models import Campaign
@@ -34,12 +34,14 @@ def odd(facts: Facts) -> Iterator[Finding]:
 
 
 def _reasons(facts: Facts) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for warning in (facts.report or {}).get("warnings", ()):
-        name = warning["rater"]
-        if warning["code"] == FAR_OFF and name in (facts.report or {})["people"]:
-            told = "agrees less with the others than they do with each other"
-            found.setdefault(name, []).append(told)
+    report = facts.report or {}
+    far: dict[str, list[str]] = {}
+    for warning in report.get("warnings", ()):
+        if warning["code"] == FAR_OFF and warning["rater"] in report["people"]:
+            far.setdefault(warning["rater"], []).append(warning["variable"])
+    several = len(report.get("variables", ())) > 1
+    told = "agrees less with the others than they do with each other"
+    found = {name: [f"{told} on {in_list(of)}" if several else told] for name, of in far.items()}
     for flag in (facts.checks or {}).get("flags", ()):
         # The report says it already, over all labels.
         if flag["code"] == "apart" and flag["name"] in found:

@@ -58,5 +58,5 @@ def complete(facts: Facts) -> Iterator[Finding]:
         text = f"All {count(places.asked, 'answer')} from people are in."
         given_here = campaign.people_done - campaign.imported  # type: ignore[attr-defined]
         if given_here < places.asked:
-            text += " Annotators still get items until you close it."
+            text += " Annotators still get items until you close the campaign."
         yield Finding("hint", text, (Action("Results", "results", (pk,)), close))

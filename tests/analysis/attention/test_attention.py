@@ -73,7 +73,7 @@ def test_every_rule_has_a_code_of_its_own_and_finds_something_here(study: Study)
     Campaign.objects.update(
         deadline=timezone.now() + timedelta(hours=5), pool="named", gold_every=5
     )
-    far = {"code": "rater_far_off", "rater": "ada", "text": ""}
+    far = {"code": "rater_far_off", "rater": "ada", "variable": "answerable", "text": ""}
     below = {"code": "below_floor", "rater": "j", "variable": "answerable", "text": ""}
     behind = {"code": "batch_behind", "rater": None, "text": "Batch b is behind: 3 units differ."}
     poor = {**report(tone="poor", thin={"ben": 9}), "warnings": [far, below, behind]}
@@ -102,6 +102,17 @@ def test_sentences_name_what_is_the_matter_and_count_it(study: Study) -> None:
     )
     told = text_of(facts(study, report=report(tone="poor")), "low-agreement")
     assert told == "People agree only fairly (κ 0.31)."
+
+
+def test_a_person_who_is_far_off_on_several_variables_is_named_once(study: Study) -> None:
+    far = [{"code": "rater_far_off", "rater": "ada", "variable": name, "text": ""}
+           for name in ("answerable", "rating")]  # fmt: skip
+    told = "ada (15 labels): agrees less with the others than they do with each other"
+    one = report(tone="good") | {"warnings": far[:1]}
+    assert text_of(facts(study, report=one), "odd-rater") == f"{told}."
+    two = {**one, "variables": [*one["variables"], one["variables"][0] | {"name": "rating"}]}
+    both = facts(study, report={**two, "warnings": far})
+    assert text_of(both, "odd-rater") == f"{told} on answerable and rating."
 
 
 def test_figures_over_few_units_are_no_matter(study: Study) -> None:
@@ -150,7 +161,7 @@ def test_imported_answers_alone_complete_a_campaign_whose_slots_stay_open(study:
             Assignment.objects.create(item=item, rater=rater, asked=[], status="done")
     told = text_of(facts(study), "complete")
     assert told == (
-        "All 4 answers from people are in. Annotators still get items until you close it."
+        "All 4 answers from people are in. Annotators still get items until you close the campaign."
     )
 
 
