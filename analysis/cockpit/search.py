@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from analysis.models import StudyPart
+from analysis.study.access import readable_studies
 from annotation.models import Campaign, Rater, Tally, User
 from annotation.people.membership import readable
 from annotation.registry import declared
@@ -78,7 +79,9 @@ def _queries(user: User, words: list[str]) -> Iterator[Hit]:
 
 
 def _studies(user: User, words: list[str]) -> Iterator[Hit]:
-    """Yield the campaigns of studies with such a name."""
+    """Yield the studies with such a name, then campaigns of those, which some may read alone."""
+    for study in _having(readable_studies(user), words, "name")[:MOST]:
+        yield Hit(study.name, "", reverse("study", args=[study.pk]))
     mine = Campaign.objects.filter(pk__in=readable(user).values("pk"))
     rows = StudyPart.objects.filter(campaign__in=mine).select_related("study", "campaign")
     for each in _having(rows, words, "study__name").order_by("study__name", "position")[:MOST]:

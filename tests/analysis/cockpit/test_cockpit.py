@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from analysis.cockpit.home import rows_of
+from analysis.models import Study as Applied
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
@@ -106,6 +107,7 @@ class TestSmall:
         shown = rita.get(address).content.decode()
         assert "<option" in shown
         assert "Start the run" in shown
+        assert '<a href="/campaigns/" aria-current="page">' in shown
 
 
 class TestFigures:
@@ -123,6 +125,15 @@ class TestFigures:
             again = page(campaign)
         assert "κ 0.52" in again
         assert len(captured) < 60, len(captured)
+
+    def test_of_an_item_the_units_whose_answers_differ_are_said_to(
+        self, crux: Campaign, db: None
+    ) -> None:
+        rita = client_of(User.objects.create(username="rita", role="researcher"))
+        shown = rita.get(f"/campaigns/{crux.pk}/data/0/").content.decode()
+        differing = shown.count('<tr class="differs">')
+        assert 0 < differing < shown.count('<th scope="row">')
+        assert shown.count("(answers differ)") == differing
 
 
 class TestHome:
@@ -166,6 +177,23 @@ class TestHome:
         assert "ben" not in found("ben").partition("<main")[2].replace('value="ben"', "")
         assert f"/people/{study.ben.pk}/" in found("ben", study.root)
         assert "Nothing has all of these words" in found("pilot zebra")
+
+    def test_a_study_is_found_itself_and_by_campaigns_for_those_who_read_only_these(
+        self, study: Study
+    ) -> None:
+        def found(of: User) -> str:
+            return client_of(of).get("/search/", {"q": "harbours"}).content.decode()
+
+        whole = Applied.objects.create(name="Harbours", sha256="0" * 64)
+        whole.parts.create(kind="campaign", name="c", campaign=study.campaign)
+        assert f'<a href="/studies/{whole.pk}/">' in found(study.rita)
+        assert f'<a href="/campaigns/{study.campaign.pk}/">' in found(study.rita)
+        other = create_campaign("Quay", "report-coverage", study.campaign.batch, Design())
+        whole.parts.create(kind="campaign", name="d", campaign=other.campaign)
+        nora = User.objects.create(username="nora", role="researcher")
+        other.campaign.memberships.create(user=nora, role="annotator")
+        assert f"/studies/{whole.pk}/" not in found(nora)
+        assert f'<a href="/campaigns/{study.campaign.pk}/">' in found(nora)
 
     def test_the_end_of_a_job_is_told_wherever_one_is(self, study: Study) -> None:
         job = Job.objects.create(

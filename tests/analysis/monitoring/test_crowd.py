@@ -256,6 +256,8 @@ class TestPages:
             "One answer nearly always",
             "Escapes far more often",
         }
+        # A phone shows no head of a table, so the variable's name is not in the head alone.
+        assert "<caption>answerable</caption>" in page.content.decode()
         for each in page.context["flags"]:
             rows = client.get(each["labels"]).context["rows"]
             assert {row.label.value for row in rows} == {"invalid"}
