@@ -41,7 +41,7 @@ from datasets.rows import InputError
 from datasets.text import as_sentence
 
 SHOWN = (
-    (ASKED, "What is about the variables that this campaign asks"),
+    (ASKED, "The parts about the variables that this campaign asks"),
     (WHOLE, "All of it"),
 )
 REVOKED_ANSWERS = (

@@ -196,6 +196,7 @@ def test_pages_mark_it_and_show_a_digest_for_its_labels(campaign: Campaign, tmp_
         page = client.get(address).content.decode()
         assert "fake" in page, address
         assert run.judge.params[ANSWERS] not in page
+        assert page.count("replayed from a file") < 2, "what a notice says, no card says again"
     told = JudgeSerializer(run.judge).data
     assert told["scripted"] is True
     assert told["params"] == {DIGEST: run.judge.params[DIGEST]}

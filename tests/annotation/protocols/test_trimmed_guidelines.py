@@ -86,4 +86,4 @@ def test_a_new_campaign_shows_what_it_asks_and_an_older_one_stays_as_it_was() ->
     study.campaign.refresh_from_db()
     assert schema(study.campaign).protocol.guideline == "Ours."
     form = client_of(study.rita).get(reverse("campaign-settings", args=[study.campaign.pk]))
-    assert "What is about the variables" in form.content.decode()
+    assert "The parts about the variables" in form.content.decode()
