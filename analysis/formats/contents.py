@@ -76,9 +76,14 @@ def _titled(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]
     for n, untold in enumerate(blocks):
         block = with_counts(untold, lambda count: count.within(variable=name))
         if several:
-            yield replace(block, title=f"{name}: {block.title.lower()}")
+            yield replace(block, title=f"{name}: {_within(block.title)}")
         else:
             yield replace(block, title="" if n == 0 else block.title)
+
+
+def _within(title: str) -> str:
+    """Return a title as it stands after a name; the names of people in it keep their capitals."""
+    return title[:1].lower() + title[1:]
 
 
 def people_section(report: JSON) -> Section:
@@ -191,7 +196,7 @@ def systems_section(report: JSON) -> list[Section]:
     blocks: list[Block] = []
     for name in report["scores"]:
         for n, block in enumerate(score_blocks(report, name)):
-            title = f"{name}: {block.title.lower()}" if several else block.title
+            title = f"{name}: {_within(block.title)}" if several else block.title
             blocks.append(replace(block, title="" if n == 0 and not several else title))
     if not blocks:
         return []
@@ -216,7 +221,7 @@ def evidence_section(report: JSON) -> list[Section]:
 def slices_section(report: JSON) -> list[Section]:
     several = len(report["variables"]) > 1
     blocks = tuple(
-        replace(block, title=f"{name}: {block.title.lower()}" if several else block.title)
+        replace(block, title=f"{name}: {_within(block.title)}" if several else block.title)
         for name, variable in report["variables"].items()
         for block in slice_blocks(variable, name)
     )

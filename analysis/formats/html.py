@@ -95,8 +95,8 @@ def cell_html(value: Cell) -> str:
     if isinstance(value, RaterName):
         return sign_html(value.kind) + escape(value.name)
     if isinstance(value, UnitCount) and value.address and value:
-        return f'<a href="{escape(value.address)}">{value}</a>'
-    return escape(str(value))
+        return f'<a href="{escape(value.address)}">{value:,}</a>'
+    return f"{value:,}" if isinstance(value, int) else escape(value)
 
 
 def text_html(text: str) -> str:
@@ -213,9 +213,15 @@ def _anchor(report: JSON, names: Collection[str], key: Sequence[str]) -> str:
 def _first_figure(report: JSON, links: Links) -> str:
     """Render the axis of all raters for the report's first variable that has one."""
     figure = FIGURES[FIRST]
-    for subject in subjects(report, figure):
-        return _figure(figure, subject, "figure-first", links(figure, subject)) + "\n"
+    drawn = list(subjects(report, figure))
+    for subject in drawn[:1]:
+        title = _title(figure, subject, len(drawn))
+        return _figure(figure, subject, "figure-first", links(figure, subject), title) + "\n"
     return ""
+
+
+def _title(figure: Figure, subject: Subject, drawn: int) -> str:
+    return f"{figure.title}: {subject.name}" if drawn > 1 else figure.title
 
 
 def _contents(sections: Iterable[Section]) -> str:
@@ -302,12 +308,13 @@ def _figures(section: Section, report: JSON, links: Links, folded: bool) -> str:
     found = []
     for figure in FIGURES.values() if section.subjects else ():
         drawn = [each for each in subjects(report, figure) if each.name in section.subjects]
+        several = len(drawn)
         # The first axis is at the head already.
         drawn = drawn[1:] if figure.name == FIRST and report.get("verdict") else drawn
         for n, subject in enumerate(drawn if figure.place == section.place else (), start=1):
             anchor = f"figure-{section.address}-{figure.name}-{n}"
             made = _figure(figure, subject, escape(anchor), links(figure, subject))
-            title = f"{figure.title}: {subject.name}" if len(drawn) > 1 else figure.title
+            title = _title(figure, subject, several)
             is_open = not folded or (figure.place == OPEN and n == 1)
             found.append(_figure_fold(title, made, is_open))
     return "".join(found)
@@ -333,12 +340,12 @@ def figures_html(report: JSON, names: Iterable[str], links: Links = without_link
     return "".join(found)
 
 
-def _figure(figure: Figure, subject: Subject, anchor: str, files: str) -> str:
+def _figure(figure: Figure, subject: Subject, anchor: str, files: str, name: str = "") -> str:
     """Render a drawing above its data; the drawing escapes every name in it.
 
     A drawing of more rows than a page has is only in the files.
     """
-    title, size = escape(figure.title), figure.size(subject)
+    title, size = escape(name or figure.title), figure.size(subject)
     if size > MOST_ROWS:
         return (
             f'<figure class="drawn" aria-labelledby="{anchor}">\n'

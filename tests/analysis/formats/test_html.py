@@ -11,7 +11,7 @@ from analysis.document import Number, Table
 from analysis.figures import FIGURES, subjects
 from analysis.formats import FORMATS
 from analysis.formats.build import document
-from analysis.formats.html import document_html, style, table_html
+from analysis.formats.html import as_html, cell_html, document_html, style, table_html
 from tests.analysis.cast import JUDGE, table
 from tests.analysis.formats.test_formats import CAST, Tables
 from tests.analysis.hostile import HOSTILE, renamed
@@ -117,3 +117,19 @@ def test_an_empty_cell_leaves_a_column_of_numbers_aligned_as_one() -> None:
     made = table_html(Table("Systems", ("System", "Coverage", "Context"), rows))
     assert '<th scope="col" class="number">Coverage</th>' in made
     assert '<th scope="col">Context</th>' in made
+
+
+def test_each_axis_of_raters_is_named_after_its_variable_where_there_are_several() -> None:
+    people = {"ada": "ynynyynn" * 5, "bram": "ynynyynn" * 5}
+    one, both = report_of(table(people)), report_of([*table(people), *table(people, "odd")])
+    assert '<strong id="figure-first">All raters on one axis</strong>' in as_html(one)
+    shown = as_html(both)
+    assert '<strong id="figure-first">All raters on one axis: answerable</strong>' in shown
+    assert "<h3>All raters on one axis: odd</h3>" in shown
+
+
+def test_counts_have_a_comma_before_thousands_and_titles_keep_people_s_names() -> None:
+    assert (cell_html(9600), cell_html(960), cell_html("9600")) == ("9,600", "960", "9600")
+    people = {"ada": "ynynyynn" * 5, "bram": "ynynyynn" * 5, "carl": "ynnnyynn" * 5}
+    shown = as_html(report_of([*table(people), *table(people, "odd")]))
+    assert "odd: soft labels (Dawid–Skene)" in shown
