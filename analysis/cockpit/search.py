@@ -87,7 +87,7 @@ def _studies(user: User, words: list[str]) -> Iterator[Hit]:
     for each in _having(rows, words, "study__name").order_by("study__name", "position")[:MOST]:
         assert each.campaign is not None
         address = reverse("campaign", args=[each.campaign.pk])
-        yield Hit(each.campaign.name, f"study {each.study.name}", address)
+        yield Hit(each.campaign.name, f"campaign of study {each.study.name}", address)
 
 
 def _having(rows: QuerySet, words: list[str], *fields: str) -> QuerySet:

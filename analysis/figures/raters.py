@@ -12,7 +12,7 @@ from .svg import Drawing
 
 NAMES, LEFT, TOP, ROW, WIDTH = 190, 16, 12, 30, 380
 BAND_SHADE = 0.13
-OF_PEOPLE = "people with each other"
+OF_PEOPLE, PEOPLE = "people with each other", "people"
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,10 @@ class Place:
 
 
 def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
-    found, band = places(subject), _band(subject)
+    people = PEOPLE if room.is_narrow else OF_PEOPLE
+    found, band = places(subject), _band(subject, people)
     numbers = [n for each in (*found, *([band] if band else [])) for n in _ends(each.kappa)]
-    names = base.gutter([each.name for each in found] + [OF_PEOPLE], room.names(NAMES))
+    names = base.gutter([each.name for each in found] + [people], room.names(NAMES))
     start = LEFT + names + 26
     wide = room.plot(start + 24, WIDTH)
     x = base.Scale.over(numbers, start, start + wide)
@@ -96,12 +97,12 @@ def _people(subject: Subject) -> list[Place]:
     ]
 
 
-def _band(subject: Subject) -> Place | None:
+def _band(subject: Subject, name: str = OF_PEOPLE) -> Place | None:
     """Return people with each other on the units of the first judge, where there is one."""
     for block in subject.judges.values():
         kappa: JSON = block["human_ceiling"]["cohen_kappa"]
         if kappa["value"] is not None:
-            return Place(OF_PEOPLE, "human", Number.from_estimate(kappa), kappa["n"])
+            return Place(name, "human", Number.from_estimate(kappa), kappa["n"])
     return None
 
 
@@ -130,4 +131,5 @@ FIGURE = Figure(
     draw,
     chart,
     "people",
+    turns=True,
 )

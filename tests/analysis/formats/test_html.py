@@ -126,6 +126,10 @@ def test_each_axis_of_raters_is_named_after_its_variable_where_there_are_several
     shown = as_html(both)
     assert '<strong id="figure-first">All raters on one axis: answerable</strong>' in shown
     assert "<h3>All raters on one axis: odd</h3>" in shown
+    # A telephone has a drawing of its own, which needs no scrolling.
+    first = shown.partition("figure-first")[2].partition("</figure>")[0]
+    narrow = first.partition("figure narrow-only")[2]
+    assert 'width="340.0"' in narrow.partition(">")[0]
 
 
 def test_counts_have_a_comma_before_thousands_and_titles_keep_people_s_names() -> None:
