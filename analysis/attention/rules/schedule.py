@@ -23,16 +23,17 @@ def deadline(facts: Facts) -> Iterator[Finding]:
     change = Action(
         "Deadline", "campaign-settings", (campaign.pk,), anchor="terms-head", changes=True
     )
-    missing = f"{facts.places.open:,} of {count(facts.places.asked, 'answer')}"
+    verb = "is" if facts.places.open == 1 else "are"
+    missing = f"{facts.places.open:,} of {count(facts.places.asked, 'answer')} {verb} missing"
     if at <= facts.now:
-        text = f"The deadline has passed, and {missing} are missing."
+        text = f"The deadline has passed, and {missing}."
         yield Finding("urgent", text, (change,))
         return
     hours = int((at - facts.now).total_seconds() // 3600)
     left = f"{count(hours, 'hour')}" if hours < 48 else f"{hours // 24} days"
     when = date_format(timezone.localtime(at), "j M, H:i")
     progress = Action("Progress", "campaign-progress", (campaign.pk,))
-    text = f"Answers count until {when}, {left} from now, and {missing} are missing."
+    text = f"Answers count until {when}, {left} from now, and {missing}."
     yield Finding("warning", text, (progress, change))
 
 

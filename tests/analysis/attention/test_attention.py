@@ -151,7 +151,11 @@ def test_imported_answers_count_towards_the_deadline(study: Study) -> None:
     assert item is not None
     rater = Rater.objects.create(name="from a file")
     Assignment.objects.create(item=item, rater=rater, asked=[], status="done")
-    assert "3 of 4 answers" in text_of(facts(study), "deadline")
+    assert "3 of 4 answers are missing" in text_of(facts(study), "deadline")
+    other = Rater.objects.create(name="from another")
+    for each in study.campaign.items.all():
+        Assignment.objects.create(item=each, rater=other, asked=[], status="done")
+    assert "1 of 4 answers is missing" in text_of(facts(study), "deadline")
 
 
 def test_imported_answers_alone_complete_a_campaign_whose_slots_stay_open(study: Study) -> None:
