@@ -35,6 +35,7 @@ from judging.preparation import jobs as builds
 from judging.prompts.template import PromptError
 from judging.robustness.trials import TrialError
 from judging.runs.comparison import compare_judges
+from judging.runs.lifecycle import check_fit
 from judging.tasks import NOT_STARTED, NothingOpenError
 from judging.trial_runs import (
     KindEstimate,
@@ -148,6 +149,7 @@ def _estimate(options: Options, progress: Progress) -> Result:
     judge = Judge.objects.select_related("rater", "base").get(pk=options["judge"])
     campaign = Campaign.objects.select_related("batch").get(pk=options["campaign"])
     try:
+        check_fit(campaign, judge)
         found = estimate(judge, campaign, **options["given"])
     except (SetupError, PromptError) as error:
         raise JobError(str(error)) from error

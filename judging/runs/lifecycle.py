@@ -99,6 +99,13 @@ def check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
         )
 
 
+def check_fit(campaign: Campaign, judge: Judge) -> None:
+    """Check that a judge can answer what a campaign asks. Raises SetupError."""
+    check_granularity(campaign, judge)
+    check_closed(campaign, judge)
+    check_file(campaign, judge)
+
+
 def check_granularity(campaign: Campaign, judge: Judge) -> None:
     rule = declared(campaign).listed
     by_unit = judge.granularity == Judge.Granularity.UNIT
@@ -217,11 +224,9 @@ def start(
 def plan(campaign: Campaign, judge: Judge) -> None:
     """Create the missing assignments, and reopen the cancelled ones.
 
-    Raises SetupError if the judge's granularity is impossible.
+    Raises SetupError if the judge cannot answer what the campaign asks.
     """
-    check_granularity(campaign, judge)
-    check_closed(campaign, judge)
-    check_file(campaign, judge)
+    check_fit(campaign, judge)
     planning.plan(campaign, judge)
     ledger.revive(campaign, judge)
 

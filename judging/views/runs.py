@@ -118,7 +118,7 @@ def _proposed(request: HttpRequest) -> StartForm:
 @require_safe
 @role_required(*READERS)
 def start_here(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the estimate of a run over this campaign, with a choice of the judges there are.
+    """Show the estimate of a run over this campaign, with a choice of the judges that fit it.
 
     `judge` in the address chooses one; without it, it is the one that ran here last, or the first.
     """
@@ -127,16 +127,30 @@ def start_here(request: HttpRequest, pk: int) -> HttpResponse:
     ran = runs_of(campaign).values_list("judge", flat=True)
     wanted = request.GET.get("judge", "")
     judge = judges.filter(pk=wanted).first() if wanted.isascii() and wanted.isdigit() else None
-    judge = judge or judges.filter(pk__in=ran[:1]).first() or judges.first()
+    of_mine = judges[:MOST_JUDGES]
+    offered = [each for each in of_mine if _fits(campaign, each)]
+    unfit = len(of_mine) - len(offered)
+    judge = judge or judges.filter(pk__in=ran[:1]).first() or next(iter(offered), None)
     if judge is None:
         return _first_page(request, campaign)
-    return _start_page(request, judge, campaign, _proposed(request), judges=judges[:MOST_JUDGES])
+    if judge not in offered:
+        offered.insert(0, judge)
+    proposed = _proposed(request)
+    return _start_page(request, judge, campaign, proposed, judges=offered, unfit=unfit)
+
+
+def _fits(campaign: Campaign, judge: Judge) -> bool:
+    try:
+        runs.check_fit(campaign, judge)
+    except SetupError:
+        return False
+    return True
 
 
 def _first_page(
     request: HttpRequest, campaign: Campaign, problem: str = "", status: int = 200
 ) -> HttpResponse:
-    """Render the page of a campaign whose reader has no judge yet."""
+    """Render the page of a campaign whose reader has no judge yet that could answer it."""
     manages = manageable(get_account(request)).filter(pk=campaign.pk).exists()
     context = {"campaign": campaign, "manages": manages, "problem": problem}
     return render(request, "judges/start_here.html", context, status=status)
@@ -170,11 +184,12 @@ def _start_page(
     campaign: Campaign,
     form: StartForm,
     status: int = 200,
-    judges: Sequence[Judge] | QuerySet[Judge] = (),
+    judges: Sequence[Judge] = (),
+    unfit: int = 0,
 ) -> HttpResponse:
     """Render the page, or for htmx the part with the estimate, which a job computes.
 
-    Of several `judges`, another one can be chosen.
+    Of several `judges`, another one can be chosen; `unfit` more cannot answer the campaign.
     """
     bound = form.cleaned_data if form.is_bound and form.is_valid() else {}
     given = {name: bound[name] for name in LIMITS if bound.get(name)}
@@ -191,6 +206,7 @@ def _start_page(
         "campaign": campaign,
         "form": form,
         "judges": judges,
+        "unfit": unfit,
         "shown": shown,
         "estimate": shown.value,
         "active": active,

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign, User, rater_of
-from judging import launching
+from judging import launching, library
 from judging.backends.base import Answer, FinalError
 from judging.backends.logprobs import STORED_KEY
 from judging.display import (
@@ -448,6 +448,33 @@ def test_a_campaign_without_judges_says_how_to_begin(rita: Client, campaign: Cam
     assert "A judge is a model with its prompt under one name" in page
     assert "No judge has run here" in page
     assert reverse("campaign-baseline", args=[campaign.pk]) in page
+
+
+def of_another_task() -> Judge:
+    file = library.text_of("graded-relevance")
+    return judge("relevance", "openai", model="m", base_url="http://127.0.0.1:9/v1", file=file)
+
+
+def test_a_judge_for_another_task_is_not_offered(rita: Client, campaign: Campaign) -> None:
+    fits, other = judge("floor"), of_another_task()
+    page = get(rita, "campaign-judge-start", campaign.pk)
+    assert f'<option value="{fits.pk}" selected>' in page
+    assert f'<option value="{other.pk}"' not in page
+    assert "1 more is not listed, since it cannot answer this campaign" in page
+
+
+def test_one_that_is_asked_for_by_name_says_why_it_cannot_run(
+    rita: Client, campaign: Campaign
+) -> None:
+    other = of_another_task()
+    page = get(rita, "campaign-judge-start", campaign.pk, judge=other.pk)
+    assert "is from a file about grounding-relevance" in page
+
+
+def test_where_no_judge_fits_the_page_says_how_to_begin(rita: Client, campaign: Campaign) -> None:
+    of_another_task()
+    page = get(rita, "campaign-judge-start", campaign.pk)
+    assert "none yet that could answer this campaign" in page
 
 
 def test_the_baseline_runs_by_one_button_and_is_created_once(
