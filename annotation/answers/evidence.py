@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
-from annotation.models import Campaign, Item, Label, Rater
+from annotation.models import Campaign, Item, Label, Rater, Span
 from annotation.presentation import present, shown_texts
 from annotation.protocols.base import ItemSpec
 from annotation.protocols.points import Quote, noun_of
@@ -229,7 +229,7 @@ def find_misplaced_evidence(
     """Return the misplaced evidence of all raters, or of those named, by rater and variable."""
     labels = _with_evidence(campaign, raters)
     found: dict[RaterKey, Counter[str]] = {}
-    for _, key, kind in _locate_rationales(labels.filter(spans__method__in=UNCERTAIN).distinct()):
+    for _, key, kind in _locate_rationales(_uncertain(labels)):
         if kind not in (HERE, NOWHERE):
             found.setdefault(key, Counter())[kind] += 1
     totals = _totals(labels) if found else {}
@@ -238,21 +238,25 @@ def find_misplaced_evidence(
 
 def misplaced_label_ids(campaign: Campaign, rater: str) -> list[int]:
     """Return the ids of a rater's labels whose rationales quote only other texts."""
-    labels = _with_evidence(campaign, [rater]).filter(spans__method__in=UNCERTAIN).distinct()
+    labels = _uncertain(_with_evidence(campaign, [rater]))
     return [pk for pk, _, kind in _locate_rationales(labels) if kind not in (HERE, NOWHERE)]
 
 
 def _with_evidence(campaign: Campaign, raters: Collection[str] | None) -> QuerySet[Label]:
     labels = Label.objects.filter(
+        Exists(Span.objects.filter(label=OuterRef("pk"))),
         response__current=True,
         response__assignment__item__campaign=campaign,
-        spans__isnull=False,
     ).exclude(response__assignment__rater__kind=Rater.Kind.TRIAL)
     return labels if raters is None else labels.filter(response__assignment__rater__name__in=raters)
 
 
+def _uncertain(labels: QuerySet[Label]) -> QuerySet[Label]:
+    return labels.filter(Exists(Span.objects.filter(label=OuterRef("pk"), method__in=UNCERTAIN)))
+
+
 def _totals(labels: QuerySet[Label]) -> dict[RaterKey, int]:
-    counted = labels.order_by().values_list(*_RATER_KEY).annotate(n=Count("pk", distinct=True))
+    counted = labels.order_by().values_list(*_RATER_KEY).annotate(n=Count("pk"))
     return {(name, kind, variable): n for name, kind, variable, n in counted}
 
 
@@ -263,7 +267,9 @@ def _locate_rationales(labels: QuerySet[Label]) -> Iterator[tuple[int, RaterKey,
     judged: dict[str, str] = {}
     others: Texts = ()
     ordered = labels.select_related(*related, "response__assignment__item__campaign")
-    for label in ordered.order_by("response__assignment__item__position", "pk"):
+    for label in ordered.prefetch_related("spans").order_by(
+        "response__assignment__item__position", "pk"
+    ):
         assignment = label.response.assignment
         if assignment.item_id != item:
             item = assignment.item_id

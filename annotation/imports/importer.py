@@ -33,16 +33,19 @@ from annotation.imports.grouping import (
 )
 from annotation.imports.index import KnownItems
 from annotation.missing_reasons import Reasons, joined, reasons
-from annotation.models import Assignment, Campaign, Item, Rater, Response
+from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span
 from annotation.people.consent import revoked_raters
 from annotation.presentation import preload, present, schema, shown_texts
 from annotation.protocols.base import ItemSpec, Payload
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import Problem, RefusedError
 from audit.recording import record
+from datasets.db.bulk import refresh_statistics
 from datasets.rows import InputError, Place, ReadNotes
 
 Answer = Mapping[str, Any]
+MANY_LABELS = 1000
+"""From so many new labels on, PostgreSQL's planner must not take their tables for small."""
 
 
 def merged(stored: Payload | None, payload: Payload, evidence: str | None) -> Payload:
@@ -123,6 +126,8 @@ def import_labels(
             _Importer(campaign, report, known).take(groups, progress)
         if changed := sum(report.labels.values()) + report.missing:
             record("labels.imported", campaign.pk, campaign, labels=changed)
+        if changed >= MANY_LABELS:
+            refresh_statistics(Assignment, Response, Label, Span)
     doubts = (
         [str(each) for each in find_misplaced_evidence(campaign, report.labels)]
         if report.labels

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from annotation.imports import importer
 from annotation.imports.importer import ImportReport, import_labels, import_rows
-from annotation.models import Assignment, Campaign, Label, Rater, Response
+from annotation.models import Assignment, Campaign, Label, Rater, Response, Span
 from audit.models import Event
 from datasets.rows import InputError
 from tests.cast import Line, campaign_of, write_lines
@@ -55,6 +56,16 @@ def test_it_counts_labels_by_rater_reasons_and_what_stands_already(
     more = take(*lines, {**YES, "rater": "cy"})
     assert (more.labels, more.missing, more.unchanged) == ({"cy": 1}, 0, 4)
     assert told() == [{"labels": 4}, {"labels": 1}]
+
+
+def test_of_many_labels_the_planner_hears(take: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(importer, "refresh_statistics", lambda *models: heard.append(models))
+    monkeypatch.setattr(importer, "MANY_LABELS", 2)
+    take(YES)
+    assert heard == []
+    take(YES, OTHER, {**OTHER, "rater": "bo"})
+    assert heard == [(Assignment, Response, Label, Span)]
 
 
 def test_reasons_alone_are_written_down_too(take: Any) -> None:
