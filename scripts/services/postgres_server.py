@@ -27,7 +27,7 @@ from scripts.services.processes import (
 
 USER, NAME = "tandem", "postgres"  # the database that every new cluster has
 # Loses nothing when the server is killed, only when the machine is; which a test does not do.
-# To what vacuums by itself, the tables of a test's transaction are empty, and the planner believes it.
+# Autovacuum would find the tables of a test's transaction empty and tell the planner so.
 HURRIED = "-c fsync=off -c full_page_writes=off -c autovacuum=off"
 
 
