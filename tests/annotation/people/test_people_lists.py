@@ -212,6 +212,7 @@ class TestAccounts:
         with CaptureQueriesContext(connection) as asked:
             switch_off(study.ada)
         admins = """WHERE "annotation_user"."role" = 'admin' ORDER BY "annotation_user"."id" ASC"""
+        admins += " FOR UPDATE" if connection.features.has_select_for_update else ""
         assert [query["sql"] for query in asked if query["sql"].endswith(admins)]
 
     def test_the_only_admin_stays_one(self, study: Study) -> None:
