@@ -72,10 +72,11 @@ class Keys:
             with requests.get(self.address, timeout=TIMEOUT, stream=True) as answer:
                 answer.raise_for_status()
                 body = answer.raw.read(MOST_BYTES, decode_content=True)
-            found = jwt.PyJWKSet.from_json(body.decode("utf-8")).keys
-        except (requests.RequestException, jwt.PyJWTError, ValueError, OSError):
+        except (requests.RequestException, ValueError, OSError):
             return
-        except (AttributeError, TypeError):
+        try:
+            found = jwt.PyJWKSet.from_json(body.decode("utf-8")).keys
+        except (jwt.PyJWTError, ValueError, AttributeError, TypeError):
             # PyJWT takes for granted that the set and each key in it are objects of texts.
             return
         self._keys = {key.key_id: key for key in found if key.key_id and key.key_type == "RSA"}

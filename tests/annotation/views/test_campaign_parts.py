@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from django.urls import reverse
 
+from analysis.templatetags import cockpit_tags
 from annotation.answers.submission import submit
 from annotation.models import rater_of
 from tests.once import once
@@ -74,6 +76,18 @@ def test_what_a_part_leads_to_marks_the_part(study: Study) -> None:
         (nav,) = re.findall(r'<nav class="campaign-nav".*?</nav>', page, re.S)
         assert re.findall(r'aria-current="true">(\w+)', nav) == ["People"]
         assert '<span class="tab-count">1</span>' in nav
+
+
+def test_the_number_of_disputes_is_explained_on_the_page_that_it_leads_to(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cockpit_tags, "_disputes", lambda campaign: 1067)
+    told = "People differ on 1,067 units in at least one variable"
+    client, here = client_of(study.rita), [study.campaign.pk]
+    for name in ("disagreements", "results"):
+        page = client.get(reverse(name, args=here)).content.decode()
+        assert (told in page) == (name == "disagreements")
+        assert '>1,067<span class="sr"> in dispute among people' in page
 
 
 def test_every_part_has_the_name_as_its_heading_and_says_which_it_is(study: Study) -> None:
