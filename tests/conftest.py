@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import random
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
@@ -108,6 +109,13 @@ def _differs_between_databases(item: pytest.Item) -> bool:
     fixtures = set(getattr(item, "fixturenames", ()))
     marked = any(map(item.get_closest_marker, ("django_db", *WITH_PROCESSES)))
     return marked or bool(fixtures & WITH_DATABASE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Pauses of retries, mocks' choices: the same for a test each time, whatever ran before it."""
+    if not Extent.everything:
+        random.seed(item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -171,7 +171,7 @@ def test_what_waits_for_a_server_that_is_away_comes_back_spread_over_a_time(
         return high
 
     monkeypatch.setattr(dispatch, "random", SimpleNamespace(uniform=uniform))
-    lane = Lane(Server(0.1, lambda moment: GONE if moment < 1 else None))
+    lane = Lane(Server(0.1, lambda moment: None if spread else GONE))
 
     async def job(dispatcher: Dispatcher) -> None:
         dispatcher.add(rows(4))
