@@ -28,7 +28,7 @@ from rest_framework.request import Request
 from annotation.campaigns.settings import open_now
 from annotation.models import CARRIED, REVOKED, Assignment, Campaign, Item, Rater, Unit, User
 from annotation.people.leases import EXPIRED
-from annotation.people.membership import manageable, readable, workable
+from annotation.people.membership import find_readable, may_manage, readable, workable
 from annotation.progress.counts import with_counts
 from datasets.access import READERS
 from datasets.db.prepared import Parameter, PreparedModels
@@ -48,8 +48,9 @@ def get_account(request: HttpRequest | Request) -> User:
 
 def readable_campaign(request: HttpRequest | Request, pk: int) -> Campaign:
     """Return a campaign that the account may read. Raises Http404 for any other."""
-    rows = readable(get_account(request)).select_related("batch", "practice_of", "team", "made_by")
-    return get_object_or_404(rows, pk=pk)
+    if (campaign := find_readable(get_account(request), pk)) is None:
+        raise Http404
+    return campaign
 
 
 def managed_campaign(request: HttpRequest | Request, pk: int, lock: bool = False) -> Campaign:
@@ -67,7 +68,7 @@ def managed_campaign(request: HttpRequest | Request, pk: int, lock: bool = False
 
 def check_managed_campaign(user: User, campaign: Campaign) -> None:
     """Raise NotManagedError unless the account may change a campaign that it may read."""
-    if not manageable(user).filter(pk=campaign.pk).exists():
+    if not may_manage(user, campaign.pk):
         raise NotManagedError
 
 
@@ -156,7 +157,7 @@ def is_blind(user: User, campaign: Campaign) -> bool:
 
 def may_read(user: User, campaign: int) -> bool:
     """Return whether a person may read others' answers in a campaign, by key, now."""
-    found = readable(user).filter(pk=campaign).first()
+    found = find_readable(user, campaign)
     return found is not None and not is_blind(user, found)
 
 

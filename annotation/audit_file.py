@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_datetime
 
 from annotation.audit_log import EventFilter, describe_events, filter_events
 from annotation.models import Campaign, User
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from audit.models import Event, Seal
 from datasets.access import ADMIN
 from datasets.jobs import Kind, Options, Progress, Result
@@ -57,7 +57,7 @@ def _lines(rows: Iterator[Any], total: int, progress: Progress) -> Iterator[byte
 def _may_see(user: User, options: Options) -> bool:
     if options["campaign"] is None:
         return user.role == ADMIN
-    return manageable(user).filter(pk=options["campaign"]).exists()
+    return may_manage(user, options["campaign"])
 
 
 TRAIL_KIND = Kind(TRAIL, "Audit trail", _state, _carry_out, _may_see)

@@ -22,7 +22,7 @@ from django.db.models import Count, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.models import Campaign, Rater, Response, User
-from annotation.people.membership import readable
+from annotation.people.membership import find_readable
 from audit.models import SITE, Event, Seal
 from audit.recording import EVENTS, record
 from datasets.access import READERS
@@ -45,7 +45,7 @@ def visible_events(user: User, campaign: Campaign | None = None) -> QuerySet[Eve
     """Return all events for an admin, or those of a campaign that the account may read."""
     if campaign is None:
         return Event.objects.all() if user.role == User.Role.ADMIN else Event.objects.none()
-    if not readable(user).filter(pk=campaign.pk).exists():
+    if find_readable(user, campaign.pk) is None:
         return Event.objects.none()
     return Event.objects.filter(campaign=campaign.pk)
 

@@ -11,7 +11,7 @@ from annotation.exports import jobs as exports
 from annotation.exports.bundles import tells_answers
 from annotation.imports import jobs as imports
 from annotation.models import Campaign, User
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from datasets import behind
 from datasets.access import READERS
 from datasets.jobs import Kind, Options, register, register_name
@@ -20,7 +20,7 @@ from datasets.teams import manages, visible_batches
 
 
 def _sees_export(user: User, options: Options) -> bool:
-    if not manageable(user).filter(pk=options["campaign"]).exists():
+    if not may_manage(user, options["campaign"]):
         return False
     return not tells_answers(options["what"]) or may_read(user, options["campaign"])
 
@@ -38,7 +38,7 @@ def _sees_derivation(user: User, options: Options) -> bool:
 
 
 def _sees_import(user: User, options: Options) -> bool:
-    managed = manageable(user).filter(pk=options["campaign"]).exists()
+    managed = may_manage(user, options["campaign"])
     return user.pk == options["user"] and managed and may_read(user, options["campaign"])
 
 
@@ -82,7 +82,7 @@ register(Kind(exports.EXPORT, "Export", exports.state, exports.carry_out, _sees_
 
 
 def _sees_sample(user: User, options: Options) -> bool:
-    managed = manageable(user).filter(pk=options["campaign"]).exists()
+    managed = may_manage(user, options["campaign"])
     return managed and may_read(user, options["campaign"])
 
 

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from annotation.access import check_managed_campaign, get_account, is_blind
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Membership, Response, User
-from annotation.people.membership import manageable, readable
+from annotation.people.membership import may_manage, readable
 from annotation.preparation.base import Step
 from annotation.presentation import stored_units
 from annotation.registry import STEPS
@@ -93,7 +93,7 @@ def managed_run(request: HttpRequest | Request, pk: int) -> JudgeRun:
 def reviews(user: User, campaign: Campaign) -> bool:
     """Whether the account manages a campaign, or is a researcher in it by name."""
     member = campaign.memberships.filter(user=user, ended_at=None, role=Membership.Role.RESEARCHER)
-    return member.exists() or manageable(user).filter(pk=campaign.pk).exists()
+    return member.exists() or may_manage(user, campaign.pk)
 
 
 def check_reviewer(user: User, campaign: Campaign) -> None:

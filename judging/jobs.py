@@ -18,7 +18,7 @@ from django.utils import timezone
 from annotation.access import may_read
 from annotation.counters import answers_by_rater
 from annotation.models import Campaign, User
-from annotation.people.membership import manageable, readable
+from annotation.people.membership import find_readable, may_manage
 from datasets.jobs import JobError, Kind, Options, Progress, Result, register, results
 from datasets.jobs.notices import Work, register_notices
 from datasets.jobs.queue import question_of
@@ -221,14 +221,14 @@ def _sees_estimate(user: User, options: Options) -> bool:
 
 
 def _sees_campaign(user: User, options: Options) -> bool:
-    return readable(user).filter(pk=options["campaign"]).exists()
+    return find_readable(user, options["campaign"]) is not None
 
 
 def _sees_plan(user: User, options: Options) -> bool:
     """Whether it is the person's own, of a judge and a campaign that they manage now."""
     judges = manageable_judges(user).filter(pk=options["judge"])
-    campaigns = manageable(user).filter(pk=options["campaign"])
-    return user.pk == options["user"] and judges.exists() and campaigns.exists()
+    managed = may_manage(user, options["campaign"])
+    return user.pk == options["user"] and judges.exists() and managed
 
 
 def _sees_manifest(user: User, options: Options) -> bool:
@@ -260,7 +260,7 @@ def _trials(user: Any, keys: Sequence[str]) -> Iterator[Work]:
     """Yield a judge's trials in a campaign together, named by the keys of both."""
     for key in keys:
         of, _, judge = key.partition("-")
-        campaign = readable(user).filter(pk=number_in(of)).first()
+        campaign = find_readable(user, number_in(of))
         base = visible_judges(user).filter(pk=number_in(judge)).first()
         if campaign is None or base is None:
             continue

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from analysis.attention import RULES, facts_of, matters
 from analysis.attention.base import SEVERITIES
 from annotation.access import get_account, is_blind, readable_campaign
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from datasets.access import READERS
 from datasets.api.base import Resource, described
 
@@ -61,7 +61,7 @@ class CampaignAttention(Resource):
     def get(self, request: Request, pk: int) -> Response:
         campaign, user = readable_campaign(request, pk), get_account(request)
         (facts,) = facts_of([campaign.pk])
-        manages = manageable(user).filter(pk=campaign.pk).exists()
+        manages = may_manage(user, campaign.pk)
         found = matters(facts, manages, is_blind(user, campaign))
         site = request.build_absolute_uri
         told = {"report_at": facts.report_at, "matters": [each.as_json(site) for each in found]}

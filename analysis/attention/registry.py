@@ -10,7 +10,7 @@ from analysis.attention.rules import judges, labels, people, schedule
 from annotation.access import is_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign, User
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 
 RULES: tuple[Rule, ...] = (
     Rule("no-worker", "judges", judges.waiting),
@@ -59,7 +59,7 @@ def matters_for(user: User, campaign: Campaign, *topics: str) -> list[Matter]:
     `topics` restricts it to some.
     """
     (facts,) = facts_of([campaign.pk])
-    manages = manageable(user).filter(pk=campaign.pk).exists()
+    manages = may_manage(user, campaign.pk)
     found = matters(facts, manages, is_blind(user, campaign))
     shown = [each for each in found if not topics or each.topic in topics]
     note_look(facts, shown)

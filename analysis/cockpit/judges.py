@@ -27,7 +27,7 @@ from annotation.access import get_account, is_blind, readable_campaign
 from annotation.counters import answers, answers_by_rater, raters_in
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign, Item, Rater
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from datasets.access import READERS, role_required
 from datasets.jobs import queue, results
 from datasets.models import Job
@@ -95,7 +95,7 @@ def judges(request: HttpRequest, pk: int) -> HttpResponse:
     if context["variables"]:
         polled["variable"] = context["variable"]
     context |= {
-        "manages": manageable(user).filter(pk=pk).exists(),
+        "manages": may_manage(user, pk),
         "under_way": under_way,
         "failed": next((job for job in jobs if job.state == Job.State.FAILED), None),
         "polls": bool(under_way) or any(row.progress for row in context["rows"]),

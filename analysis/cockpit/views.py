@@ -27,7 +27,7 @@ from analysis.cockpit.tiles import tiles_of
 from analysis.data.selection import ReportOptions
 from annotation.access import get_account, is_blind, readable_campaign
 from annotation.models import Campaign, Item, Rater, User
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from annotation.presentation import schema
 from datasets.access import READERS, role_required
 from datasets.jobs import queue
@@ -96,7 +96,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _context(found: Campaign, user: User, blind: bool) -> dict[str, Any]:
     (facts,) = facts_of([found.pk])
-    manages = manageable(user).filter(pk=found.pk).exists()
+    manages = may_manage(user, found.pk)
     found_matters = matters(facts, manages, blind)
     note_look(facts, found_matters)
     newest = (facts.report or {}).get("newest", 0)

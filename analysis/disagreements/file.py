@@ -17,7 +17,7 @@ from analysis.models import UnitTag
 from annotation.access import may_read
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Unit, User
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from annotation.spreadsheet import write_rows
 from datasets.jobs import Kind, Options, Progress, Result
 
@@ -71,7 +71,7 @@ def _lines(listed: Listed, progress: Progress) -> Iterator[Mapping[str, object]]
 
 
 def _may_see(user: User, options: Options) -> bool:
-    managed = manageable(user).filter(pk=options["campaign"]).exists()
+    managed = may_manage(user, options["campaign"])
     return managed and may_read(user, options["campaign"])
 
 

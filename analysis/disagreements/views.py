@@ -41,7 +41,7 @@ from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.adjudication import adjudicable
 from annotation.exposure.ledger import FEWEST_UNITS, saw_answers, saw_figures
 from annotation.models import Campaign, Unit
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from annotation.presentation import schema, whole_guideline
 from audit.recording import record_export
 from datasets.access import READERS, role_required
@@ -88,7 +88,7 @@ def _list(request: HttpRequest, campaign: Campaign, listed: Listed) -> dict[str,
         "has_tags": bool(counts),
         "query": listed.query(),
         "adjudicable": adjudicable(user).filter(pk=campaign.pk).exists(),
-        "manages": manageable(user).filter(pk=campaign.pk).exists(),
+        "manages": may_manage(user, campaign.pk),
         "actions": ACTIONS,
     }
 

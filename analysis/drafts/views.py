@@ -24,7 +24,7 @@ from annotation.access import (
 )
 from annotation.campaigns.rendering import render as render_guideline
 from annotation.models import Campaign, User
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
@@ -82,7 +82,7 @@ def _beside(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "tag": tag,
         "tags": UnitTag.Tag.choices,
         "gathered": gathered(campaign, tag),
-        "manages": manageable(get_account(request)).filter(pk=campaign.pk).exists(),
+        "manages": may_manage(get_account(request), campaign.pk),
     }
 
 

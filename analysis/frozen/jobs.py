@@ -10,7 +10,7 @@ from analysis.campaigns.jobs import campaign_of, may_see, restored
 from analysis.data.selection import ReportOptions
 from analysis.frozen.store import UnequalError, as_frozen, freeze
 from annotation.models import Campaign, User
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from datasets.jobs import Kind, Options, Progress, Result
 
 SNAPSHOT = "snapshot"
@@ -52,7 +52,7 @@ def _carry_out(options: Options, progress: Progress) -> Result:
 
 
 def _may_see(user: User, options: Options) -> bool:
-    manages = manageable(user).filter(pk=options["campaign"]).exists()
+    manages = may_manage(user, options["campaign"])
     return user.pk == options["user"] and manages and may_see(user, options)
 
 

@@ -52,7 +52,7 @@ from annotation.access import (
 from annotation.campaigns.design import DesignError
 from annotation.exposure.ledger import exposes
 from annotation.models import Campaign
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from annotation.views.new_campaign import begin_chosen
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
@@ -175,7 +175,7 @@ def _numbers(request: HttpRequest, asked: Asked) -> Found | HttpResponse:
         "newest": shown.value["newest"],
         "exposes": _exposes(request, campaign, shown),
         "opened": int(time.time()),
-        "manages": manageable(get_account(request)).filter(pk=campaign.pk).exists(),
+        "manages": may_manage(get_account(request), campaign.pk),
         "has_labels": any(rater["labels"] for rater in found["raters"]),
         "chosen": describe_options(found["choices"]) if asked.address.report else [],
     }

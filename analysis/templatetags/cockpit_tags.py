@@ -18,7 +18,7 @@ from analysis.types import JSON
 from annotation.access import is_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from annotation.progress import with_counts
 
 register = template.Library()
@@ -51,7 +51,7 @@ def campaign_head(context: Context, here: str) -> dict[str, Any]:
         "people": row.people,
         "judges": row.judges,
         "disputes": None if is_blind(user, campaign) else _disputes(campaign),
-        "manages": manageable(user).filter(pk=campaign.pk).exists(),
+        "manages": may_manage(user, campaign.pk),
     }
 
 

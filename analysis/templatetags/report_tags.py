@@ -29,7 +29,7 @@ from analysis.pages import LOOK
 from analysis.papers import PAPERS, Paper
 from analysis.papers.reading import studies_of
 from analysis.results.label_first import listed_first
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 
 register = template.Library()
 # `analysis.formats.html` escapes its output.
@@ -90,7 +90,7 @@ def _units_of_judges(context: Context, report: dict[str, Any]) -> SafeString:
 
 
 def _manages(context: Context) -> bool:
-    return manageable(context["request"].user).filter(pk=context["campaign"].pk).exists()
+    return may_manage(context["request"].user, context["campaign"].pk)
 
 
 def _to_label(context: Context, report: dict[str, Any]) -> Iterator[SafeString]:

@@ -17,7 +17,7 @@ from annotation.access import (
 from annotation.assignments.queue import reclaim
 from annotation.models import Assignment, Campaign, User
 from annotation.people.consent import check_intake
-from annotation.people.membership import readable
+from annotation.people.membership import find_readable
 from datasets.api.errors import BlindError, RefusedBodyError, problem
 from datasets.models import Batch
 from datasets.teams import visible_batches
@@ -31,8 +31,7 @@ def campaign_named(user: User, pk: int, refused: str) -> Campaign:
 
     `refused` is the sentence of the error.
     """
-    found = readable(user).select_related("batch").filter(pk=pk).first()
-    if found is None:
+    if (found := find_readable(user, pk)) is None:
         wrong = [
             problem("is not a campaign that you may read; see the list of campaigns", "campaign")
         ]

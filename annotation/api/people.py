@@ -47,7 +47,7 @@ from annotation.people import accounts, membership
 from annotation.people.accounts import campaign_raters, invitations_of
 from annotation.people.invitations import invite, revoke
 from annotation.people.leases import free, set_lease
-from annotation.people.membership import PeopleError, readable
+from annotation.people.membership import PeopleError, find_readable
 from annotation.people.pay import pay_table, work_line
 from datasets.access import ADMIN, READERS
 from datasets.api.base import (
@@ -222,7 +222,7 @@ class Invitations(List):
 def _invite(request: Request, wanted: dict[str, Any]) -> Response:
     me = get_account(request)
     if pk := wanted.pop("campaign", None):
-        wanted["campaign"] = readable(me).select_related("batch").filter(pk=pk).first()
+        wanted["campaign"] = find_readable(me, pk)
         if wanted["campaign"] is None:
             wrong = [problem("is not a campaign that you may read", "campaign")]
             raise RefusedBodyError("no invitation was created", wrong)

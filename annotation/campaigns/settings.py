@@ -23,7 +23,7 @@ from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, ConsentText, GuidelineVersion, Item, User
 from annotation.people.background import Question, stored_questions
 from annotation.people.consent import LONGEST_CONSENT, current_text
-from annotation.people.membership import readable
+from annotation.people.membership import find_readable, readable
 from annotation.people.pay import PayError, read_rate
 from annotation.people.shares import ShareError, check_shares, current_shares, set_shares
 from annotation.provenance import guideline_digest
@@ -297,7 +297,7 @@ def check_practice(campaign: Campaign, settings: CampaignSettings, by: User | No
 
 
 def may_read(campaign: Campaign, by: User | None) -> bool:
-    return by is None or readable(by).filter(pk=campaign.pk).exists()
+    return by is None or find_readable(by, campaign.pk) is not None
 
 
 def open_now(path: str = "") -> Q:

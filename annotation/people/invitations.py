@@ -13,7 +13,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.models import Campaign, Invitation, Membership, User
-from annotation.people.membership import AT_MOST, PeopleError, add_member, manageable
+from annotation.people.membership import AT_MOST, PeopleError, add_member, may_manage
 from annotation.people.teams import set_role
 from audit.recording import folded, record
 from datasets.messages import Message
@@ -81,7 +81,7 @@ def _check_inviter(by: User, role: str, campaign: Campaign | None, team: Team | 
         )
     if team is not None and not managed_teams(by).filter(pk=team.pk).exists():
         raise PeopleError("this team is not yours; name another")
-    if campaign is not None and not manageable(by).filter(pk=campaign.pk).exists():
+    if campaign is not None and not may_manage(by, campaign.pk):
         raise PeopleError("this campaign is not yours; name another")
 
 
@@ -170,7 +170,7 @@ def _check_inviter_access(invitation: Invitation) -> None:
         raise PeopleError(
             Message("the person who created this link has left the team; ask for a new one")
         )
-    if by and campaign and not manageable(by).filter(pk=campaign.pk).exists():
+    if by and campaign and not may_manage(by, campaign.pk):
         raise PeopleError(
             Message("the person who created this link has left the campaign; ask for a new one")
         )

@@ -27,7 +27,8 @@ from annotation.models import (
 )
 from annotation.people.leases import Ended, release_all, release_others
 from audit.recording import folded, record
-from datasets.models import TeamMember
+from datasets.db.prepared import Parameter, Prepared, PreparedModels, columns_of
+from datasets.models import Batch, Team, TeamMember
 from datasets.teams import in_a_managed_team, shared_with_a_team_of, teams_of
 
 
@@ -67,8 +68,14 @@ def readable(user: User) -> QuerySet[Campaign]:
     """Return the campaigns whose people, answers and reports an account may read."""
     if user.role == User.Role.ADMIN:
         return Campaign.objects.all()
-    if user.role != User.Role.RESEARCHER or user.is_guest:
-        return Campaign.objects.none()
+    return _readable(user) if _researches(user) else Campaign.objects.none()
+
+
+def _researches(user: User) -> bool:
+    return user.role == User.Role.RESEARCHER and not user.is_guest
+
+
+def _readable(user: Any) -> QuerySet[Campaign]:
     mine = _memberships(user)
     named = Q(Exists(mine.filter(ended_at=None, role=Role.RESEARCHER)))
     is_open = Q(pool=Campaign.Pool.OPEN, team__in=teams_of(user))
@@ -82,12 +89,50 @@ def manageable(user: User) -> QuerySet[Campaign]:
     return rows if user.role == User.Role.ADMIN else rows.filter(in_a_managed_team(Campaign, user))
 
 
+_COLUMNS = {
+    "": columns_of(Campaign),
+    "batch": columns_of(Batch),
+    "practice_of": columns_of(Campaign),
+    "team": columns_of(Team),
+    "made_by": columns_of(User),
+}
+_any_campaign = PreparedModels(lambda: Campaign.objects.filter(pk=Parameter("campaign")), _COLUMNS)
+_readable_campaign = PreparedModels(
+    lambda: _readable(Parameter("user")).filter(pk=Parameter("campaign")), _COLUMNS
+)
+_managed_campaign = Prepared(
+    lambda: (
+        _readable(Parameter("user"))
+        .filter(in_a_managed_team(Campaign, Parameter("user")), pk=Parameter("campaign"))
+        .values_list("pk")
+    )
+)
+
+
+def find_readable(user: User, campaign: int) -> Campaign | None:
+    """Return the campaign of a key if an account may read it. Every page of a campaign asks."""
+    if user.role == User.Role.ADMIN:
+        found = _any_campaign.first(campaign=campaign)
+    elif _researches(user):
+        found = _readable_campaign.first(user=user.pk, campaign=campaign)
+    else:
+        found = None
+    return found[0] if found else None
+
+
+def may_manage(user: User, campaign: int) -> bool:
+    """Whether the campaign of a key is one that an account may read, change, close and export."""
+    if user.role == User.Role.ADMIN:
+        return Campaign.objects.filter(pk=campaign).exists()
+    return _researches(user) and bool(_managed_campaign.rows(user=user.pk, campaign=campaign))
+
+
 def batch_in_readable_campaign(user: User) -> Q:
     """Return the condition that an account may read a campaign over a batch."""
     return Q(Exists(readable(user).filter(batch=OuterRef("pk"))))
 
 
-def _memberships(user: User) -> QuerySet[Membership]:
+def _memberships(user: Any) -> QuerySet[Membership]:
     return Membership.objects.filter(campaign=OuterRef("pk"), user=user)
 
 

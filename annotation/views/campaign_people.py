@@ -20,7 +20,7 @@ from annotation.people.background import background_counts
 from annotation.people.consent import counts_of_consents, revoked_raters
 from annotation.people.invitations import invite
 from annotation.people.leases import free, set_lease
-from annotation.people.membership import PeopleError, manageable, readable
+from annotation.people.membership import PeopleError, may_manage, readable
 from annotation.people.pay import PayTable, pay_table
 from annotation.people.search import LONGEST, find_people
 from annotation.people.shares import share_statuses
@@ -58,7 +58,7 @@ def _found(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
     """Return what the search shows: accounts to add, in the chosen role."""
     user = get_account(request)
     find, role = request.GET.get("find", "").strip(), request.GET.get("role", "")
-    if not manageable(user).filter(pk=campaign.pk).exists():
+    if not may_manage(user, campaign.pk):
         return {"manages": False}
     return {
         "manages": True,

@@ -25,7 +25,7 @@ from annotation.campaigns.settings import LONGEST_GUIDELINE, CampaignSettings, c
 from annotation.exposure.marks import marks_of
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, CarriedAnswer, Item, Rater, User
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from annotation.presentation import design
 from annotation.progress import cached
 from annotation.progress.counts import answers_by_guideline
@@ -91,7 +91,7 @@ def _campaign_context(
         "guidelines": guideline_versions(campaign),
         "exposed": marks_of(campaign),
         "changes": changes_of(campaign),
-        "manages": manageable(user).filter(pk=campaign.pk).exists(),
+        "manages": may_manage(user, campaign.pk),
     }
 
 

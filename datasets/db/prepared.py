@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Expression, F, Func
@@ -18,6 +19,8 @@ from django.db.models.sql import Query, UpdateQuery
 from django.utils.functional import cached_property
 
 from datasets.db.bulk import converted_values
+
+LARGEST = models.BigIntegerField.MAX_BIGINT
 
 
 class Parameter(Expression):
@@ -32,7 +35,11 @@ class Parameter(Expression):
         return "%s", [self]
 
     def as_parameter(self, value: Any, connection: BaseDatabaseWrapper) -> Any:
-        return self.output_field.get_db_prep_save(value, connection=connection)
+        """Raises EmptyResultSet for a number that no column holds, as addresses may have them."""
+        ready = self.output_field.get_db_prep_save(value, connection=connection)
+        if isinstance(ready, int) and abs(ready) > LARGEST:
+            raise EmptyResultSet
+        return ready
 
 
 class Among(Func):
@@ -102,8 +109,12 @@ class Prepared:
     def rows(self, **parameters: object) -> list[Row]:
         connection = connections[DATABASE]
         query = _compiled_query(self, connection, lambda: self._make().query)
+        try:
+            values = query.parameters(parameters)
+        except EmptyResultSet:
+            return []
         with _cursor(connection) as cursor:
-            cursor.execute(query.sql, query.parameters(parameters))
+            cursor.execute(query.sql, values)
             return [query.converted(row) for row in cursor.fetchall()]
 
     def first(self, **parameters: object) -> Row | None:

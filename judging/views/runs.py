@@ -28,7 +28,7 @@ from annotation.access import (
 )
 from annotation.label_rows import GRADE
 from annotation.models import Campaign, Label
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from annotation.presentation import ForgottenItemError
 from audit.recording import record_export
 from datasets.access import READERS, role_required
@@ -151,7 +151,7 @@ def _first_page(
     request: HttpRequest, campaign: Campaign, problem: str = "", status: int = 200
 ) -> HttpResponse:
     """Render the page of a campaign whose reader has no judge yet that could answer it."""
-    manages = manageable(get_account(request)).filter(pk=campaign.pk).exists()
+    manages = may_manage(get_account(request), campaign.pk)
     context = {"campaign": campaign, "manages": manages, "problem": problem}
     return render(request, "judges/start_here.html", context, status=status)
 

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.access import check_managed_campaign, get_account, readable_campaign
 from annotation.models import Campaign, User
-from annotation.people.membership import manageable
+from annotation.people.membership import may_manage
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.models import Job
@@ -99,7 +99,7 @@ def _last(campaign: Campaign, judges: QuerySet[Judge]) -> Judge | None:
 
 
 def _may_run(user: User, campaign: Campaign) -> bool:
-    return manageable(user).filter(pk=campaign.pk).exists()
+    return may_manage(user, campaign.pk)
 
 
 def _from_address(request: HttpRequest) -> TrialsForm:

@@ -8,14 +8,25 @@ from types import SimpleNamespace
 
 import pytest
 from django.core.management.base import CommandError
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, User, rater_of
 from annotation.people import teams
 from annotation.people.accounts import change_role
-from annotation.people.membership import add_member, manageable, readable, set_pool, workable
+from annotation.people.membership import (
+    add_member,
+    end_membership,
+    find_readable,
+    manageable,
+    may_manage,
+    readable,
+    set_pool,
+    workable,
+)
 from annotation.people.teams import (
     OWNERS,
     create_team,
@@ -124,6 +135,55 @@ class TestSeveralTeams:
         assert study.campaign in readable(study.rita)
         joined(study.rita, role="member")
         assert study.campaign not in readable(study.rita)
+
+    @pytest.mark.parametrize("pool", ["open", "named"])
+    def test_one_campaign_is_opened_to_whom_the_lists_have_it(
+        self, study: Study, olga: User, pool: str
+    ) -> None:
+        set_pool(study.campaign, pool)
+        users = {"rita": study.rita, "root": study.root, "ada": study.ada, "olga": olga}
+        for role in ("member", "manager"):
+            users[role] = User.objects.create(username=role, role="researcher")
+            joined(users[role], study.campaign.team, role)
+        users["named"] = User.objects.create(username="named", role="researcher")
+        add_member(study.campaign, users["named"], "researcher")
+        users["ended"] = User.objects.create(username="ended", role="researcher")
+        joined(users["ended"], study.campaign.team, "manager")
+        add_member(study.campaign, users["ended"], "researcher")
+        end_membership(study.campaign, users["ended"])
+        for right in ("read", "manage"):
+            users[right] = User.objects.create(username=right, role="researcher")
+            team = apart(users[right], name=right)
+            share(study.campaign, team, right, study.rita)
+        users["guest"] = User.objects.create(username="guest", role="researcher", is_guest=True)
+        joined(users["guest"], study.campaign.team)
+        pk, rights = study.campaign.pk, {}
+        for name, user in users.items():
+            found, manages = find_readable(user, pk), may_manage(user, pk)
+            assert (found is not None) == (study.campaign in readable(user)), name
+            assert manages == (study.campaign in manageable(user)), name
+            assert find_readable(user, pk + 1) is None
+            assert not may_manage(user, pk + 1)
+            rights[name] = "manages" if manages else "reads" if found else ""
+        expected = dict.fromkeys(("rita", "root", "manager", "manage"), "manages")
+        expected |= dict.fromkeys(("named", "read"), "reads")
+        expected |= {"member": "reads" if pool == "open" else ""}
+        assert {name: right for name, right in rights.items() if right} == {
+            name: right for name, right in expected.items() if right
+        }
+
+    def test_a_campaign_that_is_opened_has_all_that_it_leads_to(self, study: Study) -> None:
+        (found,) = Campaign.objects.select_related("batch", "practice_of", "team", "made_by")
+        for user in (study.rita, study.root):
+            opened = find_readable(user, found.pk)
+            assert opened == found
+            with CaptureQueriesContext(connection) as queries:
+                assert (opened.batch, opened.team) == (found.batch, found.team)
+                assert (opened.practice_of, opened.made_by) == (None, None)
+                assert {f.attname: getattr(opened, f.attname) for f in Campaign._meta.fields} == {
+                    f.attname: getattr(found, f.attname) for f in Campaign._meta.fields
+                }
+            assert len(queries) == 0
 
     def test_everything_has_an_owner_on_pages_and_in_the_api(
         self, study: Study, olga: User

@@ -71,6 +71,9 @@ class TestRows:
         assert query.rows(x=name) == [[rater.pk]]
         assert query.rows(x=name + "'") == []
 
+    def test_a_number_that_no_column_holds_finds_nothing(self) -> None:
+        assert of_item().rows(item=2**63) == of_item().rows(item=10**30) == []
+
     def test_no_value_equals_nothing(self, study: Study) -> None:
         key = Response._meta.get_field("key")
         query = Prepared(
