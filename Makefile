@@ -7,8 +7,9 @@ BIN    := $(VENV)/bin
 MANAGE := DEBUG=1 $(BIN)/python manage.py
 PORT   ?= 8000
 
-.PHONY: demo check test test-all lint types docs containers unit unit-js unit-sqlite unit-postgresql beside \
-	vllm unit-vllm mutants bench lock audit images sbom install install-dev chromium serve worker beat clean help
+.PHONY: demo check test test-all all-sqlite all-postgresql audit-asked lint types docs containers \
+	unit unit-js unit-sqlite unit-postgresql beside vllm unit-vllm mutants bench lock audit images sbom \
+	install install-dev chromium serve worker beat clean help
 
 help:
 	@echo "make demo      install, apply a made-up study from one file, and open the site"
@@ -35,17 +36,18 @@ demo: install
 test: install-dev chromium
 	@$(MAKE) --no-print-directory -j2 unit-sqlite beside
 
-# One after the other, since each loads the machine as it is.
+# One after the other, since each loads the machine as it is; one that fails keeps none of the others.
 test-all: install-dev chromium
-	$(LINT)
-	$(TYPES)
-	$(CONTAINERS)
-	$(BIN)/python -m scripts.supply audit --ask
-	$(UNIT_JS)
+	@$(MAKE) --no-print-directory -k lint types containers audit-asked unit-js all-sqlite all-postgresql vllm
+
+all-sqlite: install-dev
 	$(PYTEST) --all --ignore=tests/vllm $(ARGS)
+
+all-postgresql: install-dev
 	$(ON_POSTGRESQL) $(BIN)/python -m pytest -q --workers $(TESTERS) --all $(SAME) $(ARGS)
-	$(BIN)/python -m scripts.vllm --folder $(VLLM) --try
-	$(PYTEST_VLLM)
+
+audit-asked: install-dev
+	$(BIN)/python -m scripts.supply audit --ask
 
 # Style, types and the tests of what differs from the last commit, or from SINCE.
 check: install-dev
