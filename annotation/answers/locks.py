@@ -6,13 +6,13 @@ Rows are locked always in the same order, and read after the lock is held.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db.models import Q, QuerySet
 
 from annotation.models import Assignment, Draft, Response
-from datasets.db.prepared import Among, Prepared, PreparedModels, columns_of
+from datasets.db.prepared import Among, Prepared, PreparedModels, Row, columns_of, together
 
 
 class LockedRow(NamedTuple):
@@ -36,11 +36,16 @@ def lock_assignments(keys: Mapping[int, str | None]) -> dict[int, LockedRow]:
     sought = [key for key in keys.values() if key is not None]
     # Read only after the rows are locked: a single statement that waits for the lock would return
     # responses as they were when the waiting began.
-    rows = lock_rows(pks)
-    drafts = {draft.assignment_id: draft for draft, _ in _drafts.all(assignments=pks)}
+    locked, drafted, answered = together(
+        _lock.call(pks=pks),
+        _drafts.call(assignments=pks),
+        _responses.call(assignments=pks, keys=sought),
+    )
+    rows = _by_key(locked)
+    drafts = {draft.assignment_id: draft for draft, _ in drafted}
     current: dict[int, Response] = {}
     sent: dict[int, Response] = {}
-    for response, _ in _responses.all(assignments=pks, keys=sought):
+    for response, _ in answered:
         owner = response.assignment_id
         if response.current:
             current[owner] = response
@@ -56,7 +61,11 @@ def lock_assignments(keys: Mapping[int, str | None]) -> dict[int, LockedRow]:
 
 def lock_rows(pks: Sequence[int]) -> dict[int, LockedRow]:
     """Lock the rows of assignments, without their responses and drafts."""
-    return {pk: LockedRow(*row) for pk, *row in _lock.rows(pks=pks)}
+    return _by_key(_lock.rows(pks=pks))
+
+
+def _by_key(rows: Iterable[Row]) -> dict[int, LockedRow]:
+    return {pk: LockedRow(*row) for pk, *row in rows}
 
 
 def _current_or_sent() -> QuerySet[Response]:

@@ -37,10 +37,12 @@ from audit.recording import write as write_events
 from datasets.db.prepared import (
     DATABASE,
     Among,
+    Call,
     Parameter,
     Picked,
     PreparedInsert,
     PreparedUpdate,
+    together,
 )
 
 CHUNK = 100
@@ -296,10 +298,11 @@ def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[
             if row[REVISION] != _last_revision(change) + 1
         ]
     )
-    keys = [key for chunk in _chunks(rows) for key in _insert_response.rows(chunk)]
+    first, *further = _chunks(rows)
+    keys, _ = together(_insert_response.call(first), _closing(changes))
+    keys += [key for chunk in further for key in _insert_response.rows(chunk)]
     _write_labels(keys, changes)
     _write_exposures(keys, changes)
-    _close(changes)
     return keys
 
 
@@ -371,7 +374,8 @@ def _chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:
     return (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
 
 
-def _close(changes: Sequence[_Change]) -> None:
+def _closing(changes: Sequence[_Change]) -> Call[int]:
+    """Drop the drafts; return the update by which the assignments are done."""
     missing: dict[int, Mapping[str, Mapping[str, str]]] = {}
     seconds: dict[int, float | None] = {}
     for change in changes:
@@ -380,7 +384,7 @@ def _close(changes: Sequence[_Change]) -> None:
         seconds[pk] = change.held.seconds if measured is None else measured
         missing[pk] = {name: dict(reasons) for name, reasons in circumstances.missing.items()}
         _drop_draft(change.held)
-    _finish.run(pks=list(seconds), missing=missing, seconds=seconds)
+    return _finish.call(pks=list(seconds), missing=missing, seconds=seconds)
 
 
 def _drop_draft(held: LockedRow) -> None:

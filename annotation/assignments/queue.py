@@ -5,6 +5,7 @@ An answer that arrives after its lease expired counts if a slot is still free.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -29,7 +30,9 @@ from datasets.db.prepared import (
     PreparedInsert,
     PreparedModels,
     PreparedUpdate,
+    Row,
     columns_of,
+    together,
 )
 
 
@@ -46,24 +49,39 @@ def next_assignment(campaign: Campaign, rater: Rater) -> Assignment | None:
 
 def next_in_transaction(campaign: Campaign, rater: Rater) -> Assignment | None:
     """Like `next_assignment`, but inside the caller's transaction. Raises before writing."""
-    # A person's second click waits here and then finds the first one's assignment. SQLite needs no
-    # lock, since it has one writer at a time.
-    if connection.features.has_select_for_update:
-        _lock.rows(rater=rater.pk)
+    waiting, free = _locked_looks(campaign, rater)
     check_intake(campaign, rater)
-    waiting = _waiting.first(campaign=campaign.pk, rater=rater.pk)
     if waiting:
-        return waiting[0]
-    return None if has_reached_limit(campaign, rater) else _claim_next(campaign, rater)
+        return waiting[0][0]
+    return None if has_reached_limit(campaign, rater) else _claim_next(campaign, rater, free)
 
 
-def _claim_next(campaign: Campaign, rater: Rater) -> Assignment | None:
+def _locked_looks(
+    campaign: Campaign, rater: Rater
+) -> tuple[list[tuple[Assignment, Row]], list[tuple[Item, Row]] | None]:
+    """Lock the rater; return their open assignment and the first free item.
+
+    The item is None instead of a list if nobody has looked for it yet.
+    """
+    of = {"campaign": campaign.pk, "rater": rater.pk}
+    # A person's second click waits here and then finds the first one's assignment. SQLite needs no
+    # lock, since it has one writer at a time, and gains nothing from looking ahead.
+    if not connection.features.has_select_for_update:
+        return _waiting.all(**of), None
+    lock = _lock.call(rater=rater.pk)
+    if not _takes_first_free(campaign):
+        return together(lock, _waiting.call(**of))[1], None
+    return together(lock, _waiting.call(**of), _free.call(**of))[1:]
+
+
+def _claim_next(
+    campaign: Campaign, rater: Rater, free: list[tuple[Item, Row]] | None
+) -> Assignment | None:
     """Claim a slot on the first item, in the campaign's order, that is new to this person.
 
     If another person takes the last slot of an item first, the next item is tried.
     """
-    while found := _next_free(campaign, rater):
-        item, is_expired = found
+    for item, is_expired in _free_ones(campaign, rater, free):
         item.campaign = campaign
         if is_expired:
             if again := _reclaim_item(item, rater):
@@ -106,11 +124,25 @@ def reopen(assignment: Assignment, slot: int) -> Assignment:
     return assignment
 
 
+def _free_ones(
+    campaign: Campaign, rater: Rater, known: list[tuple[Item, Row]] | None
+) -> Iterator[tuple[Item, bool]]:
+    """Yield what is free and whether the person's lease of it expired; first what is known."""
+    for item, (is_expired,) in known or ():
+        yield item, is_expired
+    while known != [] and (found := _next_free(campaign, rater)):
+        yield found
+
+
+def _takes_first_free(campaign: Campaign) -> bool:
+    """Whether each person gets the first item that is free, by no further rule."""
+    return not prerequisites.wait_rules(campaign) and not campaign.has_shares and is_plain(campaign)
+
+
 def _next_free(campaign: Campaign, rater: Rater) -> tuple[Item, bool] | None:
-    waits = bool(prerequisites.wait_rules(campaign))
-    if waits or campaign.has_shares or not is_plain(campaign):
+    if not _takes_first_free(campaign):
         ready = free_items(campaign, rater)
-        if waits:
+        if prerequisites.wait_rules(campaign):
             ready = ready.filter(~prerequisites.waiting_items(campaign, rater))
         candidates = ready.annotate(is_expired=_has_assignment(rater.pk, Q(**EXPIRED)))
         item: Any = next_item(campaign, rater, candidates)
@@ -194,9 +226,10 @@ def claim_slot(item: Item) -> int | None:
 
     The update locks the item's row until the transaction ends, so no two callers get one slot.
     """
-    if not _claim.run(item=item.pk):
+    claimed, slots = together(_claim.call(item=item.pk), _slots.call(item=item.pk))
+    if not claimed:
         return None
-    used = {slot for (slot,) in _slots.rows(item=item.pk)}
+    used = {slot for (slot,) in slots}
     return next(slot for slot in count(1) if slot not in used)
 
 

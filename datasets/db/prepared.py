@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, models
@@ -95,9 +97,55 @@ class _MappingParameter(Parameter):
 
 
 Row = list[Any]
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
 ModelT = TypeVar("ModelT", bound=models.Model)
 Columns = Mapping[str, tuple[str, ...]]
 DATABASE = "default"
+
+
+@dataclass(frozen=True)
+class Call(Generic[A]):
+    """A statement and its values, which `read` gives a result from the cursor once it has run.
+
+    `is_raw` means placeholders like `$1` on PostgreSQL, and the usual ones elsewhere.
+    """
+
+    sql: str
+    values: Sequence[Any]
+    read: Callable[[Any], A]
+    is_raw: bool = False
+
+    def run(self) -> A:
+        with self.cursor(connections[DATABASE]) as cursor:
+            cursor.execute(self.sql, self.values)
+            return self.read(cursor)
+
+    def cursor(self, connection: BaseDatabaseWrapper) -> Any:
+        return _cursor_for_rows(connection) if self.is_raw else _cursor(connection)
+
+
+@overload
+def together(first: Call[A], second: Call[B], /) -> tuple[A, B]: ...
+@overload
+def together(first: Call[A], second: Call[B], third: Call[C], /) -> tuple[A, B, C]: ...
+def together(*calls: Call[Any]) -> tuple[Any, ...]:
+    """Run statements one after the other in a transaction, and return the result of each.
+
+    PostgreSQL gets all of them at once, as a pipeline: beside other work, waiting for each answer
+    takes longer than the statements. Each still sees what has happened until it starts, such as
+    what the transaction did for whose lock the statement before it had to wait.
+    """
+    connection = connections[DATABASE]
+    if connection.vendor != "postgresql":
+        return tuple(call.run() for call in calls)
+    with ExitStack() as stack:
+        cursors = [stack.enter_context(call.cursor(connection)) for call in calls]
+        with connection.wrap_database_errors, connection.connection.pipeline():
+            for call, cursor in zip(calls, cursors, strict=True):
+                cursor.execute(call.sql, call.values)
+        return tuple(call.read(cursor) for call, cursor in zip(calls, cursors, strict=True))
 
 
 class Prepared:
@@ -107,15 +155,17 @@ class Prepared:
         self._make = make
 
     def rows(self, **parameters: object) -> list[Row]:
-        connection = connections[DATABASE]
-        query = _compiled_query(self, connection, lambda: self._make().query)
         try:
-            values = query.parameters(parameters)
+            call = self.call(**parameters)
         except EmptyResultSet:
             return []
-        with _cursor(connection) as cursor:
-            cursor.execute(query.sql, values)
-            return [query.converted(row) for row in cursor.fetchall()]
+        return call.run()
+
+    def call(self, **parameters: object) -> Call[list[Row]]:
+        """Return the query for `together`. Raises EmptyResultSet as `Parameter` does."""
+        connection = connections[DATABASE]
+        query = _compiled_query(self, connection, lambda: self._make().query)
+        return Call(query.sql, query.parameters(parameters), query.rows_of)
 
     def first(self, **parameters: object) -> Row | None:
         """Return the first row. A queryset that may have more rows should be limited to one."""
@@ -185,7 +235,10 @@ class _CompiledQuery:
             for each in self._parameters
         ]
 
-    def converted(self, values: Iterable[Any]) -> Row:
+    def rows_of(self, cursor: Any) -> list[Row]:
+        return [self._converted(row) for row in cursor.fetchall()]
+
+    def _converted(self, values: Iterable[Any]) -> Row:
         row = list(values)
         for place, converter, expression in self._converters:
             row[place] = converter(row[place], expression, self.connection)
@@ -210,6 +263,11 @@ class PreparedModels(Generic[ModelT]):
 
     def all(self, **parameters: object) -> list[tuple[ModelT, Row]]:
         return [self._object(row) for row in self._prepared.rows(**parameters)]
+
+    def call(self, **parameters: object) -> Call[list[tuple[ModelT, Row]]]:
+        """Return the query for `together`. Raises EmptyResultSet as `Parameter` does."""
+        of = self._prepared.call(**parameters)
+        return Call(of.sql, of.values, lambda cursor: [self._object(r) for r in of.read(cursor)])
 
     def first(self, **parameters: object) -> tuple[ModelT, Row] | None:
         row = self._prepared.first(**parameters)
@@ -266,11 +324,12 @@ class PreparedUpdate:
 
     def run(self, **parameters: object) -> int:
         """Run the update; return the number of rows changed."""
-        connection = connections[DATABASE]
-        query = _compiled_query(self, connection, self._query)
-        with _cursor(connection) as cursor:
-            cursor.execute(query.sql, query.parameters(parameters))
-            return int(cursor.rowcount)
+        return self.call(**parameters).run()
+
+    def call(self, **parameters: object) -> Call[int]:
+        """Return the update for `together`."""
+        query = _compiled_query(self, connections[DATABASE], self._query)
+        return Call(query.sql, query.parameters(parameters), lambda cursor: int(cursor.rowcount))
 
     def _query(self) -> Any:
         query: Any = self._make().query.chain(UpdateQuery)
@@ -299,12 +358,14 @@ class PreparedInsert(Generic[ModelT]):
 
     def rows(self, rows: Sequence[Sequence[Any]]) -> list[int]:
         """Write rows of values in the order of the columns; return the rows' primary keys."""
-        connection = connections[DATABASE]
+        return self.call(rows).run()
+
+    def call(self, rows: Sequence[Sequence[Any]]) -> Call[list[int]]:
+        """Return the insert of `rows` for `together`."""
         ready = list(chain.from_iterable(converted_values(self._fields, rows)))
-        with _cursor_for_rows(connection) as cursor:
-            cursor.execute(self._sql_of(len(rows), connection), ready)
-            # Both databases return the keys in the order of the rows.
-            return [key for (key,) in cursor.fetchall()]
+        sql = self._sql_of(len(rows), connections[DATABASE])
+        # Both databases return the keys in the order of the rows.
+        return Call(sql, ready, lambda cursor: [key for (key,) in cursor.fetchall()], is_raw=True)
 
     @cached_property
     def _fields(self) -> list[models.Field[Any, Any]]:

@@ -32,8 +32,7 @@ def both(batch: Path) -> list[Assignment]:
 def breaks(monkeypatch: pytest.MonkeyPatch, what: str, calls: int = 1) -> None:
     """As if the disk were full at the so-manieth call of one statement."""
     statement, left = getattr(storage, what), [calls]
-    name = "rows" if hasattr(statement, "rows") else "run"
-    whole = getattr(statement, name)
+    whole = statement.call
 
     def broken(*args: Any, **kwargs: Any) -> Any:
         left[0] -= 1
@@ -41,7 +40,7 @@ def breaks(monkeypatch: pytest.MonkeyPatch, what: str, calls: int = 1) -> None:
             raise OSError("no space left")
         return whole(*args, **kwargs)
 
-    monkeypatch.setattr(statement, name, broken)
+    monkeypatch.setattr(statement, "call", broken)
 
 
 def assert_untouched() -> None:

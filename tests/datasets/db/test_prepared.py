@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F, Q, UUIDField
 from django.test.utils import CaptureQueriesContext
 
@@ -19,6 +19,7 @@ from datasets.db.prepared import (
     PreparedModels,
     PreparedUpdate,
     columns_of,
+    together,
 )
 from tests.once import once
 from tests.page_cast import Study, make_study
@@ -192,3 +193,46 @@ class TestWriting:
         made = Assignment(item=item, rater=rater, asked=[])
         PreparedInsert(Assignment).run(made)
         assert Assignment.objects.get(pk=made.pk).created_at == made.created_at is not None
+
+
+@pytest.mark.postgresql
+class TestTogether:
+    def test_each_sees_what_those_before_it_did(self, study: Study) -> None:
+        first, second = study.campaign.items.order_by("pk")[:2]
+        taken = Prepared(lambda: Item.objects.filter(pk=Parameter("pk")).values_list("taken"))
+        take = PreparedUpdate(
+            lambda: Item.objects.filter(pk=Parameter("pk")), taken=F("taken") + Parameter("more")
+        )
+        with transaction.atomic():
+            before, changed, after = together(
+                taken.call(pk=first.pk), take.call(pk=first.pk, more=2), taken.call(pk=first.pk)
+            )
+            nothing, other = together(take.call(pk=0, more=1), taken.call(pk=second.pk))
+        assert (before, changed, after) == ([[0]], 1, [[2]])
+        assert (nothing, other) == (0, [[0]])
+
+    def test_objects_and_new_rows_come_as_they_do_alone(self, study: Study) -> None:
+        rater = PreparedModels(
+            lambda: Rater.objects.filter(name=Parameter("name", Rater._meta.get_field("name"))),
+            {"": columns_of(Rater)},
+        )
+        insert = PreparedInsert(Rater, ("name", "kind"))
+        with transaction.atomic():
+            keys, found = together(
+                insert.call([("x", "human"), ("ä⛵\u0301 %s $1", "human")]),
+                rater.call(name="ä⛵\u0301 %s $1"),
+            )
+        assert [each.pk for each, _ in found] == keys[1:]
+        assert found[0][0] == Rater.objects.get(pk=keys[1])
+
+    def test_where_one_fails_nothing_is_done_and_the_connection_is_of_use(
+        self, study: Study
+    ) -> None:
+        insert, names = PreparedInsert(Rater, ("name", "kind")), Rater.objects.values_list("name")
+        before = set(names.all())
+        with pytest.raises(IntegrityError), transaction.atomic():
+            together(insert.call([("x", "human")]), insert.call([("x", "human")]))
+        assert set(names.all()) == before
+        with transaction.atomic():
+            together(insert.call([("x", "human")]), insert.call([("y", "human")]))
+        assert set(names.all()) == before | {("x",), ("y",)}
