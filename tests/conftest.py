@@ -9,7 +9,6 @@ import random
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.test import TransactionTestCase
@@ -19,7 +18,6 @@ from pytest_django.fixtures import Settings
 from pytest_django.plugin import blocking_manager_key
 
 from analysis.crosscheck import process
-from analysis.statistics import components
 from config import middleware
 from tests import cast, databases
 from tests.databases import ON_POSTGRESQL
@@ -36,7 +34,7 @@ CASES = 2  # of a test's cases, where the test is not marked "every_case"
 # Imported where a test first needs them, which takes each worker that does some seconds.
 LARGE = (
     "markdown_it", "pandas", "scipy.optimize", "scipy.stats", "statsmodels.stats.inter_rater",
-    "statsmodels.regression.mixed_linear_model", "statsmodels.stats.multitest",
+    "statsmodels.stats.multitest",
 )  # fmt: skip
 
 
@@ -144,23 +142,6 @@ def django_db_setup(
     yield
     with django_db_blocker.unblock():
         made.__exit__(None, None, None)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _each_fit_once() -> Iterator[None]:
-    """The mixed model of the same scores is fitted once, however many reports of them are made."""
-    fit = components._fitted
-    known: dict[tuple[bytes, ...], Any] = {}
-
-    def fitted(design: components._Design) -> Any:
-        key = tuple(of.tobytes() for of in (design.y, design.query, design.system, design.rater))
-        if key not in known:
-            known[key] = fit(design)
-        return known[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(components, "_fitted", fitted)
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

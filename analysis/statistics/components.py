@@ -5,7 +5,6 @@ This is a generalizability study with its decision study (Brennan 2001).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
@@ -15,18 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .arrays import Bools, Floats, Ints
+from .mixed_model import fit_mixed_model
 from .planning import MOST, Plan
 from .resampling import MINIMUM_CLUSTERS
 
 QUERY, SYSTEM, RATER, RESIDUAL = "query", "system", "rater", "residual"
 QUERY_SYSTEM, QUERY_RATER, SYSTEM_RATER = "query:system", "query:rater", "system:rater"
 SOURCES = (QUERY, SYSTEM, RATER, QUERY_SYSTEM, QUERY_RATER, SYSTEM_RATER, RESIDUAL)
-SMALL, NOTHING, SAME = 0.2, 1e-3, 1e-6
-"""Shares of the residual: below `SMALL` a component is small, below `NOTHING` it counts as 0.
-Logarithms of likelihoods that differ by at most `SAME` are equal."""
 MOST_QUERIES, MOST_OF_QUERY, MOST_CELLS = 300, 60, 100
-"""Limits of a fit. Queries beyond the first number are sampled, since the fit visits them one by
-one. Scores of a query beyond the second are sampled, since their covariances grow with the square.
+"""Limits of a fit. Queries beyond the first number are sampled, since its time grows with them.
+Scores of a query beyond the second are sampled, since their covariances grow with the square.
 Beyond the third number of system-rater cells, each of which is an effect, there is no fit."""
 FACETS = (QUERY, SYSTEM, RATER)
 NORMAL = 1.959963984540054
@@ -76,8 +73,8 @@ def variance_components(
     """Return the components of scores (N,), each by a rater, of a system, on a query, (N,) each.
 
     score = mean + system + rater + system:rater + query + query:system + query:rater + residual,
-    all independent. A mixed linear model of statsmodels, by restricted maximum likelihood with a
-    group for each query, gives the components of the query (Lindstrom and Bates 1988). Systems and
+    all independent. A mixed linear model, fitted by restricted maximum likelihood with a group for
+    each query, gives the components of the query (Lindstrom and Bates 1988). Systems and
     raters are fixed effects there. The variance among their effects, less the part due to their own
     error, is their component by the method of moments (Searle, Casella and McCulloch 1992). On
     balanced data these are the estimates of the analysis of variance if none of them is below 0; a
@@ -143,14 +140,13 @@ def _reason(design: _Design) -> str | None:
 def _fitted(design: _Design) -> tuple[dict[str, float], tuple[str, ...]]:
     fixed, in_cells = _fixed(design)
     random, pooled = _random(design)
-    found, residual = _by_statsmodels(design, fixed, random)
-    effects, error = _effects(design, fixed, random, found, residual)
+    fit = fit_mixed_model(design.y, design.query, fixed, random)
     _, systems, raters = design.levels
     moments = _of_cells if in_cells else _of_main_effects
-    of_fixed = moments(effects, error, systems, raters)
+    of_fixed = moments(fit.effects, fit.error, systems, raters)
     if systems > 1 and raters > 1 and not in_cells:
         pooled = (*pooled, SYSTEM_RATER)
-    return {**found, **of_fixed, RESIDUAL: residual}, pooled
+    return {**fit.variances, **of_fixed, RESIDUAL: fit.residual}, pooled
 
 
 def _fixed(design: _Design) -> tuple[Floats, bool]:
@@ -188,81 +184,6 @@ def _random(design: _Design) -> tuple[dict[str, Floats], tuple[str, ...]]:
         else:
             pooled.append(name)
     return found, tuple(pooled)
-
-
-@dataclass(frozen=True)
-class _Fit:
-    """Variances of random sources and of the residual, and the restricted log-likelihood."""
-
-    variances: Mapping[str, float]
-    residual: float
-    likelihood: float
-    converged: bool
-
-
-def _by_statsmodels(
-    design: _Design, fixed: Floats, random: Mapping[str, Floats]
-) -> tuple[dict[str, float], float]:
-    """Return the variances of the random sources, and of the residual.
-
-    The search approaches 0 but never reaches it. A small variance is set to 0 if the likelihood
-    does not suffer. Raises ValueError if the remaining model does not converge.
-    """
-    fits = [_fit(design, fixed, random)]
-    while len(kept := fits[-1].variances) > 1:
-        least = min(kept, key=kept.__getitem__)
-        if kept[least] > SMALL * fits[-1].residual:
-            break
-        fits.append(_fit(design, fixed, {name: random[name] for name in kept if name != least}))
-    best = max(each.likelihood for each in fits)
-    fit = [each for each in fits if each.likelihood >= best - SAME][-1]
-    if not fit.converged and max(fit.variances.values()) > NOTHING * fit.residual:
-        raise ValueError("it does not converge")
-    return {name: fit.variances.get(name, 0.0) for name in random}, fit.residual
-
-
-def _fit(design: _Design, fixed: Floats, random: Mapping[str, Floats]) -> _Fit:
-    # Imported here because it takes a second and few processes need it.
-    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
-
-    groups = [design.query == each for each in range(design.levels[0])]
-    matrices = [[columns[of] for of in groups] for columns in random.values()]
-    names = [[list(map(str, range(each.shape[1]))) for each in of] for of in matrices]
-    model = MixedLM(
-        design.y, fixed, groups=design.query, exog_vc=VCSpec(list(random), names, matrices)
-    )
-    with warnings.catch_warnings():
-        # A component of 0 lies on the boundary, which is not a failure.
-        warnings.simplefilter("ignore")
-        fit = model.fit(reml=True)
-    values = [*map(float, fit.vcomp), float(fit.scale)]
-    if not np.isfinite(values).all():
-        raise ValueError("it does not converge")
-    variances = dict(zip(random, values, strict=False))
-    return _Fit(variances, values[-1], float(fit.llf), bool(fit.converged))
-
-
-def _effects(
-    design: _Design,
-    fixed: Floats,
-    random: Mapping[str, Floats],
-    variances: Mapping[str, float],
-    residual: float,
-) -> tuple[Floats, Floats]:
-    """Return the fixed effects (P,) by generalised least squares, and their covariances (P, P)."""
-    size = fixed.shape[1]
-    information, weighed = np.zeros((size, size)), np.zeros(size)
-    for query in range(design.levels[0]):
-        rows = design.query == query
-        covariance = residual * np.eye(int(rows.sum()))
-        for name, columns in random.items():
-            own = columns[rows]
-            covariance += variances[name] * own @ own.T
-        solved = np.linalg.solve(covariance, fixed[rows])
-        information += solved.T @ fixed[rows]
-        weighed += solved.T @ design.y[rows]
-    error: Floats = np.asarray(np.linalg.inv(information), np.float64)
-    return error @ weighed, error
 
 
 def _of_cells(effects: Floats, error: Floats, systems: int, raters: int) -> dict[str, float]:

@@ -77,7 +77,7 @@ def test_a_balanced_design_has_the_components_of_the_analysis_of_variance() -> N
     found = variance_components(y, *places)
     wanted = by_analysis_of_variance(y.reshape(20, 4, 3))
     assert min(wanted.values()) > 0
-    assert found.variances == pytest.approx(wanted, rel=2e-3)
+    assert found.variances == pytest.approx(wanted, rel=1e-6)
     assert (found.scores, found.queries, found.systems, found.raters) == (240, 20, 4, 3)
     assert found.per_item == 3
     assert found.reason is None
