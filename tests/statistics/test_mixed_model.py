@@ -81,12 +81,12 @@ def by_statsmodels(scores: Design) -> tuple[dict[str, float], float, float]:
 
 DESIGNS = {
     "one source": design((0.6, 0.5), missing=0.3, seed=1),
-    "two sources": design((0.6, 0.5, 0.4), missing=0.3, seed=2),
-    "three sources": design((0.6, 0.5, 0.6, 0.4), missing=0.2, seed=5),
-    "queries of many scores": design((0.6, 0.5, 0.6, 0.4), (10, 4, 3), missing=0.1, seed=4),
-    "nothing of one source": design((0.0, 0.5), missing=0.3, seed=8),
-    "nothing of the second": design((0.6, 0.0, 0.4), missing=0.3, seed=9),
-    "nothing but noise": design((0.0, 0.0, 0.0, 1.0), missing=0.2, seed=7),
+    "two sources": design((0.6, 0.5, 0.4), missing=0.3, seed=1),
+    "three sources": design((0.6, 0.5, 0.6, 0.4), missing=0.2, seed=1),
+    "queries of many scores": design((0.6, 0.5, 0.6, 0.4), (10, 4, 3), missing=0.1, seed=1),
+    "nothing of one source": design((0.0, 0.5), missing=0.3, seed=2),
+    "nothing of the second": design((0.6, 0.0, 0.4), missing=0.3, seed=1),
+    "nothing but noise": design((0.0, 0.0, 0.0, 1.0), missing=0.2, seed=2),
 }
 INSIDE = [name for name in DESIGNS if not name.startswith("nothing")]
 each_design = pytest.mark.parametrize("scores", DESIGNS.values(), ids=DESIGNS)
