@@ -7,7 +7,6 @@ gets a database there, named after the folder: the same folder finds the same da
 from __future__ import annotations
 
 import functools
-import gc
 import hashlib
 import os
 import shutil
@@ -22,8 +21,11 @@ from django.apps import apps
 from django.conf import settings
 from django.core.cache import caches
 from django.db import connection, transaction
+from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 from psycopg import sql
+
+from tests.migrating import VERSION_0_5_0, quickly
 
 SERVER = os.environ.get("DATABASE_URL", "")
 ON_POSTGRESQL = SERVER.startswith("postgres")
@@ -119,23 +121,11 @@ def migrated(worker: str | None = None) -> Iterator[None]:
         creation.destroy_test_db(name, verbosity=0)
 
 
-@contextmanager
-def no_search_for_garbage() -> Iterator[None]:
-    """Each step of a migration makes most models anew: to look for the old ones takes a sixth of
-    the time, and more the more there is besides."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        gc.collect()
-
-
 # What decides how a migrated database looks.
 MADE_FROM = (
     "*/migrations/*.py", "*/models.py", "*/models/*.py", "*/apps.py", "annotation/counters.py",
     "audit/*.py", "config/settings.py", "config/sqlite/*.py", "datasets/db/*.py",
-    "datasets/teams.py", "requirements.lock",
+    "datasets/teams.py", "requirements.lock", "tests/databases.py", "tests/migrating.py",
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parents[1]
 MIGRATED = ROOT / ".pytest_cache" / "migrated"
@@ -144,10 +134,11 @@ KEPT = 3  # migrated files of SQLite, the last used
 
 def _make_test_database() -> None:
     """SQLite's file is kept until a migration differs: to migrate outlasts most modules."""
-    creation = connection.creation
+    global _OF_VERSION_0_5_0
+    name = connection.creation._get_test_db_name()  # type: ignore[attr-defined]
+    _OF_VERSION_0_5_0 = f"{name}_of_0_5_0"
     if ON_POSTGRESQL:
-        with no_search_for_garbage():
-            creation.create_test_db(verbosity=0, autoclobber=True)
+        _migrate()
         return
     parts = sorted(path for pattern in MADE_FROM for path in ROOT.glob(pattern))
     digest = hashlib.sha256()
@@ -156,25 +147,56 @@ def _make_test_database() -> None:
     kept = MIGRATED / f"{digest.hexdigest()}.sqlite3"
     try:
         os.utime(kept)
+        shutil.copy(_of_version_0_5_0(kept), _OF_VERSION_0_5_0)
     except OSError:
-        with no_search_for_garbage():
-            creation.create_test_db(verbosity=0, autoclobber=True)
+        _migrate()
         disconnect()
-        _keep(Path(connection.settings_dict["NAME"]), kept)
+        _keep(kept)
         return
     connection.close()
-    name = creation._get_test_db_name()  # type: ignore[attr-defined]
     shutil.copy(kept, name)
     connection.settings_dict["NAME"] = settings.DATABASES["default"]["NAME"] = name
 
 
-def _keep(made: Path, kept: Path) -> None:
+def _migrate() -> None:
+    """Migrates the test database from nothing, and sets a copy aside on the way."""
+    creation: Any = connection.creation
+    disconnect()
+    creation._create_test_db(verbosity=0, autoclobber=True)
+    connection.settings_dict["NAME"] = creation._get_test_db_name()
+    with quickly():
+        MigrationExecutor(connection).migrate(VERSION_0_5_0)
+        copy_database(str(connection.settings_dict["NAME"]), _OF_VERSION_0_5_0)
+        creation.create_test_db(verbosity=0, keepdb=True)
+
+
+def copy_database(name: str, to: str) -> None:
+    """In the place of another of that name, if there is any; nothing stays connected."""
+    disconnect()
+    if not ON_POSTGRESQL:
+        shutil.copy(name, to)
+        return
+    with psycopg.connect(SERVER, autocommit=True) as server:
+        here, there = sql.Identifier(to), sql.Identifier(name)
+        server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(here))
+        server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(here, there))
+
+
+def _of_version_0_5_0(kept: Path) -> Path:
+    return kept.with_suffix(".of_0_5_0")
+
+
+def _keep(kept: Path) -> None:
+    """Keeps the test database, and before it, as it is looked for first, that of version 0.5.0."""
     kept.parent.mkdir(parents=True, exist_ok=True)
-    new = kept.with_suffix(f".{os.getpid()}")
-    shutil.copy(made, new)
-    new.replace(kept)
+    name = str(connection.settings_dict["NAME"])
+    for made, place in ((_OF_VERSION_0_5_0, _of_version_0_5_0(kept)), (name, kept)):
+        new = place.with_suffix(f".{os.getpid()}")
+        shutil.copy(made, new)
+        new.replace(place)
     for old in sorted(kept.parent.glob("*.sqlite3"), key=lambda path: -path.stat().st_mtime)[KEPT:]:
-        old.unlink(missing_ok=True)
+        for each in (old, _of_version_0_5_0(old)):
+            each.unlink(missing_ok=True)
 
 
 @functools.cache
@@ -231,23 +253,22 @@ def disconnect() -> None:
         connection.close_pool()  # type: ignore[attr-defined]
 
 
-_EMPTY = ""  # the name of a copy of the test database, which has all tables; set before any fork
+# Names of copies, set before any fork: of the test database, which has all tables, and of what it
+# was on its way, with those of version 0.5.0.
+_EMPTY = _OF_VERSION_0_5_0 = ""
 
 
 def _keep_empty() -> None:
-    """Sets a copy aside for processes: to migrate a database takes five seconds of processor."""
+    """Sets a copy aside for processes: to migrate a database takes seconds of processor."""
     global _EMPTY
-    disconnect()
     name = str(connection.settings_dict["NAME"])
-    if ON_POSTGRESQL:
-        _EMPTY = name + "_empty"
-        with psycopg.connect(SERVER, autocommit=True) as server:
-            here, there = sql.Identifier(_EMPTY), sql.Identifier(name)
-            server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(here))
-            server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(here, there))
-    else:
-        _EMPTY = f"{name}.empty"
-        shutil.copy(name, _EMPTY)
+    _EMPTY = f"{name}_empty"
+    copy_database(name, _EMPTY)
+
+
+def copy_version_0_5_0(to: str) -> None:
+    """An empty database of version 0.5.0."""
+    copy_database(_OF_VERSION_0_5_0, to)
 
 
 def environment(

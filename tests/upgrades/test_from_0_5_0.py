@@ -16,8 +16,8 @@ from judging.models import Judge, JudgeCall
 from judging.runs import ledger
 from tests.api.cast import script_of
 from tests.cast import run
-from tests.databases import no_search_for_garbage
 from tests.judging.cast import run_scripted
+from tests.migrating import quickly
 from tests.upgrades.version_0_5_0 import RESERVED, STORED, installed
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgresql]
@@ -31,7 +31,7 @@ def stored(label: str) -> list[dict[str, Any]]:
 def upgraded(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """The database as version 0.5.0 left it, migrated to this version."""
     with installed(django_db_blocker):
-        with no_search_for_garbage():
+        with quickly():
             call_command("migrate", verbosity=0)
         yield
 

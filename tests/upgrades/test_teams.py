@@ -22,7 +22,7 @@ from datasets.models import Batch, Team, TeamMember
 from datasets.teams import visible_batches
 from judging.models import Judge, Key, Price
 from tests.cast import run
-from tests.databases import no_search_for_garbage
+from tests.migrating import quickly
 from tests.upgrades.version_0_5_0 import installed
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +35,7 @@ def told(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
     out = io.StringIO()
     with installed(django_db_blocker) as apps:
         plant_more(apps)
-        with no_search_for_garbage():
+        with quickly():
             call_command("migrate", verbosity=1, stdout=out)
         yield out.getvalue()
 

@@ -20,19 +20,13 @@ from django.contrib.contenttypes.models import ContentType
 from django.core.cache import caches
 from django.core.management.color import no_style
 from django.db import connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 from psycopg import sql
 
-from tests.databases import ON_POSTGRESQL, SERVER, disconnect, no_search_for_garbage
+from tests.databases import ON_POSTGRESQL, SERVER, copy_version_0_5_0, disconnect
+from tests.migrating import VERSION_0_5_0
 
-LEAVES = [
-    ("audit", "0001_initial"),
-    ("datasets", "0003_tokens"),
-    ("annotation", "0010_words_of_items"),
-    ("judging", "0003_reviews"),
-    ("analysis", "0001_frozen_reports"),
-]
 STORED = [
     (label, row)
     for label, row in map(
@@ -46,16 +40,15 @@ RESERVED = timezone.now() + timedelta(minutes=50)
 def installed(django_db_blocker: Any) -> Iterator[Apps]:
     """The models of version 0.5.0, over a database of their own with what it stored.
 
-    Its tables are made by the migrations of that version: to take back all later ones from the
-    tests' database takes longer than the upgrade.
+    Its tables are made by the migrations of that version: the tests' database once had them.
     """
     own = connection.settings_dict["NAME"]
+    name = f"{own}_0_5_0"
     with django_db_blocker.unblock():
-        _switch_to(f"{own}_0_5_0")
+        copy_version_0_5_0(name)
+        _switch_to(name)
         try:
-            _create()
-            with no_search_for_garbage():
-                apps = MigrationExecutor(connection).migrate(LEAVES).apps
+            apps = MigrationLoader(connection).project_state(VERSION_0_5_0).apps
             plant(apps)
             yield apps
         finally:
@@ -72,26 +65,16 @@ def _switch_to(name: str) -> None:
         cache.clear()
 
 
-def _create() -> None:
-    _drop()
-    if ON_POSTGRESQL:
-        _tell_server("CREATE DATABASE {}")
-
-
 def _drop() -> None:
     disconnect()
     if ON_POSTGRESQL:
-        _tell_server("DROP DATABASE IF EXISTS {}")
+        name = sql.Identifier(connection.settings_dict["NAME"])
+        with closing(psycopg.connect(SERVER, autocommit=True)) as server:
+            server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(name))
         return
     name = connection.settings_dict["NAME"]
     for end in ("", "-wal", "-shm"):
         Path(f"{name}{end}").unlink(missing_ok=True)
-
-
-def _tell_server(statement: str) -> None:
-    name = sql.Identifier(connection.settings_dict["NAME"])
-    with closing(psycopg.connect(SERVER, autocommit=True)) as server:
-        server.execute(sql.SQL(statement).format(name))
 
 
 def plant(apps: Apps) -> None:

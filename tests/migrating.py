@@ -1,0 +1,104 @@
+"""Migrations at half of their cost, for tests.
+
+Nearly all the time of a migration goes into Django's models of the state before and after each
+step. With `--all` they are made as Django makes them for everybody, and `tests/test_databases.py`
+compares the databases of both ways.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import gc
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from django.db.migrations.state import ModelState, ProjectState
+from django.db.models import Field
+from django.utils.functional import cached_property
+
+from tests.extent import Extent
+
+# The last migrations of version 0.5.0, on the way of each new database.
+VERSION_0_5_0 = [
+    ("audit", "0001_initial"),
+    ("datasets", "0003_tokens"),
+    ("annotation", "0010_words_of_items"),
+    ("judging", "0003_reviews"),
+    ("analysis", "0001_frozen_reports"),
+]
+
+
+@contextmanager
+def quickly() -> Iterator[None]:
+    """What is migrated in here is migrated quickly; with `--all` only a little so."""
+    with ExitStack() as stack:
+        stack.enter_context(_no_search_for_garbage())
+        if not Extent.everything:
+            stack.enter_context(patch.object(ModelState, "render", _render))
+            stack.enter_context(patch.object(ProjectState, "reload_model", _reload))
+        yield
+
+
+@contextmanager
+def _no_search_for_garbage() -> Iterator[None]:
+    """Each step of a migration makes most models anew: to look for the old ones takes a sixth of
+    the time, and more the more there is besides."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect()
+
+
+_rendered, _reloaded = ModelState.render, ProjectState.reload_model
+
+
+def _render(state: ModelState, apps: Any) -> Any:
+    """The model over copies of its fields: Django's clone takes each field apart each time."""
+    with_copies = state.clone()
+    with_copies.fields = {name: _Copied(field) for name, field in state.fields.items()}
+    return _rendered(with_copies, apps)
+
+
+class _Copied:
+    """A field whose clone is a copy."""
+
+    def __init__(self, field: Field[Any, Any]) -> None:
+        self.field = field
+
+    def clone(self) -> Field[Any, Any]:
+        new: Any = copy.deepcopy(self.field)
+        _forget(new)
+        if new.remote_field:
+            _forget(new.remote_field)
+        new.creation_counter = Field.creation_counter  # which decides the order of columns
+        Field.creation_counter += 1
+        return new  # type: ignore[no-any-return]
+
+
+def _forget(of: Any) -> None:
+    """Takes away what was computed while it belonged to no model."""
+    for name in _computed(type(of)) & of.__dict__.keys():
+        del of.__dict__[name]
+
+
+@functools.cache
+def _computed(kind: type) -> frozenset[str]:
+    return frozenset(
+        name
+        for each in kind.__mro__
+        for name, value in vars(each).items()
+        if isinstance(value, cached_property)
+    )
+
+
+def _reload(state: ProjectState, app_label: str, model_name: str, delay: bool = False) -> None:
+    """A new relation makes only neighbours anew, not all that they lead to, which is everything.
+
+    What needs all models, as Python code in a migration does, has them made then.
+    """
+    _reloaded(state, app_label, model_name, delay=True)
