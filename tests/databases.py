@@ -19,12 +19,14 @@ from typing import Any
 import psycopg
 from django.apps import apps
 from django.conf import settings
+from django.contrib.contenttypes.models import ContentType
 from django.core.cache import caches
 from django.db import connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 from psycopg import sql
 
+from tests.extent import Extent
 from tests.migrating import VERSION_0_5_0, quickly
 
 SERVER = os.environ.get("DATABASE_URL", "")
@@ -129,7 +131,7 @@ MADE_FROM = (
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parents[1]
 MIGRATED = ROOT / ".pytest_cache" / "migrated"
-KEPT = 3  # migrated files of SQLite, the last used
+KEPT = 4  # migrated files of SQLite, the last used
 
 
 def _make_test_database() -> None:
@@ -141,7 +143,8 @@ def _make_test_database() -> None:
         _migrate()
         return
     parts = sorted(path for pattern in MADE_FROM for path in ROOT.glob(pattern))
-    digest = hashlib.sha256()
+    # With --all as Django migrates it: see `tests.migrating`.
+    digest = hashlib.sha256(b"all" if Extent.everything else b"")
     for path in parts:
         digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
     kept = MIGRATED / f"{digest.hexdigest()}.sqlite3"
@@ -173,13 +176,50 @@ def _migrate() -> None:
 def copy_database(name: str, to: str) -> None:
     """In the place of another of that name, if there is any; nothing stays connected."""
     disconnect()
+    _drop(to)
     if not ON_POSTGRESQL:
         shutil.copy(name, to)
         return
     with psycopg.connect(SERVER, autocommit=True) as server:
         here, there = sql.Identifier(to), sql.Identifier(name)
-        server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(here))
         server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(here, there))
+
+
+@contextmanager
+def elsewhere(django_db_blocker: Any, name: str) -> Iterator[None]:
+    """Another database instead of the tests', empty if there is none of that name; dropped after.
+
+    For what no transaction takes back. None may be open: such a test has not the mark `django_db`,
+    or a module's fixture enters this before.
+    """
+    own = str(connection.settings_dict["NAME"])
+    with django_db_blocker.unblock():
+        if ON_POSTGRESQL:
+            _database(name, None)
+        _switch_to(name)
+        try:
+            yield
+        finally:
+            _switch_to(own)
+            _drop(name)
+
+
+def _switch_to(name: str) -> None:
+    disconnect()
+    connection.settings_dict["NAME"] = name
+    # Both keep numbers of rows, which are others there.
+    ContentType.objects.clear_cache()
+    for cache in caches.all():
+        cache.clear()
+
+
+def _drop(name: str) -> None:
+    if ON_POSTGRESQL:
+        with psycopg.connect(SERVER, autocommit=True) as server:
+            server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(sql.Identifier(name)))
+        return
+    for end in ("", "-wal", "-shm"):
+        Path(f"{name}{end}").unlink(missing_ok=True)
 
 
 def _of_version_0_5_0(kept: Path) -> Path:

@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import psycopg
 from django.apps.registry import Apps
-from django.contrib.contenttypes.models import ContentType
-from django.core.cache import caches
 from django.core.management.color import no_style
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
-from psycopg import sql
 
-from tests.databases import ON_POSTGRESQL, SERVER, copy_version_0_5_0, disconnect
+from tests.databases import copy_version_0_5_0, elsewhere
 from tests.migrating import VERSION_0_5_0
 
 STORED = [
@@ -42,39 +38,12 @@ def installed(django_db_blocker: Any) -> Iterator[Apps]:
 
     Its tables are made by the migrations of that version: the tests' database once had them.
     """
-    own = connection.settings_dict["NAME"]
-    name = f"{own}_0_5_0"
-    with django_db_blocker.unblock():
-        copy_version_0_5_0(name)
-        _switch_to(name)
-        try:
-            apps = MigrationLoader(connection).project_state(VERSION_0_5_0).apps
-            plant(apps)
-            yield apps
-        finally:
-            _drop()
-            _switch_to(own)
-
-
-def _switch_to(name: str) -> None:
-    disconnect()
-    connection.settings_dict["NAME"] = name
-    # Both keep numbers of rows, which are others there.
-    ContentType.objects.clear_cache()
-    for cache in caches.all():
-        cache.clear()
-
-
-def _drop() -> None:
-    disconnect()
-    if ON_POSTGRESQL:
-        name = sql.Identifier(connection.settings_dict["NAME"])
-        with closing(psycopg.connect(SERVER, autocommit=True)) as server:
-            server.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(name))
-        return
-    name = connection.settings_dict["NAME"]
-    for end in ("", "-wal", "-shm"):
-        Path(f"{name}{end}").unlink(missing_ok=True)
+    name = f"{connection.settings_dict['NAME']}_0_5_0"
+    copy_version_0_5_0(name)
+    with elsewhere(django_db_blocker, name):
+        apps = MigrationLoader(connection).project_state(VERSION_0_5_0).apps
+        plant(apps)
+        yield apps
 
 
 def plant(apps: Apps) -> None:

@@ -1,0 +1,51 @@
+"""What tests migrate quickly has the tables of what Django migrates for everybody."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from tests.databases import ON_POSTGRESQL, elsewhere
+from tests.extent import Extent
+from tests.migrating import quickly
+
+ON_SQLITE = ("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2",)
+ON_SERVER = (
+    "SELECT table_name, ordinal_position, column_name, udt_name, character_maximum_length,"
+    " is_nullable, column_default, is_identity, generation_expression"
+    " FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2",
+    "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
+    " WHERE connamespace = 'public'::regnamespace ORDER BY 1, 2",
+    "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'"
+    " ORDER BY 1, 2",
+    "SELECT tgrelid::regclass::text, tgname, pg_get_triggerdef(oid) FROM pg_trigger"
+    " WHERE NOT tgisinternal ORDER BY 1, 2",
+)
+
+
+def tables() -> list[Any]:
+    """All that decides what can be stored where."""
+    found = []
+    with connection.cursor() as cursor:
+        for statement in ON_SERVER if ON_POSTGRESQL else ON_SQLITE:
+            cursor.execute(statement)
+            found.append(cursor.fetchall())
+    return found
+
+
+@pytest.mark.long
+def test_quick_migrations_make_the_tables_that_django_makes(
+    django_db_setup: None, django_db_blocker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Extent.everything, "so the tests' database was made by Django's own way"
+    with django_db_blocker.unblock():
+        expected = tables()
+    monkeypatch.setattr(Extent, "everything", False)
+    with elsewhere(django_db_blocker, f"{connection.settings_dict['NAME']}_quick"):
+        with quickly():
+            call_command("migrate", verbosity=0)
+        assert tables() == expected
+    assert all(expected)
