@@ -78,8 +78,9 @@ def _runs(item: pytest.Item) -> bool:
         return False
     if Extent.everything:
         return True
-    wanted = not ON_POSTGRESQL or item.get_closest_marker("postgresql")
-    return bool(wanted) and not item.get_closest_marker("long")
+    mark = item.get_closest_marker("postgresql")
+    wanted = mark is not None if ON_POSTGRESQL else not (mark and mark.kwargs.get("only"))
+    return wanted and not item.get_closest_marker("long")
 
 
 def _further_cases(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytest.Item]:

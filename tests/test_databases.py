@@ -1,6 +1,9 @@
-"""What the tests say of a database: whether anything changed in it."""
+"""What the tests say of a database, whether anything changed in it, and what they keep of one."""
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
 
 import pytest
 from django.contrib.sessions.models import Session
@@ -8,6 +11,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from annotation.models import User
+from tests import databases
 from tests.databases import unchanged
 
 pytestmark = pytest.mark.django_db
@@ -33,3 +37,24 @@ def test_what_is_undone_or_read_or_left_out_is_no_change() -> None:
         Session.objects.create(session_key="s", session_data="", expire_date=timezone.now())
     with unchanged((User,)):
         User.objects.update(username="eve")
+
+
+@pytest.mark.once
+def test_the_last_used_files_are_kept_each_with_that_of_version_0_5_0(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("new", "old"):
+        (tmp_path / name).write_text(name)
+    monkeypatch.setitem(connection.settings_dict, "NAME", str(tmp_path / "new"))
+    monkeypatch.setattr(databases, "_OF_VERSION_0_5_0", str(tmp_path / "old"))
+    monkeypatch.setattr(databases, "KEPT", 2)
+    folder = tmp_path / "kept"
+    for number in range(4):
+        databases._keep(folder / f"{number}.sqlite3")
+        os.utime(folder / f"{number}.sqlite3", (number, number))
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        "2.sqlite3": "new",
+        "3.sqlite3": "new",
+        "2.of_0_5_0": "old",
+        "3.of_0_5_0": "old",
+    }

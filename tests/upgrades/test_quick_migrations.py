@@ -1,4 +1,4 @@
-"""What tests migrate quickly has the tables of what Django migrates for everybody."""
+"""The databases that upgrades are tested on have the tables that they have elsewhere."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 
-from tests.databases import ON_POSTGRESQL, elsewhere
+from tests.databases import ON_POSTGRESQL, copy_version_0_5_0, elsewhere
 from tests.extent import Extent
-from tests.migrating import quickly
+from tests.migrating import VERSION_0_5_0, quickly
 
 ON_SQLITE = ("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2",)
 ON_SERVER = (
@@ -49,3 +50,22 @@ def test_quick_migrations_make_the_tables_that_django_makes(
             call_command("migrate", verbosity=0)
         assert tables() == expected
     assert all(expected)
+
+
+def test_what_is_copied_for_upgrades_has_the_empty_tables_of_version_0_5_0(
+    django_db_setup: None, django_db_blocker: Any
+) -> None:
+    name = f"{connection.settings_dict['NAME']}_copied"
+    with django_db_blocker.unblock():
+        copy_version_0_5_0(name)
+    with elsewhere(django_db_blocker, name):
+        applied = MigrationRecorder(connection).applied_migrations()
+        assert set(VERSION_0_5_0) <= set(applied)
+        assert ("datasets", "0004_use_of_passages") not in applied
+        names = set(connection.introspection.table_names())
+        assert {"annotation_response", "judging_judgecall"} < names
+        assert not names & {"datasets_team", "django_session"}
+        with connection.cursor() as cursor:
+            for table in names - {"django_migrations"}:
+                cursor.execute(f"SELECT EXISTS (SELECT 1 FROM {table})")  # noqa: S608
+                assert cursor.fetchone() in {(False,), (0,)}, table

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ from judging.models import Judge, Key, Price
 from tests.cast import run
 from tests.migrating import quickly
 from tests.upgrades.version_0_5_0 import installed
+from tests.upgrades.work import WorkGoesOn
 
 pytestmark = pytest.mark.django_db
 KIM = 99
@@ -55,7 +57,7 @@ def plant_more(apps: Apps) -> None:
         events.create(event=event, who=who, object_kind=kind, object_id=of.pk, campaign=within)
 
     sams, ritas, kims = (
-        batches.create(name=name, format="native", digest="0" * 64)
+        batches.create(name=name, format="native", digest=sha256().hexdigest())
         for name in ("sams", "ritas", "kims")
     )
     made("batch.loaded", "batch", sams, sam.pk)
@@ -66,8 +68,21 @@ def plant_more(apps: Apps) -> None:
     options = {"protocol": pilot.protocol, "protocol_version": "1", "options": pilot.options}
     study = model("annotation.Campaign").create(name="Study", batch=pilot.batch, **options)
     made("campaign.made", "campaign", study, sam.pk)
-    query = pilot.items.first().query
-    item = study.items.create(key="i", position=0, query=query, quota=2, taken=1)
+
+    def copied(name: str, of: Any, **instead: Any) -> None:
+        for row in model(f"annotation.{name}").filter(**of).order_by("pk"):
+            row.pk = None
+            for field, value in instead.items():
+                setattr(row, field, value)
+            row.save()
+
+    copied("QueryDraw", {"campaign": pilot}, campaign=study)
+    copied("Item", {"campaign": pilot}, campaign=study, quota=1, taken=0)
+    for new in study.items.all():
+        for name in ("Unit", "UnitDraw"):
+            copied(name, {"item__campaign": pilot, "item__key": new.key}, item=new)
+    study.items.filter(position=0).update(taken=1)
+    item = study.items.get(position=0)
     rater = model("annotation.Rater").create(name="person-rita", kind="human", user=rita)
     model("annotation.Assignment").create(item=item, rater=rater, asked=[], slot=1)
     judge = model("judging.Judge").get()
@@ -143,3 +158,7 @@ def test_what_went_where_is_listed_and_in_the_trail(told: str) -> None:
     given = Event.objects.get(event="team.given", campaign=study.pk)
     assert given.facts == {"team": study.team_id, "maker": user("sam").pk}
     assert "seals hold" in run("check_audit")
+
+
+class TestWork(WorkGoesOn):
+    """As it was before, where others have work of their own."""
