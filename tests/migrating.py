@@ -59,7 +59,7 @@ _rendered, _reloaded = ModelState.render, ProjectState.reload_model
 
 def _render(state: ModelState, apps: Any) -> Any:
     """The model over copies of its fields: Django's clone takes each field apart each time."""
-    with_copies = state.clone()
+    with_copies: Any = state.clone()
     with_copies.fields = {name: _Copied(field) for name, field in state.fields.items()}
     return _rendered(with_copies, apps)
 
@@ -70,14 +70,14 @@ class _Copied:
     def __init__(self, field: Field[Any, Any]) -> None:
         self.field = field
 
-    def clone(self) -> Field[Any, Any]:
+    def clone(self) -> Any:
         new: Any = copy.deepcopy(self.field)
         _forget(new)
         if new.remote_field:
             _forget(new.remote_field)
         new.creation_counter = Field.creation_counter  # which decides the order of columns
         Field.creation_counter += 1
-        return new  # type: ignore[no-any-return]
+        return new
 
 
 def _forget(of: Any) -> None:
@@ -87,7 +87,7 @@ def _forget(of: Any) -> None:
 
 
 @functools.cache
-def _computed(kind: type) -> frozenset[str]:
+def _computed(kind: Any) -> frozenset[str]:
     return frozenset(
         name
         for each in kind.__mro__
