@@ -82,7 +82,8 @@ class _Copied:
 
 def _forget(of: Any) -> None:
     """Takes away what was computed while it belonged to no model."""
-    for name in _computed(type(of)) & of.__dict__.keys():
+    kind: Any = type(of)
+    for name in _computed(kind) & of.__dict__.keys():
         del of.__dict__[name]
 
 
