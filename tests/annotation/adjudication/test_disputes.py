@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -60,8 +62,8 @@ def there() -> Dispute:
     return make_dispute()
 
 
-def names(there: Dispute, **wanted: str) -> list[str]:
-    found = queue(there.study.campaign, there.dora, QueuePart(**wanted))  # type: ignore[arg-type]
+def names(there: Dispute, **wanted: Any) -> list[str]:
+    found = queue(there.study.campaign, there.dora, QueuePart(**wanted))
     units = {unit.pk: unit.name for item in Item.objects.all() for unit in item.units.all()}
     return [units[each.unit] for each in found]
 
@@ -89,6 +91,12 @@ def test_it_can_be_only_what_people_dispute_or_only_what_a_judge_does(there: Dis
 def test_it_can_be_one_variable(there: Dispute) -> None:
     assert names(there, variable="answerable") == ["q:0", "q:1", "q:2"]
     assert names(there, variable="rating") == []
+
+
+def test_it_can_be_one_item(there: Dispute) -> None:
+    first, second = Item.objects.order_by("position")[:2]
+    assert names(there, item=first.pk) == ["q:0", "q:1", "q:2"]
+    assert names(there, item=second.pk) == []
 
 
 def test_what_one_person_or_one_judge_alone_said_is_no_dispute(there: Dispute) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +12,15 @@ from django.urls import reverse
 
 from analysis.campaigns.cache import computed_report
 from analysis.data.selection import ReportOptions
+from annotation.derivation.jobs import carry_out, question
+from annotation.derivation.service import Wanted, check_campaigns
 from annotation.models import Campaign, User
+from datasets.derivation import DerivationError
 from datasets.models import Batch
 from tests.annotation.derivation.cast import batch, campaign, derive, label
 from tests.api.cast import script_of
 from tests.cast import run
+from tests.team_cast import apart
 
 pytestmark = pytest.mark.django_db
 YES, NO = {"grounded": "yes", "key": "agree"}, {"grounded": "no"}
@@ -64,6 +70,27 @@ def test_a_rule_is_chosen_previewed_and_carried_out(
     unanimous = client.post(page, sent | {"name": "x", "decided_by": "unanimous"})
     assert unanimous.status_code == 409
     assert "raters differ on 3 key points" in unanimous.content.decode()
+
+
+def test_a_campaign_that_does_not_fit_is_refused_before_a_job_is_asked_for(source: Batch) -> None:
+    wanted = Wanted(batch=source, name="points", rule="verified-key-points")
+    check_campaigns(replace(wanted, campaigns=["verify"]))
+    for campaigns in ((), ("verifi",)):
+        with pytest.raises(DerivationError):
+            check_campaigns(replace(wanted, campaigns=campaigns))
+
+
+def test_a_job_reads_only_campaigns_that_its_person_may_read(source: Batch, rita: User) -> None:
+    olga = User.objects.create_user("olga", role=User.Role.RESEARCHER)
+    apart(olga)
+    for user, why in ((rita, ""), (olga, "there is no campaign 'verify' of this batch")):
+        wanted = Wanted(
+            batch=source, name="points", rule="verified-key-points", campaigns=["verify"], by=user
+        )
+        done = carry_out(question(wanted, dry_run=True), lambda *_: None)
+        told = json.loads(b"".join(done.pieces))
+        assert told.get("refused", "").startswith(why), user
+        assert ("refused" in told) == bool(why), user
 
 
 def test_the_page_of_a_batch_draws_its_lineage_and_says_that_it_is_behind(
