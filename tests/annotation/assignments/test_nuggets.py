@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.answers import storage
 from annotation.answers.submission import submit
 from annotation.assignments.context import editable, nuggets_for
 from annotation.assignments.queue import next_assignment
@@ -217,6 +218,19 @@ class TestMending:
             sent = mend(client_of(study.ada), held, quote(OTHER), key=key)
             assert (sent.status_code, sent.json()["revision"]) == (200, 2)
         assert held.responses.count() == 2
+
+    def test_what_breaks_in_the_midst_leaves_the_answer_as_it_was(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_: Any, **__: Any) -> Any:
+            raise OSError("no space left")
+
+        held = answered(study)
+        monkeypatch.setattr(storage._finish, "call", broken)
+        with pytest.raises(OSError, match="no space"):
+            mend(client_of(study.ada), held, quote(OTHER))
+        (now,) = held.responses.all()
+        assert (now.revision, now.current) == (1, True)
 
     def test_somebody_elses_is_not_there(self, study: Study) -> None:
         held = answered(study)
