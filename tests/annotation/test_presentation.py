@@ -168,3 +168,13 @@ def test_threads_may_share_what_is_remembered() -> None:
         thread.join()
     assert wrong == []
     assert len(few) == 5
+
+
+@pytest.mark.django_db
+def test_a_campaign_asks_what_it_chose_itself() -> None:
+    batch = make_study().campaign.batch
+    for name, variables in (("all", []), ("some", ["selected"])):
+        options = {"variables": variables}
+        Campaign.objects.create(name=name, batch=batch, protocol="grounded-answer", options=options)
+    asked = {name: presentation._asks(name, "deflected") for name in ("all", "some", "none")}
+    assert asked == {"all": True, "some": False, "none": True}

@@ -65,7 +65,8 @@ def test_unknown_chances_are_refused_with_a_reason():
     none = np.empty(0)
     with pytest.raises(ValueError, match="one number for each labelled query"):
         prediction_powered_mean_unequal(human, judge, np.ones(3), judge)
-    assert prediction_powered_mean_unequal(none, none, none, judge).value is None
+    nobody = prediction_powered_mean_unequal(none, none, none, judge)
+    assert (nobody.value, nobody.n, nobody.reason) == (None, 0, "no labelled queries")
 
 
 def test_two_queries_are_enough_to_tune():

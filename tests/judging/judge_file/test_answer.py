@@ -42,6 +42,7 @@ def test_a_parser_is_built_with_what_its_table_says() -> None:
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"parser": "expected"}, "has no order", ""),
+    ({"parser": "first-token", "variable": "useful"}, "'useful' is no variable", "variable"),
     ({"parser": "tags", "tag": ["[[", ""]}, "neither a name nor two marks", "tag"),
     ({"parser": "tags", "tag": ["[["]}, "neither a name nor two marks", "tag"),
     ({"parser": "tags", "tag": "a b"}, "neither a name nor two marks", "tag"),

@@ -102,6 +102,7 @@ def test_a_fixture_that_is_read_otherwise_is_told(old: str, new: str, told: str)
         ('"grounding-relevance"', '"relevance"', 4, "'relevance' is no protocol"),
         ('isolate = "unit"', 'isolate = "units"', 5, "give one of unit, item"),
         ('role = "user"', 'role = "human"', 8, "role is 'human'"),
+        ('role = "user"', 'role = "system"', 8, "the last message is of the system"),
         ("{{ query.text }}", "{{ query.txt }}", 11, "query has no 'txt'; it has"),
         ("{{ passage.text }}", "{{ passage.text", 12, "cannot be read"),
         ("{{ guideline }}", "{{ setting }}", 10, "'setting' is no name"),
