@@ -107,7 +107,7 @@ DATABASE = "default"
 
 @dataclass(frozen=True)
 class Call(Generic[A]):
-    """A statement and its values, which `read` gives a result from the cursor once it has run.
+    """A statement and its values. `read` takes the result from the cursor after it ran.
 
     `is_raw` means placeholders like `$1` on PostgreSQL, and the usual ones elsewhere.
     """
