@@ -36,7 +36,7 @@ demo: install
 test: install-dev chromium
 	@$(MAKE) --no-print-directory -j2 unit-sqlite beside
 
-# One after the other, since each loads the machine as it is; one that fails keeps none of the others.
+# One after the other, since each loads the machine as it is; one that fails stops none of the others.
 test-all: install-dev chromium
 	@$(MAKE) --no-print-directory -k lint types containers audit-asked unit-js all-sqlite all-postgresql vllm
 

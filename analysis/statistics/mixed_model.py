@@ -15,7 +15,7 @@ that a variance at the boundary is exactly 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -70,7 +70,7 @@ def fit_mixed_model(
     starts = [_State(data, np.full(len(random), share)) for share in STARTS]
     if not starts[0].tells_apart:
         raise ValueError("the scores cannot tell its sources apart")
-    best = min(map(_search, starts), key=lambda state: state.deviance)
+    best = min(_peaks(starts), key=lambda state: state.deviance)
     residual = best.residual * size**2
     return MixedModel(
         dict(zip(random, map(float, best.ratios * residual), strict=True)),
@@ -237,6 +237,19 @@ def _least(curvature: Floats, wanted: Floats, bounds: Floats) -> Floats | None:
             if all(kept):
                 break
     return bounds + best * scale
+
+
+def _peaks(starts: Sequence[_State]) -> list[_State]:
+    """Return the peaks that are found from the starts. Raises ValueError if there are none."""
+    peaks, failures = [], []
+    for start in starts:
+        try:
+            peaks.append(_search(start))
+        except ValueError as error:
+            failures.append(error)
+    if not peaks:
+        raise failures[0]
+    return peaks
 
 
 def _search(state: _State) -> _State:

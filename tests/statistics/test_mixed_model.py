@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
 
-from analysis.statistics import Floats, Ints
+from analysis.statistics import Floats, Ints, mixed_model
 from analysis.statistics.mixed_model import MixedModel, fit_mixed_model
 
 Design = tuple[Floats, Ints, Floats, Mapping[str, Floats]]
@@ -202,3 +202,25 @@ def test_the_same_scores_have_the_same_fit() -> None:
     one, other = (fit_mixed_model(*DESIGNS["nothing but noise"]) for _ in range(2))
     assert isinstance(one, MixedModel)
     assert (one.variances, one.residual) == (other.variances, other.residual)
+
+
+@pytest.mark.parametrize("failing", [1, 3])
+def test_a_start_that_leads_nowhere_is_left_out_unless_all_do(
+    monkeypatch: pytest.MonkeyPatch, failing: int
+) -> None:
+    scores, search, begun = design((0.5, 0.4)), mixed_model._search, list[mixed_model._State]()
+    whole = fit_mixed_model(*scores)
+
+    def sometimes(state: mixed_model._State) -> mixed_model._State:
+        begun.append(state)
+        if len(begun) <= failing:
+            raise ValueError("it does not converge")
+        return search(state)
+
+    monkeypatch.setattr(mixed_model, "_search", sometimes)
+    if failing == len(mixed_model.STARTS):
+        with pytest.raises(ValueError, match="does not converge"):
+            fit_mixed_model(*scores)
+    else:
+        assert fit_mixed_model(*scores).likelihood == pytest.approx(whole.likelihood, abs=1e-8)
+    assert len(begun) == len(mixed_model.STARTS)
