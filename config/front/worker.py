@@ -30,6 +30,7 @@ from config.front.incoming import Incoming, Limits, NoRoomError, TooLongHeadErro
 from config.front.lanes import Lanes, threads_of_lanes
 from config.front.outgoing import Outgoing
 from config.front.passing import Passing
+from datasets.priority import give_way
 
 _ThreadWorker: Any = gthread.ThreadWorker
 _Connection: Any = gthread.TConn
@@ -40,9 +41,6 @@ LINGER_SECONDS = 2.0  # for a client to read the end of a response before the co
 # A save gives the interpreter up at each query, and would wait 5 ms for it each time, Python's own
 # interval, if a thread of another lane computes meanwhile.
 SWITCH_SECONDS = 0.0005
-# Of the processes for other requests. With 5, a thread that saves would still wait its turn when it
-# wakes; one wait in ten took 2 ms or more, in place of 0.1.
-NICENESS = 10
 STOP_SECONDS = 5.0  # for a request that is arriving when the worker is told to stop
 # A client that is slower than this over a period is cut off, in either direction.
 PERIOD_SECONDS, LEAST_BYTES = 30.0, 30 * 512
@@ -132,7 +130,10 @@ class Worker(_ThreadWorker):
         self.passing: Passing | None = None
         sys.setswitchinterval(SWITCH_SECONDS)
         if self.is_other:
-            os.nice(NICENESS)
+            # What this process has computed would count against those that people save in, if
+            # they were of one session: at each query they would wait for the processor again.
+            os.setsid()
+            give_way()
         super().init_process()
 
     def get_thread_pool(self) -> Lanes:
