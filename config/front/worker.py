@@ -30,7 +30,6 @@ from config.front.incoming import Incoming, Limits, NoRoomError, TooLongHeadErro
 from config.front.lanes import Lanes, threads_of_lanes
 from config.front.outgoing import Outgoing
 from config.front.passing import Passing
-from datasets.priority import give_way
 
 _ThreadWorker: Any = gthread.ThreadWorker
 _Connection: Any = gthread.TConn
@@ -129,11 +128,6 @@ class Worker(_ThreadWorker):
         self.connections: dict[Connection, None] = {}
         self.passing: Passing | None = None
         sys.setswitchinterval(SWITCH_SECONDS)
-        if self.is_other:
-            # What this process has computed would count against those that people save in, if
-            # they were of one session: at each query they would wait for the processor again.
-            os.setsid()
-            give_way()
         super().init_process()
 
     def get_thread_pool(self) -> Lanes:
@@ -147,8 +141,14 @@ class Worker(_ThreadWorker):
     def load_wsgi(self) -> None:
         super().load_wsgi()
         from config.front.sizes import body_limits
+        from datasets.priority import give_way
 
         self.limits = body_limits()
+        if self.is_other:
+            # What this process has computed would count against those that people save in, if
+            # they were of one session: at each query they would wait for the processor again.
+            os.setsid()
+            give_way()
 
     def run(self) -> None:
         if self.is_other:

@@ -14,21 +14,36 @@ from datasets.priority import NICENESS, NICENESS_OF_SESSION
 WAITING = "from datasets.priority import give_way as g; g(); g(); print(flush=True); input()"
 
 
-def is_of_a_nice_session(pid: int) -> bool:
+def gives_way(pid: int) -> bool:
+    if sys.platform == "linux" and os.sched_getscheduler(pid) != os.SCHED_BATCH:
+        return False
+    return os.getpriority(os.PRIO_PROCESS, pid) == NICENESS
+
+
+def is_of_a_nice_session(pid: int, vendor: str = "sqlite") -> bool:
     """Whether the session of a process is nice; true where systems do not divide by sessions."""
     told = Path(f"/proc/{pid}/autogroup")
-    return not told.exists() or told.read_text("ascii").endswith(f" nice {NICENESS_OF_SESSION}\n")
+    niceness = NICENESS_OF_SESSION[vendor]
+    return not told.exists() or told.read_text("ascii").endswith(f" nice {niceness}\n")
 
 
+@pytest.mark.parametrize(
+    ("url", "vendor"),
+    [("sqlite:///:memory:", "sqlite"), ("postgresql://nobody@localhost/nothing", "postgresql")],
+    ids=["SQLite", "PostgreSQL"],
+)
 @pytest.mark.parametrize("leads", [True, False], ids=["a session", "none"])
-def test_a_process_is_nice_once_and_so_is_the_session_that_it_leads(leads: bool) -> None:
+def test_a_process_is_nice_once_and_so_is_the_session_that_it_leads(
+    leads: bool, url: str, vendor: str
+) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", WAITING],
+        env=os.environ | {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"},
         start_new_session=leads, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout
     process.stdout.readline()
-    assert os.getpriority(os.PRIO_PROCESS, process.pid) == NICENESS
+    assert gives_way(process.pid)
     if Path("/proc/self/autogroup").exists():
-        assert is_of_a_nice_session(process.pid) is leads
+        assert is_of_a_nice_session(process.pid, vendor) is leads
     process.communicate(b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 import requests
 
+from tests.datasets.test_priority import gives_way, is_of_a_nice_session
 from tests.judging.processes import until
 from tests.patience import PATIENCE
 from tests.serving.site import Person, Site
@@ -56,6 +58,14 @@ def hurried(site: Site) -> Iterator[Site]:
 def process_of(site: Site, path: str) -> str:
     answer = requests.get(site.url + path, timeout=PATIENCE, allow_redirects=False)
     return answer.headers["X-Process"]
+
+
+def test_only_the_process_for_other_requests_gives_way(hurried: Site) -> None:
+    saves, other = (int(process_of(hurried, path)) for path in ("/login/", "/people/"))
+    assert gives_way(other)
+    assert is_of_a_nice_session(other)
+    assert not gives_way(saves)
+    assert os.getsid(saves) != os.getsid(other)
 
 
 def test_two_hundred_of_them_keep_nobody_from_saving(site: Site) -> None:

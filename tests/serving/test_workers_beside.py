@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from config.front import beside
-from datasets.priority import NICENESS
 from tests.databases import FILE
-from tests.datasets.test_priority import is_of_a_nice_session
+from tests.datasets.test_priority import gives_way, is_of_a_nice_session
 from tests.judging.processes import until
 from tests.serving.site import Site
 
@@ -42,7 +41,7 @@ def test_a_judge_runs_beside_the_site_and_workers_come_back_until_the_site_is_ki
         until(lambda: len(set(children(keeper)) - set(first)) == len(first), "others", ENOUGH)
         workers = [pid for one in children(keeper) for pid in (one, *children(one))]
         judges = next(pid for pid in children(keeper) if "celery" in command(pid))
-        until(lambda: gives_way(judges) and all(map(gives_way, children(judges))), "pages first")
+        until(lambda: all(map(comes_last, [judges, *children(judges)])), "pages first")
         site.manage(("run_judge", "--campaign", "c", "--judge", "j", "--queue"))
         until(lambda: labels(site) == 3, "the judge has labelled everything", ENOUGH)
         os.kill(server.pid, signal.SIGKILL)
@@ -61,8 +60,8 @@ def children(pid: int) -> list[int]:
     return [int(child) for child in told.read_text("utf-8").split()] if told.exists() else []
 
 
-def gives_way(pid: int) -> bool:
-    return os.getpriority(os.PRIO_PROCESS, pid) == NICENESS and is_of_a_nice_session(pid)
+def comes_last(pid: int) -> bool:
+    return gives_way(pid) and is_of_a_nice_session(pid)
 
 
 def command(pid: int) -> str:
