@@ -43,21 +43,19 @@ UNLIKE = {"ada": "ynynyynn" * 5, "bram": "nynynnyy" * 5}
 
 
 @pytest.mark.parametrize(
-    ("columns", "words", "tone"),
+    ("columns", "words", "kappa", "tone"),
     [
-        (ALIKE, "Almost perfectly", "good"),
-        (UNLIKE, "Less than by chance", "poor"),
-        (ALIKE | {"bram": "ynynynyn" * 5}, "Moderately", "fair"),
+        (ALIKE, "Almost perfectly", "1.00", "good"),
+        (UNLIKE, "Less than by chance", "−1.00", "poor"),
+        (ALIKE | {"bram": "ynynynyn" * 5}, "Moderately", "0.50", "fair"),
     ],
 )
 def test_how_far_people_agree_is_said_in_the_words_of_fixed_bands(
-    columns: dict[str, str], words: str, tone: str
+    columns: dict[str, str], words: str, kappa: str, tone: str
 ) -> None:
-    report = report_of(labels(**columns))
-    found = said(report)
+    found = said(report_of(labels(**columns)))
     assert (found["answer"], found["tone"]) == (words, tone)
-    kappa = report["variables"]["answerable"]["agreement"]["fleiss_kappa"]["value"]
-    assert f"κ {kappa:.2f}" in found["text"]
+    assert f"κ {kappa} " in found["text"]
     assert "2 people, 40 units" in found["text"]
 
 
