@@ -160,6 +160,12 @@ class Worker(_ThreadWorker):
             self.passing.begin()
         super().run()
 
+    def is_parent_alive(self) -> bool:
+        """Return whether the main process runs. Without it this one stops as if it were told to."""
+        runs: bool = super().is_parent_alive()
+        self.alive = self.alive and runs
+        return runs
+
     def set_accept_enabled(self, enabled: bool) -> None:
         if not self.is_other:
             super().set_accept_enabled(enabled)

@@ -16,6 +16,7 @@ from tests.datasets.test_priority import gives_way, is_of_a_nice_session
 from tests.judging.processes import until
 from tests.patience import PATIENCE
 from tests.serving.site import Person, Site
+from tests.serving.test_workers_beside import runs
 
 pytestmark = [pytest.mark.processes, pytest.mark.once]
 
@@ -220,3 +221,13 @@ def test_what_was_passed_on_is_answered_before_the_site_stops(hurried: Site) -> 
 def is_listening(site: Site) -> bool:
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", site.port)) == 0
+
+
+def test_no_process_outlives_a_site_that_is_killed(site: Site) -> None:
+    endless = ("--graceful-timeout", "86400")
+    other = site.beside("-c", "tests/serving/held.py", *endless, WEB_OTHER_WORKERS="1")
+    with other.served() as server:
+        until(lambda: process_of(other, "/login/") != process_of(other, "/people/"), "both")
+        serving = other.serving(server)
+    assert len(serving) == 2
+    until(lambda: not any(map(runs, serving)), "all have ended")
