@@ -122,6 +122,7 @@ class Worker(_ThreadWorker):
     # What the main process says before it forks; without an exchange a process answers everything.
     exchange: Exchange | None = None
     is_other = False
+    alive: bool
     generation = 0
 
     def init_process(self) -> None:
