@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from analysis.crosscheck.process import run_libraries
-from analysis.statistics import alpha_of_two, krippendorff_alpha
+from analysis.statistics import agreement_estimates, alpha_of_two, krippendorff_alpha
 from tests.statistics.cast import random_codes
 
 pytestmark = pytest.mark.every_case
@@ -21,6 +21,22 @@ def test_on_categories_it_is_the_alpha_of_their_counts():
     x, y = np.where(codes >= 0, codes, np.nan).T
     made = alpha_of_two(x, y, np.arange(40))
     assert made.value == pytest.approx(krippendorff_alpha(counts, "interval"))
+
+
+def test_on_categories_its_resamples_are_those_of_their_counts():
+    codes, queries = random_codes(3, units=40, raters=2), np.arange(40) // 2
+    x, y = np.where(codes >= 0, codes, np.nan).T
+    made = alpha_of_two(x, y, queries, draws=200, interval="percentile")
+    counted = agreement_estimates(
+        codes,
+        queries,
+        4,
+        "interval",
+        names=["krippendorff_alpha"],
+        draws=200,
+        interval="percentile",
+    )["krippendorff_alpha"]
+    assert (made.low, made.high) == pytest.approx((counted.low, counted.high))
 
 
 def test_it_is_that_of_another_library():
