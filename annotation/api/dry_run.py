@@ -30,11 +30,12 @@ from datasets.api.base import (
     checked,
     described,
 )
-from datasets.api.errors import RefusedBodyError
+from datasets.api.errors import RefusedBodyError, problem
 from datasets.api.jobs import JobSerializer, accepted, current_job
 from datasets.api.permissions import MANAGE, READ
 from datasets.api.throttling import PerReport
 from datasets.jobs import results
+from datasets.teams import TeamError, team_for
 
 
 class AssumptionsSerializer(Strict):
@@ -81,6 +82,9 @@ class DryRunSerializer(serializers.Serializer[Any]):
     items = serializers.IntegerField()
     units = serializers.IntegerField()
     places = serializers.IntegerField(help_text="people's answers that the design asks for")
+    carried = serializers.IntegerField(
+        help_text="of these, those that a continued campaign has given already"
+    )
     several = serializers.IntegerField(help_text="items with several people")
     people = serializers.IntegerField()
     unfilled = serializers.IntegerField(help_text="slots that remain free with so many people")
@@ -109,6 +113,7 @@ A_DRY_RUN: dict[str, Any] = {
     "items": 60,
     "units": 300,
     "places": 120,
+    "carried": 0,
     "several": 60,
     "people": 3,
     "unfilled": 0,
@@ -157,11 +162,15 @@ class DryRuns(Resource):
                 wanted.get("people"),
                 given,
                 get_account(request),
+                team_for(get_account(request), wanted.get("team"), batch.team),
+                wanted["continues"],
             )
             job = current_job(request, PREVIEW, asked)
             if job is None:
                 return accepted(request)
             found = dry_run_of(results.value(job))
+        except TeamError as error:
+            raise RefusedBodyError(NOT_CREATED, [problem(str(error), "team")]) from error
         except DesignError as error:
             raise RefusedBodyError(NOT_CREATED, [design_problem(error)]) from error
         shares = [share._asdict() for share in found.shares]

@@ -13,13 +13,15 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, replace
+from typing import NamedTuple
 
 from annotation.answers.storage import AnswerCopy, copy_answers
+from annotation.campaign_setup.items import Drafted
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.settings import check_named
-from annotation.exports.rows import ShownItem, presented, shown_items
+from annotation.exports.rows import ShownItem, chunks, presented, shown_items
 from annotation.models import (
     CARRIED,
     Assignment,
@@ -38,6 +40,7 @@ from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, name_un
 from annotation.provenance import Bases
 from datasets.models import Query
 
+CHUNK = 500
 KINDS = (Rater.Kind.HUMAN, Rater.Kind.JUDGE, Rater.Kind.REFERENCE)
 
 
@@ -118,12 +121,59 @@ class _Side:
     units: dict[int, dict[str, int]]
 
 
+class _Overlap(NamedTuple):
+    """The units that an answer is about and that are the same in the new item.
+
+    `everything` if those are all that it is about, and `covers` if they are also all of the item's.
+    """
+
+    same: list[str]
+    everything: bool
+    covers: bool
+
+
+@dataclass
+class CarriedSlots:
+    """The people's answers that are carried over to an item.
+
+    `whole` is the number of answers to all of its units; `parts` has the number of other answers
+    to each unit.
+    """
+
+    whole: int = 0
+    parts: Counter[str] = field(default_factory=Counter)
+
+    def taken_of(self, quota: int, names: Iterable[str]) -> tuple[int, int]:
+        """Return how many slots are taken, and how many there are then, taken ones included.
+
+        `names` are all the item's units, and `quota` its slots by the design. An answer that each
+        unit has from a part needs no slot.
+        """
+        whole = min(self.whole, quota)
+        fewest = min(self.parts[name] for name in names) if self.parts else 0
+        return whole, max(whole, quota - fewest)
+
+
 def carry_over(campaign: Campaign, old: Campaign) -> int:
     """Copy the answers of `old` that a new campaign need not ask again; return their number."""
     carrier = _Carrier(campaign, old)
     for items in shown_items(campaign):
         carrier.carry(items)
     return carrier.number
+
+
+def carried_slots(
+    campaign: Campaign, old: Campaign, items: Iterable[tuple[Drafted, Collection[str]]]
+) -> dict[str, CarriedSlots]:
+    """Return what `carry_over` would carry of people's answers, by the keys of items.
+
+    Neither the campaign nor its items need be stored. Each item comes with its units' names.
+    """
+    carrier = _Carrier(campaign, old)
+    found: dict[str, CarriedSlots] = {}
+    for chunk in chunks(iter(items), CHUNK):
+        found |= carrier.count(chunk)
+    return found
 
 
 class _Carrier:
@@ -138,20 +188,50 @@ class _Carrier:
     def carry(self, items: list[ShownItem]) -> None:
         """Carry the answers to some items."""
         new = self._side(self.new, items, self.bases[0])
-        rows = self.old.items.filter(key__in=list(new.items), use=Item.Use.STUDY)
+        self._copy(new, self._before(new.items))
+
+    def count(self, items: Sequence[tuple[Drafted, Collection[str]]]) -> dict[str, CarriedSlots]:
+        """Return the slots that people's answers to some items would take."""
+        units = {drafted.spec.key: names for drafted, names in items}
+        before = self._before(units)
+        told = _asked_queries({drafted.query for drafted, _ in items})
+        digests = {
+            drafted.spec.key: unit_digests(told[drafted.query], drafted.spec, self.bases[0])
+            for drafted, _ in items
+            if drafted.spec.key in before.items
+        }
+        keys = {item.pk: key for key, item in before.items.items()}
+        found: dict[str, CarriedSlots] = defaultdict(CarriedSlots)
+        for response in self._answers(list(keys)):
+            row = response.assignment
+            if row.rater.kind != Rater.Kind.HUMAN:
+                continue
+            key = keys[row.item_id]
+            overlap = self._compare(
+                row, units[key], before.units[row.item_id], digests[key], before.digests[key]
+            )
+            scope = self._scope_of_people(row, overlap)
+            if not overlap.same:
+                continue
+            if _takes_slot(row, scope, overlap):
+                found[key].whole += 1
+            elif scope == CARRIED:
+                found[key].parts.update(overlap.same)
+        return found
+
+    def _before(self, keys: Iterable[str]) -> _Side:
+        """Return the old campaign's items with these keys."""
+        rows = self.old.items.filter(key__in=list(keys), use=Item.Use.STUDY)
         columns = ("pk", "key", "query_id", "query__key", "report__system", "shown_passages")
         there = [
             ShownItem(*row)
             for row in rows.order_by("position").values_list(*columns, "passage_uses")
         ]
-        before = self._side(self.old, there, self.bases[1])
-        self._copy(new, before)
+        return self._side(self.old, there, self.bases[1])
 
     def _side(self, campaign: Campaign, items: list[ShownItem], bases: Bases) -> _Side:
         specs = {item.key: spec for item, spec in presented(campaign, items)} if items else {}
-        queries = Query.objects.filter(pk__in={item.query_id for item in items})
-        columns = queries.values_list("pk", "text", "asked_at", "history")
-        told = {pk: (text, at, history) for pk, text, at, history in columns}
+        told = _asked_queries({item.query_id for item in items})
         digests = {
             item.key: unit_digests(told[item.query_id], specs[item.key], bases) for item in items
         }
@@ -179,7 +259,7 @@ class _Carrier:
                 made.append(copy)
         Assignment.objects.bulk_create(assignments)
         self._store(made)
-        self._set_slots(new, assignments, slots, quotas)
+        self._set_slots(new, assignments, quotas)
 
     def _answers(self, items: Sequence[int]) -> Iterable[Response]:
         """Yield the answers that may be carried; a judge's replicates only all together."""
@@ -212,20 +292,12 @@ class _Carrier:
         """Return the copy of an answer, or None if nothing of it can be carried."""
         row, item = response.assignment, new.items[key]
         units, own = new.units[item.pk], before.units[row.item_id]
-        digests, old_digests = new.digests[key], before.digests[key]
-        same = [
-            name
-            for name in row.asked
-            if name in units and name in own and digests[name] == old_digests[name]
-        ]
-        everything = len(same) == len(row.asked)
-        covers = everything and set(units) == set(same)
-        scope = self._scope(response, new, key, same, everything, covers)
-        if scope is None or not same:
+        found = self._compare(row, units, own, new.digests[key], before.digests[key])
+        scope = self._scope(response, new, key, found)
+        if scope is None or not found.same:
             return None
-        is_place = scope == "" and covers and row.replicate == 0
         slot = None
-        if is_place and row.rater.kind == Rater.Kind.HUMAN and slots[item.pk] < quotas[item.pk]:
+        if _takes_slot(row, scope, found) and slots[item.pk] < quotas[item.pk]:
             slots[item.pk] += 1
             slot = slots[item.pk]
         assignment = Assignment(
@@ -233,36 +305,48 @@ class _Carrier:
             rater=row.rater,
             replicate=row.replicate,
             scope=scope,
-            asked=same,
+            asked=found.same,
             shown=row.shown,
             slot=slot,
             status=Assignment.Status.DONE,
-            missing={name: row.missing[name] for name in same if name in row.missing},
+            missing={name: row.missing[name] for name in found.same if name in row.missing},
             seconds=row.seconds,
             assisted_by=row.assisted_by,
         )
-        mapped = {own[name]: units[name] for name in same}
-        return AnswerCopy(response, assignment, mapped, _part(response.payload, same))
+        mapped = {own[name]: units[name] for name in found.same}
+        return AnswerCopy(response, assignment, mapped, _part(response.payload, found.same))
 
-    def _scope(
+    def _compare(
         self,
-        response: Response,
-        new: _Side,
-        key: str,
-        same: Sequence[str],
-        everything: bool,
-        covers: bool,
-    ) -> str | None:
+        row: Assignment,
+        units: Collection[str],
+        own: Collection[str],
+        digests: Mapping[str, str],
+        before: Mapping[str, str],
+    ) -> _Overlap:
+        """Return which of the units that an answer is about are in the new item unchanged."""
+        same = [
+            name
+            for name in row.asked
+            if name in units and name in own and digests[name] == before[name]
+        ]
+        everything = len(same) == len(row.asked)
+        return _Overlap(same, everything, everything and set(units) == set(same))
+
+    def _scope(self, response: Response, new: _Side, key: str, found: _Overlap) -> str | None:
         """Return the scope of the carried assignment, or None if the answer is not carried."""
         row = response.assignment
-        if row.rater.kind == Rater.Kind.JUDGE:
-            asked = name_units(new.specs[key].units)
-            now = str(self.bases[0].of(new.specs[key], [asked[name] for name in same]))
-            fits = response.basis in (None, now) and (covers if row.scope == "" else everything)
-            return row.scope if fits else None
+        if row.rater.kind != Rater.Kind.JUDGE:
+            return self._scope_of_people(row, found)
+        asked = name_units(new.specs[key].units)
+        now = str(self.bases[0].of(new.specs[key], [asked[name] for name in found.same]))
+        whole = found.covers if row.scope == "" else found.everything
+        return row.scope if response.basis in (None, now) and whole else None
+
+    def _scope_of_people(self, row: Assignment, found: _Overlap) -> str | None:
         if row.scope not in ("", CARRIED):
-            return row.scope if everything else None
-        if covers:
+            return row.scope if found.everything else None
+        if found.covers:
             return ""
         return None if self.whole_only else CARRIED
 
@@ -284,26 +368,30 @@ class _Carrier:
         )
         self.number += len(copies)
 
-    def _set_slots(
-        self,
-        new: _Side,
-        made: Sequence[Assignment],
-        slots: Mapping[int, int],
-        quotas: Mapping[int, int],
-    ) -> None:
+    def _set_slots(self, new: _Side, made: Sequence[Assignment], quotas: Mapping[int, int]) -> None:
         """Take the slots of carried answers, and leave as many as the units still lack answers."""
-        parts: dict[int, Counter[str]] = defaultdict(Counter)
+        found: dict[int, CarriedSlots] = defaultdict(CarriedSlots)
         for assignment in made:
-            if assignment.scope == CARRIED and assignment.rater.kind == Rater.Kind.HUMAN:
-                parts[assignment.item_id].update(assignment.asked)
+            if assignment.slot is not None:
+                found[assignment.item_id].whole += 1
+            elif assignment.scope == CARRIED and assignment.rater.kind == Rater.Kind.HUMAN:
+                found[assignment.item_id].parts.update(assignment.asked)
         changed = []
-        for pk in {*slots, *parts}:
-            whole, fewest = slots.get(pk, 0), 0
-            if pk in parts:
-                fewest = min(parts[pk][name] for name in new.units[pk])
-            quota = max(whole, quotas[pk] - fewest)
-            changed.append(Item(pk=pk, taken=whole, quota=quota))
-        Item.objects.bulk_update(changed, ["taken", "quota"], batch_size=500)
+        for pk, carried in found.items():
+            taken, quota = carried.taken_of(quotas[pk], new.units[pk])
+            changed.append(Item(pk=pk, taken=taken, quota=quota))
+        Item.objects.bulk_update(changed, ["taken", "quota"], batch_size=CHUNK)
+
+
+def _takes_slot(row: Assignment, scope: str | None, found: _Overlap) -> bool:
+    """Whether a carried answer takes a slot of the item, if one is free."""
+    whole = scope == "" and found.covers and row.replicate == 0
+    return whole and row.rater.kind == Rater.Kind.HUMAN
+
+
+def _asked_queries(keys: Collection[int]) -> dict[int, AskedQuery]:
+    rows = Query.objects.filter(pk__in=keys).values_list("pk", "text", "asked_at", "history")
+    return {pk: (text, at, history) for pk, text, at, history in rows}
 
 
 def _given_in(copy: AnswerCopy, old: Campaign) -> str:

@@ -87,14 +87,7 @@ def create_campaign(
     with transaction.atomic():
         campaign = checked_campaign(name, protocol, batch, design)
         campaign.team, campaign.made_by = team or batch.team, by
-        old = campaign.continues = find_continued(continues, campaign, by)
-        if old and design.chosen and (design.development or design.audit):
-            raise DesignError(
-                f"chosen items have the splits of {old.name!r}, which it continues; give no shares",
-                "development",
-            )
-        # A judge's answers are carried only under the guideline that it had.
-        campaign.trims_guideline = old is None or old.trims_guideline
+        old = continue_campaign(campaign, continues, design, by)
         if existing := Campaign.objects.filter(name=name).first():
             return _check_unchanged(existing, campaign, settings, by)
         _check_batch(campaign)
@@ -176,6 +169,21 @@ def checked_campaign(name: str, protocol: str, batch: models.Batch, design: Desi
         options=design.options(),
         seed=design.seed,
     )
+
+
+def continue_campaign(
+    campaign: Campaign, name: str, design: Design, by: User | None
+) -> Campaign | None:
+    """Let a new campaign continue the one with this name, and return that. Raises DesignError."""
+    old = campaign.continues = find_continued(name, campaign, by)
+    if old and design.chosen and (design.development or design.audit):
+        raise DesignError(
+            f"chosen items have the splits of {old.name!r}, which it continues; give no shares",
+            "development",
+        )
+    # A judge's answers are carried only under the guideline that it had.
+    campaign.trims_guideline = old is None or old.trims_guideline
+    return old
 
 
 def check_references(campaign: Campaign, design: Design, by: User | None = None) -> None:

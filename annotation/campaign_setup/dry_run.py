@@ -17,25 +17,28 @@ from itertools import combinations
 from statistics import NormalDist
 from typing import NamedTuple
 
+from annotation.campaign_setup.carrying import CarriedSlots, carried_slots
 from annotation.campaign_setup.creation import (
     check_references,
     checked_campaign,
+    continue_campaign,
     splits_before,
 )
-from annotation.campaign_setup.items import asked_items
+from annotation.campaign_setup.items import Drafted, asked_items
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import (
     EVALUATION,
     SampledQuery,
     sample_queries,
     sample_shared_items,
+    sample_units,
     sampling_kind,
 )
 from annotation.campaigns.settings import CampaignSettings, check_practice, check_settings
 from annotation.models import Campaign, User
 from annotation.registry import declared
 from datasets.jobs.guard import for_workers
-from datasets.models import Batch
+from datasets.models import Batch, Team
 
 CHOSEN_ALONE = (
     "The items were chosen, not sampled: figures will describe them alone, not the batch."
@@ -194,11 +197,12 @@ class Share(NamedTuple):
 class DryRun:
     """The predicted numbers of a campaign.
 
-    `places` are the slots of the design, and `unfilled` the slots without a person if `people` work
-    at the same pace. `common` are the minimum and maximum of units that two people share, or None
-    for too many pairs. `judge_only` queries have no people. `kappa` and `share` are computed from
-    people, and `powered` from people and a judge on evaluation queries. `characters` are those of
-    all items' texts. `is_chosen` says that the items were chosen, not sampled.
+    `places` are the slots, `carried` those of them that answers of a continued campaign take, and
+    `unfilled` those without a person if `people` work at the same pace. `common` are the minimum
+    and maximum of units that two people share, or None for too many pairs. `judge_only` queries
+    have no people. `kappa` and `share` are computed from people, and `powered` from people and a
+    judge on evaluation queries. `characters` are those of all items' texts. `is_chosen` says that
+    the items were chosen, not sampled.
     """
 
     queries: int
@@ -208,6 +212,7 @@ class DryRun:
     items: int
     units: int
     places: int
+    carried: int
     several: int
     people: int
     unfilled: int
@@ -222,11 +227,27 @@ class DryRun:
 
 
 class _Item(NamedTuple):
+    """An item, with `quota` slots by the design.
+
+    Of these, answers that are carried over take `taken`, and `spared` are not needed, since each
+    unit has been answered in parts.
+    """
+
     key: str
     query: str
     units: int
     quota: int
     characters: int
+    taken: int = 0
+    spared: int = 0
+
+    @property
+    def places(self) -> int:
+        return self.quota - self.spared
+
+    @property
+    def free(self) -> int:
+        return self.places - self.taken
 
 
 @for_workers
@@ -241,11 +262,13 @@ def simulate(
     progress: Callable[[int], None] = lambda done: None,
     most: int | None = None,
     by: User | None = None,
+    team: Team | None = None,
+    continues: str = "",
 ) -> DryRun:
     """Simulate a campaign after the same checks as for creating it. Raises DesignError.
 
     `people` is the expected number of people, by default the raters per item. With more than `most`
-    items, DesignError is raised.
+    items, DesignError is raised. The last four arguments are those of `create_campaign`.
     """
     people = design.raters_per_item if people is None else people
     if not 1 <= people <= MOST_PEOPLE:
@@ -253,6 +276,8 @@ def simulate(
     campaign = checked_campaign(name, protocol, batch, design)
     if Campaign.objects.filter(name=name).exists():
         raise DesignError(f"a campaign called {name!r} exists already; choose a new name", "name")
+    campaign.team = team or batch.team
+    old = continue_campaign(campaign, continues, design, by)
     check_references(campaign, design, by)
     check_settings(campaign, settings or CampaignSettings())
     check_practice(campaign, settings or CampaignSettings(), by)
@@ -267,7 +292,28 @@ def simulate(
     items = [
         each._replace(quota=_quota(each.key, drawn[each.query], several, design)) for each in found
     ]
+    if old:
+        items = _fill(items, campaign, old, design)
     return _summarize(items, drawn, design, people, assumptions or Assumptions())
+
+
+def _fill(items: list[_Item], campaign: Campaign, old: Campaign, design: Design) -> list[_Item]:
+    """Return the items with the slots that answers of the continued campaign take."""
+    protocol, names = declared(campaign), dict[str, list[str]]()
+
+    def with_names() -> Iterator[tuple[Drafted, list[str]]]:
+        for each in asked_items(campaign, protocol, design):
+            units = sample_units(each.spec.key, each.spec.units, design, protocol)
+            names[each.spec.key] = [unit.name for unit in units if unit.drawn is not False]
+            yield each, names[each.spec.key]
+
+    carried = carried_slots(campaign, old, with_names())
+    filled = []
+    for item in items:
+        slots = carried.get(item.key, CarriedSlots())
+        taken, places = slots.taken_of(item.quota, names[item.key])
+        filled.append(item._replace(taken=taken, spared=item.quota - places))
+    return filled
 
 
 def _items(
@@ -319,10 +365,11 @@ def _summarize(
         roles=dict(Counter(drawn[query].role.name for query in used)),
         items=len(items),
         units=sum(item.units for item in items),
-        places=sum(item.quota for item in items),
+        places=sum(item.places for item in items),
+        carried=sum(item.taken for item in items),
         several=len(shared),
         people=people,
-        unfilled=sum(item.quota - len(held) for item, held in zip(items, holders, strict=True)),
+        unfilled=sum(item.free - len(held) for item, held in zip(items, holders, strict=True)),
         shares=_shares(items, holders, people),
         common=_common(items, holders, people),
         kappa=expected_kappa(_sizes(shared), min(design.raters_per_item, people), assumptions),
@@ -347,7 +394,7 @@ def _assign_people(items: list[_Item], people: int) -> list[tuple[int, ...]]:
     waiting = [(0, person) for person in range(people)]
     found = []
     for item in items:
-        taken = [heapq.heappop(waiting) for _ in range(min(item.quota, people))]
+        taken = [heapq.heappop(waiting) for _ in range(min(item.free, people))]
         found.append(tuple(person for _, person in taken))
         for number, person in taken:
             heapq.heappush(waiting, (number + 1, person))
@@ -419,6 +466,8 @@ def _describe_slots(found: DryRun) -> str:
     words = f"{_count(found.places, 'slot')} for people on {found.asked_queries} queries"
     words += f", {_count(found.several, 'item')} with several people" if found.several else ""
     words += f"; {found.judge_only} queries for judges alone" if found.judge_only else ""
+    if found.carried:
+        words += f"; {found.carried} of the slots have answers that are carried over"
     return f"{words}."
 
 

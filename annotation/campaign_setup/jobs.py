@@ -6,7 +6,7 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from django.conf import settings as site
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Q
 from django.utils.dateparse import parse_datetime
 
 from annotation.campaign_setup.dry_run import Assumptions, DryRun, Expected, Share, simulate
@@ -15,7 +15,7 @@ from annotation.campaigns.settings import CampaignSettings
 from annotation.models import Campaign, Response, User
 from audit.models import Event
 from datasets.jobs import Options, Progress, Result
-from datasets.models import Batch
+from datasets.models import Batch, Team
 
 PREVIEW = "preview"
 MOST_ITEMS = 20_000
@@ -30,6 +30,8 @@ def question(
     people: int | None,
     assumptions: Assumptions,
     user: User,
+    team: Team,
+    continues: str = "",
 ) -> dict[str, Any]:
     """Return the question of a preview, for `datasets.jobs.ask`. It is one person's own."""
     deadline = settings.deadline.isoformat() if settings.deadline else None
@@ -44,6 +46,8 @@ def question(
         "people": people,
         "assumptions": asdict(assumptions),
         "user": user.pk,
+        "team": team.pk,
+        "continues": continues,
     }
 
 
@@ -51,7 +55,9 @@ def state(options: Options) -> Any:
     """Return what a preview depends on: the campaigns there are, and what was answered in them."""
     campaigns = Campaign.objects.aggregate(number=Count("pk"), newest=Max("pk"))
     answers = Response.objects.filter(
-        current=True, assignment__item__campaign__batch=options["batch"]
+        Q(assignment__item__campaign__batch=options["batch"])
+        | Q(assignment__item__campaign__name=options["continues"]),
+        current=True,
     )
     return [
         site.TANDEM_VERSION,
@@ -82,6 +88,8 @@ def carry_out(options: Options, progress: Progress) -> Result:
             lambda done: progress(done, 0),
             most=MOST_ITEMS,
             by=User.objects.get(pk=options["user"]),
+            team=Team.objects.get(pk=options["team"]),
+            continues=options["continues"],
         )
     except DesignError as error:
         return Result.of({"refused": str(error), "field": error.field})

@@ -43,7 +43,7 @@ from datasets.api.throttling import seconds_to_wait
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
 from datasets.jobs.pages import Status
-from datasets.models import Batch
+from datasets.models import Batch, Team
 from datasets.options import options_of
 from datasets.teams import TeamError, team_for, visible_batches
 from datasets.text import as_sentence
@@ -104,11 +104,16 @@ def _created(request: HttpRequest, form: CampaignForm) -> HttpResponse:
         form.design(),
         form.settings(),
         form.user,
-        form.cleaned_data.get("team") or team_for(form.user, like=form.batch.team),
+        _team_of(form),
         form.cleaned_data["continues"],
     )
     request.session.pop(DRAFT, None)
     return redirect("campaign", created.campaign.pk)
+
+
+def _team_of(form: CampaignForm) -> Team:
+    """Return the team that the campaign is for. Raises TeamError."""
+    return form.cleaned_data.get("team") or team_for(form.user, like=form.batch.team)
 
 
 def _tasks(request: HttpRequest, chosen: TaskForm, status: int) -> HttpResponse:
@@ -206,7 +211,7 @@ def _free_name(protocol: str, batch: Batch) -> str:
 def _previewed(request: HttpRequest, form: CampaignForm) -> HttpResponse:
     """Show the dry run of the design, or the status of its job, which htmx asks for again.
 
-    Raises DesignError.
+    Raises DesignError and TeamError.
     """
     data, again = form.cleaned_data, request.htmx  # type: ignore[attr-defined]
     if not again and seconds_to_wait("report", form.user.pk) is not None:
@@ -221,6 +226,8 @@ def _previewed(request: HttpRequest, form: CampaignForm) -> HttpResponse:
         data["people"],
         form.assumptions(),
         form.user,
+        _team_of(form),
+        data["continues"],
     )
     asked = jobs.follow(request, PREVIEW, wanted, again=not again)
     job = asked.job

@@ -17,7 +17,7 @@ from annotation.management.base import add_settings_arguments, read_settings
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, team_option
-from datasets.models import Batch
+from datasets.models import Batch, Team
 from datasets.options import options_of
 
 
@@ -89,7 +89,7 @@ class Command(BaseCommand):
             settings = read_settings(options)
             team = team_option(options)
             if options["dry_run"]:
-                self.simulate(batch, design, settings, options)
+                self.simulate(batch, design, settings, team, options)
                 return
             with self.progress("items") as tick:
                 made = create_campaign(
@@ -113,7 +113,12 @@ class Command(BaseCommand):
             self.say(f"Carried over {made.carried} answers from {options['continues']!r}.")
 
     def simulate(
-        self, batch: Batch, design: Design, settings: CampaignSettings, options: dict[str, Any]
+        self,
+        batch: Batch,
+        design: Design,
+        settings: CampaignSettings,
+        team: Team | None,
+        options: dict[str, Any],
     ) -> None:
         given = assumptions_of(options["assume"])
         with self.progress("items") as tick:
@@ -126,6 +131,8 @@ class Command(BaseCommand):
                 options["people"],
                 given,
                 tick,
+                team=team,
+                continues=options["continues"],
             )
         self.say(f"Campaign {options['name']!r} is valid. Nothing is stored.")
         for sentence in sentences(told):

@@ -14,7 +14,11 @@ from django.urls import reverse
 
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
+from annotation.campaign_setup.dry_run import simulate
+from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, CarriedAnswer, Rater, User, rater_of
+from annotation.people.membership import exclude
+from datasets.models import Batch
 from judging.runs.lifecycle import ChangedPromptError, check_prompt
 from tests.annotation.derivation.cast import BATCH, PEOPLE, batch, label
 from tests.api.cast import script_of
@@ -186,6 +190,59 @@ def test_a_judges_answers_need_the_same_guideline_and_prompt(tmp_path: Path) -> 
     check_prompt(Campaign.objects.get(name="other"), words, used)
 
 
+@pytest.mark.parametrize("people", [2, 3])
+@pytest.mark.parametrize("change", ["a new report", "a reworded question", "nothing"])
+def test_a_dry_run_counts_what_will_be_carried(tmp_path: Path, change: str, people: int) -> None:
+    batch(tmp_path)
+    coverage(tmp_path, people=people)
+    lines = deepcopy(list(BATCH))
+    if change == "a new report":
+        extended(tmp_path)
+    else:
+        if change == "a reworded question":
+            lines[0]["questions"][2]["text"] = "Question 2, put better?"
+        batch(tmp_path, lines, "b2")
+    given = Batch.objects.get(name="b2"), Design(raters_per_item=3)
+    told = simulate("new", "report-coverage", *given, continues="old")
+    said = continued("b2", "--dry-run")
+    continued("b2")
+    items = list(Campaign.objects.get(name="new").items.values_list("taken", "quota"))
+    assert told.carried == sum(taken for taken, _ in items) > 0
+    assert told.places == sum(quota for _, quota in items)
+    assert sum(share.items for share in told.shares) == told.places - told.carried
+    assert f"{told.carried} of the slots have answers that are carried over" in said
+    assert told.kappa.units == simulate("x", "report-coverage", *given).kappa.units
+
+
+def test_a_dry_run_carries_neither_judges_nor_labels_of_the_excluded(tmp_path: Path) -> None:
+    batch(tmp_path)
+    old = coverage(tmp_path)
+    judge("words", "lexical")
+    run("run_judge", "--campaign", "old", "--judge", "words")
+    given = Batch.objects.get(name="b"), Design(raters_per_item=3)
+    assert simulate("new", "report-coverage", *given, continues="old").carried == 12
+    exclude(old, Rater.objects.get(name=PEOPLE[0]), "a spammer")
+    assert simulate("new", "report-coverage", *given, continues="old").carried == 8
+    assert simulate("new", "report-coverage", *given).carried == 0
+
+
+def test_a_dry_run_of_chosen_items_has_the_splits_of_the_campaign(tmp_path: Path) -> None:
+    batch(tmp_path)
+    run(
+        "create_campaign", "old", "--protocol", "report-coverage", "--batch", "b",
+        "--option", "development=0.5",
+    )  # fmt: skip
+    old = Campaign.objects.get(name="old")
+    of = {row.query.key: row.role for row in old.query_samplings.select_related("query")}
+    assert sorted(of.values()) == ["development", "evaluation"]
+    for query, role in of.items():
+        chosen = Design(chosen=(f"{query}r",))
+        told = simulate(
+            "new", "report-coverage", Batch.objects.get(name="b"), chosen, continues="old"
+        )
+        assert told.roles == {role: 1}
+
+
 def test_another_protocol_and_an_unknown_campaign_are_refused(tmp_path: Path) -> None:
     batch(tmp_path)
     coverage(tmp_path)
@@ -194,8 +251,9 @@ def test_another_protocol_and_an_unknown_campaign_are_refused(tmp_path: Path) ->
             "create_campaign", "x", "--protocol", "rubric-passage", "--batch", "b",
             "--continues", "old",
         )  # fmt: skip
-    with pytest.raises(CommandError, match="there is no campaign 'odl' to continue"):
-        continued("b", of="odl")
+    for dry in ((), ("--dry-run",)):
+        with pytest.raises(CommandError, match="there is no campaign 'odl' to continue"):
+            continued("b", *dry, of="odl")
     assert not Assignment.objects.filter(item__campaign__name="x").exists()
 
 
@@ -208,6 +266,8 @@ def test_the_page_and_the_api_carry_over_too(tmp_path: Path, client: Client) -> 
         "name": "by the API", "protocol": "report-coverage", "batch": "b2", "raters_per_item": 3,
         "continues": "old",
     }  # fmt: skip
+    told = script_of(rita).post("campaigns/rehearsal/", body).json()
+    assert (told["places"], told["carried"]) == (15, 12)
     made = script_of(rita).post("campaigns/", body)
     assert (made.status_code, made.json()["study"]["continues"]) == (201, old.pk)
     assert values("by the API") == values("old")
@@ -217,6 +277,8 @@ def test_the_page_and_the_api_carry_over_too(tmp_path: Path, client: Client) -> 
     sent = {name: value for name, value in sent.items() if value is not None}
     given = {"name": "by the page", "raters_per_item": 3, "continues": "old"}
     hidden = {"protocol": "report-coverage", "batch": "b2"}
+    dry = client.post(reverse("campaign-new"), {**sent, **given, **hidden, "dry": "1"})
+    assert "12 of the slots have answers that are carried over" in dry.content.decode()
     made = client.post(reverse("campaign-new"), {**sent, **given, **hidden})
     assert made.status_code == 302
     study = Campaign.objects.get(name="by the page")

@@ -611,7 +611,7 @@ NONE = Expected(None, 0, 0, 0.0, "there are too few")
 WIDE = Expected(0.25, 1, 12, 30.4)
 REHEARSAL = DryRun(
     queries=12, asked_queries=8, judge_only=4, roles={"evaluation": 9, "development": 3},
-    items=1, units=2, places=3, several=1, people=1, unfilled=1,
+    items=1, units=2, places=3, carried=0, several=1, people=1, unfilled=1,
     shares=(Share(3, 5), Share(2, 7)), common=(1, 4), kappa=NONE, share=WIDE, powered=WIDE,
     assumptions=Assumptions(), characters=9, is_chosen=False,
 )  # fmt: skip
