@@ -105,6 +105,44 @@ def test_a_category_that_the_judge_never_uses_has_no_precision_and_says_why():
     assert made.overall["macro_precision"].value is not None
 
 
+def test_a_rare_category_and_means_over_it_have_no_interval_and_the_others_have_theirs():
+    rng = np.random.default_rng(0)
+    people = rng.integers(0, 2, 60)
+    judge = np.where(rng.random(60) < 0.8, people, 1 - people)
+    people[[0, 1, 17]], judge[[0, 1, 32]] = 2, 2
+    made = alignment_estimates(people, judge, QUERIES, 3, draws=100)
+    recall = made.classes["recall"]
+    assert [each.value is None or each.low is None for each in recall] == [False, False, True]
+    assert recall[2].value == pytest.approx(2 / 3)
+    assert "3 of 15 queries hold enough of the rarer labels" in recall[2].method
+    assert made.overall["macro_recall"].low is None
+    assert "that of a category has none" in made.overall["macro_recall"].method
+    assert made.overall["accuracy"].low is not None
+
+
+def test_unless_they_are_named_all_are_made_and_say_what_they_are():
+    made = agreement_estimates(codes(), QUERIES, K, draws=20)
+    assert {name: of.method.partition(";")[0] for name, of in made.items()} == {
+        "percent": "mean share of agreeing pairs",
+        "percent_pooled": "share of agreeing pairs, pooled",
+        "fleiss_kappa": "Fleiss' kappa, averaged over units",
+        "fleiss_kappa_pooled": "Fleiss' kappa, pairs pooled",
+        "randolph_kappa": "Randolph's free-marginal kappa, k = 4",
+        "krippendorff_alpha": "Krippendorff's alpha, nominal",
+        "gwet_ac": "Gwet's AC1",
+    }
+    ordered = agreement_estimates(codes(), QUERIES, K, "ordinal", draws=20)
+    assert ordered["gwet_ac"].method.startswith("Gwet's AC2, quadratic weights;")
+    assert ordered["krippendorff_alpha"].method.startswith("Krippendorff's alpha, ordinal;")
+
+
+def test_queries_are_those_with_a_unit_that_two_raters_labelled():
+    labels = codes(raters=2, gaps=0)
+    labels[QUERIES == 3, 0] = -1
+    made = agreement_estimates(labels, QUERIES, K, draws=20)["fleiss_kappa"]
+    assert (made.n, "bootstrap of 14 queries" in made.method) == (56, True)
+
+
 def test_only_what_is_named_is_made():
     labels = codes(raters=2)
     made = agreement_estimates(labels, QUERIES, K, names=["gwet_ac"], draws=20)

@@ -37,7 +37,7 @@ from analysis.statistics import (
     wilcoxon_signed_rank,
 )
 from analysis.statistics.alternative import benjamini_yekutieli, p_below
-from analysis.statistics.arrays import distinct
+from analysis.statistics.arrays import distinct, pack
 from analysis.statistics.curves import equal_count_bins
 from analysis.statistics.ppi import linearised, tuning
 from analysis.statistics.resampling import acceleration, bca_interval, too_few
@@ -363,6 +363,20 @@ class TestDifferentNumbers:
         expected = np.unique(np.array(numbers, np.int64), return_index=True, return_inverse=True)
         for ours, theirs in zip(found, expected, strict=True):
             assert ours.tolist() == theirs.tolist()
+
+
+class TestPacked:
+    def test_labels_stand_together_and_each_says_where_it_went(self):
+        labels = np.array([[np.nan, 1, np.nan, 2], [np.nan] * 4, [3, np.nan, np.nan, np.nan]])
+        packed, place = pack(labels)
+        assert np.array_equal(packed, [[1, 2], [np.nan, np.nan], [3, np.nan]], equal_nan=True)
+        assert place.tolist() == [[-1, 0, -1, 1], [-1] * 4, [0, -1, -1, -1]]
+
+    @pytest.mark.parametrize("units", [0, 2])
+    def test_without_a_label_there_is_one_empty_column(self, units):
+        packed, _ = pack(np.full((units, 3), np.nan))
+        assert packed.shape == (units, 1)
+        assert np.isnan(packed).all()
 
 
 class TestBca:
