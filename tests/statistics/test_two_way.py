@@ -20,7 +20,7 @@ from analysis.statistics import (
     randolph_kappa,
     two_way,
 )
-from analysis.statistics.two_way import TwoWay, drawn_raters, two_way_pairs
+from analysis.statistics.two_way import TwoWay, drawn_raters, drawn_together, two_way_pairs
 from tests.statistics.cast import random_codes
 
 pytestmark = pytest.mark.every_case
@@ -121,3 +121,36 @@ def test_where_raters_differ_intervals_are_wider_than_over_queries():
         lambda weights: fleiss_kappa(rows, weights)
     )
     assert np.std(both) > 2 * np.std(alone)
+
+
+def test_of_two_both_are_drawn_and_of_three_sometimes_only_two():
+    assert (drawn_raters(2, 100, 0) == 1).all()
+    different = (drawn_raters(3, 500, 0) > 0).sum(axis=1)
+    assert set(different.tolist()) == {2, 3}
+
+
+@pytest.mark.parametrize("draws", [50, Resamples.draw(QUERIES, 50, 7)], ids=["number", "drawn"])
+def test_small_blocks_are_the_same_resamples(monkeypatch, draws):
+    tally = Tally.of(np.arange(60), 60, QUERIES)
+    ((weights, people),) = drawn_together(tally, 4, draws, 7, 10)
+    whole = TwoWay(CODES, QUERIES, 4, "nominal", None, draws, 7).of_people()
+    monkeypatch.setattr(two_way, "AT_ONCE", 200)
+    blocks = list(drawn_together(tally, 4, draws, 7, 10))
+    assert [len(some) for some, _ in blocks] == [len(some) for _, some in blocks] == [20, 20, 10]
+    for column, joined in enumerate((weights, people)):
+        assert np.array_equal(np.concatenate([block[column] for block in blocks]), joined)
+    in_parts = TwoWay(CODES, QUERIES, 4, "nominal", None, draws, 7).of_people()
+    for name, values in whole.items():
+        np.testing.assert_allclose(in_parts[name], values, err_msg=name)
+
+
+def test_a_block_holds_at_least_one_resample(monkeypatch):
+    monkeypatch.setattr(two_way, "AT_ONCE", 1)
+    blocks = list(drawn_together(Tally.of(np.arange(60), 60, QUERIES), 4, 5, 0, 100))
+    assert [len(weights) for weights, _ in blocks] == [1] * 5
+
+
+def test_without_two_people_on_shared_units_there_are_no_pairs():
+    alone = np.full((60, 3), -1)
+    alone[np.arange(60), np.arange(60) % 3] = 1
+    assert two_way_pairs(np.ones(60, int), alone, QUERIES, 2, 20, 0) == ({}, {}, 0)
