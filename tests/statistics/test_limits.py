@@ -369,7 +369,9 @@ class TestPacked:
     def test_labels_stand_together_and_each_says_where_it_went(self):
         labels = np.array([[np.nan, 1, np.nan, 2], [np.nan] * 4, [3, np.nan, np.nan, np.nan]])
         packed, place = pack(labels)
-        assert np.array_equal(packed, [[1, 2], [np.nan, np.nan], [3, np.nan]], equal_nan=True)
+        assert np.array_equal(
+            packed, np.array([[1, 2], [np.nan, np.nan], [3, np.nan]]), equal_nan=True
+        )
         assert place.tolist() == [[-1, 0, -1, 1], [-1] * 4, [0, -1, -1, -1]]
 
     @pytest.mark.parametrize("units", [0, 2])
