@@ -181,6 +181,9 @@ def test_the_checklist_is_confirmed_first_and_a_deflection_needs_none(answers: D
     page.locator("#answer").fill("By hand.")
     keys(page, "Control+Enter")
     expect(page.locator(".writes .problem")).to_have_text("Confirm the checklist: 4 left.")
+    # The panel is taller than the window, and what has to be done is at its end.
+    expect(page.locator(".writes .problem")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#checklist input").first).to_be_focused()
     answers.choices("descriptor", "No answer").click()
     expect(page.locator("#answer")).to_be_hidden()
     expect(page.locator("#checklist")).to_be_hidden()

@@ -4,7 +4,7 @@ import { setUpSecondRound } from "./grounded_answer_second.js";
 import { t, tn } from "../words.js";
 
 export function setUpAnswer(desk, unit, ticks) {
-  const { saver, does, say } = desk;
+  const { board, saver, does, say } = desk;
   const byId = (id) => document.getElementById(id);
   const field = unit.prose;
   const written = unit.element.querySelector("[data-written]");
@@ -40,9 +40,26 @@ export function setUpAnswer(desk, unit, ticks) {
   const usual = unit.problem.bind(unit);
   unit.problem = () => {
     const found = usual();
-    if (found || !unit.proseAsked()) return found;
+    return found || !unit.proseAsked() ? found : (astray()[0] ?? unconfirmed());
+  };
+
+  function unconfirmed() {
     const left = boxes.filter((box) => !box.checked).length;
-    return astray()[0] ?? (left ? t("Confirm the checklist: {n} left.", { n: left }) : null);
+    return left ? t("Confirm the checklist: {n} left.", { n: left }) : null;
+  }
+
+  // The panel is often taller than the window. What has to be done has the focus, and the message is
+  // scrolled to.
+  const problems = board.problems.bind(board);
+  board.problems = (found) => {
+    problems(found);
+    if (found[0]?.unit !== unit) return;
+    const answered = unit.asked().every((group) => unit.value(group));
+    if (answered && unit.proseAsked()) {
+      const box = unit.problem() === unconfirmed() && boxes.find((one) => !one.checked);
+      (box || field).focus();
+    }
+    unit.problemPlace.scrollIntoView({ block: "nearest" });
   };
 
   const citing = new Citing({
