@@ -26,7 +26,8 @@ from annotation.protocols.schema import EVIDENCE_KEY, Schema
 
 TONES = {"yes": "yes", "no": "no"}
 ONE_LINE = 30
-_BOLD = re.compile(r"\*\*([^*\n]+)\*\*")
+_BOLD = re.compile(r"\*\*([^*\n]+)\*\*(?: \(([^()\n]+)\))?")
+_LEAD = re.compile(rf"^(- ){_BOLD.pattern}(?=:)", re.MULTILINE)
 HEADINGS = tuple(
     gettext_noop(heading)
     for heading in ("Passage", "Answer", "Report", "Source", "Document", "Reference answer")
@@ -198,10 +199,12 @@ def word_of(variable: Variable, code: str) -> str:
 
 
 def with_button_words(guideline: str, asked: Schema, own: Mapping[str, str]) -> str:
-    """Return a guideline that names answers as their buttons do.
+    """Return a guideline that names answers as their buttons do, and variables by their questions.
 
-    A code in bold becomes the word of its button, unless its variables have several. `own` are the
-    words of a page that has other ones than its protocol.
+    A code in bold becomes the word of its button, unless its variables have several; words in
+    brackets after it go where the button says them itself. `own` are the words of a page that has
+    other ones than its protocol. A variable that begins an entry of a list becomes its question,
+    with its name in brackets, since examples use the name.
     """
     words: dict[str, set[str]] = {}
     for variable in asked.variables:
@@ -209,7 +212,29 @@ def with_button_words(guideline: str, asked: Schema, own: Mapping[str, str]) -> 
             word = gettext(own[code]) if code in own else word_of(variable, code)
             words.setdefault(code, set()).add(word)
     named = {code: next(iter(found)) for code, found in words.items() if len(found) == 1}
-    return _BOLD.sub(lambda bold: f"**{named.get(bold[1], bold[1])}**", guideline)
+    questions = {
+        v.name: gettext(v.question)
+        for v in asked.protocol.variables
+        if v.question and v.name not in named
+    }
+
+    def entry(found: re.Match[str]) -> str:
+        mark, name, gloss = found.groups()
+        if name not in questions:
+            return found[0]
+        return f"{mark}**{questions[name]}** ({gloss or name})"
+
+    def bold(found: re.Match[str]) -> str:
+        name, gloss = found.groups()
+        if name in questions:
+            return f"**{gloss or name}**"
+        word = named.get(name, name)
+        return f"**{word}**" + (f" ({gloss})" if gloss and not word.endswith(gloss) else "")
+
+    text = _BOLD.sub(bold, _LEAD.sub(entry, guideline))
+    for name in questions:
+        text = text.replace(name, name.replace("_", " "))
+    return text
 
 
 def _translated(text: str) -> str:

@@ -18,7 +18,7 @@ from annotation.protocols.base import ItemSpec
 from annotation.protocols.schema import Schema
 from annotation.views.protocol_pages.base import Page
 
-_DEFINITION = re.compile(r"^- \*\*([^*]+)\*\*: (.+)$", re.MULTILINE)
+_DEFINITION = re.compile(r"^- \*\*([^*]+)\*\*(?: \([^)]+\))?: (.+)$", re.MULTILINE)
 MAX_KEYS = 9
 
 

@@ -11,7 +11,9 @@ import pytest
 
 from annotation.assignments.queue import order_for
 from annotation.campaigns.design import Design
+from annotation.item_context import with_button_words
 from annotation.models import Assignment
+from annotation.presentation import schema
 from annotation.protocols import PROTOCOLS
 from annotation.protocols.question_typing import TOPICS
 from annotation.views.protocol_pages.question_typing import definitions
@@ -163,3 +165,20 @@ def test_without_a_gate_nothing_waits(tmp_path: Path) -> None:
 def test_every_default_category_is_described_once() -> None:
     assert len(TOPICS) == len(set(TOPICS.values())) == 25
     assert all(meaning.strip() for meaning in TOPICS.values())
+
+
+def test_a_guideline_names_variables_by_the_questions_of_the_page(tmp_path: Path) -> None:
+    """A name such as `false_premise` is on no button, and in no other language than English."""
+    asked = schema(study_of("question-typing", tmp_path).campaign)
+    text = "- **valid**: **yes** or **no**.\n- **false_premise** (falsch): **no**.\n"
+    text += "\nfalse_premise **no**"
+    assert with_button_words(text, asked, {}) == (
+        "- **Is the question valid?** (valid): **Yes** or **No**.\n"
+        "- **Does it rest on a false premise?** (falsch): **No**.\n\nfalse premise **No**"
+    )
+
+
+def test_a_guideline_does_not_explain_a_button_in_its_own_words(tmp_path: Path) -> None:
+    asked = schema(study_of("answer-rating", tmp_path).campaign)
+    told = with_button_words("From **1** (no) to **4** (yes, all of it).", asked, {})
+    assert told == "From **1 – no** to **4 – yes** (yes, all of it)."
