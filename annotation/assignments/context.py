@@ -252,7 +252,7 @@ def correct_nugget(there: Editable, evidence: Any, circumstances: Circumstances)
         out = Message("you no longer take part in the report campaign; ask its researcher")
         raise RefusedError([Problem("", "", out)])
     if there.answer != FOUND:
-        no = Message("you did not find it answered; revise your answer on the report's page")
+        no = Message("you did not find it answered; revise your answer on the report’s page")
         raise RefusedError([Problem(there.unit, VARIABLE, no)])
     payload = deepcopy(there.response.payload)
     payload["units"][there.unit]["evidence"] = evidence

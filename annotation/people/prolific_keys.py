@@ -30,7 +30,7 @@ TIMEOUT, MOST_BYTES = 5, 100_000
 LEEWAY = 60
 LONGEST = 8_192
 UNREADABLE = Message(
-    "Prolific's signature of this link is not valid; open the study on Prolific again"
+    "Prolific’s signature of this link is not valid; open the study on Prolific again"
 )
 TOO_OLD = Message("this link has expired; open the study on Prolific again")
 
@@ -40,7 +40,7 @@ class KeysAwayError(PeopleError):
 
     def __init__(self) -> None:
         super().__init__(
-            Message("Prolific's keys cannot be fetched right now; try again in a minute")
+            Message("Prolific’s keys cannot be fetched right now; try again in a minute")
         )
 
 
@@ -99,7 +99,7 @@ def parameters_of(token: str, host: str, keys: Keys | None = None) -> Mapping[st
     """
     if not token or len(token) > LONGEST:
         raise PeopleError(
-            Message("this link lacks Prolific's signature; open the study there again")
+            Message("this link lacks Prolific’s signature; open the study there again")
         )
     try:
         header = jwt.get_unverified_header(token)

@@ -64,7 +64,7 @@ CLOSED = Message(
     "ask a researcher of the campaign to reopen it"
 )
 DEADLINE_PASSED = Message(
-    "the campaign's deadline is past, so this answer does not count; it is kept as a draft: "
+    "the campaign’s deadline is past, so this answer does not count; it is kept as a draft: "
     "ask a researcher of the campaign for more time"
 )
 LEASE_ENDED = Message(

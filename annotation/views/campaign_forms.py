@@ -23,13 +23,13 @@ from datasets.options import options_of
 from datasets.teams import managed_teams, visible_batches
 
 ITEM_ORDERS = (
-    ("fixed", "The batch's order, or that of chosen items"),
+    ("fixed", "The batch’s order, or that of chosen items"),
     ("random", "Random, a different order for each person"),
     ("blocked", "Items of a query together, the queries in random order"),
 )
-ORDERS = (("", "The protocol's order"), ("fixed", "Fixed"), ("random", "Random"))
+ORDERS = (("", "The protocol’s order"), ("fixed", "Fixed"), ("random", "Random"))
 SAMPLINGS = (
-    ("", "The protocol's rule"),
+    ("", "The protocol’s rule"),
     ("shared", "One sample of units for all people"),
     ("own", "A separate sample for each person"),
     ("all", "Every unit"),
@@ -215,8 +215,8 @@ class CampaignForm(SettingsForm):
             "validates",
             _text(
                 "Shows labels from a judge",
-                "JUDGE, or JUDGE@CAMPAIGN: people confirm or correct the judge's labels. "
-                "Agreement leaves these people's labels out.",
+                "JUDGE, or JUDGE@CAMPAIGN: people confirm or correct the judge’s labels. "
+                "Agreement leaves these people’s labels out.",
             ),
         )
 

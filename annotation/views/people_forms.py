@@ -26,7 +26,7 @@ CAMPAIGN_ROLES = (
         Membership.Role.ADJUDICATOR,
         "Adjudicator: decides where people disagree; labels no items",
     ),
-    (Membership.Role.RESEARCHER, "Researcher: sees the campaign's people, answers and reports"),
+    (Membership.Role.RESEARCHER, "Researcher: sees the campaign’s people, answers and reports"),
 )
 POOLS = (
     (Campaign.Pool.OPEN, "Open: every account that may label takes part"),
@@ -132,7 +132,7 @@ class ParticipationForm(forms.Form):
         required=False,
         min_value=5,
         max_value=MAX_LEASE,
-        help_text="The slot becomes free this long after the person's last activity. "
+        help_text="The slot becomes free this long after the person’s last activity. "
         "Empty: no limit. 1440 is a day.",
     )
     items_per_person = forms.IntegerField(

@@ -62,7 +62,7 @@ class SettingsForm(forms.Form):
         required=False,
         max_length=40,
         widget=forms.TextInput(attrs={"type": "datetime-local"}),
-        help_text="In the server's time zone. Answers submitted later are kept as drafts.",
+        help_text="In the server’s time zone. Answers submitted later are kept as drafts.",
     )
     language = forms.CharField(
         required=False,
@@ -99,7 +99,7 @@ class SettingsForm(forms.Form):
         strip=False,
         max_length=LONGEST_GUIDELINE,
         widget=forms.Textarea(attrs={"rows": "14"}),
-        help_text="Markdown, for people and judges. Empty: the protocol's own. Each change creates "
+        help_text="Markdown, for people and judges. Empty: the protocol’s own. Each change creates "
         "a new version, and every answer records the version that it followed.",
     )
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 READ, LABEL, MANAGE, JUDGE, PEOPLE = "read", "label", "manage", "judge", "people"
 SCOPES: Mapping[str, str] = {
     READ: "read batches, campaigns, items, labels, reports and exports",
-    LABEL: "take one's own items and answer them",
+    LABEL: "take one’s own items and answer them",
     MANAGE: "upload and prepare batches, create and change campaigns, import labels, "
     "create snapshots",
     JUDGE: "define judges, try them, and start and stop their runs",

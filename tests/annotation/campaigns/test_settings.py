@@ -125,7 +125,7 @@ class TestDeadline:
         form = answers("no", "no", "no", version="0", seen="0")
         told = client_of(study.ada).post(page("submit", mine), form)
         assert told.status_code == 422
-        assert "the campaign's deadline is past" in told.json()["problems"][0]["message"]
+        assert "the campaign’s deadline is past" in told.json()["problems"][0]["message"]
         assert Draft.objects.get().assignment == mine
         assert not Response.objects.exists()
         due(study, LATER)

@@ -354,8 +354,8 @@ class TestTheToken:
         )
 
     def test_what_is_wrong_with_it_is_told(self, prolific: Publisher, keys: Keys) -> None:
-        lacks = "this link lacks Prolific's signature; open the study there again"
-        invalid = "Prolific's signature of this link is not valid; open the study on Prolific again"
+        lacks = "this link lacks Prolific’s signature; open the study there again"
+        invalid = "Prolific’s signature of this link is not valid; open the study on Prolific again"
         assert self.refused("", keys) == self.refused("x" * 8193, keys) == lacks
         assert self.refused("x" * 8192, keys) == invalid
         assert self.refused(prolific.token(aud="other"), keys) == (

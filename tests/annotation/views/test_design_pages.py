@@ -339,7 +339,7 @@ class TestPage:
     def test_it_shows_design_and_draw(self, rita: Client, study: Study) -> None:
         told = html(rita, at(study, "settings/"))
         assert "1 of 1 queries are sampled for people, who are asked 6 of 6 questions" in told
-        assert "The batch&#x27;s order" in told
+        assert "The batch’s order" in told
 
     def test_the_draw_is_there_to_download(self, rita: Client, study: Study) -> None:
         answer = rita.get(at(study, "draws.csv"))
