@@ -29,8 +29,9 @@ from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.utils import translation
 from django.utils.functional import SimpleLazyObject
-from django.utils.translation import get_language
+from django.utils.translation import get_language, get_language_from_request
 from structlog.contextvars import bound_contextvars
 
 from annotation.exposure import ledger
@@ -377,8 +378,11 @@ def broken(request: HttpRequest) -> HttpResponseBase:
 def _answer(request: HttpRequest, status: int, template: str, sentence: str) -> HttpResponse:
     if wants_data(request):
         return JsonResponse({"error": sentence, "problems": []}, status=status)
-    body = render_to_string(template, {"request_id": getattr(request, "id", "")})
-    return HttpResponse(body, status=status)
+    # Without a database nobody knows what language the account chose: then the browser's it is.
+    language = getattr(request, "LANGUAGE_CODE", None) or get_language_from_request(request)
+    with translation.override(language):
+        body = render_to_string(template, {"request_id": getattr(request, "id", "")})
+    return HttpResponse(body, status=status, headers={"Content-Language": language})
 
 
 def audit_actor(handle: Handler) -> Handler:

@@ -95,7 +95,7 @@ def _called(source: str) -> Iterator[Text]:
 
 
 def _of_protocols() -> Iterator[Text]:
-    from annotation.item_context import HEADINGS
+    from annotation.item_context import HEADINGS, KINDS
     from annotation.protocols import PROTOCOLS
     from annotation.protocols.points import noun_of
     from annotation.templatetags.annotation_tags import UNIT, UNIT_NOUNS
@@ -113,12 +113,14 @@ def _of_protocols() -> Iterator[Text]:
                 words = (variable.words.get(c, _plain(c)) for c in variable.answers)
                 yield from words
                 yield from variable.meanings.values()
-            yield from (action for _, action in page_for(protocol.slug).keys)
+            for keys, action in page_for(protocol.slug).keys:
+                yield from (key for key in keys.split() if key.isalpha() and len(key) > 1)
+                yield action
             yield from (
                 noun_of(rule.field).word for rule in (protocol.evidence, protocol.listed) if rule
             )
             kinds = {variable.kind for variable in protocol.variables}
-            yield from (f"{_plain(kind)}s" for kind in kinds)
+            yield from (f"{_plain(kind)}s" for kind in kinds if kind not in KINDS)
     yield from (*HEADINGS, "source", "date", "age", "use")
     yield from (noun for nouns in (UNIT, *UNIT_NOUNS.values()) for noun in nouns)
     yield from (SCOPES[scope] for scope in MOST[ANNOTATOR])

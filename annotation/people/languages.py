@@ -25,6 +25,8 @@ def languages(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[.
 
     def middleware(request: HttpRequest) -> HttpResponse:
         with translation.override(language_of(request)):
+            # For the page of an error that is answered further out.
+            request.LANGUAGE_CODE = translation.get_language()
             response = get_response(request)
             response.headers.setdefault("Content-Language", translation.get_language())
         return response

@@ -76,7 +76,7 @@ PAGE = Page(
             "a b d e f",
             gettext_noop("copy the answer of Rater A, B, D, E or F, with the highlights"),
         ),
-        ("n p", gettext_noop("show a rater's next or previous highlight in the text")),
+        ("n p", gettext_noop("show a rater’s next or previous highlight in the text")),
     ),
 )
 

@@ -8,8 +8,7 @@ const LONGEST = 70; // units of a quote
 
 const DIALOG = `<dialog class="dialog wide" id="conflict" aria-labelledby="conflict-title">
 <h2 id="conflict-title"><span class="icon fork" aria-hidden="true"></span>${t("Two versions of this item")}</h2>
-<p>It was saved elsewhere<span id="conflict-when"></span>, perhaps in another tab, while you worked
-on it here. Choose the version to continue with. The other is kept in this browser, so nothing is lost.</p>
+<p id="conflict-when"></p>
 <div class="compare"><table><thead><tr><th scope="col">${t("Where they differ")}</th><th scope="col">${t("Here")}</th>
 <th scope="col">${t("Saved elsewhere")}</th></tr></thead><tbody id="differences"></tbody></table></div>
 <p class="choose"><button class="button" type="button" id="take-theirs">${t("Use the other version")}</button>
@@ -32,7 +31,13 @@ export function showConflict(body, sheet, settle) {
   };
   document.getElementById("keep-mine").onclick = choose(true);
   document.getElementById("take-theirs").onclick = choose(false);
-  document.getElementById("conflict-when").textContent = body.saved_at ? ` at ${clock(body.saved_at)}` : "";
+  const when = body.saved_at
+    ? t("It was saved elsewhere at {time}, perhaps in another tab, while you worked on it here.", {
+        time: clock(body.saved_at),
+      })
+    : t("It was saved elsewhere, perhaps in another tab, while you worked on it here.");
+  const choice = t("Choose the version to continue with. The other is kept in this browser, so nothing is lost.");
+  document.getElementById("conflict-when").textContent = `${when} ${choice}`;
   document.getElementById("differences").replaceChildren(...differences(sheet, body.theirs));
   if (!dialog.open) dialog.showModal();
 }
@@ -89,7 +94,7 @@ function cell([first, ...rest]) {
 function describe(unit, answer) {
   if (!answer) return [t("no answer")];
   const codes = unit.groups.map((group) => unit.word(group, answer[group.dataset.variable ?? ""])).filter(Boolean);
-  const quotes = (answer.evidence ?? []).map(({ quote }) => `“${shortened(quote)}”`);
+  const quotes = (answer.evidence ?? []).map(({ quote }) => t("“{words}”", { words: shortened(quote) }));
   const points = (answer.points ?? []).map(({ text }, n) => `${n + 1}. ${text}`);
   if (answer.matches?.length) codes.push(answer.matches.join(", "));
   return [codes.join(", ") || t("no answer"), ...quotes, ...points, ...(answer.written ? [answer.written.text] : [])];

@@ -15,7 +15,7 @@ export class Handles {
     this.remove = /** @type {HTMLButtonElement} */ (piece("button mark-tool", `${t("Remove")} `, "button"));
     this.remove.type = "button";
     this.what = piece("sr", "");
-    this.remove.append(this.what, piece("", "del", "kbd"));
+    this.remove.append(this.what, piece("", t("del"), "kbd"));
     this.remove.addEventListener("click", () => this.removed());
     addEventListener("resize", () => this.show());
   }

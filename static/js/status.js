@@ -92,7 +92,8 @@ export class Status {
  */
 export function clock(time) {
   const at = new Date(time);
+  const language = document.documentElement.lang || []; // as the page is written, not as the browser is
   const sameDay = at.toDateString() === new Date().toDateString();
-  const hours = at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-  return sameDay ? hours : `${at.toLocaleDateString([], { day: "numeric", month: "short" })}, ${hours}`;
+  const hours = at.toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+  return sameDay ? hours : `${at.toLocaleDateString(language, { day: "numeric", month: "short" })}, ${hours}`;
 }

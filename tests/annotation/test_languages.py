@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from babel.messages.mofile import write_mo
 from django.conf import settings
+from django.db import OperationalError
+from django.http import HttpRequest
 from django.template.loader import render_to_string
+from django.test import Client
 from django.utils import translation
 
 from annotation.people.languages import translated
@@ -78,7 +81,7 @@ def test_an_annotator_reads_the_chosen_language_else_that_of_the_browser(study: 
     guideline = ada.get(page("guideline", mine)).content.decode()
     assert "Was ein Bericht beantwortet" in guideline
     assert "Ihre Anmeldung" in ada.get("/account/").content.decode()
-    assert "Hier nicht" in ada.get("/tasks/finished/0/").content.decode()
+    assert "Nicht gefunden" in ada.get("/tasks/finished/0/").content.decode()
     assert "<strong>Ergibt keinen Sinn</strong>" in guideline
 
 
@@ -115,6 +118,51 @@ def test_a_guideline_names_answers_as_their_buttons_do(study: Study) -> None:
     guideline = client_of(study.ada).get(page("guideline", mine)).content.decode()
     assert "<strong>Makes no sense</strong>" in guideline
     assert "<strong>invalid</strong>" not in guideline
+
+
+def test_keys_are_named_as_on_the_keyboard_of_the_reader(study: Study) -> None:
+    ada, mine = client_of(study.ada), study.assignment(study.ada)
+    german = ada.get(page("item", mine), headers={"accept-language": "de"}).content.decode()
+    for key in ("strg", "entf", "pos1", "ende"):
+        assert f"<kbd>{key}</kbd>" in german
+    assert not re.search(r"<kbd[^>]*>(ctrl|del|home|end)\b", german)
+
+
+def test_no_words_of_a_page_are_written_where_nobody_can_translate_them() -> None:
+    """Words in a style sheet, and in a script outside of `t` and `tn`, are in no catalogue."""
+    scripts = Path(settings.BASE_DIR) / "static" / "js"
+    seen, left = set[Path](), [scripts / "item.js", *(scripts / "work").glob("*.js")]
+    while left:
+        script = left.pop().resolve()
+        if script in seen:
+            continue
+        seen.add(script)
+        text = re.sub(r"(?m)^\s*(//|\*|/\*).*$", "", script.read_text("utf-8"))
+        left += [
+            script.parent / name for name in re.findall(r"(?:from|import)\(?\s*\"(\..+?)\"", text)
+        ]
+        bare = re.sub(r"\b(t|tn)\((\s*\"(?:[^\"\\]|\\.)*\",?)+", "", text)
+        bare = re.sub(r"(?m)//.*$", "", bare)
+        words = r"[A-Z][a-z]+ [a-z]"
+        assert re.findall(rf'"({words}[^"]*)"|>({words}[^<]*)<', bare) == [], script.name
+    assert scripts / "conflict.js" in seen
+    for sheet in (Path(settings.BASE_DIR) / "static" / "css" / "work").glob("*.css"):
+        assert re.findall(r"content: *\"[^\"]*[A-Za-z]{2}", sheet.read_text("utf-8")) == [], (
+            sheet.name
+        )
+
+
+def test_a_page_of_an_error_before_the_reader_is_known_is_in_the_browsers_language(
+    monkeypatch: pytest.MonkeyPatch, client: Client
+) -> None:
+    def away(request: HttpRequest) -> str:
+        raise OperationalError
+
+    monkeypatch.setattr("annotation.people.languages.language_of", away)
+    client.raise_request_exception = False
+    answer = client.get("/tasks/", headers={"accept-language": "de"})
+    assert (answer.status_code, answer.headers["Content-Language"]) == (503, "de")
+    assert "Gleich wieder da" in answer.content.decode()
 
 
 def test_researchers_pages_stay_english(study: Study) -> None:

@@ -12,6 +12,7 @@ const passages = byId("passages");
 const closed = gate?.dataset.closed ?? t("The passages"); // what waits for the grade
 const rounds = [...document.querySelectorAll("[data-round]")];
 const articles = [...document.querySelectorAll("[data-shown]")];
+for (const head of document.querySelectorAll(".answers .source h2")) head.dataset.now = t("in hand");
 // A sentence of a rendered text is in several pieces. Its sign stands behind the last one in sight.
 const sentences = new Map();
 for (const span of document.querySelectorAll("[data-sentence]")) {

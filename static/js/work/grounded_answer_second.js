@@ -12,6 +12,8 @@ export function setUpSecondRound({ board, saver }, unit, ticks, cite) {
   const selected = new Set(JSON.parse(block.dataset.selected ?? "[]"));
   const field = unit.prose;
   const changes = document.getElementById("difference");
+  for (const { element } of ticks.units)
+    element.querySelector(".ticked").dataset.first = t("ticked for the first answer");
   let last = unit.value(group);
   let own = last === "modify" ? field.value : "";
 

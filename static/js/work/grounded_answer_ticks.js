@@ -31,7 +31,9 @@ export function setUpTicks({ sheet, board, does, saver }) {
         counts.set(of, (counts.get(of) ?? 0) + isTicked(unit));
       }
       for (const [number, count] of counts) {
-        document.querySelector(`[data-source="${number}"] [data-ticked]`).textContent = count ? `${count} ticked` : "";
+        document.querySelector(`[data-source="${number}"] [data-ticked]`).textContent = count
+          ? t("{n} ticked", { n: count })
+          : "";
       }
       const all = [...counts.values()].reduce((sum, count) => sum + count, 0);
       if (units.length) document.getElementById("answered").textContent = t("{n} ticked", { n: all });

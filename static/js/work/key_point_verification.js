@@ -7,6 +7,7 @@ const byId = (id) => document.getElementById(id);
 const { board, does, form, saver, say, sheet, texts } = desk;
 const [unit] = sheet.units;
 const [[field, { text }]] = texts;
+unit.element.querySelector(".unit-text").dataset.noun = t("Key point");
 const list = byId("suggestions");
 if (list) setUpSuggestions();
 

@@ -92,6 +92,7 @@ class Layer {
   refresh() {
     const some = this.current.highlights.length > 0;
     this.spans.quotes.list(this.current);
+    this.current.quotes.dataset.empty = t("Nothing is highlighted yet.");
     this.spans.paint();
     byId("mending-undo").disabled = !this.sheet.history.length;
     byId("mending-drop").hidden = !this.changed;

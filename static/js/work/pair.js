@@ -46,7 +46,7 @@ export class Pair {
     this.words.textContent = this.open
       ? t("Side by side: passages {one} and {two}", { one, two })
       : t("Passage {one} is picked; pick another to see both side by side", { one });
-    this.bar.querySelector("#pair-back span").textContent = this.open ? "Back to all" : "Put it back";
+    this.bar.querySelector("#pair-back span").textContent = this.open ? t("Back to all") : t("Put it back");
     for (const unit of this.units) this.showUnit(unit);
   }
 

@@ -8,10 +8,10 @@ import { t } from "../words.js";
 const { board, saver, texts } = desk;
 
 const WORDS = {
-  open: [t("Confirm"), ""],
-  confirmed: [t("Confirmed"), t("You gave the same answer.")],
-  respanned: [t("Use its quotes"), t("You gave the same answer with other highlights.")],
-  other: [t("Use its answer"), t("You gave another answer.")],
+  open: [t("Confirm"), "", ""],
+  confirmed: [t("Confirmed"), t("You gave the same answer."), t("you agree")],
+  respanned: [t("Use its quotes"), t("You gave the same answer with other highlights."), t("you agree")],
+  other: [t("Use its answer"), t("You gave another answer."), t("you answer otherwise")],
 };
 
 const verdicts = new Map();
@@ -117,9 +117,10 @@ function show(unit, quote) {
 function refresh() {
   for (const [unit, verdict] of verdicts) {
     const state = stateOf(unit, verdict);
-    const [label, words] = WORDS[state];
+    const [label, words, short] = WORDS[state];
     verdict.state = state;
     verdict.element.dataset.state = state;
+    verdict.element.querySelector(".said").dataset.short = `· ${short}`;
     verdict.button.querySelector(".confirm-word").textContent = label;
     verdict.button.querySelector("kbd").hidden = state !== "open";
     verdict.button.setAttribute("aria-disabled", String(state === "confirmed"));
