@@ -103,6 +103,9 @@ byId("forget").addEventListener("click", () => {
   if (byId("aside-notice").hidden) board.focus();
 });
 byId("load-again").addEventListener("click", () => location.reload());
+// What it unfolds is the last of the list, below the edge.
+const cannot = form.querySelector(".cannot details");
+cannot?.addEventListener("toggle", () => cannot.open && cannot.scrollIntoView({ block: "nearest" }));
 
 function highlightSelection() {
   const { field, container, text } = board.target ?? {};

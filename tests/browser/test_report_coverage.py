@@ -356,3 +356,13 @@ def test_a_closed_campaign_can_be_read_and_not_changed(desk: Desk) -> None:
     assert desk.quotes(1) == [FIRST]
     expect(desk.page.locator("[name='unit-0-answerable']:checked")).to_have_value("yes")
     expect(desk.page.get_by_role("button", name="Submit")).to_be_disabled()
+
+
+def test_the_reasons_why_an_item_cannot_be_judged_come_into_sight(desk: Desk) -> None:
+    """They are the last of the list, and what unfolds them stands at the window's edge."""
+    page = desk.page
+    page.set_viewport_size({"width": 1280, "height": 560})
+    summary = page.get_by_text("I cannot judge this item")
+    summary.scroll_into_view_if_needed()
+    summary.click()
+    expect(page.get_by_role("button", name="Skip this item")).to_be_in_viewport(ratio=1)
