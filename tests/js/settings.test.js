@@ -103,5 +103,8 @@ describe("the state of the work", () => {
     today.setHours(9, 5);
     assert.match(clock(today.toISOString()), /^09:05/);
     assert.match(clock("2020-02-03T10:00:00Z"), /Feb.*, \d\d:\d\d/);
+    document.documentElement.lang = "de"; // as the page is written, whatever the browser prefers
+    assert.match(clock("2020-05-03T10:00:00Z"), /^3\. Mai, \d\d:\d\d/);
+    document.documentElement.lang = "en";
   });
 });

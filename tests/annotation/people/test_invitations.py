@@ -117,6 +117,17 @@ class TestTheLink:
         assert Membership.objects.get(user=eve).role == "adjudicator"
         assert client.get(reverse("work")).status_code == 200
 
+    def test_it_says_what_an_invited_person_will_do(self, study: Study) -> None:
+        name = f"<strong>{study.campaign.name}</strong>"
+        for role, words in (
+            ("annotator", f"You label texts in {name}."),
+            ("adjudicator", f"In {name} you decide where others disagree."),
+        ):
+            made = invite("annotator", study.campaign, role, by=study.root)
+            assert words in Client().get(door(made)).content.decode()
+        mine = client_of(study.ada).get(door(made)).content.decode()
+        assert "logged in as <strong>ada</strong>, and take part with this account" in mine
+
     def test_nobody_chooses_their_own_role(self, study: Study) -> None:
         made = invite("annotator", study.campaign, by=study.root)
         Client().post(door(made), {**GOOD, "role": "admin", "campaign_role": "researcher"})
