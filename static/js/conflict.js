@@ -55,7 +55,9 @@ function differences(sheet, theirs) {
       return row(`${unit.number + 1}. ${unit.label}`, words(mine), words(theirs));
     });
   if (!same(mine.comment, theirs.comment ?? null)) {
-    rows.push(row(t("Comment"), [mine.comment ?? t("none")], [theirs.comment ?? t("none")]));
+    // An adjudicator's, which must be there, is the reason.
+    const title = sheet.comment.required ? t("Reason") : t("Comment");
+    rows.push(row(title, [mine.comment ?? t("none")], [theirs.comment ?? t("none")]));
   }
   return rows;
 }

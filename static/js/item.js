@@ -5,6 +5,7 @@ import { setUpDrawer } from "./drawer.js";
 import { selectedRange } from "./highlighter.js";
 import { setUpKeys } from "./keys.js";
 import { trimmed } from "./offsets.js";
+import { writeOn } from "./pieces.js";
 import { Saver } from "./saving.js";
 import { setUpPointer, Words } from "./selecting.js";
 import { Sheet } from "./sheet.js";
@@ -148,7 +149,7 @@ const does = {
   inQuote: (event, line) => board.spans.quotes.key(event, line),
   guideline: () => drawer.toggle(),
   keys: () => byId("keys").showModal(),
-  comment: () => sheet.comment.focus(),
+  comment: () => writeOn(sheet.comment),
   jump: () => byId("jump").checkVisibility() && byId("jump").select(),
   inText(event, container) {
     if (event.key === "Enter") return highlightSelection();

@@ -18,12 +18,15 @@ interface PageElement extends HTMLElement {
   options: HTMLOptionsCollection;
   placeholder: string;
   readonly parentElement: PageElement;
+  required: boolean;
   returnValue: string;
+  readonly selectionEnd: number;
   type: string;
   value: string;
   close(value?: string): void;
   reset(): void;
   select(): void;
+  setSelectionRange(start: number, end: number): void;
   showModal(): void;
   submit(): void;
 }

@@ -105,6 +105,7 @@ def test_of_two_adjudicators_the_second_chooses(page: Page, there: Dispute) -> N
     decided(there, there.units[0], "yes", SHALOM, by=there.dirk)
     page.keyboard.press("Control+Enter")
     expect(page.locator("#conflict")).to_contain_text("שלום לכולם")
+    expect(page.locator("#conflict").get_by_role("rowheader", name="Reason")).to_be_visible()
     page.locator("#keep-mine").click()
     state(page, "kept")
     page.keyboard.press("Control+Enter")

@@ -204,6 +204,11 @@ def test_a_draft_comes_back_after_a_reload_and_no_keeps_its_highlights_aside_and
     desk.ready()
     assert desk.quotes(1) == [FIRST]
     expect(desk.page.get_by_label("Comment")).to_have_value("Is this Zoë? 🛶")
+    # What is there already is written on.
+    desk.page.keyboard.press("c")
+    desk.page.keyboard.type(" Or Ada")
+    expect(desk.page.get_by_label("Comment")).to_have_value("Is this Zoë? 🛶 Or Ada")
+    desk.page.keyboard.press("Escape")
     expect(desk.page.locator("[name='unit-0-answerable']:checked")).to_have_value("yes")
     desk.answer(1, "No")
     expect(desk.page.locator("mark.kept")).to_have_text(FIRST)

@@ -2,6 +2,7 @@
 import { rangeOf } from "../highlighter.js";
 import { desk } from "../item.js";
 import { toUnits } from "../offsets.js";
+import { writeOn } from "../pieces.js";
 import { t } from "../words.js";
 
 const byId = (id) => document.getElementById(id);
@@ -79,5 +80,5 @@ saver.submit = () => {
   byId("refused").textContent = missing ? t("Give a reason.") : "";
   if (!missing) return submit();
   saver.status.show("refused", t("reason missing"));
-  return reason.focus();
+  return writeOn(reason);
 };

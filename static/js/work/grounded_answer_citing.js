@@ -1,6 +1,7 @@
 // Citing while one writes: `[` offers the passages that may be cited in a list that the arrow keys
 // walk, while the focus stays in the field.
 
+import { writeOn } from "../pieces.js";
 import { t, tn } from "../words.js";
 
 const MARKERS = /\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]/g;
@@ -38,7 +39,7 @@ export class Citing {
   }
 
   begin() {
-    this.field.focus();
+    writeOn(this.field);
     if (!this.closed()) this.type("[", this.field.selectionStart);
   }
 

@@ -1,6 +1,7 @@
 // The answer: what it says and cites, what stands in its way, and the checklist before it goes.
 import { Citing, numbersIn, withoutMarkers } from "./grounded_answer_citing.js";
 import { setUpSecondRound } from "./grounded_answer_second.js";
+import { writeOn } from "../pieces.js";
 import { t, tn } from "../words.js";
 
 export function setUpAnswer(desk, unit, ticks) {
@@ -57,7 +58,8 @@ export function setUpAnswer(desk, unit, ticks) {
     const answered = unit.asked().every((group) => unit.value(group));
     if (answered && unit.proseAsked()) {
       const box = unit.problem() === unconfirmed() && boxes.find((one) => !one.checked);
-      (box || field).focus();
+      if (box) box.focus();
+      else writeOn(field);
     }
     unit.problemPlace.scrollIntoView({ block: "nearest" });
   };
@@ -75,8 +77,8 @@ export function setUpAnswer(desk, unit, ticks) {
     show();
   });
   byId("cite").addEventListener("click", () => citing.begin());
-  does.more["["] = () => unit.proseAsked() && (field.focus(), citing.begin());
-  does.more.w = () => unit.proseAsked() && field.focus();
+  does.more["["] = () => unit.proseAsked() && citing.begin();
+  does.more.w = () => unit.proseAsked() && writeOn(field);
   does.more.l = () => !byId("checklist").hidden && (boxes.find((box) => !box.checked) ?? boxes[0]).focus();
   for (const box of saver.closed ? boxes : []) box.disabled = true;
 

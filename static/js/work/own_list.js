@@ -1,6 +1,6 @@
 // The page of a list: it is written and fixed, then what was extracted is matched to it.
 import { desk } from "../item.js";
-import { piece } from "../pieces.js";
+import { piece, writeOn } from "../pieces.js";
 import { Matching } from "./matching.js";
 import { Points } from "./points.js";
 import { t, tn } from "../words.js";
@@ -101,7 +101,7 @@ const inHand = (act) => () => {
 };
 Object.assign(does.more, {
   n: () => !fixed() && points.add(),
-  e: inHand((point) => point.prose.focus()),
+  e: inHand((point) => writeOn(point.prose)),
   x: inHand((point) => points.remove(point)),
   "[": inHand((point) => points.move(point, -1)),
   "]": inHand((point) => points.move(point, 1)),
