@@ -275,8 +275,8 @@ def slug(text: str) -> str:
 
 
 def count(number: int, one: str, many: str = "") -> str:
-    """Format a count with its noun: 1 tie, 2 ties."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    """Format a count with its noun, and a comma before thousands: 1 tie, 1,200 ties."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _mark(number: int) -> str:

@@ -98,7 +98,7 @@ def _of_protocols() -> Iterator[Text]:
     from annotation.item_context import HEADINGS, KINDS
     from annotation.protocols import PROTOCOLS
     from annotation.protocols.points import noun_of
-    from annotation.templatetags.annotation_tags import UNIT, UNIT_NOUNS
+    from annotation.protocols.schema import UNIT, UNIT_NOUNS
     from annotation.views.protocol_pages import page_for
     from datasets.access import ANNOTATOR
     from datasets.api.permissions import MOST, SCOPES

@@ -85,9 +85,9 @@ class Matter:
         }
 
 
-def count(number: int, one: str) -> str:
-    """Return a number with its noun: 1 slot, 1,200 slots."""
-    return f"{number:,} {one if number == 1 else one + 's'}"
+def count(number: int, one: str, several: str = "") -> str:
+    """Return a number with its noun: 1 slot, 1,200 slots, 2 queries."""
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def in_list(parts: Sequence[str]) -> str:

@@ -30,16 +30,22 @@ def question(campaign: Campaign | int) -> dict[str, Any]:
 def checked(campaign: Campaign) -> JSON:
     """Check a campaign.
 
-    `units` are those that people labelled. `disputes` counts open and decided units. `flags` are
+    `units` are those that people labelled. `disputes` counts open and decided units, and
+    the open ones on which people differ among themselves; on the others only a judge differs from
+    most people. `flags` are
     quality flags by person, without anybody's labels. `guidelines` counts people's answers by
     version, for the versions that have any. `places` are the answers that the design asks people
     for, imported ones included.
     """
     done, found = decided_units(campaign), disputes(counted(campaign))
-    decided, people = sum(each.unit in done for each in found), quality(campaign)
+    open_ones, people = [each for each in found if each.unit not in done], quality(campaign)
     return {
         "units": people.units,
-        "disputes": {"open": len(found) - decided, "decided": decided},
+        "disputes": {
+            "open": len(open_ones),
+            "among_people": sum(each.among_people for each in open_ones),
+            "decided": len(found) - len(open_ones),
+        },
         "flags": [
             {"code": flag.code, "rater": flag.rater, "name": flag.name, "variable": flag.variable}
             for flag in people.hints

@@ -47,6 +47,7 @@ def campaign_report(
         sampled,
         progress=progress,
         words=asked.words(),
+        nouns=asked.nouns(),
         chosen=chosen_items(campaign),
     )
     report["hints"] = misplaced_flags(campaign)

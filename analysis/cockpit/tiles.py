@@ -13,6 +13,7 @@ from typing import Any
 from analysis.attention import Facts
 from analysis.types import JSON
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
+from annotation.presentation import schema
 from annotation.progress.places import Places
 
 MOST_JUDGES, MOST_SYSTEMS = 3, 6
@@ -113,9 +114,10 @@ def _no_people(campaign: Any, variable: JSON, computed: bool) -> str:
     if not computed:
         return "Not computed yet."
     units = variable.get("units", 0)
+    one, several = schema(campaign).noun
     if not units:
-        return "No unit has labels from two people yet."
-    noun = "shared unit" if units == 1 else "shared units"
+        return f"No {one} has labels from two people yet."
+    noun = f"shared {one if units == 1 else several}"
     return f"{units} {noun} so far. From {FEWEST_UNITS} on, the figure is here."
 
 
@@ -126,4 +128,5 @@ def _no_judge(campaign: Any, variable: JSON, computed: bool) -> str:
         return "A judge has answered. Whether it agrees with people shows once people have."
     if not computed:
         return "Not computed yet."
-    return f"Fewer than {FEWEST_UNITS} units have labels from both people and a judge."
+    several = schema(campaign).noun[1]
+    return f"Fewer than {FEWEST_UNITS} {several} have labels from both people and a judge."

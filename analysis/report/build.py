@@ -49,6 +49,7 @@ def frame_report(
     check: bool = True,
     progress: Progress = unheard,
     words: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    nouns: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     chosen: int = 0,
 ) -> JSON:
     """Create the report of a frame, as JSON.
@@ -56,8 +57,9 @@ def frame_report(
     `head` describes the labels: campaign, protocol and batch, null if there is none. Variables are
     in `order`. `sampled` says whether people were asked a random share of the queries; None if
     unknown. Without `check` no other library computes figures again. `progress` is told how many
-    steps are done, and of how many. `words` are those of codes, by variable. `chosen` is the number
-    of items that were chosen instead of sampled, 0 if none were.
+    steps are done, and of how many. `words` are those of codes, by variable, and `nouns` what its
+    units are called, one and several. `chosen` is the number of items that were chosen instead of
+    sampled, 0 if none were.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
     comparable = evaluated(frame.strata, options)
@@ -66,6 +68,7 @@ def frame_report(
     variables = {name: _variable(frame, name, options, comparable, steps) for name in names}
     for name, block in variables.items():
         block |= {"words": dict(words[name])} if words.get(name) else {}
+        block |= {"noun": list(nouns[name])} if name in nouns else {}
     found = _scores(frame, options, sampled, comparable)
     steps.done()
     raters = [_rater(rater) for rater in frame.raters]

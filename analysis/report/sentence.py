@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..document import DASH, rounded
-from ..document import count as counted
 from ..measures.base import percent
 from ..types import JSON
 
@@ -146,11 +145,6 @@ def short(estimate: JSON) -> str:
 
 def _shown(value: float) -> str:
     return rounded(value, DIGITS).replace("-", "−")
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    """Format a count with its noun, and a comma before thousands."""
-    return counted(number, one, many).replace(str(number), f"{number:,}", 1)
 
 
 def share(n: int, whole: int) -> str:

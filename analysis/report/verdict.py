@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from ..data.resampling import MEAN
-from ..document import DASH, rounded
+from ..document import DASH, count, rounded
 from ..types import JSON
 from .sentence import (
     AGREEMENT,
@@ -32,7 +32,6 @@ from .sentence import (
     Sentence,
     Tone,
     band,
-    count,
     number,
     share,
     short,
@@ -108,22 +107,32 @@ def _people(block: JSON, name: str, labelled: bool) -> Sentence:
         return Sentence(question, "Not known", "open", (Part(why, path),))
     words, tone = band(found["value"], BANDS, BELOW_CHANCE)
     thin = _thin(of)
-    aside = f"; {thin} of them with under {THIN} shared units" if thin else ""
+    aside = f"; {thin} of them with under {THIN} shared {_noun(block)[1]}" if thin else ""
     whole = ("variables", name, "agreement")
     parts = [
         Part(f"{sign} {number(found)}", path),
         Part(" ("),
         Part(count(of["raters"], "person", "people"), whole),
         Part(", "),
-        Part(count(of["units"], "unit"), whole, show="several"),
+        Part(_units(block, of["units"]), whole, show="several"),
         Part(f"{aside})"),
     ]
     if differ := of["units"] - block.get("distribution", {}).get("unanimous", of["units"]):
         parts.append(Part("; they differ on "))
         parts.append(
-            Part(count(differ, "unit"), ("variables", name, "distribution"), show="people")
+            Part(_units(block, differ), ("variables", name, "distribution"), show="people")
         )
     return Sentence(question, words, tone, parts, AGREEMENT)
+
+
+def _noun(block: JSON) -> Sequence[str]:
+    """Return what a variable's units are called, one and several."""
+    noun: Sequence[str] = block.get("noun", ("unit", "units"))
+    return noun
+
+
+def _units(block: JSON, number: int) -> str:
+    return count(number, *_noun(block))
 
 
 def _thin(agreement: JSON) -> int:
@@ -141,19 +150,19 @@ def _among_judges(block: JSON, name: str, labelled: bool) -> Iterator[tuple[str,
     found, path = block.get("between_judges"), ("variables", name, "between_judges")
     if not found:
         return
-    yield "agreement", _between(found, path)
+    yield "agreement", _between(block, path)
     errors = found["errors"] or {}
     if "effective_judges" in errors and errors["effective_judges"]["value"] is not None:
         yield "errors", _alike(errors, len(found["judges"]), (*path, "errors"))
     if not labelled and found["label_first"]:
-        units = count(len(found["label_first"]), "unit")
+        units = _units(block, len(found["label_first"]))
         told = (Part(f"these {units}", (*path, "label_first")), Part(", as the judges differ most"))
         question = "What should people label first?"
         yield "label_first", Sentence(question, "The hard ones", "open", told)
 
 
-def _between(found: JSON, path: Path) -> Sentence:
-    question = "Do the judges agree with each other?"
+def _between(block: JSON, path: Path) -> Sentence:
+    question, found = "Do the judges agree with each other?", block["between_judges"]
     known = [pair for pair in found["pairs"] if pair["cohen_kappa"]["value"] is not None]
     if not known:
         why = found["pairs"][0]["cohen_kappa"]["reason"]
@@ -169,7 +178,7 @@ def _between(found: JSON, path: Path) -> Sentence:
     else:
         parts = [Part(f"κ {number(known[0]['cohen_kappa'])}", path)]
     if differ := found.get("differ"):
-        parts += [Part("; they differ on "), Part(count(differ, "unit"), path, show="judges")]
+        parts += [Part("; they differ on "), Part(_units(block, differ), path, show="judges")]
     return Sentence(question, words, tone, parts, AGREEMENT)
 
 
@@ -280,33 +289,35 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
     whole = sum(cells.values())
     wrong = {cell: n for cell, n in cells.items() if cell[0] != cell[1] and n}
     if not whole:
-        return Sentence(question, "Not known", "open", (Part("no unit has both labels", key),))
+        return Sentence(
+            question, "Not known", "open", (Part(f"no {_noun(block)[0]} has both labels", key),)
+        )
     if not wrong:
         told = (
             Part("it has people's label on all "),
-            Part(count(whole, "unit"), key, (), "decided"),
+            Part(_units(block, whole), key, (), "decided"),
         )
         return Sentence(question, "Nothing", "good", told)
-    words = words_of(block)
     if set(labels) == {YES, NO}:
-        return _of_yes(question, cells, key, words)
+        return _of_yes(question, block, cells, key)
     if block["measurement"] != "nominal":
-        return _of_order(question, labels, wrong, whole, key)
-    return _of_categories(question, wrong, whole, key, words)
+        return _of_order(question, block, labels, wrong, whole, key)
+    return _of_categories(question, block, wrong, whole, key)
 
 
 def _of_yes(
-    question: str, cells: Mapping[tuple[str, str], int], key: Path, words: Words
+    question: str, block: JSON, cells: Mapping[tuple[str, str], int], key: Path
 ) -> Sentence:
     """Tell the share of people's yes that is missed, and of their no that is called yes."""
+    words = words_of(block)
     missed, added = cells[YES, NO], cells[NO, YES]
     yes, no = missed + cells[YES, YES], added + cells[NO, NO]
     called = {code: _in_text(code, words) for code in (YES, NO)}
     parts = [
         Part(f"{share(missed, yes)} of people's “{called[YES]}” missed", key),
-        Part(f" ({count(missed, 'unit')})", key, ((YES, NO),)),
+        Part(f" ({_units(block, missed)})", key, ((YES, NO),)),
         Part(f", {share(added, no)} of their “{called[NO]}” called “{called[YES]}”", key),
-        Part(f" ({count(added, 'unit')})", key, ((NO, YES),)),
+        Part(f" ({_units(block, added)})", key, ((NO, YES),)),
     ]
     first = "Misses and adds alike"
     if yes and no and abs(missed / yes - added / no) > 0.1:
@@ -322,6 +333,7 @@ def _in_text(code: str, words: Words) -> str:
 
 def _of_order(
     question: str,
+    block: JSON,
     labels: Sequence[str],
     wrong: Mapping[tuple[str, str], int],
     whole: int,
@@ -337,24 +349,25 @@ def _of_order(
         words = "Mostly too high" if higher > lower else "Mostly too low"
     parts = (
         Part(f"above people on {share(higher, whole)}", key),
-        Part(f" ({count(higher, 'unit')})", key, above, "above"),
+        Part(f" ({_units(block, higher)})", key, above, "above"),
         Part(f", below on {share(lower, whole)}", key),
-        Part(f" ({count(lower, 'unit')})", key, below, "below"),
+        Part(f" ({_units(block, lower)})", key, below, "below"),
     )
     return Sentence(question, words, "fair", parts, ERRORS)
 
 
 def _of_categories(
-    question: str, wrong: Mapping[tuple[str, str], int], whole: int, key: Path, words: Words
+    question: str, block: JSON, wrong: Mapping[tuple[str, str], int], whole: int, key: Path
 ) -> Sentence:
     """Tell the most frequent confusions."""
+    words = words_of(block)
     most = sorted(wrong, key=lambda cell: (-wrong[cell], cell))[:MOST_CELLS]
     total = sum(wrong.values())
     parts = [Part(f"{share(total, whole)} of the labels", key), Part(", most often ")]
     for n, (people, own) in enumerate(most):
         said, theirs = _in_text(own, words), _in_text(people, words)
         parts.append(Part(f"{'; then ' if n else ''}“{said}” where people say “{theirs}”"))
-        told = f" ({count(wrong[people, own], 'unit')})"
+        told = f" ({_units(block, wrong[people, own])})"
         parts.append(Part(told, key, ((people, own),)))
     return Sentence(question, "Some categories", "fair", parts)
 

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from analysis.attention import matters_for
 from analysis.attention.checks import last_checks
 from analysis.document import rounded
+from analysis.formats.contents import name_of_section
 from analysis.types import JSON
 from annotation.access import is_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
@@ -39,8 +40,8 @@ TABS = {
 def campaign_head(context: Context, here: str) -> dict[str, Any]:
     """Return the numbers of a campaign's tabs, and the tab that the page belongs to.
 
-    The numbers are people, judges, and units in dispute. The last is None where it may not be
-    shown, or covers too few units to be shown everywhere.
+    The numbers are people, judges, and units in dispute, with those among people. The last two are
+    None where they may not be shown, or cover too few units to be shown everywhere.
     """
     campaign, user = context["campaign"], context["request"].user
     row: Any = with_counts(Campaign.objects.filter(pk=campaign.pk)).get()
@@ -50,17 +51,19 @@ def campaign_head(context: Context, here: str) -> dict[str, Any]:
         "tab_url": reverse(route, args=[campaign.pk]) if route else "",
         "people": row.people,
         "judges": row.judges,
-        "disputes": None if is_blind(user, campaign) else _disputes(campaign),
+        **_disputes(None if is_blind(user, campaign) else campaign),
         "manages": may_manage(user, campaign.pk),
     }
 
 
-def _disputes(campaign: Campaign) -> int | None:
-    checks = last_checks(campaign)
-    if checks is None or checks["units"] < FEWEST_UNITS:
-        return None
+def _disputes(campaign: Campaign | None) -> dict[str, int | None]:
+    checks = campaign and last_checks(campaign)
+    if not campaign or not checks or checks["units"] < FEWEST_UNITS:
+        return {"disputes": None, "among_people": None}
     saw_figures("overview", campaign, checks["units"])
-    return int(checks["disputes"]["open"])
+    found = checks["disputes"]
+    # Checks of earlier versions do not tell the two apart.
+    return {"disputes": found["open"], "among_people": found.get("among_people")}
 
 
 @register.inclusion_tag("attention/_matters.html", takes_context=True)
@@ -123,6 +126,12 @@ def interval(found: JSON) -> str:
     if found["low"] is None:
         return ""
     return f"[{two(found['low'])}, {two(found['high'])}]"
+
+
+@register.simple_tag
+def judge_section(judge: str) -> str:
+    """Return the name of a judge's section of the results."""
+    return name_of_section(judge)
 
 
 @register.simple_tag

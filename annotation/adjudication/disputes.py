@@ -90,6 +90,10 @@ class Dispute:
     disagreements: tuple[Disagreement, ...]
 
     @property
+    def among_people(self) -> bool:
+        return any(disagreement.among_people for disagreement in self.disagreements)
+
+    @property
     def rank(self) -> tuple[int, float]:
         return min(disagreement.rank for disagreement in self.disagreements)
 

@@ -25,6 +25,18 @@ from annotation.protocols.criteria import criteria
 from datasets.messages import Word
 
 EVIDENCE_KEY = "evidence"
+UNIT = ("unit", "units")
+UNIT_NOUNS = {
+    "key-point": ("key point", "key points"),
+    "pair": ("pair", "pairs"),
+    "passage": ("passage", "passages"),
+    "passage-sentence": ("sentence", "sentences"),
+    "query": ("query", "queries"),
+    "question": ("question", "questions"),
+    "report": ("report", "reports"),
+    "sentence": ("sentence", "sentences"),
+}
+"""What a unit of a kind is called, in the singular and the plural."""
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -45,6 +57,11 @@ def _by_kind(find: Callable[[Schema, str], T]) -> Callable[[Schema, str], T]:
 
 class UnknownVariableError(ValueError):
     """The campaign names a variable that its protocol does not have."""
+
+
+def _noun(variables: Iterable[Variable]) -> tuple[str, str]:
+    nouns = {UNIT_NOUNS.get(variable.kind, UNIT) for variable in variables}
+    return nouns.pop() if len(nouns) == 1 else UNIT
 
 
 @dataclass(frozen=True)
@@ -79,6 +96,17 @@ class Schema:
             named = {code: variable.word(code) for code in variable.answers}
             found[variable.name] = named | found.get(variable.name, {})
         return found
+
+    @property
+    def noun(self) -> tuple[str, str]:
+        """What all units are called, one and several: *unit* if there are several kinds."""
+        return _noun(self.variables)
+
+    def nouns(self) -> Mapping[str, tuple[str, str]]:
+        """Return what the units of each variable are called, one and several."""
+        return {
+            v.name: _noun(w for w in self.variables if w.name == v.name) for v in self.variables
+        }
 
     @_by_kind
     def evidence(self, kind: str) -> Evidence | None:

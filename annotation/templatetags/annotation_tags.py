@@ -22,21 +22,11 @@ from annotation.item_context import Piece, Row
 from annotation.models import Campaign
 from annotation.presentation import schema
 from annotation.progress.status import format_change, format_seconds
+from annotation.protocols.base import Protocol
+from annotation.protocols.schema import Schema
 from annotation.registry import declared
 
 register = template.Library()
-UNIT = ("unit", "units")
-UNIT_NOUNS = {
-    "key-point": ("key point", "key points"),
-    "pair": ("pair", "pairs"),
-    "passage": ("passage", "passages"),
-    "passage-sentence": ("sentence", "sentences"),
-    "query": ("query", "queries"),
-    "question": ("question", "questions"),
-    "report": ("report", "reports"),
-    "sentence": ("sentence", "sentences"),
-}
-"""What pages call a unit of a kind, in the singular and the plural."""
 LONG_TEXT, MIN_BLOCK, MAX_BLOCK = 6000, 400, 3000  # characters
 
 
@@ -52,9 +42,14 @@ def unit_noun(campaign: Campaign, count: int = 1) -> str:
 
     It is *unit* if the protocol asks about several kinds.
     """
-    nouns = {UNIT_NOUNS.get(v.kind, UNIT) for v in schema(campaign).variables}
-    singular, plural = nouns.pop() if len(nouns) == 1 else UNIT
+    singular, plural = schema(campaign).noun
     return gettext(singular if count == 1 else plural)
+
+
+@register.filter
+def task_noun(protocol: Protocol, count: int = 1) -> str:
+    """Return the noun for the units of a protocol that asks all of its variables."""
+    return Schema(protocol, protocol.variables).noun[count != 1]
 
 
 @register.filter

@@ -76,6 +76,7 @@ def _add_fake(made: dict[str, Any]) -> None:
     found = own_family(sample, column, Families(items, items, {JUDGE: "SYSTEM"}))
     made["variables"]["answerable"]["judges"][JUDGE] |= found
     made["variables"]["answerable"]["words"] = {"yes": "Yes", "no": "No"}
+    made["variables"]["answerable"]["noun"] = ["question", "questions"]
     again = dict.fromkeys(("replicates", "orders"), found["own_family"]["preference"])
     made["variables"]["answerable"]["judges"][JUDGE]["consistency"] = again
     next(rater for rater in made["raters"] if rater["name"] == JUDGE)["scripted"] = True

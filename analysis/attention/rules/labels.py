@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from analysis.attention.base import Action, Finding, count, in_list
 from analysis.attention.facts import Facts
+from analysis.types import JSON
 from annotation.exposure.ledger import FEWEST_UNITS
+from annotation.presentation import schema
 
 BEHIND = "batch_behind"
 
@@ -36,11 +38,21 @@ def disputes(facts: Facts) -> Iterator[Finding]:
     pk = facts.campaign.pk
     decided = f"{found['decided']:,} decided" if found["decided"] else "none decided"
     number = found["open"] + found["decided"]
-    text = f"{count(number, 'unit')} {'is' if number == 1 else 'are'} in dispute, {decided}."
+    noun = count(number, *schema(facts.campaign).noun)
+    text = f"{noun} {'is' if number == 1 else 'are'} in dispute, {decided}.{_whose(found)}"
     whom = {"add": 1, "role": "adjudicator"}
     ask = Action("Ask an adjudicator", "campaign-people", (pk,), whom, changes=True)
     look = Action("Look", "disagreements", (pk,))
     yield Finding("hint" if facts.places.open else "warning", text, (look, ask))
+
+
+def _whose(found: JSON) -> str:
+    """Tell on how many of the open ones people differ, if a judge adds to these."""
+    people = found.get("among_people", found["open"])
+    if people == found["open"]:
+        return ""
+    which = "the open ones" if found["decided"] else "them"
+    return f" People differ on {people:,} of {which}, on the others only a judge differs from them."
 
 
 def guideline_changed(facts: Facts) -> Iterator[Finding]:

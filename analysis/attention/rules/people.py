@@ -8,6 +8,7 @@ from analysis.attention.base import Action, Finding, count, in_list
 from analysis.attention.facts import Facts
 from analysis.report.verdict import THIN
 from annotation.models import Campaign
+from annotation.presentation import schema
 from annotation.progress.flags import TITLES
 
 FAR_OFF = "rater_far_off"
@@ -78,7 +79,8 @@ def thin(facts: Facts) -> Iterator[Finding]:
     if names:
         who = names[0] if len(names) == 1 else f"{len(names)} people"
         verb = "shares" if len(names) == 1 else "share"
-        text = f"{who} {verb} fewer than {THIN} units with anybody, too few to say how they agree."
+        noun = schema(facts.campaign).noun[1]
+        text = f"{who} {verb} fewer than {THIN} {noun} with anybody, too few to say how they agree."
         look = Action("Look", "campaign-progress", (facts.campaign.pk,), anchor="people-head")
         yield Finding("hint", text, (look,))
 

@@ -10,10 +10,12 @@ import pytest
 from django.utils import timezone
 
 from analysis.attention import RULES, Facts, facts_of, matters, matters_for
+from analysis.attention.checks import checked
+from annotation.answers.submission import submit
 from annotation.models import Assignment, Campaign, GuidelineVersion, Rater, User
 from judging.models import Judge, JudgeRun, Lane
 from tests.once import once
-from tests.page_cast import Study, make_study, plant
+from tests.page_cast import Study, make_study, payload, plant
 
 pytestmark = pytest.mark.django_db
 
@@ -98,7 +100,12 @@ def test_sentences_name_what_is_the_matter_and_count_it(study: Study) -> None:
     )
     checks = disputes(228)
     assert text_of(facts(study, checks=checks), "disputes") == (
-        "228 units are in dispute, none decided."
+        "228 questions are in dispute, none decided."
+    )
+    both = {"open": 1224, "among_people": 1158, "decided": 0}
+    assert text_of(facts(study, checks={"units": 90, "disputes": both}), "disputes") == (
+        "1,224 questions are in dispute, none decided. People differ on 1,158 of them, on the "
+        "others only a judge differs from them."
     )
     told = text_of(facts(study, report=report(tone="poor")), "low-agreement")
     assert told == "People agree only fairly (κ 0.31)."
@@ -184,14 +191,22 @@ def test_the_facts_of_many_campaigns_take_no_more_queries(
 
 
 def test_the_checks_count_disputes_flags_and_answers_by_guideline(study: Study) -> None:
-    from analysis.attention.checks import checked
-
     plant(study)
     GuidelineVersion.objects.create(campaign=study.campaign, version=1, text="", digest="")
     found = checked(study.campaign)
-    assert found["disputes"] == {"open": 0, "decided": 0}
+    assert found["disputes"] == {"open": 0, "among_people": 0, "decided": 0}
     assert (found["flags"], found["guidelines"]) == ([], [])
     assert found["places"] == {"items": 2, "asked": 4, "answered": 1}
+
+
+def test_a_dispute_with_a_judge_alone_is_none_among_people(study: Study) -> None:
+    submit(study.assignment(study.ada), payload("no"), "page")
+    submit(study.assignment(study.ben), payload("no"), "page")
+    judge = Rater.objects.create(name="j", kind=Rater.Kind.JUDGE)
+    item = study.campaign.items.get(position=0)
+    asked = Assignment.objects.create(item=item, rater=judge, asked=["q:0", "q:1", "q:2"])
+    submit(asked, payload("invalid"), "api")
+    assert checked(study.campaign)["disputes"] == {"open": 3, "among_people": 0, "decided": 0}
 
 
 def test_the_api_and_the_command_tell_the_same(study: Study) -> None:

@@ -59,6 +59,25 @@ def test_how_far_people_agree_is_said_in_the_words_of_fixed_bands(
     assert "2 people, 40 units" in found["text"]
 
 
+def test_a_campaign_calls_units_what_its_protocol_asks_about() -> None:
+    facts, nouns = labels(**UNLIKE, **{JUDGE: "ynynyyny" * 5}), ("question", "questions")
+    frame, options = frame_of(facts), ReportOptions(resamples=200)
+    report = frame_report(
+        HEAD, frame, options, ["answerable"], None, check=False, nouns={"answerable": nouns}
+    )
+    assert "2 people, 40 questions); they differ on 40 questions" in said(report)["text"]
+    report = frame_report(
+        HEAD,
+        frame_of(labels(**ALIKE, **{JUDGE: "nnnynyyn" * 5})),
+        options,
+        ["answerable"],
+        None,
+        check=False,
+        nouns={"answerable": nouns},
+    )
+    assert "of people's “yes” missed (15 questions)" in said(report, "errors")["text"]
+
+
 def test_without_people_it_says_that_nobody_labelled() -> None:
     assert said(report_of(labels(**{JUDGE: "ynyn"})))["text"] == (
         "Not known: nobody has labelled yet"

@@ -81,13 +81,15 @@ def test_what_a_part_leads_to_marks_the_part(study: Study) -> None:
 def test_the_number_of_disputes_is_explained_on_the_page_that_it_leads_to(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cockpit_tags, "_disputes", lambda campaign: 1067)
-    told = "People differ on 1,067 units in at least one variable"
+    number = {"disputes": 1067, "among_people": 958}
+    monkeypatch.setattr(cockpit_tags, "_disputes", lambda campaign: number)
+    told = "1,067 questions are in dispute in at least one variable"
     client, here = client_of(study.rita), [study.campaign.pk]
     for name in ("disagreements", "results"):
         page = client.get(reverse(name, args=here)).content.decode()
         assert (told in page) == (name == "disagreements")
-        assert '>1,067<span class="sr"> in dispute among people' in page
+        assert ("People differ on 958 of them" in page) == (name == "disagreements")
+        assert '>1,067<span class="sr"> in dispute</span>' in page
 
 
 def test_every_part_has_the_name_as_its_heading_and_says_which_it_is(study: Study) -> None:
