@@ -120,23 +120,39 @@ def _proposed(request: HttpRequest) -> StartForm:
 def start_here(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the estimate of a run over this campaign, with a choice of the judges that fit it.
 
-    `judge` in the address chooses one; without it, it is the one that ran here last, or the first.
+    `judge` in the address chooses one. Without it, it is the one that ran here last, unless that is
+    done and another can begin; or the first.
     """
     campaign, user = readable_campaign(request, pk), get_account(request)
     judges = manageable_judges(user)
-    ran = runs_of(campaign).values_list("judge", flat=True)
+    ran = list(runs_of(campaign).values_list("judge", "state"))
     wanted = request.GET.get("judge", "")
     judge = judges.filter(pk=wanted).first() if wanted.isascii() and wanted.isdigit() else None
     of_mine = judges[:MOST_JUDGES]
     offered = [each for each in of_mine if _fits(campaign, each)]
     unfit = len(of_mine) - len(offered)
-    judge = judge or judges.filter(pk__in=ran[:1]).first() or next(iter(offered), None)
+    judge = (
+        judge
+        or _proposed_judge(offered, ran)
+        or judges.filter(pk__in=[r for r, _ in ran[:1]]).first()
+    )
     if judge is None:
         return _first_page(request, campaign)
     if judge not in offered:
         offered.insert(0, judge)
     proposed = _proposed(request)
     return _start_page(request, judge, campaign, proposed, judges=offered, unfit=unfit)
+
+
+def _proposed_judge(offered: Sequence[Judge], ran: Sequence[tuple[int, str]]) -> Judge | None:
+    """Choose a judge by the runs over the campaign, newest first; one that is done comes last."""
+    begun = {judge for judge, _ in ran}
+    fresh = next((each for each in offered if each.pk not in begun), None)
+    if not ran:
+        return fresh
+    last, state = ran[0]
+    newest = next((each for each in offered if each.pk == last), None)
+    return fresh or newest if state == JudgeRun.State.DONE else newest
 
 
 def _fits(campaign: Campaign, judge: Judge) -> bool:

@@ -59,7 +59,7 @@ class TestSmall:
         plant(study)
         submit(study.assignment(study.ada), payload("no"), "page")
         shown = page(study.campaign, study.rita, HTMX)
-        assert "3 shared units so far" in shown
+        assert "3 shared questions so far" in shown
         assert "κ" not in shown
         assert not Look.objects.exists()
 
@@ -109,6 +109,18 @@ class TestSmall:
         assert "Start the run" in shown
         assert '<a href="/campaigns/" aria-current="page">' in shown
 
+    def test_a_judge_that_is_done_gives_way_to_one_that_has_not_begun(self, study: Study) -> None:
+        rita, address = client_of(study.rita), f"/campaigns/{study.campaign.pk}/judges/start/"
+        run("create_judge", "words", "--backend", "lexical")
+        run("run_judge", "--judge", "words", "--campaign", study.campaign.name)
+        done = rita.get(address, {"judge": Judge.objects.get().pk}).content.decode()
+        assert "Nothing will be asked" in done
+        assert "Read its answers" in done
+        assert "Define another judge" in done
+        run("create_judge", "others", "--backend", "lexical", "--family", "f")
+        other = Judge.objects.get(rater__name="others")
+        assert f'<option value="{other.pk}" selected>' in rita.get(address).content.decode()
+
 
 class TestFigures:
     def test_tiles_say_what_the_report_says(self, crux: Campaign, db: None) -> None:
@@ -119,6 +131,8 @@ class TestFigures:
         assert "κ 0.52" in shown
         assert "Moderately" in shown
         assert "oracle" in shown
+        results = f"/campaigns/{campaign.pk}/results/"
+        assert f'<a href="{results}#section-people">Each pair</a>' in shown
         assert Look.objects.filter(kind="overview", exposing=False).count() == 1
         assert not Look.objects.filter(exposing=True).exists()
         with CaptureQueriesContext(connection) as captured:
