@@ -50,7 +50,7 @@ class VariableLabels:
 
     `codes` (U, R) are indices into `values`, -1 without an answer. `labels` (U, R) are the labels'
     keys, 0 for none. `queries` (U,) are the clusters, `units` (U,) the units' keys, and `raters`
-    the raters' keys.
+    the raters' keys. Several units are called `noun`.
     """
 
     variable: str
@@ -60,6 +60,7 @@ class VariableLabels:
     codes: Ints
     labels: Ints
     units: Ints
+    noun: str = "units"
 
     def recoded(self, categories: Sequence[str]) -> Ints:
         """Return the codes as indices into other categories, (U, R); -1 if not among them."""

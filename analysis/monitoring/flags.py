@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,8 +43,8 @@ def flag_low_kappa(
             continue
         if rest - own > FAR_OFF:
             text = (
-                f"Cohen's kappa with the others is {own:.2f} on {each.units} units. The others "
-                f"have {rest:.2f} with each other."
+                f"Cohen's kappa with the others is {own:.2f} on {each.units:,} {table.noun}. The "
+                f"others have {rest:.2f} with each other."
             )
             labels = {"of": "others", "variable": table.variable}
             yield _hint("apart", table, each.rater, names, text, labels)
@@ -97,8 +97,8 @@ def _always(
         return []
     value = table.values[top]
     text = (
-        f"“{value}” on {counts[top]} of {len(labelled)} units. On the same units the others gave "
-        f"it in {same} of {labels} labels."
+        f"“{value}” on {counts[top]:,} of {len(labelled):,} {table.noun}. On the same {table.noun} "
+        f"the others gave it in {same:,} of {labels:,} labels."
     )
     query = {"variable": table.variable, "value": value}
     return [_hint("one_answer", table, table.raters[column], names, text, query)]
@@ -118,8 +118,8 @@ def _in_a_row(
         return
     value = table.values[code]
     text = (
-        f"“{value}” {end - start} times in a row. On the same units the others gave it in {same} "
-        f"of {labels} labels."
+        f"“{value}” {end - start:,} times in a row. On the same {table.noun} the others gave it in "
+        f"{same:,} of {labels:,} labels."
     )
     first, last = table.labels[there[[0, -1]], column]
     query = {"variable": table.variable, "first": str(first), "last": str(last)}
@@ -141,8 +141,8 @@ def _escapes(
         return
     words = " or ".join(f"“{table.values[n]}”" for n in codes)
     text = (
-        f"{words} on {own} of {len(labelled)} units. On the same units the others gave it in "
-        f"{same} of {labels} labels."
+        f"{words} on {own:,} of {len(labelled):,} {table.noun}. On the same {table.noun} the "
+        f"others gave it in {same:,} of {labels:,} labels."
     )
     query = {"variable": table.variable}
     if len(codes) == 1:
@@ -248,8 +248,9 @@ def _quality(campaign: Campaign, people: CampaignStatus) -> Quality:
     read = newest_labels(campaign)
     agreement: dict[str, tuple[WithOthers, ...]] = {}
     found: list[Flag] = find_flags(campaign, people.people)
+    nouns = schema(campaign).nouns()
     for variable in _labelled_variables(campaign, read):
-        table = read.variables[variable.name]
+        table = replace(read.variables[variable.name], noun=nouns[variable.name][1])
         rows = _agreement(table, variable, excluded)
         agreement[variable.name] = tuple(rows)
         found += flag_one_sided(table, variable.escapes, names, excluded)

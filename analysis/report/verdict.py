@@ -185,11 +185,28 @@ def _between(block: JSON, path: Path) -> Sentence:
 def _alike(errors: JSON, judges: int, path: Path) -> Sentence:
     mean, worth = errors["mean_correlation"], errors["effective_judges"]
     words, tone = band(mean["value"], ERROR_BANDS, NO_ERRORS)
-    parts = (
+    parts = [
         Part(f"their errors correlate by {number(mean)}", (*path, "mean_correlation")),
         Part(f", so that {judges} judges are worth {number(worth)}", (*path, "effective_judges")),
-    )
+    ]
+    if judges > 2 and (two := _most_alike(errors)):
+        # A mean hides two judges that are one.
+        parts.append(Part(f"; most alike are {two}", (*path, "matrix")))
     return Sentence("Do the judges err alike?", words, tone, parts, ALIKE)
+
+
+def _most_alike(errors: JSON) -> str:
+    """Name the two judges whose errors correlate most, empty if no two have a correlation."""
+    pairs = [
+        (estimate["value"], number(estimate), errors["judges"][a], errors["judges"][b])
+        for a, row in enumerate(errors["matrix"])
+        for b, estimate in enumerate(row[:a])
+        if estimate["value"] is not None
+    ]
+    if not pairs:
+        return ""
+    _, shown, later, earlier = max(pairs, key=lambda pair: pair[0])
+    return f"{earlier} and {later}, {shown}"
 
 
 def _judge(block: JSON, name: str, judge: str) -> Iterator[tuple[str, Sentence]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,14 @@ class TestHints:
         assert (found.code, found.name) == ("apart", "ann")
         assert "on 48 units. The others have 1.00 with each other" in found.text
         assert found.labels == {"of": "others", "variable": "v"}
+
+    def test_counts_have_commas_and_the_noun_of_the_protocol(self) -> None:
+        of = replace(said("y" * 1200, MIXED * 50, MIXED * 50), noun="questions")
+        (found,) = standing_out(of)
+        assert found.text == (
+            "“yes” on 1,200 of 1,200 questions. On the same questions the others gave it in "
+            "1,200 of 2,400 labels."
+        )
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(

@@ -78,6 +78,16 @@ def test_a_campaign_calls_units_what_its_protocol_asks_about() -> None:
     assert "of people's “yes” missed (15 questions)" in said(report, "errors")["text"]
 
 
+def test_of_three_judges_it_names_the_two_that_err_alike() -> None:
+    facts = [
+        *labels(ada="ynynyynn" * 5),
+        *table({"one": "nnynyynn" * 5, "two": "ynynyyny" * 5, "three": "nnynyynn" * 5},
+               rater_kind="judge"),
+    ]  # fmt: skip
+    of = report_of(facts)["verdict"]["variables"]["answerable"]["among_judges"]
+    assert "; most alike are one and three, 1.00" in of["errors"]["text"]
+
+
 def test_without_people_it_says_that_nobody_labelled() -> None:
     assert said(report_of(labels(**{JUDGE: "ynyn"})))["text"] == (
         "Not known: nobody has labelled yet"

@@ -168,6 +168,8 @@ def test_the_preview_says_what_was_understood(client: Client, rita: User) -> Non
                   "&lt;b&gt;Who&lt;/b&gt;?", "When was she born?", "Keep it as"):  # fmt: skip
         assert words in told
     assert "<b>Who" not in told
+    # What decides stands before the texts, which take several screens.
+    assert told.index("Keep it as") < told.index("The first of ")
 
 
 def test_a_refused_one_says_why(client: Client, rita: User) -> None:
