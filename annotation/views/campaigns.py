@@ -171,10 +171,11 @@ def _count_answers(campaign: Campaign) -> tuple[dict[str, int], int]:
 @require_safe
 @role_required(*READERS)
 def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
-    found = readable_campaign(request, pk)
-    return render(
-        request, "campaigns/settings.html", _campaign_context(found, get_account(request))
-    )
+    """Show the settings; with `guideline` in the address, the protocol's own is filled in."""
+    found, user = readable_campaign(request, pk), get_account(request)
+    if "guideline" in request.GET and may_manage(user, found.pk):
+        return _proposed(request, found, declared(found).guideline, "protocol")
+    return render(request, "campaigns/settings.html", _campaign_context(found, user))
 
 
 @require_POST
@@ -186,7 +187,8 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """
     user, seen = get_account(request), request.POST.get("seen")
     if request.POST.get("propose") == "guideline":
-        return _proposed(request, managed_campaign(request, pk))
+        text = request.POST.get("text", "")[:LONGEST_GUIDELINE]
+        return _proposed(request, managed_campaign(request, pk), text, "draft")
     with transaction.atomic():
         found = managed_campaign(request, pk, lock=True)
         form = SettingsForm(request.POST)
@@ -198,19 +200,19 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
         if form.is_valid():
             try:
                 change(found, form.settings(found), user=user)
-                return redirect("campaign-settings", pk)
+                return redirect(f"{reverse('campaign-settings', args=[pk])}?saved=1")
             except DesignError as error:
                 add_design_error(form, error)
     context = _campaign_context(found, user, form)
     return render(request, "campaigns/settings.html", context, status=422)
 
 
-def _proposed(request: HttpRequest, found: Campaign) -> HttpResponse:
+def _proposed(request: HttpRequest, found: Campaign, text: str, source: str) -> HttpResponse:
     """Show the settings with a guideline filled in that is not stored."""
-    user, text = get_account(request), request.POST.get("text", "")[:LONGEST_GUIDELINE]
+    user = get_account(request)
     form = SettingsForm(initial=initial_settings(found) | {"guideline": text})
     form.offer_practice(user, found)
-    context = _campaign_context(found, user, form) | {"proposed": True}
+    context = _campaign_context(found, user, form) | {"proposed": source}
     return render(request, "campaigns/settings.html", context)
 
 

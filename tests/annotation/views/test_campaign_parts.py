@@ -99,3 +99,23 @@ def test_every_part_has_the_name_as_its_heading_and_says_which_it_is(study: Stud
         assert re.sub(r"<[^>]*>", "", heading).split() == [
             "Pilot:", *word.lower().split(), "open",
         ]  # fmt: skip
+
+
+def test_a_guideline_starts_from_the_protocols_own_text_and_nothing_is_stored(study: Study) -> None:
+    rita = client_of(study.rita)
+    settings = reverse("campaign-settings", args=[study.campaign.pk])
+    assert 'href="?guideline=1#id_guideline"' in rita.get(settings).content.decode()
+    filled = rita.get(settings, {"guideline": 1}).content.decode()
+    assert "The guideline below is the protocol’s own" in filled
+    assert "## Can the report answer it?" in filled
+    study.campaign.refresh_from_db()
+    assert not study.campaign.guideline
+
+
+def test_whoever_saves_the_settings_is_told(study: Study) -> None:
+    rita = client_of(study.rita)
+    terms = reverse("campaign-terms", args=[study.campaign.pk])
+    page = rita.post(terms, {"guideline": "Ours.", "guideline_shown": "whole"}, follow=True)
+    assert "The settings are saved." in page.content.decode()
+    study.campaign.refresh_from_db()
+    assert study.campaign.guideline == "Ours."
