@@ -30,12 +30,11 @@ def question(campaign: Campaign | int) -> dict[str, Any]:
 def checked(campaign: Campaign) -> JSON:
     """Check a campaign.
 
-    `units` are those that people labelled. `disputes` counts open and decided units, and
-    the open ones on which people differ among themselves; on the others only a judge differs from
-    most people. `flags` are
-    quality flags by person, without anybody's labels. `guidelines` counts people's answers by
-    version, for the versions that have any. `places` are the answers that the design asks people
-    for, imported ones included.
+    `units` are those that people labelled. `disputes` counts open and decided units, and the open
+    ones on which people differ among themselves; on the others only a judge differs from most
+    people. `flags` are quality flags by person, without anybody's labels. `guidelines` counts
+    people's answers by version, for those that have any; None is the protocol's own guideline.
+    `places` are the answers that the design asks people for, imported ones included.
     """
     done, found = decided_units(campaign), disputes(counted(campaign))
     open_ones, people = [each for each in found if each.unit not in done], quality(campaign)
@@ -56,12 +55,17 @@ def checked(campaign: Campaign) -> JSON:
 
 
 def _guidelines(campaign: Campaign) -> list[JSON]:
-    versions = list(campaign.guidelines.order_by("version"))
-    if len(versions) < 2:
+    """Count answers by version, the protocol's own guideline first: it is no version (None)."""
+    versions = list(campaign.guidelines.exclude(digest="").order_by("version"))
+    if not versions:
         return []
     answers = answers_by_guideline(campaign)
-    rows = [{"version": each.version, "answers": answers.get(each.digest, 0)} for each in versions]
-    return [row for row in rows if row["answers"]]
+    rows = [
+        {"version": each.version, "digest": each.digest, "answers": answers.pop(each.digest, 0)}
+        for each in versions
+    ]
+    own = {"version": None, "digest": "", "answers": sum(answers.values())}
+    return [row for row in (own, *rows) if row["answers"]]
 
 
 def _state(options: Options) -> Any:

@@ -105,8 +105,8 @@ def _fast(campaign: Campaign, people: Mapping[str, Person]) -> Iterator[Flag]:
         if name in people and fast >= FEWEST_FAST and fast >= LEAST_SHARE * of:
             text = (
                 f"{fast:,} of {of:,} timed answers took less time than reading the texts of the "
-                f"item at {WORDS_A_MINUTE} words a minute, which is more than twice as fast as most "
-                "people read. Items with texts that the person had read before do not count."
+                f"item at {WORDS_A_MINUTE} words a minute, which is more than twice as fast as "
+                "most people read. Items with texts that the person had read before do not count."
             )
             yield Flag("fast", people[name].rater, name, None, text, {"of": "fast"})
 

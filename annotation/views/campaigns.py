@@ -160,7 +160,10 @@ def guideline_versions(campaign: Campaign) -> list[dict[str, Any]]:
         answers = {}
     else:
         answers = cached(f"guideline-answers-{campaign.pk}", lambda: _count_answers(campaign))
-    return [{"version": each, "answers": answers.get(each.digest, 0)} for each in versions]
+    rows = [{"version": each, "answers": answers.get(each.digest, 0)} for each in versions]
+    own = sum(answers.values()) - sum(row["answers"] for row in rows)
+    # Before the first version, people followed the protocol's own text, which is none of them.
+    return [*rows, {"version": None, "answers": own}] if own > 0 else rows
 
 
 def _count_answers(campaign: Campaign) -> tuple[dict[str, int], int]:

@@ -59,10 +59,18 @@ def guideline_changed(facts: Facts) -> Iterator[Finding]:
     """Find a guideline that changed while people answered."""
     versions = (facts.checks or {}).get("guidelines", ())
     if len(versions) > 1:
-        told = in_list([f"{count(v['answers'], 'answer')} under version {v['version']}"
-                       for v in versions])  # fmt: skip
-        look = Action("Versions", "campaign-settings", (facts.campaign.pk,), anchor="versions-head")
-        yield Finding("hint", f"The guideline changed midway: {told}.", (look,))
+        told = in_list([f"{count(v['answers'], 'answer')} under {_version(v)}" for v in versions])
+        pk = facts.campaign.pk
+        look = Action("Versions", "campaign-settings", (pk,), anchor="versions-head")
+        # Checks of earlier releases have no digest.
+        query = {"show": "people", "guideline": versions[-1].get("digest", "")}
+        since = Action("Disagreements since", "disagreements", (pk,), query=query)
+        actions = (look, since) if query["guideline"] else (look,)
+        yield Finding("hint", f"The guideline changed midway: {told}.", actions)
+
+
+def _version(row: JSON) -> str:
+    return "the protocol's own" if row["version"] is None else f"version {row['version']}"
 
 
 def batch_behind(facts: Facts) -> Iterator[Finding]:

@@ -12,10 +12,11 @@ from django.utils import timezone
 from analysis.attention import RULES, Facts, facts_of, matters, matters_for
 from analysis.attention.checks import checked
 from annotation.answers.submission import submit
+from annotation.campaigns.settings import CampaignSettings, change
 from annotation.models import Assignment, Campaign, GuidelineVersion, Rater, User
 from judging.models import Judge, JudgeRun, Lane
 from tests.once import once
-from tests.page_cast import Study, make_study, payload, plant
+from tests.page_cast import Study, client_of, make_study, payload, plant
 
 pytestmark = pytest.mark.django_db
 
@@ -197,6 +198,29 @@ def test_the_checks_count_disputes_flags_and_answers_by_guideline(study: Study) 
     assert found["disputes"] == {"open": 0, "among_people": 0, "decided": 0}
     assert (found["flags"], found["guidelines"]) == ([], [])
     assert found["places"] == {"items": 2, "asked": 4, "answered": 1}
+
+
+def test_the_first_change_of_the_protocols_own_guideline_is_a_change_midway(study: Study) -> None:
+    submit(study.assignment(study.ada), payload("no"), "page")
+    change(study.campaign, CampaignSettings(guideline="Ours."))
+    campaign = Campaign.objects.get(pk=study.campaign.pk)
+    submit(study.assignment(study.ben), payload("invalid"), "page")
+    found = checked(campaign)
+    (version,) = campaign.guidelines.all()
+    assert found["guidelines"] == [
+        {"version": None, "digest": "", "answers": 1},
+        {"version": 1, "digest": version.digest, "answers": 1},
+    ]
+    of = facts(study, checks=found)
+    assert text_of(of, "guideline-changed") == (
+        "The guideline changed midway: 1 answer under the protocol's own and 1 answer under "
+        "version 1."
+    )
+    (matter,) = [each for each in matters(of) if each.code == "guideline-changed"]
+    assert [each.label for each in matter.actions] == ["Versions", "Disagreements since"]
+    assert f"guideline={version.digest}" in matter.actions[1].address
+    settings = client_of(study.rita).get(f"/campaigns/{campaign.pk}/settings/").content.decode()
+    assert "By the protocol’s own text: 1 answer<" in settings
 
 
 def test_a_dispute_with_a_judge_alone_is_none_among_people(study: Study) -> None:
