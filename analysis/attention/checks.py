@@ -32,9 +32,9 @@ def checked(campaign: Campaign) -> JSON:
 
     `units` are those that people labelled. `disputes` counts open and decided units, and the open
     ones on which people differ among themselves; on the others only a judge differs from most
-    people. `flags` are quality flags by person, without anybody's labels. `guidelines` counts
-    people's answers by version, for those that have any; None is the protocol's own guideline.
-    `places` are the answers that the design asks people for, imported ones included.
+    people. `flags` are quality flags by person who is not excluded, without anybody's labels.
+    `guidelines` counts people's answers by version, for those that have any; None is the protocol's
+    own guideline. `places` are the answers that the design asks people for, imported ones included.
     """
     done, found = decided_units(campaign), disputes(counted(campaign))
     open_ones, people = [each for each in found if each.unit not in done], quality(campaign)
@@ -48,6 +48,8 @@ def checked(campaign: Campaign) -> JSON:
         "flags": [
             {"code": flag.code, "rater": flag.rater, "name": flag.name, "variable": flag.variable}
             for flag in people.hints
+            # Whoever is excluded has been dealt with.
+            if flag.rater not in people.excluded
         ],
         "guidelines": _guidelines(campaign),
         "places": places_of(campaign)._asdict(),

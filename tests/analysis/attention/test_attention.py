@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from analysis.attention import RULES, Facts, facts_of, matters, matters_for
+from analysis.attention import RULES, Facts, checks, facts_of, matters, matters_for
 from analysis.attention.checks import checked
+from analysis.monitoring.flags import quality
 from annotation.answers.submission import submit
 from annotation.campaigns.settings import CampaignSettings, change
-from annotation.models import Assignment, Campaign, GuidelineVersion, Rater, User
+from annotation.models import Assignment, Campaign, GuidelineVersion, Rater, User, rater_of
+from annotation.progress.flags import Flag
 from judging.models import Judge, JudgeRun, Lane
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload, plant
@@ -221,6 +223,18 @@ def test_the_first_change_of_the_protocols_own_guideline_is_a_change_midway(stud
     assert f"guideline={version.digest}" in matter.actions[1].address
     settings = client_of(study.rita).get(f"/campaigns/{campaign.pk}/settings/").content.decode()
     assert "By the protocol’s own text: 1 answer<" in settings
+
+
+def test_whoever_is_excluded_needs_nothing_more(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ben = rater_of(study.ben)
+    flag = Flag("fast", ben.pk, "ben", None, "Too fast.")
+    found = replace(quality(study.campaign), hints=(flag,))
+    monkeypatch.setattr(checks, "quality", lambda campaign: found)
+    assert [each["name"] for each in checked(study.campaign)["flags"]] == ["ben"]
+    found = replace(found, excluded={ben.pk: "guessed"})
+    assert checked(study.campaign)["flags"] == []
 
 
 def test_a_dispute_with_a_judge_alone_is_none_among_people(study: Study) -> None:
