@@ -62,11 +62,11 @@ def _guidelines(campaign: Campaign) -> list[JSON]:
     if not versions:
         return []
     answers = answers_by_guideline(campaign)
-    rows = [
+    rows: list[JSON] = [
         {"version": each.version, "digest": each.digest, "answers": answers.pop(each.digest, 0)}
         for each in versions
     ]
-    own = {"version": None, "digest": "", "answers": sum(answers.values())}
+    own: JSON = {"version": None, "digest": "", "answers": sum(answers.values())}
     return [row for row in (own, *rows) if row["answers"]]
 
 

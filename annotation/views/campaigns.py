@@ -160,7 +160,9 @@ def guideline_versions(campaign: Campaign) -> list[dict[str, Any]]:
         answers = {}
     else:
         answers = cached(f"guideline-answers-{campaign.pk}", lambda: _count_answers(campaign))
-    rows = [{"version": each, "answers": answers.get(each.digest, 0)} for each in versions]
+    rows: list[dict[str, Any]] = [
+        {"version": each, "answers": answers.get(each.digest, 0)} for each in versions
+    ]
     own = sum(answers.values()) - sum(row["answers"] for row in rows)
     # Before the first version, people followed the protocol's own text, which is none of them.
     return [*rows, {"version": None, "answers": own}] if own > 0 else rows

@@ -52,7 +52,7 @@ def test_an_answer_is_seen_without_a_reload_and_a_hint_leads_to_its_labels_and_t
     expect(page.locator("#quality")).to_be_visible()
     found = violations(page, "progress")
     hint = page.locator(".hint", has_text="One answer nearly always")
-    expect(hint).to_contain_text("“invalid” on 24 of 24 units")
+    expect(hint).to_contain_text("“invalid” on 24 of 24 questions")
     hint.get_by_role("link", name="These labels").click()
     expect(page.get_by_role("heading", name=f"Labels from {rita}")).to_be_visible()
     expect(page.locator("tbody tr")).to_have_count(24)

@@ -95,7 +95,7 @@ class TestGuided:
         first = page[page.index('<li class="card task first">') :]
         assert first.index("Report coverage") < first.index("recommended")
         assert PROTOCOLS["report-coverage"].summary in page
-        assert "Fits: 6 units in 2 items" in page
+        assert "Fits: 6 questions in 2 items" in page
         assert "It has no key points." in page
         assert "No query has both a passage and a question." in page, "the passage is not there"
         assert f"/batches/{batch.pk}/preparation/" in page
