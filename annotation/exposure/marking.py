@@ -4,10 +4,10 @@ A look is a row of the ledger with a scope, not a list of labels, so what it sho
 here: answers by other raters, in its scope, up to the newest response at its time. Most people have
 never looked at anything, which a single indexed query shows.
 
-Units of other campaigns are the same if the campaign has the same protocol and shows the same
-texts: that of the query, of the item's report, passage or key point, and of the unit. Carried,
-derived and extended batches keep the keys, so that the item is found by its key. Over any other
-batch it is looked for by its texts.
+Units of other items, in the same campaign or another, are the same if the campaign has the same
+protocol and shows the same texts: that of the query, of the item's report, passage or key point,
+and of the unit. Ids do not count, since two systems may give one answer, and other batches may have
+other ids.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 from django.db.models import Q
 
 from annotation.exposure.ledger import UNSTORED
-from annotation.models import Assignment, Campaign, Item, Label, Look
+from annotation.models import Assignment, Campaign, Item, Label, Look, Response
 from annotation.prerequisites.base import prerequisite_of
+from annotation.prerequisites.grounded_answer import first_answer
 from annotation.prerequisites.label_validation import validated_judge
 from annotation.presentation import present, stored_units
 from annotation.protocols.base import ItemSpec, UnitSpec, name_units
@@ -65,14 +66,14 @@ class _Look:
 class _Place(NamedTuple):
     """A unit by primary keys, in the answer's campaign or another, and its name in the answer.
 
-    `presents` is how many people's answers to it the answered item itself shows.
+    `presents` is the rater whose answer to it the answered item itself shows, if it does.
     """
 
     campaign: int
     item: int
     unit: int
     name: str
-    presents: int = 0
+    presents: int | None = None
 
 
 class _Answer(NamedTuple):
@@ -84,18 +85,22 @@ class _Answer(NamedTuple):
 
 
 def evidence_against(
-    assignment: Assignment, names: Collection[str], before: datetime | None = None
+    assignment: Assignment,
+    names: Collection[str],
+    before: datetime | None = None,
+    presented: int | None = None,
 ) -> list[Evidence]:
     """Return the looks of an assignment's person that showed others' answers to its units.
 
     `names` are those of the answered units. Of several looks of a kind at a campaign, only the
     newest is returned, if it shows all that the others show. Looks since `before` are left out.
+    `presented` is the rater whose first answer the item of a second round shows, by default now.
     """
     looks = [_Look(*row) for row in _exposing.rows(rater=assignment.rater_id)]
     looks = [look for look in looks if before is None or look.at < before]
     if not looks:
         return []
-    places = list(_places(assignment, names, {look.campaign for look in looks}))
+    places = list(_places(assignment, names, {look.campaign for look in looks}, presented))
     answers = _answers_of_others(assignment, places, max(look.upto for look in looks))
     found = (_of_look(look, places, answers) for look in looks)
     return list(_newest_of_each(each for each in found if each))
@@ -108,13 +113,15 @@ def _of_look(
         place.name
         for place in places
         if look.covers(place)
-        and (look.kind in UNSTORED or _shown_raters(look, place, answers) > place.presents)
+        and (look.kind in UNSTORED or _shows_another(look, place, answers))
     }
     return (look, tuple(sorted(shown))) if shown else None
 
 
-def _shown_raters(look: _Look, place: _Place, answers: Mapping[int, Sequence[_Answer]]) -> int:
-    return len({each.rater for each in answers.get(place.unit, ()) if look.shows(each)})
+def _shows_another(look: _Look, place: _Place, answers: Mapping[int, Sequence[_Answer]]) -> bool:
+    """Whether a look showed an answer to a unit that the answered item does not show itself."""
+    there = answers.get(place.unit, ())
+    return any(look.shows(each) and each.rater != place.presents for each in there)
 
 
 def _newest_of_each(found: Iterable[tuple[_Look, tuple[str, ...]]]) -> Iterator[Evidence]:
@@ -152,47 +159,51 @@ def _answers_of_others(
 
 
 def _places(
-    assignment: Assignment, names: Collection[str], looked_at: Collection[int]
+    assignment: Assignment,
+    names: Collection[str],
+    looked_at: Collection[int],
+    presented: int | None = None,
 ) -> Iterator[_Place]:
-    """Yield the answered units, and the same units of the other campaigns that were looked at."""
+    """Yield the answered units, and the same units of other items that were looked at."""
     item = assignment.item
     units = stored_units(item)
     for name in names:
         yield _Place(item.campaign_id, item.pk, units[name], name)
-    others = _comparable(item.campaign, looked_at)
-    if not others:
+    twins = list(_twins(item, _comparable(item.campaign, looked_at)))
+    if not twins:
         return
     mine = _contents(item, present(item))
     first = prerequisite_of(item.campaign)
-    for twin in _twins(item, others):
-        # The item of a second round shows one first answer; to have seen another one is a look.
-        presents = int(twin.campaign.name == first)
-        theirs = {content: name for name, content in _contents(twin, present(twin)).items()}
+    for twin in twins:
+        presents = None
+        if twin.campaign.name == first:
+            presents = presented or _presented(assignment)
+        theirs = _contents(twin, present(twin))
         keys = stored_units(twin)
         for name in names:
-            if (other := theirs.get(mine[name])) is not None and other in keys:
-                yield _Place(twin.campaign_id, twin.pk, keys[other], name, presents)
+            for other, content in theirs.items():
+                if content == mine[name] and other in keys:
+                    yield _Place(twin.campaign_id, twin.pk, keys[other], name, presents)
+
+
+def _presented(assignment: Assignment) -> int | None:
+    """Return the rater whose first answer the item of a second round shows to this person."""
+    first = first_answer(assignment.item, assignment.rater)
+    if first is None:
+        return None
+    return Response.objects.values_list("assignment__rater", flat=True).get(pk=first.response)
 
 
 def _comparable(campaign: Campaign, looked_at: Collection[int]) -> list[Campaign]:
-    """Return the other campaigns of the same task that were looked at."""
-    rows = Campaign.objects.filter(pk__in=looked_at, protocol=campaign.protocol)
-    return list(rows.exclude(pk=campaign.pk))
+    """Return the campaigns of the same task that were looked at, this one among them."""
+    return list(Campaign.objects.filter(pk__in=looked_at, protocol=campaign.protocol))
 
 
 def _twins(item: Item, campaigns: Sequence[Campaign]) -> Iterator[Item]:
-    """Yield the items of other campaigns that are about the same parts of the same query."""
-    rows = Item.objects.filter(campaign__in=campaigns).select_related(*_SHOWN)
-    same_key = list(rows.filter(key=item.key))
-    yield from (each for each in same_key if _texts(each) == _texts(item))
-    found = {each.campaign_id for each in same_key}
-    rest = [
-        each.pk
-        for each in campaigns
-        if each.pk not in found and each.batch_id != item.campaign.batch_id
-    ]
-    if rest:
-        yield from rows.filter(_same_texts(item), campaign__in=rest)
+    """Yield the other items of campaigns that are about parts with the same texts."""
+    if campaigns:
+        rows = Item.objects.filter(_same_texts(item), campaign__in=campaigns)
+        yield from rows.exclude(pk=item.pk).select_related(*_SHOWN)
 
 
 _SHOWN = ("campaign__batch", "query", "report", "passage", "key_point")
@@ -221,7 +232,7 @@ def _contents(item: Item, spec: ItemSpec) -> dict[str, tuple[object, ...]]:
 def _content(unit: UnitSpec, texts: Mapping[str, str]) -> tuple[object, ...]:
     """Return a unit's kind, its own words, and those of the item's texts that it is about."""
     if unit.kind == "pair":
-        return unit.kind, *texts.values()
+        return unit.kind, *sorted(texts.values())
     whole, part = unit.key, unit.key.rpartition("#")[0]
     own = (
         text

@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from annotation.exposure.marking import evidence_against
 from annotation.models import Assignment, Campaign, Look, Response
+from annotation.prerequisites.base import prerequisite_of
 from audit.violations import Check, Place, Violation
 
 CHECK = Check(
@@ -48,17 +49,38 @@ def _difference(response: Response) -> str:
     if response.assignment.rater.user_id is None or any(e.look_id is None for e in evidence):
         return ""
     stored = {name for each in evidence for name in each.units}
+    found = [_compared(response, stored, first) for first in _first_writers(response.assignment)]
+    return found[0] if all(found) else ""
+
+
+def _compared(response: Response, stored: set[str], presented: int | None) -> str:
     at, row = response.created_at, response.assignment
-    if missing := _derived(row, response, at - MOMENT) - stored:
+    if missing := _derived(row, response, at - MOMENT, presented) - stored:
         return f"is not marked on {_named(missing)}, although its person had looked at others'"
-    if extra := stored - _derived(row, response, at + MOMENT):
+    if extra := stored - _derived(row, response, at + MOMENT, presented):
         return f"is marked on {_named(extra)}, although no look showed others' answers"
     return ""
 
 
-def _derived(row: Assignment, response: Response, before: datetime) -> set[str]:
+def _first_writers(row: Assignment) -> list[int | None]:
+    """Return the raters whose first answer a second round may have shown, None without any.
+
+    Which one it was is not stored, and another one may be shown since.
+    """
+    item = row.item
+    before = Response.objects.filter(
+        assignment__item__campaign__name=prerequisite_of(item.campaign),
+        assignment__item__query=item.query,
+    )
+    others = before.exclude(assignment__rater=row.rater).order_by("assignment__rater")
+    return list(others.values_list("assignment__rater", flat=True).distinct()) or [None]
+
+
+def _derived(
+    row: Assignment, response: Response, before: datetime, presented: int | None
+) -> set[str]:
     names = [name for name in response.payload["units"] if name in row.asked]
-    found = evidence_against(row, names, before)
+    found = evidence_against(row, names, before, presented)
     return {name for each in found for name in each.units}
 
 

@@ -185,8 +185,8 @@ class TestOtherCampaigns:
             Campaign.objects.create(name=name, protocol=protocol, batch=batch)
             for name, protocol in (("a", own.protocol), ("b", "report-nugget"), ("c", own.protocol))
         )
-        assert _comparable(own, {own.pk, same.pk, other.pk}) == [same]
-        assert _comparable(own, {own.pk, other.pk}) == _comparable(own, ()) == []
+        assert set(_comparable(own, {own.pk, same.pk, other.pk})) == {own, same}
+        assert _comparable(own, {other.pk}) == _comparable(own, ()) == []
         assert unseen in _comparable(own, {unseen.pk})
 
     @pytest.mark.parametrize(
@@ -234,6 +234,36 @@ class TestOtherCampaigns:
         assert [each.campaign for each in _twins(item, [moved])] == [moved]
         assert list(_twins(item, [changed, other])) == []
 
+    def test_an_equal_text_under_another_id_in_the_same_campaign(self, tmp_path: Path) -> None:
+        """Two systems gave the same report: who saw what is said of one answers the other."""
+        line = self.line("r", "a", "No answer.", "Did it hold?")
+        twin, other = (
+            {"id": name, "text": text, "system": name}
+            for name, text in (("x", "No answer."), ("y", "It held."))
+        )
+        batch = self.batch(tmp_path, "twins", {**line, "reports": [*line["reports"], twin, other]})
+        campaign = self.over(batch)
+        seen, same, different = campaign.items.order_by("position")
+        study = make_study()
+        self.answered_item(seen, study.ada)
+        exported(client_of(study.root), campaign)
+        look = Look.objects.get()
+        Look.objects.filter(pk=look.pk).update(user=study.rita)
+        assert list(self.answered_item(same, study.rita).exposures.values_list("look", "units")) == [
+            (look.pk, ["a"])
+        ]
+        assert self.answered_item(different, study.rita).exposed is False
+        again = self.over(self.renamed(batch))
+        assert [self.answered_item(each, study.rita).exposed for each in again.items.all()] == [
+            True, True, False,
+        ]  # fmt: skip
+        assert not [*exposure.wrong(campaign), *exposure.wrong(again)]
+
+    def renamed(self, batch: Batch) -> Batch:
+        """The same batch, since another campaign over it gets another name."""
+        batch.name += " again"
+        return batch
+
     def line(self, name: str, unit: str, report: str, question: str) -> Line:
         return {
             "id": f"{name}-query",
@@ -247,7 +277,9 @@ class TestOtherCampaigns:
         return Batch.objects.get(name=name)
 
     def answered(self, campaign: Campaign, user: User) -> Response:
-        item = campaign.items.get()
+        return self.answered_item(campaign.items.get(), user)
+
+    def answered_item(self, item: Item, user: User) -> Response:
         asked = Assignment.objects.create(item=item, rater=rater_of(user), asked=["a"], slot=None)
         sent = {"units": {"a": {"answerable": "no", "evidence": []}}, "comment": None}
         return submit(asked, sent, "page").response
@@ -474,6 +506,7 @@ def test_a_pair_is_the_same_where_both_texts_are() -> None:
     unit = UnitSpec("pair", "a|b", "Which?")
     texts = {"report:a": "One.", "report:b": "Two."}
     assert _content(unit, texts) == ("pair", "One.", "Two.")
+    assert _content(unit, {"report:a": "Two.", "report:b": "One."}) == ("pair", "One.", "Two.")
     assert _content(unit, texts) != _content(unit, {**texts, "report:b": "Three."})
 
 

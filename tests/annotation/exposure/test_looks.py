@@ -14,7 +14,7 @@ from annotation.exposure.marking import (
     _newest_of_each,
     _of_look,
     _Place,
-    _shown_raters,
+    _shows_another,
 )
 from annotation.exposure.marks import PersonMarks, _chunks
 from annotation.protocols.base import UnitSpec
@@ -53,14 +53,15 @@ def test_it_shows_answers_up_to_the_newest_of_its_time_and_of_one_rater_if_so() 
 
 def test_what_the_item_itself_shows_is_not_counted_against_the_person() -> None:
     answers = {5: [_Answer(5, 1, ADA), _Answer(5, 2, ADA), _Answer(5, 30, BEN)], 6: []}
-    assert _shown_raters(LOOK, PLACE, answers) == 1
-    assert _shown_raters(replace(LOOK, upto=30), PLACE, answers) == 2
     other = PLACE._replace(unit=6, name="q:1")
+    assert [_shows_another(LOOK, each, answers) for each in (PLACE, other)] == [True, False]
     assert _of_look(LOOK, [other, PLACE], answers) == (LOOK, ("q:0",))
     assert _of_look(LOOK, [other], answers) is None
-    shown_by_item = PLACE._replace(presents=1)
-    assert _of_look(LOOK, [shown_by_item], answers) is None
-    assert _of_look(replace(LOOK, upto=30), [shown_by_item], answers) is not None
+    adas, bens = (PLACE._replace(presents=rater) for rater in (ADA, BEN))
+    assert _of_look(LOOK, [adas], answers) is None
+    assert _of_look(LOOK, [bens], answers) is not None
+    assert _of_look(replace(LOOK, upto=30), [adas], answers) is not None
+    assert _of_look(replace(LOOK, upto=30, rater=BEN), [bens], answers) is None
     # A judge that is tried on an item leaves no answer behind.
     trial = replace(LOOK, kind="trial")
     assert _of_look(trial, [other, PLACE], answers) == (trial, ("q:0", "q:1"))
