@@ -44,6 +44,11 @@ def visible_judges(user: User) -> QuerySet[Judge]:
     return rows.filter(in_a_team_of(Judge, user) | Q(Exists(ran)))
 
 
+def judge_of_a_team(user: User) -> Q:
+    """Return the condition that a rater is a judge which an account may read."""
+    return Q(judge__in=visible_judges(user).order_by().values("pk"))
+
+
 def visible_judge(request: HttpRequest | Request, pk: int) -> Judge:
     """Return a judge that the account may read. Raises Http404 for any other."""
     return get_object_or_404(visible_judges(get_account(request)), pk=pk)

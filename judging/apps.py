@@ -1,4 +1,4 @@
-"""App configuration: what judges would cost over a design is added to its dry run."""
+"""App configuration: what judges cost in a dry run of a design, and which a design may name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ class Judging(AppConfig):
 
     def ready(self) -> None:
         from annotation.campaign_setup.effort import JUDGE_COSTS
+        from annotation.people.membership import JUDGE_READERS
+        from judging.access import judge_of_a_team
         from judging.estimate import design_costs
 
         JUDGE_COSTS.append(design_costs)
+        JUDGE_READERS.append(judge_of_a_team)

@@ -176,7 +176,8 @@ class TeamMembers(Resource):
                 service.set_role(team, user, wanted["role"], me)
         except TeamError as error:
             raise RefusedBodyError(str(error)) from error
-        return Response(TeamSerializer(team).data)
+        # Who has left no longer finds the team, and the members were read before the change.
+        return Response(TeamSerializer(Team.objects.get(pk=pk)).data)
 
 
 class TeamShares(Resource):

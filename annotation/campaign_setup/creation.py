@@ -92,8 +92,8 @@ def create_campaign(
             return _check_unchanged(existing, campaign, settings, by)
         _check_batch(campaign)
         check_references(campaign, design, by)
-        check_settings(campaign, settings)
         check_practice(campaign, settings, by)
+        check_settings(campaign, settings)
         campaign.save()
         apply_settings(campaign, settings, by)
         _write_items(campaign, design, declared(campaign), progress)
@@ -193,8 +193,8 @@ def check_references(campaign: Campaign, design: Design, by: User | None = None)
     check_named("validates", parse_validates(design.validates)[1], by)
     protocol = declared(campaign)
     _check_passages(design)
-    check_prerequisite(protocol, campaign.batch, design)
-    check_validates(protocol, campaign.batch, design)
+    check_prerequisite(protocol, campaign.batch, design, by)
+    check_validates(protocol, campaign.batch, design, by)
 
 
 def splits_before(campaign: Campaign) -> dict[str, Split] | None:

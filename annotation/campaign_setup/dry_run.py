@@ -279,8 +279,8 @@ def simulate(
     campaign.team = team or batch.team
     old = continue_campaign(campaign, continues, design, by)
     check_references(campaign, design, by)
-    check_settings(campaign, settings or CampaignSettings())
     check_practice(campaign, settings or CampaignSettings(), by)
+    check_settings(campaign, settings or CampaignSettings())
     keys = list(batch.queries.values_list("key", flat=True))
     found = _items(campaign, design, progress, most)
     if not found:

@@ -290,7 +290,10 @@ def check_named(field: str, name: str, by: User | None) -> None:
 
 
 def check_practice(campaign: Campaign, settings: CampaignSettings, by: User | None) -> None:
-    """Check the access to a campaign named for practice, unless it is the current one."""
+    """Check the access to a campaign named for practice, unless it is the current one.
+
+    This comes before `check_settings`, which tells whether that campaign has practice items.
+    """
     current = campaign.practice_of.name if campaign.practice_of else ""
     if settings.practice_of != current:
         check_named("practice_of", settings.practice_of or "", by)
@@ -321,8 +324,8 @@ def change(
     """
     with transaction.atomic():
         locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
-        check_settings(locked, settings)
         check_practice(locked, settings, user)
+        check_settings(locked, settings)
         before, was = current_settings(locked), _state(locked)
         apply_settings(locked, settings, user)
         _set_state(locked, is_open, is_archived)

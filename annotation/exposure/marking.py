@@ -112,8 +112,7 @@ def _of_look(
     shown = {
         place.name
         for place in places
-        if look.covers(place)
-        and (look.kind in UNSTORED or _shows_another(look, place, answers))
+        if look.covers(place) and (look.kind in UNSTORED or _shows_another(look, place, answers))
     }
     return (look, tuple(sorted(shown))) if shown else None
 

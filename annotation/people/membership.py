@@ -7,7 +7,7 @@ person out. A named pool is for members of the campaign, and for owners and mana
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -69,6 +69,25 @@ def readable(user: User) -> QuerySet[Campaign]:
     if user.role == User.Role.ADMIN:
         return Campaign.objects.all()
     return _readable(user) if _researches(user) else Campaign.objects.none()
+
+
+JUDGE_READERS: list[Callable[[User], Q]] = []
+"""Further conditions on which an account reads a judge, such as that it is of one of its teams."""
+
+
+def readable_judges(user: User | None) -> QuerySet[Rater]:
+    """Return the judges that an account may name in a design, by name; all for a command.
+
+    They may be of an imported file or a jury, and answered where the account may read.
+    """
+    rows = Rater.objects.filter(kind=Rater.Kind.JUDGE).order_by("name")
+    if user is None or user.role == User.Role.ADMIN:
+        return rows
+    there = Assignment.objects.filter(rater=OuterRef("pk"), item__campaign__in=readable(user))
+    may_read = Q(Exists(there))
+    for further in JUDGE_READERS:
+        may_read |= further(user)
+    return rows.filter(may_read)
 
 
 def _researches(user: User) -> bool:

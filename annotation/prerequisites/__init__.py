@@ -16,7 +16,8 @@ from django.db.models import Q
 
 from annotation.campaigns.design import Design, DesignError
 from annotation.gold import scoring
-from annotation.models import Assignment, Campaign, Item, Rater
+from annotation.models import Assignment, Campaign, Item, Rater, User
+from annotation.people.membership import readable_judges
 from annotation.prerequisites import grounded_answer, label_validation, rubric_passage
 from annotation.prerequisites.base import PrerequisiteRule, WaitRule, prerequisite_of
 from annotation.protocols.base import Protocol
@@ -116,17 +117,20 @@ def units_asked_so_far(campaign: Campaign, items: Collection[int]) -> dict[int, 
     return found
 
 
-def check_prerequisite(protocol: Protocol, batch: Batch, design: Design) -> None:
+def check_prerequisite(
+    protocol: Protocol, batch: Batch, design: Design, by: User | None = None
+) -> None:
     """Check the prerequisite of a design, and the options that need one.
 
-    Raises DesignError unless the prerequisite exists, and has this batch and a suitable protocol.
+    Raises DesignError unless the prerequisite exists, and has this batch and a suitable protocol,
+    and `by` may read the judge that is named.
     """
     if design.sampling == "own" and not design.prerequisite:
         raise DesignError(
             "option sampling=own needs earlier answers; give a prerequisite too", "sampling"
         )
     if design.strata:
-        _check_strata(protocol, design)
+        _check_strata(protocol, design, by)
     if design.gate and not (design.prerequisite and protocol.name == "grounded-answer"):
         raise DesignError(
             "option gate is for a second round of grounded-answer; leave it out", "gate"
@@ -165,13 +169,13 @@ def _check_turn(protocol: Protocol, design: Design) -> None:
         )
 
 
-def _check_strata(protocol: Protocol, design: Design) -> None:
+def _check_strata(protocol: Protocol, design: Design, by: User | None) -> None:
     shared = protocol.sampled and design.prerequisite and design.sampling in (None, "shared")
     if not shared:
         raise DesignError(
             "option strata is for a shared sample with a prerequisite; leave it out", "strata"
         )
-    if not Rater.objects.filter(name=design.strata, kind=Rater.Kind.JUDGE).exists():
+    if not readable_judges(by).filter(name=design.strata).exists():
         raise DesignError(
             f"option strata names judge {design.strata!r}, which does not exist", "strata"
         )

@@ -10,7 +10,8 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.campaigns.design import Design, DesignError
-from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit
+from annotation.models import Assignment, Campaign, Item, Label, Rater, Unit, User
+from annotation.people.membership import readable_judges
 from annotation.presentation import schema
 from annotation.protocols.base import Protocol
 from annotation.protocols.schema import schema_of
@@ -69,8 +70,13 @@ def describe_wait(campaign: Campaign) -> Message:
     return Message("the labels from judge %(judge)s", judge=validated_judge(campaign))
 
 
-def check_validates(protocol: Protocol, batch: Batch, design: Design) -> None:
-    """Check that the judge exists, and that the source asked the same. Raises DesignError."""
+def check_validates(
+    protocol: Protocol, batch: Batch, design: Design, by: User | None = None
+) -> None:
+    """Check that `by` may read the judge, and that the source asked the same.
+
+    Raises DesignError.
+    """
     if not design.validates:
         return
     if protocol.listed:
@@ -79,7 +85,7 @@ def check_validates(protocol: Protocol, batch: Batch, design: Design) -> None:
             f"option validates does not go with {protocol.name}: {own}; leave it out", "validates"
         )
     judge, source = parse_validates(design.validates)
-    if not Rater.objects.filter(name=judge, kind=Rater.Kind.JUDGE).exists():
+    if not readable_judges(by).filter(name=judge).exists():
         advice = "create it with create_judge, or import its labels into a campaign first"
         raise DesignError(
             f"option validates names judge {judge!r}, which does not exist; {advice}", "validates"

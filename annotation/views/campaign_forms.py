@@ -13,8 +13,8 @@ from django import forms
 
 from annotation.campaign_setup.dry_run import MOST_PEOPLE, Assumptions
 from annotation.campaigns.design import LONGEST_KEY, MOST_CHOSEN, Design, read_pairs
-from annotation.models import Rater, User
-from annotation.people.membership import readable
+from annotation.models import User
+from annotation.people.membership import readable, readable_judges
 from annotation.prerequisites import RULES
 from annotation.protocols import PROTOCOLS
 from annotation.views.settings_forms import SettingsForm
@@ -196,8 +196,8 @@ class CampaignForm(SettingsForm):
                 ),
             )
         if protocol.sampled and first:
-            judges = Rater.objects.filter(kind=Rater.Kind.JUDGE).order_by("name")
-            names = [(name, name) for name in judges.values_list("name", flat=True)]
+            judges = readable_judges(self.user).values_list("name", flat=True)
+            names = [(name, name) for name in judges]
             yield (
                 "strata",
                 forms.ChoiceField(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.models import Assignment, Rater
 from tests.api.cast import script_of
 from tests.databases import unchanged, undone
 from tests.extent import Extent
@@ -144,6 +146,47 @@ def test_a_taken_name_tells_nothing_but_that_it_is_taken(world: World) -> None: 
     judge = {"name": "planted-judge", "backend": "lexical"}
     (wrong,) = script.post("judges/", judge).json()["problems"]
     assert wrong["wrong"] == "A rater has this name already; choose another."
+
+
+def test_a_change_of_members_is_answered_with_those_after_it(world: World) -> None:  # noqa: F811
+    team = world.users[RESEARCHER].teams.get().team_id
+    rita = script_of(world.users[RESEARCHER])
+    for name, role in (("ben", None), ("ben", "member"), ("rita", "owner")):
+        told = rita.put(f"teams/{team}/members/", {"name": name, "role": role}).json()
+        assert told == rita.get(f"teams/{team}/").json()
+        assert {each["name"]: each["role"] for each in told["members"]}.get(name) == role
+
+
+def test_a_design_names_nothing_of_another_team(world: World) -> None:  # noqa: F811
+    """The refusal is the same as where there is none of that name."""
+    olga, script = Olga(world), script_of(world.olga)
+    imported = Rater.objects.create(name="planted file", kind="judge")
+    Assignment.objects.create(
+        item=world.closed.items.all()[0], rater=imported, scope="file", asked=[]
+    )
+    new = {"name": "Second", "protocol": "report-coverage", "batch": "quay"}
+    after = {"protocol": "rubric-passage", "options": {"prerequisite": "Named"}}
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("Pilot", {"practice_of": "Pilot"}),
+        ("Pilot", {"continues": "Pilot"}),
+        ("Pilot", {"options": {"prerequisite": "Pilot"}}),
+        ("Pilot", {"options": {"validates": "others' judge@Pilot"}}),
+        ("planted-judge", {"options": {"validates": "planted-judge"}}),
+        ("planted file", {"options": {"validates": "planted file"}}),
+        ("planted-judge", {**after, "options": {"strata": "planted-judge", **after["options"]}}),
+    ]
+    for name, named in cases:
+        there = json.dumps({**new, **named})
+        nowhere = json.loads(there.replace(name, "nowhere"))
+        told, untold = (script.post("campaigns/", x) for x in (json.loads(there), nowhere))
+        assert told.status_code == untold.status_code == 422, named
+        assert told.content.decode().replace(name, "nowhere") == untold.content.decode()
+    address = f"{reverse('campaign-new')}?batch=quay&protocol=rubric-passage"
+    form = olga.client.get(address).content.decode()
+    assert "others&#x27; judge" in form
+    assert "planted" not in form
+    mine = {**new, "options": {"validates": "others' judge"}}
+    assert script.post("campaigns/", mine).status_code == 201
 
 
 def test_what_an_admin_shares_is_read_and_no_more_until_it_may_be_managed(

@@ -249,9 +249,9 @@ class TestOtherCampaigns:
         exported(client_of(study.root), campaign)
         look = Look.objects.get()
         Look.objects.filter(pk=look.pk).update(user=study.rita)
-        assert list(self.answered_item(same, study.rita).exposures.values_list("look", "units")) == [
-            (look.pk, ["a"])
-        ]
+        assert list(
+            self.answered_item(same, study.rita).exposures.values_list("look", "units")
+        ) == [(look.pk, ["a"])]
         assert self.answered_item(different, study.rita).exposed is False
         again = self.over(self.renamed(batch))
         assert [self.answered_item(each, study.rita).exposed for each in again.items.all()] == [

@@ -95,6 +95,7 @@ class TestTheOption:
 
     def test_so_does_the_api(self, study: Study) -> None:
         body = {"name": "By API", "protocol": "report-coverage", "batch": "b"}
+        judged(study.campaign.items.all()[0])
         made = script_of(study.rita).post("campaigns/", body | {"options": {"validates": JUDGE}})
         assert made.status_code == 201
         assert made.json()["study"]["options"]["validates"] == JUDGE

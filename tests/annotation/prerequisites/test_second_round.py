@@ -139,9 +139,7 @@ class TestWhoGetsIt:
         assert next_assignment(second, rater_of(study.ben)) is None
 
 
-@pytest.mark.parametrize(
-    ("looked_at", "exposed"), [("ada", False), ("ben", True), ("both", True)]
-)
+@pytest.mark.parametrize(("looked_at", "exposed"), [("ada", False), ("ben", True), ("both", True)])
 def test_a_look_at_the_first_answer_that_is_shown_exposes_nothing_and_at_another_one_does(
     study: Study, looked_at: str, exposed: bool
 ) -> None:

@@ -12,8 +12,9 @@ from django.utils import timezone
 from annotation.campaign_setup.dry_run import Assumptions
 from annotation.campaigns.design import Design
 from annotation.campaigns.settings import CampaignSettings, change
-from annotation.models import Campaign, Rater, User
+from annotation.models import Assignment, Campaign, Rater, User
 from annotation.people.background import Question
+from annotation.people.membership import readable_judges
 from annotation.views.campaign_forms import CampaignForm
 from annotation.views.settings_forms import (
     SettingsForm,
@@ -22,6 +23,7 @@ from annotation.views.settings_forms import (
     settings_digest,
 )
 from datasets.models import Batch, Team
+from judging.models import Judge
 from tests.once import once
 from tests.page_cast import Study, make_study
 from tests.team_cast import given_away
@@ -58,6 +60,10 @@ def choices(found: CampaignForm, name: str) -> list[tuple[str, str]]:
 
 def offered(found: CampaignForm, name: str) -> list[str]:
     return [value for value, _ in choices(found, name)]
+
+
+def judge(name: str) -> Rater:
+    return Rater.objects.create(name=name, kind="judge")
 
 
 class TestWhatIsOffered:
@@ -146,11 +152,16 @@ class TestWhatIsOffered:
     def test_a_sample_is_stratified_by_judges_where_something_may_come_first(
         self, study: Study
     ) -> None:
-        for name in ("zeta", "alpha"):
-            Rater.objects.create(name=name, kind="judge")
-        Rater.objects.create(name="person")
+        zeta, alpha, beta, others = (judge(name) for name in ("zeta", "alpha", "beta", "others"))
+        Judge.objects.create(rater=zeta, backend="lexical")
+        given_away(Judge.objects.create(rater=others, backend="lexical"))
+        # Its answers come from a file, and it answers where the researcher reads.
+        item = study.campaign.items.all()[0]
+        Assignment.objects.create(item=item, rater=alpha, asked=[], scope="file")
         found = form(study, "rubric-passage", per_passage=2)
         assert offered(found, "strata") == ["", "alpha", "zeta"]
+        everybody = [alpha, beta, others, zeta]
+        assert list(readable_judges(None)) == list(readable_judges(study.root)) == everybody
         given_away(study.campaign)
         assert "strata" not in form(study, "rubric-passage", per_passage=2).fields
 
@@ -181,7 +192,7 @@ class TestTheDesign:
         assert found.assumptions() == Assumptions()
 
     def test_every_option_is_read(self, study: Study) -> None:
-        Rater.objects.create(name="j", kind="judge")
+        Judge.objects.create(rater=judge("j"), backend="lexical")
         sent = {
             "sampling": "own", "per_passage": "5", "passages": " relevant ", "order": "random",
             "prerequisite": "Pilot", "strata": "j", "validates": " j@Pilot ",
