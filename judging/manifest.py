@@ -60,12 +60,17 @@ SAMPLING = (
 )  # fmt: skip
 
 
+def has_begun(run: JudgeRun) -> bool:
+    """Whether a worker has stored the setup of the run."""
+    return "platform" in run.manifest
+
+
 def begin(run: JudgeRun, backend: Backend, findings: Findings) -> None:
     """Store the setup of the run, or when called again, only that it was resumed."""
     run.refresh_from_db(fields=["manifest"])
     manifest = dict(run.manifest)
     facts = storable(dict(findings.facts))
-    if "platform" in manifest:
+    if has_begun(run):
         again = {"at": _now(), "version": settings.TANDEM_VERSION, "facts": facts}
         manifest["taken_up"] = [*manifest.get("taken_up", ()), again]
     else:

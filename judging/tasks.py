@@ -108,7 +108,7 @@ def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
 
     Raises NothingOpenError, or one of NOT_STARTED.
     """
-    lifecycle.plan(campaign, judge)
+    lifecycle.plan(campaign, judge, lifecycle.AT_FIRST)
     if not ledger.count_waiting(campaign, judge):
         raise NothingOpenError("nothing is open: the judge has finished this campaign")
     try:

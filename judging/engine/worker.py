@@ -90,6 +90,8 @@ def _work(
     if isinstance(findings, Ending):
         return _note_lane(run, findings)
     on_findings(findings)
+    if run.queued and not manifest.has_begun(run) and not _plan(run, lease):
+        return Ending("lost")
     manifest.begin(run, backend, findings)
     with _gc_frozen():
         ending = _note_lane(run, _run_to_end(run, lease, preparer, control, patience))
@@ -124,10 +126,24 @@ def _run_to_end(
         ending = run_engine(run, lease, preparer, concurrency, patience, control)
         if ending.how != "finished" or lifecycle.remaining(run) == 0:
             return ending
-        planning.plan(run.campaign, run.judge)
+        if not _plan(run, lease):
+            return Ending("lost")
         after = ledger.count_by_status(run.campaign, run.judge)
         if not ledger.count_unfinished(after) or after == before:
             return ending
+
+
+def _plan(run: JudgeRun, lease: uuid.UUID) -> bool:
+    """Plan what is missing, and keep the lease meanwhile. Returns False if it was lost."""
+    lost = False
+
+    def renewed() -> bool:
+        nonlocal lost
+        lost = lifecycle.renew(run, lease) is None
+        return not lost
+
+    planning.plan(run.campaign, run.judge, may_go_on=renewed)
+    return not lost
 
 
 def _note_lane(run: JudgeRun, ending: Ending) -> Ending:

@@ -36,6 +36,8 @@ from judging.runs import ledger, planning
 State, Wish = JudgeRun.State, JudgeRun.Wish
 _WISHED = {Wish.STOP: State.INTERRUPTED, Wish.CANCEL: State.CANCELLED}
 INTENT = "batch_intent"
+AT_FIRST = 1000
+"""How many items or units are planned when a run is queued, so that a page does not wait longer."""
 _RELEASED: dict[str, Any] = {"lease": None, "lease_until": None, "in_flight": 0, "allowed": 0}
 
 
@@ -186,6 +188,7 @@ def start(
 ) -> JudgeRun:
     """Create a run and plan its assignments. Workers take it only if it is `queued`.
 
+    Of a queued run, only the first assignments are planned, and its worker plans the rest.
     A dead run is closed first. Cancelled assignments are reopened, and a paused lane is resumed. An
     `offline` run asks no server and has no lane.
     Raises LeasedRunError, BatchOutError, ChangedPromptError, SetupError, PromptError.
@@ -193,7 +196,7 @@ def start(
     prompt = sha256_of(prompt_for(judge, campaign))
     check_prompt(campaign, judge, prompt)
     lane = None if offline else lanes.get_lane(judge)
-    plan(campaign, judge)
+    plan(campaign, judge, AT_FIRST if queued else None)
     check_template(campaign, judge)
     examples = drawn(campaign, judge)
     try:
@@ -221,14 +224,16 @@ def start(
     return run
 
 
-def plan(campaign: Campaign, judge: Judge) -> None:
+def plan(campaign: Campaign, judge: Judge, most: int | None = None) -> None:
     """Create the missing assignments, and reopen the cancelled ones.
 
-    Raises SetupError if the judge cannot answer what the campaign asks.
+    With `most`, as many are created, and only if nothing is open. Raises SetupError if the judge
+    cannot answer what the campaign asks.
     """
     check_fit(campaign, judge)
-    planning.plan(campaign, judge)
     ledger.revive(campaign, judge)
+    if most is None or not ledger.count_waiting(campaign, judge):
+        planning.plan(campaign, judge, most)
 
 
 def _close_dead(campaign: Campaign, judge: Judge) -> None:

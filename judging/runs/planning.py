@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, chain, islice
 from typing import Any, NamedTuple
@@ -97,14 +97,21 @@ class _NewAssignment(NamedTuple):
     shown: list[str] = []
 
 
-def plan(campaign: Campaign, judge: Judge) -> None:
+def plan(
+    campaign: Campaign,
+    judge: Judge,
+    most: int | None = None,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> None:
     """Create the missing assignments, one per item or per unit. A repetition does nothing.
 
     A judge with several samples has each assignment as often, as replicates from 0. Assignments of
-    a trial are planned by `plan_trial` alone.
+    a trial are planned by `plan_trial` alone. Those of `most` items or units are created, and
+    `may_go_on` is asked after each `CHUNK_ASSIGNMENTS`, which takes about half a second.
     """
     if judge.base_id is None:
-        _create(judge, _repeat(_missing(campaign, judge), judge))
+        missing = islice(_missing(campaign, judge), most)
+        _create(judge, _repeat(missing, judge), may_go_on)
 
 
 def missing_assignments(campaign: Campaign, judge: Judge) -> Iterator[Assignment]:
@@ -174,13 +181,19 @@ def _repeat(rows: Iterator[_NewAssignment], judge: Judge) -> Iterator[list[_NewA
         yield [row._replace(replicate=n, shown=order) for n, order in enumerate(shown)]
 
 
-def _create(judge: Judge, rows: Iterable[list[_NewAssignment]]) -> None:
+def _create(
+    judge: Judge,
+    rows: Iterable[list[_NewAssignment]],
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> None:
     chunk: list[_NewAssignment] = []
     for together in rows:
         chunk += together
         if len(chunk) >= CHUNK_ASSIGNMENTS:
             _insert_new(judge, chunk)
             chunk = []
+            if not may_go_on():
+                return
     _insert_new(judge, chunk)
 
 

@@ -165,7 +165,7 @@ def test_a_design_names_nothing_of_another_team(world: World) -> None:  # noqa: 
         item=world.closed.items.all()[0], rater=imported, scope="file", asked=[]
     )
     new = {"name": "Second", "protocol": "report-coverage", "batch": "quay"}
-    after = {"protocol": "rubric-passage", "options": {"prerequisite": "Named"}}
+    first = {"prerequisite": "Named"}
     cases: list[tuple[str, dict[str, Any]]] = [
         ("Pilot", {"practice_of": "Pilot"}),
         ("Pilot", {"continues": "Pilot"}),
@@ -173,7 +173,10 @@ def test_a_design_names_nothing_of_another_team(world: World) -> None:  # noqa: 
         ("Pilot", {"options": {"validates": "others' judge@Pilot"}}),
         ("planted-judge", {"options": {"validates": "planted-judge"}}),
         ("planted file", {"options": {"validates": "planted file"}}),
-        ("planted-judge", {**after, "options": {"strata": "planted-judge", **after["options"]}}),
+        (
+            "planted-judge",
+            {"protocol": "rubric-passage", "options": {"strata": "planted-judge", **first}},
+        ),
     ]
     for name, named in cases:
         there = json.dumps({**new, **named})

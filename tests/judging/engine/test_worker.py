@@ -16,12 +16,15 @@ import pytest
 from django.db import DatabaseError, InterfaceError, OperationalError
 
 from annotation.models import Assignment, Campaign
-from judging import manifest
+from judging import manifest, tasks
+from judging.backends.base import Findings
 from judging.backends.scripted import Scripted
 from judging.engine import Control, Ending, worker
 from judging.engine.preflight import RefusedRunError
+from judging.engine.worker import work
 from judging.models import JudgeRun, Lane
 from judging.runs import ledger, lifecycle, planning
+from judging.runs.lifecycle import Orders
 from tests.databases import undone
 from tests.judging.cast import HASTY, judge, yes
 from tests.judging.runs.test_runs import fresh, held, served
@@ -200,7 +203,7 @@ class TestPumping:
         monkeypatch.setattr(worker, "run_engine", run_engine)
         preparer: Any = None
         with monkeypatch.context() as patched:
-            patched.setattr(planning, "plan", lambda *given: plans.append(given))
+            patched.setattr(planning, "plan", lambda *given, may_go_on: plans.append(given))
             ending = worker._run_to_end(run, token, preparer, Control(), None)
         assert plans == [(campaign, run.judge)] * len(plans)
         return len(pumps), len(plans), ending
@@ -285,3 +288,70 @@ def test_the_counts_of_a_run_are_summed_up_in_a_line(campaign: Campaign) -> None
     missing = "1,500 done, 1,002 missing (error 2, timeout 1,000)"
     assert worker.status_line(1500, failures) == missing
     assert worker.status_line(1, {}) == "1 done, 0 missing"
+
+
+class TestPlanning:
+    """A page that starts a run waits for its first assignments; the worker plans the others."""
+
+    @pytest.fixture
+    def run(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> JudgeRun:
+        monkeypatch.setattr(lifecycle, "AT_FIRST", 1)
+        monkeypatch.setattr(tasks, "_wake", lambda run: None)
+        return tasks.begin(judge(), campaign, {})
+
+    def counts(self, run: JudgeRun) -> dict[str, int]:
+        return ledger.count_by_status(run.campaign, run.judge)
+
+    def test_a_queued_run_is_planned_by_its_worker(
+        self, run: JudgeRun, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        assert self.counts(run) == {"open": 1}
+        lifecycle.plan(run.campaign, run.judge, 1)
+        assert self.counts(run) == {"open": 1}, "no more while something is open"
+        open_before: list[dict[str, int]] = []
+        engine = worker.run_engine
+
+        def watched(run: JudgeRun, *rest: Any) -> Ending:
+            open_before.append(self.counts(run))
+            return engine(run, *rest)
+
+        monkeypatch.setattr(worker, "run_engine", watched)
+        lease = lifecycle.take(run)
+        assert lease is not None
+        assert work(run, lease, backend=Scripted(yes)).how == "finished"
+        assert open_before == [{"open": 4}]
+        assert self.counts(run) == {"done": 4}
+
+    def test_a_run_in_the_foreground_is_planned_at_once(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lifecycle, "AT_FIRST", 1)
+        assert self.counts(lifecycle.start(campaign, judge())) == {"open": 4}
+
+    def test_the_lease_is_kept_meanwhile_and_who_lost_it_plans_and_asks_no_more(
+        self, run: JudgeRun, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(planning, "CHUNK_ASSIGNMENTS", 1)
+        renewed: list[int] = []
+
+        def renew(run: JudgeRun, *rest: Any) -> Orders | None:
+            renewed.append(sum(self.counts(run).values()))
+            return Orders() if len(renewed) < 2 else None
+
+        lease = lifecycle.take(run)
+        assert lease is not None
+        monkeypatch.setattr(lifecycle, "renew", renew)
+        assert work(run, lease, backend=Scripted(yes)) == Ending("lost")
+        assert renewed == [2, 3]
+        assert self.counts(run) == {"open": 3}
+        run.refresh_from_db()
+        assert not manifest.has_begun(run)
+
+    def test_the_next_worker_of_a_run_does_not_plan_again(self, run: JudgeRun) -> None:
+        manifest.begin(run, Scripted(yes), Findings())
+        JudgeRun.objects.filter(pk=run.pk).update(limit=1)
+        run.refresh_from_db()
+        lease = lifecycle.take(run)
+        assert lease is not None
+        work(run, lease, backend=Scripted(yes))
+        assert self.counts(run) == {"done": 1}
