@@ -1,4 +1,4 @@
-"""A route that shows what others answered has an entry in the ledger of looks.
+"""A route that shows what others answered has an entry in the ledger of looks, whatever its method.
 
 What a route shows is found out, not declared: words are planted in others' answers, quotes and
 judges' completions, and others' labels are turned into other ones. A response that holds such a
@@ -8,7 +8,7 @@ word, or that differs after the turn, depends on them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from analysis.data.selection import ReportOptions
 from analysis.formats.html import as_json
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
+from annotation.exposure import ledger
 from annotation.models import (
     Assignment,
     Label,
@@ -37,8 +38,10 @@ from datasets.models import Job
 from judging.models import Judge, JudgeCall
 from tests.databases import undone
 from tests.page_cast import payload
+from tests.security.deeds import DEEDS, Doing
 from tests.security.routes import Route
-from tests.security.rules import ADMIN, ANNOTATOR, READERS, RESEARCHER
+from tests.security.rules import ADMIN, ANNOTATOR, READERS, RESEARCHER, UNSAFE
+from tests.security.test_audited import BY_NAME, DONE, _own_quarantine, done  # noqa: F401 - fixture
 from tests.security.test_crawler import ROUTES, _whole, made, rule, world  # noqa: F401 - fixtures
 from tests.security.world import CSRF, World, objects
 
@@ -63,6 +66,7 @@ class Shown:
 
     text: str
     looks: list[Look]
+    status: int
 
     @property
     def planted(self) -> list[str]:
@@ -110,15 +114,21 @@ def addresses(world: World, route: Route) -> Iterator[tuple[str, str]]:  # noqa:
                 yield role, f"{address}{'?resamples=20' if slow else ''}"
 
 
-def asked(world: World, route: Route, role: str, address: str) -> Shown:  # noqa: F811
+def forget() -> None:
+    """Forget what was computed and looked at before, so that it is computed and recorded again."""
     for each in caches.all():
         each.clear()
     Job.objects.all().delete()  # a result is given again while nothing has changed
     Look.objects.all().delete()  # the same look is recorded once
+
+
+def asked(world: World, route: Route, role: str, address: str) -> Shown:  # noqa: F811
+    forget()
     response = _get(world, route, role, address)
     assert response.status_code < 500
     text = CHANGING.sub("", _whole(response))
-    return Shown(text, list(Look.objects.filter(user=world.users[role])))
+    looks = list(Look.objects.filter(user=world.users[role]))
+    return Shown(text, looks, response.status_code)
 
 
 def _get(world: World, route: Route, role: str, address: str) -> HttpResponseBase:  # noqa: F811
@@ -126,6 +136,62 @@ def _get(world: World, route: Route, role: str, address: str) -> HttpResponseBas
     if route.is_api:
         sent["authorization"] = f"Token {world.tokens[role]}"
     return world.clients[role].get(address, headers=sent)
+
+
+SENT = [
+    pytest.param(name, doing, id=f"{name}-{n}")
+    for n, (name, doing) in enumerate(DONE)
+    if set(rule(BY_NAME[name]).who) & set(UNSAFE)
+]
+
+
+@pytest.mark.parametrize(("name", "doing"), SENT)
+def test_so_has_what_is_sent_and_is_answered_with_answers_of_others(
+    world: World,  # noqa: F811
+    name: str,
+    doing: Doing,
+) -> None:
+    """Each change that `deeds` knows, done as it should be. A redirection leads to a page that the
+    test above asks for."""
+    first, again = (sent(world, name, doing) for _ in range(2))
+    planted = sent(world, name, doing, plant).planted
+    turned = sent(world, name, doing, turn_labels)
+    # Some are answered with a new key each time.
+    differs = first.text == again.text and turned.text != first.text
+    differs |= turned.status != first.status
+    if planted or differs:
+        assert first.looks, f"{name} shows {planted or 'what depends on labels'}, and notes no look"
+
+
+def sent(
+    world: World,  # noqa: F811
+    name: str,
+    doing: Doing,
+    change: Callable[[User], None] = lambda user: None,
+) -> Shown:
+    """What a deed is answered with after a change of others' answers, all of it taken back."""
+    with undone():
+        deed = doing(world)
+        user = world.users.get(deed.role)
+        if user is not None:
+            change(user)
+        forget()
+        answer = done(world, BY_NAME[name], deed)
+        assert answer.status_code < 500
+        looks = Look.objects.filter(user=user) if user else Look.objects.none()
+        return Shown(CHANGING.sub("", _whole(answer)), list(looks), answer.status_code)
+
+
+def test_a_change_that_shows_what_depends_on_labels_is_found(
+    world: World,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A snapshot is refused if its numbers are others by now, which tells of them."""
+    doing = DEEDS["freeze"][0]
+    assert sent(world, "freeze", doing).looks
+    monkeypatch.setattr(ledger, "record", lambda user, notes: None)
+    with pytest.raises(AssertionError, match="freeze shows what depends on labels"):
+        test_so_has_what_is_sent_and_is_answered_with_answers_of_others(world, "freeze", doing)
 
 
 def others(user: User) -> Q:
