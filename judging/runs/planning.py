@@ -281,18 +281,26 @@ def _items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, 
     """
     default = "random" if declared(campaign).shuffled else "fixed"
     if (design(campaign).order or default) == "random":
-        every = iter(list(campaign.items.select_related("query").order_by("position")))
-        while some := list(islice(every, AT_ONCE)):
+        for some in _in_order(campaign.items.select_related("query"), AT_ONCE):
             for item in some:
                 item.campaign = campaign
             preload(campaign, some)
             yield from ((item, order_for(item, judge.rater)[0]) for item in some)
         return
-    units: dict[int, list[str]] = {}
-    named = Unit.objects.filter(item__campaign=campaign).order_by("position")
-    for item_id, name in named.values_list("item", "name"):
-        units.setdefault(item_id, []).append(name)
-    yield from ((item, units[item.pk]) for item in campaign.items.order_by("position"))
+    for some in _in_order(campaign.items.all(), CHUNK_ITEMS):
+        units: dict[int, list[str]] = {item.pk: [] for item in some}
+        named = Unit.objects.filter(item__in=units).order_by("position")
+        for item_id, name in named.values_list("item", "name"):
+            units[item_id].append(name)
+        yield from ((item, units[item.pk]) for item in some)
+
+
+def _in_order(items: QuerySet[Item], size: int) -> Iterator[list[Item]]:
+    """Yield a campaign's items by position, so many at once that nobody waits for all of them."""
+    keys = list(items.order_by("position").values_list("pk", flat=True))
+    for start in range(0, len(keys), size):
+        found = items.in_bulk(keys[start : start + size])
+        yield [found[key] for key in keys[start : start + size] if key in found]
 
 
 _PLANNED_COLUMNS = (

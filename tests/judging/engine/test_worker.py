@@ -340,6 +340,7 @@ class TestPlanning:
 
         lease = lifecycle.take(run)
         assert lease is not None
+        monkeypatch.setattr(worker, "probe_run", lambda *given: Findings())  # which renews, too
         monkeypatch.setattr(lifecycle, "renew", renew)
         assert work(run, lease, backend=Scripted(yes)) == Ending("lost")
         assert renewed == [2, 3]
