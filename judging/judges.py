@@ -36,7 +36,7 @@ from judging.lanes import build_backend
 from judging.models import Judge, Key
 from judging.params import ParamError, Value, check_params, with_omitted
 from judging.prompts.template import PromptError, read_prompt, sha256_of
-from judging.servers import GUARDED
+from judging.servers import GUARDED, has_key
 
 BASELINE = "lexical"
 """The backend that compares words, and the name of the judge that is offered first."""
@@ -135,13 +135,13 @@ def claim_key(judge: Judge) -> None:
     """
     if not judge.api_key_env:
         return
-    key, new = Key.objects.get_or_create(
+    Key.objects.get_or_create(
         variable=judge.api_key_env, defaults={"team": judge.team, "made_by": judge.made_by}
     )
-    rows = Key.objects.filter(seen_by(Key, judge.team), pk=key.pk)
-    if not new and there_are_several() and not rows.exists():
+    if not has_key(judge):
         raise JudgeError(
-            f"the key in {key.variable} is not your team's; let an admin share it, or name another"
+            f"the key in {judge.api_key_env} is not your team's; let an admin share it, or name "
+            "another"
         )
 
 

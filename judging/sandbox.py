@@ -35,7 +35,7 @@ from judging.prompts.isolation import request_parts
 from judging.prompts.perturbations import order_of_fields
 from judging.prompts.request import Prepared, Preparer
 from judging.runs.lifecycle import check_file, checked_prompt
-from judging.servers import GUARDED
+from judging.servers import GUARDED, check_key
 
 DEADLINE = 180.0
 # Slightly longer than the client waits for a connection.
@@ -135,6 +135,7 @@ def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Tr
     scope, part = parts[0]
     shown = order_of_fields(judge, item)
     row = Assignment(item=item, rater=judge.rater, scope=scope, asked=part, shown=shown)
+    check_key(judge)
     backend = build_backend(judge)
     preparer = Preparer(campaign, judge, checked_prompt(judge, campaign), backend)
     prepared = preparer.prepare(row)

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from annotation.models import User
 from datasets.models import Team
-from datasets.teams import managed_by, managed_teams, there_are_several
+from datasets.teams import managed_by, managed_teams, seen_by, there_are_several
 from judging.backends import HOSTED
 from judging.backends.base import SetupError
 from judging.backends.ssrf_guard import check_address
@@ -79,6 +79,28 @@ def may_use_key(user: User, variable: str) -> bool:
         # A key that no judge uses yet is for the first team, which had the site to itself.
         return managed_teams(user).contains(Team.objects.earliest("pk"))
     return managed_by(user, key).exists()
+
+
+def has_key(judge: Judge) -> bool:
+    """Whether the judge's team may use its key. That may end, when a key is no longer shared.
+
+    A judge that is not stored has no team; the form asks `may_use_key` about its account.
+    """
+    if not judge.api_key_env or judge.team_id is None or not there_are_several():
+        return True
+    key = Key.objects.filter(variable=judge.api_key_env)
+    if not key.exists():
+        return True
+    return key.filter(seen_by(Key, judge.team)).exists()
+
+
+def check_key(judge: Judge) -> None:
+    """Check that the judge's team may still use its key. Raises SetupError."""
+    if not has_key(judge):
+        raise SetupError(
+            f"the key in {judge.api_key_env} is no longer shared with team {judge.team}; let an "
+            "admin share it"
+        )
 
 
 def new_server(url: str, key: str, user: User) -> Server:

@@ -32,6 +32,7 @@ from judging.prompts.examples import drawn
 from judging.prompts.request import Preparer
 from judging.prompts.template import Prompt, read_prompt, sha256_of
 from judging.runs import ledger, planning
+from judging.servers import check_key
 
 State, Wish = JudgeRun.State, JudgeRun.Wish
 _WISHED = {Wish.STOP: State.INTERRUPTED, Wish.CANCEL: State.CANCELLED}
@@ -195,6 +196,7 @@ def start(
     """
     prompt = sha256_of(prompt_for(judge, campaign))
     check_prompt(campaign, judge, prompt)
+    check_key(judge)
     lane = None if offline else lanes.get_lane(judge)
     plan(campaign, judge, AT_FIRST if queued else None)
     check_template(campaign, judge)

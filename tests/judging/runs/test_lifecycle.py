@@ -34,10 +34,18 @@ from judging.runs.lifecycle import (
     runs_without_worker,
     without_lease,
 )
-from judging.servers import Server, known_servers, listed_hosts_for, may_use_key, new_server
+from judging.sandbox import try_judge
+from judging.servers import (
+    Server,
+    check_key,
+    known_servers,
+    listed_hosts_for,
+    may_use_key,
+    new_server,
+)
 from tests.judging.cast import campaign_of, command, judge, yes
 from tests.judging.judge_file.test_document import GRADED
-from tests.team_cast import apart
+from tests.team_cast import apart, shared
 
 SERVER = "http://127.0.0.1:9/v1"
 
@@ -357,6 +365,24 @@ class TestServers:
             "THEIRS"
         ]
         assert "OPENAI_API_KEY" not in {each.api_key_env for each in known_servers(olga)}
+
+    def test_a_key_that_is_no_longer_shared_sends_nothing_more(
+        self, tmp_path: Path, db: None
+    ) -> None:
+        study = campaign_of(tmp_path)
+        own: dict[str, Any] = {"backend": "openai", "model": "m", "base_url": SERVER}
+        model = judge("a", api_key_env="OURS", **own)
+        olga = User.objects.create(username="olga", role="researcher")
+        others = apart(olga, name="others")
+        check_key(model)
+        Key.objects.update(team=others)
+        for begin in (lifecycle.start, lambda campaign, who: try_judge(who, campaign)):
+            with pytest.raises(SetupError, match="OURS is no longer shared with team"):
+                begin(study, model)
+        assert not JudgeRun.objects.exists()
+        shared(Key.objects.get(variable="OURS"), model.team)
+        lifecycle.start(study, model)
+        check_key(Judge(api_key_env="OURS"))
 
 
 class TestStarting:
