@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from analysis.monitoring.agreement import (
     newest_labels,
     with_others,
 )
-from analysis.statistics import Ints
+from analysis.statistics import Ints, confirmed
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
 from annotation.presentation import schema
@@ -34,20 +34,32 @@ CLOSE = 1e-9
 
 
 def flag_low_kappa(
-    table: VariableLabels, agreement: Sequence[WithOthers], names: Mapping[int, str]
+    table: VariableLabels,
+    agreement: Sequence[WithOthers],
+    names: Mapping[int, str],
+    among: Callable[[Collection[int]], Sequence[WithOthers]],
 ) -> Iterator[Flag]:
-    """Flag a kappa with the others far below theirs with each other, on enough units."""
-    for each in agreement:
-        own, rest = each.kappa.value, each.others.value
-        if own is None or rest is None or min(each.units, each.others.n) < FEWEST:
-            continue
-        if rest - own > FAR_OFF:
-            text = (
-                f"Cohen's kappa with the others is {own:.2f} on {each.units:,} {table.noun}. The "
-                f"others have {rest:.2f} with each other."
-            )
-            labels = {"of": "others", "variable": table.variable}
-            yield _hint("apart", table, each.rater, names, text, labels)
+    """Flag a kappa with the others far below theirs with each other, on enough units.
+
+    `among(out)` returns the agreement where the raters in `out` are not among the others.
+    """
+    found = {each.rater: each for each in agreement if _is_far_off(each)}
+    sure = confirmed(found, lambda out: [of.rater for of in among(out) if _is_far_off(of)])
+    for rater in (rater for rater in found if rater in sure):
+        each = found[rater]
+        text = (
+            f"Cohen's kappa with the others is {each.kappa.value:.2f} on {each.units:,} "
+            f"{table.noun}. The others have {each.others.value:.2f} with each other."
+        )
+        labels = {"of": "others", "variable": table.variable}
+        yield _hint("apart", table, rater, names, text, labels)
+
+
+def _is_far_off(each: WithOthers) -> bool:
+    own, rest = each.kappa.value, each.others.value
+    if own is None or rest is None or min(each.units, each.others.n) < FEWEST:
+        return False
+    return rest - own > FAR_OFF
 
 
 def flag_one_sided(
@@ -254,7 +266,7 @@ def _quality(campaign: Campaign, people: CampaignStatus) -> Quality:
         rows = _agreement(table, variable, excluded)
         agreement[variable.name] = tuple(rows)
         found += flag_one_sided(table, variable.escapes, names, excluded)
-        found += flag_low_kappa(table, rows, names)
+        found += flag_low_kappa(table, rows, names, _Among(table, variable, excluded))
     return Quality(
         read.labels,
         read.is_part,
@@ -282,11 +294,21 @@ def _labelled_variables(campaign: Campaign, read: Newest) -> Iterable[Variable]:
     return [variable for name, variable in asked.items() if name in read.variables]
 
 
-def _agreement(
-    table: VariableLabels, variable: Variable, out: Mapping[int, str]
-) -> list[WithOthers]:
+def _agreement(table: VariableLabels, variable: Variable, out: Collection[int]) -> list[WithOthers]:
     codes, k = table.recoded(variable.codes), max(1, len(variable.codes))
     return with_others(table.raters, codes, table.queries, k, variable.level != "nominal", out)
+
+
+@dataclass(frozen=True)
+class _Among:
+    """The agreement of each person with the others without some of these."""
+
+    table: VariableLabels
+    variable: Variable
+    excluded: Collection[int]
+
+    def __call__(self, out: Collection[int]) -> list[WithOthers]:
+        return _agreement(self.table, self.variable, {*self.excluded, *out})
 
 
 def _ordered(found: Iterable[Flag]) -> tuple[Flag, ...]:

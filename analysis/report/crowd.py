@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..statistics import (
     Ints,
     WithOthers,
     cohen_kappa,
+    confirmed,
     each_with_others,
     far_off,
     pair_counts,
@@ -69,6 +70,13 @@ def pairs_distribution(sample: Sample) -> JSON:
 
 def _of_categories(sample: Sample, codes: Ints) -> JSON:
     crowd = each_with_others(codes, sample.clusters, sample.k)
+
+    def among(out: Collection[int]) -> Collection[int]:
+        others = each_with_others(codes, sample.clusters, sample.k, out)
+        found: list[int] = far_off(others, FAR_OFF, FEWEST).tolist()
+        return found
+
+    stand_out = confirmed(far_off(crowd, FAR_OFF, FEWEST).tolist(), among)
     seen = np.flatnonzero(crowd.units >= FEWEST)
     with_others = {
         "people": len(seen),
@@ -76,7 +84,7 @@ def _of_categories(sample: Sample, codes: Ints) -> JSON:
         "cohen_kappa": distributed(crowd.kappa[seen], NO_PERSON),
         "histogram": _histogram(crowd.kappa[seen]),
     }
-    return {"with_others": with_others, "stand_out": _stand_out(sample, crowd)}
+    return {"with_others": with_others, "stand_out": _stand_out(sample, crowd, stand_out)}
 
 
 def _of_values(codes: Ints) -> JSON:
@@ -139,10 +147,9 @@ def _histogram(values: Floats) -> list[JSON]:
     ]
 
 
-def _stand_out(sample: Sample, crowd: WithOthers) -> list[JSON]:
+def _stand_out(sample: Sample, crowd: WithOthers, found: Collection[int]) -> list[JSON]:
     """Return the people whose agreement is low, the lowest first."""
     people: Sequence[int] = sample.frame.columns("human")
-    found = far_off(crowd, FAR_OFF, FEWEST)
     rows = [
         {
             "name": sample.frame.raters[people[n]].name,

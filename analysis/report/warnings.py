@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from ..data.frame import Frame, VariableFrame
 from ..data.labels import Evidence
 from ..data.reference import TOGETHER, reference
-from ..statistics import Bools
+from ..statistics import Bools, confirmed
 from ..types import JSON
 
 FEWEST_QUERIES = 10
@@ -117,15 +117,34 @@ def _far_off(name: str, agreement: JSON) -> Iterator[Warning]:
 
 def _far_off_in(name: str, pairs: Sequence[JSON]) -> Iterator[Warning]:
     known = [(p["a"], p["b"], p["cohen_kappa"]["value"]) for p in pairs]
-    for rater in sorted({each for a, b, _ in known for each in (a, b)}):
-        own = [k for a, b, k in known if rater in (a, b) and k is not None]
-        rest = [k for a, b, k in known if rater not in (a, b) and k is not None]
+    figures = _mean_kappas(known)
+    for rater in sorted(confirmed(figures, lambda out: _mean_kappas(known, out))):
+        own, rest = figures[rater]
+        text = (
+            f"Cohen's kappa with the others is {own:.2f} on average. The others have "
+            f"{rest:.2f} with each other."
+        )
+        yield Warning("rater_far_off", name, rater, text)
+
+
+def _mean_kappas(
+    pairs: Sequence[tuple[str, str, float | None]], out: Collection[str] = ()
+) -> dict[str, tuple[float, float]]:
+    """Return the mean kappa with the others, and theirs, of each rater who is far off.
+
+    Raters in `out` are compared, but are not among the others.
+    """
+    found = {}
+    for rater in {each for a, b, _ in pairs for each in (a, b)}:
+        there = [
+            (rater in (a, b), kappa)
+            for a, b, kappa in pairs
+            if kappa is not None and not {a, b} - {rater} & set(out)
+        ]
+        own, rest = ([kappa for mine, kappa in there if mine is it] for it in (True, False))
         if own and rest and np.mean(rest) - np.mean(own) > FAR_OFF:
-            text = (
-                f"Cohen's kappa with the others is {np.mean(own):.2f} on average. The others have "
-                f"{np.mean(rest):.2f} with each other."
-            )
-            yield Warning("rater_far_off", name, rater, text)
+            found[rater] = float(np.mean(own)), float(np.mean(rest))
+    return found
 
 
 def _missing(labels: VariableFrame, column: int) -> Iterator[Warning]:

@@ -100,6 +100,7 @@ from .paired import (
 from .pairwise import (
     PairCounts,
     WithOthers,
+    confirmed,
     crowd_ceiling_estimates,
     each_with_others,
     far_off,
@@ -211,6 +212,7 @@ __all__ = [
     "cohen_kappa",
     "compare_systems",
     "compared_judges",
+    "confirmed",
     "confusion",
     "correlation_estimates",
     "counts_of",

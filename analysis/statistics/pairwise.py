@@ -9,9 +9,10 @@ linear in the weights (the infinitesimal jackknife, Efron 1982, chapter 6).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +24,7 @@ from .informative import informative_among
 from .paired import holm
 from .resampling import Bootstrap, Draws, Interval, Tally
 
+T = TypeVar("T")
 #: Pairs that share fewer units are left out, unless none shares this many and people are few.
 LEAST_SHARED = 30
 #: Above this number of people such pairs are always left out: in a crowd, each pair shares little.
@@ -226,8 +228,10 @@ class WithOthers:
     p_value: Floats
 
 
-def each_with_others(codes: Ints, clusters: Ints, k: int) -> WithOthers:
+def each_with_others(codes: Ints, clusters: Ints, k: int, out: Collection[int] = ()) -> WithOthers:
     """Compare each rater of codes (U, R), -1 = no label, with the others taken together.
+
+    Raters in `out`, by column, are compared, but are not among the others.
 
     Kappa is computed on the table of a rater's own label and each other's on the unit, and `others`
     on all pairs of labels without the rater's. The one-sided p-value is by t of the rater's percent
@@ -235,18 +239,20 @@ def each_with_others(codes: Ints, clusters: Ints, k: int) -> WithOthers:
     variance than a binomial of that many units, the binomial variance is used. NaN if nothing is
     shared.
     """
-    counts = counts_of(codes, k)
+    is_other = ~np.isin(np.arange(codes.shape[1]), list(out))
+    counts = counts_of(codes[:, is_other], k)
     unit, rater = np.nonzero(codes >= 0)
     given, raters = codes[unit, rater], codes.shape[1]
     tables = _tables(codes, counts, k)
     uses = np.bincount(rater * k + given, minlength=raters * k).reshape(raters, k)
-    tables[:, np.arange(k), np.arange(k)] -= uses
+    tables[:, np.arange(k), np.arange(k)] -= uses * is_other[:, None]
     every = (counts.T @ counts - np.diag(counts.sum(axis=0))).astype(float)
-    rest = every - tables - tables.transpose(0, 2, 1)
+    own = tables * is_other[:, None, None]
+    rest = every - own - own.transpose(0, 2, 1)
     kappa, others = (np.asarray(cohen_kappa(table)) for table in (tables, rest))
 
-    unit, rater, share = _shares(codes)
-    units, percent = percent_with_others(codes)
+    unit, rater, share = _shares(codes, is_other)
+    units, percent = _mean_share(rater, share, codes.shape[1])
     expected = ratio(np.trace(rest, axis1=1, axis2=2), rest.sum(axis=(1, 2)))
     p_value = _below(percent, expected, units, rater, share, clusters[unit])
     return WithOthers(units, percent, kappa, others, p_value)
@@ -254,20 +260,29 @@ def each_with_others(codes: Ints, clusters: Ints, k: int) -> WithOthers:
 
 def percent_with_others(codes: Ints) -> tuple[Ints, Floats]:
     """Return each rater's `units` and `percent`, (R,) each, as in `WithOthers`."""
-    _, rater, share = _shares(codes)
-    units = np.bincount(rater, minlength=codes.shape[1])
-    sums = np.bincount(rater, share, minlength=codes.shape[1])
+    _, rater, share = _shares(codes, np.ones(codes.shape[1], dtype=bool))
+    return _mean_share(rater, share, codes.shape[1])
+
+
+def _mean_share(rater: Ints, share: Floats, raters: int) -> tuple[Ints, Floats]:
+    units = np.bincount(rater, minlength=raters)
+    sums = np.bincount(rater, share, minlength=raters)
     percent = ratio(sums.astype(float), units.astype(float))
     return units.astype(np.int64), percent
 
 
-def _shares(codes: Ints) -> tuple[Ints, Ints, Floats]:
-    """Return unit and rater of each label on a unit of several, and the share of equal others."""
-    size = (codes >= 0).sum(axis=1)
-    unit, rater = np.nonzero((codes >= 0) & (size >= 2)[:, None])
+def _shares(codes: Ints, is_other: Bools) -> tuple[Ints, Ints, Floats]:
+    """Return unit and rater of each label that others have labelled, and their share of equal ones.
+
+    Only raters that `is_other` (R,) count among the others.
+    """
+    unit, rater = np.nonzero(codes >= 0)
+    own = is_other[rater].astype(np.int64)
+    others = np.bincount(unit, own, minlength=len(codes))[unit] - own
     answer = distinct(unit * (int(codes.max(initial=0)) + 1) + codes[unit, rater])[2]
-    same = np.bincount(answer)[answer] if len(answer) else answer
-    return unit, rater, (same - 1) / (size[unit] - 1)
+    same = (np.bincount(answer, own)[answer] if len(answer) else answer) - own
+    several = others > 0
+    return unit[several], rater[several], same[several] / others[several]
 
 
 def with_one(codes: Ints, one: Ints, k: int) -> Floats:
@@ -289,6 +304,20 @@ def far_off(found: WithOthers, gap: float, fewest: int, q: float = 0.05) -> Ints
     own = np.where(np.isfinite(found.kappa), found.kappa, 0.0)[asked]
     far = (found.others[asked] - own > gap) & (adjusted < q)
     return asked[far].astype(np.int64)
+
+
+def confirmed(found: Collection[T], among: Callable[[Collection[T]], Collection[T]]) -> set[T]:
+    """Return those of the raters who are far off that are so without the help of one another.
+
+    `among(out)` returns the raters who are far off when those in `out` are not among the others. A
+    careful rater who shares most units with a careless one is far off, too. So the raters `found`
+    are first compared without each other. Those who are still far off are confirmed, and the rest
+    are compared without the confirmed. Two who share units only with each other both stay.
+    """
+    if len(found) < 2:
+        return set(found)
+    sure = set(found) & set(among(found))
+    return sure | set(found) & set(among(sure))
 
 
 def _tables(codes: Ints, counts: Ints, k: int) -> Floats:

@@ -8,6 +8,7 @@ import pytest
 from analysis.statistics import (
     Ints,
     cohen_kappa,
+    confirmed,
     confusion,
     crowd_ceiling_estimates,
     each_with_others,
@@ -65,6 +66,31 @@ def test_each_rater_is_held_against_all_others_by_hand():
     assert found.others[2] == pytest.approx((2 / 3 - 1 / 2) / (1 / 2))
     units, percent = percent_with_others(codes)
     assert (units.tolist(), percent.tolist()) == (found.units.tolist(), found.percent.tolist())
+
+
+def test_raters_who_are_left_out_are_compared_but_are_nobodys_other():
+    codes = crowd_of(60, 6, 3)
+    found = each_with_others(codes, np.arange(60), 3, out=[1, 4])
+    for rater in range(6):
+        alone = codes.copy()
+        alone[:, [each for each in (1, 4) if each != rater]] = -1
+        wanted = each_with_others(alone, np.arange(60), 3)
+        for name in ("units", "percent", "kappa", "others", "p_value"):
+            made, should_be = getattr(found, name)[rater], getattr(wanted, name)[rater]
+            assert made == pytest.approx(should_be), (name, rater)
+
+
+def test_who_is_far_off_for_another_who_is_does_not_stand_out():
+    # 0 is careless; 1 shares units with 0 alone, and 2 and 3 share all of theirs with everybody.
+    far = {(): {0, 1}, (0, 1): {0}, (0,): {0}}
+    assert confirmed([0, 1], lambda out: far[tuple(sorted(out))]) == {0}
+    # Nobody else knows of the two.
+    assert confirmed([0, 1], lambda out: set() if out else {0, 1}) == {0, 1}
+    # 2 is far off without the two who are confirmed as well.
+    far = {(0, 1, 2): {0, 1}, (0, 1): {0, 1, 2}}
+    assert confirmed([0, 1, 2], lambda out: far[tuple(sorted(out))]) == {0, 1, 2}
+    assert confirmed([5], lambda out: set()) == {5}
+    assert confirmed([], lambda out: set()) == set()
 
 
 def test_one_judge_has_a_table_with_each_rater():

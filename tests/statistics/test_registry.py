@@ -11,6 +11,7 @@ pytestmark = pytest.mark.every_case
 
 # Public functions that are tools of the statistics and no statistic themselves.
 TOOLS = {
+    "confirmed",
     "confusion",
     "counts_of",
     "estimate",

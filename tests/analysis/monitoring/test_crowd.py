@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,13 @@ from analysis.monitoring.agreement import (
     newest_labels,
     with_others,
 )
-from analysis.monitoring.flags import flag_low_kappa, flag_one_sided, longest_run, quality
+from analysis.monitoring.flags import (
+    _is_far_off,
+    flag_low_kappa,
+    flag_one_sided,
+    longest_run,
+    quality,
+)
 from annotation.answers.submission import submit
 from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, Label, Rater, rater_of
@@ -102,6 +108,13 @@ class TestAgreement:
         assert few.percent.low is None
 
 
+def low_kappas(of: VariableLabels) -> list[Flag]:
+    def among(out: Collection[int]) -> list[WithOthers]:
+        return with_others(of.raters, of.codes, of.queries, 2, is_ordered=False, out=out)
+
+    return list(flag_low_kappa(of, among(()), NAMES, among))
+
+
 def said(*columns: str, escape: bool = False) -> VariableLabels:
     codes = codes_of(*columns)
     labels = np.arange(codes.size).reshape(codes.shape) + 1
@@ -168,11 +181,23 @@ class TestHints:
         others = MIXED * 2
         own = "".join({"y": "n", "n": "y"}[c] if n % 2 else c for n, c in enumerate(others))
         of = said(own, others, others)
-        agreement = with_others(of.raters, of.codes, of.queries, 2, is_ordered=False)
-        (found,) = flag_low_kappa(of, agreement, NAMES)
+        (found,) = low_kappas(of)
         assert (found.code, found.name) == ("apart", "ann")
         assert "on 48 units. The others have 1.00 with each other" in found.text
         assert found.labels == {"of": "others", "variable": "v"}
+
+    def test_who_shares_units_with_a_careless_person_alone_is_not_far_off(self) -> None:
+        turned = MIXED.translate(str.maketrans("yn", "ny"))
+        of = said(MIXED + "." * 48, "." * 24 + MIXED * 2, turned * 3, "." * 24 + MIXED * 2)
+        agreement = with_others(of.raters, of.codes, of.queries, 2, is_ordered=False)
+        far = [each.rater for each in agreement if _is_far_off(each)]
+        assert [NAMES[rater] for rater in far] == ["ann", "cy"]
+        assert [each.name for each in low_kappas(of)] == ["cy"]
+
+    def test_nobody_can_tell_who_of_two_is_careless(self) -> None:
+        turned = MIXED.translate(str.maketrans("yn", "ny"))
+        of = said(MIXED + "." * 24, "." * 24 + MIXED, turned + "." * 24, "." * 24 + MIXED)
+        assert [each.name for each in low_kappas(of)] == ["ann", "cy"]
 
     def test_counts_have_commas_and_the_noun_of_the_protocol(self) -> None:
         of = replace(said("y" * 1200, MIXED * 50, MIXED * 50), noun="questions")

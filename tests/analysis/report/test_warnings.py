@@ -79,6 +79,16 @@ def test_one_rater_far_off_the_others() -> None:
     assert "rater_far_off" not in two
 
 
+def test_who_shares_units_with_a_careless_rater_is_not_far_off() -> None:
+    careful, turned = "yn" * 60, "ny" * 60
+    shared = {"bram": "." * 60 + careful[:60], "chidi": "." * 60 + careful[:60]}
+    labels = {"ada": careful[:60] + "." * 60, "dora": turned, **shared}
+    frame = frame_of(table(labels))
+    blocks = {"answerable": {"agreement": agreement(sample_of(frame, resamples=5)), "judges": {}}}
+    far = [each["rater"] for each in warnings(frame, blocks) if each["code"] == "rater_far_off"]
+    assert far == ["dora"]
+
+
 def of_systems(failures: dict[str, int], units: int = 100) -> list[LabelFact]:
     """So many units of each system, on the first of which the judge has no label."""
     facts = []
