@@ -336,7 +336,7 @@ def test_a_dry_run_assumes_what_the_page_says() -> None:
     given = Assumptions()
     assert f"true kappa is {given.kappa:g}, half of the answers" in page
     assert f"intraclass correlation of {given.icc:g}" in page
-    assert f"correlate with people's by {given.correlation:g}" in page
+    assert f"a correlation of {given.correlation:g} with people's" in page
     assert (given.prevalence, EVERY, FEWEST_QUERIES) == (0.5, 10, 10)
     assert "one in each ten" in page
     assert "Below ten queries" in page
