@@ -1,4 +1,4 @@
-"""Answers: from the input of a rater to stored labels. Every answer takes this way.
+"""Answers: from the input of a rater to stored labels. Every answer passes through here.
 
 `payloads` turns a form, JSON or a judge's reply into a payload. `submission.submit` checks the
 payload and locates its quotes with `evidence`. `storage` is the only writer of responses, labels

@@ -2,6 +2,6 @@
 
 `creation` writes a campaign with its items and units, `choosing` designs one over items that were
 chosen in another campaign, `dry_run` predicts their numbers and the
-widths of intervals, and `replay` repeats the sampling. All three use `annotation.campaigns` and
+widths of intervals, and `replay` repeats the sampling. All of them use `annotation.campaigns` and
 check the prerequisites of a design.
 """

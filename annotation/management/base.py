@@ -127,7 +127,7 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--deadline",
         metavar="MOMENT",
-        help="no answer counts after this time; a day such as 2026-12-31 includes its end",
+        help="answers after this time do not count; a day such as 2026-12-31 counts until its end",
     )
     parser.add_argument(
         "--language", metavar="TAG", help="the language of the texts, such as en or pt-BR"
@@ -135,7 +135,7 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--text-view",
         choices=("source", "rendered"),
-        help="how texts in Markdown are shown at first: as written (source), or rendered",
+        help="how texts in Markdown are first shown: as written (source), or rendered",
     )
     parser.add_argument(
         "--guideline",
@@ -152,7 +152,7 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--practice-of",
         metavar="CAMPAIGN",
-        help="the campaign whose practice people do first; not needed for its own",
+        help="another campaign whose practice people do first; not needed for the campaign's own",
     )
     parser.add_argument(
         "--qualify",
@@ -163,8 +163,8 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--guideline-shown",
         choices=GUIDELINES_SHOWN,
-        help="of the protocol's guideline: asked (the default of new campaigns), only what is "
-        "about the variables that the campaign asks, or whole",
+        help="what to show of the protocol's guideline: asked (the default of new campaigns), "
+        "only the parts about the variables that the campaign asks; or whole",
     )
     _add_people_arguments(parser)
 
@@ -180,8 +180,8 @@ def _add_people_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--revoked",
         choices=Campaign.Revoked.values,
-        help="what becomes of the answers of a person who revokes their consent: keep (the "
-        "default) or delete; they are left out of reports and exports in either case",
+        help="what happens to the answers of a person who revokes their consent: keep (the "
+        "default) or delete; reports and exports leave them out in either case",
     )
     parser.add_argument(
         "--background",
@@ -201,8 +201,8 @@ def _add_people_arguments(parser: ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=SHARE",
-        help="the fixed share of all answers that this account gives, such as ada=0.25; once for "
-        "each person, and what is left is for everybody else",
+        help="the fixed share of all answers that this account gives, such as ada=0.25; give it "
+        "once for each person; the rest is for everybody else",
     )
 
 

@@ -1,8 +1,8 @@
 """The models of annotation: people, campaigns, and answers.
 
 `people` has accounts, raters and their roles, `campaigns` what is asked of whom, `intake` what
-comes before the first item, `shares` who answers how much, and `answers` what people answered. Each
-imports from those before it; `people` names campaigns by their label.
+comes before the first item, `shares` how much each person answers, and `answers` what people
+answered. Each imports from those before it; `people` names campaigns by their label.
 """
 
 from annotation.models.answers import (

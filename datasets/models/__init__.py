@@ -1,8 +1,8 @@
 """The models of datasets: teams, batches, jobs, uploads, and what the API keeps.
 
-`teams` has who owns what, `batches` the queries and texts that are labelled, and where a derived
-batch came from, `jobs` the computations of the site and their workers, `uploads` files on their way
-to a batch, and `tokens` the scopes of API tokens and stored answers.
+`teams` has teams and what they own, `batches` the queries and texts that are labelled, and the
+lineage of derived batches, `jobs` the computations of the site and their workers, `uploads` files
+on their way to a batch, and `tokens` the scopes of API tokens and stored answers.
 """
 
 from datasets.models.batches import (

@@ -1,6 +1,6 @@
 """Runs through files in OpenAI's batch format.
 
-`requests` writes a run's requests to files. `results` reads the files that came back, and decides
-in `exchange` which of the two a given path needs. `format` knows the lines, and creates files that
-appear only once all of them are complete.
+`requests` writes a run's requests to files. `results` reads the files that came back;
+`results.exchange` decides which of the two a given path needs. `format` defines the lines, and
+creates files that appear only when all of them are complete.
 """

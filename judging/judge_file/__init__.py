@@ -2,5 +2,5 @@
 
 `document` reads and checks a file, `template` renders its messages and `context` says what they may
 name. `answer` builds the parser that the file asks for, `fixtures` runs its examples, and
-`completions` writes what it reads as given labels.
+`completions` writes answers that the file's parser reads as given labels.
 """

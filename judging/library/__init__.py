@@ -1,7 +1,7 @@
 """The library of judge files: published designs, in our words, to start from.
 
 Each file of `files` names its source, its scale, what it was validated on and its weaknesses, and
-has fixtures. A published prompt word for word is not among them: its words are its authors'.
+has fixtures. No file has a published prompt word for word, since its words belong to its authors.
 """
 
 from __future__ import annotations

@@ -289,7 +289,7 @@ def test_fewer_calls_than_were_answered_are_found(run: JudgeRun) -> None:
     ("option", "says"),
     [
         (("--server", "nowhere"), "is no address of a server"),
-        (("--server", "http://127.0.0.1:9"), "does not tell what it counted"),
+        (("--server", "http://127.0.0.1:9"), "does not say what it counted"),
         (("--acknowledged", "no-such-file"), "cannot be read"),
         (("--http-log", "no-such-file"), "cannot be read"),
     ],

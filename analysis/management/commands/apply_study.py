@@ -15,13 +15,13 @@ from datasets.console import Command as BaseCommand
 
 class Command(BaseCommand):
     help = (
-        "Create what a study file names, in order, and stop where people have to work first. Run "
-        "again, it goes on from there; what has labels never changes."
+        "Create what a study file describes, in order, and stop where people have to work first. "
+        "Run it again to continue. Whatever has labels never changes."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", nargs="?", default=Path())
-        add_team_option(parser, "the team that gets what the file names")
+        add_team_option(parser, "the team that gets what is created")
 
     def run(self, **options: Any) -> None:
         file = read_study(options["file"]).for_team(options["team"])

@@ -30,9 +30,9 @@ RESAMPLING = options_of(ReportOptions)[:2]
 
 class Command(BaseCommand):
     help = (
-        "Runs several judges over one campaign, and prints one table: agreement with people, "
-        "difference to people, baseline, missing labels, robustness, cost and time; and how alike "
-        "the judges err."
+        "Run several judges over one campaign, and print one table: agreement with people, gap "
+        "to people, baseline, missing labels, robustness, cost and time; and how alike the "
+        "judges err."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -42,13 +42,16 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="J",
-            help="may be given several times (default: all judges with labels there, none is run)",
+            help="may be given several times (default: all judges with labels there, without "
+            "running any)",
         )
         parser.add_argument(
-            "--no-run", action="store_true", help="ask nothing; use the labels that are there"
+            "--no-run", action="store_true", help="ask nothing; use the existing labels"
         )
         parser.add_argument(
-            "--estimate", action="store_true", help="say what each run would cost, and ask nothing"
+            "--estimate",
+            action="store_true",
+            help="print what each run would cost, and ask nothing",
         )
         parser.add_argument(
             "--most-cost",

@@ -40,7 +40,7 @@ class Command(BaseCommand):
             "--into", default="", metavar="NAME", help="the campaign that gets the gold answers"
         )
         parser.add_argument(
-            "--dry-run", action="store_true", help="only tell how many units could be taken"
+            "--dry-run", action="store_true", help="only print how many units could be taken"
         )
 
     def run(self, **options: Any) -> None:

@@ -32,13 +32,13 @@ class Command(BaseCommand):
             "--licence",
             default="",
             metavar="L",
-            help="an SPDX name such as CC-BY-4.0, or an address; else that of the study file",
+            help="an SPDX name such as CC-BY-4.0, or an address (default: that of the study file)",
         )
         parser.add_argument(
             "--resamples",
             type=int,
             metavar="N",
-            help="for the intervals of reports; else 10,000 below 30 queries, and 2,000",
+            help="for the intervals of reports (default: 10,000 below 30 queries, otherwise 2,000)",
         )
 
     def run(self, **options: Any) -> None:

@@ -16,8 +16,8 @@ from datasets.console import Command as BaseCommand
 
 class Command(BaseCommand):
     help = (
-        "Write a folder with a study of a paper's kind, which runs as it stands, on made-up data "
-        "and with a judge that is a fake."
+        "Write a folder with a study of a paper's kind, which runs without changes, on made-up "
+        "data and with a fake judge."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -28,7 +28,9 @@ class Command(BaseCommand):
         folder, preset = options["folder"], options["preset"]
         name = re.sub(r"[^\w-]+", "-", folder.resolve().name).strip("-")
         if not name:
-            raise CommandError(f"{folder}: gives no name for the study; name another folder.")
+            raise CommandError(
+                f"{folder}: cannot be used as the study's name; choose another folder."
+            )
         texts = files(preset, name)
         write_folder(folder, ((path, [text.encode()]) for path, text in texts.items()))
         self.say(f"Wrote the study {name!r} to {folder}. All of its data is made up.")

@@ -21,7 +21,7 @@ class Command(BaseCommand):
     help = (
         "List the units that people should label first, because judges differ on them, or create a "
         "campaign over their items in this order of priority. It has the same batch, protocol, "
-        "design and settings, and judges' answers come along."
+        "design and settings, and takes over judges' answers."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -39,7 +39,7 @@ class Command(BaseCommand):
             "--raters-per-item",
             type=int,
             metavar="N",
-            help="people per item, by default as many as there",
+            help="people per item, by default as many as in that campaign",
         )
         parser.add_argument("--format", choices=("text", "json"), default="text")
 

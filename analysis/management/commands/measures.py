@@ -92,7 +92,7 @@ def check_sliced(report: JSON, names: list[str]) -> None:
     for name in names:
         if all(each["campaign"] != name for each in report["strata"].values()):
             raise CommandError(
-                f"--slices: people have settled no label in {name!r}; label it first, or leave it "
+                f"--slices: people have decided no label in {name!r}; label it first, or leave it "
                 "out."
             )
 

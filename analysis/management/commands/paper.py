@@ -34,7 +34,7 @@ class Command(BaseCommand):
             "--format", choices=list(FORMATS), default="md", help="how the tables are written"
         )
         parser.add_argument(
-            "--published", action="store_true", help="show the paper's printed figures beside"
+            "--published", action="store_true", help="show the figures printed in the paper, too"
         )
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
         add_declared(parser, RESAMPLING)
@@ -59,5 +59,5 @@ def study_called(name: str) -> Study:
     found = Study.objects.filter(name=name).first()
     if found is None:
         known = Study.objects.values_list("name", flat=True)
-        raise no_such("study", name, known, "apply its file with study apply first")
+        raise no_such("study", name, known, "first apply its file with study apply")
     return found

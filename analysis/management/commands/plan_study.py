@@ -52,7 +52,7 @@ def left_over(file: StudyFile) -> list[str]:
     study = Study.objects.filter(name=file.name).first()
     named = {(part.key.kind, part.name) for part in file.parts}
     return [
-        f"leave  {part.kind:8} {part.name}: it is no longer in the file, and stays as it is"
+        f"leave  {part.kind:8} {part.name}: it is no longer in the file, but stays as it is"
         for part in (study.parts.all() if study else ())
         if (part.kind, part.name) not in named
     ]

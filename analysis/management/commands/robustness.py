@@ -60,7 +60,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--prompt", type=Path, metavar="F", help="your own rewording, for paraphrase"
         )
-        parser.add_argument("--queue", action="store_true", help="leave the trials to the workers")
+        parser.add_argument("--queue", action="store_true", help="let the workers run the trials")
         parser.add_argument(
             "--estimate", action="store_true", help="print what it would cost, and ask nothing"
         )
@@ -82,7 +82,7 @@ class Command(BaseCommand):
         if voting := voting_judges(options["judge"]):
             raise CommandError(
                 f"Jury {options['judge']!r} asks nothing itself, so it has no trials of its own; "
-                f"run those of its members: --judge {', --judge '.join(voting)}."
+                f"run the trials of its members: --judge {', --judge '.join(voting)}."
             )
         judge = judge_called(options["judge"])
         if not options["sheet_only"]:

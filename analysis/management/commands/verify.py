@@ -28,4 +28,4 @@ class Command(BaseCommand):
             self.stdout.write(line)
         if found.wrong:
             raise CommandError(f"The {found.what} differs from what it was.", returncode=LEFT)
-        self.say(f"Checked the {found.what}: {'; '.join(found.checked)}. All is as it was.")
+        self.say(f"Checked the {found.what}: {'; '.join(found.checked)}. Nothing has changed.")

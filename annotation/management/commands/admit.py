@@ -14,10 +14,10 @@ from datasets.console import Command as BaseCommand
 
 
 class Command(BaseCommand):
-    help = "Admit a person to a campaign whose practice the person did not pass, with a reason."
+    help = "Admit a person who did not pass a campaign's practice, with a reason."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("rater", metavar="RATER", help="the name of the person's labels")
+        parser.add_argument("rater", metavar="RATER", help="the person's pseudonym, as in exports")
         parser.add_argument("--campaign", required=True)
         parser.add_argument(
             "--reason", required=True, help=f"up to {MAX_ADMISSION_REASON} characters"

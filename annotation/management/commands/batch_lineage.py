@@ -13,7 +13,7 @@ from datasets.teams import owner_in_words
 
 
 class Command(BaseCommand):
-    help = "Shows how a batch was made: rules, campaigns and files, and whether it is behind."
+    help = "Show where a batch comes from: rules, campaigns and files, and whether it is behind."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("batch", metavar="BATCH")

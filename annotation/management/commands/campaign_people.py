@@ -51,7 +51,9 @@ class Command(BaseCommand):
             default=Membership.Role.ANNOTATOR.value,
             help="the role that --add gives",
         )
-        parser.add_argument("--remove", metavar="NAME", help="end the part of this account")
+        parser.add_argument(
+            "--remove", metavar="NAME", help="remove this account from the campaign"
+        )
         parser.add_argument("--exclude", metavar="RATER", help="exclude this rater; needs --reason")
         parser.add_argument("--reason", default="", metavar="TEXT", help="why; the report says it")
         parser.add_argument("--include", metavar="RATER", help="count this rater again")

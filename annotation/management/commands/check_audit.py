@@ -15,22 +15,22 @@ from datasets.console import Command as BaseCommand
 
 class Command(BaseCommand):
     help = (
-        "Checks that the audit trail is as it was sealed. A changed, deleted or inserted event "
-        "breaks its seal, which is named, and the command ends with an error."
+        "Check that the audit trail is as it was sealed. A changed, deleted or inserted event "
+        "breaks its seal; the command names the seal and ends with an error."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--head",
             metavar="DIGEST",
-            help="a digest that seal_audit printed and that was kept outside the site; a rewritten "
-            "trail has no such seal",
+            help="a digest that seal_audit printed and that you stored outside the site; a "
+            "rewritten trail has no seal with it",
         )
 
     def run(self, **options: Any) -> None:
         wrong = list(broken())
         if options["head"] and not is_seal(options["head"]):
-            wrong.append("no seal here has the digest that was kept outside the site")
+            wrong.append("no seal here has the digest that was stored outside the site")
         for each in wrong:
             self.say(f"{each[:1].upper()}{each[1:]}.")
         if wrong:

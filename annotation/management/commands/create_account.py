@@ -27,8 +27,8 @@ from datasets.text import as_sentence
 
 class Command(BaseCommand):
     help = (
-        "Create an account. The password is asked for, or read from the first line of standard "
-        "input. Where passwords are switched off, none is."
+        "Create an account. The command asks for the password, or reads it from the first line "
+        "of standard input, unless passwords are switched off."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -54,15 +54,16 @@ class Command(BaseCommand):
             "--continues",
             default="",
             metavar="CAMPAIGN",
-            help="carry over the answers of this campaign whose texts and questions are the same, "
-            "and ask only for what is new",
+            help="carry over answers of this campaign to the same texts and questions, and ask "
+            "only for the rest",
         )
         add_settings_arguments(parser)
         add_team_option(parser)
         parser.add_argument(
             "--dry-run",
             action="store_true",
-            help="store nothing; show the numbers per person and the expected intervals",
+            help="store nothing; show how much each person gets, and the expected width of the "
+            "intervals",
         )
         parser.add_argument(
             "--people", type=int, metavar="N", help="the expected number of people, for the dry run"

@@ -32,8 +32,7 @@ class Command(BaseCommand):
             action="append",
             choices=tuple(SCOPES),
             default=[],
-            help="what the token is for; where none is named label for an annotator, read for "
-            "others",
+            help="what the token may do; by default label for an annotator, and read for others",
         )
         parser.add_argument("--note", default="", metavar="TEXT", help="its purpose or its user")
         what = parser.add_mutually_exclusive_group()
@@ -42,7 +41,7 @@ class Command(BaseCommand):
             type=int,
             default=DAYS,
             metavar="N",
-            help=f"its life in days, up to {MOST_DAYS} (default: {DAYS})",
+            help=f"how many days it lasts, up to {MOST_DAYS} (default: {DAYS})",
         )
         what.add_argument("--list", action="store_true", help="list the account's tokens instead")
         what.add_argument(
@@ -50,7 +49,7 @@ class Command(BaseCommand):
             nargs="?",
             const="",
             metavar="N",
-            help="revoke token N of the list instead, or without N all tokens of the account",
+            help="revoke token N of the list instead, or all tokens of the account without N",
         )
 
     def run(self, **options: Any) -> None:

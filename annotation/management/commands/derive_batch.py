@@ -30,9 +30,7 @@ def described_options() -> str:
 
 
 class Command(BaseCommand):
-    help = (
-        "Derives a batch from another one by a rule, from labels of people or from its own parts."
-    )
+    help = "Derive a batch from another one by a rule, from people's labels or from its own parts."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
@@ -50,14 +48,14 @@ class Command(BaseCommand):
             "--decided-by",
             default=ADJUDICATED,
             metavar="WHO",
-            help="adjudicated (the Reference where it decided, the majority elsewhere), majority, "
-            "unanimous, or the name of one rater",
+            help="adjudicated (the Reference where there is one, the majority elsewhere), "
+            "majority, unanimous, or the name of one rater",
         )
         parser.add_argument(
             "--ties",
             choices=TIES,
             default=TIES[0],
-            help="refuse what is tied or was labelled by nobody, drop it, or keep it",
+            help="refuse, drop or keep units that are tied or that nobody labelled",
         )
         parser.add_argument(
             "--set",
@@ -102,7 +100,7 @@ def told(derived: Derived, rule: str) -> Iterator[str]:
     if derived.batch is None:
         yield f"Batch {derived.name!r} would have {number}, by {rule}. Nothing is stored."
     elif derived.unchanged:
-        yield f"Nothing to do: batch {derived.name!r} is there already, with {number}."
+        yield f"Nothing to do: batch {derived.name!r} exists already, with {number}."
     else:
         yield f"Derived batch {derived.name!r} with {number}, by {rule}."
     counts = derived.tally.as_counts()
@@ -114,6 +112,6 @@ def told(derived: Derived, rule: str) -> Iterator[str]:
     if "tokens" in facts:
         yield (
             f"Required: {facts['mean_passages']} passages and {facts['mean_tokens']} tokens per "
-            f"query, {facts['most_passages']} and {facts['most_tokens']} at most "
-            "(tokens between blanks); every other setting has to keep this budget."
+            f"query, {facts['most_passages']} and {facts['most_tokens']} at most (tokens are "
+            "separated by blanks); every other setting has to keep to this budget."
         )

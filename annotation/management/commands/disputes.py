@@ -22,7 +22,7 @@ class Command(BaseCommand):
             "--of",
             choices=list(DISPUTES_AMONG),
             default="all",
-            help="only where people disagree, or only where a judge does with most of them",
+            help="only where people disagree, or only where a judge disagrees with most of them",
         )
         parser.add_argument("--variable", default="", metavar="NAME", help="only this variable")
 

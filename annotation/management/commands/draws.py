@@ -38,7 +38,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--format", choices=("jsonl", "csv"), default="jsonl", help="the form of the output"
         )
-        parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
+        parser.add_argument(
+            "--output", type=Path, metavar="F", help="a file; standard output by default"
+        )
 
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["campaign"])

@@ -19,9 +19,9 @@ from datasets.console import Command as BaseCommand
 
 class Command(BaseCommand):
     help = (
-        "Streams an export of a campaign as JSON Lines, CSV or Parquet; qrels also in TREC's own "
-        "form, spans as W3C annotations, all answers as Label Studio's JSON. Or writes a folder: "
-        "everything, or a dataset with a card."
+        "Write an export of a campaign as JSON Lines, CSV or Parquet; qrels also in TREC's "
+        "format, spans as W3C annotations, all answers as Label Studio's JSON. Or write a "
+        "folder: everything, or a dataset with a card."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -30,20 +30,20 @@ class Command(BaseCommand):
         parser.add_argument(
             "--format",
             choices=sorted(FORMS),
-            help="jsonl where there is it, for qrels trec, for web-annotations jsonld, for "
-            "label-studio json; parquet needs --output",
+            help="by default jsonl, trec for qrels, jsonld for web-annotations, json for "
+            "label-studio; parquet needs --output",
         )
         parser.add_argument(
             "--output",
             type=Path,
             metavar="F",
-            help="a file, for all and dataset a new folder; else standard output",
+            help="a file, or a new folder for all and dataset; standard output by default",
         )
         parser.add_argument(
             "--manifest",
             type=Path,
             metavar="M",
-            help="also write there what was exported: counts, size, hash, versions",
+            help="also write a manifest to this file: counts, size, hash, versions",
         )
 
     def run(self, **options: Any) -> None:
@@ -66,7 +66,7 @@ class Command(BaseCommand):
     ) -> None:
         chosen = form_of(what, form)
         if chosen == "parquet" and not output:
-            raise CommandError("Parquet is no text to print; give --output F.")
+            raise CommandError("Parquet is a binary format and cannot be printed; give --output F.")
         check_exists(campaign, what)
         if output:
             with self.progress("lines") as tick:
@@ -90,7 +90,7 @@ class Command(BaseCommand):
         told: Path | None,
     ) -> None:
         if not output or told:
-            wrong = "holds its manifest; leave --manifest out" if told else "is a folder"
+            wrong = "has a manifest of its own; leave --manifest out" if told else "is a folder"
             raise CommandError(f"What --what {what} writes {wrong}; give --output FOLDER.")
         if form not in (None, *TABLE) or (what == "dataset" and form not in (None, "parquet")):
             forms = "parquet" if what == "dataset" else ", ".join(TABLE)

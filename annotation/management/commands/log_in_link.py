@@ -17,8 +17,8 @@ from datasets.text import as_sentence
 
 class Command(BaseCommand):
     help = (
-        "Print a link that logs an account in without a password, once, within ten minutes. The "
-        "second factor is still asked for."
+        "Print a link that logs an account in without a password, once, within ten minutes. It "
+        "still asks for the second factor."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

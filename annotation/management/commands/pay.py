@@ -18,8 +18,8 @@ Rows = Sequence[Sequence[str]]
 
 class Command(BaseCommand):
     help = (
-        "Show who worked in a campaign: items, median and total active time, pay, and what that "
-        "is for an hour, by pseudonym. The rate is a setting of the campaign (--pay)."
+        "Show who worked in a campaign: items, median and total active time, pay, and pay per "
+        "hour, by pseudonym. The rate is a setting of the campaign (--pay)."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

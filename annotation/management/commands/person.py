@@ -46,7 +46,9 @@ class Command(BaseCommand):
             help="remove all second factors of a person who has lost them, and end all sessions",
         )
         what.add_argument(
-            "--unlock", action="store_true", help="forget wrong passwords, so that nobody waits"
+            "--unlock",
+            action="store_true",
+            help="reset the count of wrong passwords, which opens log-in at once",
         )
         what.add_argument(
             "--pseudonym",

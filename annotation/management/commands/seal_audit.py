@@ -12,9 +12,9 @@ from datasets.console import Command as BaseCommand
 
 class Command(BaseCommand):
     help = (
-        "Seals the events of the audit trail since the last seal under a digest that covers all "
-        "earlier ones, and prints the digest of the site. Beat does so every quarter of an hour. A "
-        "digest that is kept outside the site exposes a rewritten trail."
+        "Seal the events of the audit trail since the last seal under a digest that covers all "
+        "earlier ones, and print the digest of the site. Beat does so every quarter of an hour. "
+        "A digest that you store outside the site exposes a rewritten trail."
     )
 
     def run(self, **options: Any) -> None:

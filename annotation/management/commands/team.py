@@ -34,7 +34,7 @@ ADMINS = ("create", "share", "move", "history")
 class Command(BaseCommand):
     help = (
         "Teams: list them, create one, rename it, add or remove an account, share a batch, "
-        "campaign, judge or key with another team or move it there, and show what went where."
+        "campaign, judge or key with another team or move it there, and show which team got what."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from datasets.native_format import FORMAT_FILES
 
 
 class Command(BaseCommand):
-    help = "Prints the native batch format: its JSON Schema, or a small batch to start from."
+    help = "Print the native batch format: its JSON Schema, or a small batch to start from."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(

@@ -21,13 +21,13 @@ SHOWN = 20
 
 
 class Command(BaseCommand):
-    help = "Loads one or more files as a batch, all or nothing. Loading it again changes nothing."
+    help = "Load one or more files as a batch, all or nothing. Loading them again changes nothing."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         parser.add_argument("--name", required=True, help="the batch's name, new in this database")
         parser.add_argument(
-            "--format", choices=sorted(READERS), help="recognised from the first line if left out"
+            "--format", choices=sorted(READERS), help="recognised from the first line by default"
         )
         add_team_option(parser)
         parser.add_argument(

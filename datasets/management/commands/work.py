@@ -16,7 +16,7 @@ from datasets.jobs.worker import JobWorker
 
 class Command(Base):
     help = (
-        "Carries out reports, exports and other jobs that pages and the API ask for, until stopped."
+        "Carry out reports, exports and other jobs that pages and the API ask for, until stopped."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -31,7 +31,7 @@ class Command(Base):
             "--idle",
             type=float,
             metavar="SECONDS",
-            help="end after so many seconds without a job",
+            help="end after this many seconds without a job",
         )
         parser.add_argument(
             "--alone",

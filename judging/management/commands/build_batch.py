@@ -25,14 +25,16 @@ from judging.preparation.build import (
 
 
 class Command(BaseCommand):
-    help = "Creates a new batch from a batch and the answers accepted in a preparation step."
+    help = "Create a new batch from a batch and the accepted answers of a preparation step."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         told = "; ".join(f"{s.name}: {', '.join(s.numbers)}" for s in STEPS.values() if s.numbers)
         parser.add_argument("--step", required=True, choices=list(STEPS), help="which step")
         parser.add_argument("--batch", required=True, metavar="B", help="the step's original batch")
         parser.add_argument("--name", required=True, help="of the new batch")
-        parser.add_argument("--judge", default="", metavar="J", help="the author, if several wrote")
+        parser.add_argument(
+            "--judge", default="", metavar="J", help="the author, if there are several"
+        )
         parser.add_argument("--output", type=Path, metavar="F", help="keep its file, too")
         parser.add_argument(
             "--set", action="append", default=[], metavar="K=V", help=f"a threshold ({told})"
@@ -77,5 +79,5 @@ def read_numbers(given: list[str]) -> dict[str, float]:
         except ValueError:
             found[name] = math.nan
         if not math.isfinite(found[name]):
-            raise ValueError(f"threshold {pair!r} is not K=V with V a number; mend it")
+            raise ValueError(f"threshold {pair!r} is not K=V with V a number; correct it")
     return found

@@ -27,8 +27,8 @@ MEND = {check.name: check.mend for check in CHECKS}
 
 class Command(BaseCommand):
     help = (
-        "Checks that nothing was lost, duplicated or invented in answers, texts, samples, tallies "
-        "and the assignments of judges, and reports every violation. It repairs nothing."
+        "Check that nothing was lost, duplicated or invented in answers, texts, samples, counts "
+        "and judges' assignments, and report every violation. Nothing is repaired."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -71,7 +71,7 @@ class Command(BaseCommand):
 
     def _as_text(self, options: dict[str, Any], digested: list[str], found: Counter[str]) -> None:
         for name in digested:
-            self.say(f"Batch {name!r} still has its digest, and its texts have theirs from now on.")
+            self.say(f"Batch {name!r} still has its digest; its texts now have digests, too.")
         for violation in self._found(options, CheckedCounts(), found):
             self.say(str(violation))
         for name in found:
@@ -114,15 +114,15 @@ def lines_of(path: str) -> list[str]:
     try:
         return Path(path).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"{path}: cannot be read ({error}); mend the path.") from error
+        raise CommandError(f"{path}: cannot be read ({error}); correct the path.") from error
 
 
 def stats_of(url: str) -> dict[str, Any]:
     """Fetch the counts of a test server."""
     if not url.startswith(("http://", "https://")):
-        raise CommandError(f"{url} is no address of a server; write it as http://HOST:PORT.")
+        raise CommandError(f"{url} is not the address of a server; write it as http://HOST:PORT.")
     try:
         with urllib.request.urlopen(f"{url.rstrip('/')}/stats", timeout=SECONDS) as response:
             return dict(json.load(response))
     except (OSError, ValueError, TypeError) as error:
-        raise CommandError(f"{url} does not tell what it counted ({error}).") from error
+        raise CommandError(f"{url} does not say what it counted ({error}).") from error

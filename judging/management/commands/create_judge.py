@@ -36,7 +36,7 @@ KEYS = ", ".join(f"{hosted.key_variable} with {name}" for name, hosted in HOSTED
 
 
 class Command(BaseCommand):
-    help = "Defines a judge, whose labels are listed under its name. It can never be changed."
+    help = "Define a judge. Its labels are listed under its name, and it can never be changed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME", nargs="?", default="")
@@ -45,10 +45,11 @@ class Command(BaseCommand):
             "--file",
             default="",
             metavar="FILE",
-            help="a judge file (messages, parser, parameters), or the name of one of the library",
+            help="a judge file (messages, parser, parameters), or the name of a file of the "
+            "library",
         )
         parser.add_argument(
-            "--check", action="store_true", help="check the judge file and run its fixtures, only"
+            "--check", action="store_true", help="only check the judge file and run its fixtures"
         )
         parser.add_argument("--model", default="", help="the model's name on its server")
         parser.add_argument("--base-url", default="", metavar="URL", help="with or without /v1")
@@ -73,8 +74,8 @@ class Command(BaseCommand):
             "--family",
             default="",
             metavar="F",
-            help="whose model it is, as `family` of a batch's reports; reports then show how it "
-            "treats its own family's answers",
+            help="whose model it is, as in the `family` of a batch's reports; the report then "
+            "shows how the judge treats answers of its own family",
         )
         add_team_option(parser)
         parser.add_argument(
@@ -95,7 +96,7 @@ class Command(BaseCommand):
         except (JudgeError, ParamError) as error:
             raise CommandError(f"Judge {options['name']!r}: {error}.") from error
         if int(judge.params.get("samples", 1)) > 1 and is_deterministic(judge.params):
-            self.say("At temperature 0 all samples are alike; give --param temperature=0.7.")
+            self.say("At temperature 0 all samples are the same; give --param temperature=0.7.")
         what = "Created" if made else "Nothing to do: it is there already"
         if judge.backend == SCRIPTED:
             self.say("Note: a scripted judge is a fake, and is marked as one wherever it is named.")
@@ -124,8 +125,8 @@ class Command(BaseCommand):
     def _propose_decisions(self, judge: Judge) -> None:
         if form := asyncio.run(offered_form(setup_of(judge))):
             self.say(
-                f"Its server also gives decisions ({form}): with --backend decisions, every label "
-                "has a probability, and no answer has to be read out of a text."
+                f"Its server also gives decisions ({form}): with --backend decisions, every "
+                "label has a probability, and there is no text to parse."
             )
 
     def _check(self, name: str, text: str) -> None:

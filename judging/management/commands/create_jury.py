@@ -14,7 +14,7 @@ from judging.jury import RULES, Jury, JuryError, convene, create_jury, jury_of_s
 
 
 class Command(BaseCommand):
-    help = "Combines several judges, or several samples of one, into a jury, or updates a jury."
+    help = "Combine several judges, or several samples of one, into a jury, or update a jury."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("name", metavar="NAME")
@@ -50,5 +50,5 @@ class Command(BaseCommand):
 def _rater(name: str) -> Rater:
     rater = Rater.objects.filter(name=name).first()
     if rater is None:
-        raise JuryError(f"there is no judge {name!r}; make it with create_judge")
+        raise JuryError(f"there is no judge {name!r}; create it with create_judge")
     return rater

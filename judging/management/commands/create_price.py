@@ -31,9 +31,9 @@ NEEDED = ("since", "prompt", "completion")
 
 class Command(BaseCommand):
     help = (
-        "Stores the price of a model from a day on, in US dollars per million tokens. Calls use "
-        "the newest price of their day, and without one the provider's list price that comes with "
-        "Tandem. Costs that were computed before do not change."
+        "Store the price of a model from a given day, in US dollars per million tokens. A call "
+        "uses the newest price on its day; without one, it uses the provider's list price that "
+        "comes with Tandem. Costs that were computed before do not change."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -46,7 +46,8 @@ class Command(BaseCommand):
             "--cached",
             type=_amount,
             metavar="P",
-            help="prompt tokens from the server's cache (default: the price of all others)",
+            help="prompt tokens from the server's cache (default: the price of other prompt "
+            "tokens)",
         )
         parser.add_argument("--completion", type=_amount, metavar="P")
         parser.add_argument(
@@ -68,7 +69,7 @@ class Command(BaseCommand):
     def create(self, options: dict[str, Any]) -> None:
         model = options["model"]
         if not model.strip() or len(model) > LONGEST_MODEL:
-            raise CommandError(f"A model's name has 1 to {LONGEST_MODEL} characters; mend it.")
+            raise CommandError(f"A model's name has 1 to {LONGEST_MODEL} characters; correct it.")
         if missing := [f"--{name}" for name in NEEDED if options[name] is None]:
             raise CommandError(f"A price needs {', '.join(missing)}; give it.")
         cached = options["prompt"] if options["cached"] is None else options["cached"]
@@ -79,7 +80,7 @@ class Command(BaseCommand):
                 "later day."
             )
         self.say(
-            f"Created: {model} costs, from {price.since}, {price.prompt:f} US dollars for a "
+            f"Created: {model} costs, from {price.since}, {price.prompt:f} US dollars per "
             f"million prompt tokens, {cached:f} for cached ones, {price.completion:f} for "
             "completion tokens."
         )
@@ -92,7 +93,7 @@ class Command(BaseCommand):
         with transaction.atomic():
             stored = [_store(price, team) for price in prices]
         there = stored.count(False)
-        self.say(f"Created {stored.count(True)} prices; {there} were there already.")
+        self.say(f"Created {stored.count(True)} prices; {there} existed already.")
 
     def show(self, model: str, team: str | None) -> None:
         wanted = ({"model": model} if model else {}) | ({"team__name": team} if team else {})
@@ -126,7 +127,9 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day; write it as 2026-11-22") from error
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a day; write it as 2026-11-22"
+        ) from error
 
 
 def _amount(text: str) -> Decimal:

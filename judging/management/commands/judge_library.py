@@ -18,7 +18,7 @@ ACTIONS = ("list", "show", "add")
 
 class Command(CreateJudge):
     help = (
-        "Lists the judge files that come along (list), prints one (show FILE), or creates a judge "
+        "List the judge files of the library (list), print one (show FILE), or create a judge "
         "from one (add FILE NAME --backend B --model M)."
     )
 

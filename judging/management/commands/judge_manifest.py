@@ -19,8 +19,8 @@ from judging.models import Judge, JudgeRun
 
 class Command(BaseCommand):
     help = (
-        "Prints the manifests of a judge's runs over a campaign, as JSON: the setup of each run, "
-        "its results, and a hash over both."
+        "Print the manifests of a judge's runs over a campaign, as JSON: the setup of each run, "
+        "its results, and a hash of both."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         parser.add_argument("--judge", required=True, metavar="J")
         parser.add_argument("--output", type=Path, metavar="F", help="a file; else standard output")
         parser.add_argument(
-            "--file", type=Path, metavar="F", help="write the judge file here; takes no campaign"
+            "--file", type=Path, metavar="F", help="write the judge file here; needs no campaign"
         )
 
     def run(self, **options: Any) -> None:
@@ -39,8 +39,8 @@ class Command(BaseCommand):
             raise CommandError("Give the --campaign of the runs, or --file for the judge file.")
         if voting := voting_judges(options["judge"]):
             raise CommandError(
-                f"Jury {options['judge']!r} asks nothing itself, so it has no runs; the manifests "
-                f"are of its members: --judge {', --judge '.join(voting)}."
+                f"Jury {options['judge']!r} asks nothing itself, so it has no runs; print the "
+                f"manifests of its members: --judge {', --judge '.join(voting)}."
             )
         campaign, judge = campaign_called(options["campaign"]), judge_called(options["judge"])
         found = JudgeRun.objects.filter(campaign=campaign, judge=judge)
@@ -56,6 +56,6 @@ class Command(BaseCommand):
     def _write_file(self, judge: Judge, path: Path) -> None:
         if not judge.file:
             own = judge.prompt_name or "that of the campaign's protocol"
-            raise CommandError(f"Judge {judge} is from no judge file; its prompt is {own}.")
+            raise CommandError(f"Judge {judge} has no judge file; its prompt is {own}.")
         write_whole(path, [judge.file])
         self.say(f"Wrote the file of judge {judge} to {path} (SHA-256 {judge.file_sha256}).")

@@ -16,7 +16,7 @@ from judging.preparation.status import campaign_for
 
 class Command(RunJudge):
     help = (
-        "Has a judge write for a preparation step, or continues where it was interrupted. Review "
+        "Have a judge write for a preparation step, or continue where it was interrupted. Review "
         "its answers with review_batch, and create a new batch from them with build_batch."
     )
 
@@ -24,7 +24,7 @@ class Command(RunJudge):
         asked = [name for name, step in STEPS.items() if step.protocol]
         parser.add_argument("--step", required=True, choices=asked, help="which step")
         parser.add_argument("--batch", required=True, metavar="B", help="the batch to begin with")
-        parser.add_argument("--by", metavar="NAME", help="the researcher whose step it is")
+        parser.add_argument("--by", metavar="NAME", help="the researcher who owns the step")
         self.add_terms(parser)
 
     def run(self, **options: Any) -> None:

@@ -22,7 +22,7 @@ from judging.management.commands.run_judge import judge_called
 
 class Command(BaseCommand):
     help = (
-        "Records what a judge's server replies to five short requests, without keys and account "
+        "Record what a judge's server replies to five short requests, without keys and account "
         "names, as a fixture for tests/judging/backends/replies."
     )
 

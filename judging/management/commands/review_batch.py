@@ -18,8 +18,8 @@ from judging.preparation.review import accept_all, authored_answers, import_revi
 
 class Command(BaseCommand):
     help = (
-        "Exports the answers of a preparation step for review, imports the reviewed file, or "
-        "accepts all answers without a problem. In the file, each line gets a verdict: accepted, "
+        "Export the answers of a preparation step for review, import the reviewed file, or "
+        "accept all answers without a problem. In the file, each line gets a verdict: accepted, "
         "changed (with the answer corrected in place) or rejected."
     )
 
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             self.say(f"Wrote {len(found)} answers to {path}.")
             return
         if not options["by"]:
-            raise CommandError("Nobody is named who reviews; give --by NAME.")
+            raise CommandError("Say who reviews; give --by NAME.")
         by = reviewer_called(options["by"])
         path = options["import"]
         counts = (

@@ -48,7 +48,7 @@ Terms = dict[str, Any]
 
 
 class Command(BaseCommand):
-    help = "Runs a judge over a campaign, or continues where it was interrupted."
+    help = "Run a judge over a campaign, or continue where it was interrupted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--campaign", required=True, metavar="C")
@@ -78,10 +78,12 @@ class Command(BaseCommand):
             "--stop", action="store_true", help="end the active run, which can be resumed"
         )
         how.add_argument(
-            "--cancel", action="store_true", help="end the active run, and close what is left of it"
+            "--cancel",
+            action="store_true",
+            help="end the active run, and close its open assignments",
         )
         how.add_argument(
-            "--estimate", action="store_true", help="say what a run would cost, and ask nothing"
+            "--estimate", action="store_true", help="print what a run would cost, and ask nothing"
         )
         add_files(how)
         parser.add_argument(
@@ -147,7 +149,7 @@ class Command(BaseCommand):
         if unused := [name for name in ONLINE if terms[name] is not None]:
             option = f"--{unused[0].replace('_', '-')}"
             files = "--offline" if is_offline else "--batch-file"
-            raise CommandError(f"{option} has no meaning with {files}; leave it out.")
+            raise CommandError(f"{option} cannot be used with {files}; leave it out.")
         if not (offline.has_requests(path) if is_offline else path.exists()):
             lifecycle.plan(campaign, judge)
             if not ledger.count_waiting(campaign, judge):
@@ -230,7 +232,7 @@ class Command(BaseCommand):
             raise lifecycle.LeasedRunError(f"{run} was ended or taken over while it waited")
         if run.lane.paused:
             why = f"{run.lane} is paused: {run.lane.paused}"
-            raise CommandError(f"{why}; mend that and run it again to continue.")
+            raise CommandError(f"{why}; correct that and run it again to continue.")
         if not said and (other := lanes.current_run(run.lane)):
             self.say(f"Waiting: {run.lane} is busy with {other} of judge {other.judge}.")
             return True

@@ -206,7 +206,7 @@ def test_every_form_says_where_the_slices_come_from(study: Campaign, tmp_path: P
     [
         ("c", "is a campaign of report-coverage; name question-typing or grounding-relevance"),
         ("elsewhere", "is over the batch 'other', 'c' over 'b'"),
-        ("empty", "people have settled no label in 'empty'"),
+        ("empty", "people have decided no label in 'empty'"),
         ("none", "'none'"),
     ],
 )

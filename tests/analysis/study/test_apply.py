@@ -169,7 +169,7 @@ def test_a_part_that_leaves_the_file_stays(folder: Path, rewrite: Rewrite) -> No
         ('[judge.replay]\nbackend = "scripted"\nanswers = "judge.jsonl"\n', ""),
     )
     said = run("plan_study", path)
-    assert "leave  judge    replay: it is no longer in the file, and stays as it is" in said
+    assert "leave  judge    replay: it is no longer in the file, but stays as it is" in said
 
 
 def test_the_status_has_counts_and_the_next_step_in_words(folder: Path) -> None:

@@ -221,7 +221,7 @@ def test_a_folder_that_holds_something_is_not_written_over(
     ("more", "said"),
     [
         ((), "is a folder; give --output FOLDER"),
-        (("--output", "x", "--manifest", "y"), "holds its manifest; leave --manifest out"),
+        (("--output", "x", "--manifest", "y"), "has a manifest of its own; leave --manifest out"),
         (("--output", "x", "--format", "trec"), "all comes as jsonl, csv, parquet"),
     ],
 )

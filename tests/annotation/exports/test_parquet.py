@@ -202,7 +202,7 @@ def test_what_breaks_leaves_the_old_file_and_nothing_beside_it(
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ((), "Parquet is no text to print; give --output F."),
+        ((), "Parquet is a binary format and cannot be printed; give --output F."),
         (("--output", "nowhere/labels.parquet"), "cannot be written (no such file or directory)"),
     ],
 )

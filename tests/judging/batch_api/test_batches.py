@@ -691,7 +691,7 @@ def test_options_of_an_online_run_are_refused(
 ) -> None:
     path = str(tmp_path / "requests.jsonl")
     said = refusal(campaign, rater, "--batch-file", path, "--concurrency", "4")
-    assert "--concurrency has no meaning with --batch-file" in said
+    assert "--concurrency cannot be used with --batch-file" in said
 
 
 def test_item_by_item_works_as_well(campaign: Campaign, server: Running, tmp_path: Path) -> None:

@@ -356,7 +356,7 @@ def test_a_judge_that_the_runner_cannot_ask_is_refused_before_anything_is_writte
     assert "answers chat completions only" in out.refusal()
     out.judge = judge("floor", "lexical")
     assert "it asks no server, so it has no requests" in out.refusal()
-    assert "--concurrency has no meaning with --offline" in out.refusal("--concurrency", "2")
+    assert "--concurrency cannot be used with --offline" in out.refusal("--concurrency", "2")
     assert not out.folder.exists()
     assert not JudgeRun.objects.exists()
 

@@ -124,7 +124,7 @@ def test_where_no_price_is_known_it_says_what_to_mend(
 
 
 def test_names_that_are_not_there_are_refused(campaign: Campaign) -> None:
-    assert refusal(campaign) == "There is no judge 'judge'; make it with create_judge."
+    assert refusal(campaign) == "There is no judge 'judge'; create it with create_judge."
     with pytest.raises(CommandError, match="There is no campaign 'none'"):
         command("run_judge", "--campaign", "none", "--judge", "judge")
 
