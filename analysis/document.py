@@ -44,7 +44,7 @@ class RaterName:
 class Number:
     """A printed number, or a dash if `value` is None; `reason` says why.
 
-    `above` are the signs of the rows over which it is significantly higher. `is_p` keeps a small p
+    `above` are the letters of the rows whose value is significantly lower. `is_p` keeps a small p
     from being printed as 0. `judged` is the rated share of the cells that the number depends on,
     and `bounds` are its values with the other cells no and yes.
     """

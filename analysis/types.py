@@ -8,16 +8,16 @@ from typing import Any, TypeVar
 JSON = dict[str, Any]
 
 Progress = Callable[[int, int], None]
-"""Is told how many steps of a computation are done, and of how many."""
+"""Gets the number of finished steps of a computation, and of all."""
 Value = TypeVar("Value")
 
 
 def unheard(done: int, total: int) -> None:
-    """Tell nobody about the progress."""
+    """Ignore the progress."""
 
 
 class Steps:
-    """Counts the steps of a computation for whoever waits for it."""
+    """Counts the steps of a computation, for a display of its progress."""
 
     def __init__(self, progress: Progress, total: int) -> None:
         self.progress, self.total, self.number = progress, total, 0

@@ -32,7 +32,7 @@ HEADINGS = tuple(
     gettext_noop(heading)
     for heading in ("Passage", "Answer", "Report", "Source", "Document", "Reference answer")
 )
-"""Headings of texts that are no titles of their own."""
+"""Headings of texts that are not titles of their own."""
 KINDS = {
     "query": gettext_noop("The request"),
     "pair": gettext_noop("The two answers"),

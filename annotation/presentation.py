@@ -373,7 +373,7 @@ class Blinding:
         return self._renamed(payload, self.names) if self.names else payload
 
     def check_names(self, names: Iterable[str]) -> None:
-        """Raise RefusedError for a name that is no alias of the page.
+        """Raise RefusedError for a name that is not an alias of the page.
 
         A stored name gets the same error, because it may reveal whose text is whose.
         """

@@ -151,7 +151,7 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
                 sociallogin.connect(request, user)
         except IntegrityError as error:
             raise PeopleError(
-                Message("somebody of this name came just now; log in again")
+                Message("an account with this name was just created; log in again")
             ) from error
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:

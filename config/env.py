@@ -75,7 +75,7 @@ VARIABLES = {
     "WEB_WORKERS": ("2", "Web server processes."),
     "WEB_OTHER_WORKERS": (
         "1",
-        "More of them, to which the others pass on what is no work on items; 0 on small machines.",
+        "Further processes for all requests except work on items; 0 on small machines.",
     ),
     "WEB_THREADS": ("4", "Threads in each of them that open and save items."),
     "WEB_OTHER_THREADS": ("3", "Threads in each of them for all other requests."),

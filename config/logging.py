@@ -47,7 +47,7 @@ def logging_config(format: str, level: str = "INFO") -> dict[str, Any]:
             "kombu.connection": {"level": "ERROR"},
             # Django's own handlers would repeat every line.
             "django": {"handlers": [], "level": "WARNING", "propagate": True},
-            # The line of a refused request has the reason, and a scanner's visit is no incident.
+            # A refused request logs its reason itself, and a scanner's visit is not an incident.
             "django.request": {"level": "ERROR"},
             "django.security": {"level": "ERROR"},
             "django.security.DisallowedHost": {"level": "CRITICAL"},

@@ -355,7 +355,7 @@ def unavailable(request: HttpRequest) -> HttpResponseBase:
         response["Retry-After"] = RETRY_AFTER
         return response
     logger.error("database away: %s", type(error).__name__ if error else "unknown")
-    sentence = "the database is away; try again in a few seconds"
+    sentence = "the database is not available; try again in a few seconds"
     response = _answer(request, 503, "503.html", sentence)
     response["Retry-After"] = RETRY_AFTER
     return response

@@ -56,7 +56,7 @@ def spectacular(version: str) -> dict[str, Any]:
         "DESCRIPTION": DESCRIPTION.strip(),
         "VERSION": version,
         "TAGS": [
-            {"name": "start", "description": "Who one is, and where to begin."},
+            {"name": "start", "description": "Who you are, and where to begin."},
             {"name": "work", "description": "The account's own items and answers."},
             {
                 "name": "adjudication",

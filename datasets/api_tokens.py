@@ -47,7 +47,7 @@ def _check(user: Any, scopes: Collection[str], days: int, note: str) -> None:
     if not user.is_active:
         raise TokenError(f"the account {user.username!r} is disabled; enable it first")
     if user.is_guest:
-        raise TokenError("a guest can have no token; invite the person to an account instead")
+        raise TokenError("a guest cannot have a token; invite the person to an account instead")
     useless = sorted(set(scopes) - set(MOST[user.role]))
     if useless:
         raise TokenError(

@@ -73,7 +73,7 @@ class Command(BaseCommand):
 
 
 def why_not(error: Exception) -> str:
-    """Explain why the database could not be used. Re-raises errors that set-up does not explain."""
+    """Explain why the database cannot be used. Re-raises errors that have another cause."""
     try:
         executor = MigrationExecutor(connection)
         behind = bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))

@@ -46,7 +46,7 @@ _several: ContextVar[Mapping[str, bool] | None] = ContextVar("several", default=
 
 
 def several_for(request: str) -> bool:
-    """Return `there_are_several`, asked once for each request of this id; "" is no request."""
+    """Return `there_are_several`, asked once for each request of this id; "" means no request."""
     known = _several.get() or {}
     if not request or request not in known:
         known = {request: there_are_several()}

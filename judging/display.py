@@ -101,7 +101,7 @@ def _untaken(run: Any) -> Standing:
     if file := file_of(run):
         words = (
             f"Its requests are in {file[0]}. Load the results with run_judge {file[1]}, or stop "
-            "the run to give them up."
+            "the run to abandon them."
         )
         return Standing("Out", "warn", words)
     if not run.queued:

@@ -1,6 +1,6 @@
 """The baseline of a campaign: what word overlap answers on its items, shown beside every judge.
 
-The baseline is no rater: it has no run, and nothing is stored among labels. It follows from the
+The baseline is not a rater: it has no run, and nothing is stored among labels. It follows from the
 batch, the protocol and the campaign's options, none of which ever change. It is computed once and
 kept in the cache `floors`.
 """

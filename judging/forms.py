@@ -62,8 +62,8 @@ PARAM_HELP = {
     "concurrency": ("Requests at once", "16 by default."),
     "isolate": (
         "One request shows",
-        "The text that a unit is about, or one answer, without the others. A judge file says so "
-        "itself.",
+        "The text that a unit is about, or one answer, without the others. A judge file sets "
+        "this itself.",
     ),
     "reasoning_effort": (
         "Reasoning effort",
@@ -78,7 +78,7 @@ PARAM_HELP = {
     "extra_body": ("Sent in addition", 'A JSON object, such as {"top_k": 20}.'),
     "chat_template_kwargs": (
         "For the chat template",
-        'A JSON object for vLLM and its kin, such as {"enable_thinking": false}.',
+        'A JSON object for vLLM and similar servers, such as {"enable_thinking": false}.',
     ),
     "form": ("Form of questions", "Of a decision model. Empty: a probe finds it."),
     "two_codes": ("Yes and no", "How a decision model is asked. Empty: as a predicate."),
@@ -315,7 +315,7 @@ class JudgeForm(forms.Form):
             found |= given
         found |= {"omit": check_omitted(omitted)} if omitted else {}
         if found.get("isolate") and self.prompt_origin == "file":
-            self.add_error("isolate", "The judge file says so itself; leave this as it is.")
+            self.add_error("isolate", "The judge file sets this itself; leave it as it is.")
         sampling = {**self.file_params, **found}
         alike = data.get("backend") != "decisions" and is_deterministic(sampling)
         if found.get("samples", 1) != 1 and alike:

@@ -4,7 +4,7 @@
 - I2: nothing acknowledged is lost.
 - I3: no item has more people than planned.
 - I4: every assignment of a judge is in one state, and runs count the closed ones.
-- I5: a failure is no label.
+- I5: a failure is not a label.
 - I6: nothing is asked without need.
 - I7: a fault never shows as a wrong page.
 - I8: the cost of a run is the sum of its calls.
@@ -104,7 +104,7 @@ def every_row_is_in_one_state() -> Iterator[str]:
     """I4: each assignment of a judge has one state, and a lease only while it is leased."""
     rows = Assignment.objects.filter(rater__judge__isnull=False)
     for row in rows.exclude(status__in=Assignment.Status.values):
-        yield f"I4: {_row(row.pk)} is {row.status!r}, which is no state"
+        yield f"I4: {_row(row.pk)} is {row.status!r}, which is not a state"
     leased = Q(status=Assignment.Status.LEASED)
     for row in rows.filter(~leased & Q(lease__isnull=False) | leased & Q(lease=None)):
         yield f"I4: {_row(row.pk)} is {row.status} {'with' if row.lease else 'without'} a lease"
@@ -125,7 +125,7 @@ def leased_rows_are_of_a_run() -> Iterator[str]:
         yield f"I4: {_row(row.pk)} is leased, and no run is under way"
     others = of_the_row.exclude(lease=OuterRef("lease")).exclude(lease=None)
     for row in leased.filter(Exists(others)):
-        yield f"I4: {_row(row.pk)} is leased to somebody else than the run that is under way"
+        yield f"I4: {_row(row.pk)} is leased, but not to the run that is under way"
 
 
 def runs_count_what_was_closed() -> Iterator[str]:
@@ -271,7 +271,7 @@ _TALLIES = Check(
 _TRAIL = Check(
     "audit",
     "the audit trail is as it was sealed",
-    "Nothing repairs it: that is what the seals are for. Compare a backup, and keep both.",
+    "It cannot be repaired: that is the purpose of the seals. Compare a backup, and keep both.",
 )
 _AGAIN = "Restore the rows from a backup, or exclude the judge and run it again under another name."
 LAWS: tuple[Check, ...] = (
@@ -298,7 +298,9 @@ LAWS: tuple[Check, ...] = (
         "Wait a minute and check again: a new run continues what a dead one left. "
         "The counts of a run may be set to those of its assignments.",
     ),
-    Check("I5", "a judge's failure is no label, and a finished assignment has an answer", _AGAIN),
+    Check(
+        "I5", "a judge's failure is not a label, and a finished assignment has an answer", _AGAIN
+    ),
     Check(
         "I6",
         "nothing was asked without need, and runs count their calls",
@@ -306,7 +308,7 @@ LAWS: tuple[Check, ...] = (
     ),
     Check(
         "I7",
-        "a fault is answered with 503 and shows as no wrong page",
+        "a fault is answered with 503 and never shows a wrong page",
         "Nothing is stored wrongly; the log's line says which page to look at.",
     ),
     Check(

@@ -254,7 +254,7 @@ def _with_file(definition: Definition) -> Definition:
     decides = file.parser_name == "decisions"
     if decides != (definition.backend == "decisions"):
         wanted = "the decisions backend" if decides else "the parser decisions"
-        raise JudgeError(f"decisions are read from decision models alone; choose {wanted}")
+        raise JudgeError(f"decisions can be read only from decision models; choose {wanted}")
     if definition.backend == SCRIPTED:
         own = {}
     if not file.parser.whole and definition.backend in ("openai", "vllm"):

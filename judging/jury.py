@@ -86,7 +86,7 @@ def decide_samples(
     """Decide the label of several samples of one judge, with a score from their frequencies.
 
     The share of a category is (n + 1/2) / (N + K/2), after Jeffreys: of N samples that gave one of
-    the K categories, n gave this one. Escapes are no categories.
+    the K categories, n gave this one. Escapes are not categories.
     """
     bare = [Vote(vote.voter, vote.value) for vote in votes]
     decision = decide(variable, bare, samples, rule)

@@ -79,9 +79,9 @@ def _prices(entry: Any, path: Path, number: int) -> Iterator[ListPrice]:
         raise PriceFileError(f"{where}: its keys are not of {', '.join(KNOWN)}; correct them")
     models, since = entry["models"], entry["checked"]
     if type(since) is not date:
-        raise PriceFileError(f"{where}: checked is no day; write it as 2026-11-25")
+        raise PriceFileError(f"{where}: checked is not a day; write it as 2026-11-25")
     if not isinstance(models, list) or not models or not all(_is_name(each) for each in models):
-        raise PriceFileError(f"{where}: models is no list of names; correct it")
+        raise PriceFileError(f"{where}: models is not a list of names; correct it")
     prompt, cached, completion = (
         _amount(entry, name, where) for name in ("prompt", "cached", "completion")
     )
@@ -104,7 +104,7 @@ def _amount(entry: dict[str, Any], name: str, where: str) -> Decimal:
 
 def read_amount(text: str) -> Decimal:
     """Read US dollars for a million tokens. Raises ValueError, which says what is wrong."""
-    wanted = f"{text!r} is no price; give US dollars for a million tokens, such as 0.15"
+    wanted = f"{text!r} is not a price; give US dollars for a million tokens, such as 0.15"
     try:
         amount = Decimal(text)
     except InvalidOperation as error:

@@ -103,7 +103,7 @@ def read_params(pairs: Iterable[str]) -> dict[str, Value]:
         if not equals or name not in PARAMS:
             close = get_close_matches(name, PARAMS, 1)
             if equals and close:
-                raise ParamError(f"{name!r} is no param; did you mean {close[0]!r}?")
+                raise ParamError(f"{name!r} is not a param; did you mean {close[0]!r}?")
             names = ", ".join(PARAMS)
             raise ParamError(f"param {pair!r} is not K=V with K one of {names}; correct it")
         if name in params:

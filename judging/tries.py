@@ -131,7 +131,7 @@ def _judge(options: Options, user: User) -> Judge:
         return Judge.objects.select_related("rater", "base").get(pk=options["judge"])
     form = JudgeForm(options["draft"], user=user, draft=True)
     if not form.is_valid():
-        raise JudgeError("its definition is not valid any more; look at the form again")
+        raise JudgeError("its definition is no longer valid; look at the form again")
     return draft(form.definition())
 
 

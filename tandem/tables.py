@@ -124,4 +124,4 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"{value!r} has no place in a table of labels; give text or a number")
+    raise TypeError(f"{value!r} cannot be in a table of labels; give text or a number")

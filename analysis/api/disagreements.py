@@ -97,7 +97,7 @@ class CampaignDisagreements(Resource):
         names = [each.name for each in schema(campaign).variables]
         variable = wanted.get("variable") or names[0]
         if variable not in names:
-            told = f"is no variable here; there are {', '.join(names)}"
+            told = f"is not a variable here; there are {', '.join(names)}"
             raise RefusedBodyError("nothing was done", [problem(told, "variable")])
         # Outside the transaction of `run_once`, in which no worker would see the job.
         job = current_job(request, VOTES, question(campaign, variable), address="")
@@ -110,7 +110,7 @@ class CampaignDisagreements(Resource):
 
 
 def _acted(listed: Listed, wanted: Mapping[str, Any], user: User) -> Response:
-    """Do what is wanted with the units of a list. Raises RefusedBodyError."""
+    """Carry out the requested action on the units of a list. Raises RefusedBodyError."""
     action, dry = ACTIONS[wanted["action"]], wanted["dry_run"]
     try:
         target = (

@@ -78,10 +78,10 @@ class CampaignLabelFirst(Resource):
         "Create a campaign of the units to label first",
         "Creates a campaign over the items of the units that people should label first, in the "
         "report's order (`between_judges.label_first`), with the batch, protocol, design and "
-        "settings of this one; judges' answers are carried over. The items are no random sample, "
-        "and the new campaign's report says so. The same again changes nothing (200). 202 with a "
-        "job if the report takes more than 20 seconds; send the same again then. 422 if there is "
-        "no such list.",
+        "settings of this one; judges' answers are carried over. The items are not a random "
+        "sample, and the new campaign's report says so. The same request again changes nothing "
+        "(200). 202 with a job if the report takes more than 20 seconds: then repeat the request. "
+        "422 if there is no such list.",
         {201: ChosenSerializer, 200: ChosenSerializer, 202: JobSerializer},
         tag="campaigns",
         request=LabelFirstSerializer,
@@ -114,7 +114,7 @@ class CampaignLabelFirst(Resource):
 
 
 def _created(campaign: Campaign, report: JSON, wanted: Mapping[str, Any], user: User) -> Response:
-    """Create the campaign, or tell its size. Raises RefusedBodyError."""
+    """Create the campaign, or return its size. Raises RefusedBodyError."""
     status, made, carried = 200, None, 0
     try:
         listed = list_of(report, wanted["variable"], wanted["units"])

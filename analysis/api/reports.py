@@ -318,7 +318,7 @@ class OneFrozenReport(Resource):
 
 
 def _created(user: User, found: dict[str, Any]) -> Response:
-    """Answer with what the job of a snapshot found."""
+    """Respond with the result of a snapshot's job."""
     if "current" in found:
         raise StateConflictError(CHANGED, more={"current": found["current"]})
     if "unequal" in found:

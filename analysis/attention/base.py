@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Severity = Literal["urgent", "warning", "hint"]
 SEVERITIES: tuple[Severity, ...] = ("urgent", "warning", "hint")
-"""In the order in which matters are listed. Only a hint lets the campaign go on as it is."""
+"""In the order in which matters are listed. Only a hint needs no action."""
 Topic = Literal["people", "judges", "labels", "design"]
 
 
@@ -22,7 +22,7 @@ Topic = Literal["people", "judges", "labels", "design"]
 class Action:
     """A button: what it does in a word or two, and the page where it is done.
 
-    What `changes` something is for those who may change the campaign.
+    An action that `changes` something is only for accounts that may change the campaign.
     """
 
     label: str
@@ -52,8 +52,8 @@ class Finding:
 class Rule:
     """A rule of the registry.
 
-    What `tells_answers` says something about how others answered, so it is hidden from whoever has
-    an open item in the campaign.
+    A rule that `tells_answers` says how others answered, so it is hidden from accounts with an open
+    item in the campaign.
     """
 
     code: str

@@ -86,7 +86,7 @@ CHECKS_KIND = Kind(CHECKS, "Checks", _state, _carry_out, may_see, listed=False)
 
 
 def last_checks(campaign: Campaign) -> JSON | None:
-    """Return a campaign's last finished checks, without a look: whoever shows them notes one."""
+    """Return a campaign's last finished checks, without a look: callers note one."""
     job = queue.last_finished(queue.question_of(CHECKS, question(campaign)))
     return quiet_value(job) if job else None
 
@@ -94,7 +94,7 @@ def last_checks(campaign: Campaign) -> JSON | None:
 def quiet_value(job: Job) -> JSON | None:
     """Return a job's result without its looks, None if its file is gone.
 
-    Who shows a part of a result notes that part alone.
+    Code that shows a part of a result notes only that part.
     """
     with collected():
         try:

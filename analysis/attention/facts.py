@@ -34,7 +34,7 @@ from judging.models import JudgeRun
 
 WEEK = timedelta(days=7)
 FEW_ITEMS = 1000
-"""Up to so many items with imported answers are counted on the spot, more by the last checks."""
+"""Up to this many items with imported answers are counted at once; the checks count more."""
 DONE = answers(Item.Use.STUDY.value, "done", True)
 FAILED = answers(Item.Use.STUDY.value, "failed", False)
 RUN_FIELDS = ("campaign", "judge__rater", "lane__paused", "state", "queued", "lease", "failures",
@@ -72,7 +72,7 @@ class Facts:
 
     @cached_property
     def places(self) -> Places:
-        """The answers asked of people and those that are there, imported ones included."""
+        """How many answers people are asked for, and how many exist, imported ones included."""
         campaign: Any = self.campaign
         if not campaign.imported:
             # Each slot is another person's, so their number is exact.

@@ -37,8 +37,8 @@ RULES: tuple[Rule, ...] = (
 def matters(facts: Facts, manages: bool = True, blind: bool = False) -> list[Matter]:
     """Return what needs attention, most urgent first.
 
-    Who does not manage the campaign gets no actions that change it; who is `blind` is not told how
-    others answered.
+    An account that does not manage the campaign gets no actions that change it; one that is `blind`
+    does not learn how others answered.
     """
     found = _found(facts, manages, blind)
     return sorted(found, key=lambda matter: SEVERITIES.index(matter.severity))

@@ -91,7 +91,7 @@ def _options(request: HttpRequest) -> ReportOptions:
     for option in RESAMPLING:
         text = request.GET.get(option.name, "")
         if text and not (text.isascii() and text.isdigit() and len(text) < 10):
-            raise BenchError(f"{option.name} is no whole number; correct the address.")
+            raise BenchError(f"{option.name} is not a whole number; correct the address.")
         given |= {option.name: int(text)} if text else {}
     try:
         check_bounds(RESAMPLING, given)

@@ -14,7 +14,7 @@ def units_behind(campaign: Campaign) -> dict[str, int]:
 
 
 def behind_warnings(campaign: Campaign) -> list[JSON]:
-    """Return a warning for each batch that the campaign stands on and that is behind."""
+    """Return a warning for each batch behind the campaign that is itself *behind*."""
     return [
         Warning("batch_behind", None, None, behind_sentence(name, units))._asdict()
         for name, units in units_behind(campaign).items()

@@ -28,7 +28,7 @@ from judging.models import JudgeRun
 class Computed:
     """A report, and the newest response at the time when its computation started.
 
-    `looks` are those of the ledger that reading it amounts to.
+    `looks` are those that the ledger gets when it is read.
     """
 
     report: JSON

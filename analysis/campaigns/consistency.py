@@ -76,7 +76,7 @@ def _turns(judge: Judge) -> bool:
 
 
 def _compared(values: Mapping[int, str], in_both_orders: bool) -> Iterator[tuple[str, bool]]:
-    """Yield for each two of a unit's labels what differs between their requests, and if equal."""
+    """Yield for each pair of a unit's labels how their requests differ, and if they are equal."""
     for one, other in combinations(sorted(values), 2):
         same = values[one] == values[other]
         if not in_both_orders or one % 2 == other % 2:

@@ -1,7 +1,7 @@
-"""What the figures of a frame tell about single units, for the ledger of looks.
+"""What the figures of a frame reveal about single units, for the ledger of looks.
 
-A figure over many units says next to nothing about one of them. Where a stratum, a variable, or the
-score of a single report covers few, the look exposes the items behind it.
+A figure over many units says next to nothing about one of them. If a stratum, a variable, or the
+score of a single report covers few units, the look exposes their items.
 """
 
 from __future__ import annotations

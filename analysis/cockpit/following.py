@@ -20,7 +20,7 @@ REST = 10
 def followed(request: HttpRequest, asked: Mapping[str, Options], page: str) -> list[Job]:
     """Return the jobs of a page's figures, by kind: those that the address names, or those due.
 
-    `page` is where whoever asked finds the result.
+    `page` is where the account that asked finds the result.
     """
     found = []
     for kind, options in asked.items():

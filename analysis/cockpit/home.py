@@ -80,7 +80,7 @@ def rows_of(user: User, campaigns: Sequence[int]) -> list[Row]:
 
 
 def note_looks(rows: Sequence[Row]) -> None:
-    """Note in the ledger what the rows that are shown tell of people's answers."""
+    """Note in the ledger what the shown rows reveal of people's answers."""
     for row in rows:
         note_look(row.facts, row.needs)
 

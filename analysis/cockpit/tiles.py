@@ -1,7 +1,7 @@
 """The tiles of a campaign's first page: what each shows, or what is missing.
 
-Figures over fewer than `FEWEST_UNITS` units are not shown here. They say little, and whoever read
-them would be marked as having seen others' answers: the first page must be free to open.
+Figures over fewer than `FEWEST_UNITS` units are not shown here. They say little, and an account
+that read them would be marked as having seen others' answers: the first page must be free to open.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_JUDGES, MOST_SYSTEMS = 3, 6
 
 @dataclass(frozen=True)
 class Labels:
-    """The answers of people that are there; `complete` says whether each item has all of its own.
+    """The existing answers of people; `complete` says whether each item has all of its answers.
 
     `given` counts every answer of people, `imported` those from files, which take no slot.
     """

@@ -118,7 +118,7 @@ def _of_judge(found: Figures, matrix: str, frame: VariableFrame, judge: str, blo
 
 
 def _wins(found: Figures, path: str, test: JSON) -> None:
-    """Collect the people against whom a judge wins, with Benjamini and Yekutieli's correction."""
+    """Collect the people whom a judge beats, with Benjamini and Yekutieli's correction."""
     rows = [row for row in test.get("annotators", ()) if row["p_value"] is not None]
     found.arrays[path] = np.array([row["p_value"] for row in rows], float)
     for place, row in enumerate(rows):

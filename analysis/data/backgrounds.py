@@ -1,8 +1,8 @@
 """Groups of people by what they answered to a background question, and which may be shown.
 
-A group is shown only if it and the people beside it are at least `FEWEST_PEOPLE`. What is held back
-must not follow from the rest by subtraction, so that a shown group is held back, too, if the small
-ones together are too few.
+A group is shown only if it and the people beside it are at least `FEWEST_PEOPLE`. A hidden figure
+must not follow from the others by subtraction, so a large group is hidden, too, if the small ones
+together are too few.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 FEWEST_PEOPLE = 5
-"""The fewest people about whom together anything is said."""
+"""The smallest number of people for which a figure is shown."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Question:
     several: bool = False
 
     def people(self, there: Collection[str]) -> frozenset[str]:
-        """Return those of some raters who answered."""
+        """Return which of some raters answered."""
         return frozenset[str]().union(*self.groups.values()) & frozenset(there)
 
 

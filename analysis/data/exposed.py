@@ -23,7 +23,7 @@ class Exposed(NamedTuple):
 
 @dataclass(frozen=True)
 class Marks:
-    """The exposed labels, and the number of people's labels of which it is unknown."""
+    """The exposed labels, and the number of people's labels for which this is unknown."""
 
     labels: tuple[Exposed, ...] = ()
     unknown: int = 0

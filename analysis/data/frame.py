@@ -63,7 +63,7 @@ class VariableFrame:
 
     `scores` (U, R) are judges' probabilities of yes or expected ratings, NaN without one.
     `probabilities` (U, K) has, by column, those that a judge gave to each category, and `readings`
-    (U,) the steps by which its answers were read, empty where they were read as they stood.
+    (U,) the steps by which its answers were read, empty where they were read unchanged.
     `grades` (U,) are its labels on its own scale, before its file mapped them to codes.
     """
 
@@ -99,7 +99,7 @@ class VariableFrame:
         return self.codes[:, self.columns(kind)]
 
     def only(self, units: Ints) -> VariableFrame:
-        """Return the same for some of the units."""
+        """Return the part for some of the units."""
         kept = {int(unit): n for n, unit in enumerate(units)}
         facts = UnitFacts(
             tuple(self.units.names[n] for n in units),

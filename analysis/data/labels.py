@@ -127,7 +127,7 @@ class FloorCodes:
     reason: str = NO_TEXTS
 
     def only(self, units: Ints) -> FloorCodes:
-        """Return the same for some of the units."""
+        """Return the part for some of the units."""
         return self if self.codes is None else FloorCodes(self.codes[units], "")
 
 

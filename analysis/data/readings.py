@@ -1,4 +1,4 @@
-"""How judges' answers were read: the steps of the ladder that stand in the meta of their labels."""
+"""How judges' answers were read: the steps of the ladder, from the meta of their labels."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ class Sample:
         return resampling_arguments(self.clusters, self.resamples, self.seed)
 
     def only(self, units: Bools) -> Sample:
-        """Return the same for some of the units, of whose queries alone resamples are drawn."""
+        """Return the sample of some of the units; only their queries are resampled."""
         return Sample(self.frame.only(np.flatnonzero(units)), self.resamples, self.seed)
 
 

@@ -43,7 +43,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Action:
-    """An action: its title, what it does, and its two functions. `done` tells what was done."""
+    """An action: its title, what it does, and its two functions. `done` says what was done."""
 
     title: str
     about: str
@@ -85,7 +85,7 @@ ACTIONS: Mapping[str, Action] = {
 def targets_of(campaign: Campaign, user: User | None) -> list[Campaign]:
     """Return the campaigns that may get gold answers from this one.
 
-    Whoever has open items of a campaign does not learn its gold answers.
+    An account with open items in a campaign does not learn its gold answers.
     """
     found = gold_targets(campaign, user)
     return found if user is None else [each for each in found if not is_blind(user, each)]

@@ -146,7 +146,7 @@ _SHOWS: Mapping[Show, Callable[[VoteTable, Choice], Bools]] = {
     "judge": _judge_differs,
     "above": lambda table, choice: _rank_differs(table, choice, 1),
     "below": lambda table, choice: _rank_differs(table, choice, -1),
-    # Escapes are no categories, here as in the report.
+    # Escapes are not categories, here as in the report.
     "people": lambda table, choice: table.people_differ,
     "ties": lambda table, choice: table.has_people & (table.majority < 0),
     "judges": lambda table, choice: table.judges_differ,

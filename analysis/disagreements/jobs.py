@@ -42,7 +42,7 @@ def votes_in(job: Job) -> VoteTable:
 
 
 def _state(options: Options) -> Any:
-    """Return what the table follows from; every page asks, so nothing else is counted."""
+    """Return the state that the table depends on, cheaply, since every page asks for it."""
     campaign = campaign_of(options)
     return [
         campaign.created_at.isoformat(),

@@ -44,7 +44,7 @@ TITLES = {STRATUM: "split"}
 
 
 class Listed:
-    """The units that filters ask for (`found`, indices of the table), and what filters offer."""
+    """The units that match the filters (`found`, indices of the table), and the filter options."""
 
     def __init__(
         self, given: Mapping[str, str], campaign: Campaign, variable: str, table: VoteTable

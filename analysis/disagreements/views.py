@@ -160,7 +160,7 @@ def _variable(request: HttpRequest, campaign: Campaign) -> str:
 @require_POST
 @role_required(*READERS)
 def tag(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
-    """Tag a unit, or take its tag away, as who may review the campaign's answers."""
+    """Tag a unit or remove its tag; for accounts that may review the campaign's answers."""
     campaign = readable_campaign(request, pk)
     check_reviewer(get_account(request), campaign)
     if blind := blind_page(request, campaign):
@@ -210,7 +210,7 @@ def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
     wanted = request.POST.get("into", request.GET.get("into", ""))
     context = {"campaign": campaign, "action": action, "query": listed.query(), "listed": listed}
     few = listed.units if len(listed.units) < FEWEST_UNITS else ()
-    # That no unit is listed is told by all that are compared.
+    # An empty list is itself a look at all units that are compared.
     saw_figures(LOOK, campaign, len(listed.units) or len(listed.table), units=few)
     if action.needs_target:
         context |= {"targets": targets_of(campaign, user), "into": wanted}

@@ -31,9 +31,9 @@ NONE = -1
 
 @dataclass(slots=True)
 class Votes:
-    """What raters said of a unit. `position` is the item's and the unit's in the campaign.
+    """Raters' labels of a unit. `position` is the item's and the unit's in the campaign.
 
-    `escapes` are answers that are no category, and so no part of a majority.
+    `escapes` are answers that are not a category, and so no part of a majority.
     """
 
     unit: int
@@ -75,7 +75,7 @@ class Stratum:
 class VoteTable:
     """The units (U,) of a variable that anybody labelled, in the campaign's order, and labels (L,).
 
-    `units` and `queries` are primary keys, and `decided` tells of an adjudicator's decision. A
+    `units` and `queries` are primary keys, and `decided` says whether an adjudicator decided. A
     label is of the unit `at` this index, from the rater and with the code of these indices, and
     `versions` is the index of the guideline that the answer followed. Escapes are answers that are
     no category, and so no part of a majority. The first `people` raters are people.
@@ -206,7 +206,7 @@ class VoteTable:
         return sorted(self.names[n] for n in np.unique(self.raters[there[self.at]]))
 
     def votes(self, index: int) -> Votes:
-        """Return what raters said of the unit at an index."""
+        """Return raters' labels of the unit at an index."""
         found = Votes(
             int(self.units[index]),
             (0, index),
@@ -389,6 +389,6 @@ def _raters(keys: Sequence[int]) -> tuple[int, tuple[str, ...], Ints]:
 
 
 def escapes_of(campaign: Campaign, variable: str) -> frozenset[str]:
-    """Return the answers of a variable that are no category."""
+    """Return the answers of a variable that are not a category."""
     asked = schema(campaign).variables
     return frozenset(code for v in asked if v.name == variable for code in v.escapes)

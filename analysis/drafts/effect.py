@@ -1,4 +1,4 @@
-"""Before and after a draft: how a judge agrees with people on the very same units."""
+"""Before and after a draft: how a judge agrees with people on the same units."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def effect_of(
     `missing` counts units without an answer to the trial, by reason.
     """
     if trial.base is None:
-        raise ValueError(f"{trial} is no trial")
+        raise ValueError(f"{trial} is not a trial")
     before, after = labels_by(campaign, trial.base), labels_by(campaign, trial)
     found = {
         name: _of_variable(campaign, variable, before, after, resamples, seed)

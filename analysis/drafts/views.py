@@ -74,7 +74,7 @@ def judges_of(campaign: Campaign, user: User) -> Any:
 
 
 def _beside(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
-    """Return the tags that stand beside a draft."""
+    """Return the tags to show beside a draft."""
     tag = request.GET.get("tag", "")
     tag = tag if tag in UnitTag.Tag.values else ""
     return {

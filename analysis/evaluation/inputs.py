@@ -202,7 +202,7 @@ class EvaluatorLabels:
 
     `values` (U,) are indices of the scale's categories, or their numbers if they are ordered; NaN =
     none. `applicable` (U,) marks the units that count at all: units not asked about, escapes and
-    people's ties are no missing judgements. People together fail if some of them were asked and
+    people's ties are not missing judgements. People together fail if some of them were asked and
     none gave an answer.
     """
 

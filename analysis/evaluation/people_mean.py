@@ -46,7 +46,7 @@ def mean_found(found: Sequence[MeasureValues]) -> MeasureValues:
     """Return the mean over people of values of the same rows (N,), over those with a value.
 
     For sums it is the mean of people's own figures. If one person's value is unknown, so is the
-    mean, since the others are no random sample.
+    mean, since the others are not a random sample.
     """
     pooled = [each for each in found if isinstance(each, Pooled)]
     if pooled:

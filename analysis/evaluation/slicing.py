@@ -30,8 +30,8 @@ ABOUT = "Cuts of rankings and single people are in JSON and CSV."
 class Stratum:
     """A division of queries: the value of each by its id, and the values in their order.
 
-    `decided` counts the labels that are the reference's. `words` are those of the values that
-    annotators read.
+    `decided` counts the labels that are the reference's. `words` are the values as annotators read
+    them.
     """
 
     variable: str

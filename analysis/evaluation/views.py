@@ -42,7 +42,7 @@ from judging.access import blind_page
 
 RENDERED_ABOVE = ("System rankings", "Options")
 MATRICES, SLICES = ("evaluators", "metrics", "sampled"), ("measure-slices",)
-"""The figures that stand on the page in place of tables."""
+"""The figures that the page shows in place of tables."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
 @require_safe
 @role_required(*READERS)
 def runs(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Return runs and qrels for TREC's tools, in one archive, to who may export labels."""
+    """Return runs and qrels for TREC's tools in one archive, if the account may export labels."""
     campaign = managed_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind

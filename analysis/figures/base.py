@@ -53,7 +53,7 @@ class Subject:
 class Room:
     """The width that a drawing has, in pixels; None on a page, where it is as wide as it wants.
 
-    `height` is what drawings of many parts keep to: two screens, or a page of a paper.
+    `height` is the limit for drawings of many parts: two screens, or a page of a paper.
     """
 
     width: float | None = None
@@ -64,11 +64,11 @@ class Room:
         return most if self.width is None else min(most, NAMES_SHARE * self.width)
 
     def plot(self, beside: float, natural: float) -> float:
-        """Return the width of a plot that leaves `beside` to names and margins."""
+        """Return the width of a plot that leaves `beside` for names and margins."""
         return natural if self.width is None else self.width - beside
 
     def within(self, beside: float) -> float | None:
-        """Return what a matrix may take that leaves `beside` to names and margins."""
+        """Return the width of a matrix that leaves `beside` for names and margins."""
         return None if self.width is None else self.width - beside
 
     @property

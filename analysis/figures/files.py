@@ -102,7 +102,7 @@ AS_SHOWN = Look()
 
 
 class FigureError(ValueError):
-    """A figure that cannot be had as such a file; the text says what is wrong."""
+    """A figure that cannot be written as such a file; the text says why."""
 
 
 class NoFigureError(FigureError):

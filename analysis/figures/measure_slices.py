@@ -11,7 +11,7 @@ from .slices import multiples_chart
 from .svg import Drawing
 
 TOGETHER = {"people": "people together", "mean_of_people": "mean of people", "texts": "the batch"}
-"""Evaluators that are no single rater, with their words."""
+"""Evaluators that are not a single rater, with their words."""
 SHARES = (0.0, 1.0)
 
 

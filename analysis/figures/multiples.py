@@ -85,7 +85,7 @@ def sorted_rows(rows: Sequence[Row], first: str) -> list[Row]:
 
 
 def reasons(panels: Sequence[Panel], series: Sequence[Series]) -> list[str]:
-    """Return why raters that are no series have no number, a sentence for each of them."""
+    """Return why raters that are not series have no number, a sentence for each of them."""
     drawn = {each.name for each in series}
     found: dict[str, dict[str, None]] = {}
     for row in (row for panel in panels for row in panel.rows):

@@ -76,7 +76,7 @@ def name(field: str, title: str | None) -> JSON:
 
 
 def kinds(field: str) -> JSON:
-    """Return the channels that tell people, round and blue, from judges, square and orange."""
+    """Return the channels that distinguish people (round, blue) from judges (square, orange)."""
     colours = {"domain": KINDS, "range": [PEOPLE, JUDGE]}
     shapes = {"domain": KINDS, "range": ["circle", "square"]}
     told = {"field": field, "type": "nominal", "title": None}

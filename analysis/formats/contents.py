@@ -82,12 +82,12 @@ def _titled(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]
 
 
 def _within(title: str) -> str:
-    """Return a title as it stands after a name; the names of people in it keep their capitals."""
+    """Return a title as written after a name; names of people in it keep their capitals."""
     return title[:1].lower() + title[1:]
 
 
 def people_section(report: JSON) -> Section:
-    """Return how far people agree, who answered, and what is to be known of their labels."""
+    """Return how well people agree, who answered, and what else to know about their labels."""
     if not report["raters"]:
         text = "No labels yet. The results fill as people and judges answer."
         return Section("People", (), text, name=PEOPLE)

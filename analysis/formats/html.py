@@ -177,10 +177,10 @@ def document_html(
 ) -> str:
     """Render a document with the figures of the report that it was created from.
 
-    Sections and their blocks are folds, which are open unless `folded`: a verdict, if the report
-    has one, and the contents stand before them. `units` links to the units of a verdict's part.
-    `inside` is HTML at the end of sections, by their names, and `opened` names sections that are
-    open nevertheless.
+    Sections and their blocks are folds, which are open unless `folded`: they follow the verdict, if
+    the report has one, and the contents. `units` links to the units of a verdict's part. `inside`
+    is HTML at the end of sections, by their names, and `opened` names sections that are open
+    nevertheless.
     """
     inside = inside or {}
     origin = f" · {escape(shown.origin)}" if shown.origin else ""
@@ -243,7 +243,7 @@ def _section(
     if section.points:
         text += _points(section, folded)
     blocks = [_block(block, folded) for block in section.blocks]
-    # The first block answers; what is drawn of it comes next, and folds last.
+    # The first block has the answer; its figures come next, and folded parts last.
     first = 1 if section.blocks and not section.blocks[0].title else 0
     figures = _figures(section, report, links, folded)
     body = "".join([*blocks[:first], figures, *blocks[first:]])
@@ -258,7 +258,7 @@ def _section(
 
 
 def _points(section: Section, folded: bool) -> str:
-    """Render a section's list; what a text cites is a fold below it."""
+    """Render a section's list; the works that a text cites are folded below it."""
     points = "".join(f"<li>{words_html(point)}</li>" for point in section.points)
     listed = f'<ul class="points">{points}</ul>\n'
     if not section.paragraphs:

@@ -26,7 +26,7 @@ def sections_as_markdown(whole: Document, what: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text on one line, with all signs escaped that Markdown would interpret."""
+    """Return a text on one line, with all characters escaped that Markdown would interpret."""
     return _ACTIVE.sub(lambda found: f"\\{found[0]}", " ".join(text.split()))
 
 

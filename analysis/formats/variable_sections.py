@@ -83,7 +83,7 @@ def _of_several(units: int, of: int) -> int:
 
 
 def with_others(pairs: Iterable[JSON]) -> list[tuple[str, float, int]]:
-    """Return each person's kappa with the others and the units of it, the lowest first.
+    """Return each person's kappa with the others and its number of units, lowest first.
 
     It is the mean over pairs, weighted by the units that two share.
     """

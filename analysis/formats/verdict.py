@@ -151,7 +151,7 @@ def _answer(sentence: JSON) -> str:
 
 def _parts(said: Said, anchors: Anchors, units: Units) -> Iterator[str]:
     for part in said.sentence["parts"]:
-        # Blanks and punctuation before the words are no part of the link.
+        # Blanks and punctuation before the words are not part of the link.
         words = part["text"].lstrip(" ,;(")
         before, text = escape(part["text"][: -len(words) or None]), escape(words)
         text = text.replace(" %", "\N{NO-BREAK SPACE}%")

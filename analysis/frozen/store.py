@@ -41,7 +41,7 @@ def freeze(
     """Store the report as a snapshot; the same report is stored once.
 
     `looks` are those of the report's computation; without them, reading the snapshot counts as a
-    look at all answers that there are.
+    look at all existing answers.
 
     Raises UnequalError if another library computes a different figure from the labels.
     """

@@ -41,7 +41,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def _moved(of: Metas, place: Ints) -> Metas:
-    """Return the same for moved lines, -1 for removed ones."""
+    """Return the lines' new positions after a move, -1 for removed ones."""
     lines = place[of.lines]
     kept = np.flatnonzero(lines >= 0)
     kept = kept[np.argsort(lines[kept], kind="stable")]

@@ -1,7 +1,7 @@
 """Agreement of evaluators on the ranking of systems, and prediction-powered means of systems.
 
 For prediction-powered means the labelled queries must be a random sample of all, with known
-probabilities. The queries that happen to be finished are no such sample.
+probabilities. The queries that happen to be finished are not such a sample.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def powered_mean(
 
     This is PPI++ if all chances are equal (Angelopoulos and others 2023). Otherwise queries are
     weighted by their inverse chances (Zrnic and Candes 2024), and the second number is None. There
-    is no mean if no query has only judge labels, since it would repeat people's mean. Sampled
+    is not a mean if no query has only judge labels, since it would repeat people's mean. Sampled
     queries on which people have no value, because the measure has none there, are left out. The
     correction may carry mean and interval out of the measure's `bounds`, where they are cut.
     """

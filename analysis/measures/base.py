@@ -109,7 +109,7 @@ class Judged:
     def reason(self) -> str | None:
         """Explain why the mean is unknown; None if it is known.
 
-        The rows that happen to be complete are no sample of all: they tend to be the easy ones.
+        The rows that happen to be complete are not a sample of all: they tend to be the easy ones.
         """
         if self.refused is None or not self.refused.any():
             return None
@@ -179,7 +179,7 @@ class Measure:
 
     `of` computes it from the input of its `family` and the options. `options` are those that it
     reads. `undefined` says when a system has no value. All values and their means lie within
-    `bounds`. `by_oracle` marks measures relative to the oracle, whose own value is no result to
+    `bounds`. `by_oracle` marks measures relative to the oracle, whose own value is not a result to
     compare with.
     """
 

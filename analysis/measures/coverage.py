@@ -119,7 +119,7 @@ def _ideal(contexts: Contexts, alpha: float) -> Floats:
 def _gains(yes: Bools, alpha: float) -> Floats:
     """Return the gain at each rank, (Q, K), of the answers there, (Q, K, M)."""
     above: Ints = np.cumsum(yes, axis=1) - yes
-    # Powers are computed once per count: one for every cell takes four times as long.
+    # Powers are computed once per count: computing them for each cell takes four times as long.
     worth = (1 - alpha) ** np.arange(yes.shape[1] + 1)
     gains: Floats = (yes * worth[above]).sum(axis=2)
     return gains

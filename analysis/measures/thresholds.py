@@ -32,7 +32,7 @@ NOTHING = "no sub-question counts, or none of them was rated"
 class RatedReports:
     """One system's report ratings (Q, M), NaN = none; `expected` (Q, M) marks those asked for.
 
-    A query without a report was not asked for, which is no missing judgement.
+    A query without a report was not asked for, which is not a missing judgement.
     """
 
     ratings: Floats

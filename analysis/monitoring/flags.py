@@ -204,8 +204,8 @@ class Quality:
     """Each person's agreement with the others by variable, and the flags.
 
     They are computed from `labels` of people, only the newest ones if `is_part`, without the
-    `exposed` ones. Each person's agreement covers so many units, and `few` are the primary keys of
-    the units behind a figure that covers few.
+    `exposed` ones. `units` is how many units each person's agreement covers, and `few` are the
+    primary keys of units behind figures that cover few.
     """
 
     labels: int

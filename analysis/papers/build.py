@@ -33,7 +33,7 @@ def paper_tables(
 ) -> JSON:
     """Fill a paper's tables from a study; `published` adds the paper's printed figures.
 
-    `progress` is told how many tables are done, and of how many.
+    `progress` gets the number of finished tables, and of all.
     """
     options = options or ReportOptions()
     material = Material(study, paper.name, options)

@@ -323,7 +323,7 @@ def _percent_agreement(
 
 
 def _needed(material: Material, rated: Sequence[Campaign]) -> list[Grid]:
-    """Return which passages two or more people call needed, and what has such a passage."""
+    """Return which passages two or more people call needed, and which questions have one."""
     rows: list[tuple[str, tuple[Cell, ...]]] = []
     for campaign in rated:
         for name, words in NEEDED.items():

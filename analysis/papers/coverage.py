@@ -120,7 +120,7 @@ class DataSet:
         """Two judges of one model, as one evaluator: who rated passages, and who rated reports.
 
         Another prompt is another judge, and a judge file is for one protocol. A model with several
-        judges for one of the two is no pair.
+        judges for only one of the two does not count.
         """
         if self.passages is None or self.reports is None:
             return {}
@@ -128,7 +128,7 @@ class DataSet:
         sides = [set(judges(frame)) for frame in frames]
         one_sided = Judge.objects.filter(rater__name__in=sides[0] ^ sides[1])
         rows = one_sided.values_list("rater__name", "model", "family")
-        # A fake judge has no model, and says by its family which one it stands for.
+        # A fake judge has no model; its family says which one it represents.
         models = {name: model or family for name, model, family in rows if model or family}
         found = {}
         for model in sorted(set(models.values())):
@@ -322,7 +322,7 @@ class DataSet:
 def data_sets(material: Material, sampled: bool = False) -> list[DataSet]:
     """Return the data sets with passages or reports that were rated.
 
-    `sampled` wants those whose systems are contexts that were drawn at random, instead of others.
+    With `sampled`, only those whose systems are randomly sampled contexts; otherwise only others.
     """
     key = "data sets", sampled
     if key not in material.cache:

@@ -130,7 +130,7 @@ def _ratio(sums: Any) -> Value:
 
 
 def _by_others(material: Material) -> Iterator[Grid]:
-    """Yield the recall of people's lists where others matched them, as KPR of the extraction."""
+    """Yield the recall of the extraction: its KPR of people's lists, as others matched them."""
     for campaign in material.campaigns("key-point-recall"):
         if not material.is_derived_by(campaign.batch, WRITTEN):
             continue

@@ -110,7 +110,7 @@ def figure_4(material: Material) -> list[Grid]:
 
 
 def _largest(material: Material, there: Callable[[Query], object]) -> tuple[str, tuple[Query, ...]]:
-    """Return the first batch of the study in which something is there, with its queries."""
+    """Return the first batch of the study that has such parts, with its queries."""
     for batch in material.batches:
         queries = material.queries(batch)
         if any(there(query) for query in queries):
@@ -198,7 +198,7 @@ def tables_3_4(material: Material) -> list[Grid]:
 
 
 def _own_cell(report: JSON, name: str, system: str, by: str) -> JSON | None:
-    """Return an evaluator's own estimate, without that of the texts in its place."""
+    """Return an evaluator's own estimate; never the one from texts in its place."""
     found = report["measures"][name]["systems"].get(system)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What a study gives to a paper's tables: its campaigns by protocol, their labels and batches.
+"""What a paper's tables take from a study: its campaigns by protocol, their labels and batches.
 
 Campaigns meet if their batches come from the same loaded batch, which is the *data set*: ratings of
 passages made before the systems answered belong to the systems' reports, since derived batches keep

@@ -61,7 +61,8 @@ def grids_by_evaluator(
 ) -> list[Grid]:
     """Return a grid for each evaluator: systems by measures, which may be of several campaigns.
 
-    Measures that ask nobody stand in each. Without any campaign the cells say what is missing.
+    Measures that need no labels are in every grid. Without any campaign the cells say what is
+    missing.
     """
     columns = tuple(column for column, *_ in specs)
     there = [campaign for _, _, campaign, _ in specs if campaign is not None]

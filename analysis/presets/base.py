@@ -13,8 +13,8 @@ Files = Mapping[str, str]
 class Preset:
     """A study of a paper's kind on made-up data.
 
-    `build` returns the folder's files for a study of a name, `study.toml` among them. `own` says in
-    the README which file to replace by which of one's own, a line each.
+    `build` returns the folder's files for a study of a name, `study.toml` among them. `own` has the
+    README's lines on which files to replace with one's own.
     """
 
     name: str

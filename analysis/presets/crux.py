@@ -243,7 +243,7 @@ def _report_label(of: Material, report: Written, n: int, rater: str) -> Iterator
     is_told = n in report.facts
     answer = mistaken(draw, "yes" if is_told else "no", ("yes", "no"), ERRORS[rater])
     rating = draw.choice("455") if answer == "yes" else draw.choice("0012")
-    # Who is wrong about a yes quotes the report's opening, since a yes owes a quote.
+    # A rater who wrongly says yes quotes the report's opening, since a yes needs a quote.
     opening = _opening(of)
     quote = (of.topic.facts[n].sentence if is_told else opening) if answer == "yes" else ""
     unit = of.question(n)

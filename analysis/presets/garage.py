@@ -1,9 +1,10 @@
 """GaRAGe (Sorodoc and others 2025): typed questions, graded grounding, answers held against both.
 
 People type the questions; those that pass the gate go on. Three people say which passages are
-relevant, one writes a cited answer or declines, and two people and a judge say how far three
-systems serve the person who asked and stay with all passages, and with the relevant ones. For every
-third answer of the writer two people check claim by claim whether a passage supports it.
+relevant, one writes a cited answer or declines, and two people and a judge say how well the answers
+of three systems serve the person who asked, and whether they are supported by all passages and by
+the relevant ones. For every third answer of the writer two people check claim by claim whether a
+passage supports it.
 """
 
 from __future__ import annotations
@@ -237,7 +238,7 @@ def _ratings(rater: str, relevant_only: bool) -> Iterator[Line]:
         for answer in _answers(of):
             draw = Random(f"{SEED} rating {rater} {answer.key} {relevant_only}")
             at = of.key, answer.key, "report"
-            # Served badly is who gets no answer although there is one, or one that is wrong.
+            # A person is served badly by a wrong answer, or by none although there is one.
             bad = answer.declines == bool(of.relevant) or "contradictory" in answer.support
             right = "major" if bad else "minor" if "unsupported" in answer.support else "none"
             said = mistaken(draw, right, ("none", "minor", "major"), rate)

@@ -2,9 +2,9 @@
 
 Four people verify key points: each a quarter of them, and a tenth together. What most of them call
 grounded and key are the points that answers are held against. Three systems answer in four document
-settings. Two people and two judges say which points an answer makes, and whether its own points
-stand in its context. One person lists the points of each document unaided, and another one and a
-judge say which of these were extracted.
+settings. Two people and two judges say which points an answer makes, and whether its own points are
+in its context. One person lists the points of each document unaided, and another one and a judge
+say which of these were extracted.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def split(points: Sequence[str]) -> dict[str, tuple[str, ...]]:
     given = dict.fromkeys(PEOPLE, 0)
     found = {}
     for point in sorted(points, key=lambda point: draw(f"shares 0 {point}")):
-        # Whoever is furthest behind their share gets the next one.
+        # The person furthest behind their share gets the next one.
         last = len(PEOPLE) if point in shared else 1
         found[point] = tuple(sorted(PEOPLE, key=given.__getitem__)[:last])
         given |= {person: given[person] + 1 for person in found[point]}
@@ -204,7 +204,7 @@ def _verification() -> Iterator[Line]:
     people = split([point["id"] for point, _, _ in points])
     for point, grounded, key in points:
         draw, mine = Random(f"{SEED} verify {point['id']}"), people[point["id"]]
-        # Nobody would correct a person who is alone.
+        # Nobody could correct a person who labels alone.
         rates = (0.4, 0.0 if key else 0.3) if len(mine) > 1 else (0.0, 0.0)
         is_key = contrary(draw, mine, key, ("agree", "neutral", "disagree"), rates[0])
         said = contrary(draw, mine, grounded, ("yes", "no"), rates[1])
@@ -227,7 +227,7 @@ def _recall_label(topic: Topic, answer: Answer, n: int, rater: str, rate: float)
     right = "yes" if n in answer.facts else "no"
     said = mistaken(draw, right, ENTAILED, rate)
     at = answer.key, f"{topic.key}-k{n + 1}", "key-point"
-    # Who is wrong about a yes quotes what comes nearest.
+    # A rater who wrongly says yes quotes the nearest text.
     quote = topic.facts[n if right == "yes" else answer.facts[0]].sentence if said == "yes" else ""
     yield label(*at, "entailed", said, rater, quote)
     if said != "yes":
@@ -255,7 +255,7 @@ class Listed:
 
 
 def _lists(topic: Topic) -> dict[str, list[Listed]]:
-    """Return the writer's list of each document; what a list before has is not listed again."""
+    """Return the writer's list for each document; a point of an earlier list is not repeated."""
     found: dict[str, list[Listed]] = {}
     seen: set[int] = set()
     for key, facts in _documents(topic).items():

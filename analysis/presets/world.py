@@ -117,7 +117,7 @@ def _topic(n: int, draw: Random) -> Topic:
 
 
 def text_of(topic: Topic, facts: Iterable[int], before: str = "") -> str:
-    """Return a text that tells these facts, in this order."""
+    """Return a text that states these facts, in this order."""
     sentences = [topic.facts[n].sentence for n in facts]
     return " ".join([before, *sentences] if before else sentences)
 
@@ -128,7 +128,7 @@ def some(draw: Random, values: Iterable[T], share: float) -> list[T]:
 
 
 def mistaken(draw: Random, value: str, codes: Sequence[str], rate: float) -> str:
-    """Return a code as somebody gives it who is wrong at this rate."""
+    """Return a code as given by a rater with this error rate."""
     others = [code for code in codes if code != value]
     return draw.choice(others) if others and draw.random() < rate else value
 
@@ -166,7 +166,7 @@ def contrary(
 ) -> dict[str, str]:
     """Return what each person says: now and then one of them says something else, never two.
 
-    So most of three people are right, and what follows from their labels is known beforehand.
+    So most of three people are right, and the results from their labels are known beforehand.
     """
     said = dict.fromkeys(people, value)
     others = [code for code in codes if code != value]

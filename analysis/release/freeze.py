@@ -1,7 +1,7 @@
 """Freeze a study: its batches, labels, judges, reports and measures as a folder for others.
 
-The same state of the database gives the same bytes: no file says when it was written, and what has
-a time has that of the newest answer.
+The same state of the database gives the same bytes: no file says when it was written; wherever a
+time is needed, it is that of the newest answer.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class _Release:
         facts = {**campaign_facts(campaign), "folder": folder}
         report = _undated(campaign_report(campaign, self.options), facts)
         facts["agreement"] = {name: of["agreement"] for name, of in report["variables"].items()}
-        # That a judge is a fake stands among its raters already.
+        # The raters already say which judges are fakes.
         facts["warnings"] = [
             _warning(each) for each in report["warnings"] if each["code"] != "scripted_judge"
         ]
@@ -206,7 +206,7 @@ _LISTED = (
 
 
 def _undated(report: JSON, facts: JSON) -> JSON:
-    """Return a report that says as its time that of the newest answer, and not that of now."""
+    """Return a report with the time of the newest answer instead of the current time."""
     return report | {"generated_at": facts["last_answer"]}
 
 

@@ -2,8 +2,7 @@
 
 Checksums show that a file is not the released one. Beyond them, the labels are compared in all the
 forms in which a release has them, and the headline numbers and the measures of systems are computed
-from the labels again: so a label that was flipped is found, and named, even if the checksums were
-written anew.
+from the labels again: so a changed label is found, and named, even if the checksums were updated.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def verify(folder: Path) -> Verified:
             return check(folder)
     place = Place(str(folder))
     if not folder.is_dir():
-        raise InputError(place, "is no folder", "name the folder of a release or of an export")
+        raise InputError(place, "is not a folder", "name the folder of a release or of an export")
     names = " nor ".join(KINDS)
     raise InputError(place, f"has neither {names}", "name the folder of a release or of an export")
 
@@ -93,7 +92,7 @@ def _sums(path: Path) -> Iterator[tuple[str, str]]:
         digest, gap, name = line.partition("  ")
         if len(digest) != 64 or not gap:
             place = Place(str(path), number)
-            raise InputError(place, "is no checksum with a name", "restore the line")
+            raise InputError(place, "is not a checksum with a name", "restore the line")
         yield name, digest
 
 

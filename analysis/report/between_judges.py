@@ -1,6 +1,6 @@
 """Section: judges among themselves, which needs no people's labels.
 
-Agreement of two judges beyond chance is no agreement with people: judges may share their errors
+Agreement of two judges beyond chance is not agreement with people: judges may share their errors
 (`errors`, once people have labelled). The units to label first are those on which the judges
 differ most. They are the hard ones, so that agreement on them says nothing about the others.
 """
@@ -105,7 +105,7 @@ def _doubts(frame: VariableFrame, columns: list[int]) -> Floats:
 
 
 def _over_queries(ranked: list[int], query: Ints) -> list[int]:
-    """Take units in order, of each query so many, and fill up with the others in order."""
+    """Take units in order, at most a number of each query, and then fill up with the others."""
     most = max(1, round(MOST_UNITS * MOST_OF_A_QUERY))
     taken: list[int] = []
     used = Counter[int]()

@@ -56,8 +56,8 @@ def frame_report(
 
     `head` describes the labels: campaign, protocol and batch, null if there is none. Variables are
     in `order`. `sampled` says whether people were asked a random share of the queries; None if
-    unknown. Without `check` no other library computes figures again. `progress` is told how many
-    steps are done, and of how many. `words` are those of codes, by variable, and `nouns` what its
+    unknown. Without `check` no other library computes figures again. `progress` gets the number of
+    finished steps, and of all. `words` are those of codes, by variable, and `nouns` are what its
     units are called, one and several. `chosen` is the number of items that were chosen instead of
     sampled, 0 if none were.
     """

@@ -110,7 +110,7 @@ def curves(sample: Sample, column: int, reference: Ints) -> list[JSON]:
 
 
 def curves_of(sample: Sample, scores: Floats, reference: Ints) -> list[JSON]:
-    """Return the same for any scores (U,), NaN without one."""
+    """Return the curves of any scores (U,), NaN for a unit without one."""
     if not np.isfinite(scores).any():
         return []
     return [

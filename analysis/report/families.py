@@ -76,7 +76,7 @@ def _of_pairs(sample: Sample, column: int, families: Families, family: str) -> J
 
 
 def _values(sample: Sample) -> Floats | None:
-    """Return each rater's labels as numbers, (U, R); None if categories are no numbers."""
+    """Return each rater's labels as numbers, (U, R); None if categories are not numbers."""
     scale, codes = sample.frame.scale, sample.frame.codes
     if sample.is_ordered:
         return numbered(scale, codes)

@@ -16,7 +16,7 @@ from .calibration import ANSWERS
 from .cuts import curves_of
 
 MANY = 40
-"""Beyond so many different grades a table of them says nothing."""
+"""With more different grades than this, a table of them is not readable."""
 
 
 def grades(sample: Sample, column: int, with_curves: bool) -> JSON:
@@ -63,7 +63,7 @@ def _people(sample: Sample) -> tuple[Floats, str]:
 
 
 def _numbers(given: Any) -> Floats | None:
-    """Return grades as numbers (U,), NaN without one, or None if any is no number."""
+    """Return grades as numbers (U,), NaN without one, or None if any is not a number."""
     found = np.full(len(given), np.nan)
     for n, grade in enumerate(given):
         if grade:

@@ -13,7 +13,7 @@ from ..types import JSON
 
 
 def readings(sample: Sample, column: int, reference: Ints) -> JSON:
-    """Return the key `reading` of a judge, or nothing if all its answers were read as they stood.
+    """Return the key `reading` of a judge, or nothing if all its answers were read unchanged.
 
     `steps` counts the labels by each step that their answers needed. The share of units with
     people's label is given for these labels and for the others.

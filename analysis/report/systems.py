@@ -147,7 +147,7 @@ def _powered(
         reason = f"the judge has no score on {int(np.isnan(judge).sum())} of the labelled queries"
         return undefined(reason, len(human), POWERED), None
     if not sampled:
-        reason = "the queries that people labelled are no random sample (see --human-share)"
+        reason = "the queries that people labelled are not a random sample (see --human-share)"
         return undefined(reason, len(human), POWERED), None
     return prediction_powered_mean(human, judge, only), effective_labels(human, judge, only)
 

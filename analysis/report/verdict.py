@@ -86,7 +86,7 @@ def _chosen(items: int) -> Sentence:
 
 
 def coefficient_of(block: JSON) -> tuple[str, str]:
-    """Return the key and sign of the coefficient by which people's agreement is told.
+    """Return the key and symbol of the coefficient that states people's agreement.
 
     It is Fleiss' kappa of nominal variables, and Krippendorff's alpha where categories have an
     order.

@@ -1,4 +1,4 @@
-"""A report in the words that annotators read on buttons, for whoever reads it; JSON keeps codes.
+"""A report in the words that annotators read on buttons, for readers; JSON keeps codes.
 
 A campaign's report has these words in `words` of each variable. Without them codes stay.
 """
@@ -24,7 +24,7 @@ def words_of(block: JSON) -> Words:
 
 
 def codes_of(block: JSON) -> dict[str, str]:
-    """Return the code of each word of a variable, for whoever looks for units by codes."""
+    """Return the code of each word of a variable, to look for units by codes."""
     return {word: code for code, word in words_of(block).items()}
 
 
@@ -70,7 +70,7 @@ def _compared(block: JSON, words: Words) -> JSON:
 def _judge(block: JSON, words: Words) -> JSON:
     made = dict(block)
     if labels := block.get("confusion", {}).get("labels"):
-        # Whoever looks for the units of a cell asks by the codes.
+        # Links to the units of a cell use codes.
         shown = {"labels": _listed(labels, words), "codes": labels}
         made["confusion"] = {**block["confusion"], **shown}
     for name in ("classes", "escapes"):

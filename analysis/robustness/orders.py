@@ -1,4 +1,4 @@
-"""How often the verdict on a pair turns with the order of its answers, of a judge that sees both.
+"""How often a judge that sees both answers of a pair changes its verdict with their order.
 
 A judge file with the order `both` is asked about each pair twice: replicates 2n and 2n + 1 differ
 in the order alone.
@@ -19,7 +19,7 @@ from judging.runs.ledger import assignments_of
 from judging.runs.planning import sample_count
 
 TURNED = {"first": "second", "second": "first"}
-"""What a judge says of a pair in the other order, if it goes by the place alone."""
+"""The answer of a judge about a pair in the other order, if it considers only the position."""
 
 
 @dataclass(frozen=True)

@@ -152,9 +152,9 @@ class AltTest:
     """Both readings of the test. `decides` names the one that counts.
 
     `reason` says why both are null. If queries decide, `queries` is their number, and
-    `queries_needed` the number at which a judge passes that ties with people throughout (None: at
-    no number). `undecided` means that there are too few queries and the judge is not ahead of the
-    people.
+    `queries_needed` the number at which a judge that always ties with people passes (None: no
+    number is enough). `undecided` means that there are too few queries and the judge is not ahead
+    of the people.
     """
 
     epsilon: float
@@ -299,7 +299,7 @@ def verdict(
 
 
 def queries_needed(annotators: int, epsilon: float, q: float = 0.05) -> int | None:
-    """Return how many queries let a judge pass that always ties with people; None: no number.
+    """Return how many queries a judge that always ties with people needs to pass; None if none do.
 
     Half of m annotators must be rejected: k = ceil(m/2) p-values of at most k q / (m H_m) with
     H_m = 1 + 1/2 + ... + 1/m (Benjamini and Yekutieli 2001). A tie on all n queries has the p-value

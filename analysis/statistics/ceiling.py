@@ -171,9 +171,8 @@ class _Nothing:
 
 @dataclass(frozen=True)
 class _Beside:
-    """A judge beside people on the units with labels of the judge and of two people.
-
-    `people` are the pairs of people, or those of another judge with people.
+    """A judge and people on the units that the judge and at least two people labelled. `people` are
+    the pairs of people, or of another judge with people.
     """
 
     tally: Tally
@@ -262,7 +261,7 @@ def compared_judges(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, ComparedJudges]:
-    """Return `judge_difference` with the two means that it is the difference of.
+    """Return `judge_difference` and the two means whose difference it is.
 
     All three are of the same units and people, and are resampled together.
     """

@@ -52,12 +52,12 @@ def calibration(
     Brier score: the mean of (p - y)^2, with a t interval clustered by queries (Brier 1950).
     Expected calibration error: sum over bins of n_b/n * |mean p - mean y| (Naeini and others 2015).
     The error is above 0 by chance alone, more so with few units, and doubly so in resamples, whose
-    percentiles held the truth in only .43 of some simulated studies. So its interval is the error
-    plus and minus the sum over bins of n_b/n * |change of mean p - mean y| that 95 % of resamples
-    keep to (`Bootstrap.around`). It held the truth in at least .94, and mostly in all, of studies
-    of each kind simulated.
-    Units without a probability (NaN) or a label (-1) are left out. Equal probabilities share a bin.
-    Raises ValueError if a probability is not between 0 and 1.
+    percentiles contained the truth in only .43 of some simulated studies. So its interval is the
+    error plus and minus the sum over bins of n_b/n * |change of mean p - mean y| that 95 % of
+    resamples keep to (`Bootstrap.around`). It contained the truth in at least .94 of the studies of
+    each simulated kind, and mostly in all. Units without a probability (NaN) or a label (-1) are
+    left out. Equal probabilities share a bin. Raises ValueError if a probability is not between 0
+    and 1.
     """
     there = np.isfinite(probabilities) & (outcomes >= 0)
     p, y = probabilities[there], outcomes[there].astype(float)

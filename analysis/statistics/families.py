@@ -2,7 +2,7 @@
 
 The difference of a unit is the judge's number less the people's mean: above 0, the judge rates
 higher than people. A judge that is lenient throughout has the same difference for all families, so
-what speaks of a preference for its own is the difference of the two means:
+only the difference of the two means shows a preference for its own:
 
     sum_own d / n_own - sum_others d / n_others,
 
@@ -49,9 +49,9 @@ def family_differences(
 ) -> FamilyDifferences:
     """Compare a judge's numbers (U,) with people's mean (U,) by family; NaN = no label.
 
-    `own` and `others` (U,) tell whose answer a unit is about; a unit of neither, whose family
-    nobody named, does not count. The means have t intervals clustered by query, and their
-    difference one of resampled `clusters` (U,).
+    `own` and `others` (U,) say whose answer a unit is about; a unit of neither has no known family
+    and does not count. The means have t intervals clustered by query, and their difference one of
+    resampled `clusters` (U,).
     """
     difference = judge - people
     there = np.isfinite(difference)

@@ -1,10 +1,10 @@
 """The informative queries, on which an interval rests.
 
-If one label is rare, most queries hold nothing but the other one. A coefficient and its variation
-then come from the few queries that hold the rare one: resamples of ten queries of which four are
+If one label is rare, most queries contain only the other one. A coefficient and its variation then
+come from the few queries that contain the rare one: resamples of ten queries of which four are
 informative show what four queries show. An interval of resampled queries is therefore at the level
-for the informative ones, and with fewer than five of them there is none. If every query holds a
-rare label, as is nearly always the case with balanced labels, nothing changes.
+for the informative ones, and with fewer than five of them there is none. If every query contains a
+rare label, as nearly always with balanced labels, nothing changes.
 
 A query is informative
 
@@ -16,10 +16,10 @@ A query is informative
 - for one category: with a label in it (outside it if that is rarer) in each column;
 - for a share: if it is not 0 (not 1 if that is rarer).
 
-A query with a single unit cannot hold both labels, so it counts twice if it holds another label.
-Balanced labels on queries of one unit therefore lose nothing either.
+A query with a single unit cannot contain both labels, so it counts twice if it has another label.
+So balanced labels on queries of one unit lose nothing, either.
 
-`python -m benchmarks --only intervals` shows how often intervals hold the truth under this rule.
+`python -m benchmarks --only intervals` shows how often intervals contain the truth under this rule.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class _State:
 
     @property
     def explains_all(self) -> bool:
-        """Whether hardly a residual is left, beside which rounding hides what is still to gain."""
+        """Whether hardly any residual is left, so that rounding hides any further gain."""
         return self.residual < 100 * LEAST_RESIDUAL
 
     @property

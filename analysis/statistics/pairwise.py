@@ -420,7 +420,7 @@ def _percent(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
 
 
 def _kappa(pairs: PairCounts, codes: Ints) -> tuple[float, Floats, Bools]:
-    """Return the same for sum n kappa / sum n.
+    """Return value, slopes and counted units of sum n kappa / sum n.
 
     kappa = (e n - g) / (n^2 - g) with n units, e equal, and g = sum_c A_c B_c of the two raters'
     uses of each category on their n units.

@@ -18,7 +18,7 @@ def wilson_interval(successes: int, n: int, level: float = LEVEL) -> tuple[float
     (p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n).
     """
     if not 0 <= successes <= n or n == 0:
-        raise ValueError(f"{successes} of {n} is no share; count again")
+        raise ValueError(f"{successes} of {n} is not a share; count again")
     z = float(normal_quantile((1 + level) / 2))
     share = successes / n
     shrunk = 1 + z * z / n
@@ -38,7 +38,7 @@ def clopper_pearson_interval(successes: int, n: int, level: float = LEVEL) -> tu
     (1+level)/2 of Beta(x+1, n-x) for x of n.
     """
     if not 0 <= successes <= n or n == 0:
-        raise ValueError(f"{successes} of {n} is no share; count again")
+        raise ValueError(f"{successes} of {n} is not a share; count again")
     tail = (1 - level) / 2
     low = beta_quantile(tail, successes, n - successes + 1) if successes else 0.0
     high = beta_quantile(1 - tail, successes + 1, n - successes) if successes < n else 1.0

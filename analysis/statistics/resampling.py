@@ -445,8 +445,8 @@ class Bootstrap:
         `distance` maps weights to how far the figures of a resample lie from those of all units,
         in a norm of which `value` is that of the figures. The reach is the distance that 95 % of
         resamples keep to. By the triangle inequality the norm of the true figures lies within reach
-        whenever these do. So the interval is wide enough also where the norm of noisy figures is
-        too large, as a mean of absolute errors is.
+        whenever these do. So the interval is wide enough even if the norm of noisy figures is too
+        large, as a mean of absolute errors is.
         """
         queries = self.tally.clusters
         on = min(informative, queries)

@@ -3,7 +3,7 @@
 Resampling only queries ignores how much a figure depends on the people who happened to label. So
 both are resampled with replacement, separately, and the weight of a label is the product of how
 often its query and its rater were drawn (Owen 2007, the pigeonhole bootstrap). A rater drawn twice
-is no second opinion, so pairs of a rater with itself never count.
+is not a second opinion, so pairs of a rater with itself never count.
 """
 
 from __future__ import annotations

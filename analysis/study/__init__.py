@@ -1,7 +1,8 @@
-"""The study: a file that names its batches, campaigns and judges, and what is done about it.
+"""The study: a file that names its batches, campaigns and judges, and its application to the
+database.
 
 `read_study` reads the file. `look` compares it with the database, `apply` brings the database as
-far as the file and people's answers allow, and `status` tells how far the chain is.
+far as the file and people's answers allow, and `status` says how far the chain is.
 """
 
 from analysis.study.apply import Applied, apply

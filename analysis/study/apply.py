@@ -1,7 +1,7 @@
 """Bring the database as far as a study file and people's answers allow.
 
-Each deed is whole or not at all, and is known by what it leaves behind: after a kill, the next
-`apply` goes on from there and comes to the same end.
+Each step is done completely or not at all, and is recognised by its result: after a kill, the next
+`apply` continues from there and reaches the same end.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Applied:
 
 
 def apply(file: StudyFile, say: Callable[[Key, str], None] = lambda key, line: None) -> Applied:
-    """Do what is to be done, part by part, and stop below each part that waits for people.
+    """Carry out the steps, part by part, and stop below each part that waits for people.
 
-    `say` is told what is begun. Raises InputError, after what came before it is done: nothing that
-    has labels is changed, and nothing is half made.
+    `say` gets a line for each step that begins. Raises InputError, after what came before it is
+    done: nothing that has labels is changed, and nothing is left half done.
     """
     # Contradictions are refused before anything is done.
     look(file)

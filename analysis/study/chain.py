@@ -1,8 +1,8 @@
 """The chain of a study as cards, for its page: how much went in, what came out, who does what next.
 
 A study that was applied from a file is read from its recorded parts, and the file adds those that
-are still to come. A study made by hand is what stands on one loaded batch, by the lineage of
-batches. Nothing here looks at files: the stored text of a study may name any path.
+are still to come. A study without a file is everything derived from one loaded batch, by the
+lineage of batches. Nothing here looks at files: the stored text of a study may name any path.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Answers:
-    """One rater's answers to a campaign. `of` is None for a person, who takes what is free."""
+    """One rater's answers to a campaign. `of` is None for a person, who takes any free item."""
 
     name: str
     is_judge: bool
@@ -108,7 +108,7 @@ class Step:
 class Card:
     """A batch or campaign of the chain. `state` is one of those of `analysis.study.status`.
 
-    `flows` are the kinds of parts whose number changed, and `has` what is simply there. `progress`
+    `flows` are the kinds of parts whose number changed, and `has` the others. `progress`
     is the address of the list behind the answers.
     """
 
@@ -216,7 +216,7 @@ def chain_of_study(study: Study, user: User) -> Chain:
 
 
 def chain_by_hand(root: Batch, user: User, most: int | None = None) -> Chain:
-    """Return all that stands on a batch, as far as the account may read it.
+    """Return everything derived from a batch, as far as the account may read it.
 
     At most the latest `most` campaigns are among it, and all without `most`.
     """
@@ -418,7 +418,7 @@ def _contents(counts: Mapping[str, int], page: str) -> tuple[Number, ...]:
 def _flows(
     lineage: Lineage, batch: Batch, dropped: Mapping[str, Mapping[str, int]]
 ) -> Iterator[Flow]:
-    """Yield what fell out, then the kinds of which there are more or fewer, then what is new."""
+    """Yield parts that were left out, then kinds whose number changed, then new kinds."""
     pages = [reverse("batch", args=[each]) for each in (lineage.source_id, batch.pk)]
     kept, known = lineage.counts.get("kept", {}), set[str]()
     out = reverse("batch-left-out", args=[batch.pk])
@@ -478,7 +478,7 @@ def _how(lineage: Lineage) -> str:
 
 
 def _card_to_come(part: Part, there: set[Key], finished: set[str]) -> Card:
-    """Return the card of a part that is in the file only."""
+    """Return the card of a part that is only in the file."""
     absent = [key for key in part.needs if key not in there and key.kind != "judge"]
     unfinished = [key for key in part.awaits if key in there and key.name not in finished]
     after = list(dict.fromkeys((*absent, *unfinished)))

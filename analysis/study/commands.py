@@ -1,4 +1,4 @@
-"""Run the commands that the tables of a study file stand for, as `manage.py` would."""
+"""Run the commands of a study file's tables, as `manage.py` would."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Read a study file: TOML with the batches, campaigns and judges of a study, in their order.
 
 Everything that can be known without the database is checked here; an error names the file, the
-line, what is wrong and the mend.
+line, what is wrong and how to correct it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Part:
 
     @property
     def awaits_people(self) -> bool:
-        """Whether what it awaits has to be finished by people, and not by one rater alone."""
+        """Whether people have to finish what it waits for, and not only one rater."""
         return self.options.get("decided_by", MODES[0]) in MODES
 
 
@@ -99,7 +99,7 @@ OF_A_TEAM = ("load_batch", "create_judge", "create_campaign")
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A checked study file. `parts` stand in an order in which each comes after what it needs."""
+    """A checked study file. Each of `parts` comes after the parts that it needs."""
 
     path: str
     text: str
@@ -154,7 +154,7 @@ def read_study(path: Path) -> StudyFile:
 def parse_study(text: str, path: str = FILE_NAME, folder: Path | None = None) -> StudyFile:
     """Read the text of a study file. Raises InputError.
 
-    The files that it names are looked for in `folder`; without one they are not.
+    The files that it names are looked up in `folder`; without a folder they are not checked.
     """
     if len(text) > MAX_LENGTH:
         raise InputError(Place(path), f"has over {MAX_LENGTH:,} characters", "shorten it")
@@ -183,7 +183,7 @@ class _Reader:
         return InputError(Place(self.path, line), wrong, mend)
 
     def refuser(self, table: str, within: str = "") -> Refuse:
-        """Return what refuses a key of a table; `within` is the key that the table stands in."""
+        """Return the function that refuses a key of a table; `within` is the key of that table."""
 
         def refuse(key: str, wrong: str, mend: str) -> NoReturn:
             raise self.wrong(table, within or key, wrong, mend)
@@ -198,9 +198,9 @@ class _Reader:
                 mend = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
                 first = next(iter(table), "") if isinstance(table, Mapping) else name
                 where = f"{name}.{first}" if self.lines.of(name) is None else name
-                raise self.wrong(where, "", f"{name!r} is no table of a study file", mend)
+                raise self.wrong(where, "", f"{name!r} is not a table of a study file", mend)
             if not isinstance(table, Mapping):
-                raise self.wrong("", name, f"{name} is no table", f"write [{name}]")
+                raise self.wrong("", name, f"{name} is not a table", f"write [{name}]")
         about: Mapping[str, Any] = self.document.get("study", {})
         refuse = self.refuser("study")
         check_keys(about, STUDY_KEYS, refuse)
@@ -208,11 +208,11 @@ class _Reader:
         if not isinstance(called, str) or not called.strip() or len(called) > LONGEST_NAME:
             refuse("name", "the study has no name", 'write name = "…" in [study]')
         if (preset := about.get("preset", "")) and preset not in PRESETS:
-            refuse("preset", f"{preset!r} is no preset", f"give one of {', '.join(PRESETS)}")
+            refuse("preset", f"{preset!r} is not a preset", f"give one of {', '.join(PRESETS)}")
         for key, value in about.items():
             texts = value if key == "creators" and isinstance(value, list) else [value]
             if not all(isinstance(text, str) for text in texts):
-                refuse(key, f"{key} is no text", "put it in quotation marks")
+                refuse(key, f"{key} is not text", "put it in quotation marks")
         return about
 
     def parts(self) -> tuple[Part, ...]:
@@ -227,7 +227,7 @@ class _Reader:
             for name, table in self.document.get(kind, {}).items():
                 if not isinstance(table, Mapping):
                     mend = f"write [{kind}.{name}], and its keys below"
-                    raise self.wrong(kind, name, f"{kind}.{name} is no table", mend)
+                    raise self.wrong(kind, name, f"{kind}.{name} is not a table", mend)
                 if not name.strip() or len(name) > LONGEST_NAME or "\0" in name:
                     raise self.wrong(kind, name, f"{kind} has a blank or long name", "name it")
                 yield getattr(self, f"_{kind}")(Key(kind, name), table)

@@ -18,7 +18,7 @@ from django.core.management.base import BaseCommand
 
 Options = dict[str, Any]
 Refuse = Callable[[str, str, str], NoReturn]
-"""Raises the error of a key, with what is wrong and the mend."""
+"""Raises the error of a key, with what is wrong and how to correct it."""
 
 LEFT_OUT = {
     "load_batch": ("name",),
@@ -89,7 +89,7 @@ def check_keys(table: Mapping[str, Any], known: Iterable[str], refuse: Refuse) -
         if key not in names:
             close = get_close_matches(key, names, 1)
             mend = f"did you mean {close[0]!r}?" if close else f"keys are {', '.join(names)}"
-            refuse(key, f"{key!r} is no key of this table", mend)
+            refuse(key, f"{key!r} is not a key of this table", mend)
 
 
 def _value(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
@@ -100,7 +100,7 @@ def _value(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
     if _takes_several(action):
         values = _listed(given)
         if values is None:
-            refuse(key, f"{key} is no list", f'write {key} = ["…"]')
+            refuse(key, f"{key} is not a list", f'write {key} = ["…"]')
         return [_single(action, key, each, refuse) for each in values]
     return _single(action, key, given, refuse)
 

@@ -52,7 +52,7 @@ class Deed:
 
 @dataclass(frozen=True)
 class Stage:
-    """A part as it stands. `blocked` has the parts that are not there or not finished yet.
+    """A part and its current state. `blocked` has the parts that are not there or not finished yet.
 
     `behind` says that labels changed since the part was derived, and what to do; else it is empty.
     """
@@ -84,7 +84,7 @@ class Stage:
 def look(file: StudyFile) -> dict[Key, Stage]:
     """Return the stages of a study, in the order of its parts. Raises InputError.
 
-    Whatever contradicts what has labels is refused here, before anything is done.
+    A contradiction to something that has labels is refused here, before anything is done.
     """
     study = Study.objects.filter(name=file.name).first()
     stages: dict[Key, Stage] = {}
@@ -114,7 +114,7 @@ def store(file: StudyFile) -> Study:
 
 
 def link(study: Study, part: Part, position: int) -> None:
-    """Store what a part of the file is in the database, if it is there."""
+    """Store the object of a part of the file, if it is in the database."""
     kind, name = part.key.kind, part.name
     if kind == "judge":
         of: Any = Judge.objects.filter(rater__name=name).first()
@@ -397,4 +397,4 @@ KINDS: dict[str, Callable[[StudyFile, Part, tuple[Key, ...], StudyPart | None], 
     "create_judge": _judge,
     "create_campaign": _campaign,
 }
-"""How a part is looked at, by the command that its table stands for."""
+"""How to inspect a part, by the command of its table."""

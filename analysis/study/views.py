@@ -48,7 +48,7 @@ def study(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def batch_chain(request: HttpRequest, pk: int) -> HttpResponse:
-    """Draw the chain that stands on a batch, from as far back as the account may read."""
+    """Draw the chain of a batch, from as far back as the account may read."""
     user = get_account(request)
     root = readable_root(user, pk)
     chain = chain_by_hand(root, user, MOST_CAMPAIGNS)

@@ -14,9 +14,9 @@ from annotation.people.membership import manageable
 from datasets.rows import Place
 
 FEWEST_PEOPLE = 2
-UNDECIDED = "people have not decided them: it takes two equal labels and no other, or a decision"
+UNDECIDED = "people have not decided them, which takes two equal labels and no other, or a decision"
 ABSENT = "the other campaign has no such item"
-GIVEN = "people were given their items in the other campaign"
+GIVEN = "people have already been given their items in the other campaign"
 PRACTICE = "their items are practice in the other campaign"
 _KEY = ("item__key", "kind", "key")
 UnitKey = tuple[str, str, str]

@@ -225,7 +225,7 @@ class MatchingSerializer(serializers.Serializer[Any]):
     """The numbers of the points in that list, from 1, to which this unit is matched."""
 
     name = serializers.CharField(help_text="the key of the numbers in the unit's answer")
-    variable = serializers.CharField(help_text="the variable that tells whether any point matches")
+    variable = serializers.CharField(help_text="the variable that says whether any point matches")
     code = serializers.CharField(help_text="the code for which the numbers are needed")
 
 

@@ -307,8 +307,8 @@ class Feedback(Resource):
 
     @described(
         "Read the feedback on a practice item",
-        "Your own first answers with the gold answers and their reasons. 404 if the item is no "
-        "practice item, and before you answer it.",
+        "Your own first answers with the gold answers and their reasons. 404 if the item is not "
+        "a practice item, or if you have not answered it yet.",
         {200: FeedbackSerializer},
         tag="work",
         example=A_FEEDBACK,

@@ -169,8 +169,8 @@ class SettingsSerializer(Strict):
     revoked = serializers.ChoiceField(
         Campaign.Revoked.values,
         required=False,
-        help_text="what becomes of the answers of people who revoke their consent; they are left "
-        "out of reports and exports in either case",
+        help_text="what happens to the answers of people who revoke their consent; reports and "
+        "exports leave them out in either case",
     )
     background = QuestionSerializer(
         many=True,
@@ -188,14 +188,14 @@ class SettingsSerializer(Strict):
     shares = serializers.DictField(
         child=Number(min_value=0, max_value=1),
         required=False,
-        help_text="the fixed share of all answers that each account gives, by its name; what is "
-        "left is for everybody else; an empty object removes them",
+        help_text="the fixed share of all answers that each account gives, by its name; the rest "
+        "is for everybody else; an empty object removes the shares",
     )
     guideline_shown = serializers.ChoiceField(
         GUIDELINES_SHOWN,
         required=False,
-        help_text="of the protocol's guideline: only what is about the variables that are asked, "
-        "or the whole",
+        help_text="what is shown of the protocol's guideline: only the parts about the variables "
+        "that are asked, or the whole",
     )
 
 

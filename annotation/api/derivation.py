@@ -194,8 +194,8 @@ class BatchLineage(Resource):
 
     @described(
         "Read the lineage of a batch",
-        "How the batch was made, back to the files, and by how many units it is behind the labels "
-        "that it stands on.",
+        "How the batch was derived, back to the files, and by how many units it is behind the "
+        "labels that it is based on.",
         {200: TreeSerializer},
         tag="batches",
         example=TREE,

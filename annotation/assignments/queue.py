@@ -187,7 +187,7 @@ def has_lost_access(assignment: Assignment) -> bool:
 
 
 def _has_assignment(rater: Any, which: Q) -> Exists:
-    # The carried part of an answer does not keep its person from the rest of the item.
+    # A person whose answer was partly carried over may still get the rest of the item.
     rows = Assignment.objects.filter(which, ~Q(scope=CARRIED), item=OuterRef("pk"), rater=rater)
     return Exists(rows)
 

@@ -139,7 +139,7 @@ def create_once(
     team: models.Team,
     continues: str = "",
 ) -> CreatedCampaign:
-    """Like `create_campaign`, for requests, of which two may come at the same moment."""
+    """Like `create_campaign`, for requests: two equal ones may arrive at the same moment."""
     given: dict[str, Any] = {
         "settings": settings,
         "by": by,
@@ -223,14 +223,15 @@ def _check_unchanged(
     before, now = ((each.protocol, each.batch_id, each.continues_id) for each in (existing, new))
     same = before == now
     if not may_read(existing, by) or existing.team_id != new.team_id:
-        # It may be another team's, of which nothing is told but that the name is taken.
+        # It may belong to another team, about which only this is said: the name is taken.
         raise DesignError(f"the name {existing.name!r} is taken; choose another", "name")
     if not same or stored(existing) != stored(new):
         raise DesignError(
             f"a campaign called {existing.name!r} has another design; choose a new name", "name"
         )
     if settings_differ(existing, settings):
-        wrong = f"campaign {existing.name!r} exists with another deadline, guideline or the like"
+        wrong = f"campaign {existing.name!r} exists with other settings, such as its deadline or "
+        "guideline"
         raise DesignError(f"{wrong}; change it on its page, or by set_campaign", "name")
     return _count_created(existing, unchanged=True)
 
@@ -274,7 +275,8 @@ def _check_options(protocol: Protocol, design: Design) -> None:
     }
     if protocol.reading == "answers" and design.passages != "all":
         raise DesignError(
-            "option passages does not go with points=answers, which shows the whole context of a "
+            "option passages cannot be combined with points=answers, which shows the whole "
+            "context of a "
             "report; leave it out",
             "passages",
         )

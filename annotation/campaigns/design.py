@@ -119,8 +119,8 @@ class Design:
     development: float = field(
         default=0.0,
         metadata=_about(
-            "the share of queries on which prompts and examples may be tuned; they stay out of "
-            "every figure that takes judges and people together",
+            "the share of queries on which prompts and examples may be tuned; every figure that "
+            "compares or combines judges and people leaves them out",
             least=0,
             most=1,
         ),
@@ -128,7 +128,8 @@ class Design:
     audit: float = field(
         default=0.0,
         metadata=_about(
-            "the share of queries that are kept for a later look, out of these figures too",
+            "the share of queries that are kept for a later audit; these figures leave them out, "
+            "too",
             least=0,
             most=1,
         ),
@@ -136,16 +137,17 @@ class Design:
     items: ItemOrder = field(
         default="fixed",
         metadata=_about(
-            "the order in which a person gets the items: `fixed`, as in the batch; `random`, "
-            "another one for each person; `blocked`, all of a query together, the queries at random"
+            "the order in which a person gets the items: `fixed`, as in the batch; `random`, a "
+            "different one for each person; `blocked`, all items of a query together, the "
+            "queries in random order"
         ),
     )
 
     chosen: tuple[str, ...] = field(
         default=(),
         metadata=_about(
-            "the keys of the only items that the campaign asks, in order of priority: chosen, not "
-            "sampled, which its report says"
+            "the keys of the only items that the campaign asks, in order of priority; they are "
+            "chosen, not sampled, and the report says so"
         ),
     )
 
@@ -227,9 +229,7 @@ def _read(option: Option, value: str) -> Any:
         return words
     if option.kind == "whole":
         if not value.isdecimal() or int(value) > LARGEST:
-            raise DesignError(
-                f"option {option.name} is a whole number; {value!r} is none", option.name
-            )
+            raise DesignError(f"option {option.name} is a whole number, not {value!r}", option.name)
         return int(value)
     if option.kind == "number":
         try:
@@ -252,15 +252,13 @@ def _check(option: Option, value: Any) -> None:
             raise DesignError(_no_share(option, value), option.name)
     elif option.values and value is not None and value not in option.values:
         one_of = ", ".join(option.values)
-        raise DesignError(
-            f"option {option.name} is one of {one_of}; {value!r} is none", option.name
-        )
+        raise DesignError(f"option {option.name} is one of {one_of}, not {value!r}", option.name)
     elif option.name in NAMES and value and not value.strip():
         raise DesignError(_no_name(option), option.name)
 
 
 def _no_share(option: Option, value: object) -> str:
-    return f"option {option.name} is a share from 0 to below 1; {value!r} is none"
+    return f"option {option.name} is a share from 0 to below 1, not {value!r}"
 
 
 def _no_name(option: Option) -> str:

@@ -132,14 +132,14 @@ def _value(rule: Rule, option: Option, value: str) -> Any:
             return int(value)
         except ValueError:
             raise DerivationError(
-                f"option {option.name} {option.rule}; {value!r} is none", "set"
+                f"option {option.name} {option.rule}, not {value!r}", "set"
             ) from None
     if option.kind == "number":
         try:
             return float(value)
         except ValueError:
             raise DerivationError(
-                f"option {option.name} {option.rule}; {value!r} is none", "set"
+                f"option {option.name} {option.rule}, not {value!r}", "set"
             ) from None
     return value
 
@@ -159,9 +159,9 @@ def make_options(rule: Rule, given: Mapping[str, Any]) -> Any:
 
 def _check(option: Option, value: Any) -> None:
     if option.values and value not in option.values:
-        raise DerivationError(f"option {option.name} {option.rule}; {value!r} is none", "set")
+        raise DerivationError(f"option {option.name} {option.rule}, not {value!r}", "set")
     if option.kind in ("whole", "number"):
         low = option.least if option.least is not None else value
         high = option.most if option.most is not None else value
         if not low <= value <= high:
-            raise DerivationError(f"option {option.name} {option.rule}; {value!r} is none", "set")
+            raise DerivationError(f"option {option.name} {option.rule}, not {value!r}", "set")

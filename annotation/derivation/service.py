@@ -187,7 +187,7 @@ def _campaign(rule: Rule, wanted: Wanted, name: str) -> Campaign:
         fitting = [each.name for each in RULES.values() if campaign.protocol in each.protocols]
         hint = f"use {' or '.join(fitting)}" if fitting else "no rule reads it"
         if campaign.options.get("points"):
-            hint = "its points are those of reports, which no rule takes"
+            hint = "its points belong to reports, which no rule can use"
         raise DerivationError(
             f"rule {rule.name} does not fit campaign {name!r}, which is {campaign.protocol}; "
             f"{hint}",
@@ -206,7 +206,7 @@ def _work(
 ) -> Work:
     chosen: Ties | None = next((each for each in TIES if each == ties), None)
     if chosen is None:
-        raise DerivationError(f"ties is one of {', '.join(TIES)}; {ties!r} is none", "ties")
+        raise DerivationError(f"ties is one of {', '.join(TIES)}, not {ties!r}", "ties")
     rater = find_rater(decided_by, campaigns) if rule.protocols else None
     decider = Decider(decided_by, chosen)
     return rule.work(Job(batch, campaigns, decider, rater, make_options(rule, options)))

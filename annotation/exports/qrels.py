@@ -77,7 +77,7 @@ def grades_of(campaign: Campaign) -> Grades:
     graded = _GRADED.get(campaign.protocol)
     if graded is None:
         known = ", ".join(_GRADED)
-        raise NoGradesError(f"{campaign.protocol} grades no passages; qrels need {known}")
+        raise NoGradesError(f"{campaign.protocol} does not grade passages; qrels need {known}")
     return graded
 
 

@@ -228,6 +228,6 @@ def check_exists(campaign: Campaign, what: str) -> None:
         raise NoExportError(str(error)) from error
     if first is None:
         raise NoExportError(
-            f"people have graded no passage of campaign {campaign.name!r} yet, and qrels are their "
-            "grades; export labels for those from judges"
+            f"people have not graded any passage of campaign {campaign.name!r} yet, and qrels "
+            "contain only their grades; for judges' grades, export labels"
         )

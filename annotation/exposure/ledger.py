@@ -173,7 +173,7 @@ def _note(
 def _known(kind: str) -> str:
     if kind not in KINDS:
         raise KeyError(
-            f"{kind!r} is no kind of look; add it to KINDS in annotation.exposure.ledger"
+            f"{kind!r} is not a kind of look; add it to KINDS in annotation.exposure.ledger"
         )
     return kind
 

@@ -145,9 +145,9 @@ def released_groups(
         if one.rows:
             groups.append(one.group())
         else:
-            notes.skip("answers of which the campaign asks nothing")
+            notes.skip("answers about which the campaign asks nothing")
     if strays:
-        wrong = f"{strays} selected sentences are none of their item's"
+        wrong = f"{strays} selected sentences do not belong to their item"
         notes.warnings.append(f"{wrong}; they were left out")
     return check_groups(groups)
 

@@ -115,7 +115,7 @@ def _add(group: Group, response: ResponseRow, known: KnownItems) -> None:
     known.check_protocol(response)
     rows = list(known.checked(known.rows_of(response)))
     if not rows:
-        raise InputError(response.place, "the response holds no label", "take the line out")
+        raise InputError(response.place, "the response contains no label", "take the line out")
     group.rows += rows
     kinds = known.kinds(known.item(response.item).pk)
     for name, answer in response.units.items():
@@ -152,8 +152,8 @@ class _Contradictions:
             return []
         columns = " or ".join(self.columns)
         return [
-            f"{self.first}: {self.lines} lines name another {columns} than their item has; "
-            "what the campaign has stays"
+            f"{self.first}: {self.lines} lines name another {columns} than their item has; the "
+            "campaign's own values are kept"
         ]
 
 

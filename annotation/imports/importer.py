@@ -385,7 +385,7 @@ def _check_raters(rows: Sequence[dict[str, Any]], stand_in: str | None) -> None:
         if name in taken:
             raise InputError(
                 Place(NAME, line),
-                f"rater {name!r} answers here, and nobody else may in that name",
+                f"rater {name!r} answers on this site, and nobody else may answer under that name",
                 "give the labels another rater",
             )
 

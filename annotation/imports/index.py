@@ -149,7 +149,7 @@ class KnownItems:
         unit = f"unit {shown(row.unit)} of item {shown(row.item)}"
         if count:
             self._refuse(row, f"{unit} may be one of {count}", "give its kind")
-        drawn = " or make the campaign with --option sampling=all"
+        drawn = " or create the campaign with --option sampling=all"
         self._refuse(
             row, f"{unit} is not asked", f"check key and kind{drawn * self.schema.protocol.sampled}"
         )

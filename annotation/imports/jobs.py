@@ -81,7 +81,7 @@ def _check_raters(path: Path, campaign: Campaign, rater: str | None) -> None:
     if taken := sorted(taken_names({group.rater for group in groups})):
         raise InputError(
             Place(str(path)),
-            f"rater {taken[0]!r} answers here, and nobody else may in that name",
+            f"rater {taken[0]!r} answers on this site, and nobody else may answer under that name",
             "give the labels another rater",
         )
 

@@ -235,7 +235,7 @@ class _Finder:
 
     def _refuse(self, answer: StudioAnswer, count: int) -> None:
         name = self.known.campaign.name
-        wrong = f"task {shown(answer.task)} may be each of {count} units of campaign {name!r}"
+        wrong = f"task {shown(answer.task)} could be any of {count} units of campaign {name!r}"
         mend = 'name "item" and "unit" in its data, as `export --what label-studio` does'
         if not count:
             wrong = f"task {shown(answer.task)} is not a unit of campaign {name!r}"
@@ -267,7 +267,7 @@ class _Rows:
                 meta=self.answer.meta.get(choice.control),
             )
         if lost := sum(map(len, spans.values())):
-            self.notes.skip("highlights without a label that they stand for", lost)
+            self.notes.skip("highlights that belong to no label", lost)
         yield from self._missing()
 
     def _missing(self) -> Iterator[LabelRow]:

@@ -18,7 +18,7 @@ LABELS = Check(
     "asked",
     "If the payload is what was sent (compare a backup, or the digests of replaced answers in the "
     "audit trail), write the labels again from it. Otherwise restore the answer with its labels "
-    "from a backup. If payload and labels differ and stored is no backup, exclude the answer.",
+    "from a backup. If payload and labels differ and there is no backup, exclude the answer.",
 )
 LABEL = Label._meta.db_table
 Key = tuple[str, str]

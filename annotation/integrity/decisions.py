@@ -13,7 +13,7 @@ DECISIONS = Check(
     "each answer of the Reference from a page or the API is one decision on one unit, by a person "
     "who gave a reason, and no other answer is a decision",
     "Restore the decision from a backup. The audit trail shows who decided when, and when the "
-    "decision was changed. If stored is no backup, let the adjudicator decide the unit again.",
+    "decision was changed. If there is no backup, let the adjudicator decide the unit again.",
 )
 DECISION = Decision._meta.db_table
 

@@ -89,7 +89,7 @@ def read_rows(rows: Sequence[Mapping[str, Any]]) -> tuple[Question, ...]:
     names = Counter(each.name for each in found)
     for name, times in names.items():
         if times > 1:
-            raise BackgroundError(f"question {name!r} is there twice; rename one", name)
+            raise BackgroundError(f"question {name!r} occurs twice; rename one", name)
     return found
 
 
@@ -97,11 +97,14 @@ def _question(row: Mapping[str, Any]) -> Question:
     name = str(row.get("name", ""))
     if not _NAME.fullmatch(name):
         raise BackgroundError(
-            f"{name!r} is no name of a question; use small letters, digits and underscores", name
+            f"{name!r} is not a valid name; use small letters, digits and underscores",
+            name,
         )
     if strange := [key for key in row if key not in Question.__dataclass_fields__]:
         keys = ", ".join(Question.__dataclass_fields__)
-        raise BackgroundError(f"{name}: {strange[0]!r} is no key of a question; use {keys}", name)
+        raise BackgroundError(
+            f"{name}: {strange[0]!r} is not a key of a question; use {keys}", name
+        )
     text, kind, choices = row.get("question"), row.get("kind", "text"), row.get("choices", ())
     if not isinstance(text, str) or not 1 <= len(text.strip()) <= LONGEST_QUESTION:
         raise BackgroundError(
@@ -122,7 +125,7 @@ def _question(row: Mapping[str, Any]) -> Question:
 def _check_choices(name: str, kind: str, choices: Any) -> None:
     has_choices = kind in ("choice", "several")
     if not isinstance(choices, (list, tuple)) or not all(isinstance(c, str) for c in choices):
-        raise BackgroundError(f'{name}: choices is no list; write choices = ["…", "…"]', name)
+        raise BackgroundError(f'{name}: choices is not a list; write choices = ["…", "…"]', name)
     if not has_choices and choices:
         raise BackgroundError(f"{name}: a question of kind {kind} has no choices", name)
     if has_choices and not 2 <= len({c.strip() for c in choices}) == len(choices) <= MOST_CHOICES:

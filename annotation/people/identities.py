@@ -163,7 +163,7 @@ def set_email(user: User, email: str) -> None:
         try:
             validate_email(address)
         except ValidationError as error:
-            raise PeopleError("this is no e-mail address; correct it") from error
+            raise PeopleError("this is not an e-mail address; correct it") from error
     try:
         with transaction.atomic():
             EmailAddress.objects.filter(user=user).delete()

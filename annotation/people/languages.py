@@ -50,7 +50,7 @@ def language_of(request: HttpRequest) -> str:
 def translated(message: str) -> str:
     """Return a message in the reader's language, with words instead of codes.
 
-    Text that is no message, such as a name, stays as it is.
+    Text that is not a message, such as a name, stays as it is.
     """
     if isinstance(message, Word):
         known = message.word

@@ -77,7 +77,7 @@ class Keys:
         try:
             found = jwt.PyJWKSet.from_json(body.decode("utf-8")).keys
         except (jwt.PyJWTError, ValueError, AttributeError, TypeError):
-            # PyJWT takes for granted that the set and each key in it are objects of texts.
+            # PyJWT assumes that the set and each key in it are JSON objects with strings as values.
             return
         self._keys = {key.key_id: key for key in found if key.key_id and key.key_type == "RSA"}
         self._fetched = now

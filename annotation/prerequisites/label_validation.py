@@ -82,7 +82,8 @@ def check_validates(
     if protocol.listed:
         own = "people write their points before they see others"
         raise DesignError(
-            f"option validates does not go with {protocol.name}: {own}; leave it out", "validates"
+            f"option validates cannot be used with {protocol.name}: {own}; leave it out",
+            "validates",
         )
     judge, source = parse_validates(design.validates)
     if not readable_judges(by).filter(name=judge).exists():
@@ -93,7 +94,7 @@ def check_validates(
     if design.prerequisite and protocol.sampled and design.sampling != "all":
         reason = "the judge may not have been asked the units sampled for people; use sampling=all"
         raise DesignError(
-            f"option validates does not go with a prerequisite here: {reason}", "validates"
+            f"option validates cannot be combined with a prerequisite here: {reason}", "validates"
         )
     if source:
         _check_source(protocol, batch, design, source)

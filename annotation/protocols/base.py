@@ -32,7 +32,7 @@ SHARED_PROMPT = "shared"
 class Variable:
     """One measured quantity of one kind of unit.
 
-    `codes` are in order of rank. `escapes` are legitimate answers that are no category. `words`
+    `codes` are in order of rank. `escapes` are legitimate answers that are not a category. `words`
     are shown to people instead of codes that do not read well. `meanings` explain a code in a
     sentence where it is chosen. Only campaigns that name an `optional` variable ask it.
     """
@@ -92,7 +92,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class WrittenText:
-    """A text that the rater writes. It is no label. It may cite passages of the item."""
+    """A text that the rater writes. It is not a label. It may cite passages of the item."""
 
     name: str
     kind: str
@@ -102,7 +102,7 @@ class WrittenText:
 
 @dataclass(frozen=True)
 class PointList:
-    """Points that the rater writes, each with quotes of the text `field`. They are no labels.
+    """Points that the rater writes, each with quotes of the text `field`. They are not labels.
 
     The points belong to the unit of `kind`. If the item has units of `match_kind`, these are
     matched to the points afterwards: where the variable `match` has the code `match_code`, the key

@@ -53,7 +53,7 @@ TOO_MANY = "Too many previews within the hour. Try again later."
 DRAFT, LONGEST_DRAFT = "new-campaign", 120_000
 MOST_LINES = 4000
 OF_DRAFT = ("dry", "page", "back", "seen", "csrfmiddlewaretoken")
-"""Parameters of the form that are no values of a draft."""
+"""Parameters of the form that are not values of a draft."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

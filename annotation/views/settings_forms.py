@@ -180,7 +180,7 @@ class SettingsForm(forms.Form):
         field.choices = [("", "No"), *((name, name) for name in names)]
 
     def settings(self, campaign: Campaign | None = None) -> CampaignSettings:
-        """Return the settings of a valid form. Raises DesignError if the deadline is no date.
+        """Return the settings of a valid form. Raises DesignError if the deadline is not a date.
 
         For an existing campaign, an empty field removes the setting.
         """

@@ -1,10 +1,10 @@
 """The exchange: how one web process hands a request, with its connection, to another.
 
-Processes that people save in take no other requests, as long as there are processes for these.
+Processes in which people save take no other requests, as long as there are processes for these.
 The kernel carries the client's socket from one to the other (SCM_RIGHTS), through two queues that
-all web processes have from the main one: `requests` lead to whoever answers what is no work on
-items, and `returns` bring the connections back once they have been answered. Whoever is free takes
-the next message, and a message survives the processes at both ends.
+all web processes inherit from the main one: `requests` lead to the processes that answer everything
+but work on items, and `returns` bring the connections back once they are answered. Any free process
+takes the next message, and a message survives the processes at both ends.
 """
 
 from __future__ import annotations

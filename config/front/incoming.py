@@ -161,7 +161,7 @@ class Incoming:
         looked = max(0, len(self.head) - len(HEAD_END))
         self.head += data
         if not looked:
-            # An empty line before a request is allowed, and is no head.
+            # An empty line before a request is allowed, and is not a head.
             self.head = self.head.lstrip(b"\r\n")
         end = self.head.find(HEAD_END, looked)
         if end < 0:

@@ -200,7 +200,7 @@ class List(Resource):
 
 
 MEANINGS = {
-    400: "The request is not as described.",
+    400: "The request does not match its description.",
     401: "The token is missing or unknown.",
     403: "The role of this account may not do this.",
     404: "Not found, or not visible to this account.",

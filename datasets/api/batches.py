@@ -91,7 +91,7 @@ class BatchSerializer(OwnedSerializer):
     counts = serializers.DictField(
         child=serializers.IntegerField(), help_text="the number of its parts of each kind"
     )
-    warnings = serializers.SerializerMethodField(help_text="the number of its loading's warnings")
+    warnings = serializers.SerializerMethodField(help_text="the number of warnings from loading it")
     created_at = serializers.DateTimeField()
 
     def get_warnings(self, batch: Batch) -> int:
@@ -157,7 +157,7 @@ class OneBatch(Resource):
 
     @described(
         "Read a batch",
-        "What a batch holds, and the warnings from loading it.",
+        "The contents of a batch, and the warnings from loading it.",
         {200: WholeBatchSerializer},
         tag="batches",
         example={**A_BATCH, "warnings": ["line 3: …"], "skipped": {}},

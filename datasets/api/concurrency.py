@@ -48,7 +48,7 @@ def check_etag(request: Request, etag: str, current: Callable[[], Any]) -> None:
     matches = [TAG.fullmatch(each.strip()) for each in sent.split(",")]
     tags = [match[1] if match else None for match in matches]
     if None in tags:
-        raise ParseError('If-Match holds no ETag, such as "3f2a…" in its quotes; correct it')
+        raise ParseError('If-Match is not an ETag such as "3f2a…", with its quotes; correct it')
     if etag.strip('"') not in tags:
         raise StateConflictError(
             "it has changed since you read it; look at `current`, and send again with its ETag",

@@ -17,7 +17,8 @@ Problem = dict[str, str | None]
 Body = dict[str, Any]
 
 SENTENCES: Mapping[type[Exception], str] = {
-    exceptions.ValidationError: "the request is not as described; correct what `problems` names",
+    exceptions.ValidationError: "the request does not match its description; correct what "
+    "`problems` names",
     exceptions.NotAuthenticated: "send a token, as in `Authorization: Token tandem_…`; "
     "create one on the page of tokens or by `manage.py create_token`",
     exceptions.AuthenticationFailed: "the token is unknown or has expired; create a new one",

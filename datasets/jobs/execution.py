@@ -20,7 +20,7 @@ from datasets.models import Job
 logger = logging.getLogger("tandem.jobs")
 FULL = (errno.ENOSPC, errno.EDQUOT)
 NO_SPACE = "the disk of this site is full; tell an admin"
-NO_ACCESS = "nobody who asked for it may see it any more"
+NO_ACCESS = "nobody who asked for it may still see it"
 
 
 def out_of_memory() -> str:

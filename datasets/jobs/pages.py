@@ -29,7 +29,7 @@ from datasets.models import Job
 
 State = Job.State
 OWN = ("job", "seen")
-"""Parameters of these pages, which are no options."""
+"""Parameters of these pages, which are not options."""
 QUICK_SECONDS, QUICK, SLOW = 15, 1, 3
 RETRY_AFTER = "2"
 MINUTE = 60

@@ -71,14 +71,14 @@ def sort_files(paths: Sequence[Path], notes: ReadNotes) -> Files:
     for path in paths:
         for each in _within(path) if path.is_dir() else [path]:
             if not _sort(files, each):
-                wrong, mend = "holds neither CRUX reports nor passages", "leave it out"
+                wrong, mend = "contains neither CRUX reports nor passages", "leave it out"
                 if not path.is_dir():
                     raise InputError(Place(str(each), 1), wrong, mend)
                 notes.warnings.append(f"{each}: {wrong}; it was left out")
     if not files.reports:
         raise InputError(
             Place(str(paths[0])),
-            "none of the files holds CRUX reports",
+            "none of the files contains CRUX reports",
             "name the labelling file, too, such as oracle.jsonl",
         )
     return files

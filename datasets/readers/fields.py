@@ -24,7 +24,7 @@ _DATE_FIRST = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]|$)", re.ASCII)
 class Fields:
     """The members of the JSON object at `place`; `of` names the object, as in `report 2`.
 
-    Raises InputError for a value that is no object and, if `known` is passed, for an unknown key.
+    Raises InputError if a value is not an object and, with `known`, for an unknown key.
     Each method reads one key and raises InputError for a value of the wrong type.
     """
 
@@ -139,7 +139,7 @@ class Fields:
         value = self.optional_string(key)
         if value is not None and not _is_iso(value):
             self._refuse(
-                f"{self._name(key)} is {shown(value)}, no ISO date",
+                f"{self._name(key)} is {shown(value)}, not an ISO date",
                 "write it as 2024-05-31 or 2024-05-31T12:30:00Z",
             )
         return value

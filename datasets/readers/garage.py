@@ -74,7 +74,7 @@ def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
             strange += sample.strange
             yield Located(query, sample.fields.place)
     if undated:
-        wrong = f"the dates of {undated} questions are no ISO dates"
+        wrong = f"the dates of {undated} questions are not ISO dates"
         notes.warnings.append(f"{wrong}; they are kept in meta")
     if strange:
         notes.warnings.append(f"{strange} tags are neither YES nor NO; they were left out")

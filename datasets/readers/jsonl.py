@@ -79,9 +79,9 @@ def lines(path: PathLike) -> Iterator[tuple[int, str]]:
 def records(path: PathLike) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each line of a JSON Lines file as its number from 1 and an object, without blank lines.
 
-    Raises InputError as `lines` does, and for JSON that is broken, is no object, nests deeper than
-    `MAX_DEPTH`, has a key twice, or holds NaN, Infinity, an integer of over `MAX_DIGITS` digits,
-    a NUL or a lone surrogate.
+    Raises InputError as `lines` does, and for JSON that is broken, is not an object, nests deeper
+    than `MAX_DEPTH`, has a key twice, or contains NaN, Infinity, an integer of over `MAX_DIGITS`
+    digits, a NUL or a lone surrogate.
     """
     file = os.fspath(path)
     for number, text in lines(path):
@@ -289,7 +289,7 @@ class _Source:
         self._ended = False
 
     def next(self) -> str | None:
-        """Return the next character that is no blank; None at the end of the file."""
+        """Return the next character that is not a blank; None at the end of the file."""
         while True:
             self._move((_BLANKS.match(self.text, self.at) or _never()).end())
             if self.at < len(self.text):

@@ -15,7 +15,7 @@ For researchers who choose what to ask: the protocols, each with its units, vari
 `tandem campaign create NAME --protocol PROTOCOL --batch BATCH` creates a campaign with one of them.
 """
 COLUMNS = """\
-An *escape* is a legitimate answer that is no category. It is counted separately and left out of
+An *escape* is a legitimate answer that is not a category. It is counted separately and left out of
 agreement. *Optional* variables are asked only in campaigns that name them with
 `--option variables=…`. If its condition is not met, a variable has no label.
 """

@@ -2,7 +2,7 @@
 
 Two requests are equal if their hashes are: the same endpoint, model, messages, answer schema and
 sampling parameters. A reused answer is a call of its own that names its origin and costs nothing.
-It is stored together with its labels, so that a run that dies before simply reuses it again.
+It is stored together with its labels, so if a run dies before that, the next one reuses it again.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ Span = tuple[int, int]
 LOW_MASS = 0.5
 MAX_JOINT_SHARE = 0.01
 DIGITS = 9
-MASKED = "the server tells the probabilities of the codes alone"
+MASKED = "the server gives only the probabilities of the codes"
 _DECODER = json.JSONDecoder()
 _BLANK = " \t\r\n"
 

@@ -139,7 +139,7 @@ def _as_form(user: User, wanted: dict[str, Any], refused: str = NOT_CREATED) -> 
         wrong = problem(f"is not one of {', '.join(PARAM_HELP)}; leave it out", unknown[0][:200])
         raise RefusedBodyError(refused, [wrong])
     if wanted.get("file") and wanted.get("prompt"):
-        wrong = problem("is left out where a judge file has the messages; remove it", "prompt")
+        wrong = problem("does not go with a judge file; remove it", "prompt")
         raise RefusedBodyError(refused, [wrong])
     if wanted.get("file") and wanted["backend"] == "lexical":
         wrong = problem("is not used by word overlap; remove it", "file")
@@ -238,7 +238,7 @@ class TriedSerializer(serializers.Serializer[Any]):
     messages = serializers.ListField(child=serializers.DictField(child=serializers.CharField()))
     completion = serializers.CharField(allow_null=True)
     reasoning = serializers.CharField(
-        help_text="what the model thought before its answer, if the server returns that apart"
+        help_text="the model's reasoning before its answer, if the server returns it separately"
     )
     usage = serializers.DictField()
     cost = serializers.CharField(allow_null=True)
@@ -297,7 +297,7 @@ class JudgeTrial(Resource):
     @described(
         "Try a judge",
         "Asks the judge about one item and returns its answer, which gives no label and is kept "
-        "for a week for you alone. No labels are read. The request may cost money. At most ten a "
+        "for a week, only for you. No labels are read. The request may cost money. At most ten a "
         "minute, one at a time. If the campaign has development queries, only their items may be "
         "tried. 202 with a job if the judge takes more than 20 seconds, as for the report.",
         {200: TriedSerializer, 202: JobSerializer},
@@ -459,7 +459,7 @@ class Library(Resource):
 
     @described(
         "List the library of judge files",
-        "The judge files that come along: published designs in our words, with their sources and "
+        "The judge files of the library: published designs in our words, with their sources and "
         "known weaknesses.",
         {200: LibrarySerializer},
         tag="judges",

@@ -171,8 +171,8 @@ class Trials(Resource):
 
     @described(
         "List the trials of a judge",
-        "Each trial of the judge in a campaign, with its newest run and how far it is. Their runs "
-        "are stopped like other runs, and what came of them is on the robustness sheet. With "
+        "Each trial of the judge in a campaign, with its newest run and how far it is. Their "
+        "runs are stopped like other runs, and the robustness sheet has their results. With "
         "`job`, the key of the job that plans them: 202 while it does, 422 if it could not.",
         {200: TrialsSerializer, 202: JobSerializer},
         tag="judges",

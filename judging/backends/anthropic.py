@@ -62,7 +62,7 @@ class Messages(Wire):
             raise SetupError("Anthropic's temperature is from 0 to 1; give a lower one")
         if _thinks(params) and "temperature" in params:
             raise SetupError(
-                "a model of Anthropic's takes no temperature while it thinks; leave it out"
+                "Anthropic's models accept no temperature while they think; leave it out"
             )
 
     def headers(self, key: str) -> dict[str, str]:
@@ -101,7 +101,7 @@ class Messages(Wire):
         blocks = [block for block in content if isinstance(block, dict)]
         inputs = [block.get("input") for block in blocks if block.get("type") == "tool_use"]
         texts = _texts(blocks, "text")
-        # Words beside the tool's input are no part of the answer.
+        # Words beside the tool's input are not part of the answer.
         thoughts = _texts(blocks, "thinking") + (texts if inputs else [])
         written = [json.dumps(given, ensure_ascii=False) for given in inputs] or ["".join(texts)]
         answer = Answer(
@@ -132,7 +132,7 @@ def _texts(blocks: list[JSON], kind: str) -> list[str]:
 
 
 def _usage(usage: Any) -> JSON:
-    """Count all tokens of the prompt together, of which the protocol lists three kinds apart."""
+    """Count all tokens of the prompt; the protocol lists three kinds of them separately."""
     if not isinstance(usage, dict):
         return {}
     read, created = (usage.get(f"cache_{kind}_input_tokens") for kind in ("read", "creation"))

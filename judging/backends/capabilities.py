@@ -1,6 +1,6 @@
 """Probe a server before a run: which model answers, log probabilities, support of schemas.
 
-A probe makes at most ten completions. It asks for the list of models, for a label out of invented
+A probe makes at most ten completions. It asks for the list of models, for a choice among invented
 words, for a long prompt twice, and a few short questions whose answers distinguish models. Its
 messages repeat nothing that the server wrote, except names of models.
 """
@@ -64,7 +64,7 @@ _FATAL_STATUSES = {
 # Why a server may reject a body, by the param whose part it rejects, and what mends it.
 _OPTIONAL_PARTS = {
     "logprobs": (
-        "no log probabilities, or not so many",
+        "no log probabilities, or not as many",
         "leave out logprobs, or ask for fewer",
     ),
     STRUCTURE: ("no JSON schema for its answers", ""),
@@ -286,7 +286,7 @@ class _Probe:
         self.facts["usage"] = bool(answer.usage)
         self.facts["cached_tokens_told"] = _cached_tokens(answer) is not None
         if not answer.usage:
-            self.warnings.append("the server counts no tokens, so costs can only be estimated")
+            self.warnings.append("the server does not count tokens, so costs can only be estimated")
 
     def _check_label(self, answer: Answer) -> None:
         try:

@@ -41,7 +41,7 @@ def read_omitted(text: str) -> list[str]:
     try:
         names = json.loads(text) if text.startswith("[") else text.split(",")
     except (ValueError, RecursionError) as error:
-        raise ContentsError("is no JSON list; give names separated by commas") from error
+        raise ContentsError("is not a JSON list; give names separated by commas") from error
     return check_omitted(names)
 
 
@@ -64,10 +64,10 @@ def read_object(text: str) -> JSON:
         value = json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError) as error:
         raise ContentsError(
-            'is no JSON; give an object such as {"top_k": 20}, in quotes if a shell reads it'
+            'is not JSON; give an object such as {"top_k": 20}, in quotes if a shell reads it'
         ) from error
     if not isinstance(value, dict):
-        raise ContentsError('is no JSON object; give one such as {"top_k": 20}')
+        raise ContentsError('is not a JSON object; give one such as {"top_k": 20}')
     _check_value(value, MAX_DEPTH)
     return value
 

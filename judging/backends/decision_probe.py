@@ -94,7 +94,7 @@ class Found:
         if mass is None:
             found.append(
                 "the server does not report how much of its probability is on the options, so an "
-                "answer that is none of them cannot be recognised"
+                "answer outside the options cannot be recognised"
             )
         elif mass < floor:
             found.append(

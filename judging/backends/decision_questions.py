@@ -82,7 +82,7 @@ class Decision:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any], codes: Sequence[str]) -> Decision:
-        """Read a stored decision. What is no probability, or of no such code, is left out."""
+        """Read a stored decision, without what is not a probability of a known code."""
         listed = found.get("probabilities")
         bounded = found.get("bounded")
         choice = found.get("choice")
@@ -204,7 +204,7 @@ def _question(
 
 
 def kind_of(variable: AskedVariable, two_codes: str) -> Kind:
-    """Return how a variable is asked. Escapes are no levels, so they make a scale a choice."""
+    """Return how a variable is asked. Escapes are not levels, so they make a scale a choice."""
     if variable.level != "nominal":
         scale = not variable.escapes and len(variable.codes) <= MOST_LEVELS
         return "score" if scale else "choice"

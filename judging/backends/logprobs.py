@@ -33,7 +33,7 @@ class NoLikelihoodError(ValueError):
 class Token:
     """A token of the answer: its bytes, and the log probability of each listed token.
 
-    A log probability that is no number is NaN.
+    A log probability that is not a number is NaN.
     """
 
     word: str
@@ -247,7 +247,7 @@ class _Walk:
         so_far, path = "", 1.0
         for token, before in tokens:
             if math.isnan(token.logprob):
-                raise NoLikelihoodError("the server's log probability of the code is no number")
+                raise NoLikelihoodError("the server's log probability of the code is not a number")
             still = self._share_out(token, so_far, path, _decode(token, before), opened=before > 0)
             path *= math.exp(token.logprob)
             if still == {self.chosen}:

@@ -57,12 +57,12 @@ async def read_body(response: aiohttp.ClientResponse) -> bytes:
 
 
 def redact_key(key: str, raw: bytes) -> bytes:
-    """Remove the key from a body, since some servers repeat it. Short keys are no secret."""
+    """Remove the key from a body, since some servers repeat it. Short keys are not secret."""
     return raw.replace(key.encode(), b"[key]") if len(key) >= SHORTEST_SECRET else raw
 
 
 def transport_failure(error: Exception, timeout: float) -> BackendError:
-    """Translate an exception of the network into a failure. The order is specific to general."""
+    """Translate an exception of the network into a failure. The most specific ones come first."""
     detail = " ".join(str(error).split())[:200]
     match error:
         case aiohttp.ConnectionTimeoutError():

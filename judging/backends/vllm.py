@@ -34,7 +34,7 @@ from judging.backends.vllm_server import (
 )
 
 PLACEHOLDER_URL = "http://127.0.0.1:1"
-# Shorter than any call's deadline, so that a restart of the server is no call's timeout.
+# Shorter than any call's deadline, so that a restart of the server is not a call's timeout.
 WAIT_SECONDS = 20.0
 # A dying process closes its connections a moment before it can be observed as dead.
 NOTICE_SECONDS = 1.0

@@ -191,7 +191,7 @@ class Part:
         self.is_moved = True
 
     def finish_interrupted(self) -> bool:
-        """Move the file into place unless it is there. False if it is gone. Raises BatchError."""
+        """Move the file into place unless it is there already. False if it is gone."""
         if _digest(self.path) == self.sha256:
             self.is_moved = True
         elif _digest(self.temporary) != self.sha256:

@@ -38,7 +38,7 @@ ENGINE: dict[str, Any] = {
     "structured_outputs_config": {"backend": "xgrammar", "disable_any_whitespace": True},
 }
 NEXT_STEPS = "Its README.md says how to have them answered; then give the same command again."
-REST = "start the runner again in the folder, or give them up with --stop"
+REST = "start the runner again in the folder, or abandon them with --stop"
 
 
 @refuse_lost_lease()

@@ -289,7 +289,7 @@ LEFT_OUT = (
     "requests during which workers died are not included; run_judge without --batch-file and "
     "--offline asks them one by one."
 )
-REST = "load their file too, or give them up with --stop"
+REST = "load their file too, or abandon them with --stop"
 
 
 @refuse_lost_lease()

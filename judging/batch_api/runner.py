@@ -343,7 +343,7 @@ def template_arguments(body: JSON) -> JSON:
 def is_refusal(error: Exception) -> bool:
     """Tell whether an error concerns one request, rather than the whole engine."""
     is_template = type(error).__module__.partition(".")[0] == "jinja2"
-    # vLLM's own errors are no ValueErrors, and where they are defined has changed before.
+    # vLLM's own errors are not ValueErrors, and the module that defines them has changed before.
     is_client = any(kind.__name__ in CLIENT_ERRORS for kind in type(error).__mro__)
     return is_template or is_client or isinstance(error, (ValueError, NotImplementedError))
 
@@ -442,7 +442,8 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--limit", type=int, metavar="N", help="ask at most N requests now")
     parser.add_argument(
         "--at-once", type=int, default=AT_ONCE, metavar="N",
-        help=f"hand vLLM N requests at a time, {AT_ONCE} by default; a kill loses these",
+        help=f"give vLLM N requests at a time, {AT_ONCE} by default; these are lost if it is "
+        "killed",
     )  # fmt: skip
     parser.add_argument(
         "--retry-errors", action="store_true", help="ask again what vLLM refused before"

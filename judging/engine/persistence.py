@@ -102,7 +102,7 @@ def _with_history(run: JudgeRun, rows: list[Prepared]) -> list[Prepared]:
 
 
 def read_history(run: JudgeRun) -> ServerHistory:
-    """Read the server's state from the calls since its last answer. Few failures are no outage."""
+    """Read the server's state from the calls since its last answer. A few failures are normal."""
     last, answered_at = _last_answer(run)
     since = run.judge_calls.filter(id__gt=last, reused_from=None).order_by()
     if answered_at:

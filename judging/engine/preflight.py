@@ -109,7 +109,7 @@ def _other_fingerprint(
         name = different[0]
         return f"the server's {name} was {before[name]} when the run began and is {now[name]} now"
     if answers and count_differences(answers, now.get("answers")) >= CHANGED_ANSWERS:
-        return "the server answers differently than when the run began, under the same name"
+        return "the server gives other answers than when the run began, under the same name"
     return ""
 
 

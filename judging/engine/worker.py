@@ -64,7 +64,7 @@ def work(
         ending = Ending("fatal", str(refused))
         lifecycle.finish(run, lease, State.STOPPED, ending.error)
     except (OperationalError, InterfaceError):
-        # A short outage of the database is no fault of the run. Another worker continues it once
+        # A short outage of the database is not the run's fault. Another worker continues it once
         # its lease is released or has expired.
         with suppress(Error):
             connection.close()

@@ -37,13 +37,13 @@ def build(table: Table, protocol: Protocol) -> Parser:
     name = table.get("parser", "schema")
     if name not in PARSERS:
         raise FileError(
-            f"{name!r} is no parser; choose one of {', '.join(PARSERS)}", path=("parser",)
+            f"{name!r} is not a parser; choose one of {', '.join(PARSERS)}", path=("parser",)
         )
     keys, make = PARSERS[name]
     if unknown := sorted(table.keys() - {*COMMON, *keys}):
         told = ", ".join((*COMMON, *keys))
         raise FileError(
-            f"{unknown[0]!r} is no key of the parser {name}; it has {told}", path=(unknown[0],)
+            f"{unknown[0]!r} is not a key of the parser {name}; it has {told}", path=(unknown[0],)
         )
     return make(table, protocol)
 
@@ -55,7 +55,7 @@ def _verdicts(table: Table, protocol: Protocol) -> Verdicts:
             f"take is {take!r}; give 'first' or 'last', or leave it out", path=("take",)
         )
     if not isinstance(refusal, list) or not all(isinstance(each, str) for each in refusal):
-        raise FileError("refusal is no list of patterns", path=("refusal",))
+        raise FileError("refusal is not a list of patterns", path=("refusal",))
     for pattern in refusal:
         _check_pattern("refusal", pattern)
     maps = table.get("map", {})
@@ -75,7 +75,7 @@ def _map(name: str, codes: Table, protocol: Protocol) -> Mapping[str, str]:
         if code not in allowed:
             told = ", ".join(sorted(allowed))
             raise FileError(
-                f"the map of {name} leads from {captured!r} to {code!r}, which is no code of "
+                f"the map of {name} leads from {captured!r} to {code!r}, which is not a code of "
                 f"{protocol.name}; give one of {told}",
                 path=("map", name, captured),
             )
@@ -89,7 +89,7 @@ def variables_named(
     if found := [variable for variable in protocol.variables if variable.name == name]:
         return found
     told = ", ".join(dict.fromkeys(variable.name for variable in protocol.variables))
-    raise FileError(f"{name!r} is no variable of {protocol.name}; it has {told}", path=path)
+    raise FileError(f"{name!r} is not a variable of {protocol.name}; it has {told}", path=path)
 
 
 def _variable(table: Table, protocol: Protocol) -> str:
@@ -99,21 +99,21 @@ def _variable(table: Table, protocol: Protocol) -> str:
     if not candidates:
         candidates = list(dict.fromkeys(variable.name for variable in protocol.variables))
     if len(candidates) != 1 or not isinstance(candidates[0], str):
-        raise FileError("the answer holds several variables; name the one that is read: variable")
+        raise FileError("the answer has several variables; name the one to read: variable")
     variables_named(candidates[0], protocol, ("variable",))
     return candidates[0]
 
 
 def _check_pattern(key: str, pattern: Any) -> re2._Regexp[str]:
     if not isinstance(pattern, str) or not pattern:
-        raise FileError(f"{key} is no pattern; give a text", path=(key,))
+        raise FileError(f"{key} is not a pattern; give a text", path=(key,))
     if len(pattern) > MAX_PATTERN:
         raise FileError(f"{key} has over {MAX_PATTERN:,} characters; shorten it", path=(key,))
     try:
         return compile_pattern(pattern)
     except ValueError as error:
         raise FileError(
-            f"{key} is no pattern that runs in linear time (RE2, without look-around and "
+            f"{key} is not a pattern that runs in linear time (RE2, without look-around and "
             f"backreferences): {error}",
             path=(key,),
         ) from error
@@ -142,7 +142,7 @@ def _letter(table: Table, protocol: Protocol) -> Parser:
 def _lines(table: Table, protocol: Protocol) -> Parser:
     separator = table.get("separator", "")
     if not isinstance(separator, str):
-        raise FileError("separator is no text", path=("separator",))
+        raise FileError("separator is not a text", path=("separator",))
     return LinesParser(_variable(table, protocol), separator, _verdicts(table, protocol))
 
 
@@ -199,7 +199,7 @@ def _first_token(table: Table, protocol: Protocol) -> Parser:
 def _expected(table: Table, protocol: Protocol) -> Parser:
     name = _variable(table, protocol)
     if any(variable.level == "nominal" for variable in variables_named(name, protocol)):
-        raise FileError(f"{name} has no order, so no level is expected; use first-token")
+        raise FileError(f"{name} has no order, so it has no expected level; use first-token")
     return _first_token(table, protocol)
 
 

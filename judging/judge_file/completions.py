@@ -45,7 +45,8 @@ def completion_for(file: JudgeFile, labels: Mapping[str, str], grades: Mapping[s
             return completion
     told = ", ".join(f"{name} = {code}" for name, code in read.items()) or "no label"
     raise FileError(
-        f"no completion is known that its parser reads as {told}; scripted judges write for the "
+        f"Tandem cannot write a completion that its parser reads as {told}; scripted judges "
+        "write for the "
         f"parsers {WRITABLE}"
     )
 

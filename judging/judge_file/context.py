@@ -1,6 +1,6 @@
 """What the template of a judge file may name: the parts of an item that its rater is shown.
 
-Neither ids nor systems nor settings are among them: judges, as people, do not learn who wrote what.
+Ids, systems and settings are not among them: like people, judges do not learn who wrote what.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def _check_keys(document: Mapping[str, Any], lines: Lines) -> None:
         if name not in known:
             told = ", ".join(known)
             raise FileError(
-                f"{name!r} is no table of a judge file; it has {told}",
+                f"{name!r} is not a table of a judge file; it has {told}",
                 lines.of(name, name) or lines.of("", name),
             )
         several = name in ("messages", "fixture")
@@ -176,7 +176,8 @@ def _check_keys(document: Mapping[str, Any], lines: Lines) -> None:
                 if name in TABLES and key not in TABLES[name]:
                     told = ", ".join(TABLES[name])
                     raise FileError(
-                        f"{key!r} is no key of [{name}]; it has {told}", lines.of(name, key, number)
+                        f"{key!r} is not a key of [{name}]; it has {told}",
+                        lines.of(name, key, number),
                     )
 
 
@@ -216,7 +217,7 @@ class _Reader:
     def _texts(self, name: str, table: Mapping[str, Any], number: int = 0) -> dict[str, str]:
         for key, value in table.items():
             if not isinstance(value, str):
-                raise self.wrong(f"{key} is no text; put it in quotation marks", name, key, number)
+                raise self.wrong(f"{key} is not text; put it in quotation marks", name, key, number)
         return dict(table)
 
     def _choice(
@@ -235,7 +236,7 @@ class _Reader:
             )
         if name not in PROTOCOLS:
             told = ", ".join(PROTOCOLS)
-            raise self.wrong(f"{name!r} is no protocol; give one of {told}", "judge", "protocol")
+            raise self.wrong(f"{name!r} is not a protocol; give one of {told}", "judge", "protocol")
         return PROTOCOLS[name]
 
     def _messages(self, protocol: Protocol) -> Iterator[tuple[str, MessageTemplate]]:
@@ -313,7 +314,7 @@ class _Reader:
                 raise self.wrong(wrong, "fixture", "fault", number)
             if not set(str(row.get("step", "as-is")).split("+")) <= set(STEPS):
                 raise self.wrong(
-                    f"step has others than {', '.join(STEPS)}", "fixture", "step", number
+                    f"step has values other than {', '.join(STEPS)}", "fixture", "step", number
                 )
             each = tuple(labels) if isinstance(labels, list) else (labels,) if labels else ()
             line = self.lines.of("fixture", "", number)

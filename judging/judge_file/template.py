@@ -211,12 +211,12 @@ def _check_node(node: nodes.Node, scope: _Scope) -> None:
         if not scope.known(node.name):
             names = ", ".join(sorted(scope.fields))
             raise FileError(
-                f"{node.name!r} is no name of a template; the names are {names}", node.lineno
+                f"{node.name!r} is not a name of a template; the names are {names}", node.lineno
             )
     elif isinstance(node, nodes.Filter):
         if node.name not in FILTERS:
             raise FileError(
-                f"{node.name!r} is no filter; the filters are {', '.join(FILTERS)}", node.lineno
+                f"{node.name!r} is not a filter; the filters are {', '.join(FILTERS)}", node.lineno
             )
     elif isinstance(node, nodes.Getattr) and isinstance(node.node, nodes.Name):
         _check_field(node.node.name, node.attr, scope, node.lineno)
@@ -238,7 +238,7 @@ def _check_loop(node: nodes.For, scope: _Scope) -> None:
     if node.recursive or not isinstance(node.target, nodes.Name):
         raise FileError("a loop has one variable and does not call itself", node.lineno)
     if scope.depth == MAX_DEPTH:
-        raise FileError(f"loops stand at most {MAX_DEPTH} deep in each other", node.lineno)
+        raise FileError(f"loops are nested at most {MAX_DEPTH} deep", node.lineno)
     _check_node(node.iter, scope)
     over = node.iter.name if isinstance(node.iter, nodes.Name) else None
     aliases = {**scope.aliases, node.target.name: over, "loop": "loop"}

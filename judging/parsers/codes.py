@@ -74,7 +74,7 @@ class Verdicts:
         folded = [key for key in table if key.casefold() == said.casefold()]
         if len({table[key] for key in folded}) == 1:
             return folded[0]
-        raise UnreadError(f"{said[:80]!r} is no verdict on {variable.name}")
+        raise UnreadError(f"{said[:80]!r} is not a verdict on {variable.name}")
 
     def check_refusal(self, text: str, has_verdict: bool) -> None:
         """Raise UnreadError if the text is a refusal, or a refusal and a verdict at once."""

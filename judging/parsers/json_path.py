@@ -31,7 +31,7 @@ def read_path(text: str) -> Path:
         )
         at = step.end()
     if text[:1] != "$" or at != len(text):
-        raise ValueError(f"{text!r} is no path such as $.score or $.verdicts[*].label")
+        raise ValueError(f"{text!r} is not a path such as $.score or $.verdicts[*].label")
     return tuple(path)
 
 

@@ -55,7 +55,7 @@ KINDS_WITHOUT_QUESTION = (
     "pair",
     "query",
 )
-"""Kinds of units whose wording is no question that an attack could repeat."""
+"""Kinds of units whose wording is not a question that an attack could repeat."""
 _ATTACKS: dict[str, Any] = tomllib.loads(
     Path(__file__).with_name("attacks.toml").read_text("utf-8")
 )
@@ -149,7 +149,7 @@ def favourable_code(variable: Variable) -> str:
 
 
 def position_on_scale(variable: Variable, code: str) -> float | None:
-    """Return a code's position from the worst, 0, to the best, 1. None if it is no category.
+    """Return a code's position from the worst, 0, to the best, 1. None if it is not a category.
 
     Without an order, the best code has 1 and every other code 0.
     """
@@ -280,7 +280,7 @@ def _insert_attack(spec: ItemSpec, item: Item, chosen: Mapping[str, Any]) -> Ite
 
 
 DRAFT, GUIDELINE = "draft", "guideline"
-"""The kind of a trial of a draft, which is no perturbation, and the member with its guideline."""
+"""The kind of a draft's trial, which is not a perturbation, and the key of its guideline."""
 KINDS: dict[str, Kind] = {
     "again": Kind(
         "The same again",

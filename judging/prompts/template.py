@@ -52,7 +52,7 @@ def read_prompt(text: str) -> Prompt:
     slots = set(_SLOT.findall(text))
     if unknown := sorted(slots - set(SLOTS)):
         slots_list = ", ".join(f"{{{name}}}" for name in SLOTS)
-        raise PromptError(f"{{{unknown[0]}}} is no slot; the slots are {slots_list}")
+        raise PromptError(f"{{{unknown[0]}}} is not a slot; the slots are {slots_list}")
     parts = _BREAK.split(text, maxsplit=1)
     system, user = parts if len(parts) == 2 else ("", text)
     for name in REQUIRED_SLOTS:

@@ -82,7 +82,7 @@ def tried_assignments(campaign: Campaign, base: Judge) -> list[Assignment]:
     drawn = QuerySampling.objects.filter(campaign=campaign, role=DEVELOPMENT)
     if not drawn.exists():
         raise DraftError(
-            f"{campaign} has no development queries, on which alone drafts are tried; create a "
+            f"{campaign} has no development queries, and drafts are tried only on these; create a "
             "campaign with a share of queries for development"
         )
     labels = counted(campaign).filter(

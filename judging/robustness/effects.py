@@ -152,10 +152,10 @@ def _count(reasons: Iterator[str]) -> dict[str, int]:
 def pairs(campaign: Campaign, trial: Judge) -> dict[str, Pair]:
     """Pair a trial's labels with its judge's labels on the same items, by variable.
 
-    Raises ValueError for a judge that is no trial.
+    Raises ValueError for a judge that is not a trial.
     """
     if trial.base is None:
-        raise ValueError(f"{trial} is no trial")
+        raise ValueError(f"{trial} is not a trial")
     rows = assignments_of(campaign, trial)
     items = rows.order_by().values("item")
     before = assignments_of(campaign, trial.base).filter(
@@ -246,7 +246,7 @@ def count_missing(campaign: Campaign, judge: Judge) -> dict[str, int]:
 def trials_in(campaign: Campaign, base: Judge) -> list[Judge]:
     """Return the trials of a judge with assignments in a campaign, in the order of their kinds.
 
-    Trials of drafts are left out: they are no perturbations.
+    Trials of drafts are left out: they are not perturbations.
     """
     order = list(KINDS)
     asked = Assignment.objects.filter(item__campaign=campaign, rater__judge__base=base)

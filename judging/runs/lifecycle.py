@@ -114,8 +114,9 @@ def check_granularity(campaign: Campaign, judge: Judge) -> None:
     by_unit = judge.granularity == Judge.Granularity.UNIT
     if rule and by_unit and schema(campaign).matching(rule.match_kind):
         raise SetupError(
-            f"{campaign.protocol} matches each {rule.match_kind} with a list that the same answer "
-            "writes, which no judge sees unit by unit; create a judge with --granularity item"
+            f"{campaign.protocol} matches each {rule.match_kind} with a list in the same answer, "
+            "which a judge that is asked unit by unit does not see; create a judge with "
+            "--granularity item"
         )
 
 
@@ -123,8 +124,8 @@ def check_closed(campaign: Campaign, judge: Judge) -> None:
     """Check that a decision model is asked for codes alone. Raises SetupError."""
     if judge.backend == "decisions" and not schema(campaign).is_closed:
         raise SetupError(
-            f"{campaign} asks for written texts or lists, which no decision model gives; create a "
-            "judge with another backend, or a campaign over variables with codes alone"
+            f"{campaign} asks for written texts or lists, which decision models cannot give; "
+            "create a judge with another backend, or a campaign with only coded variables"
         )
 
 
@@ -245,8 +246,8 @@ def _close_dead(campaign: Campaign, judge: Judge) -> None:
     if batch := run.manifest.get("batch"):
         place, option = batch_place(batch)
         raise BatchOutError(
-            f"its requests are in {place} since run {run.pk}; load the results with {option}, "
-            "or give them up with --stop"
+            f"its requests are in {place} since run {run.pk}; load the results with {option}, or "
+            "abandon them with --stop"
         )
     if not without_lease(JudgeRun.objects.filter(pk=run.pk)).exists():
         so_far = f"{run.done} done and {run.failed} failed so far"
@@ -257,7 +258,7 @@ def _close_dead(campaign: Campaign, judge: Judge) -> None:
         again = f"--offline {Path(path).parent}" if intent.get("offline") else ""
         raise BatchOutError(
             f"{run} was writing {files[0]['name']} when its process ended; give "
-            f"{again or f'--batch-file {path}'} to continue, or give it up with --stop"
+            f"{again or f'--batch-file {path}'} to continue, or abandon it with --stop"
         )
     _close(run, State.INTERRUPTED)
     if _uses_files(run):

@@ -128,7 +128,7 @@ def plan_trial(campaign: Campaign, trial: Judge, sample: TrialSample) -> int:
     Return the number of units that the trial is asked in all. Existing assignments stay.
     """
     if trial.base is None:
-        raise ValueError(f"{trial} is no trial")
+        raise ValueError(f"{trial} is not a trial")
     rows = sample_assignments(campaign, trial.base, sample, trial.variation["seed"])
     return plan_copies(campaign, trial, rows)
 

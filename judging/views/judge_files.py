@@ -92,7 +92,7 @@ def check_context(form: JudgeForm) -> dict[str, Any]:
 @role_required(*READERS)
 def check_file(request: HttpRequest) -> HttpResponse:
     """Check the form's file. A wrong file is an answer as well, so the status is 200."""
-    # Not bound: to check the rest of the form may ask name servers.
+    # Not bound, since validating the rest of the form may look up host names.
     form = JudgeForm(initial=request.POST.dict(), user=get_account(request))
     return render(request, "judges/_file_check.html", {"form": form, **check_context(form)})
 

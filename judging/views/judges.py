@@ -39,7 +39,7 @@ from judging.servers import GUARDED, Server
 from judging.tries import TRY_KIND, TooOftenError, ask_once, find_try, try_question
 from judging.views.judge_files import check_context, library_by_protocol
 
-GONE = "What came of this try is not there any more; ask again."
+GONE = "The result of this try no longer exists; ask again."
 RUNS_SHOWN, PAGE, TRIALS = 50, 100, 200
 PROPOSED = {"prompt": "own", "file": "file"}
 """What may be filled in without being stored, each with where the messages then come from."""

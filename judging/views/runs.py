@@ -1,4 +1,4 @@
-"""Pages of runs: start after an estimate, watch, control; every call.
+"""Pages of runs: estimate and start one, watch and control it, and list its calls.
 
 Jobs compute estimates and manifests.
 """
@@ -179,7 +179,7 @@ def start_baseline(request: HttpRequest, pk: int) -> HttpResponse:
     campaign, user = managed_campaign(request, pk), get_account(request)
     try:
         judge = baseline_judge(campaign, user)
-        # A second click is no second run.
+        # A second click is not a second run.
         if not runs.active(campaign, judge).exists():
             begin(judge, campaign, {})
     except NothingOpenError:

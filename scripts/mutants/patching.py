@@ -1,4 +1,4 @@
-"""Mutants in functions that are imported already: the function gets the mutant's code.
+"""Mutants in functions that are already imported: the function gets the mutant's code.
 
 A process that has imported the whole product and its tests need not import them again for each
 mutant. What runs when a module is imported (defaults, decorators, classes, constants) cannot be
@@ -63,7 +63,7 @@ def _place(code: CodeType) -> Place:
 
 
 def _changed(old: CodeType, new: CodeType, is_inner: bool = False) -> Iterator[Change]:
-    """Yield what differs; a module or class that does itself is no function that anybody has."""
+    """Yield the code that differs, including bodies of modules and classes."""
     if _content(old) == _content(new):
         return
     is_function = _is_function(old)

@@ -152,7 +152,7 @@ def _is_of(package: Package, told: Mapping[str, Any]) -> bool:
 
 
 def _order(version: str) -> tuple[int, Version, str]:
-    """Return a key by which versions sort; what is no version of Python sorts below all."""
+    """Return a key by which versions sort; what is not a version of Python sorts below all."""
     try:
         return 1, Version(version), ""
     except InvalidVersion:

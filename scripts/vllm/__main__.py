@@ -32,7 +32,9 @@ def _parser() -> argparse.ArgumentParser:
     there = "gpu" if shutil.which("nvidia-smi") else "cpu"
     parser.add_argument("--build", choices=BUILDS, default=there, help=f"here: {there}")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="a virtual environment")
-    parser.add_argument("--try", dest="attempt", action="store_true", help="failing is no error")
+    parser.add_argument(
+        "--try", dest="attempt", action="store_true", help="do not treat a failure as an error"
+    )
     return parser
 
 

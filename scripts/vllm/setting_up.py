@@ -77,8 +77,8 @@ def _uv() -> str | None:
 def _mend(folder: Path, requirements: Path) -> None:
     """Install what the build for CPU lacks.
 
-    It requires its own version under the name of the GPU's build, and recognises itself as a build
-    for CPU only by that version.
+    The CPU build requires its own version under the package name of the GPU build, and only by that
+    version recognises itself as a CPU build.
     """
     _run([*_pip(folder), "uninstall", "--quiet", "--yes", *BUILT_FOR_CUDA])
     found = PINNED.search(requirements.read_text("utf-8"))

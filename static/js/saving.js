@@ -158,7 +158,7 @@ export class Saver {
   /** @param {ReturnType<import("./sheet.js").Sheet["problems"]> | {unit: string, message: string}[]} problems */
   refuse(problems) {
     this.leaving = false;
-    // Shown until something changes, since a saved draft is no submitted answer.
+    // Shown until something changes, since a saved draft is not a submitted answer.
     this.unmended = t("{n} to correct", { n: problems.length });
     this.status.show("refused", this.unmended);
     this.page.problems(problems);

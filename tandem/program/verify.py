@@ -23,7 +23,7 @@ def verify_folder(arguments: list[str]) -> int:
     if found.wrong:
         why = f"The {found.what} differs from what it was."
         return _say(options.json, DIFFERS, found.wrong, why)
-    line = f"Checked the {found.what}: {'; '.join(found.checked)}. All is as it was."
+    line = f"Checked the {found.what}: {'; '.join(found.checked)}. Nothing has changed."
     return _say(options.json, OK, [] if options.quiet and not options.json else [line], "")
 
 

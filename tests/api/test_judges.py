@@ -87,8 +87,12 @@ class TestDefining:
     @pytest.mark.parametrize(
         ("sent", "field", "words"),
         [
-            ({"file": GRADED.replace("title =", "titel =")}, "file", "Line 2: 'titel' is no key"),
-            ({"file": GRADED, "prompt": "…"}, "prompt", "is left out where a judge file"),
+            (
+                {"file": GRADED.replace("title =", "titel =")},
+                "file",
+                "Line 2: 'titel' is not a key",
+            ),
+            ({"file": GRADED, "prompt": "…"}, "prompt", "does not go with a judge file"),
             ({"file": GRADED, "backend": "lexical"}, "file", "is not used by word overlap"),
             ({"file": GRADED, "params": {"isolate": "item"}}, "params.isolate", "says so itself"),
         ],

@@ -153,7 +153,7 @@ WRONG = {
         '"id" is a number, not a string; put it in double quotes',
     ),
     "a blank text": (changed(text=" "), '"text" is empty; write its text'),
-    "a date that is none": (changed(asked_at="May"), '"asked_at" is "May", no ISO date'),
+    "a date that is none": (changed(asked_at="May"), '"asked_at" is "May", not an ISO date'),
     "a long id": (changed(id="x" * 256), '"id" has 256 characters'),
     "a question twice on a line": (
         changed(questions=SECOND["questions"] * 2),

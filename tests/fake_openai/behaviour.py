@@ -66,7 +66,7 @@ class Behaviour:
     def __post_init__(self) -> None:
         for name in (*self.faults, *(n for n in self.script if n != "ok")):
             if name not in FAULTS:
-                raise ValueError(f"{name!r} is no fault; the faults are {', '.join(FAULTS)}")
+                raise ValueError(f"{name!r} is not a fault; the faults are {', '.join(FAULTS)}")
         if self.logprobs not in MODES:
             raise ValueError(f"logprobs are one of {', '.join(MODES)}, not {self.logprobs!r}")
 

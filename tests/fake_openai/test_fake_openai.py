@@ -117,7 +117,7 @@ def test_shares_of_faults_are_drawn_with_a_seed(server: Running) -> None:
 
 
 def test_an_unknown_fault_is_refused_with_those_that_there_are(server: Running) -> None:
-    with pytest.raises(ValueError, match="'flood' is no fault; the faults are 429, "):
+    with pytest.raises(ValueError, match="'flood' is not a fault; the faults are 429, "):
         Behaviour(faults={"flood": 1.0})
     with pytest.raises(urllib.error.HTTPError, match="400"):
         server.behave(faults={"flood": 1.0})

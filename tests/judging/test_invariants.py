@@ -134,7 +134,7 @@ def test_a_person_with_an_item_twice_is_found(campaign: Campaign) -> None:
     [
         ({"lease": uuid.uuid4()}, "is failed with a lease"),
         ({"status": "leased", "lease": None}, "is leased without a lease"),
-        ({"status": "lost"}, "is 'lost', which is no state"),
+        ({"status": "lost"}, "is 'lost', which is not a state"),
         ({"reason": ""}, "failed without a reason"),
     ],
 )
@@ -171,7 +171,7 @@ def test_a_row_that_is_leased_to_somebody_else_than_its_run_is_found(
     run, row = leased
     Assignment.objects.filter(pk=row.pk).update(lease=uuid.uuid4())
     place = f"campaign {run.campaign}, judge, item {row.item.key}"
-    said = f"I4: {place} is leased to somebody else than the run that is under way"
+    said = f"I4: {place} is leased, but not to the run that is under way"
     assert found() == [said]
 
 
@@ -288,7 +288,7 @@ def test_fewer_calls_than_were_answered_are_found(run: JudgeRun) -> None:
 @pytest.mark.parametrize(
     ("option", "says"),
     [
-        (("--server", "nowhere"), "is no address of a server"),
+        (("--server", "nowhere"), "is not the address of a server"),
         (("--server", "http://127.0.0.1:9"), "does not say what it counted"),
         (("--acknowledged", "no-such-file"), "cannot be read"),
         (("--http-log", "no-such-file"), "cannot be read"),

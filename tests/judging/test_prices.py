@@ -168,11 +168,11 @@ def test_a_second_price_for_a_day_is_refused(db: None) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--since", "1 May", "is no day"),
-        ("--prompt", "cheap", "is no price"),
-        ("--prompt", "nan", "is no price"),
-        ("--prompt", "-1", "is no price"),
-        ("--completion", "1e9", "is no price"),
+        ("--since", "1 May", "is not a day"),
+        ("--prompt", "cheap", "is not a price"),
+        ("--prompt", "nan", "is not a price"),
+        ("--prompt", "-1", "is not a price"),
+        ("--completion", "1e9", "is not a price"),
         ("--completion", "0.0000001", "more than 6 places"),
     ],
 )
@@ -279,12 +279,12 @@ def test_a_price_file_that_is_wrong_is_told_with_its_path_and_what_to_do(tmp_pat
         read_prices(path)
     entry = {"models": '["m"]', "prompt": 2, "checked": "2026-11-25"}
     for wrong, told in (
-        ({"prompt": -1}, "price 2: prompt: '-1' is no price"),
-        ({"models": "[]"}, "price 2: models is no list of names"),
-        ({"models": '["m", " "]'}, "price 2: models is no list of names"),
-        ({"models": '"m"'}, "price 2: models is no list of names"),
-        ({"checked": '"soon"'}, "price 2: checked is no day"),
-        ({"checked": "2026-11-25T00:00:00"}, "price 2: checked is no day"),
+        ({"prompt": -1}, "price 2: prompt: '-1' is not a price"),
+        ({"models": "[]"}, "price 2: models is not a list of names"),
+        ({"models": '["m", " "]'}, "price 2: models is not a list of names"),
+        ({"models": '"m"'}, "price 2: models is not a list of names"),
+        ({"checked": '"soon"'}, "price 2: checked is not a day"),
+        ({"checked": "2026-11-25T00:00:00"}, "price 2: checked is not a day"),
     ):
         path.write_text(ENTRY.format(**entry) + ENTRY.format(**entry | wrong))
         with pytest.raises(PriceFileError, match=told):
@@ -320,5 +320,5 @@ def test_the_name_of_a_model_has_up_to_200_characters(tmp_path: Path) -> None:
     path.write_text(ENTRY.format(models=f'["{"m" * 200}"]', **entry))
     assert [price.model for price in read_prices(path)] == ["m" * 200]
     path.write_text(ENTRY.format(models=f'["{"m" * 201}"]', **entry))
-    with pytest.raises(PriceFileError, match="models is no list of names"):
+    with pytest.raises(PriceFileError, match="models is not a list of names"):
         read_prices(path)

@@ -276,7 +276,7 @@ class TestWhatBreaks:
             assert (answer.status_code, answer["Retry-After"]) == (503, "5")
             told = json.loads(answer.content)
             assert told["problems"] == []
-            assert "the database is away" in told["error"]
+            assert "the database is not available" in told["error"]
             page = handle(error)
             assert page.status_code == 503
             assert page["Content-Type"].startswith("text/html")

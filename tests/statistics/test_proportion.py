@@ -40,7 +40,7 @@ def test_more_labels_give_a_narrower_interval():
 
 @pytest.mark.parametrize(("successes", "n"), [(0, 0), (3, 2), (-1, 2)])
 def test_what_is_no_share_is_refused(successes, n):
-    with pytest.raises(ValueError, match="is no share"):
+    with pytest.raises(ValueError, match="is not a share"):
         wilson_interval(successes, n)
 
 

@@ -69,7 +69,7 @@ def failed(facts: Facts) -> Iterator[Finding]:
 
 
 def budget(facts: Facts) -> Iterator[Finding]:
-    """Find runs that have nearly spent what they may."""
+    """Find runs that have nearly spent their budget."""
     for run in facts.runs:
         if spent := _spent(run):
             yield Finding("warning", spent, (_open(run, "Open the run"),))

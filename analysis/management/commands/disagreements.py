@@ -61,7 +61,7 @@ class Command(BaseCommand):
             raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
 
     def _act(self, action: Action, chosen: Chosen, dry_run: bool) -> None:
-        """Carry out an action, or tell what it could do. Raises ActionError."""
+        """Carry out an action, or say what it could do. Raises ActionError."""
         if not dry_run:
             number, _ = carry_out(action, chosen, None)
             self.say(f"{number:,} units {action.done}.")

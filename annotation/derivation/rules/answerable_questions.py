@@ -23,7 +23,11 @@ Cells = dict[tuple[str, str], Decision]
 class Options:
     eta: int = field(
         default=3,
-        metadata={"help": "the rating from which a text answers a question", "least": 1, "most": 5},
+        metadata={
+            "help": "the lowest rating at which a text answers a question",
+            "least": 1,
+            "most": 5,
+        },
     )
     oracle: str = field(
         default="",

@@ -14,7 +14,8 @@ class Options:
     people: int = field(
         default=1,
         metadata={
-            "help": "only queries that at least so many people answered; CLAPnq keeps what two saw",
+            "help": "only queries that at least this many people answered; CLAPnq keeps answers "
+            "that two people saw",
             "least": 1,
             "most": 1000,
         },

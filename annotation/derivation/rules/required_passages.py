@@ -28,7 +28,8 @@ class Options(answerable_questions.Options):
         default="ranked",
         metadata={
             "help": "`ranked`, as in the paper: down the passages ranked by the number of "
-            "questions that they answer; `stepwise`: each time the one with most new questions"
+            "questions that they answer; `stepwise`: each time the passage with the most new "
+            "questions"
         },
     )
 

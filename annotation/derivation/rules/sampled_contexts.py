@@ -20,7 +20,11 @@ class Options:
     )
     depth: int = field(
         default=50,
-        metadata={"help": "the ranks that passages are drawn from", "least": 1, "most": MOST},
+        metadata={
+            "help": "the number of top ranks that passages are sampled from",
+            "least": 1,
+            "most": MOST,
+        },
     )
     seed: int = field(default=0, metadata={"help": "of the draw", "least": 0, "most": 2**31 - 1})
 

@@ -85,7 +85,7 @@ class TypedQueries(LabelWork):
         return decider.decide(unit, name, cut)
 
     def _types_of(self, key: str, unit: LabelledUnit) -> Mapping[str, str]:
-        """Return the query's types. A tied one is no slice, and is refused like any other tie."""
+        """Return the query's types. A tie gives no slice, and is refused like any other tie."""
         found: dict[str, str] = {}
         for name in self._types:
             decision = self.job.decider.decide_if_asked(unit, name)

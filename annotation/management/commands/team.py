@@ -66,7 +66,7 @@ class Command(BaseCommand):
             raise CommandError(f"Write it as: team {action} {USAGE[action]}".rstrip() + ".")
         by = _account(options["by"]) if options["by"] else None
         if by and action in ADMINS and by.role != User.Role.ADMIN:
-            raise CommandError(f"Only an admin may {action}; {by.username} is none.")
+            raise CommandError(f"Only an admin may {action}; {by.username} is not an admin.")
         act: Callable[..., None] = getattr(self, f"_{action}")
         try:
             act(*words, by=by, options=options)

@@ -282,7 +282,7 @@ def judge_called(name: str) -> Judge:
     judge = Judge.objects.select_related("rater").filter(rater__name=name).first()
     if judge is None:
         known = Judge.objects.values_list("rater__name", flat=True)
-        raise no_such("judge", name, known, "make it with create_judge")
+        raise no_such("judge", name, known, "create it with create_judge")
     return judge
 
 

@@ -1,4 +1,4 @@
-// Whatever scrolls can be reached by the keyboard, and is no stop for it while all of it is shown.
+// Scrollable parts can be reached by the keyboard, but are skipped while all of their content is shown.
 
 export function reachable(elements) {
   const check = ({ target }) => {

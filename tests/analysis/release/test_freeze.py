@@ -116,6 +116,6 @@ def test_the_study_file_of_a_release_names_nobody_who_has_a_share(db: None) -> N
     assert f'\nshare = ["{ada.name} = 0.5", "person-2=0.5"]\n' in published(
         '["ada = 0.5", "ben=0.5"]'
     )
-    assert '"ada.jsonl"' in published("{ ada = 0.5 }"), "a file is no account"
+    assert '"ada.jsonl"' in published("{ ada = 0.5 }"), "a file is not an account"
     with pytest.raises(InputError, match="a release hides accounts; take the shares out"):
         published("{ protocol = 0.5 }")

@@ -208,7 +208,9 @@ class TestQrels:
     def test_without_a_grade_there_are_none_and_nothing_is_written(self, tmp_path: Path) -> None:
         campaign_of("rubric-passage")
         for more in ((), ("--output", str(tmp_path / "qrels.txt"))):
-            with pytest.raises(CommandError, match="people have graded no passage of campaign 'c'"):
+            with pytest.raises(
+                CommandError, match="people have not graded any passage of campaign 'c'"
+            ):
                 run("export", "--campaign", "c", "--what", "qrels", *more)
         assert not (tmp_path / "qrels.txt").exists()
 

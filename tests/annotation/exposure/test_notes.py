@@ -65,7 +65,7 @@ def test_a_note_has_the_scope_the_number_and_the_newest_answer_of_a_look(study: 
         ("report", {"units": [1, 2]}, None, 30, True, newest.pk),
         ("report", {"items": [4]}, 6, 30, True, newest.pk),
     ]
-    with pytest.raises(KeyError, match="'gossip' is no kind of look"):
+    with pytest.raises(KeyError, match="'gossip' is not a kind of look"):
         noted(lambda: saw("gossip", campaign))
 
 

@@ -530,7 +530,7 @@ class TestKnownItems:
         name = schema(campaign).variables[0].name
         with pytest.raises(InputError) as error:
             list(KnownItems(campaign).checked([row(item.key, "zz", variable=name)]))
-        assert error.value.mend.endswith(" or make the campaign with --option sampling=all")
+        assert error.value.mend.endswith(" or create the campaign with --option sampling=all")
 
 
 class TestFeedback:

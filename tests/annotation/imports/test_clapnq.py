@@ -200,5 +200,5 @@ def test_a_selected_sentence_of_no_passage_is_left_out_with_a_warning(
     campaign_of("grounded-answer")
     stray = question("2", output("So.", [7], selected_sentences=["One 🌉 .", "Three ."]))
     said = run("import_labels", write_lines(tmp_path / "o.jsonl", [stray]), "--campaign", "c")
-    assert "1 selected sentences are none of their item's; they were left out" in said
+    assert "1 selected sentences do not belong to their item; they were left out" in said
     assert labels("2", "7") == {"1": "yes", "2": "no", "3": "no", "deflected": "no"}

@@ -102,7 +102,7 @@ WRONG: dict[str, tuple[Line, str]] = {
         GOOD | {"created_at": "0001-01-01T00:00:00+14:00"},
         "created_at is",
     ),
-    "spans that are no list": (GOOD | {"spans": {}}, '"spans" is an object, not a list'),
+    "spans that are not list": (GOOD | {"spans": {}}, '"spans" is an object, not a list'),
     "an empty span": (GOOD | {"spans": [{}]}, "span 1 has no text; give its quote, or start"),
     "an unknown key in a span": (
         GOOD | {"spans": [{"text": "a", "begin": 1}]},
@@ -112,7 +112,7 @@ WRONG: dict[str, tuple[Line, str]] = {
         GOOD | {"spans": [{"text": "a", "field": "x" * 301}]},
         "field has 301 characters",
     ),
-    "meta that is no object": (GOOD | {"meta": "x"}, '"meta" is a string, not an object'),
+    "meta that is not an object": (GOOD | {"meta": "x"}, '"meta" is a string, not an object'),
 }
 
 
@@ -307,7 +307,7 @@ class TestResponses:
             ({"item": "zz"}, "item \"zz\" is not in campaign 'c'; check the key"),
             ({"units": {"zz": {}}}, 'unit "zz" of item "r" is not asked; check its name'),
             ({"units": {"🌉": []}}, 'unit "🌉" is not an object; write its answer'),
-            ({"units": {}}, "the response holds no label; take the line out"),
+            ({"units": {}}, "the response contains no label; take the line out"),
             ({"units": {"🌉": {"answerable": "maybe"}}}, 'answerable is "maybe"; give one of'),
             ({"units": {"🌉": {"answerable": True}}}, "is not a code; write it as text"),
             ({"units": {"🌉": {"answerable": ["no"]}}}, "is not a code; write it as text"),

@@ -18,7 +18,7 @@ from datasets.rows import InputError, Place, ReadNotes
 pytestmark = pytest.mark.every_case
 
 PLACE = Place("tasks.json", 7)
-LOST = "highlights without a label that they stand for"
+LOST = "highlights that belong to no label"
 
 
 def known(protocol: str, **items: tuple[str, list[tuple[str, str]]]) -> KnownItems:

@@ -151,7 +151,7 @@ class TestForeignTasks:
         found = [result("valid", "yes"), more, span, {"type": "relation"}]
         told = imported(tasks(tmp_path, annotation(result=found)))
         assert "Skipped: 1 results of type textarea." in told
-        assert "Skipped: 1 highlights without a label that they stand for." in told
+        assert "Skipped: 1 highlights that belong to no label." in told
 
     @pytest.mark.parametrize(
         ("change", "wrong"),

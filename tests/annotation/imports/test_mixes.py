@@ -135,8 +135,8 @@ class TestContradictions:
         said = take(tmp_path, right, OTHER | wrong, YES | wrong | {"rater": "bo"})
         assert said.count("Warning") == 1
         assert (
-            f"Warning: {tmp_path / 'l.jsonl'}, line 2: 2 lines name another query than their item "
-            "has; what the campaign has stays\n"
+            f"Warning: {tmp_path / 'l.jsonl'}, line 2: 2 lines name another query than their "
+            "item has; the campaign's own values are kept\n"
         ) in said
         assert {line["query"] for line in exported("c", "labels")} == {"q/1"}
 

@@ -47,12 +47,12 @@ question = "Anything else?"
 WRONG = (
     ("[a", "is not TOML"),
     ("a = 1", "'a' is not a table"),
-    ('[A]\nquestion = "Q?"', "no name of a question"),
+    ('[A]\nquestion = "Q?"', "not a valid name"),
     ("[a]\nkind = 'text'", "question is not a text"),
     ('[a]\nquestion = "Q?"\nkind = "date"', "give one of choice, several, text, number"),
     ('[a]\nquestion = "Q?"\nkind = "choice"\nchoices = ["x"]', "2 to 60 different ones"),
     ('[a]\nquestion = "Q?"\nchoices = ["x", "y"]', "has no choices"),
-    ('[a]\nquestion = "Q?"\nrequierd = true', "'requierd' is no key of a question"),
+    ('[a]\nquestion = "Q?"\nrequierd = true', "'requierd' is not a key of a question"),
     ('[a]\nquestion = "Q?"\nrequired = "yes"', "neither true nor false"),
 )
 

@@ -267,7 +267,7 @@ class TestAddresses:
         assert own == [{"set": True}, {"set": True}, {"set": False}]
 
     def test_what_cannot_be(self, ada: User) -> None:
-        assert wrong(lambda: set_email(ada, "ada")) == "this is no e-mail address; correct it"
+        assert wrong(lambda: set_email(ada, "ada")) == "this is not an e-mail address; correct it"
         ada.is_guest = True
         assert wrong(lambda: set_email(ada, "ada@uni.example")) == (
             "a guest has no log-in; invite the person to an account instead"

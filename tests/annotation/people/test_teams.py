@@ -356,7 +356,7 @@ class TestSharingAndMoving:
         assert "bridges: 1 campaign\n  olga, owner" in run("team", "list")
         with pytest.raises(CommandError, match="There is no campaign 'Pilto'; correct the name"):
             run("team", "move", "campaign", "Pilto", "--to", "main")
-        with pytest.raises(CommandError, match="Only an admin may move; olga is none"):
+        with pytest.raises(CommandError, match="Only an admin may move; olga is not an admin"):
             run("team", "move", "campaign", "Pilot", "--to", "main", "--by", "olga")
         with pytest.raises(CommandError, match="Write it as: team add TEAM ACCOUNT"):
             run("team", "add", "bridges")

@@ -390,7 +390,7 @@ class TestDesigns:
             after(study, prerequisite="", gate="gap")
 
     def test_there_is_no_other_gate(self, study: Study) -> None:
-        with pytest.raises(CommandError, match="option gate is one of gap; 'wide' is none"):
+        with pytest.raises(CommandError, match="option gate is one of gap, not 'wide'"):
             campaign_of("grounded-answer", "--option", "gate=wide", name="x")
 
 

@@ -241,7 +241,7 @@ def test_conditions_on_one_kind_do_not_reach_the_same_variable_on_another():
 
 def test_a_problem_says_its_place_only_where_it_has_one():
     assert str(Problem("", "", Message("is empty"))) == "is empty"
-    assert str(Problem("", "comment", Message("is no text"))) == "comment: is no text"
+    assert str(Problem("", "comment", Message("is not a text"))) == "comment: is not a text"
     assert str(Problem("q1", "", Message("was not asked"))) == "unit 'q1': was not asked"
 
 

@@ -234,7 +234,7 @@ def test_a_folder_leaves_annotations_alone_and_says_what_else_it_left(
     stray = jsonl(tmp_path / "stray.jsonl", {"item": 1})
     _, notes = loaded(tmp_path)
     assert [w for w in notes.warnings if "left out" in w] == [
-        f"{stray}: holds neither CRUX reports nor passages; it was left out"
+        f"{stray}: contains neither CRUX reports nor passages; it was left out"
     ]
 
 
@@ -244,7 +244,7 @@ def test_a_named_file_of_another_kind_is_an_error(reports: Path, tmp_path: Path)
 
 
 def test_reports_are_needed(run: Path, passages: Path) -> None:
-    assert "none of the files holds CRUX reports" in refused(run, None, run, passages).wrong
+    assert "none of the files contains CRUX reports" in refused(run, None, run, passages).wrong
 
 
 @pytest.mark.parametrize("key", ["qid", "topic", "questions", "response"])

@@ -114,7 +114,7 @@ class TestFields:
 
     @pytest.mark.parametrize("date", ["20240531", "2024-W22-5", "2024-02-30", "2024-05-31x", ""])
     def test_another_form_of_date_is_refused(self, date: str) -> None:
-        assert "no ISO date; write it as 2024-05-31" in refused(
+        assert "not an ISO date; write it as 2024-05-31" in refused(
             lambda: fields(date=date).date("date")
         )
 
@@ -332,7 +332,7 @@ class TestGarage:
         assert (second.asked_at, second.meta) == ("2024-05-31", None)
         assert first.passages[0].relevant is None
         assert notes.warnings == [
-            "the dates of 1 questions are no ISO dates; they are kept in meta",
+            "the dates of 1 questions are not an ISO dates; they are kept in meta",
             "3 tags are neither YES nor NO; they were left out",
         ]
 

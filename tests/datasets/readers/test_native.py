@@ -304,7 +304,7 @@ def test_it_keeps_a_date_as_it_was_given(file: Path, date: str) -> None:
     "date", ["2023-02-29", "31.5.2024", "20240531", "2024", "now", "", "٢٠٢٤-٠٥-٣١"]
 )
 def test_it_refuses_what_is_no_date(file: Path, date: str) -> None:
-    assert "no ISO date" in refused(file, {"id": "q", "text": "t", "asked_at": date}).wrong
+    assert "not an ISO date" in refused(file, {"id": "q", "text": "t", "asked_at": date}).wrong
 
 
 @pytest.mark.parametrize("score", [-0.01, 1.01, 2])

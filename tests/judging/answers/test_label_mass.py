@@ -107,7 +107,7 @@ def test_a_hidden_mass_is_unknown_with_its_reason_and_never_1(campaign: Campaign
     run_scripted(campaign, base, HIDDEN)
     masses = summarise_masses(campaign, base)
     assert (masses["n"], masses["median"], masses["flagged"]) == (0, None, None)
-    assert masses["unknown"] == {"the server tells the probabilities of the codes alone": 12}
+    assert masses["unknown"] == {"the server gives only the probabilities of the codes": 12}
 
 
 def test_the_masses_stand_in_the_manifest(campaign: Campaign) -> None:

@@ -358,8 +358,8 @@ def test_without_probabilities_there_is_nothing_to_tell() -> None:
         ({"content": ["yes"]}, "cannot be read"),
         ({"content": [{"token": 3}]}, "cannot be read"),
         ({"content": [{"token": "yes", "logprob": 0.0, "bytes": 7}]}, "do not make up"),
-        ({"content": [{"token": '{"grounded": "yes"}', "logprob": None}]}, "is no number"),
-        ({"content": [{"token": '{"grounded": "yes"}', "logprob": -(10**400)}]}, "is no number"),
+        ({"content": [{"token": '{"grounded": "yes"}', "logprob": None}]}, "is not a number"),
+        ({"content": [{"token": '{"grounded": "yes"}', "logprob": -(10**400)}]}, "is not a number"),
         ("garbage", "gave no log probabilities"),
     ],
 )
@@ -392,7 +392,7 @@ def test_the_fake_servers_own_probabilities_come_back() -> None:
 def test_a_run_keeps_scores_beside_its_labels(
     campaign: Campaign, server: Running, granularity: str
 ) -> None:
-    """0.9 for yes, 0.05 each for no and invalid, which is no category: 0.9 / 0.95."""
+    """0.9 for yes, 0.05 each for no and invalid, which is not a category: 0.9 / 0.95."""
     server.behave(reset=True)
     rater = judge(
         "scoring", "openai", model="fake-judge", base_url=server.url, granularity=granularity,

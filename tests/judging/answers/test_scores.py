@@ -116,7 +116,7 @@ def test_a_pair_shown_turned_is_told_the_other_way_round() -> None:
         ({"yes": 0.25, "no": 0.25}, False, {"mass": 0.5}),
         ({"yes": 0.25, "no": 0.24}, False, {"mass": 0.49, "low_mass": True}),
         ({"yes": 0.25, "no": 0.24}, True,
-         {"mass": None, "mass_unknown": "the server tells the probabilities of the codes alone"}),
+         {"mass": None, "mass_unknown": "the server gives only the probabilities of the codes"}),
     ],
 )  # fmt: skip
 def test_less_than_half_of_the_mass_is_little(

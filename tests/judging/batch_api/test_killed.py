@@ -98,7 +98,7 @@ def test_an_ordinary_run_says_how_to_continue_with_what_a_killed_writer_left(
     out, _ = (process := house.start("manage.py", *RUN)).communicate(timeout=PATIENCE)
     assert process.returncode == 1
     assert "run 1 was writing requests.jsonl when its process ended" in out
-    assert f"give --batch-file {path} to continue, or give it up with --stop" in out
+    assert f"give --batch-file {path} to continue, or abandon it with --stop" in out
     house.manage(*RUN, "--stop")
     assert f"{UNITS} done" in house.manage(*RUN)
 

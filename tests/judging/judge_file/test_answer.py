@@ -42,7 +42,7 @@ def test_a_parser_is_built_with_what_its_table_says() -> None:
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"parser": "expected"}, "has no order", ""),
-    ({"parser": "first-token", "variable": "useful"}, "'useful' is no variable", "variable"),
+    ({"parser": "first-token", "variable": "useful"}, "'useful' is not a variable", "variable"),
     ({"parser": "tags", "tag": ["[[", ""]}, "neither a name nor two marks", "tag"),
     ({"parser": "tags", "tag": ["[["]}, "neither a name nor two marks", "tag"),
     ({"parser": "tags", "tag": "a b"}, "neither a name nor two marks", "tag"),
@@ -50,14 +50,14 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"parser": "tags", "tag": {}}, "tag is a name such as", "tag"),
     ({"parser": "json"}, "path is missing", "path"),
     ({"parser": "json", "path": {}}, "path is missing", "path"),
-    ({"parser": "json", "path": "score"}, "is no path such as", "path"),
-    ({"parser": "json", "path": "$.s", "each": "s"}, "is no path such as", "path"),
-    ({"parser": "json", "path": {"useful": "$.s"}}, "is no variable", "path"),
-    ({"parser": "lines", "separator": 3}, "separator is no text", "separator"),
+    ({"parser": "json", "path": "score"}, "is not a path such as", "path"),
+    ({"parser": "json", "path": "$.s", "each": "s"}, "is not a path such as", "path"),
+    ({"parser": "json", "path": {"useful": "$.s"}}, "is not a variable", "path"),
+    ({"parser": "lines", "separator": 3}, "separator is not a text", "separator"),
     ({"parser": "letter", "take": "any"}, "take is 'any'", "take"),
-    ({"parser": "letter", "refusal": "no"}, "refusal is no list", "refusal"),
-    ({"parser": "letter", "refusal": [3]}, "refusal is no list", "refusal"),
-    ({"parser": "letter", "refusal": [""]}, "refusal is no pattern", "refusal"),
+    ({"parser": "letter", "refusal": "no"}, "refusal is not a list", "refusal"),
+    ({"parser": "letter", "refusal": [3]}, "refusal is not a list", "refusal"),
+    ({"parser": "letter", "refusal": [""]}, "refusal is not a pattern", "refusal"),
     ({"parser": "letter", "map": {"relevant": "yes"}}, "map has a table", "map"),
     ({"parser": "regex", "pattern": "(" + "a" * 2000 + ")"}, "over 2,000", "pattern"),
     ({"parser": "letter", "variable": ""}, "holds several variables", ""),
@@ -97,7 +97,9 @@ def test_a_scripted_judge_writes_what_a_file_of_paths_reads() -> None:
         "result": {"score": "0"}
     }
     several = file_with('parser = "json"\npath = "$.s"\nvariable = "relevant"\neach = "$"')
-    with pytest.raises(FileError, match="no completion is known that its parser reads as relevant"):
+    with pytest.raises(
+        FileError, match="Tandem cannot write a completion that its parser reads as relevant"
+    ):
         completion_for(read_file(several), {"relevant": "yes"}, {})
 
 
@@ -116,7 +118,7 @@ def test_tables_are_written_as_tables() -> None:
     )
     labels = 'labels = { relevant = "yes" }'
     assert "labels are a table such as" in str(wrong(GRADED.replace(labels, 'labels = ["yes"]')))
-    assert "step has others than" in str(
+    assert "step has values other than" in str(
         wrong(GRADED.replace(labels, labels + '\nstep = "fence+magic"'))
     )
 

@@ -50,7 +50,7 @@ def test_texts_are_put_in_literally(source: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("source", "wrong"),
     [
-        ("{{ system }}", "'system' is no name of a template"),
+        ("{{ system }}", "'system' is not a name of a template"),
         ("{{ passage.system }}", "passage has no 'system'"),
         ("{% for p in passages %}{{ p.id }}{% endfor %}", "p has no 'id'"),
         ("{{ query.text", "cannot be read"),
@@ -60,7 +60,7 @@ def test_texts_are_put_in_literally(source: str, text: str) -> None:
         ("{{ range(9) }}", "cannot contain a call"),
         ("{{ 'a' * 9 }}", r"cannot contain \*"),
         ("{{ query.text.format(1) }}", "cannot contain a call"),
-        ("{{ query.text | replace('a', 'b') }}", "cannot be read|is no filter"),
+        ("{{ query.text | replace('a', 'b') }}", "cannot be read|is not a filter"),
         ("{{ query.__class__ }}", "query has no '__class__'"),
         ("{% for a in passages recursive %}{% endfor %}", "does not call itself"),
     ],

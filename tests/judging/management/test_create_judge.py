@@ -131,7 +131,7 @@ def test_a_prompt_may_be_that_of_a_protocol() -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"{texts}{units}{answer}{rubric}", "{rubric} is no slot"),
+        (b"{texts}{units}{answer}{rubric}", "{rubric} is not a slot"),
         (b"{texts}{answer}", "the slot {units} is missing"),
         (b"\xff{texts}{units}{answer}", "is not UTF-8"),
         (b"{texts}{units}{answer}\0", "is not a prompt"),

@@ -46,7 +46,7 @@ def test_a_file_is_checked_without_a_judge(file: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("title =", "titel =", "line 2: 'titel' is no key"),
+        ("title =", "titel =", "line 2: 'titel' is not a key"),
         (
             'relevant = "yes" }',
             'relevant = "no" }',

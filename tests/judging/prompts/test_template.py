@@ -53,7 +53,9 @@ def test_a_missing_slot_is_named(slot: str) -> None:
 
 
 def test_an_unknown_slot_is_named_with_those_that_there_are() -> None:
-    with pytest.raises(PromptError, match=r"\{rubric\} is no slot; the slots are \{guideline\}, "):
+    with pytest.raises(
+        PromptError, match=r"\{rubric\} is not a slot; the slots are \{guideline\}, "
+    ):
         read_prompt(WHOLE + "{rubric}")
 
 

@@ -243,7 +243,7 @@ class TestTrials:
         assert planning.LEAST_UNITS == 200
 
     def test_a_judge_that_is_no_trial_is_refused(self, campaign: Campaign, base: Judge) -> None:
-        with pytest.raises(ValueError, match="is no trial"):
+        with pytest.raises(ValueError, match="is not a trial"):
             planning.plan_trial(campaign, base, TrialSample())
 
     def test_a_trial_is_planned_by_its_draw_alone(self, campaign: Campaign, base: Judge) -> None:

@@ -103,7 +103,11 @@ class TestCreating:
         [
             ({"file": " "}, "file", "Paste a judge file"),
             ({"prompt_from": "own"}, "prompt", "Write a prompt"),
-            ({"file": GRADED.replace("title =", "titel =")}, "file", "Line 2: 'titel' is no key"),
+            (
+                {"file": GRADED.replace("title =", "titel =")},
+                "file",
+                "Line 2: 'titel' is not a key",
+            ),
             ({"file": GRADED.replace("= 256", "= 0")}, "file", "Line 29: Param max_tokens is '0'"),
             ({"isolate": "item"}, "isolate", "The judge file says so itself"),
         ],
@@ -141,7 +145,7 @@ class TestChecking:
 
     def test_an_error_names_its_line_and_shows_it(self, rita: Client) -> None:
         page = check(rita, GRADED.replace("title =", "titel ="))
-        assert "<b>Line 2.</b> &#x27;titel&#x27; is no key" in page
+        assert "<b>Line 2.</b> &#x27;titel&#x27; is not a key" in page
         assert 'class="here"><i>2</i>titel = ' in page
         assert 'data-line="2"' in page
 

@@ -177,7 +177,7 @@ def test_the_floor_needs_no_model_and_no_server(rita: Client) -> None:
         ({"omit": "model"}, "omit", "not sent by itself"),
         ({"max_tokens": "many"}, "max_tokens", "whole number"),
         ({"prompt": "no slots"}, "prompt", "{texts} is missing"),
-        ({"prompt": PROMPT + "{secret}"}, "prompt", "{secret} is no slot"),
+        ({"prompt": PROMPT + "{secret}"}, "prompt", "{secret} is not a slot"),
         ({"backend": "vllm"}, "backend", "vllm"),
         ({"server": "http://127.0.0.1:1/v1 ", "base_url": ""}, "server", "valid choice"),
     ],
