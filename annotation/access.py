@@ -80,7 +80,7 @@ def open_campaigns(user: User) -> QuerySet[Campaign]:
 def intake_campaigns(user: User) -> QuerySet[Campaign]:
     """Return the open campaigns of a person, and those in which they agreed to a consent text.
 
-    Whoever no longer takes part may still revoke.
+    A person who no longer takes part may still revoke.
     """
     agreed = Campaign.objects.filter(consent_texts__consents__rater__user=user)
     mine = Q(pk__in=open_campaigns(user).values("pk")) | Q(pk__in=agreed.values("pk"))

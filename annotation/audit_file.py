@@ -32,7 +32,7 @@ def question(campaign: Campaign | None, wanted: Mapping[str, Any]) -> dict[str, 
 
 
 def _state(options: Options) -> Any:
-    """Return what changes with every event and seal, and so with every name that is shown."""
+    """Return a state that changes with every event and seal, and so with every shown name."""
     return [of.objects.aggregate(newest=Max("pk"))["newest"] for of in (Event, Seal)]
 
 

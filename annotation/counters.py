@@ -352,7 +352,7 @@ def install(using: str = "default") -> None:
 
 
 def recount(using: str = "default") -> None:
-    """Count everything again. Only needed by an administrator who doubts the counts."""
+    """Count everything again. Needed only if an administrator doubts the counts."""
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
         for statement in recount_statements():
             cursor.execute(statement)

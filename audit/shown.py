@@ -1,9 +1,9 @@
 """Notes of what is shown of others' answers while a request is answered or a job is computed.
 
-The functions that read answers add a note (`annotation.exposure.ledger`), and whoever shows the
-result collects the notes: a request records them in the ledger. A cache or a job keeps them beside
-its result, as the JSON that they are, and delivers them when somebody gets the result. This module
-knows nothing of answers, so that jobs can use it.
+The functions that read answers add a note (`annotation.exposure.ledger`), and the code that shows
+the result collects the notes: a request records them in the ledger. A cache or a job keeps them
+beside its result, as the JSON that they are, and delivers them when somebody gets the result. This
+module knows nothing of answers, so that jobs can use it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def is_collecting() -> bool:
 
 @contextmanager
 def collected() -> Iterator[list[Note]]:
-    """Collect the notes that are added inside; none of them gets out by itself."""
+    """Collect the notes that are added inside, without passing them on."""
     notes: list[Note] = []
     token = _notes.set(notes)
     try:

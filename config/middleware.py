@@ -410,7 +410,7 @@ NOT_SHOWN = (401, 403, 404, 405, 429)
 
 
 def ledger_of_looks(handle: Handler) -> Handler:
-    """Record what the response shows of others' answers, before a byte of it is sent."""
+    """Record which of others' answers the response shows, before a byte of it is sent."""
 
     def handled(request: HttpRequest) -> HttpResponseBase:
         with ledger.collected() as looks:

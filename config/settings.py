@@ -284,7 +284,8 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(DATA_DIR / "beat")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 
 TANDEM_VERSION = VERSION
-# Which function reads again what a derived batch stands on, by kind of lineage: `datasets.lineage`.
+# The function that reads the labels behind a derived batch again, by kind of lineage:
+# `datasets.lineage`.
 TANDEM_LINEAGE_READERS = {
     "rule": "annotation.derivation.service.read_again",
     "step": "judging.preparation.build.read_again",
@@ -294,7 +295,7 @@ TANDEM_MAX_UPLOAD_MB = environment.whole_number("TANDEM_MAX_UPLOAD_MB")
 TANDEM_JOB_PLACES = environment.whole_number("TANDEM_JOB_PLACES")
 TANDEM_JOB_MEMORY_MB = environment.whole_number("TANDEM_JOB_MEMORY_MB")
 TANDEM_JOB_RESULTS_MB = environment.whole_number("TANDEM_JOB_RESULTS_MB")
-# Tests of what is not the queue carry out jobs where they are asked for.
+# Tests that are not about the queue carry out jobs where they are asked for.
 JOBS_EAGER = False
 # A request that does a worker's work is logged; in tests it fails.
 JOBS_STRICT = False

@@ -1,6 +1,6 @@
 """By how many units a derived batch is behind, for pages and the API: a job counts them.
 
-A lineage without labels is behind nothing. Of the others the last count is told while a worker
+A lineage without labels is behind nothing. For the others the last count is shown while a worker
 counts again, and none before the first.
 """
 
@@ -18,7 +18,7 @@ BEHIND = "behind"
 
 
 def behind_for(user: Any, wait: bool = False) -> Callable[[Lineage], int | None]:
-    """Return a function that tells by how many units a lineage is behind, None if that is unknown.
+    """Return a function that says by how many units a lineage is behind, None if unknown.
 
     With `wait` it gives a worker a moment to count.
     """

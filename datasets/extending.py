@@ -1,7 +1,7 @@
 """Extend a batch: a new batch with further reports, rankings or passages for the same queries.
 
-A line of the file names a query of the batch and adds parts to it. Whatever else it says must be
-what the batch says. A line of the native format may leave out the query's text.
+A line of the file names a query of the batch and adds parts to it. Everything else on it must agree
+with the batch. A line of the native format may leave out the query's text.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _new(query: Query, line: Query, name: str, place: Place, tally: Tally) -> It
 
 
 def _is_same(given: Any, own: Any) -> bool:
-    """Whether a part says what the batch says. A passage need not say all of it."""
+    """Whether a part agrees with the batch. A passage need not say all of it."""
     if given == own:
         return True
     if not isinstance(given, Passage):

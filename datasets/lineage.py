@@ -24,7 +24,7 @@ from datasets.jobs.guard import for_workers
 from datasets.models import Batch, LabelsRead, Lineage
 
 Read = Callable[[Lineage], tuple[str, Callable[[], UnitDigests]]]
-"""Returns the state of all labels that a lineage stands on, and a function that reads them."""
+"""Returns the state of all labels that a lineage is based on, and a function that reads them."""
 
 
 Behind = Callable[[Lineage], int | None]
@@ -53,7 +53,7 @@ def _labels_of(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]] | None
 
 
 def state_of_labels(lineage: Lineage) -> str | None:
-    """Return what changes whenever a label does that the batch stands on; None without labels."""
+    """Return a state that changes with every label behind the batch; None without labels."""
     found = _labels_of(lineage)
     return None if found is None else f"{lineage.labels}:{found[0]}"
 

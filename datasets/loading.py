@@ -276,7 +276,7 @@ def check_name(name: str) -> None:
 def check_content(
     paths: Sequence[Path], queries: int, digest: Digest, expected: str | None = None
 ) -> None:
-    """Check what shows only after all lines are read. Raises InputError."""
+    """Check what is known only after all lines are read. Raises InputError."""
     if not queries:
         raise InputError(Place(str(paths[0])), "has no query", "choose a file with queries")
     if expected is not None and digest.hexdigest() != expected:
@@ -301,7 +301,7 @@ def checked(
 
 
 def _check_seen(there: models.Batch, team: models.Team | None) -> None:
-    """Check that a batch of the same name may be told of. Raises InputError."""
+    """Check that a batch of the same name may be revealed. Raises InputError."""
     rows = models.Batch.objects.filter(pk=there.pk)
     if team is not None and not rows.filter(seen_by(models.Batch, team)).exists():
         raise InputError(Place("--name"), f"the name {there.name!r} is taken", "choose another")

@@ -1,8 +1,8 @@
 """Messages that a rater may read: English for programs, and translatable where a page shows them.
 
-What checks answers knows no reader, so a message is English text that keeps its template and
-values. `annotation.people.languages.translated` puts it into the reader's language, for pages.
-The API, files, logs and judges get the text itself, which names codes and variables.
+The code that checks answers does not know its readers, so a message is English text that keeps its
+template and values. `annotation.people.languages.translated` puts it into the reader's language,
+for pages. The API, files, logs and judges get the text itself, which names codes and variables.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Option:
 
     @property
     def rule(self) -> str:
-        """What a value has to be, as the end of a sentence."""
+        """The rule for a value, as the end of a sentence."""
         if self.values:
             return f"must be {' or '.join(self.values)}"
         what = "a whole number" if self.kind == "whole" else "a number"

@@ -23,8 +23,8 @@ def give_way() -> None:
 
     Linux divides it among sessions before it looks at the niceness of processes within each
     (sched_autogroup_enabled). So if the process leads a session, which has as much as the web
-    server's, that becomes nice, too. And whoever waits for a query would stop the thread that saves
-    as soon as the answer is there, and as often as it asks; a process of the kind *batch* does not.
+    server's, that becomes nice, too. And a process that waits for a query would interrupt the
+    saving thread each time a result arrives; a process with the policy *batch* does not.
     """
     os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
     if sys.platform != "linux":

@@ -1,8 +1,8 @@
 """The rule of what an account may see and manage, and the choice of a team for something new.
 
 A researcher sees what belongs to one of their teams or is shared with it. Owners and managers of a
-team manage what it has, and what another team shares with it to manage. Admins manage everything.
-What an account may not see is not there for it (404); what it may only read answers 403.
+team manage what it owns, and what other teams share with it to manage. Admins manage everything.
+For something that an account may not see the answer is 404, and 403 if it may only read it.
 """
 
 from __future__ import annotations

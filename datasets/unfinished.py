@@ -1,7 +1,7 @@
 """Files and folders that are written under another name beside their place, and moved at the end.
 
-Whoever writes holds a lock on the unfinished one, which the system releases when the process ends,
-however it ends. So the next writer for the same place knows which ones are dead, and removes them.
+A writer locks its unfinished file or folder; the system releases the lock when the process ends in
+any way. So the next writer for the same place knows which ones are dead, and removes them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Access to judges, runs, calls and preparation, for pages and API.
 
-A judge belongs to a team, and is read by whoever reads a campaign that it ran in. A run belongs to
-its campaign. To start a run, an account has to manage both.
+A judge belongs to a team, and can be read by everybody who reads a campaign in which it ran. A run
+belongs to its campaign. To start a run, an account has to manage both.
 """
 
 from __future__ import annotations

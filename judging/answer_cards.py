@@ -29,7 +29,7 @@ from judging.models import Judge, JudgeCall
 LOOK = "judged"
 CLOSED = (Assignment.Status.DONE, Assignment.Status.FAILED)
 WHOLE, AROUND = 2400, 360
-"""Longer texts are cut, in code points, to what stands so near to a quote."""
+"""Longer texts are cut to this distance from a quote, in code points."""
 LONGEST_REASON = 6000
 GAP = "\u2009…\u2009"
 
@@ -92,7 +92,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class UnitAnswer:
-    """A unit with what the judge said of it. `missing` has a reason by variable."""
+    """A unit with the judge's labels of it. `missing` has a reason by variable."""
 
     pk: int
     words: str
@@ -196,7 +196,7 @@ def cards_of(
 
 
 class _Answers:
-    """What a judge, and people, answered to some items."""
+    """The answers of a judge and of people to some items."""
 
     def __init__(self, campaign: Campaign, judge: Judge, items: Sequence[Item]) -> None:
         self.schema: Schema = schema(campaign)

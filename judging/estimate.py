@@ -312,7 +312,7 @@ MOST_JUDGES = 6
 
 
 def design_costs(user: User, protocol: Protocol, batch: Batch, found: DryRun) -> list[JudgeCost]:
-    """Return what the newest judges of an account would cost over a design, by their price lists.
+    """Return the costs of an account's newest judges over a design, by their price lists.
 
     Tokens are guessed from the guideline and the texts, so the figures are rough.
     """

@@ -129,7 +129,7 @@ def compared_in(job: Job) -> list[dict[str, Any]]:
 
 
 def _counts(campaign: int) -> list[Any]:
-    """Return what changes with every answer that a judge gives in a campaign."""
+    """Return a state that changes with every answer of a judge in a campaign."""
     runs = JudgeRun.objects.filter(campaign=campaign).order_by("pk").values_list(*COUNTED)
     found = Campaign.objects.get(pk=campaign)
     return [list(runs), sorted(answers_by_rater(found).items())]
@@ -176,7 +176,7 @@ def _estimate_trials(options: Options, progress: Progress) -> Result:
 
 
 def _state_of_plan(options: Options) -> Any:
-    """Return what changes with every plan that has ended, so that each press plans anew."""
+    """Return a state that changes when a plan ends, so that each press plans again."""
     done = Job.objects.filter(question=question_of(PLAN, options), state=Job.State.DONE)
     return done.aggregate(newest=Max("pk"))
 

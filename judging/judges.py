@@ -352,7 +352,7 @@ def _answers(definition: Definition) -> dict[str, str]:
 
 @lru_cache(maxsize=4)
 def _answers_of(path: Path, digest: str, file: str) -> dict[str, str]:
-    """Return the same for a file of this content; a study asks several times for its judges."""
+    """Cached by the file's content, since a study asks several times for its judges."""
     return read_answers(path, _writer(read_file(file)) if file else None)
 
 

@@ -47,7 +47,7 @@ def get_lane(judge: Judge) -> Lane | None:
 
 
 def acquire(lane: int | None, token: uuid.UUID) -> bool:
-    """Lease the lane, and tell whether that succeeded or no lane is needed. Paused lanes fail."""
+    """Lease the lane; return whether that succeeded or no lane is needed. Paused lanes fail."""
     if lane is None:
         return True
     free = Lane.objects.filter(FREE, pk=lane, paused="")

@@ -83,7 +83,7 @@ class Trial:
 
     @property
     def reasoning(self) -> str:
-        """What the model thought, also where its answer was of no use."""
+        """The model's reasoning, even if its answer was of no use."""
         found = self.answer or getattr(self.error, "answer", None)
         return found.reasoning if found else ""
 

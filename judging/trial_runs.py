@@ -55,7 +55,7 @@ class KindEstimate:
 
     @property
     def reason(self) -> str:
-        """The problem where the kind cannot be chosen anyhow, so that nothing is to be left out."""
+        """The problem if the kind cannot be chosen, so there is nothing to leave out."""
         return self.problem.removesuffix("; leave it out")
 
     @property
@@ -158,7 +158,7 @@ def plan_trials(
 
 
 class _Samples:
-    """What trials repeat, read once for all trials with samples of the same size."""
+    """The answers that trials repeat, read once for all trials with samples of the same size."""
 
     def __init__(self, campaign: Campaign, base: Judge, wanted: WantedTrials) -> None:
         self._campaign, self._base, self._wanted = campaign, base, wanted

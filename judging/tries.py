@@ -1,8 +1,8 @@
 """Tries: a judge is asked about one item by a worker, within the limits of an account.
 
 Each press of the button is a job of its own; one that is under way is joined by a second press. The
-judge is a stored one, or a draft: the fields of the form of a new judge. What came of it is kept
-with the results of jobs, for the person who asked, and gives no label.
+judge is a stored one, or a draft: the fields of the form of a new judge. The result is kept with
+those of other jobs, only for the person who asked, and gives no label.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def find_any_try(user: User, key: str) -> Job | None:
 
 
 def _state(options: Options) -> Any:
-    """Return what changes with every try that has ended, so that each press asks anew."""
+    """Return a state that changes when a try ends, so that each press asks again."""
     done = Job.objects.filter(question=question_of(TRY, options), state=Job.State.DONE)
     return done.aggregate(newest=Max("pk"))
 

@@ -275,7 +275,7 @@ def queue(campaign: Campaign, user: User, part: QueuePart = QueuePart()) -> list
 
 
 def queued_units(campaign: Campaign, user: User, part: QueuePart = QueuePart()) -> list[int]:
-    """Return the primary keys of the units in a part of the queue, which tell of no answer."""
+    """Return the primary keys of the units in a part of the queue, which reveal no answer."""
     found = _find(campaign, part, user)
     return [each.unit for each in _ordered(found, sent_units(campaign))]
 

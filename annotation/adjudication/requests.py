@@ -50,7 +50,7 @@ def sendable(campaign: Campaign, units: Collection[int]) -> Selection:
 def send(campaign: Campaign, units: Collection[int], by: User | None) -> int:
     """Send units to adjudication, and return how many. Others than `sendable` ones are left out."""
     with transaction.atomic():
-        # Who sends the same at the same moment waits here.
+        # A simultaneous request for the same units waits here.
         Campaign.objects.select_for_update().get(pk=campaign.pk)
         found = sendable(campaign, units).units
         AdjudicationRequest.objects.bulk_create(

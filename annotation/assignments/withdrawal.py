@@ -1,8 +1,8 @@
-"""Give and revoke consent: what becomes of a person's answers when they revoke, or agree again.
+"""Give and revoke consent: what happens to a person's answers when they revoke, or agree again.
 
 Revoked answers are in no report, no export and no count, and their slots are free for others. By
-the campaign's rule they are kept, as answers that are not current, or deleted. Whoever agrees again
-gets kept answers back.
+the campaign's rule they are kept, as answers that are not current, or deleted. If the person agrees
+again, kept answers come back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a design would take: labels, hours of each person, and what judges would cost.
 
 The pace is that of people in earlier campaigns of the same task. Where there are none it is
-unknown, and never guessed. What a judge costs is for `judging` to say, which adds to `JUDGE_COSTS`.
+unknown, and never guessed. The costs of judges are computed by `judging`, which adds to
+`JUDGE_COSTS`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from annotation.protocols.base import Protocol
 from datasets.models import Batch
 
 NEWEST, FEWEST = 500, 10
-"""The pace is the median of the newest answers, of which there are at least so many."""
+"""The pace is the median of the newest answers, if there are at least this many."""
 
 
 @dataclass(frozen=True)

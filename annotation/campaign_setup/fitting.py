@@ -1,7 +1,7 @@
 """Which tasks fit a batch: how many units each would ask about, or what the batch lacks.
 
-What parts a batch has is known at once. How many units come of them is counted by a job, once for a
-batch, since that makes every item of every task.
+The parts of a batch are known at once. A job counts how many units they give, once for a batch,
+since that takes creating every item of every task.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from datasets.models import Batch
 
 FITS = "fits"
 MOST_ITEMS = 20_000
-"""Beyond so many items of a task its units are no longer counted."""
+"""The units of a task with more items than this are not counted."""
 MADE_FOR = {
     "clapnq": "grounded-answer",
     "crux": "report-coverage",
@@ -35,15 +35,16 @@ LACKING: Mapping[str, tuple[str, str, str]] = {
     "passages": ("It has no passages.", "Load a batch with passages", "upload-new"),
     "reports": ("It has no reports.", "Add the reports of a system", "upload-new"),
 }
-"""For each part that a task may need: what the batch lacks, the mend, and the page of the mend."""
+"""For each part that a task may need: what the batch lacks, the remedy, and its page."""
 
 
 @dataclass(frozen=True)
 class Fit:
     """A task over a batch. `units` and `items` are None until they are counted.
 
-    `lacks` says why it does not fit, and is empty if it does. The `mend` is done on `page`.
-    `is_more` says that there are more than those counted, `is_first` that the task is recommended.
+    `lacks` says why it does not fit, and is empty if it does. The remedy (`mend`) is done on
+    `page`. `is_more` says that there are more than those counted, `is_first` that the task is
+    recommended.
     """
 
     protocol: Protocol

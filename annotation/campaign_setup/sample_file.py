@@ -20,7 +20,7 @@ def question(campaign: Campaign) -> dict[str, Any]:
 
 
 def state(options: Options) -> Any:
-    """Return what changes when more is drawn; nothing that was drawn changes."""
+    """Return a state that changes when more is sampled; the earlier sample never changes."""
     of = options["campaign"]
     rows = (
         QuerySampling.objects.filter(campaign=of),

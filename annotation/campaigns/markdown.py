@@ -1,13 +1,13 @@
 """Render a text from Markdown to HTML in which every character of its source keeps its place.
 
 The characters of a text are all in the page, in their order; what Markdown reads as a sign is only
-hidden. So a highlight counts the same offsets whether a text is shown rendered or as it was
-written, and changing between the two changes a class and no element.
+hidden. So a highlight has the same offsets in both views of a text, and switching between them
+changes a class and no element.
 
-Each piece of the source is a `span.run`; a hidden one has the class `sign`, too. What has a letter
-or a digit is never hidden, except the addresses of links and images and the language of a code
-block. Raw HTML is text. Nothing is loaded from elsewhere, and a link leaves by a mark of its own
-beside its words, which therefore can be selected.
+Each piece of the source is a `span.run`; a hidden one has the class `sign`, too. Anything with a
+letter or a digit is never hidden, except the addresses of links and images and the language of a
+code block. Raw HTML is text. Nothing is loaded from elsewhere, and a link leaves by a mark of its
+own beside its words, which therefore can be selected.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class _Writer:
             self.at = to
 
     def show(self, start: int, end: int) -> None:
-        """Write a piece of the source, after what is before it."""
+        """Write a piece of the source, after everything before it."""
         self._between(start)
         while end > self.at:
             self._run(end)
@@ -228,7 +228,7 @@ class _Writer:
 
     def _code(self, token: Token) -> None:
         first = (token.map or [0])[0] + (token.type == "fence")
-        # What a table's lines before it have too many must not hide with its opening line.
+        # Extra cells in a table's earlier lines must not be hidden with its opening line.
         self._between(self.starts[first - (token.type == "fence")])
         info = escape(token.info.strip()[:40])
         told = f' data-info="{info}"' if info else ""
@@ -258,7 +258,7 @@ class _Writer:
     def _places(self, token: Token) -> list[int] | None:
         """Return where in the source each character of a token's content is; None if unknown.
 
-        One place more tells where the content ends.
+        One more position says where the content ends.
         """
         first = (token.map or [0])[0]
         found: list[int] = []

@@ -70,7 +70,7 @@ class AnswerWork(Work):
         self._validated_by = _validators(self._validators, queries)
 
     def answers(self, pk: int) -> list[WrittenAnswer]:
-        """Return the answers to a query that stand, each text once, in the order of writing."""
+        """Return the valid answers to a query, each text once, in the order of writing."""
         answers = self._answers.get(pk, [])
         by_response: dict[int, list[LabelledUnit]] = defaultdict(list)
         for unit in self._sentences.get(pk, []):

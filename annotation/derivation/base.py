@@ -70,7 +70,7 @@ class LabelWork(Work):
         return self._units.get(pk, [])
 
     def keeps(self, decision: Decision, name: str) -> bool:
-        """Whether the option for ties keeps what was not decided. It is noted for the refusal."""
+        """Whether the option for ties keeps undecided units. It is noted for the refusal."""
         self.job.decider.note(decision.state, name)
         kept = self.job.decider.ties == "keep"
         told = {"tie": "tied", "nobody": "without a label"}.get(decision.state, "open")
@@ -82,7 +82,7 @@ class LabelWork(Work):
 class Rule:
     """One rule. `protocols` are those of the campaigns that it reads; without any it reads none.
 
-    `makes` says in a line what becomes of the batch. `options` is a dataclass whose fields are the
+    `makes` describes the derived batch in one line. `options` is a dataclass whose fields are the
     rule's options. `version` changes when the same labels would make another batch.
     """
 

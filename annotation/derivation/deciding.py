@@ -38,7 +38,7 @@ def one_of(codes: Iterable[str]) -> Cut:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a unit's labels of a variable come to. `value` is None unless the state is decided."""
+    """The decision by a unit's labels of a variable. `value` is None unless the state is decided."""
 
     value: str | None
     state: State
@@ -69,7 +69,7 @@ class Undecided:
 
 @dataclass
 class Decider:
-    """Decides units, and keeps in mind what it could not decide.
+    """Decides units, and collects those that it could not decide.
 
     `mode` is one of `MODES`, or the name of a rater, whose labels alone were read then.
     """
@@ -136,7 +136,7 @@ def _decided(value: str) -> Decision:
 
 
 def check_decided(decider: Decider, campaigns: list[Campaign], what: str) -> None:
-    """Refuse what was not decided, unless the option for ties decides it. Raises NotDecidedError.
+    """Refuse undecided units, unless the option for ties decides them. Raises NotDecidedError.
 
     `what` names units in the plural.
     """

@@ -1,4 +1,4 @@
-"""The job that derives a batch by a rule, or counts what a rule would make."""
+"""The job that derives a batch by a rule, or counts what the rule would create."""
 
 from __future__ import annotations
 

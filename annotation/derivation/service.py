@@ -79,7 +79,7 @@ def derive(
 ) -> Derived:
     """Derive a batch by a rule, all or nothing. A dry run stores nothing.
 
-    Raises DerivationError, or NotDecidedError for what labels do not decide.
+    Raises DerivationError, or NotDecidedError for units that labels do not decide.
     """
     rule = rule_called(wanted.rule)
     campaigns = _campaigns(rule, wanted)
@@ -128,7 +128,7 @@ def _rare_collections() -> Iterator[None]:
 
 
 def left_out_of(batch: Batch) -> QuerySet[LeftOut]:
-    """Return what a derived batch left out, with reasons that tell how its units were decided."""
+    """Return what a derived batch left out, with reasons that say how its units were decided."""
     for lineage in Lineage.objects.filter(batch=batch):
         for campaign in Campaign.objects.filter(name__in=[c["name"] for c in lineage.campaigns]):
             saw_answers("derived", campaign, until=lineage.created_at)
@@ -270,7 +270,7 @@ def unfinished_items(campaign: Campaign) -> Any:
 
 
 def read_again(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]]:
-    """Return the state of the labels that a batch stands on, and how to read them again."""
+    """Return the state of the labels that a batch is based on, and how to read them again."""
     names = [each["name"] for each in lineage.campaigns]
     campaigns = {each.name: each for each in Campaign.objects.filter(name__in=names)}
     state = [state_of_labels(campaign) for campaign in campaigns.values()]

@@ -63,9 +63,9 @@ class Export:
     """One export. `row` describes a line in words. `lines` may raise NoGradesError.
 
     The first of `forms` is the default. `tells_answers` is True for exports that reveal the answers
-    of others, or the system behind a report. A person gets them only after answering. Those with
-    `answers` of others stand in the ledger of looks. What is `personal` describes people, and comes
-    into no folder that is made for publication. `counted` names the part of a campaign, as its
+    of others, or the system behind a report. A person gets them only after answering. Exports with
+    others' `answers` are recorded in the ledger of looks. A `personal` export describes people, and
+    is in no folder that is meant for publication. `counted` names the part of a campaign, as its
     counts do, of which there are about as many as lines; it is empty for exports that are short.
     """
 

@@ -2,8 +2,8 @@
 
 `saw_answers` and `saw_figures` are called by the functions that read answers, and add a note to
 those being collected (`audit.shown`). A request records its notes as looks of its account. Where
-nothing is collected, as in commands, nothing is noted: whoever runs a command can read the database
-as well.
+nothing is collected, as in commands, nothing is noted: a person who runs a command can read the
+database as well.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ STATED = "stated"
 """The kind of an imported mark, whose look is in no ledger here."""
 
 UNSTORED = frozenset({"trial"})
-"""Kinds of looks at answers that are stored nowhere, so that no response tells of them."""
+"""Kinds of looks at answers that are not stored, so that no response refers to them."""
 
 
 def saw_answers(
@@ -133,7 +133,7 @@ def recorded_again(user: int | None, notes: Iterable[Note]) -> None:
 
 
 def exposes(notes: Iterable[Note], campaign: Campaign) -> bool:
-    """Return whether what was noted marks answers that its reader gives in a campaign later."""
+    """Return whether the noted looks mark answers that the reader later gives in a campaign."""
     return any(note["exposing"] and note["campaign_id"] == campaign.pk for note in notes)
 
 

@@ -45,7 +45,7 @@ from datasets.rows import InputError, Place, ReadNotes
 
 Answer = Mapping[str, Any]
 MANY_LABELS = 1000
-"""From so many new labels on, PostgreSQL's planner must not take their tables for small."""
+"""With this many new labels, PostgreSQL's planner must not assume that the tables are small."""
 
 
 def merged(stored: Payload | None, payload: Payload, evidence: str | None) -> Payload:

@@ -86,8 +86,8 @@ def _replace(path: Path, write: Callable[[BinaryIO], object]) -> None:
 def write_folder(path: Path, files: Iterable[tuple[str, Iterable[bytes]]]) -> None:
     """Write a new folder of files, each given as path and pieces, completely or not at all.
 
-    What a killed writer of this folder left beside it is removed. Raises CommandError if the folder
-    cannot be written, or exists and is not empty.
+    Unfinished folders that a killed writer left beside it are removed. Raises CommandError if the
+    folder cannot be written, or exists and is not empty.
     """
     target = path.resolve()
     try:
@@ -170,7 +170,7 @@ def add_settings_arguments(parser: ArgumentParser) -> None:
 
 
 def _add_people_arguments(parser: ArgumentParser) -> None:
-    """Add what a campaign asks of its people beforehand, pays them, and shares among them."""
+    """Add the options for consent, background questions, pay and shares."""
     parser.add_argument(
         "--consent",
         type=Path,
@@ -239,7 +239,7 @@ def read_given_shares(options: Mapping[str, Any]) -> dict[str, float] | None:
 
 
 def read_given_rate(options: Mapping[str, Any]) -> str | None:
-    """Read what is paid from options; None if they do not say it. Raises DesignError."""
+    """Read the pay from options; None if they do not have it. Raises DesignError."""
     pay: str | None = options.get("pay")
     try:
         return None if pay is None else str(read_rate(pay) or "")

@@ -161,9 +161,9 @@ class Look(models.Model):
     `scope` names the items or units by primary keys (`{"items": [...]}`, `{"units": [...]}`), or is
     None for the whole campaign. With a `rater`, only answers of that rater were shown. `number` is
     how many units the answers or figures were about, and `upto` the newest response at the time:
-    no later one was shown. Only looks that are `exposing` mark later answers; the others showed
-    figures over so many units that they say nothing about one. `digest` covers the scope, so that
-    the same look without newer answers is one row.
+    no later one was shown. Only `exposing` looks mark later answers; the others showed figures over
+    too many units to say anything about one. `digest` covers the scope, so that the same look
+    without newer answers is one row.
     """
 
     user = models.ForeignKey(User, models.SET_NULL, null=True, related_name="looks")

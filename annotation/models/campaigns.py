@@ -41,7 +41,7 @@ class Campaign(Owned):
     takes at most `items_per_person` items (None: no limit).
 
     `consent_version` is the version of the consent text that people agree to before their first
-    item (0: none), and `revoked` what becomes of the answers of a person who revokes. `background`
+    item (0: none), and `revoked` what happens to the answers of a person who revokes. `background`
     are the questions that a person answers once, as `annotation.people.background` reads them.
     `pay` is what the campaign pays, as `annotation.people.pay` reads it. With `trims_guideline`,
     people and judges see the protocol's guideline without what is not asked here. With shares

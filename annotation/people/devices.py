@@ -1,8 +1,8 @@
 """The cookie of a browser from which accounts have logged in: it waits for nobody else's guesses.
 
 It holds a random key for each of the last accounts, signed, beside a digest of the account's name.
-It lets nobody in: whoever steals it can guess at these accounts as often as at the log-in page
-anyway (`annotation.people.login_limits`).
+It lets nobody in: a thief of the cookie can guess at these accounts only as often as at the log-in
+page (`annotation.people.login_limits`).
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _without_own(campaign: Campaign, users: Collection[int]) -> Mapping[int, set
     allotted = Allotment.objects.filter(item__campaign__name=first, item__campaign__is_open=True)
     for query, user in allotted.values_list("item__query", "user").distinct():
         can[query].add(user)
-    # Whoever has a share there gets what is allotted to them, and nothing else.
+    # A person with a share there gets only what is allotted to them.
     sharing = set(Campaign.objects.filter(name=first).values_list("person_shares__user", flat=True))
     free = set(_free(first).values_list("query", flat=True))
     queries = campaign.items.values_list("query", flat=True).distinct()

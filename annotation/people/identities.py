@@ -91,7 +91,7 @@ def account_for(identity: Identity, invitation: Invitation | None) -> User:
 
 
 def take_part(invitation: Invitation | None, user: User) -> None:
-    """Give a person who has an account already what an invitation to a campaign or team gives."""
+    """Give a person with an existing account the role of an invitation to a campaign or team."""
     if invitation is not None and (invitation.campaign or invitation.team):
         join(invitation, user)
 
@@ -154,7 +154,7 @@ def email_of(user: User) -> str:
 def set_email(user: User, email: str) -> None:
     """Enter the address of an account's owner, or remove it if it is empty. Raises PeopleError.
 
-    Whoever logs in at the identity provider with this verified address gets the account.
+    The person who logs in at the identity provider with this verified address gets the account.
     """
     address = email.strip().lower()
     if user.is_guest:

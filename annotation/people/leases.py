@@ -33,7 +33,7 @@ EXPIRED = {"status": Status.CANCELLED, "reason": Ended.EXPIRED}
 
 
 def lease_end(campaign: Campaign) -> datetime | None:
-    """Return the end of a lease that starts or is renewed now, or None if it has no end."""
+    """Return the end of a lease that starts or is renewed now; None if leases have no end."""
     minutes = campaign.hold_minutes
     return timezone.now() + timedelta(minutes=minutes) if minutes else None
 

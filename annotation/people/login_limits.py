@@ -174,7 +174,7 @@ def give_back(counts: Counts) -> None:
 
 
 def remember(account: str, address: str) -> None:
-    """Remember that an account has logged in from an address, and forget what counts no longer."""
+    """Remember that an account has logged in from an address, and delete expired counts."""
     now = timezone.now()
     old = Q(kind=Kind.KNOWN, last_at__lt=now - KNOWN_FOR)
     old |= Q(last_at__lt=now - 2 * DAY) & ~Q(kind=Kind.KNOWN)

@@ -164,7 +164,7 @@ def may_take(campaign: Any, rater: Any) -> Q:
     decided = Decision.objects.filter(by=rater, unit__item__campaign=campaign)
     memberships = Membership.objects.filter(campaign=campaign, user__rater=rater)
     in_team = TeamMember.objects.filter(team=OuterRef("team"), user__rater=rater)
-    # Whoever has had no item yet has no rater, and is asked for by a key that none has.
+    # A person without an item yet has no rater, so the query uses a key that none has.
     with_account = Rater.objects.filter(pk=rater, user__isnull=False)
     is_open = Campaign.objects.filter(
         Q(Exists(in_team)) | ~Q(Exists(with_account)), pk=campaign, pool=Campaign.Pool.OPEN

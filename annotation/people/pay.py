@@ -50,7 +50,7 @@ class Rate:
         return f"{self.amount.normalize():f} {self.currency} per {self.per}"
 
     def of(self, items: int, seconds: float) -> Decimal:
-        """Return the pay for some items that took so many seconds together."""
+        """Return the pay for items that took this many seconds together."""
         if self.per == "item":
             return self.amount * items
         if self.per == "hour":
@@ -93,7 +93,7 @@ class Work:
 
 @dataclass(frozen=True)
 class PayTable:
-    """What the people of a campaign did and got, by pseudonym, and all of them together."""
+    """The work and pay of a campaign's people, by pseudonym and in total."""
 
     rate: Rate | None
     people: tuple[Work, ...]

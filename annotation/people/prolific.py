@@ -46,7 +46,7 @@ ELSEWHERE = Message(
 )
 COOKIE, COOKIE_LIFE, MOST_STUDIES = "participant", timedelta(days=90), 20
 OPEN_FOR = timedelta(days=1)
-"""How long a person whom a researcher has let in again may take to come in another browser."""
+"""How much time a participant has to come back in another browser, once a researcher allows it."""
 PAGE_LIFE = timedelta(hours=4)
 """How long the page before the start may be read; Prolific's own signature expires earlier."""
 ENTRY = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"

@@ -1,4 +1,4 @@
-"""Links that Prolific signs: its published keys, and what a token of theirs says.
+"""Links that Prolific signs: its published keys, and the contents of its tokens.
 
 A study with *secure URL parameters* adds `prolific_token` to its link, a JSON Web Token (RS256).
 Its claim `prolific` holds the parameters of the link, and `aud` names the site. The keys are
@@ -45,7 +45,7 @@ class KeysAwayError(PeopleError):
 
 
 class Keys:
-    """The keys at an address. Safe for threads, of which one fetches while the others wait."""
+    """The keys at an address. Safe for threads: one fetches while the others wait."""
 
     def __init__(self, address: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.address, self.clock = address, clock

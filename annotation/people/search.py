@@ -27,7 +27,7 @@ _APART = re.compile(r"[\s._+@-]+")
 class Found:
     """An account, with its teams and its role in the campaign, empty if it has none.
 
-    `email` is given only to admins, and to whoever wrote its beginning.
+    `email` is shown only to admins, and to people who typed its beginning.
     """
 
     account: User
@@ -40,7 +40,7 @@ def find_people(by: User, campaign: Campaign, text: str, most: int = MOST) -> li
     """Return the accounts of which a name, e-mail or team begins with each word, best first.
 
     Without words an admin gets those of the campaign's team that have no role in it yet. Nobody
-    else does: researchers know by pseudonym who answers, and no list of names stands beside that.
+    else does: researchers know raters by pseudonym, and must get no list of names beside that.
     """
     words = text[:LONGEST].casefold().split()
     if not words and by.role != User.Role.ADMIN:

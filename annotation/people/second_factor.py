@@ -1,7 +1,8 @@
 """The second factor: codes of an authenticator app, security keys, and recovery codes.
 
-django-allauth stores and checks them. Which roles need one is `settings.TANDEM_SECOND_FACTOR`; who
-has none yet can do nothing but add one. API tokens need none, since they are created after it.
+django-allauth stores and checks them. Which roles need one is `settings.TANDEM_SECOND_FACTOR`; a
+person without one can do nothing but add one. API tokens need none, since they are created after
+it.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ OPEN = frozenset(
         "account_reauthenticate",
     }
 )  # fmt: skip
-"""The addresses that a person may use who needs a second factor and has not given it."""
+"""The addresses for a person who needs a second factor and has not given it."""
 
 
 def is_required(user: User) -> bool:
@@ -89,7 +90,7 @@ class Required:
 
 
 def note_new(request: HttpRequest, user: User, kind: str) -> None:
-    """Record a new factor, in the transaction that adds it. Who has set it up has shown it."""
+    """Record a new factor, in the transaction that adds it. Setting it up has already shown it."""
     record("factor.added", of=("account", user.pk), by=user.pk, kind=kind)
     record_authentication(request, user, "mfa", type=kind)
 
@@ -114,7 +115,7 @@ def use_once(authenticator: Authenticator, code: str) -> bool:
 def remove_all(user: User) -> bool:
     """Remove all factors of an account and end its sessions. Returns False if there were none.
 
-    For a person who has lost them; an admin has to make sure who asks.
+    For a person who has lost them; the admin has to make sure that it is this person who asks.
     """
     with transaction.atomic():
         found = Authenticator.objects.filter(user=user)

@@ -2,7 +2,7 @@
 
 A share is a part of all answers that people give. Every slot of an item is allotted, when the
 campaign is created or its shares change: to the person who is furthest behind their share, and each
-item to a person at most once. What the shares leave over is for anybody without one. The items come
+item to a person at most once. The remaining slots are for people without a share. The items come
 in a random order that the campaign's seed determines, so that nobody gets only the hard ones.
 
 An earlier round may keep a person from an item (`earlier_rounds`). It is allotted to somebody else
@@ -78,8 +78,8 @@ def current_shares(campaign: Campaign) -> dict[str, float]:
 def set_shares(campaign: Campaign, shares: Mapping[str, float]) -> None:
     """Set the shares of a stored campaign, and allot its items. Raises ShareError.
 
-    Whoever has begun or answered an item keeps it, and it counts towards their share. All other
-    slots are allotted anew, so that a person whose share became smaller may get none of them.
+    People keep items that they have begun or answered, and these count towards their share. All
+    other slots are allotted again, so a person whose share became smaller may get none of them.
     """
     check_shares(shares)
     users = {user.username: user for user in User.objects.filter(username__in=shares)}
@@ -101,7 +101,7 @@ def set_shares(campaign: Campaign, shares: Mapping[str, float]) -> None:
 
 @dataclass
 class _Slots:
-    """The slots of one item: its number of them, who holds some already, and who can never."""
+    """The slots of one item: their number, who has one already, and who can never get one."""
 
     pk: int
     key: str
@@ -173,7 +173,7 @@ def _random_place(seed: int, key: str) -> bytes:
 
 
 def _allotted(shares: Mapping[int, float], items: Sequence[_Slots]) -> Iterator[tuple[int, int]]:
-    """Yield items with the people whom they are allotted to, also those that they hold already."""
+    """Yield items with the people to whom they are allotted or already assigned."""
     rest = 1 - sum(shares.values())
     goals = {**shares, OTHERS: rest if rest > ROUNDING else 0.0}
     given: dict[int, int] = defaultdict(int)

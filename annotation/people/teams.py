@@ -186,8 +186,8 @@ def share(thing: Owned, team: Team, right: str | None, by: User | None = None) -
 def move(thing: Owned, team: Team, by: User | None = None) -> list[str]:
     """Give something to another team; return what else became of it, as sentences.
 
-    A campaign's batch is shared with its new team. Who may take no more of its items loses the
-    reserved ones. Raises TeamError.
+    A campaign's batch is shared with its new team. A person who may no longer take its items loses
+    the reserved ones. Raises TeamError.
     """
     if thing.team_id == team.pk:
         raise TeamError(f"it belongs to {team} already; name another team")
@@ -242,7 +242,7 @@ WORDS = {
 
 
 def history() -> Iterator[Passage]:
-    """Yield what the audit trail says of what went to which team, the oldest first."""
+    """Yield what the audit trail says went to which team, oldest first."""
     teams = dict(Team.objects.values_list("pk", "name"))
     people = dict(User.objects.values_list("pk", "username"))
     names = _names()

@@ -1,4 +1,4 @@
-"""How many of the answers that a campaign asks people for are there, imported ones included."""
+"""How many of the answers that a campaign asks people for exist, imported ones included."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from annotation.progress.counts import Counted, Total, cached
 
 
 class Places(NamedTuple):
-    """The study items of a campaign, the answers asked of people, and those that are there.
+    """The study items of a campaign, the number of people's answers to get, and those that exist.
 
     An item counts at most as many answers as it asks for, each by another person.
     """

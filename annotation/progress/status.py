@@ -240,7 +240,7 @@ class CampaignStatus:
 
     @property
     def answered(self) -> int:
-        """The answers that the design asks for and that are there, imported ones included."""
+        """The existing answers that the design asks for, imported ones included."""
         return self.places.answered
 
     @property

@@ -155,7 +155,7 @@ class Text:
 class ItemSpec:
     """One item. `report`, `passage` and `key_point` are the ids of the parts that it is about.
 
-    `earlier` are the turns of the conversation before the query, which whoever sees the query sees.
+    `earlier` are the turns of the conversation before the query, shown with the query.
     """
 
     key: str
@@ -184,8 +184,7 @@ class Protocol:
     option `points`. `earlier` are the declarations of earlier versions. A campaign keeps the
     declaration under which it was created. `sections` name the variables that a section of the
     guideline is about, by its heading, where that is not the question of one. `summary` says in one
-    sentence what people do, and `lacks` what a batch with all `needs` may lack so that no item
-    comes of it.
+    sentence what people do, and `lacks` why a batch with all `needs` may still give no item.
     """
 
     name: str

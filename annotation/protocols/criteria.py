@@ -40,7 +40,7 @@ def _described(variable: Variable, guideline: str) -> dict[str, str]:
     ]
     asked = [lines for heading, lines in sections if heading == variable.question and lines]
     others = [lines for _, lines in sections if len(lines) >= LEAST_DESCRIBED]
-    # Codes such as yes and no are explained for each variable anew.
+    # Codes such as yes and no are explained for each variable separately.
     return next((each[0] for each in (asked, others) if len(each) == 1), {})
 
 

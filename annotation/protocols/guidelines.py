@@ -2,8 +2,8 @@
 
 A section is about a variable if its heading is the variable's question, or if the protocol says so
 (`Protocol.sections`). Within the sections that stay, list entries and paragraphs go that name only
-variables which are not asked. Nothing is reworded, and the text of a campaign that asks everything
-is the protocol's own, to the byte.
+variables which are not asked. Nothing is reworded, and a campaign that asks everything has exactly
+the protocol's text.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXAMPLES = "Examples"
 
 
 def trimmed(protocol: Protocol, asked: Collection[str], translation: str = "") -> str:
-    """Return the protocol's guideline without what is only about variables that are not asked.
+    """Return the protocol's guideline without parts that are only about variables not asked.
 
     `asked` are the names of variables. The whole text is returned if nothing is left out. A
     translation has the same sections in the same order, and is trimmed by the original's headings.
@@ -50,7 +50,7 @@ class _Trimming:
         return "".join(kept).rstrip("\n") + "\n" * text.endswith("\n")
 
     def _section(self, heading: str, part: str) -> str:
-        """Return what stays of a section, with its heading; an empty text if nothing does."""
+        """Return the remaining part of a section, with its heading; empty if nothing remains."""
         about = self._about(heading)
         if about and not about & self.asked:
             return ""

@@ -1,6 +1,6 @@
 """Pages of derived batches: choose a rule, see a dry run, derive; and what a batch left out.
 
-A job derives. The page that follows it has in its address what was entered.
+A job derives. The address of the page that follows contains the input.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A new campaign, guided: the task over a batch, then what must be chosen, with previews.
 
-What a person has typed is kept in the session until the campaign is created, so that going back to
-the tasks and forth again loses nothing. Nothing else is stored before that: the dry run is a job,
-and the annotator's page is made of rows that are rolled back.
+What a person has typed is kept in the session until the campaign is created, so nothing is lost by
+going back to the tasks. Nothing else is stored before that: the dry run is a job, and the
+annotator's page is made of rows that are rolled back.
 """
 
 from __future__ import annotations

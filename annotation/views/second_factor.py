@@ -78,7 +78,7 @@ class CodeForm(_Once, AuthenticateForm):
 
 
 class ConfirmCodeForm(_Once, ReauthenticateForm):
-    """A code that confirms who changes an account."""
+    """A code that confirms the identity of the person who changes an account."""
 
 
 class _Limited:
@@ -194,7 +194,7 @@ _step = SecondStep.as_view()
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_step(request: HttpRequest) -> HttpResponseBase:
-    """Ask for the code. Who has not given a password before it is led to the log-in."""
+    """Ask for the code. A person who has not yet given a password is sent to the log-in."""
     pending = LoginStageController.enter(request, AuthenticateStage.key)
     if pending is None and not request.user.is_authenticated:
         return redirect_to_login(reverse("home"))

@@ -156,7 +156,7 @@ def _declined(user: User, campaigns: list[int]) -> dict[int, list[Assignment]]:
 @require_POST
 @role_required(*WORKERS)
 def cannot_judge(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    """Close an item with a reason in place of an answer, and go on to the next one."""
+    """Close an item with a reason in place of an answer, and continue with the next one."""
     assignment = my_assignment(get_account(request), uid)
     reason = request.POST.get("reason", "")
     if reason not in REASONS or not decline(assignment, reason):

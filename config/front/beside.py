@@ -129,7 +129,7 @@ class Kept:
 
 
 def end_with_parent() -> None:
-    """On Linux, be told to end when the parent has ended, however that came."""
+    """On Linux, get a signal to end when the parent has ended in any way."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 

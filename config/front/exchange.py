@@ -82,7 +82,7 @@ def _address(told: Any) -> Any:
 class Exchange:
     """Both queues, and which processes answer other requests at the moment.
 
-    The main process makes it, and says of each process that it starts what it is for.
+    The main process creates it, and says what each new process is for.
     """
 
     def __init__(self, work: int) -> None:

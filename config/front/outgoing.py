@@ -1,4 +1,4 @@
-"""What a client has not taken yet of its response: a socket to gunicorn's threads.
+"""The part of a response that its client has not taken yet: a socket to gunicorn's threads.
 
 A thread writes as fast as it can; the loop sends the rest when the client takes it. Above `MOST`
 bytes the thread waits, which holds up its own lane only.
@@ -47,7 +47,7 @@ class Backlog:
         return self._file.read(PIECE)
 
     def skip(self, size: int) -> None:
-        """Remove so many bytes of the first piece."""
+        """Remove this many bytes of the first piece."""
         self.size -= size
         if self._pieces:
             piece = self._pieces.popleft()
@@ -101,7 +101,7 @@ class Outgoing:
         return len(data)
 
     def flush(self) -> None:
-        """Send what the client takes at once."""
+        """Send as much as the client takes at once."""
         with self._changed:
             while self._backlog.size and not self._is_broken:
                 sent = self._send(self._backlog.first())

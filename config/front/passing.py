@@ -143,7 +143,7 @@ class Passing:
     # Stopping.
 
     def stop(self) -> None:
-        """Pass nothing on any more, and take what others have passed on already."""
+        """Stop passing connections on, and take those already passed on by others."""
         self.exchange.note(self.worker, False)
         while self._parting:
             self._keep(self._parting.popleft())

@@ -162,7 +162,7 @@ class Worker(_ThreadWorker):
         super().run()
 
     def is_parent_alive(self) -> bool:
-        """Return whether the main process runs. Without it this one stops as if it were told to."""
+        """Return whether the main process runs. Without it this one stops as on a signal."""
         runs: bool = super().is_parent_alive()
         self.alive = self.alive and runs
         return runs

@@ -110,7 +110,7 @@ def turn_of(database: str) -> Turn:
 
 
 def _forget() -> None:
-    """Start anew in a forked child, whose parent's threads do not exist in it."""
+    """Start again in a forked child, which does not have its parent's threads."""
     global _creating
     _creating = threading.Lock()
     _logs.clear()

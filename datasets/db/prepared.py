@@ -134,8 +134,8 @@ def together(*calls: Call[Any]) -> tuple[Any, ...]:
     """Run statements one after the other in a transaction, and return the result of each.
 
     PostgreSQL gets all of them at once, as a pipeline: beside other work, waiting for each answer
-    takes longer than the statements. Each still sees what has happened until it starts, such as
-    what the transaction did for whose lock the statement before it had to wait.
+    takes longer than the statements. Each still sees everything that happened before it starts,
+    such as the changes of a transaction for whose lock the previous statement waited.
     """
     connection = connections[DATABASE]
     if connection.vendor != "postgresql":

@@ -38,7 +38,7 @@ def ask(kind: str, options: Options, user: Any, address: str = "", again: bool =
 
 
 def _carried_out(asked: Asked) -> Asked:
-    """Carry out the job at once, for tests of what is not the queue."""
+    """Carry out the job at once, for tests that are not about the queue."""
     job = queue.lease_now(asked.job)
     carry_out(job, lambda done, total: None, strict=True)
     job.refresh_from_db()

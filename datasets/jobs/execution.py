@@ -81,7 +81,7 @@ def _askers(job: Job) -> list[Any]:
 
 
 def _note(job: Job, error: Exception) -> None:
-    """Log an unexpected error, and tell people what it means for them."""
+    """Log an unexpected error, and return what it means for people."""
     logger.exception("job %s (%s) ended by an error", job.key, job.kind)
     if isinstance(error, OSError) and error.errno in FULL:
         reason = NO_SPACE

@@ -1,9 +1,9 @@
-"""What takes long is for workers and commands: a request that calls it by mistake is noticed.
+"""Slow computations are for workers and commands: a request that calls it by mistake is noticed.
 
 `for_workers` marks a function that reads or computes in proportion to the labels of a campaign or
 the texts of a batch. A request is answered within `answering`; a job, in tests within the request
 that asked for it, is `apart` from it. The tests, whose crawler opens every page, fail at such a
-call. A site logs it and goes on.
+call. A site logs it and continues.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _answering: ContextVar[bool] = ContextVar("a_request_is_being_answered", default
 
 
 class InRequestError(AssertionError):
-    """A request computes what workers are for."""
+    """A request computes something that only workers should."""
 
 
 def for_workers(function: Callable[Given, Returned]) -> Callable[Given, Returned]:

@@ -1,4 +1,5 @@
-"""Notices at the end of long work: which of it is under way, and what to say of what has ended.
+"""Notices at the end of long work: which of it is under way, and what to say about work that has
+ended.
 
 A browser remembers the work whose status it showed on any page, and asks for it until it has ended.
 What a page shows in place without a status, such as a campaign's first page, needs none.

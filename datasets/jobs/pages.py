@@ -1,4 +1,4 @@
-"""What pages share that show the result of a job, or wait for it.
+"""Helpers of pages that show the result of a job, or wait for it.
 
 A page shows the last finished result at once, with its age, and follows the job of the new one: by
 htmx, which replaces it in place, or without scripts by reloading. The parameter `job` in an address

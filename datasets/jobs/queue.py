@@ -1,9 +1,9 @@
 """The queue of jobs: asking, taking turns, leases, ends. All of it is in the database.
 
-A question that is being computed, or waits for it, is not computed again: whoever asks the same is
-added to its askers. A job that waits is computed from what is there when its turn comes, so a later
-label needs no second job. People take turns: whoever was served longest ago is next, with their
-oldest job, and has at most two jobs running.
+A question that is being computed, or waits for it, is not computed again: further people who ask
+the same are added to its askers. A waiting job is computed from the data at the time of its turn,
+so a later label needs no second job. People take turns: the person served longest ago is next, with
+their oldest job; each has at most two jobs running.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def turns(
     queues: dict[int, list[int]] = {}
     for job, person in asked:
         queues.setdefault(person, []).append(job)
-    # Who was never served is first, in the order of asking.
+    # People who were never served come first, in the order of asking.
     people = sorted(queues, key=lambda person: (person in served, served.get(person)))
     people.sort(key=lambda person: running[person] >= AT_ONCE)
     order: dict[int, int] = {}
@@ -326,7 +326,7 @@ def _own(job: Job) -> QuerySet[Job]:
 
 
 def set_digest(job: Job) -> bool:
-    """Note that the job is computed from what is there now. False if the turn is another's."""
+    """Note that the job is computed from the current data. False if the turn is another's."""
     return _note(job, digest=current_digest(kind_named(job.kind), job.options))
 
 
@@ -379,7 +379,7 @@ def has_worker() -> bool:
 
 
 def note_worker(name: str, places: int) -> None:
-    """Note that a worker is there."""
+    """Note that a worker is running."""
     with transaction.atomic():
         _note_worker(name, places)
 

@@ -119,7 +119,7 @@ def sweep() -> int:
 def _without_room() -> list[Job]:
     """Return the finished jobs whose files exceed the room, those unused for longest.
 
-    What was read or written within an hour stays in any case, since somebody may wait for it.
+    Files read or written within an hour always stay, since somebody may wait for them.
     """
     room = settings.TANDEM_JOB_RESULTS_MB * MEGABYTE
     beyond = []

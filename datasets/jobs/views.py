@@ -121,7 +121,7 @@ def _visible(request: HttpRequest, key: str) -> Job:
 
 
 def _ordered(request: HttpRequest, key: str) -> Job:
-    """Return a person's own job, or one that failed, which whoever asks the same may repeat.
+    """Return a person's own job, or a failed one, which everybody who asks the same may repeat.
 
     Raises Http404 for other jobs, and without access to the result.
     """

@@ -2,8 +2,8 @@
 
 The process is forked, so it starts with all modules imported, and has a memory limit. The worker
 itself computes nothing: it renews leases, notes progress, kills jobs that were cancelled or take
-too long, and tells why a process ended. It sleeps until a job is asked for (`launching.wake`), one
-of its processes ends, or a second has passed.
+too long, and records why a process ended. It sleeps until a job is asked for (`launching.wake`),
+one of its processes ends, or a second has passed.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Child:
 class JobWorker:
     """Carries out due jobs at `places` places until it is stopped.
 
-    With `idle` it also ends after so many seconds without a job.
+    With `idle` it also ends after that many seconds without a job.
     """
 
     def __init__(self, places: int, idle: float | None = None) -> None:
@@ -98,7 +98,7 @@ class JobWorker:
             self._leave()
 
     def run_one(self) -> bool:
-        """Carry out one due job, and tell whether there was one. Celery's tasks call this."""
+        """Carry out one due job, and return whether there was one. Celery's tasks call this."""
         self._fill(1)
         began = bool(self.children)
         while self.children:

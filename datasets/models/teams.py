@@ -26,7 +26,7 @@ class Team(models.Model):
 
 
 class TeamMember(models.Model):
-    """An account's role in a team. Owners and managers change what the team has, members read it.
+    """An account's role in a team. Owners and managers change what the team owns, members read it.
 
     An account that labels is a member: it may take items of the team's open campaigns.
     """

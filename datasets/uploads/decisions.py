@@ -56,7 +56,7 @@ class StaleError(Exception):
 
 
 class TakenNameError(Exception):
-    """Another batch has the name. Of a batch that the person may not read nothing else is told."""
+    """Another batch has the name. If the person may not read it, nothing else is revealed."""
 
     def __init__(self, name: str, readable: bool) -> None:
         super().__init__(

@@ -77,7 +77,8 @@ def receive(
     The batch is to belong to the team of this name, or to the only one that the account manages.
     With `extends`, which the account has to manage, the files add to that batch's queries, and the
     new batch belongs to its team.
-    Raises TooOftenError, and InputError for errors that show at once; then nothing is stored.
+    Raises TooOftenError, and InputError for errors that are visible at once; then nothing is
+    stored.
     """
     tasks.clean()
     upload = Upload(user=user, name=name.strip(), format=format)

@@ -207,7 +207,7 @@ def _with_notes(
 ) -> dict[tuple[str, str], Detail]:
     """Note on each label the judge's grade, and the steps by which its answer was read.
 
-    An answer that was read as it stood has no note of that.
+    An answer that was read unchanged has no such note.
     """
     steps = "" if reading.steps == AS_IS else "+".join(reading.steps)
     for unit in prepared.request.facts.units:

@@ -61,7 +61,7 @@ _FATAL_STATUSES = {
     403: "the server forbids this request with this key",
     429: "the quota of this key is used up",
 }
-# Why a server may reject a body, by the param whose part it rejects, and what mends it.
+# Why a server may reject a body, by the param that it rejects, and the remedy.
 _OPTIONAL_PARTS = {
     "logprobs": (
         "no log probabilities, or not as many",
@@ -246,7 +246,7 @@ class _Probe:
             self.facts["listed"] = bool(own)
 
     async def _check_schema(self) -> bool:
-        """Ask as the judge would, and tell whether the server answers at all."""
+        """Ask as the judge would, and return whether the server answers at all."""
         body = self.server.body(_request_for(QUESTION, LABEL_SCHEMA))
         self.structured = body != self.server.body(_request_for(QUESTION, ANY_FORM))
         try:
@@ -328,7 +328,7 @@ class _Probe:
     async def _check_cache(self) -> None:
         """Send a prompt twice to find out whether the server caches the beginning of prompts.
 
-        If answers do not report cached tokens, only vLLM's metrics can tell.
+        If answers do not report cached tokens, only vLLM's metrics show them.
         """
         if self.facts.get("server") == "vllm":
             self._read_metrics(await self.server.fetch("/metrics") or "")

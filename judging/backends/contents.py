@@ -1,6 +1,6 @@
 """What a person may leave out of a request's body, and add to it.
 
-A key in the param `omit` is not sent, and what stands in `extra_body` is sent as it stands. Keys
+A key in the param `omit` is not sent, and the keys of `extra_body` are sent unchanged. Keys
 that would break the protocol, hide text from the judge's page or repeat a param are rejected.
 """
 

@@ -171,7 +171,7 @@ class DecisionModel:
         return Answer(text, usage=_usage(progress.usage), model=progress.model, status=200)
 
     async def _follow(self, request: Request, form: Form, progress: Progress) -> None:
-        """Ask what is due until nothing is."""
+        """Ask the due questions until none is left."""
         sheet = self._sheet(request)
         while questions := due(request.facts, progress.labels, self.two_codes):
             await self._decide(form, sheet, questions, progress)
@@ -233,7 +233,7 @@ class DecisionModel:
         return self.dialect or Dialect()
 
     def _learn(self, error: RejectedError, parts: Sequence[Question]) -> bool:
-        """Lower a limit after a rejection, and tell whether another attempt makes sense."""
+        """Lower a limit after a rejection, and return whether another attempt makes sense."""
         if error.status not in NOT_ACCEPTED:
             return False
         text = f"{error.message} {error.body}"

@@ -165,10 +165,10 @@ def unpack(packed: str) -> Answers:
 class Replay:
     """A fake judge, which replays the labels of a file by item and unit.
 
-    The labels are part of the judge's parameters, so the judge stays what it is when the file
-    changes. A unit without a label of each variable that applies to it has a missing answer: for
-    the file's own reason, or as an error that names the label. The labels of a judge with a judge
-    file are completions that its parser reads, one for each unit.
+    The labels are part of the judge's parameters, so the judge does not change with the file. A
+    unit without a label of each variable that applies to it has a missing answer: for the file's
+    own reason, or as an error that names the label. The labels of a judge with a judge file are
+    completions that its parser reads, one for each unit.
     """
 
     endpoint = ""

@@ -2,7 +2,7 @@
 
 All servers write results alike: `custom_id`, with `response` (its `status_code` and `body`) or
 `error`. An error is in the response's body or next to the response. Files are written under
-temporary names and then moved. What a dead process was about to move is found by its record.
+temporary names and then moved. Files that a dead process was about to move are found by its record.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def _facts(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _add_runner(folder: Path, run: JudgeRun) -> None:
-    """Write what belongs beside the requests and is not there yet. Raises BatchError."""
+    """Write the missing files that belong beside the requests. Raises BatchError."""
     manifest = json.dumps(_manifest(run), indent=2, ensure_ascii=False) + "\n"
     texts = {
         runner.MANIFEST: manifest.encode(),
@@ -174,7 +174,7 @@ def _write_whole(path: Path, text: bytes) -> None:
 
 
 def _manifest(run: JudgeRun) -> dict[str, Any]:
-    """Return what the runner needs to know, and what a reader of the folder wants to."""
+    """Return the facts for the runner, and for people who read the folder."""
     judge, (file,) = run.judge, run.manifest["batch"]["files"]
     given = {
         flag.strip("-").replace("-", "_"): judge.params[name]

@@ -3,8 +3,8 @@
 Tandem copies this file into the folder that `run_judge --offline` writes. It needs Python 3.10 and
 vLLM, and nothing of Tandem. It reads `manifest.json` and `requests.jsonl`, and appends each answer
 to `results.jsonl` as soon as vLLM has returned it. A runner that was killed can be started again:
-it asks only what has no line there yet. The exit status is 0 if every request has a line, 3 if some
-are left, and 1 if the work cannot go on.
+it asks only requests without a line there. The exit status is 0 if every request has a line, 3 if
+some are left, and 1 if the work cannot go on.
 """
 
 from __future__ import annotations
@@ -468,7 +468,7 @@ def run(given: argparse.Namespace) -> int:
 def answer_waiting(
     folder: Path, manifest: JSON, asked: Sequence[Asked], given: argparse.Namespace
 ) -> int:
-    """Ask what has no line yet, up to the limit. Return how many are left."""
+    """Ask the requests that have no line yet, up to the limit. Return how many are left."""
     with (folder / RESULTS).open("a+b") as results:
         known = read_results(results, asked)
     if given.retry_errors:

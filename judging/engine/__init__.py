@@ -87,7 +87,7 @@ class Ending:
 async def drain_calls(
     dispatcher: Dispatcher, how: End, longest: float, urgent: asyncio.Future[End]
 ) -> bool:
-    """Wait for the calls in flight, and tell whether all of them ended by themselves.
+    """Wait for the calls in flight, and return whether all of them ended by themselves.
 
     If only the time is over, each call may use its deadline of up to `longest` seconds, since a
     cancelled call would be paid again. An `urgent` reason cuts this short.

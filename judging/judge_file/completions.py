@@ -97,7 +97,7 @@ def _like(parser: RegexParser, completion: str, words: Words) -> Iterator[str]:
     for name, group in groups.items():
         if name in words:
             places.setdefault(match.span(group), []).append(words[name])
-    # Groups inside each other capture the same text, of which one variable's word says more.
+    # Nested groups can capture the same text, so each variable's word is tried there.
     for chosen in product(*places.values()):
         text = completion
         for (start, end), word in sorted(zip(places, chosen, strict=True), reverse=True):

@@ -1,6 +1,6 @@
 """Read a judge file: TOML with the messages, the parser, the parameters and fixtures of a judge.
 
-Everything is checked before anything is asked: an error names the line and says what to mend.
+Everything is checked before anything is asked: an error names the line and says what to correct.
 """
 
 from __future__ import annotations

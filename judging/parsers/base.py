@@ -54,10 +54,10 @@ class Reading:
     """What was read of one answer.
 
     `units` has an entry for each unit, by name. `steps` are the steps of the ladder that were
-    needed. `text` is the completion with its mends in place, each as long as what it replaces, and
-    the object that was read begins at `start`. `scores` and `missing` are given by parsers that
-    read probabilities: a variable in `missing` has a reason instead of a code. `grades` are the
-    verdicts as the judge gave them, where its file maps several of them to one code.
+    needed. `text` is the corrected completion; each correction is as long as what it replaces. The
+    object that was read begins at `start`. `scores` and `missing` are given by parsers that read
+    probabilities: a variable in `missing` has a reason instead of a code. `grades` are the verdicts
+    as the judge gave them, where its file maps several of them to one code.
     """
 
     units: Mapping[str, Any]

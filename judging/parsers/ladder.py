@@ -9,8 +9,8 @@ Each step that was needed is named, so that a report can count it:
 - `trailing-comma`: a comma after the last member of an object or array is left out.
 - `smart-quotes`: typographic quotation marks that delimit a string are replaced by plain ones.
 
-An answer in which two different objects fit is ambiguous. Mends replace a character by a character,
-so that what stands at an offset of the mended text stands there in the completion.
+An answer in which two different objects fit is ambiguous. Corrections replace single characters, so
+offsets in the corrected text are those in the completion.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Found:
-    """An object in a text. `part` spans it, within the mended text."""
+    """An object in a text. `part` spans it, within the corrected text."""
 
     value: Any
     part: Part
@@ -111,7 +111,7 @@ def _fences(part: Part) -> Iterator[tuple[Span, Span]]:
 
 
 def body_of(text: str) -> Part:
-    """Return what a model said, without its reasoning and without a fence around all of it.
+    """Return a model's answer without its reasoning and without a fence around all of it.
 
     Raises UnreadError if nothing is left.
     """
@@ -154,7 +154,7 @@ def _decoded(text: str) -> Any:
 
 
 def _values(part: Part, opening: str) -> Iterator[Found]:
-    """Yield the outermost JSON values of a part, mended where they have to be."""
+    """Yield the outermost JSON values of a part, corrected if necessary."""
     brackets = re.compile(f"[{re.escape(opening)}]")
     at, mended, fences = part.start, 0, list(_fences(part))
     for _ in range(MAX_VALUES):

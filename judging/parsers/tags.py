@@ -16,7 +16,7 @@ MAX_VERDICT = 200
 
 @dataclass(frozen=True)
 class TagsParser:
-    """Reads what stands between an opening and a closing mark, for each variable."""
+    """Reads the text between an opening and a closing marker, for each variable."""
 
     marks: Mapping[str, tuple[str, str]]
     verdicts: Verdicts = PLAIN
@@ -39,7 +39,7 @@ class TagsParser:
 
 
 def _between(text: str, opening: str, closing: str) -> list[str]:
-    """Return what stands between the marks, in any case, wherever it is short enough."""
+    """Return the texts between the markers, in any case, if short enough."""
     end_mark = re.compile(re.escape(closing), re.IGNORECASE)
     found, at = [], 0
     for mark in re.finditer(re.escape(opening), text, re.IGNORECASE):

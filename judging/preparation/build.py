@@ -78,7 +78,7 @@ def accepted_results(
 
 
 def is_taken(name: str) -> bool:
-    """Whether a batch of any team has a name, which is all that is told of it."""
+    """Whether a batch of any team has a name; nothing else about it is revealed."""
     return Batch.objects.filter(name=name).exists()
 
 
@@ -141,7 +141,7 @@ def answer_digests(campaign: Campaign, author: Rater) -> UnitDigests:
 
 
 def read_again(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]]:
-    """Return the state of the answers that a built batch stands on, and how to read them again."""
+    """Return the state of the answers behind a built batch, and how to read them again."""
     name = lineage.campaigns[0]["name"] if lineage.campaigns else ""
     campaign = Campaign.objects.filter(name=name).first()
     author = Rater.objects.filter(name=lineage.decided_by).first()

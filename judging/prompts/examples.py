@@ -1,9 +1,9 @@
 """Examples for the messages of a judge file: units of development queries, with people's labels.
 
 They are drawn once for a judge and a campaign, by the judge's seed, and kept in the manifest of its
-first run: labels that people give later change no prompt. No example is of an evaluation query, nor
-of the query that is asked about. A researcher may choose units for them under *Disagreements*, from
-which files with `draw = "chosen"` draw.
+first run: labels that people give later change no prompt. No example comes from an evaluation query
+or from the query that is asked about. A researcher may choose units for them under *Disagreements*,
+from which files with `draw = "chosen"` draw.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def drawn(campaign: Campaign, judge: Judge) -> list[Example] | None:
 
 
 def _draw(campaign: Campaign, judge: Judge, wanted: Examples) -> list[Example]:
-    """Draw so many that `k` are left beside any query, and `k` of its category if there are."""
+    """Sample enough that `k` are left for any query, and `k` of its category if they exist."""
     reads, is_chosen = read_file(judge.file).parser.reads, wanted.draw == CHOSEN
     only = chosen_units(campaign) if is_chosen else None
     found = sorted(labelled(campaign, reads, only), key=lambda each: _rank(judge, each.unit))

@@ -47,8 +47,8 @@ def find_problems(
 ) -> list[str]:
     """Why an answer to a step's own task cannot become part of a batch; none to any other task.
 
-    Raises RefusedError where the form is wrong. People's quotes must stand where they say, as on a
-    page; a model's are searched for.
+    Raises RefusedError where the form is wrong. People's quotes must be exactly where they say, as
+    on a page; a model's are searched for.
     """
     entries, _ = check(schema, units, answer, channel)
     step = _BY_TASK.get(schema.protocol.name)

@@ -158,7 +158,7 @@ def reopen(campaign: Campaign, judge: Judge) -> None:
 
 
 def take_over(run: JudgeRun) -> int:
-    """Reopen what a dead worker left, with a strike each, and return how many were closed by it.
+    """Reopen a dead worker's assignments, with a strike each; return how many that closed.
 
     The caller has just acquired the run's lease, so anything still leased belonged to a dead
     worker.

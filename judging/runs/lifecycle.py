@@ -407,7 +407,7 @@ def _wish(run: JudgeRun, wish: str) -> bool:
 
 
 def _end_if_wished(run: JudgeRun) -> bool:
-    """End a run with a wish that no process works on, and tell whether that happened."""
+    """End a run with a wish that no process works on; return whether that happened."""
     with transaction.atomic():
         unheld = without_lease(_unended(run)).exclude(wish=Wish.NONE)
         if (wished := unheld.select_for_update().first()) is None:

@@ -231,7 +231,7 @@ def _missing(campaign: Campaign, judge: Judge) -> Iterator[_NewAssignment]:
     if needs_texts(judge, campaign.protocol):
         items = _with_texts(campaign, items)
     for item, names in items:
-        # A judge that was asked about whole items before goes on as it began.
+        # A judge that was asked about whole items before continues that way.
         before = (item.pk, "") in existing
         for scope, part in [("", names)] if before else request_parts(judge, item, names):
             if (item.pk, scope) not in existing:

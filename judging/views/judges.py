@@ -213,7 +213,7 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
 @require_POST
 @role_required(*READERS)
 def try_one(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask about one item. A worker does; the judge's page shows the answer to who asked."""
+    """Ask about one item. A worker does it; the judge's page shows the answer to that person."""
     user = get_account(request)
     judge, form = managed_judge(request, pk), TryForm(request.POST, user=user)
     page = reverse("judge", args=[pk])

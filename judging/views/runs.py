@@ -371,7 +371,7 @@ def call(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _asked(call: JudgeCall) -> dict[str, Any]:
-    """Rebuild the request from stored data, and tell whether it is still the same."""
+    """Rebuild the request from stored data, and return whether it is still the same."""
     try:
         prepared = _preparer(call).prepare(call.assignment)
     except LOST as error:

@@ -243,8 +243,8 @@ def test_a_file_of_prices_is_stored_once(tmp_path: Path) -> None:
         '[[price]]\nmodels = ["a", "b"]\nprompt = "1.5"\ncompletion = "3"\nchecked = 2026-11-01\n',
         "utf-8",
     )
-    assert "Created 2 prices; 0 were there already" in command("create_price", "--file", str(path))
-    assert "Created 0 prices; 2 were there already" in command("create_price", "--file", str(path))
+    assert "Created 2 prices; 0 existed already" in command("create_price", "--file", str(path))
+    assert "Created 0 prices; 2 existed already" in command("create_price", "--file", str(path))
     assert find_rates("b", AFTER) == Rates(Decimal("1.5"), Decimal("1.5"), Decimal(3))
     told = command("create_price", "a", "--list")
     assert "a from 2026-11-01: 1.5" in told
@@ -260,7 +260,7 @@ def test_a_file_of_prices_is_stored_once(tmp_path: Path) -> None:
         ('[[price]]\nmodels = ["a"]\n', "its keys"),
         (ENTRY.format(models="[]", prompt=1, checked="2026-01-01"), "models"),
         (ENTRY.format(models='["a"]', prompt='"x"', checked="2026-01-01"), "no price"),
-        (ENTRY.format(models='["a"]', prompt=1, checked='"soon"'), "no day"),
+        (ENTRY.format(models='["a"]', prompt=1, checked='"soon"'), "is not a day"),
     ],
 )
 def test_a_file_that_is_none_of_prices_is_refused_whole(

@@ -1,4 +1,4 @@
-"""`team`: lists and creates teams, lets people in, and shares and moves what teams have."""
+"""`team`: lists and creates teams, changes their members, and shares and moves what they own."""
 
 from __future__ import annotations
 

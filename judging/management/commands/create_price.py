@@ -113,7 +113,7 @@ def _line(price: ListPrice | Price, source: str) -> str:
 
 
 def _store(price: ListPrice, team: Team) -> bool:
-    """Store a price of a team, and tell whether the model had none of that day."""
+    """Store a price of a team, and return whether the model had none for that day."""
     names = ("model", "since", "prompt", "cached", "completion")
     try:
         with transaction.atomic():

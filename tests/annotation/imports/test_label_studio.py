@@ -122,9 +122,9 @@ def test_units_of_one_key_and_two_kinds_have_no_kind() -> None:
     [
         (said(Choice("matched", "yes"), task="8"), 'task "8" is not a unit of campaign \'c\''),
         (said(Choice("mood", "good")), 'task "7" is not a unit of campaign \'c\''),
-        (said(), 'task "7" may be each of 2 units of campaign \'c\''),
+        (said(), 'task "7" could be any of 2 units of campaign \'c\''),
         (said(Choice("matched", "yes"), Choice("holds_points", "yes")),
-         'task "7" may be each of 2 units of campaign \'c\''),
+         'task "7" could be any of 2 units of campaign \'c\''),
     ],
 )  # fmt: skip
 def test_a_task_that_is_none_or_several_is_refused(answer: StudioAnswer, wrong: str) -> None:
@@ -134,7 +134,7 @@ def test_a_task_that_is_none_or_several_is_refused(answer: StudioAnswer, wrong: 
 def test_two_items_of_one_query_are_told_apart_by_what_they_are_asked() -> None:
     two = known("key-point-writing", i=("7", [("passage", "p")]), j=("7", [("key-point", "k")]))
     assert [row.item for row in rows(two, said(Choice("matched", "yes")))] == ["j"]
-    assert "each of 2 units" in refused(two, said())
+    assert "any of 2 units" in refused(two, said())
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,6 @@ class TestRows:
         item = coverage.items.get(key="r")
         Assignment.objects.create(item=item, rater=ada, asked=[], status="leased")
         lines = [dict(YES), {**OTHER, "rater": None if stand_in else "ada"}]
-        with pytest.raises(InputError, match=r"^labels, line 2: rater 'ada' answers here"):
+        with pytest.raises(InputError, match=r"^labels, line 2: rater 'ada' answers on this site"):
             import_rows(lines, coverage, "ada" if stand_in else None)
         assert not Label.objects.exists()

@@ -211,7 +211,7 @@ def test_qrels_with_blanks_in_ids_are_refused_in_trecs_own_form(tmp_path: Path) 
 )
 def test_other_protocols_have_no_qrels(protocol: str) -> None:
     campaign_of(protocol)
-    with pytest.raises(Exception, match="grades no passages"):
+    with pytest.raises(Exception, match="does not grade passages"):
         run("export", "--campaign", "c", "--what", "qrels")
 
 

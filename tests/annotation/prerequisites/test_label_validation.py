@@ -80,12 +80,12 @@ class TestTheOption:
 
     def test_a_draw_that_waits_for_people_does_not_go_with_it(self, study: Study) -> None:
         options = ["--option", "prerequisite=Study", "--option", f"validates={JUDGE}"]
-        with pytest.raises(CommandError, match="validates does not go with a prerequisite"):
+        with pytest.raises(CommandError, match="validates cannot be combined with a prerequisite"):
             campaign_of("rubric-passage", *options)
         assert campaign_of("rubric-passage", *options, "--option", "sampling=all").pk
 
     def test_a_list_that_is_written_blind_does_not_go_with_it(self, study: Study) -> None:
-        with pytest.raises(CommandError, match="does not go with key-point-writing"):
+        with pytest.raises(CommandError, match="cannot be used with key-point-writing"):
             campaign_of("key-point-writing", "--option", f"validates={JUDGE}")
 
     def test_the_command_makes_such_a_campaign(self, study: Study) -> None:
