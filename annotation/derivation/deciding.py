@@ -38,7 +38,7 @@ def one_of(codes: Iterable[str]) -> Cut:
 
 @dataclass(frozen=True)
 class Decision:
-    """The decision by a unit's labels of a variable. `value` is None unless the state is decided."""
+    """How a unit's labels decide a variable. `value` is None unless the state is decided."""
 
     value: str | None
     state: State

@@ -184,7 +184,7 @@ class TestWhoAnswersHere:
         rows: list[dict[str, Any]] = [{"rater": "free"}, {}, {"rater": 3}, {"rater": name}]
         _check_raters(rows[:3], "free")
         for wrong, stand_in, line in ((rows, "free", 4), (rows[:2], name, 2)):
-            with pytest.raises(InputError, match="answers here") as error:
+            with pytest.raises(InputError, match="answers on this site") as error:
                 _check_raters(wrong, stand_in)
             assert (error.value.place.file, error.value.place.line) == ("labels", line)
 

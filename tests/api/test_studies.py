@@ -201,7 +201,7 @@ class TestLabelsMadeElsewhere:
         before = Label.objects.count()
         answer = self.send(rita, study, {**LINE, "rater": name, "rater_kind": kind})
         (wrong,) = assert_told(answer, 422)
-        assert "answers here" in str(wrong["wrong"])
+        assert "answers on this site" in str(wrong["wrong"])
         assert Label.objects.count() == before
 
     def test_whoever_labels_answers_first(self, rita: Script, study: Study) -> None:

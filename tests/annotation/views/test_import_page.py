@@ -60,5 +60,5 @@ def test_nobody_gives_labels_in_the_name_of_somebody_who_answers_here(
     rita: Client, study: Study
 ) -> None:
     name = study.assignment(study.ada).rater.name
-    assert "answers here" in sent(rita, study, rater=name)
+    assert "answers on this site" in sent(rita, study, rater=name)
     assert not Label.objects.exists()
