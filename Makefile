@@ -22,9 +22,9 @@ help:
 	@echo "make beat      a clock beside both; workers do without it"
 	@echo "make bench     loading, exporting and serving, timed against other tools' figures"
 	@echo "make vllm      judges on vLLM itself, set up beside Tandem, with a tiny model"
-	@echo "make lock      the lock files anew, after a change of requirements*.txt"
-	@echo "make audit     known holes in what is locked, asked of a service and stored"
-	@echo "make images    the images of containers anew, by the digests that their tags have now"
+	@echo "make lock      write the lock files again, after a change of requirements*.txt"
+	@echo "make audit     known vulnerabilities of the locked packages, asked of a service and stored"
+	@echo "make images    update the digests of the containers' images"
 	@echo "make sbom      the bill of materials of a release, in var/sbom"
 	@echo "make docs      the documentation as a site, in var/docs"
 	@echo "make clean     remove what was installed; var/ with your data stays"
@@ -131,11 +131,11 @@ vllm: install-dev
 	$(BIN)/python -m scripts.vllm --folder $(VLLM) --try
 	$(PYTEST_VLLM)
 
-# The lock files anew, with new versions of what ARGS names: ARGS="--upgrade-package django".
+# Writes the lock files again, with new versions of the packages in ARGS: ARGS="--upgrade-package django".
 lock: install-dev
 	@$(BIN)/python -m scripts.supply lock $(ARGS)
 
-# Asks the service that knows of holes in packages, and stores what it says.
+# Asks the service that knows of vulnerabilities in packages, and stores its answer.
 audit: install-dev
 	@$(BIN)/python -m scripts.supply audit --renew $(ARGS)
 

@@ -69,4 +69,4 @@ def _do(
 
 def _failed(file: StudyFile, stage: Stage, error: Exception) -> InputError:
     wrong, _, mend = str(error).rstrip(".").rpartition("; ")
-    return file.error(stage.part, wrong or mend, mend if wrong else "mend it and apply again")
+    return file.error(stage.part, wrong or mend, mend if wrong else "correct it and apply again")

@@ -62,7 +62,7 @@ def read(paths: Sequence[Path], notes: ReadNotes) -> Iterator[Located]:
     """Yield each sample of the files as a query with its passages and reference, if any.
 
     Raises InputError for a missing key, a value of the wrong type, or a number of tags other than
-    that of passages. Warnings count dates of questions that are no ISO dates, which are kept in
+    that of passages. Warnings count dates of questions that are not ISO dates, which are kept in
     `meta`, and tags that are neither YES nor NO, which are left out.
     """
     undated = strange = 0

@@ -54,7 +54,7 @@ def write_bill(arguments: Sequence[str]) -> int:
 
 
 def look_for_holes(arguments: Sequence[str]) -> int:
-    """Look for known holes: by the snapshot, by the service, or by it with a new snapshot."""
+    """Look for known vulnerabilities: in the snapshot, or by asking the service."""
     parser = argparse.ArgumentParser(prog="python -m scripts.supply audit")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--ask", action="store_true", help="ask the service; offline it says so")

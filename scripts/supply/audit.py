@@ -1,4 +1,4 @@
-"""Whether what is locked has known holes: by the service, or by a dated snapshot of its answer.
+"""Known vulnerabilities of the locked packages: from the service, or a dated snapshot of it.
 
 The snapshot is in the repository, so an unchanged commit is judged the same, offline too. It also
 says when nobody could be asked, and then nothing is claimed.
@@ -27,7 +27,7 @@ class AuditError(RuntimeError):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a service knew on a day: of which packages it was asked, and their holes.
+    """What a service knew on a day: the packages that it was asked about, and their holes.
 
     Without a day nobody was asked, and `reason` says why.
     """
@@ -41,7 +41,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Waiver:
-    """A known hole that is left as it is until a day, with the reason."""
+    """A known vulnerability that is left as it is until a day, with the reason."""
 
     id: str
     package: str
@@ -51,7 +51,7 @@ class Waiver:
 
 @dataclass
 class Verdict:
-    """What an audit finds: holes that must be mended, others, and packages nobody was asked for."""
+    """What an audit finds: holes with a fix, others, and packages that were not asked about."""
 
     mend: list[Hole] = field(default_factory=list)
     known: list[Hole] = field(default_factory=list)
@@ -147,17 +147,17 @@ def load_waivers(path: Path = EXCEPTIONS) -> list[Waiver]:
 
 
 def audit(snapshot: Snapshot, on: date, say: Callable[[str], None] = print) -> bool:
-    """Say what a snapshot means for what is locked now. Return whether something must be mended."""
+    """Say what a snapshot means for the locked packages. Return whether one must be updated."""
     verdict = judged(snapshot, locked(), load_waivers(), on)
     if snapshot.asked is None:
         say(f"No audit: {snapshot.reason}")
         return False
     say(
-        f"Known holes by {snapshot.service} on {snapshot.asked}, of {len(snapshot.packages)} "
-        f"packages: {len(verdict.mend)} to mend, {len(verdict.known)} without a mend, "
+        f"Known vulnerabilities by {snapshot.service} on {snapshot.asked}, of "
+        f"{len(snapshot.packages)} packages: {len(verdict.mend)} to fix, {len(verdict.known)} without a fix, "
         f"{len(verdict.waived)} waived until a day."
     )
-    for title, holes in (("To mend", verdict.mend), ("No mend", verdict.known)):
+    for title, holes in (("To fix", verdict.mend), ("No fix", verdict.known)):
         for hole in holes:
             say(f"{title}: {hole}")
     if verdict.unasked:

@@ -1,4 +1,4 @@
-"""Known holes in packages, as the OSV service tells them: its protocol, and nothing of Tandem."""
+"""Known vulnerabilities (holes) in packages, by the protocol of the OSV service."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Package:
 
 @dataclass(frozen=True, order=True)
 class Hole:
-    """A known hole in a package, under all its ids, with the first version that mends it.
+    """A known vulnerability of a package, with all its ids and the first version that fixes it.
 
     `mend` is empty where no version does.
     """
@@ -49,12 +49,12 @@ class Hole:
     summary: str
 
     def __str__(self) -> str:
-        mend = f"mended in {self.mend}" if self.mend else "no version mends it"
+        mend = f"fixed in {self.mend}" if self.mend else "no version fixes it"
         return f"{self.package}: {', '.join(self.ids)}: {self.summary or 'no summary'} ({mend})"
 
 
 def ask(packages: Sequence[Package], service: str = SERVICE) -> list[Hole]:
-    """Return the known holes of packages, each once. Raises AskError."""
+    """Return the known vulnerabilities of packages, each once. Raises AskError."""
     with requests.Session() as session:
         try:
             ids = _ids(session, packages, service)

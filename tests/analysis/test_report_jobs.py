@@ -91,8 +91,8 @@ class TestPages:
         for client in (rita, admin):
             client.get(address)
             worked()
-        assert "is marked as exposed" in self.text(rita, address)
-        assert "is marked as exposed" not in self.text(admin, address)
+        assert "are marked as exposed" in self.text(rita, address)
+        assert "are marked as exposed" not in self.text(admin, address)
 
     @pytest.mark.parametrize("of", ["report", "measures"])
     def test_a_job_tells_which_share_is_done(

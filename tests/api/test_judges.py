@@ -94,7 +94,7 @@ class TestDefining:
             ),
             ({"file": GRADED, "prompt": "…"}, "prompt", "does not go with a judge file"),
             ({"file": GRADED, "backend": "lexical"}, "file", "is not used by word overlap"),
-            ({"file": GRADED, "params": {"isolate": "item"}}, "params.isolate", "says so itself"),
+            ({"file": GRADED, "params": {"isolate": "item"}}, "params.isolate", "sets this itself"),
         ],
     )
     def test_a_wrong_file_is_refused_by_its_line(

@@ -284,7 +284,7 @@ def test_members_that_have_answered_nothing_make_no_jury(campaign: Campaign) -> 
 
 @pytest.mark.parametrize(
     ("program", "message"),
-    [("robustness", "no trials of its own; run those"), ("judge_manifest", "it has no runs")],
+    [("robustness", "no trials of its own; run the trials"), ("judge_manifest", "it has no runs")],
 )
 def test_a_jury_points_to_its_members_for_what_it_has_not(
     three: Campaign, program: str, message: str

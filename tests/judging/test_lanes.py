@@ -248,5 +248,5 @@ class TestInTheForeground:
             lifecycle.finish(first, token, "stopped")
 
         monkeypatch.setattr("judging.management.commands.run_judge.time.sleep", refused)
-        with pytest.raises(CommandError, match="paused: the server answered 401; mend that"):
+        with pytest.raises(CommandError, match="paused: the server answered 401; correct that"):
             self.run(campaign)

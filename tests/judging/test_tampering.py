@@ -469,7 +469,7 @@ def test_text_says_how_to_mend_what_it_found(cast: Cast) -> None:
     with pytest.raises(CommandError):
         call_command("check_invariants", stdout=out)
     assert [line.partition(":")[0] for line in out.getvalue().splitlines()] == [
-        "labels", "To mend labels",
+        "labels", "To repair labels",
     ]  # fmt: skip
 
 

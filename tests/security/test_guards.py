@@ -286,7 +286,7 @@ class TestWhatBreaks:
             answer = handle(self.canceled(), **AS_DATA)
             assert (answer.status_code, answer["Retry-After"]) == (503, "5")
             assert json.loads(answer.content)["error"] == middleware.TOO_LONG
-        assert "is away" in str(self.in_a_view(self.canceled("57P01"), **AS_DATA).content)
+        assert "is not available" in str(self.in_a_view(self.canceled("57P01"), **AS_DATA).content)
         assert middleware.took_too_long(self.canceled())
         assert not middleware.took_too_long(OperationalError("x"))
         assert not middleware.took_too_long(None)

@@ -75,7 +75,7 @@ class Command(BaseCommand):
         for violation in self._found(options, CheckedCounts(), found):
             self.say(str(violation))
         for name in found:
-            self.say(f"To mend {name}: {MEND[name]}")
+            self.say(f"To repair {name}: {MEND[name]}")
 
     def _as_json(self, options: dict[str, Any], digested: list[str], found: Counter[str]) -> None:
         """Write the object as it is found, with a line for each violation."""

@@ -263,7 +263,7 @@ def how_to_continue(ending: Ending) -> str:
         return (
             f"run it again with the same {bound} for as much again, with a higher one, or without"
         )
-    mend = "mend that and " if ending.how in ("fatal", "budget") else ""
+    mend = "correct that and " if ending.how in ("fatal", "budget") else ""
     return f"{mend}run it again to continue"
 
 

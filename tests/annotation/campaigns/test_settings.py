@@ -294,7 +294,7 @@ class TestTerms:
         campaign_of("report-coverage", "--deadline", "2999-12-31")
         campaign_of("report-coverage", "--deadline", "2999-12-31")
         campaign_of("report-coverage")
-        with pytest.raises(CommandError, match="exists with another deadline"):
+        with pytest.raises(CommandError, match="exists with other settings"):
             campaign_of("report-coverage", "--deadline", "2998-12-31")
 
     @pytest.mark.every_case

@@ -204,7 +204,7 @@ class TestLines:
         (other, *_) = {"a/b#1", "🌉", " blank "} - asked
         row = {"item": "q/1/p", "unit": other, "variable": "rating", "value": 1, "rater": "a"}
         told = refusal(write_lines(tmp_path / "l.jsonl", [row]))
-        assert "is not asked; check key and kind or make the campaign with --option" in told
+        assert "is not asked; check key and kind or create the campaign with --option" in told
 
     def test_an_error_in_a_second_file_leaves_nothing_of_the_first(
         self, coverage: Campaign, tmp_path: Path

@@ -257,7 +257,7 @@ class TestReviews:
 
     def test_only_a_researcher_reviews(self, tmp_path: Path) -> None:
         extracted(tmp_path)
-        with pytest.raises(CommandError, match="Nobody is named who reviews; give --by NAME"):
+        with pytest.raises(CommandError, match="Say who reviews; give --by NAME"):
             review("--accept")
         with pytest.raises(CommandError, match="'rosa' is not a researcher's account"):
             review("--accept", "--by", "rosa")

@@ -105,9 +105,7 @@ def test_a_date_that_is_none_is_kept_in_meta_and_counted() -> None:
     assert third.asked_at is None
     assert third.meta is not None
     assert third.meta["question_date"] == "early November"
-    assert notes.warnings == [
-        "the dates of 1 questions are not an ISO dates; they are kept in meta"
-    ]
+    assert notes.warnings == ["the dates of 1 questions are not ISO dates; they are kept in meta"]
 
 
 def test_a_number_is_an_id_too() -> None:

@@ -332,7 +332,7 @@ class TestGarage:
         assert (second.asked_at, second.meta) == ("2024-05-31", None)
         assert first.passages[0].relevant is None
         assert notes.warnings == [
-            "the dates of 1 questions are not an ISO dates; they are kept in meta",
+            "the dates of 1 questions are not ISO dates; they are kept in meta",
             "3 tags are neither YES nor NO; they were left out",
         ]
 

@@ -374,7 +374,7 @@ def test_requests_that_are_out_are_found_by_their_folder_or_given_up(out: Out) -
     with pytest.raises(CommandError) as caught:
         command("run_judge", "--campaign", out.campaign.name, "--judge", str(out.judge))
     assert f"its requests are in {NAME}/requests.jsonl since run" in str(caught.value)
-    assert "load the results with --offline, or give them up with --stop" in str(caught.value)
+    assert "load the results with --offline, or abandon them with --stop" in str(caught.value)
     assert lifecycle.ask_to_stop(out.run)
     assert "which is interrupted; choose a new folder" in out.refusal()
     out.answer()

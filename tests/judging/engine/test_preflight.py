@@ -137,7 +137,7 @@ def test_other_answers_under_the_same_name_at_the_end_mark_the_run(campaign: Cam
     backend = Known(Findings({"answers": before}), model="m", answers=["x", "y", "c", "d", "e"])
     run, ending, _ = run_scripted(campaign, judge(), backend=backend)
     assert (ending.how, run.state, run.done) == ("fatal", "stopped", ITEMS)
-    assert "answers differently than when the run began" in run.manifest["mixed"]
+    assert "gives other answers than when the run began" in run.manifest["mixed"]
 
 
 def test_one_other_answer_is_no_other_model(campaign: Campaign) -> None:

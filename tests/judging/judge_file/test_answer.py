@@ -60,7 +60,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"parser": "letter", "refusal": [""]}, "refusal is not a pattern", "refusal"),
     ({"parser": "letter", "map": {"relevant": "yes"}}, "map has a table", "map"),
     ({"parser": "regex", "pattern": "(" + "a" * 2000 + ")"}, "over 2,000", "pattern"),
-    ({"parser": "letter", "variable": ""}, "holds several variables", ""),
+    ({"parser": "letter", "variable": ""}, "has several variables", ""),
 ]
 WRONG += [
     ({"parser": "first-token", "mass_floor": floor}, "give a share from 0 to 1", "mass_floor")

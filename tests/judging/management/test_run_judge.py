@@ -82,7 +82,7 @@ def test_a_server_that_refuses_us_is_an_error(
     judge()
     scripted(monkeypatch, lambda request: FatalError("status-401", "the server answered 401"))
     message = refusal(campaign)
-    assert "the server answered 401; mend that and run it again to continue" in message
+    assert "the server answered 401; correct that and run it again to continue" in message
     assert "4 left open" in message
     scripted(monkeypatch, yes)
     assert "4 done" in run(campaign)
@@ -120,7 +120,7 @@ def test_where_no_price_is_known_it_says_what_to_mend(
     judge()
     scripted(monkeypatch, yes)
     message = refusal(campaign, "--most-cost", "2")
-    assert "enter one with create_price; mend that and run it again to continue" in message
+    assert "enter one with create_price; correct that and run it again to continue" in message
 
 
 def test_names_that_are_not_there_are_refused(campaign: Campaign) -> None:

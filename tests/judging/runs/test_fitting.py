@@ -41,10 +41,10 @@ def test_a_decision_model_is_asked_for_codes_alone(studies: tuple[Campaign, Camp
     check_closed(closed, deciding)
     check_closed(closed, writing)
     check_closed(written, writing)
-    with pytest.raises(SetupError, match="lists, which no decision model gives"):
+    with pytest.raises(SetupError, match="lists, which decision models cannot give"):
         check_closed(written, deciding)
     rater = judge("d", "decisions", model="m", base_url="http://127.0.0.1:9/v1")
-    refuses(written, rater, "no decision model gives", SetupError)
+    refuses(written, rater, "decision models cannot give", SetupError)
     assert not Assignment.objects.exists()
     assert lifecycle.start(closed, rater)
 

@@ -109,7 +109,7 @@ class TestCreating:
                 "Line 2: 'titel' is not a key",
             ),
             ({"file": GRADED.replace("= 256", "= 0")}, "file", "Line 29: Param max_tokens is '0'"),
-            ({"isolate": "item"}, "isolate", "The judge file says so itself"),
+            ({"isolate": "item"}, "isolate", "The judge file sets this itself"),
         ],
     )
     def test_what_is_wrong_is_said_at_its_field(

@@ -172,7 +172,7 @@ def test_the_floor_needs_no_model_and_no_server(rita: Client) -> None:
         ({"samples": "5"}, "samples", "all samples are equal"),
         ({"samples": "50", "temperature": "1"}, "samples", "from 1 to 20"),
         ({"repair": "2"}, "repair", "0 or 1"),
-        ({"extra_body": "top_k"}, "extra_body", "This is no JSON"),
+        ({"extra_body": "top_k"}, "extra_body", "This is not JSON"),
         ({"extra_body": '{"model": "x"}'}, "extra_body", "may not change 'model'"),
         ({"omit": "model"}, "omit", "not sent by itself"),
         ({"max_tokens": "many"}, "max_tokens", "whole number"),

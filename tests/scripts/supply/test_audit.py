@@ -91,7 +91,7 @@ class TestAsking:
         tell(osv, DJANGO, "GHSA-a", affected=affected(OTHER, {"fixed": "9"}))
         (found,) = ask([DJANGO], osv.address)
         assert found.mend == ""
-        assert "no version mends it" in str(found)
+        assert "no version fixes it" in str(found)
 
     def test_all_pages_are_read_and_only_further_ones_asked_for_again(self, osv: Osv) -> None:
         for n in range(5):
@@ -192,7 +192,7 @@ class TestTheCommand:
         tell(osv, DJANGO, "GHSA-a", "5.2.20")
         assert main(["audit", "--ask", "--service", osv.address]) == 1
         told = capsys.readouterr().out
-        assert "To mend: django 5.2.19: GHSA-a: about GHSA-a (mended in 5.2.20)" in told
+        assert "To fix: django 5.2.19: GHSA-a: about GHSA-a (fixed in 5.2.20)" in told
         assert load().asked is None, "asking alone stores nothing"
 
     def test_renewing_stores_what_was_said_and_the_next_audit_reads_it(
@@ -203,7 +203,7 @@ class TestTheCommand:
         requests = len(osv.requests)
         assert main(["audit"]) == 0
         assert len(osv.requests) == requests
-        assert f"Known holes by {osv.address} on " in capsys.readouterr().out
+        assert f"Known vulnerabilities by {osv.address} on " in capsys.readouterr().out
 
     def test_offline_it_says_so_and_claims_nothing(
         self, small: Path, capsys: pytest.CaptureFixture[str]
@@ -213,7 +213,7 @@ class TestTheCommand:
         told = capsys.readouterr()
         assert "No audit today, the service could not be asked: " in told.err
         assert "No audit: nobody has been asked" in told.out
-        assert "Known holes" not in told.out
+        assert "Known vulnerabilities" not in told.out
         assert main(["audit", "--renew", "--service", NOWHERE]) == 1
         assert small.read_bytes() == before
 
