@@ -41,7 +41,7 @@ class MatterSerializer(serializers.Serializer[Any]):
 
 class AttentionSerializer(serializers.Serializer[Any]):
     report_at = serializers.DateTimeField(
-        allow_null=True, help_text="when the report was computed that some matters come from"
+        allow_null=True, help_text="when the report behind some matters was computed"
     )
     matters = MatterSerializer(many=True, help_text="most urgent first")
 

@@ -40,7 +40,7 @@ class ActionOrderSerializer(Strict):
         help_text="the name of the campaign that gets the gold answers; for `gold` alone",
     )
     dry_run = serializers.BooleanField(
-        default=False, help_text="only tell how many units could be taken, and why not the rest"
+        default=False, help_text="only return how many units could be taken, and why not the rest"
     )
 
     def get_fields(self) -> dict[str, Any]:

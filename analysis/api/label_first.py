@@ -51,7 +51,7 @@ class LabelFirstSerializer(Strict):
         help_text="people per item, by default as many as in the campaign with the judges",
     )
     dry_run = serializers.BooleanField(
-        default=False, help_text="only tell how many units and items it would have"
+        default=False, help_text="only return how many units and items it would have"
     )
 
 

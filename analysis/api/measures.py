@@ -55,9 +55,7 @@ class MeasuresSerializer(serializers.Serializer[Any]):
     options = serializers.DictField(help_text="by name: the value, and the reason for the default")
     passages = serializers.CharField(allow_null=True)
     points = serializers.CharField(allow_null=True)
-    strata = serializers.DictField(
-        help_text="by name: the campaign that slices by labels come from"
-    )
+    strata = serializers.DictField(help_text="by name: the campaign whose labels give the slices")
     queries = serializers.IntegerField()
     evaluation_queries = serializers.IntegerField()
     raters = serializers.ListField(child=serializers.DictField())

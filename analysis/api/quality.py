@@ -88,7 +88,8 @@ class CampaignQuality(Resource):
         "Read the quality flags on people's work",
         "How each person agrees with the others, by variable, and flags with their evidence, which "
         "are not verdicts. Estimates are `{value, low, high, n, method}`, or a null `value` with a "
-        "`reason`. Of very many labels only the newest are examined. 202 with a job if it takes "
+        "`reason`. If there are very many labels, only the newest are examined. 202 with a job "
+        "if it takes "
         "more than 20 seconds, as for the report.",
         {200: QualitySerializer, 202: JobSerializer},
         tag="studies",

@@ -56,7 +56,7 @@ class NextStepSerializer(serializers.Serializer[Any]):
 class ChainLinkSerializer(serializers.Serializer[Any]):
     batch = serializers.DictField(
         help_text="its name and state, how it was created, and for each kind of part how many went "
-        "in, came out, and fell out by reason"
+        "in, came out, and were left out, by reason"
     )
     campaigns = serializers.ListField(child=serializers.DictField(), help_text="those over it")
 
@@ -75,7 +75,7 @@ class Studies(List):
 
     @described(
         "List studies",
-        "The studies that were applied from files, and that you may read whole, by name.",
+        "The studies that were applied from files and of which you may read every part, by name.",
         {200: page_serializer(AppliedStudySerializer)},
         tag="studies",
         example=page_example(A_STUDY),
@@ -93,8 +93,8 @@ class OneStudy(Resource):
 
     @described(
         "Read the chain of a study",
-        "Each batch with the campaigns over it, how much went in and came out, why the rest fell "
-        "out, and who has to do what next: what the study's page shows.",
+        "Each batch with the campaigns over it, how much went in and came out, why the rest was "
+        "left out, and who has to do what next, as on the study's page.",
         {200: ChainSerializer},
         tag="studies",
         example=CHAIN,
@@ -111,8 +111,8 @@ class BatchChain(Resource):
 
     @described(
         "Read the chain of a batch",
-        "What stands on the first batch that this one comes from, as for a study: for chains that "
-        "were made without a study file.",
+        "Everything derived from the first batch that this one comes from, as for a study: for "
+        "chains that were created without a study file.",
         {200: ChainSerializer},
         tag="studies",
         example=CHAIN,

@@ -17,8 +17,9 @@ NOT_TIMED = "no call was timed"
 Column = Callable[[JSON, str, JSON], Cell]
 """From a judge, a variable and the judge's figures of it to a cell."""
 ABOUT = (
-    "Kappa and equal labels are with people together. The difference to people is the judge with "
-    "each person less people with each other, so that 0 is as good as a person. The baseline is "
+    "Kappa and equal labels are with people together. The difference to people is the judge's "
+    "agreement with each person minus people's with each other, so 0 is as good as a person. The "
+    "baseline is "
     "word overlap. Seconds are per request."
 )
 ABOUT_TRIALS = "Flips and attack are the worst trial's, of judges that were tried."

@@ -15,8 +15,8 @@ def chosen_items(campaign: Campaign) -> int:
 def describe_chosen(items: int) -> str:
     what = "1 item was" if items == 1 else f"{items} items were"
     return (
-        f"{what} chosen, not sampled at random. Figures are about these items alone and are no "
-        "estimates for other items."
+        f"{what} chosen, not sampled at random. Figures are only about these items and are not "
+        "estimates for others."
     )
 
 

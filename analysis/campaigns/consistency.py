@@ -25,7 +25,7 @@ WORDS = {
 }
 ALL_ALIKE = "no interval: all pairs are alike"
 Found = dict[tuple[str, str, str], list[tuple[float, int]]]
-"""By variable, judge and kind: 1 for each two equal labels of a unit, else 0, and the query."""
+"""By variable, judge and kind: 1 for each pair of equal labels of a unit, else 0, and the query."""
 
 
 def add_consistency(report: JSON, campaign: Campaign) -> None:
@@ -44,7 +44,7 @@ def add_consistency(report: JSON, campaign: Campaign) -> None:
 
 
 def _pairs(campaign: Campaign) -> Found:
-    """Compare each two labels that a judge gave to a unit and variable."""
+    """Compare every pair of labels that a judge gave to a unit and variable."""
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,

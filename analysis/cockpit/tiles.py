@@ -125,7 +125,8 @@ def _no_judge(campaign: Any, variable: JSON, computed: bool) -> str:
     if not campaign.judges:
         return "No judge has run."
     if not campaign.people_done:
-        return "A judge has answered. Whether it agrees with people shows once people have."
+        return "A judge has answered. Its agreement with people shows once people have answered, "
+        "too."
     if not computed:
         return "Not computed yet."
     several = schema(campaign).noun[1]

@@ -112,8 +112,8 @@ class ReportOptions:
     raters: tuple[str, ...] = field(
         default=(),
         metadata=about(
-            "only this rater, or all of a kind: human, judge or reference; judges stay where "
-            "none is named",
+            "only this rater, or all of a kind: human, judge or reference; without a judge's "
+            "name all judges stay",
             name="rater",
             label="Raters",
             hint="All judges count unless you choose some here or below.",
@@ -141,7 +141,7 @@ class ReportOptions:
     width: float = field(
         default=0.1,
         metadata=about(
-            "of an interval that a plan aims at",
+            "the width of intervals that plans aim at",
             label="Interval to plan for",
             hint="The report says what an interval of this width would need.",
             least=LEAST_WIDTH,

@@ -1,4 +1,4 @@
-"""Figure: agreement of each two people, and of each judge with each person."""
+"""Figure: agreement of every pair of people, and of each judge with each person."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def data(subject: Subject) -> Table:
         for (a, b), of in _pairs(subject).items()
     )
     header = ("Rater", "With", "Units", "Cohen's kappa", "Percent")
-    return Table(f"Agreement of each two raters on {subject.name}", header, rows)
+    return Table(f"Agreement of every pair of raters on {subject.name}", header, rows)
 
 
 def _pairs(subject: Subject) -> dict[tuple[str, str], JSON]:
@@ -132,9 +132,10 @@ def chart(subject: Subject) -> JSON:
 
 FIGURE = Figure(
     "agreement",
-    "Agreement of each two raters",
+    "Agreement of every pair of raters",
     "variables",
-    "Cohen's kappa of each two people, in blue, and of each judge with each person, in orange, "
+    "Cohen's kappa of every pair of people, in blue, and of each judge with each person, in "
+    "orange, "
     "with its interval. A stronger colour is a higher value; at zero and below there is none. "
     "With more than 30 people: how many of them have each kappa with all the others.",
     lambda subject: bool(_bars(subject) or _in_pairs(subject)),

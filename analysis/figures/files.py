@@ -82,7 +82,7 @@ class Look:
     tone: Literal["colour", "black"] = field(
         default="colour",
         metadata=about(
-            "colours, or black and white, told apart by mark and dash",
+            "colours, or black and white, distinguished by mark and dash",
             label="Colours",
             values=TONES,
         ),
@@ -163,7 +163,7 @@ def figure_of(
         raise NoFigureError(f"there is no figure {name!r}; there are {', '.join(FIGURES)}")
     if kind is None or kind not in available_kinds():
         there = ", ".join(each.suffix for each in available_kinds())
-        raise NoFigureError(f"figures are no {suffix} here; they are {there}")
+        raise NoFigureError(f"figures are not available as {suffix} here, only as {there}")
     if look != AS_SHOWN and not kind.drawn:
         raise FigureError(f"{kind.label} has no colours and no width; ask for SVG, PDF or PNG")
     found = list(subjects(report, figure))

@@ -20,7 +20,7 @@ SHADE = 0.8
 NOT_COMPARED, INSIDE = "not compared in this report", "a person is part of people together"
 PEOPLE = {"people": "people together", "mean_of_people": "mean of people", "mean": "mean of people"}
 ORDER = (
-    "In the order of their mean tau with all others, the highest first. A darker cell is further "
+    "In the order of their mean tau with all others, highest first. A darker cell is further "
     "from zero, and a broken frame is below zero."
 )
 
@@ -205,7 +205,7 @@ RATERS = _figure(
     "rankings",
     "Do raters rank the reports alike?",
     "scores",
-    "Kendall's tau-b of the scores that each two raters give to the same reports, with its "
+    "Kendall's tau-b of the scores that every pair of raters gives to the same reports, with its "
     "interval.",
     Compared("Rater", "Reports", _of_raters, "Raters in pairs, ranking reports by"),
 )
@@ -213,7 +213,7 @@ EVALUATORS = _figure(
     "evaluators",
     "Do evaluators order the systems alike?",
     "measures",
-    "Kendall's tau-b of the systems' means under each two evaluators, with its interval.",
+    "Kendall's tau-b of the systems' means under every pair of evaluators, with its interval.",
     Compared(
         "Evaluator",
         "Systems",
@@ -225,7 +225,7 @@ METRICS = _figure(
     "metrics",
     "Do measures order the systems alike?",
     "metrics",
-    "Kendall's tau-b of the systems' means by each two measures, with its interval.",
+    "Kendall's tau-b of the systems' means by every pair of measures, with its interval.",
     Compared(
         "Measure",
         "Systems",
@@ -237,7 +237,7 @@ SAMPLED = _figure(
     "sampled",
     "Do measures order sampled contexts alike?",
     "sampled",
-    "Kendall's tau-b of sampled contexts by each two measures, with its interval.",
+    "Kendall's tau-b of sampled contexts by every pair of measures, with its interval.",
     Compared(
         "Measure",
         "Contexts",

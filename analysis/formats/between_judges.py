@@ -12,7 +12,7 @@ ABOUT_ERRORS = (
 )
 ABOUT_FIRST = (
     "The units on which the judges differ most, at most a tenth of them from one query. They are "
-    "the hard ones, so take a random sample besides to estimate agreement."
+    "the hard ones, so take a random sample as well to estimate agreement."
 )
 SHOWN = 50
 
@@ -42,7 +42,7 @@ def _matrix(found: JSON) -> Table:
         (RaterName(a, "judge"), *(kappas.get((a, b), DASH) for b in names)) for a in names
     )
     header: tuple[str | RaterName, ...] = ("Judge", *(RaterName(name, "judge") for name in names))
-    return Table("Cohen's kappa of each two judges", header, rows)
+    return Table("Cohen's kappa of every pair of judges", header, rows)
 
 
 def _errors(errors: JSON) -> tuple[Table, ...]:
@@ -60,7 +60,7 @@ def _errors(errors: JSON) -> tuple[Table, ...]:
         ("Effective number of judges", Number.from_estimate(errors["effective_judges"])),
     )
     return (
-        Table("Correlation of errors of each two judges", header, rows),
+        Table("Correlation of errors of every pair of judges", header, rows),
         Table("Together", ("Of", "Value"), whole),
     )
 

@@ -85,7 +85,7 @@ def _about(report: JSON) -> str:
         "intervals are 95 %",
     ]
     if items := report.get("chosen_items"):
-        facts.append(f"{count(items, 'chosen item')}, no random sample")
+        facts.append(f"{count(items, 'chosen item')}, not a random sample")
     facts += describe_options(report.get("choices", {}))
     if report["assisted_labels"]:
         seen = count(report["assisted_labels"], "label")

@@ -100,7 +100,7 @@ def _of_values(codes: Ints) -> JSON:
 
 
 def large_pairs(sample: Sample) -> list[tuple[int, int]]:
-    """Return the columns of each two people who share at least 30 units."""
+    """Return the columns of all pairs of people who share at least 30 units."""
     people = sample.frame.columns("human")
     found = pair_counts(sample.frame.codes_of("human"), sample.k, with_uses=False).least(FEWEST)
     return [(people[a], people[b]) for a, b in zip(found.one, found.other, strict=True)]

@@ -41,7 +41,7 @@ NO_PAIR = f"no two people share {FEWEST_SHARED} units with labels that vary"
 
 
 def shared_units(people: Ints) -> sparse.coo_array:
-    """Count the units that each two people share, above the diagonal; pairs without any are absent.
+    """Count the units that each pair of people shares, above the diagonal, without empty pairs.
 
     A crowd has many more pairs than labels, so not all of them are formed.
     """

@@ -154,8 +154,8 @@ def audit(snapshot: Snapshot, on: date, say: Callable[[str], None] = print) -> b
         return False
     say(
         f"Known vulnerabilities by {snapshot.service} on {snapshot.asked}, of "
-        f"{len(snapshot.packages)} packages: {len(verdict.mend)} to fix, {len(verdict.known)} without a fix, "
-        f"{len(verdict.waived)} waived until a day."
+        f"{len(snapshot.packages)} packages: {len(verdict.mend)} to fix, "
+        f"{len(verdict.known)} without a fix, {len(verdict.waived)} waived until a day."
     )
     for title, holes in (("To fix", verdict.mend), ("No fix", verdict.known)):
         for hole in holes:

@@ -27,7 +27,7 @@ def waiting(facts: Facts) -> Iterator[Finding]:
             text = f"The run of {run.judge.rater.name} waits, and no worker has taken it."
             yield Finding("urgent", text, (_open(run, "Open the run"),))
     if facts.is_stuck:
-        text = "The report waits, and no worker is there."
+        text = "The report waits, and no worker is running."
         yield Finding("urgent", text, (Action("Start a worker", "jobs"),))
 
 

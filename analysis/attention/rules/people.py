@@ -89,7 +89,7 @@ def consent(facts: Facts) -> Iterator[Finding]:
     """Find people who answered and have not agreed to the campaign's consent text."""
     if number := facts.unconsented:
         who = "1 person has" if number == 1 else f"{number} people have"
-        text = f"{who} answered without a consent that holds: not given, or revoked."
+        text = f"{who} answered without a valid consent: not given, or revoked."
         people = Action("People", "campaign-people", (facts.campaign.pk,))
         yield Finding("warning", text, (people,))
 

@@ -87,7 +87,7 @@ def test_a_matrix_too_wide_for_a_column_is_refused_with_what_to_do(full: JSON) -
 def test_what_a_figure_cannot_be_is_said_in_one_line(full: JSON) -> None:
     with pytest.raises(NoFigureError, match="there is no figure 'bars'; there are coverage, "):
         figure_file(full, "bars", "svg")
-    with pytest.raises(NoFigureError, match="figures are no gif here; they are svg, "):
+    with pytest.raises(NoFigureError, match="figures are not available as gif here, only as svg, "):
         figure_file(full, "coverage", "gif")
     with pytest.raises(NoFigureError, match=r"the figure 'slices' of 'x'; it shows answerable,"):
         figure_file(full, "slices", "svg", "x")

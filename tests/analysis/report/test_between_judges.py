@@ -78,7 +78,7 @@ def test_no_query_fills_the_list_while_others_have_units() -> None:
 def test_the_tables_name_the_judges_the_units_and_the_reasons() -> None:
     made = between_judges(sample_of(frame(one="yyyynnnn", two="yyynnnny")))
     among, first = between_judges_blocks(made)
-    assert among.tables[0].caption == "Cohen's kappa of each two judges"
+    assert among.tables[0].caption == "Cohen's kappa of every pair of judges"
     assert first.tables[0].caption == "Units that people should label first"
     assert "1 of 2 say yes, 1 of 2 say no" in {str(row[2]) for row in first.tables[0].rows}
     assert between_judges_blocks({}) == []

@@ -309,7 +309,7 @@ class TestCoverage:
         unknown = scores(frame, 50, 0, None)["coverage"]["estimate"][""]
         drawn = scores(frame, 50, 0, sampled=True)["coverage"]["estimate"][""]
         assert unknown["prediction_powered"]["value"] is None
-        assert "no random sample" in unknown["prediction_powered"]["reason"]
+        assert "not a random sample" in unknown["prediction_powered"]["reason"]
         assert drawn["prediction_powered"]["value"] is not None
         assert drawn["effective_labels"] is None or drawn["effective_labels"] > 0
 
