@@ -168,7 +168,7 @@ class Table:
     def is_numeric(self, column: int) -> bool:
         """Return whether a column holds only numbers, and so is aligned right.
 
-        Empty cells say nothing of their column.
+        Empty cells do not count.
         """
         cells = [row[column] for row in self.rows if row[column] != ""]
         numeric = all(isinstance(cell, int | Number) for cell in cells)
@@ -245,7 +245,7 @@ class Document:
     sections: tuple[Section, ...]
 
     def linked(self, address: Callable[[Mapping[str, str]], str]) -> Document:
-        """Return the same with an address for each count of units, from its filters."""
+        """Return the document with an address for each count of units, from its filters."""
 
         def at(count: UnitCount) -> UnitCount:
             return count.at(address(count.filters))

@@ -106,7 +106,7 @@ def _native(paths: Sequence[Path], texts: Mapping[str, str]) -> Iterator[Located
             place = Place(str(path), number)
             key = record.get("id")
             if "text" not in record and isinstance(key, str):
-                # An unknown query is refused as such, and not for the text that it does not have.
+                # An unknown query is refused because it is unknown, and not because it has no text.
                 record = {**record, "text": texts.get(key, key)}
             yield Located(native.query_of(Fields(record, place, known=native.QUERY)), place)
 

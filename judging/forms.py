@@ -349,7 +349,7 @@ class JudgeForm(forms.Form):
 
 
 def _applies(name: str, backend: str) -> bool:
-    """Tell whether judges of a backend that asks a server use a parameter."""
+    """Return whether judges of a backend that asks a server use a parameter."""
     return name in OF_DECISIONS if backend == "decisions" else name not in OWN_PARAMS
 
 

@@ -221,7 +221,7 @@ def _check_params(definition: Definition) -> None:
 
 
 def has_controls(text: str) -> bool:
-    """Tell whether a text contains a line break or another control character."""
+    """Return whether a text contains a line break or another control character."""
     return any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in text)
 
 

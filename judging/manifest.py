@@ -107,7 +107,7 @@ def manifest_of(run: JudgeRun) -> JSON:
 
 
 def is_sealed(manifest: Mapping[str, Any]) -> bool:
-    """Tell whether the manifest contains its hash and the hash is right."""
+    """Return whether the manifest contains its hash and the hash is right."""
     return bool(manifest) and manifest.get("sha256") == _digest(manifest)
 
 

@@ -32,7 +32,7 @@ class Row:
 
     @property
     def urgency(self) -> int:
-        """How much it needs somebody: urgent matters weigh most, hints nothing."""
+        """How urgently somebody is needed: urgent matters weigh most, hints nothing."""
         weights = {"urgent": 100, "warning": 1, "hint": 0}
         return sum(weights[each.severity] for each in self.needs)
 

@@ -46,7 +46,7 @@ def reference(frame: VariableFrame, kind: str = HUMAN) -> Reference:
 
 
 def reference_of(codes: Ints, scale: Scale) -> Reference:
-    """Return the same for codes (U, R), -1 = none."""
+    """Combine the raters of codes (U, R), -1 = none, as `reference` does."""
     if scale.level == "interval":
         means = _means(numbered(scale, codes))
         return Reference("mean", _nearest(scale, means), means, np.zeros(len(means), np.bool_))

@@ -102,7 +102,7 @@ class Scores:
         return mean_of(self.values[:, columns])
 
     def only(self, items: Collection[str]) -> Scores:
-        """Return the same with scores of only these items, given by key."""
+        """Return the scores of only these items, given by key."""
         kept = np.array([item.key in items for item in self.frame.items], dtype=bool)
         values = np.where(kept[:, None], self.values, np.nan)
         return replace(self, values=values, majority=np.where(kept, self.majority, np.nan))

@@ -165,7 +165,7 @@ class VoteTable:
         return found
 
     def answers_by(self, rater: str) -> Ints:
-        """Return the same with escapes, (U,)."""
+        """Return the code of each unit by one rater, (U,), -1 without a label; with escapes."""
         found = np.full(len(self), NONE, np.int64)
         if rater in self.names:
             own = self.raters == self.names.index(rater)

@@ -217,7 +217,7 @@ class EvaluatorLabels:
         return self.applicable & np.isnan(self.values)
 
     def rounded(self) -> EvaluatorLabels:
-        """Return the same with values rounded to the nearest rank, halves up."""
+        """Return these labels with values rounded to the nearest rank, halves up."""
         return replace(self, values=np.floor(self.values + 0.5))
 
     def codes(self, meaning: Mapping[float, int]) -> Ints:

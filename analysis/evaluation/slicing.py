@@ -153,7 +153,7 @@ def slice_views(report: JSON) -> list[tuple[str, list[Table]]]:
 
 
 def slice_sections(report: JSON) -> list[Section]:
-    """Return the same as a section of a document, a block for each measure."""
+    """Return the slices as a section of a document, a block for each measure."""
     blocks = tuple(Block(name, tuple(tables)) for name, tables in slice_views(report))
     return [Section("Slices", blocks, ABOUT)] if blocks else []
 

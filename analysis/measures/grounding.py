@@ -74,7 +74,7 @@ def macro(data: Citations, options: Options, name: str) -> Floats:
 
 
 def micro(data: Citations, options: Options, name: str) -> Pooled:
-    """Return the same from sums over all responses: one with many citations weighs more."""
+    """Return these values from sums over all responses: one with many citations weighs more."""
     return Pooled(np.nan_to_num(overlaps(data, options), nan=0.0), partial(_pooled, name))
 
 
@@ -172,7 +172,7 @@ class Responses:
         return len(self.eligible)
 
     def only(self, held: Bools) -> Responses:
-        """Return the same with only the sentences of the responses `held` (N,)."""
+        """Return the sentences of only the responses `held` (N,)."""
         kept = held[self.row]
         return replace(self, supported=self.supported[kept], row=self.row[kept])
 

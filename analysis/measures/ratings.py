@@ -103,17 +103,17 @@ class Answers:
 
     @cached_property
     def all_no(self) -> Answers:
-        """Return the same with a no in every open cell."""
+        """Return these ratings with a no in every open cell."""
         return self._settled(self.yes)
 
     @cached_property
     def all_yes(self) -> Answers:
-        """Return the same with a yes in every open cell."""
+        """Return these ratings with a yes in every open cell."""
         return self._settled(self.yes | self.open)
 
     @cached_property
     def condensed(self) -> Answers:
-        """Return the same without the passages that have an open cell (Sakai 2007)."""
+        """Return these ratings without the passages that have an open cell (Sakai 2007)."""
         kept = self.passages & ~self.open.any(axis=2)
         left = kept[:, :, None]
         return replace(

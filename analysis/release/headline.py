@@ -53,7 +53,7 @@ def computed(frame: Frame, report: JSON) -> dict[str, Numbers]:
 
 
 def reported(report: JSON) -> dict[str, Numbers]:
-    """Return the same numbers as a report has them."""
+    """Return the headline numbers of a report."""
     found = {
         name: dict(_reported(of, bool(report["roles"]))) for name, of in report["variables"].items()
     }

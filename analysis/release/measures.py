@@ -65,7 +65,7 @@ def _by_system(name: str, measure: Measure, part: Part, values: MeasureValues) -
 
 
 def reported(measures: Mapping[str, Any]) -> Values:
-    """Return the same values as the file has them."""
+    """Return the values in the measures file of the release."""
     found = Values()
     for name, of in measures.items():
         for system, said in of["systems"].items():

@@ -285,7 +285,7 @@ def _replacement(of: JSON, judge: str, path: Path) -> Sentence:
 
 
 def _beside(floor: JSON) -> str:
-    """Tell whether the baseline fails the test that a judge passes, and if not, why not."""
+    """Return whether the baseline fails the test that a judge passes, and if not, why not."""
     if floor["passes"] is None:
         return f"; not tested beside word overlap: {floor['reason']}"
     return "; word overlap does not pass"

@@ -46,7 +46,7 @@ class BothOrders:
 
 
 def sees_both_orders(judge: Judge) -> bool:
-    """Tell whether a judge is asked about each pair in both orders."""
+    """Return whether a judge is asked about each pair in both orders."""
     return bool(judge.file) and read_file(judge.file).order == "both"
 
 

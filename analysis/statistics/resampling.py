@@ -241,7 +241,7 @@ class Tally:
             yield self._weighted(draws.astype(float))
 
     def weigh(self, resamples: Resamples) -> Iterator[Floats]:
-        """Yield the same for existing draws (B, C) with the clusters in the same order."""
+        """Yield the weights for existing draws (B, C) with the clusters in the same order."""
         if resamples.draws.shape[1] != self.table.shape[0]:
             raise ValueError("the resamples have other clusters than the tally")
         step = max(1, BLOCK // max(1, self.table.shape[1]))

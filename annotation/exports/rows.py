@@ -113,7 +113,7 @@ def label_rows(campaign: Campaign, since: int = 0) -> Iterator[LabelRow]:
 
 
 def has_grades(campaign: Campaign) -> bool:
-    """Tell whether a label of the campaign has a grade beside its code."""
+    """Return whether a label of the campaign has a grade beside its code."""
     judged = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,

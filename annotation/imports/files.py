@@ -1,4 +1,4 @@
-"""Files of labels and responses: recognise the format, and group what they hold into answers."""
+"""Files of labels and responses: recognise the format, and group their lines into answers."""
 
 from __future__ import annotations
 

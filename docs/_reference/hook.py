@@ -20,7 +20,7 @@ sys.path[0] = str(ROOT)
 # The pages show what holds by default, so a development start is enough.
 os.environ.setdefault("DEBUG", "1")
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-# A second start would set up the log anew under whoever runs Django already, as tests do.
+# A second start would set up the log again for a process that already runs Django, such as tests.
 if not apps.ready:
     django.setup()
 

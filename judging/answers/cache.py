@@ -95,7 +95,7 @@ def find_answers(run: JudgeRun, hashes: Iterable[str]) -> dict[str, JudgeCall]:
 
 
 def may_reuse(run: JudgeRun) -> bool:
-    """Tell whether the run may reuse answers. A trial may not, since it tests for differences."""
+    """Return whether the run may reuse answers. A trial may not, since it tests for differences."""
     return run.reuse != Reuse.NEVER and run.judge.base_id is None
 
 

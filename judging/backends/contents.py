@@ -102,7 +102,7 @@ def check_once(params: Mapping[str, Any], keys: Mapping[str, tuple[str, ...]]) -
 
 
 def is_deterministic(params: Mapping[str, Any]) -> bool:
-    """Tell whether a judge with these params samples at temperature 0, which is the default."""
+    """Return whether a judge with these params samples at temperature 0, which is the default."""
     thinks = "thinking" in params.get("extra_body", {})
     left_to_server = thinks or "temperature" in params.get("omit", ())
     return not (left_to_server or params.get("temperature", 0.0))

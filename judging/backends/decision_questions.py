@@ -139,7 +139,7 @@ def label_of(decision: Decision, floor: float) -> str:
 
 
 def is_closed(facts: Facts) -> bool:
-    """Tell whether codes are all that is asked: no text, no list, no numbers of a list's points."""
+    """Return whether only codes are asked: no text, no list, no numbers of a list's points."""
     return not any(unit.written or unit.listed or unit.matches for unit in facts.units)
 
 

@@ -78,7 +78,7 @@ def check_address(url: str, listed: Collection[str]) -> None:
 
 
 def is_listed(url: str, listed: Collection[str]) -> bool:
-    """Tell whether the operator listed the host with this port."""
+    """Return whether the operator listed the host with this port."""
     host, port = _host_and_port(url)
     shown = f"[{host}]" if ":" in host else host
     return f"{shown}:{port}" in {each.strip().lower() for each in listed}
@@ -138,7 +138,7 @@ def guard_for(url: str, listed: Collection[str] | None) -> Guard:
 
 
 def is_public(written: str) -> bool:
-    """Tell whether an address is public, also if it is embedded in another address."""
+    """Return whether an address is public, also if it is embedded in another address."""
     address = _unwrapped(ip_address(written.partition("%")[0]))
     if address is None or _is_metadata(address) or not address.is_global:
         return False

@@ -189,7 +189,7 @@ async def _take_server(settings: Settings) -> Server:
 
 
 async def _has_ended(started: ServerProcess) -> bool:
-    """Tell whether the process has ended, or ends within `NOTICE_SECONDS`."""
+    """Return whether the process has ended, or ends within `NOTICE_SECONDS`."""
     loop = asyncio.get_running_loop()
     until = loop.time() + NOTICE_SECONDS
     while not started.ended() and loop.time() < until:

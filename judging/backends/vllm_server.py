@@ -298,7 +298,7 @@ class ServerProcess:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     async def healthy(self) -> bool:
-        """Tell whether the server reports that it is ready."""
+        """Return whether the server reports that it is ready."""
         timeout = aiohttp.ClientTimeout(total=5.0)
         try:
             async with (

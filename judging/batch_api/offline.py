@@ -76,7 +76,7 @@ def exchange(
 
 
 def has_requests(folder: Path) -> bool:
-    """Tell whether a folder has requests or results already."""
+    """Return whether a folder has requests or results already."""
     return (folder / runner.REQUESTS).exists() or _has_results(folder)
 
 
@@ -128,7 +128,7 @@ def _run_in(campaign: Campaign, judge: Judge, folder: Path) -> JudgeRun | None:
 
 
 def _has_results(folder: Path) -> bool:
-    """Tell whether a folder has at least one complete line of results."""
+    """Return whether a folder has at least one complete line of results."""
     with suppress(OSError), (folder / runner.RESULTS).open("rb") as file:
         return file.readline().endswith(b"\n")
     return False

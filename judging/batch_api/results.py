@@ -152,7 +152,7 @@ def _describe_runners(
 
 
 def _has_news(run: JudgeRun, index: Index) -> bool:
-    """Tell whether a line has a result that was not loaded in this run before."""
+    """Return whether a line has a result that was not loaded in this run before."""
     read_reply = check_writable(build_backend(run.judge)).read_reply
     with open_file(index.path) as file:
         for chunk in _chunks(list(index.lines), CHUNK):

@@ -341,7 +341,7 @@ def template_arguments(body: JSON) -> JSON:
 
 
 def is_refusal(error: Exception) -> bool:
-    """Tell whether an error concerns one request, rather than the whole engine."""
+    """Return whether an error concerns one request, rather than the whole engine."""
     is_template = type(error).__module__.partition(".")[0] == "jinja2"
     # vLLM's own errors are not ValueErrors, and the module that defines them has changed before.
     is_client = any(kind.__name__ in CLIENT_ERRORS for kind in type(error).__mro__)

@@ -220,7 +220,7 @@ class Outcomes:
         return busy_for
 
     def _others_answered(self, job: Job) -> bool:
-        """Tell whether the server has answered another job since this one was first asked."""
+        """Return whether the server has answered another job since this one was first asked."""
         passed_over = bool(job.prepared.refused_for)
         return passed_over or (self._answered_at or 0.0) > (job.first_sent or 0.0)
 
@@ -388,7 +388,7 @@ class Dispatcher:
         return job
 
     def _is_full(self) -> bool:
-        """Tell whether all slots are taken, or a crash would lose more than a group of answers."""
+        """Return whether all slots are taken, or a crash would lose more than one group."""
         if self.limit.room() <= 0:
             if self.limit.rests_until:
                 self._arm()

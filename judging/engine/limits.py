@@ -179,7 +179,7 @@ class Limit:
             self._resize(now, self._size + 1)
 
     def _may_pass(self, now: float) -> bool:
-        """Tell whether the limit may rise: below the last ceiling, or if it is time to probe it.
+        """Return whether the limit may rise: below the last ceiling, or if it is time to probe it.
 
         A successful round above the ceiling raises it.
         """
@@ -262,7 +262,7 @@ class Breaker:
         return self.opened_at is not None
 
     def allows(self) -> bool:
-        """Tell whether a call may start now."""
+        """Return whether a call may start now."""
         return not self.is_open or (not self.probing and self._clock() >= self.probes_at)
 
     def begin(self) -> bool:
@@ -308,7 +308,7 @@ class RetryBudget:
         self._calls[self._second()] += 1
 
     def allow(self) -> bool:
-        """Tell whether one more retry is within the budget, and count it if so."""
+        """Return whether one more retry is within the budget, and count it if so."""
         second = self._second()
         allowed = max(RETRY_FLOOR, RETRY_SHARE * _latest(self._calls, second))
         if _latest(self._retries, second) + 1 > allowed:
@@ -334,7 +334,7 @@ class Refusals:
         self._counts: Counter[str] = Counter()
 
     def is_final(self, state: str) -> bool:
-        """Tell whether this one is final: the first, or the third in a row if one may be chance."""
+        """Count a refusal; return whether it is final: the first, or as many as may be chance."""
         self._counts[state] += 1
         return self._counts[state] >= PATIENT_STATES.get(state, 1)
 

@@ -181,7 +181,7 @@ class FreshQueue:
         return job
 
     def _wants_more(self, places: int) -> bool:
-        """Tell whether too few items take turns to fill all slots while one of them warms."""
+        """Return whether too few items take turns to fill all slots while one of them warms."""
         size = len(next(iter(self._fresh.values())))
         return len(self._open) + len(self._warming) < -(-places // size) + 1
 

@@ -204,7 +204,7 @@ def _signal_children(**kwargs: Any) -> None:
 
 
 def is_ending() -> bool:
-    """Tell whether this process is shutting down, since it may still receive messages."""
+    """Return whether this process is shutting down, since it may still receive messages."""
     return _ending.is_set()
 
 

@@ -195,7 +195,7 @@ def _value_at(
 def _around(
     part: Part, span: Span, fences: Sequence[tuple[Span, Span]], mends: tuple[Step, ...]
 ) -> tuple[Step, ...]:
-    """Return all steps to a value: those to its part, the fence and the words around it, mends."""
+    """Return all steps to a value: to its part, its fence, words around it, and corrections."""
     text, steps, (start, end) = part.text, {*part.steps, *mends}, span
     outside = text[part.start : start] + text[end : part.end]
     for outer, inner in fences:
@@ -244,7 +244,7 @@ def _with_plain_quotes(text: str, start: int) -> str:
 
 
 def _follows(text: str, at: int, letters: str) -> bool:
-    """Tell whether one of the letters comes next after an offset, blanks aside."""
+    """Return whether one of the letters comes next after an offset, blanks aside."""
     after = at + 1
     while after < len(text) and text[after] in _BLANK:
         after += 1

@@ -107,7 +107,7 @@ def report_of(unit: UnitSpec) -> str:
 
 
 def needs_texts(judge: Judge, protocol: str) -> bool:
-    """Tell whether the requests about an item depend on its texts, which then have to be loaded."""
+    """Return whether requests about an item depend on its texts, which then must be loaded."""
     return bool(judge.file) or isolation_of(judge, protocol) in ("response", "unit")
 
 

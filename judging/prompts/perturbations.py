@@ -337,7 +337,7 @@ def campaign_shown_to(judge: Judge, campaign: Campaign) -> Campaign:
 
 
 def is_unconstrained(judge: Judge) -> bool:
-    """Tell whether the server is not asked to enforce the form that the prompt asks for."""
+    """Return whether the server is not asked to enforce the form that the prompt asks for."""
     return bool(judge.variation.get("kind") == "unconstrained")
 
 

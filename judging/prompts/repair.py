@@ -87,7 +87,7 @@ def repair_request(prepared: Prepared, answer: Answer) -> Request | None:
 
 
 def is_readable(prepared: Prepared, answer: Answer) -> bool:
-    """Tell whether an answer has the requested form, regardless of other problems."""
+    """Return whether an answer has the requested form, regardless of other problems."""
     words, _ = _describe_problems(prepared, answer)
     return words != UNREADABLE
 

@@ -1,7 +1,8 @@
 """Trials of drafts: a copy of a judge with a changed guideline or prompt, on development queries.
 
-Only development queries that people labelled are asked about, and of them what the judge itself has
-answered: so both are compared on the same units. Evaluation and audit queries stay untouched.
+The copy is asked only about development queries that people labelled, and only what the judge
+itself has answered, so both are compared on the same units. Evaluation and audit queries stay
+untouched.
 """
 
 from __future__ import annotations

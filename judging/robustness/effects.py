@@ -261,7 +261,7 @@ def count_units(campaign: Campaign, judge: Judge) -> int:
 
 
 def asks_for_mass(judge: Judge) -> bool:
-    """Tell whether a judge asks for the log probabilities that label mass needs."""
+    """Return whether a judge asks for the log probabilities that label mass needs."""
     return bool(judge.params.get("logprobs"))
 
 

@@ -273,7 +273,7 @@ def batch_place(batch: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _uses_files(run: JudgeRun) -> bool:
-    """Tell whether the run writes batch files, so that no call can have killed its process."""
+    """Return whether the run writes batch files, so that no call can have killed its process."""
     return bool(run.manifest.get("batch") or run.manifest.get(INTENT))
 
 
@@ -325,7 +325,7 @@ def renew(run: JudgeRun, token: uuid.UUID, in_flight: int = 0, allowed: int = 0)
 
 
 def has_lease(run: JudgeRun, token: uuid.UUID) -> bool:
-    """Tell whether the token has the lease, and lock the run until the transaction ends."""
+    """Return whether the token has the lease, and lock the run until the transaction ends."""
     return bool(_leased_by(run, token).select_for_update().values_list("pk", flat=True))
 
 
@@ -425,7 +425,7 @@ def apply_wishes() -> None:
 
 
 def has_ended(run: JudgeRun) -> bool:
-    """Tell whether a run with a wish has ended. A run whose process died is ended now."""
+    """Return whether a run with a wish has ended. A run whose process died is ended now."""
     return _end_if_wished(run) or not _unended(run).exists()
 
 

@@ -389,7 +389,7 @@ def _preparer(call: JudgeCall) -> Preparer:
 
 
 def _stands(call: JudgeCall) -> bool:
-    """Tell whether the current answer is from this call: the last call, or the call before an
+    """Return whether the current answer is from this call: the last call, or the call before an
     unreadable repair.
     """
     rows = JudgeCall.objects.filter(assignment=call.assignment_id, state="answered")
@@ -400,7 +400,7 @@ def _stands(call: JudgeCall) -> bool:
 
 
 def _is_readable(call: JudgeCall) -> bool:
-    """Tell whether a call's answer is readable, assumed so if its request cannot be rebuilt."""
+    """Return whether a call's answer is readable, assumed so if its request cannot be rebuilt."""
     try:
         prepared = _preparer(call).prepare(call.assignment)
     except LOST:

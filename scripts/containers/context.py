@@ -1,4 +1,4 @@
-"""The files that a build may copy: those that .dockerignore lets in."""
+"""The files that a build may copy, by .dockerignore."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Functions:
 
 @dataclass(frozen=True)
 class Change:
-    """A function that differs; an inner one is made anew whenever its outer function runs."""
+    """A function that differs; an inner one is created again whenever its outer function runs."""
 
     old: CodeType
     new: CodeType

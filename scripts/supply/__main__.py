@@ -16,7 +16,7 @@ BILL = Path("var/sbom") / f"tandem-{VERSION}.cdx.json"
 
 
 def lock(arguments: Sequence[str]) -> int:
-    """Write the lock files anew; without arguments, versions that are locked stay."""
+    """Write the lock files again; without arguments, locked versions stay."""
     failed = 0
     for each in locks.LOCKS:
         try:

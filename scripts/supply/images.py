@@ -1,4 +1,4 @@
-"""Images that containers start from, by tag and digest: found in our files, and resolved anew.
+"""Images that containers start from, by tag and digest: found in our files, and resolved again.
 
 A tag says which release is meant, and its image changes with each rebuild; the digest says which
 one it was. `docker buildx` asks the registry that Docker is set up for.

@@ -78,7 +78,7 @@ class Pinned:
     direct: bool = False
 
     def here(self) -> bool:
-        """Tell whether it is installed on this system."""
+        """Return whether it is installed on this system."""
         return self.marker is None or self.marker.evaluate()
 
 
@@ -123,7 +123,7 @@ def requirements(entry: Path) -> Iterator[Requirement]:
 
 
 def renew(lock: Lock, arguments: Sequence[str] = (), root: Path = ROOT) -> None:
-    """Resolve a requirements file anew; versions stay unless an argument of uv says otherwise.
+    """Resolve a requirements file again; versions stay unless an argument of uv says otherwise.
 
     Raises LockError with what uv said.
     """
@@ -183,6 +183,6 @@ def _pinned(file: str, line: str) -> Pinned:
     wanted = Requirement(line.partition("--hash")[0].strip())
     versions = [each.version for each in wanted.specifier if each.operator == "=="]
     if len(versions) != 1:
-        raise LockError(f"{file}: {wanted} is not pinned; make lock writes the file anew")
+        raise LockError(f"{file}: {wanted} is not pinned; make lock writes the file again")
     hashes = tuple(_HASH.findall(line))
     return Pinned(canonicalize_name(wanted.name), versions[0], wanted.marker, hashes)

@@ -28,7 +28,7 @@ from judging.params import PARAMS, ParamError, read_params
 
 
 def _is_closed(prompt: str) -> bool:
-    """Tell whether the protocol of a prompt asks for codes alone; if none is named, it may."""
+    """Return whether the protocol of a prompt asks for codes alone; if none is named, it may."""
     return prompt not in PROTOCOLS or schema_of(PROTOCOLS[prompt]).is_closed
 
 
