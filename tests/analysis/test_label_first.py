@@ -94,7 +94,7 @@ def test_its_report_says_first_that_its_items_are_no_random_sample(study: Campai
     text = run("report", "--campaign", "first", "--format", "md", "--resamples", "50")
     assert text.index("What do the figures hold for?") < text.index("Can people agree?")
     measured = json.loads(run("measures", "--campaign", "first", "--format", "json"))
-    assert "no estimates for other items" in measured["warnings"][0]["text"]
+    assert "not estimates for others" in measured["warnings"][0]["text"]
     bench = run(
         "bench_judges", "--campaign", "first", "--judge", "one", "--judge", "two", "--no-run",
         "--format", "md", "--resamples", "50",

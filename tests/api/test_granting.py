@@ -87,7 +87,7 @@ def test_a_note_has_a_length(ada: User, length: int, fits: bool) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("state", "why"),
-    [({"is_active": False}, "is disabled"), ({"is_guest": True}, "a guest can have no token")],
+    [({"is_active": False}, "is disabled"), ({"is_guest": True}, "a guest cannot have a token")],
 )
 def test_who_may_not_work_on_their_own_has_none(
     ada: User, state: dict[str, bool], why: str
