@@ -176,8 +176,9 @@ class TeamMembers(Resource):
                 service.set_role(team, user, wanted["role"], me)
         except TeamError as error:
             raise RefusedBodyError(str(error)) from error
-        # Who has left no longer finds the team, and the members were read before the change.
-        return Response(TeamSerializer(Team.objects.get(pk=pk)).data)
+        # The members were read before the change, and people who have left no longer find the team.
+        team.refresh_from_db()
+        return Response(TeamSerializer(team).data)
 
 
 class TeamShares(Resource):

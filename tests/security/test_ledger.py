@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,7 +177,10 @@ def sent(
         if user is not None:
             change(user)
         forget()
+        client = world.clients[deed.role]
+        kept = deepcopy(client.cookies)
         answer = done(world, BY_NAME[name], deed)
+        client.cookies = kept  # of somebody who has not logged in
         assert answer.status_code < 500
         looks = Look.objects.filter(user=user) if user else Look.objects.none()
         return Shown(CHANGING.sub("", _whole(answer)), list(looks), answer.status_code)

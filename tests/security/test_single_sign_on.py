@@ -407,7 +407,7 @@ class TestSettings:
         set_email(study.ada, "ada@uni.example")
         with pytest.raises(PeopleError, match="another account"):
             set_email(study.ben, "ADA@uni.example")
-        with pytest.raises(PeopleError, match="no e-mail address"):
+        with pytest.raises(PeopleError, match="not an e-mail address"):
             set_email(study.ben, "ada")
         set_email(study.ada, "")
         set_email(study.ben, "ada@uni.example")

@@ -84,7 +84,7 @@ class TestACampaign:
     @pytest.mark.parametrize(("protocol", "options", "wrong"), [
         ("key-point-recall", [], "option points does not apply to key-point-recall"),
         ("key-point-verification", ["variables=key"], "has no variable 'key'"),
-        ("key-point-verification", ["passages=relevant"], "option passages does not go with"),
+        ("key-point-verification", ["passages=relevant"], "passages cannot be combined with"),
     ])  # fmt: skip
     def test_is_refused_what_it_would_not_heed(
         self, batch: Path, protocol: str, options: list[str], wrong: str

@@ -303,7 +303,7 @@ def test_a_server_that_hides_all_other_tokens_hides_the_mass() -> None:
     found = detail(GROUNDED, '{"grounded": "', ("yes", shares), '"}')
     assert found.score == pytest.approx(0.7)
     assert meta(found)["mass"] is None
-    assert "codes alone" in meta(found)["mass_unknown"]
+    assert "only the probabilities of the codes" in meta(found)["mass_unknown"]
 
 
 def test_codes_that_have_it_all_hide_the_mass_too() -> None:

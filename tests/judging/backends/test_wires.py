@@ -187,7 +187,10 @@ def test_a_seed_that_a_protocol_does_not_have_is_neither_sent_nor_claimed(wire: 
         ({"temperature": 1.5}, "is from 0 to 1"),
         ({"api": "responses"}, "--param api is for the openai backend"),
         ({"chat_template_kwargs": {"a": 1}}, "is for the openai backend"),
-        ({"temperature": 0.5, "extra_body": {"thinking": {"type": "adaptive"}}}, "while it thinks"),
+        (
+            {"temperature": 0.5, "extra_body": {"thinking": {"type": "adaptive"}}},
+            "while they think",
+        ),
     ],
 )
 def test_what_anthropic_does_not_have_is_refused_in_words(params: Any, words: str) -> None:
