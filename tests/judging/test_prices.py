@@ -259,7 +259,7 @@ def test_a_file_of_prices_is_stored_once(tmp_path: Path) -> None:
         ("a = 1", "has no"),
         ('[[price]]\nmodels = ["a"]\n', "its keys"),
         (ENTRY.format(models="[]", prompt=1, checked="2026-01-01"), "models"),
-        (ENTRY.format(models='["a"]', prompt='"x"', checked="2026-01-01"), "no price"),
+        (ENTRY.format(models='["a"]', prompt='"x"', checked="2026-01-01"), "is not a price"),
         (ENTRY.format(models='["a"]', prompt=1, checked='"soon"'), "is not a day"),
     ],
 )
