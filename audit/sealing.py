@@ -170,7 +170,8 @@ def _of_seal(seal: Seal) -> Iterator[str]:
     count, digest = digest_over(seal.previous, rows.iterator(chunk_size=CHUNK), seal.heads)
     which = describe_seal(seal.chain, seal.number)
     if count != seal.count:
-        yield f"{which} covers {seal.count} events, but there are {count}"
+        there = "is" if count == 1 else "are"
+        yield f"{which} covers {_events(seal.count)}, but there {there} {count}"
     elif digest != seal.digest:
         yield f"{which} covers other events than those stored now"
 
@@ -183,7 +184,11 @@ def _between(last: int) -> Iterator[str]:
         events, covered = stored.get(chain or None, 0), sealed.get(chain, 0)
         if events != covered:
             name = "the site" if chain == SITE else f"campaign {chain}"
-            yield f"{name} has {events} events, but its seals cover {covered}"
+            yield f"{name} has {_events(events)}, but its seals cover {covered}"
+
+
+def _events(count: int) -> str:
+    return f"{count} event{'' if count == 1 else 's'}"
 
 
 def _counts(rows: Any, by: F, count: Any) -> Iterator[tuple[int | None, int]]:

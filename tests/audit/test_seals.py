@@ -90,9 +90,15 @@ def test_a_deleted_event_breaks_its_seal(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.filter(event="login").delete()
     assert list(broken()) == [
-        "seal 1 of the site covers 1 events, but there are 0",
-        "the site has 1 events, but its seals cover 2",
+        "seal 1 of the site covers 1 event, but there are 0",
+        "the site has 1 event, but its seals cover 2",
     ]
+
+
+def test_a_campaign_whose_every_event_is_gone_is_counted(trail: list[Seal]) -> None:
+    with a_thief():
+        Event.objects.filter(campaign=OTHER).delete()
+    assert "campaign 8 has 0 events, but its seals cover 1" in list(broken())
 
 
 def test_an_inserted_event_breaks_the_seal_that_it_was_put_under(trail: list[Seal]) -> None:
@@ -100,7 +106,7 @@ def test_an_inserted_event_breaks_the_seal_that_it_was_put_under(trail: list[Sea
     with a_thief():
         Event.objects.filter(pk=moved).delete()
         Event.objects.create(pk=moved, event="login")
-    assert "seal 2 of the site covers 0 events, but there are 1" in list(broken())
+    assert "seal 2 of the site covers 0 events, but there is 1" in list(broken())
 
 
 def test_an_event_put_in_between_two_seals_of_its_campaign_is_found(trail: list[Seal]) -> None:
@@ -109,7 +115,7 @@ def test_an_event_put_in_between_two_seals_of_its_campaign_is_found(trail: list[
         Event.objects.filter(pk=gone).update(campaign=OTHER)
     found = list(broken())
     assert "campaign 8 has 2 events, but its seals cover 1" in found
-    assert "seal 3 of the site covers 1 events, but there are 0" in found
+    assert "seal 3 of the site covers 1 event, but there are 0" in found
 
 
 def test_a_seal_that_is_gone_from_the_middle_is_found(trail: list[Seal]) -> None:

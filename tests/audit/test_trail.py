@@ -342,7 +342,7 @@ class TestChecking:
         with a_thief():
             Seal.objects.filter(chain=7, number=1).update(count=5)
         assert list(broken()) == [
-            "seal 1 of campaign 7 covers 5 events, but there are 1",
+            "seal 1 of campaign 7 covers 5 events, but there is 1",
             "campaign 7 has 3 events, but its seals cover 7",
         ]
 

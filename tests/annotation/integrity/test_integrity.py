@@ -137,6 +137,15 @@ def test_a_unit_that_its_item_does_not_have_is_named(batch: Path) -> None:
     assert any("asks unit 'x', which its item does not have" in line for line in lines)
 
 
+def test_answers_to_a_protocol_that_this_version_lacks_are_not_read(batch: Path) -> None:
+    """A newer version stored them; without its questions no label can be called wrong."""
+    campaign = campaign_of("report-coverage")
+    row = answered(campaign, "ann")[0]
+    Assignment.objects.filter(pk=row.pk).update(asked=[*row.asked, "x"])
+    Campaign.objects.update(protocol="of-tomorrow")
+    assert found() == []
+
+
 def test_evidence_that_moved_to_another_passage_is_named(batch: Path) -> None:
     """Where a quote names its passage, the same words in another one are not what was quoted."""
     campaign = campaign_of("key-point-verification", "--option", "points=answers")
