@@ -152,6 +152,8 @@ def test_a_model_that_thinks_is_neither_made_to_use_a_tool_nor_given_a_temperatu
     assert body["tool_choice"]["type"] == "auto"
     assert "temperature" not in body
     assert body["thinking"] == thinking
+    own = backend_of("messages", "http://h", extra_body={"thinking": thinking})
+    assert "temperature" not in own.params, "a run’s record claims no setting that is not sent"
 
 
 @pytest.mark.parametrize("wire", OTHERS)
