@@ -34,7 +34,8 @@ CONSTANT = "one of the two scores is constant"
 def pearson(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
     """Return the covariance / root of the product of the variances, of (n,) and (n,)."""
     weight = unit_weights(weights, len(x))
-    return unbatch(_product_moment(x - np.mean(x), y - np.mean(y), weight))
+    middle_x, middle_y = (np.mean(scores) if len(scores) else 0.0 for scores in (x, y))
+    return unbatch(_product_moment(x - middle_x, y - middle_y, weight))
 
 
 def spearman(x: Floats, y: Floats, weights: Floats | None = None) -> Value:

@@ -34,6 +34,12 @@ def test_pearson_by_hand():
 
 
 @every_correlation
+@pytest.mark.filterwarnings("error")
+def test_of_no_pair_it_is_undefined(function):
+    assert np.isnan(function(np.array([]), np.array([])))
+
+
+@every_correlation
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("ties", [True, False])
 def test_it_agrees_with_scipy(function, seed, ties):

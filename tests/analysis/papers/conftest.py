@@ -183,9 +183,17 @@ def crux_study(
 
 
 def tables_of(paper: str, study: str, *more: str) -> dict[str, Any]:
-    """The tables by their key."""
+    return by_key(paper_of(paper, study, *more))
+
+
+def paper_of(paper: str, study: str, *more: str) -> dict[str, Any]:
     text = run("paper", paper, "--study", study, "--format", "json", "--resamples", "20", *more)
-    found = json.loads(text)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def by_key(found: dict[str, Any]) -> dict[str, Any]:
+    """The tables by their key."""
     return {table["key"]: table["grids"] for table in found["tables"]}
 
 

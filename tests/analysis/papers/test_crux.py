@@ -12,6 +12,8 @@ import pytest
 from annotation.models import Label
 from tests.analysis.papers.conftest import (
     STUDY,
+    by_key,
+    paper_of,
     reason_of,
     released,
     row_of,
@@ -25,9 +27,14 @@ ROOT = 0.5**0.5
 
 
 @pytest.fixture(scope="module")
-def tables(crux_study: str, django_db_blocker: Any) -> dict[str, Any]:
+def paper(crux_study: str, django_db_blocker: Any) -> dict[str, Any]:
     with django_db_blocker.unblock():
-        return tables_of("crux", crux_study)
+        return paper_of("crux", crux_study)
+
+
+@pytest.fixture(scope="module")
+def tables(paper: dict[str, Any]) -> dict[str, Any]:
+    return by_key(paper)
 
 
 class TestTable1:
@@ -40,6 +47,9 @@ class TestTable1:
 
     def test_it_has_a_grid_for_people_and_one_for_each_judge(self, tables: Any) -> None:
         assert [grid["caption"] for grid in tables["table-1"]] == ["By people", "By replay"]
+
+    def test_a_judge_that_replays_a_file_is_said_to_be_a_fake(self, paper: Any) -> None:
+        assert paper["notes"][0].startswith("Fakes, whose answers come from a file: replay.")
 
     def test_references_come_first_and_tau_last(self, people: Any) -> None:
         assert [row["name"] for row in people["rows"]] == [
