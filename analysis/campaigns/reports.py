@@ -12,6 +12,7 @@ from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.fakes import mark_fakes
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_families, with_floor
 from analysis.campaigns.free_text import written_answers
+from analysis.campaigns.guidelines import with_followed
 from analysis.campaigns.misplaced_flags import misplaced_flags
 from analysis.data.selection import ReportOptions
 from analysis.report.build import frame_report
@@ -28,7 +29,7 @@ def campaign_report(
 ) -> JSON:
     """Create the report of a campaign, as JSON."""
     frame = campaign_frame(campaign, options, campaign_strata(campaign), kind="report")
-    frame = with_families(with_floor(frame, campaign), campaign)
+    frame = with_followed(with_families(with_floor(frame, campaign), campaign), campaign)
     if options.background:
         frame = replace(frame, backgrounds=background_questions(campaign))
     head = {

@@ -48,6 +48,13 @@ class UnitFacts:
     setting: tuple[str | None, ...]
 
 
+class Guideline(NamedTuple):
+    """A version of a campaign's guideline, None if it is the protocol's own, and its digest."""
+
+    version: int | None
+    digest: str
+
+
 class Aside(NamedTuple):
     """An answer outside the categories: an escape, or a missing label with its reason."""
 
@@ -65,6 +72,7 @@ class VariableFrame:
     `probabilities` (U, K) has, by column, those that a judge gave to each category, and `readings`
     (U,) the steps by which its answers were read, empty where they were read unchanged.
     `grades` (U,) are its labels on its own scale, before its file mapped them to codes.
+    `guidelines` (U,) are those of a person's labels, as indices into the frame's; -1 = unknown.
     """
 
     name: str
@@ -78,6 +86,7 @@ class VariableFrame:
     probabilities: Mapping[int, Floats] = field(default_factory=dict)
     readings: Mapping[int, Texts] = field(default_factory=dict)
     grades: Mapping[int, Texts] = field(default_factory=dict)
+    guidelines: Mapping[int, Ints] = field(default_factory=dict)
 
     @property
     def escapes(self) -> dict[str, int]:
@@ -120,6 +129,7 @@ class VariableFrame:
             {column: shares[units] for column, shares in self.probabilities.items()},
             {column: steps[units] for column, steps in self.readings.items()},
             {column: grades[units] for column, grades in self.grades.items()},
+            {column: versions[units] for column, versions in self.guidelines.items()},
         )
 
 
@@ -173,7 +183,8 @@ class Frame:
     """The selected labels of a campaign or a file; `strata` are values by stratum and item.
 
     `inputs` describes all of its labels, selected or not. `backgrounds` are people's answers to
-    background questions, if the report was asked for them.
+    background questions, if the report was asked for them. `guidelines` are the versions of the
+    guideline that people answered under, in their order, if there is more than one.
     """
 
     raters: tuple[RaterFacts, ...]
@@ -187,6 +198,7 @@ class Frame:
     evidence: Evidence = field(default_factory=Evidence)
     families: Families = field(default_factory=Families)
     backgrounds: tuple[Question, ...] = ()
+    guidelines: tuple[Guideline, ...] = ()
 
 
 @dataclass

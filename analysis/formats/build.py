@@ -17,6 +17,7 @@ from .contents import (
     systems_section,
     warnings_section,
 )
+from .guideline_sections import guideline_section
 from .methods import methods_section
 from .sections import NOT_EXPOSED, describe_exposed, validation_blocks, written_section
 
@@ -30,7 +31,8 @@ def document(report: JSON) -> Document:
     """
     report = worded(report)
     sections = [_verdict(report)] if report.get("verdict") else []
-    sections += [*warnings_section(report), people_section(report), *judges_sections(report)]
+    sections += [*warnings_section(report), people_section(report)]
+    sections += [*guideline_section(report), *judges_sections(report)]
     sections += [written_section(report)] if "written" in report else []
     sections += [*systems_section(report), *evidence_section(report), *slices_section(report)]
     sections += planning_section(report)

@@ -13,6 +13,7 @@ from ..document import Block, Cell, Number, RaterName, Section, Table, count, wi
 from ..report.words import codes_of
 from ..types import JSON
 from .between_judges import between_judges_blocks
+from .guideline_sections import GUIDELINE
 from .judge_sections import compared_units, consistency_table, judge_blocks
 from .people_sections import MOST_ROWS
 from .score_sections import score_blocks
@@ -33,6 +34,7 @@ PARTS = {
     "distribution": PEOPLE,
     "between_judges": JUDGES,
     "planning": PLANNING,
+    "guidelines": GUIDELINE,
 }
 """The section of each part of a variable."""
 KINDS = {"human": "person", "judge": "judge", "reference": "reference"}

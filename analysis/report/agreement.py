@@ -15,6 +15,7 @@ from ..statistics import (
     Estimate,
     Floats,
     Ints,
+    Level,
     agreement_estimates,
     correlation_estimates,
     mean_by_cluster,
@@ -115,19 +116,23 @@ def _pairs(sample: Sample, with_pairs: bool) -> JSON:
 
 
 def _coefficients(sample: Sample, codes: Ints) -> dict[str, Estimate]:
-    """Return people's coefficients, without categories that only judges used."""
+    renumbered, k, level, values = own_codes(sample, codes)
+    return agreement_estimates(
+        renumbered, sample.clusters, k, level, values, **sample.resampling_arguments
+    )
+
+
+def own_codes(sample: Sample, codes: Ints) -> tuple[Ints, int, Level, Floats | None]:
+    """Return people's codes (U, R) without categories that only judges used.
+
+    With them come the number of the other categories, the level, and the categories' numbers.
+    """
     scale = sample.frame.scale
     own = scale.own()
     place = np.cumsum(own) - 1
     renumbered = np.where(codes >= 0, place[np.maximum(codes, 0)], -1) if own.any() else codes
-    return agreement_estimates(
-        renumbered,
-        sample.clusters,
-        max(1, int(own.sum())),
-        scale.level,
-        scale.values()[own] if own.any() else None,
-        **sample.resampling_arguments,
-    )
+    values = scale.values()[own] if own.any() else None
+    return renumbered, max(1, int(own.sum())), scale.level, values
 
 
 def _pair(sample: Sample, a: int, b: int) -> JSON:

@@ -28,6 +28,7 @@ from .between_judges import between_judges
 from .evidence import spans
 from .extras import soft_labels
 from .families import own_family
+from .guidelines import guidelines
 from .judges import adjudicated, agreement_with, bounds, judges
 from .planning import planning, systems_planning
 from .systems import scores, scores_of_items
@@ -36,6 +37,7 @@ from .variance_components import components
 from .verdict import verdict
 from .warnings import warnings
 
+UNITS = ("unit", "units")
 Comparable = Collection[str] | None
 """The items on which judges are compared with people; None for all."""
 
@@ -69,6 +71,10 @@ def frame_report(
     for name, block in variables.items():
         block |= {"words": dict(words[name])} if words.get(name) else {}
         block |= {"noun": list(nouns[name])} if name in nouns else {}
+        if frame.guidelines:
+            sample = Sample(frame.variables[name], options.resamples, options.seed)
+            noun = nouns.get(name, UNITS)
+            block["guidelines"] = guidelines(sample, frame.guidelines, noun)
     found = _scores(frame, options, sampled, comparable)
     steps.done()
     raters = [_rater(rater) for rater in frame.raters]

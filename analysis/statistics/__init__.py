@@ -59,6 +59,7 @@ from .ceiling import (
 from .cluster_means import design_effect, mean_by_cluster, mean_of_clusters
 from .coefficients import (
     Alignment,
+    agreement_change,
     agreement_estimates,
     alignment_estimates,
     pair_estimates,
@@ -194,6 +195,7 @@ __all__ = [
     "WithOthers",
     "accuracy",
     "accuracy_of",
+    "agreement_change",
     "agreement_estimates",
     "alignment_estimates",
     "alpha_of_two",

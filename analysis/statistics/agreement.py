@@ -12,7 +12,7 @@ from scipy import sparse
 
 from .arrays import Floats, Ints, Level, Value, ratio, unbatch, unit_weights
 from .estimate import Estimate, undefined
-from .resampling import Bootstrap, Draws, Interval, Tally
+from .resampling import UNDEFINED, Bootstrap, Draws, Interval, Tally
 
 METHOD = "Krippendorff's alpha, interval"
 NO_PAIR = "no unit has two labels"
@@ -58,7 +58,7 @@ def reason_undefined(counts: Ints) -> str:
         return "no unit has two labels"
     if np.count_nonzero(paired.any(axis=0)) < 2:
         return "all labels are the same category"
-    return "undefined on these labels"
+    return UNDEFINED
 
 
 def paired_counts(counts: Ints) -> Floats:

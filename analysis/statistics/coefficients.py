@@ -30,13 +30,13 @@ from .alignment import (
     specificity,
 )
 from .arrays import Floats, Ints, Level, Value, distinct
-from .estimate import COEFFICIENT, SHARE, Estimate
+from .estimate import COEFFICIENT, COEFFICIENT_DIFFERENCE, SHARE, SHARE_DIFFERENCE, Estimate
 from .informative import (
     informative_among,
     informative_by_category,
     informative_of_each,
 )
-from .resampling import Bootstrap, Draws, Interval, OfWeights, Tally, kinds_of
+from .resampling import UNDEFINED, Bootstrap, Draws, Interval, OfWeights, Tally, kinds_of
 
 OfCounts = Callable[[Ints, Floats], Value]
 OfTable = Callable[[Floats], Value]
@@ -132,6 +132,55 @@ def agreement_estimates(
 
     functions = _of_counts(k, level, values)
     return {name: estimate_of(*functions[name]).within(*_range(name)) for name in names}
+
+
+def agreement_change(
+    before: Ints,
+    after: Ints,
+    clusters: Ints,
+    k: int,
+    level: Level = "nominal",
+    values: Floats | None = None,
+    *,
+    names: Sequence[str] = AGREEMENT,
+    draws: Draws = None,
+    seed: int = 0,
+    interval: Interval = "bca",
+) -> dict[str, Estimate]:
+    """Return each coefficient of the labels `after` minus that of the labels `before`, (U, R) each.
+
+    Both are computed from the same resampled whole `clusters` (U,), since they may have queries in
+    common. `n` counts the units that two raters labelled on the side that has fewer of them. The
+    interval rests on the queries of the side with fewer. Other arguments are those of
+    `agreement_estimates`.
+    """
+    both = np.concatenate([counts_of(before, k), counts_of(after, k)], axis=1)
+    rows, kinds = kinds_of(both)
+    tally = Tally.of(kinds, len(rows), clusters)
+    sides = rows[:, :k], rows[:, k:]
+    informative = min(informative_among(tally, paired_counts(side)) for side in sides)
+    bootstrap = Bootstrap(tally, draws, seed, interval, informative)
+    enter = [both[:, half].sum(axis=1) >= 2 for half in (slice(0, k), slice(k, None))]
+    n = min(int(each.sum()) for each in enter)
+    queries = min(len(distinct(clusters[each])[0]) for each in enter)
+    reason = next((why for why in map(reason_undefined, sides) if why != UNDEFINED), UNDEFINED)
+
+    def change_of(function: OfCounts, method: str) -> Estimate:
+        return bootstrap.estimate(
+            lambda w: np.asarray(function(sides[1], w)) - np.asarray(function(sides[0], w)),
+            n,
+            f"{method}: difference",
+            reason,
+            queries,
+        )
+
+    functions = _of_counts(k, level, values)
+    return {
+        name: change_of(*functions[name]).within(
+            *(SHARE_DIFFERENCE if _range(name) == SHARE else COEFFICIENT_DIFFERENCE)
+        )
+        for name in names
+    }
 
 
 def _range(name: str) -> tuple[float, float]:
@@ -287,4 +336,4 @@ def _why_no_kappa(table: Floats) -> str:
     if not table.any():
         return "no unit has two labels"
     used = np.count_nonzero(table.sum(axis=0) + table.sum(axis=1))
-    return "all labels are the same category" if used < 2 else "undefined on these labels"
+    return "all labels are the same category" if used < 2 else UNDEFINED

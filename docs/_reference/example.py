@@ -7,20 +7,24 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from analysis.campaigns.misplaced_flags import flag_as_json
 from analysis.crosscheck import process
 from analysis.data.backgrounds import Question
-from analysis.data.frame import Families
+from analysis.data.frame import Families, Guideline
 from analysis.data.resampling import Sample
 from analysis.data.selection import ReportOptions
 from analysis.labels_file.frames import file_frame
 from analysis.labels_file.reports import labels_report
 from analysis.report.backgrounds import backgrounds
 from analysis.report.families import own_family
+from analysis.report.guidelines import guidelines
 from annotation.answers.evidence import MisplacedEvidence
 
 PEOPLE, JUDGE = ("RATER", "SECOND", "THIRD"), "JUDGE"
@@ -89,7 +93,12 @@ def _add_crowd(made: dict[str, Any]) -> None:
         path.write_text("".join(json.dumps(line) + "\n" for line in _crowd()), "utf-8")
         crowd = labels_report([path], {}, ReportOptions(resamples=20))
         frame, _ = file_frame([path], {})
-    sample = Sample(frame.variables["answerable"], 20, 0)
+    whole = frame.variables["answerable"]
+    sample = Sample(whole, 20, 0)
+    under = {n: np.arange(len(whole.codes)) % 2 for n in whole.columns("human")}
+    both = Sample(replace(whole, guidelines=under), 20, 0)
+    versions = (Guideline(None, ""), Guideline(1, "0" * 12))
+    made["variables"]["answerable"]["guidelines"] = guidelines(both, versions)
     people = [f"P{turn}" for turn in range(31)]
     groups = {"ANSWER": frozenset(people[:15]), "OTHER": frozenset(people[15:])}
     asked = Question("QUESTION", "What is your first language?", groups)

@@ -65,7 +65,8 @@ def guideline_changed(facts: Facts) -> Iterator[Finding]:
         # Checks of earlier releases have no digest.
         query = {"show": "people", "guideline": versions[-1].get("digest", "")}
         since = Action("Disagreements since", "disagreements", (pk,), query=query)
-        actions = (look, since) if query["guideline"] else (look,)
+        compare = Action("Before and after", "results", (pk,), anchor="section-guideline")
+        actions = (compare, look, since) if query["guideline"] else (compare, look)
         yield Finding("hint", f"The guideline changed midway: {told}.", actions)
 
 

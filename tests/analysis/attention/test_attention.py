@@ -219,8 +219,13 @@ def test_the_first_change_of_the_protocols_own_guideline_is_a_change_midway(stud
         "version 1."
     )
     (matter,) = [each for each in matters(of) if each.code == "guideline-changed"]
-    assert [each.label for each in matter.actions] == ["Versions", "Disagreements since"]
-    assert f"guideline={version.digest}" in matter.actions[1].address
+    assert [each.label for each in matter.actions] == [
+        "Before and after",
+        "Versions",
+        "Disagreements since",
+    ]
+    assert matter.actions[0].address.endswith("/results/#section-guideline")
+    assert f"guideline={version.digest}" in matter.actions[2].address
     settings = client_of(study.rita).get(f"/campaigns/{campaign.pk}/settings/").content.decode()
     assert "By the protocol’s own text: 1 answer<" in settings
 

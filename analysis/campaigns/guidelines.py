@@ -1,0 +1,57 @@
+"""The versions of the guideline that people's labels of a campaign were given under.
+
+A text is known by its digest. One that comes back counts as its first version, and all texts that
+are no version of the campaign's are the protocol's own guideline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from analysis.data.frame import Frame, Guideline
+from analysis.data.guidelines import with_guidelines
+from analysis.data.labels import LabelKey
+from annotation.models import Campaign, Item, Label, Rater
+
+_COLUMNS = (
+    "response__assignment__item__key",
+    "unit__kind",
+    "unit__key",
+    "variable",
+    "response__assignment__rater__name",
+    "response__basis",
+)
+PROTOCOLS = Guideline(None, "")
+
+
+def with_followed(frame: Frame, campaign: Campaign) -> Frame:
+    """Add the versions that people followed to a campaign's frame, if there are several."""
+    rows = campaign.guidelines.exclude(digest="").order_by("-version")
+    versions = dict(rows.values_list("digest", "version"))
+    if not versions:
+        return frame
+    own = sorted((number, digest) for digest, number in versions.items())
+    texts = [PROTOCOLS, *(Guideline(*each) for each in own)]
+    places = {each.digest: n for n, each in enumerate(texts)}
+    given = {
+        LabelKey(*place): places.get(basis.rpartition("-")[2], 0)
+        for *place, basis in _labels(campaign)
+    }
+    used = sorted(set(given.values()))
+    moved = {version: n for n, version in enumerate(used)}
+    followed = [texts[version] for version in used]
+    return with_guidelines(frame, followed, {place: moved[v] for place, v in given.items()})
+
+
+def _labels(campaign: Campaign) -> Iterator[tuple[Any, ...]]:
+    """Yield people's labels with the basis of their answers, which imported ones do not have."""
+    labels = Label.objects.filter(
+        response__current=True,
+        response__basis__isnull=False,
+        response__assignment__item__campaign=campaign,
+        response__assignment__item__use=Item.Use.STUDY,
+        response__assignment__rater__kind=Rater.Kind.HUMAN,
+        response__assignment__replicate=0,
+    )
+    return labels.order_by().values_list(*_COLUMNS).iterator(chunk_size=5000)

@@ -1,0 +1,47 @@
+"""The version of the guideline that people followed, for each of their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..statistics import Ints
+from .frame import Frame, Guideline, VariableFrame
+from .labels import LabelKey
+
+UNKNOWN = -1
+Given = Mapping[LabelKey, int]
+"""The index of the version that a label was given under, by the label."""
+
+
+def with_guidelines(frame: Frame, versions: Sequence[Guideline], given: Given) -> Frame:
+    """Add the versions of the guideline to a frame, if people followed more than one."""
+    if len(versions) < 2:
+        return frame
+    made = {
+        name: replace(of, guidelines=_versions_of(of, given))
+        for name, of in frame.variables.items()
+    }
+    return replace(frame, variables=made, guidelines=tuple(versions))
+
+
+def _versions_of(frame: VariableFrame, given: Given) -> dict[int, Ints]:
+    units = {place: n for n, place in enumerate(frame.units.names)}
+    columns = {frame.raters[n].name: n for n in frame.columns("human")}
+    found = {n: np.full(len(frame.codes), UNKNOWN, dtype=np.int64) for n in columns.values()}
+    for place, version in given.items():
+        unit = units.get((place.item, place.kind, place.unit))
+        if place.variable == frame.name and place.rater in columns and unit is not None:
+            found[columns[place.rater]][unit] = version
+    return found
+
+
+def codes_under(frame: VariableFrame, version: int) -> Ints:
+    """Return the codes of people (U, R) that were given under a version, -1 for all others."""
+    columns = frame.columns("human")
+    if not columns:
+        return frame.codes[:, columns]
+    under = np.stack([frame.guidelines[n] for n in columns], axis=1) == version
+    return np.where(under, frame.codes[:, columns], -1)
