@@ -1,4 +1,4 @@
-"""Quality flags on raters whose labels differ from those of others on the same units."""
+"""Quality flags on raters whose labels or times differ from those of others on the same units."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from analysis.monitoring.agreement import (
     newest_labels,
     with_others,
 )
+from analysis.monitoring.pace import flag_pace
 from analysis.statistics import Ints, confirmed
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
@@ -260,6 +261,8 @@ def _quality(campaign: Campaign, people: CampaignStatus) -> Quality:
     read = newest_labels(campaign)
     agreement: dict[str, tuple[WithOthers, ...]] = {}
     found: list[Flag] = find_flags(campaign, people.people)
+    fast = {each.rater for each in found if each.code == "fast"}
+    found += flag_pace(campaign, names, excluded, fast)
     nouns = schema(campaign).nouns()
     for variable in _labelled_variables(campaign, read):
         table = replace(read.variables[variable.name], noun=nouns[variable.name][1])

@@ -91,4 +91,5 @@ def _with_addresses(campaign: Campaign, hints: Any) -> list[dict[str, Any]]:
 
 def labels_address(campaign: Campaign, hint: Flag) -> str:
     """Return the address of the page with the labels that a flag is about."""
-    return f"{reverse('rater-labels', args=[campaign.pk, hint.rater])}?{urlencode(hint.labels)}"
+    path = reverse("rater-labels", args=[campaign.pk, hint.rater])
+    return f"{path}?{urlencode(hint.labels)}" if hint.labels else path

@@ -121,7 +121,12 @@ from .ppi import (
     prediction_powered_mean_unequal,
     prediction_powered_ratio,
 )
-from .proportion import clopper_pearson_interval, proportion, wilson_interval
+from .proportion import (
+    clopper_pearson_interval,
+    median_interval,
+    proportion,
+    wilson_interval,
+)
 from .resampling import (
     MINIMUM_CLUSTERS,
     Bootstrap,
@@ -253,6 +258,7 @@ __all__ = [
     "mean_absolute_error",
     "mean_by_cluster",
     "mean_of_clusters",
+    "median_interval",
     "more_queries",
     "more_raters",
     "overlap_f1",

@@ -1,8 +1,10 @@
-"""Shares with an interval that is valid for few labels and for shares near 0 and 1."""
+"""Shares and medians, with intervals that are valid for few labels and any distribution."""
 
 import math
 
-from .arrays import beta_quantile, normal_quantile
+import numpy as np
+
+from .arrays import Floats, beta_quantile, normal_quantile
 from .estimate import Estimate, defined, undefined
 from .resampling import MINIMUM_CLUSTERS
 
@@ -43,6 +45,22 @@ def clopper_pearson_interval(successes: int, n: int, level: float = LEVEL) -> tu
     low = beta_quantile(tail, successes, n - successes + 1) if successes else 0.0
     high = beta_quantile(1 - tail, successes + 1, n - successes) if successes < n else 1.0
     return low, high
+
+
+def median_interval(values: Floats, level: float = LEVEL) -> tuple[float, float] | None:
+    """Return the interval of a median between two of the values (n,); None if they are too few.
+
+    It is at least at the level whatever the distribution. Values count as independent.
+
+    Thompson, Annals of Mathematical Statistics 7, 1936: the number of values below the median is
+    Binomial(n, 1/2), so that the median lies from the k-th smallest to the k-th largest value with
+    chance 1 - 2 P(X < k).
+    """
+    from scipy import stats
+
+    ordered = np.sort(values)
+    k = int(stats.binom.ppf((1 - level) / 2, len(ordered), 0.5)) if len(ordered) else 0
+    return (float(ordered[k - 1]), float(ordered[-k])) if k else None
 
 
 def proportion(successes: int, n: int, queries: int, method: str, reason: str) -> Estimate:

@@ -26,6 +26,8 @@ FEWEST_FAST, LEAST_SHARE = 5, 0.1
 FEWEST_GOLD, FAR_BELOW = 5, 0.2
 TITLES = {
     "fast": "Faster than reading",
+    "slow": "Far slower than the others",
+    "quick": "Far faster than the others",
     "known": "Gold answers missed",
     "elsewhere": "Misplaced evidence",
     "one_answer": "One answer nearly always",

@@ -32,8 +32,8 @@ def test_it_is_the_figure_after_minus_the_figure_before():
     one = agreement_estimates(before, clusters, 2, names=NAMES, draws=0)
     other = agreement_estimates(after, clusters, 2, names=NAMES, draws=0)
     for name in NAMES:
-        expected = number(other[name]) - number(one[name])
-        assert number(change[name]) == pytest.approx(expected)
+        expected = number(other[name].value) - number(one[name].value)
+        assert number(change[name].value) == pytest.approx(expected)
     assert change["percent"].n == 60
     assert "difference" in change["fleiss_kappa"].method
 
