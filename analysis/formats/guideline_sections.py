@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..document import Block, Cell, Number, Section, Table, count, rounded
-from ..report.verdict import DIGITS, coefficient_of
+from ..document import Block, Cell, Number, Section, Table, count
+from ..report.sentence import number
+from ..report.verdict import coefficient_of
 from ..types import JSON
 
 GUIDELINE = "guideline"
@@ -46,11 +47,11 @@ def _sentences(variable: JSON) -> Iterator[str]:
             yield f"{told}."
             continue
         sides = " and ".join(
-            f"{sign} {_interval(versions[side][key])} under {named(side)} "
+            f"{sign} {number(versions[side][key])} under {named(side)} "
             f"({_units(variable, versions[side]['units'])})"
             for side in (before, after)
         )
-        yield f"People agree {_direction(change[key])}: {sides}; {_difference(change[key])}."
+        yield f"{_direction(change[key])}: {sides}, a difference of {number(change[key])}."
     if unknown := variable["guidelines"]["unknown"]:
         labels = count(unknown, "label")
         yield f"{labels} without a known version, such as imported ones, are left out."
@@ -59,20 +60,10 @@ def _sentences(variable: JSON) -> Iterator[str]:
 def _direction(of: JSON) -> str:
     """Tell what the interval of the difference supports."""
     if of["low"] is None:
-        return "differently by the value alone, as there is no interval"
+        return "Without an interval, no change can be shown"
     if of["low"] > 0:
-        return "better after the change"
-    return "less after the change" if of["high"] < 0 else "as far as can be shown as before"
-
-
-def _difference(of: JSON) -> str:
-    return f"difference {_interval(of)}"
-
-
-def _interval(of: JSON) -> str:
-    ends = [rounded(of[end], DIGITS) for end in ("low", "high") if of[end] is not None]
-    value = rounded(of["value"], DIGITS)
-    return f"{value} [{', '.join(ends)}]" if ends else value
+        return "People agree better since the change"
+    return "People agree less since the change" if of["high"] < 0 else "No change can be shown"
 
 
 def _units(variable: JSON, units: int) -> str:

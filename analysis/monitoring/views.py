@@ -86,6 +86,8 @@ def _with_addresses(campaign: Campaign, hints: Any) -> list[dict[str, Any]]:
     return [
         {"flag": each, "title": TITLES[each.code], "labels": labels_address(campaign, each)}
         for each in hints
+        # A worker of another version may have raised flags that this one does not know.
+        if each.code in TITLES
     ]
 
 

@@ -44,6 +44,9 @@ def _reasons(facts: Facts) -> dict[str, list[str]]:
     told = "agrees less with the others than they do with each other"
     found = {name: [f"{told} on {in_list(of)}" if several else told] for name, of in far.items()}
     for flag in (facts.checks or {}).get("flags", ()):
+        # Checks of a worker of another version may have flags that this one does not know.
+        if flag["code"] not in TITLES:
+            continue
         # The report says it already, over all labels.
         if flag["code"] == "apart" and flag["name"] in found:
             continue

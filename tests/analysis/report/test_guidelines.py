@@ -213,9 +213,9 @@ class TestTheSection:
         halves = [0] * 40 + [1] * 40
         rows = {"ada": "yynn" * 20, "ben": "ynyn" * 10 + "yynn" * 9 + "ynnn"}
         (told,) = sentences(of(rows, {"ada": halves, "ben": halves}))
-        assert told.startswith("People agree better after the change: κ ")
+        assert told.startswith("People agree better since the change: κ ")
         assert "under the protocol's own guideline (40 questions) and κ 0.95 [" in told
-        assert "under version 1 (40 questions); difference 0.95 [" in told
+        assert "under version 1 (40 questions), a difference of 0.95 [" in told
 
     def test_it_says_plainly_that_there_are_too_few(self) -> None:
         halves = [0] * 60 + [1] * 20
