@@ -29,6 +29,7 @@ from analysis.robustness.jobs import ROBUSTNESS
 from analysis.robustness.jobs import question as robustness_question
 from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.models import Campaign
+from annotation.presentation import schema
 from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
@@ -148,7 +149,8 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     shown = jobs.shown(request, ROBUSTNESS, wanted, page, page)
     if isinstance(shown, HttpResponse):
         return shown
-    found = robustness_document(shown.value) if shown.value else None
+    noun = schema(run.campaign).noun
+    found = robustness_document(shown.value, noun) if shown.value else None
     context = {"run": run, "judge": judge, "campaign": run.campaign, "document": found}
     name = "reports/_robustness.html" if request.htmx else "reports/robustness.html"  # type: ignore[attr-defined]
     return render(request, name, {**context, "shown": shown})

@@ -25,7 +25,7 @@ from judging.robustness.effects import trials_in
 from judging.runs.comparison import compare_judges
 
 NOT_RUN = "its labels come from a file or from votes, and no run is known"
-NO_TRIALS = "it was not tried under perturbations; see the command robustness"
+NO_TRIALS = "it was not tried under perturbations"
 UNPRICED = "the price of its model is unknown"
 COPIED = ("reference", "units", "ties", "missing", "agreement", "human_ceiling", "gap", "floor")
 WORST = {"repeat": "flips", "attack": "went_over", "control": "mean_score"}

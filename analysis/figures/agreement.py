@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..document import Number, RaterName, Table
+from collections.abc import Sequence
+
+from ..document import Number, RaterName, Table, count
 from ..types import JSON
 from . import base, svg, vega
 from .base import Cell, Figure, Grid, Subject
@@ -22,7 +24,7 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     many = len(columns) > MOST_NAMED
     rows = list(dict.fromkeys([*(columns if many else ()), *(a for a, _ in found)]))
     notes = base.Notes()
-    cells = [[_cell(found.get((a, b)), (a, b), notes) for b in columns] for a in rows]
+    cells = [[_cell(found.get((a, b)), (a, b), notes, subject.noun) for b in columns] for a in rows]
     at = {name: f"{n + 1}" for n, name in enumerate(columns)}
     css = ["judge-cell" if subject.kinds.get(a) == "judge" else "people-cell" for a in rows]
     named = [f"{at[a]}  {a}" if many and a in at else a for a in rows]
@@ -96,7 +98,9 @@ def _in_pairs(subject: Subject) -> bool:
     return "pairs_distribution" not in subject.block["agreement"] and bool(_pairs(subject))
 
 
-def _cell(of: JSON | None, pair: tuple[str, str], notes: base.Notes) -> Cell | None:
+def _cell(
+    of: JSON | None, pair: tuple[str, str], notes: base.Notes, noun: Sequence[str]
+) -> Cell | None:
     if of is None:
         return None
     kappa, percent = Number.from_estimate(of["cohen_kappa"]), Number.from_estimate(of["percent"])
@@ -107,7 +111,8 @@ def _cell(of: JSON | None, pair: tuple[str, str], notes: base.Notes) -> Cell | N
     # Two digits are enough in a cell.
     known = kappa.low is not None and kappa.high is not None
     ends = f"{kappa.low:.2f}–{kappa.high:.2f}" if known else ""
-    title = f"{who}: kappa {kappa}, percent {percent}, {of['percent']['n']} units"
+    units = count(of["percent"]["n"], *noun)
+    title = f"{who}: kappa {kappa}, percent {percent}, {units}"
     return Cell(f"{kappa.value:.2f}", ends, kappa.value, title)
 
 

@@ -44,6 +44,12 @@ class Subject:
     kinds: Mapping[str, str]
 
     @property
+    def noun(self) -> Sequence[str]:
+        """What its units are called, one and several."""
+        found: Sequence[str] = self.block.get("noun", ("unit", "units"))
+        return found
+
+    @property
     def judges(self) -> JSON:
         """The variable's block of each judge."""
         return dict(self.block["judges"])

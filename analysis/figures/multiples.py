@@ -112,10 +112,12 @@ def draw(
     label: str,
     room: Room,
     missing: Iterable[str] = (),
+    units: str = "units",
 ) -> Drawing:
     """Draw panels in rows of two, one below the other in a column, until the height is used up.
 
-    `missing` says of each rater without any number why there is none.
+    `missing` says of each rater without any number why there is none, and `units` is what the rows
+    count.
     """
     columns = 1 if room.is_narrow or len(panels) == 1 else 2
     wide = room.plot(8 + GAP * (columns - 1), NATURAL * columns) / columns
@@ -128,7 +130,7 @@ def draw(
         if drawn and y + height > room.height:
             break
         for n, panel in enumerate(row):
-            parts.append(_panel(panel, frame, 4 + n * (wide + GAP), y))
+            parts.append(_panel(panel, frame, 4 + n * (wide + GAP), y, units))
         y, drawn = y + height, drawn + len(row)
     width = 8 + columns * wide + GAP * (columns - 1)
     middle = 4 + (frame.scale.start + frame.scale.end) / 2
@@ -173,15 +175,15 @@ def _frame(panels: Sequence[Panel], series: Sequence[Series], wide: float, room:
     return _Frame(series, names, wide, scale, base.Notes())
 
 
-def _panel(panel: Panel, frame: _Frame, left: float, top: float) -> str:
+def _panel(panel: Panel, frame: _Frame, left: float, top: float, units: str) -> str:
     scale = replace(frame.scale, start=frame.scale.start + left, end=frame.scale.end + left)
     bottom = top + frame.height(panel) - FOOT
     parts = [
-        svg.name("group", left, top + 14, panel.title, frame.width - COUNTS - 10),
+        svg.name("group", left, top + 14, panel.title, frame.width - 6 * len(units) - 20),
         base.x_axis(scale, top + HEAD - 4, bottom, ticks=5),
     ]
     if any(row.units is not None for row in panel.rows):
-        parts.append(svg.text("tick", left + frame.width, top + 14, "units", "end"))
+        parts.append(svg.text("tick", left + frame.width, top + 14, units, "end"))
     y = top + HEAD
     for n, row in enumerate(panel.rows):
         if panel.left_out and n == len(panel.rows) // 2:

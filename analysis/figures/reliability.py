@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..document import Number, RaterName, Table
+from collections.abc import Sequence
+
+from ..document import Number, RaterName, Table, count
 from ..types import JSON
 from . import base, svg, vega
 from .base import Figure, Panel, Subject
@@ -16,9 +18,12 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     found = _calibrations(subject)
     placed = base.panels(len(found), room)
     width, bottom = base.extent(placed, room)
-    parts = [_panel(at, judge, of) for at, (judge, of) in zip(placed, found.items(), strict=True)]
+    parts = [
+        _panel(at, judge, of, subject.noun)
+        for at, (judge, of) in zip(placed, found.items(), strict=True)
+    ]
     entries: list[tuple[base.Mark, str]] = [
-        (lambda x, y: svg.square("judge", x, y), "a bin of about equally many units"),
+        (lambda x, y: svg.square("judge", x, y), "a bin of about equally many labels"),
         (lambda x, y: svg.line("mark-line", (x - 12, y), (x + 12, y)), "what the judge says"),
     ]
     key = base.key(entries, base.LEFT, bottom + 4, width - base.LEFT)
@@ -51,7 +56,7 @@ def _of_labels(subject: Subject) -> bool:
     return any(of.get("of") == "label" for of in _calibrations(subject).values())
 
 
-def _panel(at: Panel, judge: str, of: JSON) -> str:
+def _panel(at: Panel, judge: str, of: JSON, noun: Sequence[str]) -> str:
     x, y = at.x(0, 1), at.y()
     parts = [
         at.heading(judge),
@@ -62,7 +67,7 @@ def _panel(at: Panel, judge: str, of: JSON) -> str:
     bins = [each for each in of["reliability"] if each["share"]["value"] is not None]
     points = [(x.at(each["probability"]), y.at(each["share"]["value"])) for each in bins]
     parts.append(svg.path("judge", points))
-    parts += [_bin(each, point, y) for each, point in zip(bins, points, strict=True)]
+    parts += [_bin(each, point, y, noun) for each, point in zip(bins, points, strict=True)]
     middle = (at.left + at.right) / 2
     parts.append(svg.text("note", middle, at.bottom + 47, _summary(of), "middle"))
     return "".join(parts)
@@ -75,9 +80,10 @@ def _summary(of: JSON) -> str:
     return f"Brier {brier}, calibration error {error}"
 
 
-def _bin(of: JSON, at: svg.Point, y: base.Scale) -> str:
+def _bin(of: JSON, at: svg.Point, y: base.Scale, noun: Sequence[str]) -> str:
     share = Number.from_estimate(of["share"])
-    title = svg.clean(f"probability {of['probability']:.3f}: {share}, {of['units']} units")
+    units = count(of["units"], *noun)
+    title = svg.clean(f"probability {of['probability']:.3f}: {share}, {units}")
     parts = [svg.square("judge", *at)]
     if of["share"]["low"] is not None:
         low, high = y.at(of["share"]["low"]), y.at(of["share"]["high"])

@@ -22,7 +22,7 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     panels = _in_order(subject, series)
     title = f"Agreement on {subject.name} by slice: kappa"
     missing = multiples.reasons(panels, series)
-    return multiples.draw(title, panels, series, "Kappa", room, missing)
+    return multiples.draw(title, panels, series, "Kappa", room, missing, subject.noun[1])
 
 
 def panels_of(subject: Subject) -> list[Panel]:

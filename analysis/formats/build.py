@@ -19,6 +19,7 @@ from .contents import (
 )
 from .guideline_sections import guideline_section
 from .methods import methods_section
+from .nouns import common_noun, document_in_noun
 from .sections import NOT_EXPOSED, describe_exposed, validation_blocks, written_section
 
 VERDICT = "Verdict"
@@ -38,12 +39,13 @@ def document(report: JSON) -> Document:
     sections += planning_section(report)
     sections += _validated_elsewhere(report)
     sections += [methods_section(report)] if report["raters"] and "inputs" in report else []
-    return Document(
+    made = Document(
         report["campaign"] or "Labels file",
         _about(report),
         _describe_origin(report),
         tuple(sections),
     )
+    return document_in_noun(made, common_noun(report))
 
 
 def _validated_elsewhere(report: JSON) -> list[Section]:

@@ -15,6 +15,7 @@ from ..types import JSON
 from .between_judges import between_judges_blocks
 from .guideline_sections import GUIDELINE
 from .judge_sections import compared_units, consistency_table, judge_blocks
+from .nouns import block_in_noun, noun_of
 from .people_sections import MOST_ROWS
 from .score_sections import score_blocks
 from .sections import (
@@ -74,9 +75,10 @@ def _titled(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]
 
     Of a single one the first block needs no fold.
     """
-    several = len(report["variables"]) > 1
+    several, noun = len(report["variables"]) > 1, noun_of(report["variables"][name])
     for n, untold in enumerate(blocks):
         block = with_counts(untold, lambda count: count.within(variable=name))
+        block = block_in_noun(block, noun)
         if several:
             yield replace(block, title=f"{name}: {_within(block.title)}")
         else:
@@ -225,7 +227,8 @@ def slices_section(report: JSON) -> list[Section]:
     blocks = tuple(
         replace(block, title=f"{name}: {_within(block.title)}" if several else block.title)
         for name, variable in report["variables"].items()
-        for block in slice_blocks(variable, name)
+        for found in slice_blocks(variable, name)
+        for block in [block_in_noun(found, noun_of(variable))]
     )
     subjects = tuple(report["variables"])
     whole = Section("By slice", blocks, name="slices", place="slices", subjects=subjects)

@@ -8,6 +8,7 @@ from ..document import Block, Cell, Number, Section, Table, count
 from ..report.sentence import number
 from ..report.verdict import coefficient_of
 from ..types import JSON
+from .nouns import noun_of
 
 GUIDELINE = "guideline"
 NAMES = {"fleiss_kappa": "Fleiss' kappa", "krippendorff_alpha": "Krippendorff's alpha"}
@@ -67,12 +68,12 @@ def _direction(of: JSON) -> str:
 
 
 def _units(variable: JSON, units: int) -> str:
-    return count(units, *variable.get("noun", ("unit", "units")))
+    return count(units, *noun_of(variable))
 
 
 def _tables(variable: JSON) -> Iterator[Table]:
     key = coefficient_of(variable)[0]
-    noun = variable.get("noun", ("unit", "units"))[1]
+    noun = noun_of(variable)[1]
     rows: list[tuple[Cell, ...]] = [
         (
             _title(each["version"]),

@@ -30,6 +30,7 @@ from ..figures.svg import STATIC
 from ..types import JSON
 from .build import VERDICT, document
 from .contents import section_of
+from .nouns import in_noun, table_in_noun
 from .verdict import Units, verdict_html, without_units
 
 FEW, MANY, WIDEST = 3, 5, 6
@@ -356,7 +357,8 @@ def _figure(figure: Figure, subject: Subject, anchor: str, files: str, name: str
     data = figure.data(subject)
     rest = max(0, len(data.rows) - MOST_ROWS)
     more = f'<p class="about">{rest} more in the CSV file.</p>' if rest else ""
-    table = table_html(replace(data, rows=data.rows[:MOST_ROWS]))
+    noun = subject.noun
+    table = table_html(table_in_noun(replace(data, rows=data.rows[:MOST_ROWS]), noun))
     drawing = (
         f'<div class="figure-frame" tabindex="0" role="group" aria-label="{title}">'
         f"{_drawings(figure, subject)}</div>\n"
@@ -364,7 +366,7 @@ def _figure(figure: Figure, subject: Subject, anchor: str, files: str, name: str
     return (
         f'<figure class="drawn" aria-labelledby="{anchor}">\n'
         f'<figcaption><strong id="{anchor}">{title}</strong> '
-        f'<span class="sub">{escape(figure.caption)}</span></figcaption>\n'
+        f'<span class="sub">{escape(in_noun(figure.caption, noun))}</span></figcaption>\n'
         f"{drawing}"
         '<div class="figure-foot"><details class="figure-data"><summary>Data</summary>\n'
         f'<div class="figure-table" tabindex="0" role="group" aria-label="Data of {title}">'

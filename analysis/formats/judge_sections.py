@@ -36,7 +36,7 @@ from .reading_tables import reading_tables
 RULES = {
     "multiplicative": "Multiplicative epsilon",
     "missing_dropped": "Items without an answer dropped",
-    "wilcoxon": "Signed ranks (Wilcoxon), for few units",
+    "wilcoxon": "Signed ranks (Wilcoxon), for few labels",
 }
 _CORRELATIONS = {"spearman": "Spearman", "kendall": "Kendall", "pearson": "Pearson"}
 _WITH_PEOPLE = {
@@ -262,7 +262,7 @@ def _adjudicated(block: JSON, reference: str) -> Table:
     }
     labels = {
         "references": "References alone",
-        "settled": f"References, and people's {reference} on other units",
+        "settled": f"References, and people's {reference} elsewhere",
     }
     rows = tuple(
         (label, block[key]["units"], *numbers(block[key]["agreement"], names))

@@ -7,6 +7,7 @@ from typing import Any
 
 from analysis.document import DASH, Block, Cell, Document, Number, Section, Table, count, rounded
 from analysis.formats.markdown import sections_as_markdown
+from analysis.formats.nouns import UNIT, Noun, document_in_noun
 from analysis.robustness.sheet import CONTROL_BAR, NO_SCORES
 from judging.answers.logprobs import LOW_MASS
 from judging.prompts.perturbations import KINDS
@@ -35,12 +36,12 @@ SECTIONS = {
 }
 
 
-def robustness_document(sheet: JSON) -> Document:
-    """Return the sheet in reading order."""
+def robustness_document(sheet: JSON, noun: Noun = UNIT) -> Document:
+    """Return the sheet in reading order; its units are called `noun`, one and several."""
     about = " · ".join(
         (
             f"judge {sheet['judge']}",
-            *(("a fake, whose answers come from a file",) if sheet["scripted"] else ()),
+            *(("a scripted judge, whose answers come from a file",) if sheet["scripted"] else ()),
             sheet["protocol"],
             f"{count(sheet['resamples'], 'resample')} of whole queries, seed {sheet['seed']}",
             "intervals are 95 %",
@@ -49,7 +50,8 @@ def robustness_document(sheet: JSON) -> Document:
     )
     moment = sheet["generated_at"].replace("T", " ").replace("+00:00", " UTC")
     made = f"Tandem {sheet['version']}, {moment}"
-    return Document(f"{sheet['judge']} over {sheet['campaign']}", about, made, tuple(_all(sheet)))
+    title = f"{sheet['judge']} over {sheet['campaign']}"
+    return document_in_noun(Document(title, about, made, tuple(_all(sheet))), noun)
 
 
 def as_markdown(sheet: JSON) -> str:
@@ -174,9 +176,9 @@ def _orders(orders: JSON) -> Section:
         )
         for name, found in orders.items()
     )
-    header = ("Variable", "Pairs", "Missing", "Turned", "Bounds", "First twice", "Second twice")
+    header = ("Variable", "Pairs", "Missing", "Changed", "Bounds", "First twice", "Second twice")
     about = (
-        "The judge is asked about each pair in both orders. With the order, its verdict turns in:"
+        "The judge is asked about each pair in both orders. Its label changes with the order in:"
     )
     return Section("Both orders", (Block("", (Table("Both orders", header, rows),)),), about)
 
@@ -208,6 +210,6 @@ def _median(masses: JSON) -> Number:
 
 
 def _not_tried(reasons: Mapping[str, str]) -> Section:
-    rows = tuple((KINDS[kind].title, why or "not asked for") for kind, why in reasons.items())
-    about = "The command robustness asks about 5 % of the judge's answered items."
+    rows = tuple((KINDS[kind].title, why or "not started") for kind, why in reasons.items())
+    about = "A trial asks the judge again about a share of the items that it has answered."
     return Section("Not tried", (Block("", (Table("Trials", ("Trial", "Why not"), rows),)),), about)

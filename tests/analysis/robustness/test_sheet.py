@@ -289,7 +289,7 @@ def test_the_command_tries_a_judge_and_prints_the_sheet(campaign: Campaign) -> N
     assert "# Robustness: base over study of report-coverage" in said
     assert "The same again" in said
     assert "Hostile text" in said.split("Not tried", 1)[1]
-    assert "not asked for" in said
+    assert "not started" in said
     trials = Assignment.objects.filter(rater__kind=Rater.Kind.TRIAL, status="done")
     assert trials.count() == 4
 
