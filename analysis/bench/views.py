@@ -13,11 +13,13 @@ from analysis.bench.document import bench_document
 from analysis.bench.jobs import BENCH, question
 from analysis.bench.numbers import BenchError
 from analysis.data.selection import MOST_RESAMPLES, ReportOptions
+from analysis.formats.nouns import document_in_noun
 from analysis.pages import attached, options_query
 from analysis.types import JSON
 from annotation.access import readable_campaign
 from annotation.models import Campaign, Rater
 from annotation.people.membership import excluded
+from annotation.presentation import schema
 from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
@@ -51,7 +53,9 @@ def judge_bench(request: HttpRequest, pk: int) -> HttpResponse:
     if isinstance(shown, HttpResponse):
         return shown
     found = shown.value
-    context |= {"shown": shown, "document": bench_document(found) if _has_judges(found) else None}
+    context["shown"] = shown
+    if _has_judges(found):
+        context["document"] = document_in_noun(bench_document(found), schema(campaign).noun)
     name = "reports/_bench.html" if request.htmx else "reports/bench.html"  # type: ignore[attr-defined]
     refused = shown.status is not None and shown.status.job.state == "failed"
     return render(request, name, context, status=422 if refused else 200)

@@ -58,8 +58,8 @@ RESAMPLES = {
 }
 
 EXPOSED = about(
-    "count labels whose rater could see others' labels of the unit like all others",
-    label="Count labels whose rater could see others' labels of the unit like all others",
+    "count labels whose rater could see others' labels beforehand, like all others",
+    label="Count labels whose rater could see others' labels beforehand, like all others",
 )
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from analysis.document import count
 from analysis.types import JSON
 from annotation.campaign_setup.choosing import ChosenItems, choose_items
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign
+from annotation.presentation import schema
 
 NO_LIST = (
     "there is no list of units to label first: it needs two judges with labels of the same units, "
@@ -61,11 +63,12 @@ def chosen_of(campaign: Campaign, listed: ListedUnits) -> ChosenItems:
 
 def sentences(chosen: ChosenItems) -> list[str]:
     """Say what a campaign over chosen items asks, and what its figures are good for."""
-    units, items = _count(chosen.units, "unit"), _count(len(chosen.items), "item")
+    noun = schema(chosen.campaign).noun
+    units, items = count(chosen.units, *noun), count(len(chosen.items), "item")
     more = chosen.asked - chosen.units
     whole = f"{units} in {items}, the most urgent first"
     if more:
-        whole += f"; items are labelled whole, which makes {_count(chosen.asked, 'unit')}"
+        whole += f"; items are labelled whole, which makes {count(chosen.asked, *noun)}"
     return [
         f"{whole}.",
         "Judges’ answers to these items come along, so that people’s labels can be compared with "
@@ -73,7 +76,3 @@ def sentences(chosen: ChosenItems) -> list[str]:
         "The items are those on which judges differ most, not a random sample: agreement and "
         "judges’ errors on them say nothing about the other items.",
     ]
-
-
-def _count(number: int, one: str) -> str:
-    return f"{number:,} {one}{'' if number == 1 else 's'}"

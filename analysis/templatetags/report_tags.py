@@ -30,6 +30,7 @@ from analysis.papers import PAPERS, Paper
 from analysis.papers.reading import studies_of
 from analysis.results.label_first import listed_first
 from annotation.people.membership import may_manage
+from annotation.presentation import schema
 
 register = template.Library()
 # `analysis.formats.html` escapes its output.
@@ -108,7 +109,7 @@ def _to_label(context: Context, report: dict[str, Any]) -> Iterator[SafeString]:
             '<span class="sub">{}to label first, in {}</span></p>',
             reverse("label-first", args=[campaign.pk]),
             kept.urlencode(),
-            count(len(each.units), "unit"),
+            count(len(each.units), *schema(campaign).noun),
             f"{each.variable}: " if len(lists) > 1 else "",
             count(items, "item"),
         )

@@ -106,10 +106,10 @@ def test_its_report_says_first_that_its_items_are_no_random_sample(study: Campai
 def test_the_page_leads_from_results_to_the_filled_form(study: Campaign, rita: Client) -> None:
     results = rita.get(reverse("results", args=[study.pk])).content.decode()
     address = f"{reverse('label-first', args=[study.pk])}?of=answerable"
-    assert f'href="{address}">New campaign with these 6 units<' in results
+    assert f'href="{address}">New campaign with these 6 questions<' in results
     page = rita.get(f"{address}&units=2").content.decode()
-    assert "2 units in 1 item, the most urgent first" in page
-    assert "labelled whole, which makes 3 units" in page
+    assert "2 questions in 1 item, the most urgent first" in page
+    assert "labelled whole, which makes 3 questions" in page
     form = rita.post(f"{address}&units=3", follow=True).context["form"]
     assert (form["name"].value(), form["continues"].value()) == ("old-first", "old")
     sent = {name: form[name].value() for name in form.fields}
