@@ -101,7 +101,7 @@ def test_each_count_of_units_in_the_results_leads_to_as_many(
     # No list has the units of the baseline, which is no rater, or those of a probability.
     page = re.sub(r"<figure.*?</figure>", "", page, flags=re.DOTALL)
     tables = re.findall(r"<caption>([^<,]+).*?</caption>(.*?)</table>", page, re.DOTALL)
-    plain = re.compile(r'data-label="(?:Units|Support)">\d+</td>')
+    plain = re.compile(r'data-label="(?:Questions|Support)">\d+</td>')
     assert [caption for caption, body in tables if plain.search(body)] == [
         "Word overlap",
         "Reliability of the probability of yes",
