@@ -176,7 +176,7 @@ def _my_returned_query() -> QuerySet[Assignment]:
     mine = Assignment.objects.filter(
         rater__user=Parameter("user"), uid=Parameter("uid", UUIDField())
     )
-    # Nothing is added to answers that were revoked.
+    # Answers that were revoked are closed, and nothing may be added to them.
     return mine.filter(replicate=0, scope="").exclude(reason=REVOKED)
 
 

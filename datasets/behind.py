@@ -1,7 +1,7 @@
 """By how many units a derived batch is behind, for pages and the API: a job counts them.
 
-A lineage without labels is behind nothing. For the others the last count is shown while a worker
-counts again, and none before the first.
+A lineage without labels is never behind. For any other, the last count is shown while a worker
+counts again; before the first count there is no number.
 """
 
 from __future__ import annotations

@@ -168,8 +168,7 @@ def derive_batch(
     `made` yields the queries and fills `tally` and `digests` on the way. `finish` is called after
     the last query, and may refuse the whole. A batch of this name with the same content stays, and
     its lineage says what was read now. `output` gets the batch's file. A dry run stores nothing.
-    `places` are the lines of files that say something of a query. Raises DerivationError or
-    InputError.
+    `places` has the places of queries in files, for errors. Raises DerivationError or InputError.
     """
     check_name(name)
     derivation = _Derivation(name, origin, tally, digests, finish, places or {})
@@ -307,7 +306,7 @@ class _Derivation:
 
 @contextmanager
 def _new_file(path: Path | None) -> Iterator[BinaryIO | None]:
-    """Yield the batch's file, which is at its place if all goes well; None without a path."""
+    """Yield the file for the batch, moved into place if no error occurs; None without a path."""
     with ExitStack() as stack:
         file = None
         if path is not None:

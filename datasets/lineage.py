@@ -37,7 +37,7 @@ def lineage_of(batch: Batch) -> Lineage | None:
 
 
 def lineages_of(batch: Batch) -> list[Lineage]:
-    """Return how a batch was made and how those before it were, back to the one that was loaded."""
+    """Return the lineages of a batch and of its sources, back to the batch that was loaded."""
     found: list[Lineage] = []
     while (lineage := lineage_of(found[-1].source if found else batch)) is not None:
         found.append(lineage)
@@ -109,10 +109,10 @@ def ancestors(
     readable: QuerySet[Batch] | None = None,
     behind: Behind = units_behind,
 ) -> list[Ancestor]:
-    """Return a batch and those that it was made of, back to the one that was loaded.
+    """Return a batch and those that it was derived from, back to the one that was loaded.
 
-    It ends before a batch that is not among the `readable` ones (None: all are). Pages and the API
-    have `behind` told by a job (`datasets.behind`).
+    It ends before a batch that is not among the `readable` ones (None: all are). For pages and the
+    API, a job counts how far batches are `behind` (`datasets.behind`).
     """
     found: list[Ancestor] = []
     current: Batch | None = batch
@@ -170,7 +170,7 @@ def _node(each: Ancestor, source: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def tree_lines(batch: Batch) -> Iterator[str]:
-    """Yield the lineage of a batch as lines of text, each batch under the one made of it."""
+    """Yield the lineage of a batch as lines: below each batch, the one it was derived from."""
     for each in ancestors(batch):
         indent = "   " * each.depth
         yield f"{indent}{'└─ ' if each.depth else ''}{_heading(each)}"

@@ -58,5 +58,5 @@ def one_of(words: Iterable[str]) -> str:
 
 
 def all_of(parts: Iterable[str]) -> str:
-    """Return conditions that hold together."""
+    """Join conditions of which all must hold."""
     return reduce(lambda one, other: Message("%(one)s and %(other)s", one=one, other=other), parts)

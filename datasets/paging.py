@@ -19,7 +19,7 @@ def pages_of(
 
 
 def other_pages(names: Mapping[str, Any], asked: Mapping[str, str]) -> dict[str, str]:
-    """Return for each list what its links keep of the address: the pages of the others."""
+    """Return, for each list, the pages of the other lists, which its links keep in the address."""
     return {
         name: urlencode({key: value for key, value in asked.items() if key != name})
         for name in names

@@ -21,10 +21,10 @@ SESSION = Path("/proc/self/autogroup")
 def give_way() -> None:
     """Let web processes have the processor first.
 
-    Linux divides it among sessions before it looks at the niceness of processes within each
-    (sched_autogroup_enabled). So if the process leads a session, which has as much as the web
-    server's, that becomes nice, too. And a process that waits for a query would interrupt the
-    saving thread each time a result arrives; a process with the policy *batch* does not.
+    Linux divides the processor among sessions, before it looks at the niceness of processes within
+    each (sched_autogroup_enabled). So if this process leads a session, the session is made nice,
+    too. A process that waits for a query would interrupt the thread that saves whenever a result
+    arrives. The policy *batch* prevents that.
     """
     os.setpriority(os.PRIO_PROCESS, 0, max(NICENESS, os.getpriority(os.PRIO_PROCESS, 0)))
     if sys.platform != "linux":

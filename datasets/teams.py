@@ -175,7 +175,7 @@ def team_for(user: Any, name: str | None = None, like: Team | None = None) -> Te
 
 
 def team_choice(user: Any, chosen: str = "") -> dict[str, Any]:
-    """Return template variables for the choice of a team: none for who manages only one."""
+    """Return template variables for the choice of a team: none if the account manages only one."""
     names = list(managed_teams(user).values_list("name", flat=True))
     return {"team_choices": names if len(names) > 1 else [], "team_chosen": chosen}
 

@@ -40,7 +40,7 @@ def new_file(target: Path) -> Iterator[BinaryIO]:
 def new_folder(target: Path) -> Iterator[Path]:
     """Yield an empty folder that takes the place of `target` if the block ends without an error.
 
-    The target is not there, or is an empty folder. Raises OSError.
+    The target must not exist, or be an empty folder. Raises OSError.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(target)
@@ -88,7 +88,7 @@ def _locked(target: Path, create: Callable[[Path], int]) -> tuple[Path, int]:
 def _remove_abandoned(target: Path) -> None:
     """Remove what was left unfinished for this target by writers that no longer run."""
     named = re.compile(re.escape(_prefix(target)) + "[0-9a-f]{16}")
-    # Where the folder cannot be read, creating something in it says so.
+    # If the folder cannot be read, creating something in it raises the error.
     with suppress(OSError):
         for each in target.parent.iterdir():
             if named.fullmatch(each.name) and not each.is_symlink():

@@ -145,8 +145,8 @@ def judged_items(campaign: Campaign, judge: Judge, choice: Choice) -> QuerySet[I
     """Return the items with an answer of the judge, or without one for a reason, in order."""
     asked = Assignment.objects.filter(item=OuterRef("pk"), rater=judge.rater_id, replicate=0)
     items = campaign.items.select_related("query", "report")
-    # Each condition goes from an item to its own few rows: from a judge's labels it would go
-    # through all of them for every item.
+    # Each condition starts from an item's own few rows. Starting from a judge's labels, the
+    # database would read all of them for each item.
     asked = asked.filter(_is_incomplete() if choice.state == "failed" else Q(status__in=CLOSED))
     if choice.reason:
         asked = asked.filter(status=Assignment.Status.FAILED, reason=choice.reason)

@@ -72,7 +72,7 @@ def _completions(path: Path, rows: Iterable[LabelRow], write: Write) -> Iterator
         except ValueError as error:
             raise AnswerFileError(f"{path}: unit {unit!r} of item {item!r}: {error}") from error
         for number, completion in written:
-            # Another replicate of the file's own is not made up.
+            # Completions are not invented for replicates that the file has itself.
             if number == replicate or (item, unit, kind) not in alone:
                 yield Line(item, unit, kind, number, COMPLETION, completion, None)
 

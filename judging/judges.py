@@ -343,7 +343,7 @@ def _answers(definition: Definition) -> dict[str, str]:
     try:
         digest = sha256(path.read_bytes()).hexdigest()
     except OSError:
-        digest = ""  # Reading it says what is wrong.
+        digest = ""  # Reading the file reports the error.
     try:
         return dict(_answers_of(path, digest, definition.file))
     except AnswerFileError as error:
@@ -376,7 +376,8 @@ def _completions(
 ) -> Iterator[tuple[int, str]]:
     """Yield the completions of a unit by replicate. Labels that the file does not read are skipped.
 
-    A judge that is asked in both orders sees the answers of a pair turned in every second one.
+    A judge that is asked in both orders sees the answers of a pair swapped in every second
+    replicate.
     """
     labels = {row.variable: row.value or "" for row in rows if row.variable in file.parser.reads}
     grades = {row.variable: row.grade for row in rows if row.grade}

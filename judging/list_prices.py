@@ -95,7 +95,7 @@ def _is_name(model: Any) -> bool:
 
 
 def _amount(entry: dict[str, Any], name: str, where: str) -> Decimal:
-    """Read an amount. Without one for cached tokens, they cost what all others do."""
+    """Read an amount. Without one for cached tokens, these cost as much as the others."""
     try:
         return read_amount(str(entry.get(name, entry["prompt"])))
     except ValueError as error:

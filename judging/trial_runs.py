@@ -55,7 +55,7 @@ class KindEstimate:
 
     @property
     def reason(self) -> str:
-        """The problem if the kind cannot be chosen, so there is nothing to leave out."""
+        """Why the kind is impossible, without the advice to leave it out."""
         return self.problem.removesuffix("; leave it out")
 
     @property

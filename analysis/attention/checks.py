@@ -48,7 +48,7 @@ def checked(campaign: Campaign) -> JSON:
         "flags": [
             {"code": flag.code, "rater": flag.rater, "name": flag.name, "variable": flag.variable}
             for flag in people.hints
-            # Whoever is excluded has been dealt with.
+            # An excluded person needs no further attention.
             if flag.rater not in people.excluded
         ],
         "guidelines": _guidelines(campaign),

@@ -75,7 +75,7 @@ class Facts:
         """How many answers people are asked for, and how many exist, imported ones included."""
         campaign: Any = self.campaign
         if not campaign.imported:
-            # Each slot is another person's, so their number is exact.
+            # Each slot is filled by another person, so the number of filled slots is exact.
             return Places(campaign.items_total, campaign.places, campaign.places_done)
         if campaign.items_total <= FEW_ITEMS:
             return places_of(self.campaign)
@@ -163,7 +163,7 @@ def _members(campaigns: Sequence[int]) -> dict[int, int]:
 
 
 def _unconsented(campaigns: Sequence[int]) -> Counter[int]:
-    """Count the accounts that answered without an agreement that holds; files have none."""
+    """Count the accounts that answered without a valid consent. Imported raters have none."""
     if not campaigns:
         return Counter()
     rows = Tally.objects.filter(campaign__in=campaigns, what=DONE, rater__user__isnull=False)
@@ -188,7 +188,7 @@ def _idle(campaigns: Sequence[int], now: datetime) -> dict[int, int]:
 
 
 def _jobs(campaigns: Sequence[Campaign]) -> tuple[dict[str, Job], set[str]]:
-    """Return the last finished job of each question, and the questions that wait for no worker."""
+    """Return the last finished job of each question, and the questions that no worker takes up."""
     questions = [of(each) for each in campaigns for of in (report_of, checks_of)]
     rows = Job.objects.filter(question__in=questions)
     last: dict[str, Job] = {}

@@ -21,7 +21,7 @@ def describe_chosen(items: int) -> str:
 
 
 def chosen_warnings(campaign: Campaign) -> list[JSON]:
-    """Return a warning for figures without a verdict, which says the same."""
+    """Return a warning for figures that come without a verdict, which would say the same."""
     if not (items := chosen_items(campaign)):
         return []
     return [Warning("chosen_items", None, None, describe_chosen(items))._asdict()]

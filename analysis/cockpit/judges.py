@@ -193,7 +193,7 @@ def _rows(
 
 
 def _seen(jobs: Sequence[Job], rows: Sequence[JudgeRow]) -> str:
-    """Return what a person sees of the page's moving parts, in short."""
+    """Return a short text that changes whenever the changing parts of the page do."""
     moving = [f"{job.key}-{job.state}" for job in jobs]
     moving += [
         f"{row.run.pk}-{row.standing.word}-{row.done}-{row.failed}"

@@ -87,7 +87,7 @@ def run_libraries(arrays: Mapping[str, Any], tasks: Sequence[JSON]) -> JSON:
     packed = io.BytesIO()
     job: dict[str, Any] = {**arrays, TASKS: np.array(json.dumps(tasks))}
     np.savez(packed, **job)
-    # Without our folders among those of modules.
+    # Run it without Tandem's own folders on the path of modules.
     done = subprocess.run(
         [sys.executable, "-I", str(CHILD)],
         input=packed.getvalue(),

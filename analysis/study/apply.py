@@ -32,8 +32,8 @@ class Applied:
 def apply(file: StudyFile, say: Callable[[Key, str], None] = lambda key, line: None) -> Applied:
     """Carry out the steps, part by part, and stop below each part that waits for people.
 
-    `say` gets a line for each step that begins. Raises InputError, after what came before it is
-    done: nothing that has labels is changed, and nothing is left half done.
+    `say` gets a line for each step that begins. Raises InputError once the steps before the error
+    are done. Nothing that has labels is changed, and no step is left half done.
     """
     # Contradictions are refused before anything is done.
     look(file)

@@ -235,7 +235,7 @@ def _to_come(study: Study, there: set[Key]) -> list[Part]:
     try:
         parts = parse_study(study.text).parts
     except InputError:
-        # Stored by a version whose file said more or less than ours may say.
+        # Stored by a version of Tandem whose files have other keys.
         return []
     return [part for part in parts if part.key not in there and part.key.kind != "judge"]
 

@@ -70,8 +70,8 @@ class Asked:
 class Part:
     """A table of the file: a batch, campaign or judge, with the options of its command.
 
-    `needs` are the parts that come first. Of those, `awaits` are campaigns that have to be
-    finished, and not merely there.
+    `needs` are the parts that come first. Of those, the campaigns in `awaits` have to be finished,
+    and not only created.
     """
 
     key: Key
@@ -273,7 +273,7 @@ class _Reader:
         campaigns = self.document.get("campaign", {})
         campaign = campaigns.get(first) if isinstance(first, str) else None
         over = campaign.get("batch") if isinstance(campaign, Mapping) else None
-        # An unknown campaign is refused as such, and not for the batch that it does not name.
+        # An unknown campaign is reported as unknown, and not as a missing batch.
         return {**table, "batch": over} if over else {**table, **({"batch": ""} if first else {})}
 
     def _campaign(self, key: Key, table: Mapping[str, Any]) -> Part:
@@ -338,7 +338,7 @@ class _Reader:
             refuse("backend", "backend is missing", 'add backend = "…"')
         options = self._with_paths(key, options, ("answers",))
         for name in ("file", "prompt"):
-            # Both may also be the name of something that comes along.
+            # Both may also name something that comes with Tandem.
             if options[name] and self.folder and (self.folder / options[name]).is_file():
                 options[name] = str(self.folder / options[name])
         return Part(key, "create_judge", options, (), self.lines.of(_table(key)))

@@ -281,7 +281,7 @@ def _response_row(change: _Change) -> tuple[Any, ...]:
 
 
 def _is_judged(ready: PreparedAnswer, circumstances: Circumstances) -> bool:
-    """Whether it is known if the answer is exposed: by the ledger, or from its file."""
+    """Whether the ledger, or the answer's file, tells if the answer is exposed."""
     return ready.channel in BY_PEOPLE or circumstances.exposed is not None
 
 
@@ -319,7 +319,7 @@ def _replacement_event(change: _Change) -> Event:
 
 
 def _numbering_event(change: _Change, row: Sequence[Any]) -> Event:
-    """Return the event that a file's revision number left a gap, so that nothing seems deleted."""
+    """Return the event that a file's revision numbers have a gap, which is no deletion."""
     assignment = change.ready.assignment
     of = "assignment", assignment.pk
     return build_event("answer.numbered", assignment.item.campaign_id, of, revision=row[REVISION])
@@ -430,9 +430,9 @@ _fail = PreparedUpdate(
 
 
 def withdraw_answers(assignments: Sequence[int], deletes: bool) -> None:
-    """Take the answers to locked assignments out of all that reads current answers.
+    """Make the answers to locked assignments not current, so that nothing counts them.
 
-    They are kept as answers that are not current, or deleted with their assignments.
+    With `deletes`, they are deleted together with their assignments.
     """
     if deletes:
         Assignment.objects.filter(pk__in=assignments).delete()

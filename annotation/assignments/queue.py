@@ -127,7 +127,7 @@ def reopen(assignment: Assignment, slot: int) -> Assignment:
 def _free_ones(
     campaign: Campaign, rater: Rater, known: list[tuple[Item, Row]] | None
 ) -> Iterator[tuple[Item, bool]]:
-    """Yield what is free and whether the person's lease of it expired; first what is known."""
+    """Yield free items, each with whether the person's lease on it expired; `known` ones first."""
     for item, (is_expired,) in known or ():
         yield item, is_expired
     while known != [] and (found := _next_free(campaign, rater)):

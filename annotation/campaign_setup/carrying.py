@@ -262,7 +262,9 @@ class _Carrier:
         self._set_slots(new, assignments, quotas)
 
     def _answers(self, items: Sequence[int]) -> Iterable[Response]:
-        """Yield the answers that may be carried; a judge's replicates only all together."""
+        """Yield the answers that may be carried. A judge's replicates are carried together or not
+        at all.
+        """
         found = Response.objects.filter(
             current=True,
             assignment__item__in=items,

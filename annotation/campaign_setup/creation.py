@@ -223,7 +223,7 @@ def _check_unchanged(
     before, now = ((each.protocol, each.batch_id, each.continues_id) for each in (existing, new))
     same = before == now
     if not may_read(existing, by) or existing.team_id != new.team_id:
-        # It may belong to another team, about which only this is said: the name is taken.
+        # The campaign may belong to another team, so the message says only that its name is taken.
         raise DesignError(f"the name {existing.name!r} is taken; choose another", "name")
     if not same or stored(existing) != stored(new):
         raise DesignError(

@@ -189,7 +189,9 @@ class _Writer:
         self.at = end
 
     def _between(self, to: int) -> None:
-        """Write what no token holds: hidden if these are signs only, since words must be seen."""
+        """Write the source between two tokens: hidden if it has only signs, since words must be
+        seen.
+        """
         if to <= self.at:
             return
         if _WORD.search(_MARKER.sub("", self.source[self.at : to])):
@@ -397,7 +399,7 @@ class _Words:
 
 
 def _way_out(address: str) -> str:
-    """Return a mark that opens a link in a tab of its own and says nothing of where it was."""
+    """Return a mark that opens a link in a new tab and does not tell where the link was."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return ""

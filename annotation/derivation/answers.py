@@ -90,7 +90,7 @@ class AnswerWork(Work):
         return stands
 
     def _reason(self, units: Iterable[LabelledUnit]) -> str:
-        """Return why a validated answer falls, or nothing."""
+        """Return why a validated answer is rejected, or an empty text."""
         for unit in units:
             grounded = self.job.decider.decide(unit, "grounded")
             if grounded.value == NO:

@@ -50,7 +50,7 @@ def carry_out(options: Options, progress: Progress) -> Result:
             wanted, dry_run=options["dry_run"], progress=lambda done: progress(done, queries)
         )
     except InputError as error:
-        # The place of the error is in no file of the user.
+        # The error's place is in no file that the user has.
         return _refused(f"{error.wrong}; {error.mend}")
     except DerivationError as error:
         return _refused(str(error), error.field, isinstance(error, NotDecidedError))

@@ -145,7 +145,7 @@ class LabelReader:
     def _ask(
         self, items: Mapping[int, _ItemFacts], units: Mapping[int, tuple[int, LabelledUnit]]
     ) -> None:
-        """Correct how many people are asked about a unit, where that is not the item's number."""
+        """Set the number of people asked about a unit, where it differs from the item's."""
         if self.rater is not None:
             waiting = self._asked_names(items, Q(rater=self.rater, status__in=WAITING))
             for item, unit in units.values():

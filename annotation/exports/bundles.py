@@ -277,7 +277,7 @@ def bundled(
 
 
 def _after(before: int, tick: Tick) -> Tick:
-    """Return a tick of the lines of one file, for one of those of several files together."""
+    """Return a tick for one of several files, which adds the lines of the files before it."""
     return lambda rows: tick(before + rows)
 
 
@@ -355,7 +355,7 @@ def download(campaign: Campaign, what: str, form: str, tick: Tick = lambda rows:
         raise KeyError(form)
     stem = f"{slugify(campaign.name) or 'campaign'}-{campaign.pk}-{what}"
     if what in BUNDLES:
-        # Now, since the files are read only while they are sent.
+        # Noted at once, since the files are read only while they are sent.
         _note(campaign, what)
         return Download(f"{stem}.zip", ZIP, zipped(bundled(campaign, what, form, tick)))
     check_exists(campaign, what)

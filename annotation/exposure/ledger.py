@@ -127,7 +127,7 @@ def record(user: int | None, notes: Iterable[Note]) -> None:
 
 
 def recorded_again(user: int | None, notes: Iterable[Note]) -> None:
-    """Record looks up to the answers that came while they were being streamed."""
+    """Record looks again, up to the answers that arrived while the file was streamed."""
     newest = _newest()
     record(user, [{**note, "upto": newest} for note in notes if note["upto"] < newest])
 

@@ -73,7 +73,7 @@ def _store(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: s
     items = {known.item(item).pk: known.item(item) for item, _, _ in wanted}
     if _is_stored(items, wanted, use):
         return GoldCounts(len(wanted), len(items), unchanged=True)
-    # Claiming a slot locks the item's row: this waits for it and then finds the assignment.
+    # Claiming a slot locks the item's row, so every earlier claim is visible after this lock.
     list(Item.objects.select_for_update().filter(pk__in=items).order_by("pk").values_list("pk"))
     _check_untouched(items, {each.row.item: each.row.place for each in rows})
     GoldAnswer.objects.filter(unit__item__in=items).delete()

@@ -83,7 +83,7 @@ def _with_quotes(old: Answer, new: Answer, evidence: str | None) -> dict[str, An
 
 
 def _still(variable: str | None, old: Answer, new: Answer) -> bool:
-    """Whether a variable keeps its value."""
+    """Whether a variable has the same value in both answers."""
     return variable is None or variable not in new or new[variable] == old.get(variable)
 
 
@@ -339,7 +339,7 @@ def _refusal(group: Group, error: RefusedError) -> InputError:
 
 
 def _stands_already(assignment: Assignment, group: Group) -> bool:
-    """Whether this revision was imported before, so that later revisions stay current."""
+    """Whether this revision was imported before. If so, later revisions stay current."""
     if group.revision is None:
         return False
     earlier = assignment.responses.filter(revision=group.revision, current=False).first()

@@ -24,7 +24,7 @@ GONE = "the file is no longer there; choose it again"
 
 
 def question(campaign: Campaign, key: str, name: str, rater: str, user: User) -> dict[str, Any]:
-    """Return the question of an import, for `datasets.jobs.ask`. It is one person's own."""
+    """Return the question of an import, for `datasets.jobs.ask`. Each person has their own."""
     return {"campaign": campaign.pk, "file": key, "name": name, "rater": rater, "user": user.pk}
 
 
@@ -52,7 +52,7 @@ def _folder() -> Path:
 
 
 def state(options: Options) -> Any:
-    """Return the newest answer, so that a file that was imported is imported again on request."""
+    """Return the newest answer. It makes a second import of the same file a new job."""
     answers = Response.objects.filter(assignment__item__campaign=options["campaign"])
     return answers.order_by("-pk").values_list("pk", flat=True).first()
 

@@ -128,7 +128,7 @@ class _Task:
     def _rater(self, fields: Fields, own: Fields, kind: str) -> str:
         by = fields.raw.get("model_version" if kind == "judge" else "completed_by")
         if isinstance(by, dict):
-            # A number tells people apart, as an address does, but does not identify them.
+            # A number distinguishes people as well as an address does, and does not identify them.
             by = by.get("id", by.get("username"))
         named = own.optional_string("rater") or (None if by in (None, "") else str(by))
         return rater_of(Fields({"rater": named}, fields.place, fields.of), self.rater)

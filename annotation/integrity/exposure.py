@@ -45,7 +45,7 @@ def _difference(response: Response) -> str:
     evidence = list(response.exposures.all())
     if bool(evidence) is not response.exposed:
         return "is marked without a look" if response.exposed else "has a look, but no mark"
-    # Of a deleted account, or a deleted campaign, the looks lead nowhere.
+    # If the account or the campaign was deleted, its looks cannot be followed.
     if response.assignment.rater.user_id is None or any(e.look_id is None for e in evidence):
         return ""
     stored = {name for each in evidence for name in each.units}

@@ -69,8 +69,8 @@ class LogInCount(models.Model):
     """Wrong passwords or codes for an account, by where they came from, or all of an address.
 
     `account` and `source` are digests (`annotation.people.login_limits`), since people type
-    passwords into the wrong field, and since addresses are nobody's business. A row of the kind
-    `known` counts nothing: it is an address from which the account has logged in.
+    passwords into the wrong field, and since addresses are personal. A row of the kind `known`
+    counts nothing: it is an address from which the account has logged in.
     """
 
     class Kind(models.TextChoices):

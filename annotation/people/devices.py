@@ -1,4 +1,4 @@
-"""The cookie of a browser from which accounts have logged in: it waits for nobody else's guesses.
+"""The cookie that exempts a known browser from the waits that others' wrong passwords cause.
 
 It holds a random key for each of the last accounts, signed, beside a digest of the account's name.
 It lets nobody in: a thief of the cookie can guess at these accounts only as often as at the log-in
@@ -32,7 +32,7 @@ def guess_of(request: HttpRequest, account: str) -> Guess:
 
 
 def accept_password(request: HttpRequest, user: User) -> None:
-    """Take back the count of an attempt whose password was correct."""
+    """Undo the count of an attempt, since its password was correct."""
     give_back(guess_of(request, user.username).passwords())
 
 

@@ -70,7 +70,8 @@ def void(campaign: Campaign) -> Q | None:
 def barred(campaign: Campaign, users: Collection[int]) -> Mapping[int, set[int]]:
     """Return which of these users can never answer the items of a query, by query.
 
-    It is what earlier rounds show so far: who was asked what, and who will be by their shares.
+    It follows from the earlier rounds so far: who was asked what, and who will be asked because of
+    a share.
     """
     if needs_another_person(campaign):
         return _asked_or_allotted(earlier(campaign), users)

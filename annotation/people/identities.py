@@ -70,9 +70,10 @@ def _name(claims: Mapping[str, Any]) -> str:
 
 
 def account_for(identity: Identity, invitation: Invitation | None) -> User:
-    """Return the account to which a new identity shall belong, created if it may be.
+    """Return the account for a new identity, creating it if that is allowed.
 
-    Call it in a transaction with the linking. Raises PeopleError if the person has none.
+    Call it in the transaction that links the two. Raises PeopleError if the person may have no
+    account.
     """
     if found := _by_email(identity.email):
         take_part(invitation, found)
@@ -91,7 +92,7 @@ def account_for(identity: Identity, invitation: Invitation | None) -> User:
 
 
 def take_part(invitation: Invitation | None, user: User) -> None:
-    """Give a person with an existing account the role of an invitation to a campaign or team."""
+    """Give an existing account the role that an invitation offers in a campaign or team."""
     if invitation is not None and (invitation.campaign or invitation.team):
         join(invitation, user)
 

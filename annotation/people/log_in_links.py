@@ -34,7 +34,7 @@ def log_in_key(user: User) -> str:
 
 
 def account_of(key: str) -> User | None:
-    """Return the account that a link logs in, or None if the link holds no longer."""
+    """Return the account that a link logs in, or None if the link is no longer valid."""
     number, _, token = key.partition("-")
     user = User.objects.filter(pk=number_in(number), is_active=True, is_guest=False).first()
     return user if user is not None and _keys.check_token(user, token) else None

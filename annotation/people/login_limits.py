@@ -115,7 +115,9 @@ class _TooManyError(Exception):
 
 
 def take(counts: Counts, now: datetime) -> timedelta:
-    """Count a guess before its check. Returns how long to wait instead, or zero if it counts."""
+    """Count a guess before its check. Returns zero, or, if the guess may not be made, how long to
+    wait.
+    """
     try:
         with transaction.atomic():
             for kind, account, source in counts:
@@ -164,7 +166,7 @@ def _rows(counts: Counts) -> list[LogInCount]:
 
 
 def give_back(counts: Counts) -> None:
-    """Take a guess back that was correct. The pair's earlier wrong ones are forgotten, too."""
+    """Take back the count of a correct guess, and forget the pair's earlier wrong ones."""
     for kind, account, source in counts:
         rows = LogInCount.objects.filter(kind=kind, account=account, source=source)
         if LIMITS[kind].from_last:

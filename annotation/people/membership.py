@@ -76,9 +76,10 @@ JUDGE_READERS: list[Callable[[User], Q]] = []
 
 
 def readable_judges(user: User | None) -> QuerySet[Rater]:
-    """Return the judges that an account may name in a design, by name; all for a command.
+    """Return the judges that an account may name in a design, by name; all of them for a command.
 
-    They may be of an imported file or a jury, and answered where the account may read.
+    A judge may also come from an imported file or a jury, if it answered in a campaign that the
+    account may read.
     """
     rows = Rater.objects.filter(kind=Rater.Kind.JUDGE).order_by("name")
     if user is None or user.role == User.Role.ADMIN:
@@ -129,7 +130,7 @@ _managed_campaign = Prepared(
 
 
 def find_readable(user: User, campaign: int) -> Campaign | None:
-    """Return the campaign of a key if an account may read it. Every page of a campaign asks."""
+    """Return the campaign of a key if an account may read it. All of its pages call this."""
     if user.role == User.Role.ADMIN:
         found = _any_campaign.first(campaign=campaign)
     elif _researches(user):
@@ -140,7 +141,7 @@ def find_readable(user: User, campaign: int) -> Campaign | None:
 
 
 def may_manage(user: User, campaign: int) -> bool:
-    """Whether the campaign of a key is one that an account may read, change, close and export."""
+    """Whether an account may change, close and export the campaign of a key."""
     if user.role == User.Role.ADMIN:
         return Campaign.objects.filter(pk=campaign).exists()
     return _researches(user) and bool(_managed_campaign.rows(user=user.pk, campaign=campaign))

@@ -111,7 +111,8 @@ class _Sums(NamedTuple):
 def pay_table(campaign: Campaign) -> PayTable:
     """Return the table of a campaign, in two queries.
 
-    It counts items that people submitted here: no answers that were carried over or revoked.
+    It counts items that people submitted in this campaign, and no answers that were carried over or
+    revoked.
     """
     done = _done(campaign)
     sums = done.order_by("rater__name").values_list("rater", "rater__name")
@@ -138,7 +139,7 @@ def _work(of: _Sums, medians: dict[int, tuple[int, float]], rate: Rate | None) -
     if rate is None:
         return Work(of.rater, of.name, of.items, of.timed, middle, total)
     pay = rate.of(of.items, total)
-    # Pay by item is that of the timed items, for the time that they took.
+    # With pay per item, hourly pay is the pay for the timed items, divided by their time.
     paid = rate.of(of.timed, total) if rate.per == "item" else pay
     complete = of.timed == of.items or rate.per != "person"
     hourly = paid / (Decimal(total) / 3600) if total and complete else None
@@ -154,7 +155,7 @@ def _everybody(people: tuple[Work, ...], timed: QuerySet[Assignment]) -> Work:
     total = sum(p.total for p in people)
     pays = [p.pay for p in people if p.pay is not None]
     pay = sum(pays, Decimal(0)) if pays else None
-    # Only people whose own hourly pay is known have all of their pay beside all of their time.
+    # Pay and time cover the same items only for people whose own hourly pay is known.
     known = [p for p in people if p.hourly is not None]
     hours = Decimal(sum(p.total for p in known)) / 3600
     earned = sum((p.hourly * Decimal(p.total) / 3600 for p in known if p.hourly), Decimal(0))

@@ -73,9 +73,9 @@ class Arrival:
 
     @classmethod
     def read_signed(cls, parameters: Mapping[str, str], host: str) -> Arrival:
-        """Read the parameters from Prolific's token. Raises PeopleError if it does not hold.
+        """Read the parameters from Prolific's token.
 
-        Plain parameters beside it must say the same.
+        Raises PeopleError if the token is invalid, or contradicts the plain parameters.
         """
         vouched = parameters_of(parameters.get(TOKEN, ""), host)
         found = cls.read(vouched)

@@ -39,8 +39,9 @@ class Found:
 def find_people(by: User, campaign: Campaign, text: str, most: int = MOST) -> list[Found]:
     """Return the accounts of which a name, e-mail or team begins with each word, best first.
 
-    Without words an admin gets those of the campaign's team that have no role in it yet. Nobody
-    else does: researchers know raters by pseudonym, and must get no list of names beside that.
+    Without words, an admin gets the accounts of the campaign's team that have no role in it yet.
+    Researchers then get nothing: they know raters by pseudonym, and a list of names would reveal
+    more.
     """
     words = text[:LONGEST].casefold().split()
     if not words and by.role != User.Role.ADMIN:
@@ -88,7 +89,7 @@ def _contains(word: str) -> Q:
 
 
 def _teams(by: User, accounts: Sequence[User]) -> Mapping[int, list[str]]:
-    """Return the names of the accounts' teams that `by` knows, too."""
+    """Return the names of each account's teams, as far as `by` may know them."""
     rows = TeamMember.objects.filter(user__in=accounts).order_by("team__name")
     if by.role != User.Role.ADMIN:
         rows = rows.filter(team__in=teams_of(by))

@@ -60,13 +60,13 @@ def has_factor(user: User) -> bool:
 
 
 def was_given(request: HttpRequest) -> bool:
-    """Whether the account has given a second factor in this session. Asks the session only."""
+    """Whether the account has given a second factor in this session. Makes no query."""
     records = get_authentication_records(request, request.user)
     return any(each.get("method") == "mfa" for each in records)
 
 
 class Required:
-    """Middleware that lets nobody use the site without the second factor that their role needs."""
+    """Middleware that requires the second factor of the roles that need one."""
 
     def __init__(self, handle: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.handle = handle
@@ -90,7 +90,10 @@ class Required:
 
 
 def note_new(request: HttpRequest, user: User, kind: str) -> None:
-    """Record a new factor, in the transaction that adds it. Setting it up has already shown it."""
+    """Record a new factor, in the transaction that adds it.
+
+    The session counts as authenticated by it, since adding it required a code or a touch.
+    """
     record("factor.added", of=("account", user.pk), by=user.pk, kind=kind)
     record_authentication(request, user, "mfa", type=kind)
 

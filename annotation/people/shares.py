@@ -233,7 +233,8 @@ def _has_open_slot(campaign: Campaign, taken: int) -> Q:
 
 
 def keeps_shares(item: Item, rater: int) -> bool:
-    """Whether a slot of an item that a rater just claimed leaves the slots allotted to others.
+    """Whether an item still has enough slots for those to whom it is allotted, after a rater's
+    claim.
 
     The claim has locked the item, and counts as taken.
     """

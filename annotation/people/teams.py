@@ -66,7 +66,7 @@ def _checked_name(name: str, but: Team | None = None) -> str:
 
 
 def check_lets_in(team: Team, by: User | None, role: str = Role.MEMBER) -> None:
-    """Check that an account may give a role in a team. None is a command. Raises TeamError."""
+    """Raise TeamError if an account may not give a role in a team. `by` is None for a command."""
     if by is None or by.role == User.Role.ADMIN:
         return
     if not managed_teams(by).filter(pk=team.pk).exists():
@@ -184,7 +184,7 @@ def share(thing: Owned, team: Team, right: str | None, by: User | None = None) -
 
 
 def move(thing: Owned, team: Team, by: User | None = None) -> list[str]:
-    """Give something to another team; return what else became of it, as sentences.
+    """Give something to another team; return the other consequences as sentences.
 
     A campaign's batch is shared with its new team. A person who may no longer take its items loses
     the reserved ones. Raises TeamError.
@@ -227,7 +227,7 @@ def _record(event: str, thing: Owned, **facts: Any) -> None:
 
 @dataclass(frozen=True)
 class Passage:
-    """What became of something at the upgrade or later, in words."""
+    """Something that was given to a team, at the upgrade or later, as a line of text."""
 
     event: Event
     line: str
@@ -242,7 +242,7 @@ WORDS = {
 
 
 def history() -> Iterator[Passage]:
-    """Yield what the audit trail says went to which team, oldest first."""
+    """Yield what was given to which team according to the audit trail, oldest first."""
     teams = dict(Team.objects.values_list("pk", "name"))
     people = dict(User.objects.values_list("pk", "username"))
     names = _names()
@@ -265,7 +265,7 @@ def _names() -> dict[tuple[str, str], str]:
 
 
 def tell_after_upgrade(plan: Any = None, verbosity: int = 1, **more: Any) -> None:
-    """Handle `post_migrate`: print a line if the upgrade gave to teams what there was."""
+    """Handle `post_migrate`: print a line if the upgrade gave existing data to teams."""
     applied = any(not back and each.name == OWNERS for each, back in plan or ())
     given = Event.objects.filter(event="team.given") if applied and verbosity else None
     if given and (number := given.count()):

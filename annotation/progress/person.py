@@ -91,12 +91,12 @@ def _split_waiting(user: User, campaign: Campaign, numbers: Progress) -> Progres
 
 
 def _limit_to_allotted(user: User, campaign: Campaign, numbers: Progress) -> Progress:
-    """Count only the items that the person's fixed share, or what shares leave over, allows."""
+    """Count only the items that the person may take under the campaign's fixed shares."""
     if not campaign.has_shares:
         return numbers
     rater = Rater.objects.filter(user=user).first()
     if rater is None:
-        # Whoever has no pseudonym yet has had no item, either.
+        # A person without a pseudonym has not had an item yet.
         free = campaign.items.filter(within_share(campaign, user.pk), taken__lt=F("quota"))
         return replace(numbers, free=free.filter(use=Item.Use.STUDY).count())
     return replace(numbers, free=free_items(campaign, rater).filter(use=Item.Use.STUDY).count())

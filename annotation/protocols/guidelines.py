@@ -33,7 +33,7 @@ def trimmed(protocol: Protocol, asked: Collection[str], translation: str = "") -
 
 
 class _Trimming:
-    """The names that stay and go: of variables, and of the codes that only one side has."""
+    """Which names stay: of variables, and of codes, unless only variables not asked have them."""
 
     def __init__(self, protocol: Protocol, asked: set[str], left_out: set[str]) -> None:
         self.protocol, self.asked, self.left_out = protocol, asked, left_out
@@ -61,7 +61,7 @@ class _Trimming:
             if left:
                 stay.append(left)
             elif stay and _is_list(block) and stay[-1].endswith(":"):
-                # A sentence that leads to a list goes with it.
+                # A sentence that introduces a list is removed with it.
                 stay.pop()
         if blocks and not stay:
             return ""

@@ -173,7 +173,7 @@ def _next_address(assignment: Assignment) -> str:
 
 
 def _keep(sent: Submission) -> JsonResponse:
-    """Store a draft. An answer that comes too late to count is kept as one, too."""
+    """Store a draft. An answer that comes too late to count is stored as a draft, too."""
     seen = sent.circumstances.seen or 0
     draft = save_draft(sent.assignment, sent.payload, sent.version, seen)
     kept = {"version": draft.version, "saved_at": draft.saved_at}
@@ -306,7 +306,7 @@ def _refused(error: RefusedError, assignment: Assignment) -> JsonResponse:
 
 
 def refusal(problems: Iterable[Problem], **more: object) -> JsonResponse:
-    """Answer with problems in the reader's language. Names of units are the page's already."""
+    """Answer with the problems, in the reader's language. They name units as the page does."""
     shown = [asdict(replace(p, message=Message(translated(p.message)))) for p in problems]
     return JsonResponse({"problems": shown, **more}, status=422)
 

@@ -164,7 +164,7 @@ def guideline_versions(campaign: Campaign) -> list[dict[str, Any]]:
         {"version": each, "answers": answers.get(each.digest, 0)} for each in versions
     ]
     own = sum(answers.values()) - sum(row["answers"] for row in rows)
-    # Before the first version, people followed the protocol's own text, which is none of them.
+    # Before the first version people followed the protocol's own text, which is not a version.
     return [*rows, {"version": None, "answers": own}] if own > 0 else rows
 
 
@@ -176,7 +176,7 @@ def _count_answers(campaign: Campaign) -> tuple[dict[str, int], int]:
 @require_safe
 @role_required(*READERS)
 def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the settings; with `guideline` in the address, the protocol's own is filled in."""
+    """Show the settings. With `guideline` in the address, fill in the protocol's own guideline."""
     found, user = readable_campaign(request, pk), get_account(request)
     if "guideline" in request.GET and may_manage(user, found.pk):
         return _proposed(request, found, declared(found).guideline, "protocol")
@@ -188,7 +188,7 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
 def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the form's settings, unless they changed since the form was opened.
 
-    With `propose`, such as from a draft, a guideline is only filled in: nothing is changed yet.
+    With `propose`, which a draft's page sends, only fill in a guideline, without storing it.
     """
     user, seen = get_account(request), request.POST.get("seen")
     if request.POST.get("propose") == "guideline":

@@ -1,6 +1,6 @@
-"""Pages of derived batches: choose a rule, see a dry run, derive; and what a batch left out.
+"""Pages of derived batches: choose a rule, preview it, derive the batch, and list what it left out.
 
-A job derives. The address of the page that follows contains the input.
+A job derives the batch. The address of the page that waits for it contains the whole input.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BLIND = "You have an open item in {}; answer it before you read others’ decisi
 
 
 class DeriveForm(forms.Form):
-    """The new batch's name, the campaigns and who of them decides, ties, the rule's options."""
+    """The form of a derived batch: name, campaigns, who decides, ties, and the rule's options."""
 
     name = forms.CharField(max_length=200, label="Name of the new batch")
     campaigns = forms.MultipleChoiceField(
@@ -70,7 +70,7 @@ class DeriveForm(forms.Form):
         for option in rule.declared:
             field = form_fields([option])[option.name]
             field.initial = option.default
-            # Marks of code are for the terminal and the reference.
+            # The backticks are for the terminal and the reference.
             told = option.help.replace("`", "")
             field.help_text = f"{told[:1].upper()}{told[1:]}."
             self.fields[f"set_{option.name}"] = field
@@ -104,7 +104,7 @@ def _deciders(campaigns: list[Campaign]) -> list[tuple[str, str]]:
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def derive_batch(request: HttpRequest, pk: int) -> HttpResponse:
-    """Choose a rule, then what it needs; a preview counts, and creating leads to the new batch."""
+    """Show the rules, then the form of one. A preview counts, and creating shows the new batch."""
     batch = visible_batch(request.user, pk)
     user = get_account(request)
     check_managed(user, batch)
@@ -143,7 +143,7 @@ def _initial(
 def _derived(
     request: HttpRequest, batch: Batch, form: DeriveForm, context: dict[str, Any]
 ) -> HttpResponse:
-    """Ask for the job that derives, or show what became of it."""
+    """Queue the job that derives the batch, or show its status or result."""
     is_preview = PREVIEW in _data(request)
     wanted = form.wanted(request, batch)
     for campaign in Campaign.objects.filter(name__in=wanted.campaigns):

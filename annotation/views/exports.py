@@ -64,7 +64,9 @@ def _page(
     status: int = 200,
     failed: Job | None = None,
 ) -> HttpResponse:
-    """Render the page with the reason of a refusal, or of a `failed` job, to be tried again."""
+    """Render the page with the reason for a refusal, or for a `failed` job, which can be tried
+    again.
+    """
     context = {"campaign": campaign, "options": export_options(campaign), "notice": notice}
     context |= {"failed": failed, "page": request.path}
     return render(request, "campaigns/exports.html", context, status=status)

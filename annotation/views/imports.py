@@ -41,7 +41,7 @@ class ImportForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def import_file(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask for the job that imports an uploaded file, or show what became of it."""
+    """Queue the job that imports an uploaded file, or show its status or result."""
     campaign, user = managed_campaign(request, pk), get_account(request)
     if is_blind(user, campaign):
         return _page(request, campaign, {"wrong": BLIND}, 403)

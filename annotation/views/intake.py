@@ -65,7 +65,7 @@ def _field(question: Question) -> forms.Field:
         widget = forms.CheckboxSelectMultiple
         return forms.MultipleChoiceField(choices=choices, widget=widget, **common)
     if question.kind == "number":
-        # A text, since a field for numbers changes them when somebody scrolls over it.
+        # A text field, since a number field changes its value when somebody scrolls over it.
         number = forms.TextInput(attrs={"inputmode": "decimal"})
         return forms.CharField(max_length=30, widget=number, **common)
     lines = forms.Textarea(attrs={"rows": 2})
@@ -73,9 +73,9 @@ def _field(question: Question) -> forms.Field:
 
 
 def _refusals() -> dict[str, str]:
-    """Return what a field says of a wrong answer, in the words of `background.answer`.
+    """Return a field's messages about wrong answers, in the wording of `background.answer`.
 
-    Django's own words are in the catalogue of a language only if Django has them there.
+    Django translates its own messages only into the languages that it knows.
     """
     refused = {
         "required": background.MISSING,
@@ -95,7 +95,7 @@ def before(request: HttpRequest, pk: int) -> HttpResponse:
     rater = rater_of(user)
     step = owed_step(campaign, rater)
     if not step:
-        # To take an item is a POST.
+        # Assigning an item requires a POST.
         return redirect(next_address(campaign, rater) if request.method == "POST" else "work")
     take = _take_consent if step == CONSENT else _take_background
     return take(request, campaign, rater)

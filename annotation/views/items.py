@@ -104,9 +104,9 @@ def guideline(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 
 
 def guideline_parts(campaign: Campaign) -> dict[str, Any]:
-    """Return the guideline as it is shown, and the whole one where that has more.
+    """Return the guideline as it is shown, and the whole guideline if that is longer.
 
-    It is in the reader's language and names answers as their buttons do.
+    Both are in the reader's language and name answers as their buttons do.
     """
     asked, words = schema(campaign), page_for(declared(campaign).slug).words
     texts = guideline_in(campaign, get_language() or "en")

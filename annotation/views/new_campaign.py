@@ -175,11 +175,14 @@ def _keep_draft(request: HttpRequest) -> None:
 
 
 def _draft_of(request: HttpRequest, protocol: str, batch: str) -> dict[str, Any]:
-    """Return the values of the draft for a form; of another task only those of every task."""
+    """Return the draft's values for a form.
+
+    From a draft of another task, return only the values that every task has.
+    """
     kept: Mapping[str, list[str]] = request.session.get(DRAFT, {})
     same = kept.get("protocol") == [protocol]
     if kept.get("batch") != [batch]:
-        # Items of another batch.
+        # The chosen items belong to the draft's batch.
         kept = {name: texts for name, texts in kept.items() if name != "chosen"}
     common = ("name", "raters_per_item", "deadline", "language", "people", "pay")
     return {

@@ -36,7 +36,7 @@ def new_password(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     user = get_account(request)
     form: SetPasswordForm[User] = SetPasswordForm(user, request.POST or None)
-    # One paragraph in place of Django's list, which no paragraph can hold.
+    # Django's list of rules is an HTML list, which cannot be inside a paragraph.
     form.fields["new_password1"].help_text = " ".join(password_validators_help_texts())
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():

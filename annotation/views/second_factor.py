@@ -44,7 +44,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def own_account(view: View) -> View:
-    """Allow accounts, and no guests, who have nothing to log in with."""
+    """Restrict a view to accounts. Guests have nothing to log in with."""
 
     @role_required(*EVERYBODY)
     @wraps(view)

@@ -40,11 +40,11 @@ class Beside:
     keeper: subprocess.Popen[bytes]
 
     def forget(self) -> None:
-        """Close the pipe in a forked process, which would keep it open after the main one."""
+        """In a forked process, close the pipe. Otherwise it would outlast the main process."""
         os.close(self.line)
 
     def stop(self) -> None:
-        """End the workers, and wait for that. What they have begun is continued next time."""
+        """End the workers, and wait for that. Unfinished work continues after the next start."""
         os.close(self.line)
         deadline = time.monotonic() + GRACE_SECONDS + 5
         while _exists(self.keeper) and time.monotonic() < deadline:
@@ -98,7 +98,7 @@ class Kept:
             print(f"a worker ended with status {self.process.returncode}", flush=True)
             self._end_group(signal.SIGKILL)
             self.process = None
-            # It ran from `due` on. Whatever ran for long did not fail at its start.
+            # The worker has run since `due`. If that was long ago, it did not fail at its start.
             self.wait = FIRST_WAIT if now - self.due > LONGEST_WAIT else 2 * self.wait
             self.due = now + min(self.wait, LONGEST_WAIT) / 2
         if now >= self.due:

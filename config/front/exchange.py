@@ -41,7 +41,7 @@ class Passed:
 
 
 class Line:
-    """One queue of the kernel. Both ends never wait: they raise BlockingIOError instead."""
+    """One queue of the kernel. Neither end waits: both raise BlockingIOError instead."""
 
     def __init__(self) -> None:
         self.inlet, self.outlet = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -91,7 +91,7 @@ class Exchange:
         self._present = mmap.mmap(-1, SLOTS)
 
     def renew(self, work: int) -> None:
-        """Say that the processes from now on replace those before, and how many are for work."""
+        """Start a new generation of processes, of which this many are for work on items."""
         self._work, self._generation = work, self._generation + 1
 
     def assign(self, worker: Any, living: Iterable[Any]) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 
 HEALTH, WORK, DOOR, OTHER = "health", "work", "door", "other"
 
-# The path says which lane a request belongs to; what is not here is `OTHER`. The first page after
-# log-in only leads on, an annotator to the items. A dispute is work, and the list of them is not.
+# The path decides the lane of a request; a path that is not listed belongs to `OTHER`. The first
+# page after log-in only redirects, annotators to their items. A dispute counts as work, the list of
+# disputes does not.
 PATHS = {
     HEALTH: re.compile(r"/health/"),
     WORK: re.compile(

@@ -156,7 +156,7 @@ class Passing:
         self._until = time.monotonic() + LATE_SECONDS
 
     def tick(self, now: float) -> None:
-        """Look once a second whether there is room again, or nothing left to take at the end."""
+        """Once a second, check whether there is room again, or nothing left to take at the end."""
         if self.worker.alive:
             self._listen(self._has_room)
         elif now >= self._until and self._listens:

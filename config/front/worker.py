@@ -146,8 +146,8 @@ class Worker(_ThreadWorker):
 
         self.limits = body_limits()
         if self.is_other:
-            # What this process has computed would count against those that people save in, if
-            # they were of one session: at each query they would wait for the processor again.
+            # The kernel shares the processor among sessions. If all processes were in one session,
+            # computations in this one would delay each query of the processes that store answers.
             os.setsid()
             give_way()
 
@@ -162,7 +162,7 @@ class Worker(_ThreadWorker):
         super().run()
 
     def is_parent_alive(self) -> bool:
-        """Return whether the main process runs. Without it this one stops as on a signal."""
+        """Return whether the main process runs. Without it, this one stops as if by a signal."""
         runs: bool = super().is_parent_alive()
         self.alive = self.alive and runs
         return runs

@@ -2,7 +2,7 @@
 
 A report or an export that is up to date is answered at once, and so is one that is ready within 20
 seconds. Otherwise the answer is 202 with the address of the job, which says how far it is and where
-its result is. To repeat the request does as well: it joins the same job.
+its result is. A client may also repeat the request, which joins the same job.
 """
 
 from __future__ import annotations

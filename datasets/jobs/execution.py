@@ -62,7 +62,7 @@ def _computed(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None
     assert job.turn is not None
     with collected() as notes:
         result = kind.carry_out(job.options, progress)
-    # What is noted while a file is read was noted above, for the file as a whole.
+    # Notes about the file as a whole were collected above, so those about its pieces are dropped.
     with collected():
         description = results.write(f"{job.key}-{job.turn.hex}", result)
     return {**description, "notes": notes}

@@ -2,7 +2,7 @@
 ended.
 
 A browser remembers the work whose status it showed on any page, and asks for it until it has ended.
-What a page shows in place without a status, such as a campaign's first page, needs none.
+A page that updates in place without a status, such as a campaign's first page, needs no notice.
 
 Work is named by the key of its job, or by its kind and key, as in `upload:3f…`. Other kinds are
 registered with `register_notices`, in the module `jobs` of their app.

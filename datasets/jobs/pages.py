@@ -124,13 +124,13 @@ class Status:
 
     @property
     def seconds(self) -> int:
-        """The time between two questions: short at first, when most jobs end."""
+        """The seconds between two requests for the status: few at first, when most jobs end."""
         age = (timezone.now() - self.job.created_at).total_seconds()
         return QUICK if age < QUICK_SECONDS else SLOW
 
     @property
     def seen(self) -> str:
-        """What a person sees of the status, in short."""
+        """A short text that changes whenever the status on the page does."""
         facts = (self.job.state, self.position, self.percent, self.is_stuck, self.seconds)
         return "-".join(map(str, facts))
 
@@ -237,7 +237,7 @@ def live_address(job: Job, page: str) -> str:
 
 
 def safe(request: HttpRequest, address: str) -> str:
-    """Return an address of this site; another one is replaced by the list of jobs."""
+    """Return an address if it is on this site, or else that of the list of jobs."""
     here = url_has_allowed_host_and_scheme(address, None) and address.startswith("/")
     return address if here else reverse("jobs")
 

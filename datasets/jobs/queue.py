@@ -97,7 +97,7 @@ def find_or_add(name: str, options: Options, user: Any, address: str, again: boo
         if found is not None and (found.state not in ACTIVE or _asks(found, user, address)):
             return Asked(found, last)
         try:
-            # Only what is written, since people cannot save on SQLite meanwhile.
+            # The transaction contains only writes, since nobody can save on SQLite in the meantime.
             with transaction.atomic():
                 job = _still_active(found) if found else _added(kind, options, question, digest)
                 if job is not None:
@@ -161,7 +161,7 @@ def _ended_for(user: Any, job: Job | None) -> Job | None:
 
 
 def last_finished(question: str) -> Job | None:
-    """Return the newest job of a question whose result is there."""
+    """Return the newest job of a question whose result still exists."""
     done = Job.objects.filter(question=question, state=State.DONE).order_by("-pk")
     return next((job for job in done[:3] if results.is_there(job)), None)
 
@@ -365,7 +365,7 @@ def is_due() -> bool:
 
 
 def is_stuck(job: Job) -> bool:
-    """Return whether a job waits although nobody works: for longer than a worker needs to start."""
+    """Return whether a job waits for longer than a worker takes to start, with none at work."""
     waiting = Job.objects.filter(pk=job.pk, state=State.WAITING, created_at__lt=Now() - PATIENCE)
     return waiting.exists() and not _live().exists() and not has_worker()
 
@@ -374,7 +374,7 @@ PATIENCE = timedelta(seconds=10)
 
 
 def has_worker() -> bool:
-    """Return whether a process of `manage.py work` was there a moment ago."""
+    """Return whether a process of `manage.py work` has reported a moment ago."""
     return Worker.objects.filter(seen_at__gte=Now() - SEEN).exists()
 
 
@@ -395,5 +395,5 @@ def forget_worker(name: str) -> None:
 
 
 def see(jobs: Iterable[Job], user: Any) -> list[Job]:
-    """Keep the jobs whose results the person may still see."""
+    """Return those jobs whose results the person may still see."""
     return [job for job in jobs if kind_named(job.kind).may_see(user, job.options)]

@@ -83,7 +83,7 @@ def order(request: HttpRequest, key: str) -> HttpResponse:
     job = _ordered(request, key)
     then = ordered(job, request)
     page = safe(request, request.POST.get("next", ""))
-    # A page that follows just this job follows the one that takes its place.
+    # A page that follows this job then follows the new one.
     return redirect(page.replace(f"job={job.key}", f"job={then.key}"))
 
 
@@ -93,7 +93,7 @@ def _cancel(job: Job, request: HttpRequest) -> Job:
 
 
 def _again(job: Job, request: HttpRequest) -> Job:
-    # Above the limit the page says so, since it asks itself.
+    # If the limit of jobs is reached, the page says so when it asks.
     asked = job.askers.filter(user=request.user.pk).values_list("address", flat=True).first()
     try:
         page = asked or safe(request, request.POST.get("next", ""))

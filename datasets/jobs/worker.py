@@ -217,13 +217,13 @@ def _why(status: int) -> str:
 
 
 def _be_child(job: Job, shared: mmap.mmap, parent: int) -> NoReturn:
-    """Carry out the job in the forked process, and end it without what a worker does at its end."""
+    """Carry out the job in the forked process, which then ends without a worker's clean-up."""
     status = 1
     try:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         _end_with(parent)
-        # The worker's session is not nice, and a job's is.
+        # The session of a job gets a lower priority than that of the worker.
         os.setsid()
         give_way()
         # One connection needs no pool, and a thread that cannot start for lack of memory hangs.

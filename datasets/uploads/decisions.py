@@ -72,7 +72,7 @@ def keep(upload: Upload, seen: str, name: str, team: Team | None = None) -> None
 
     The batch will belong to `team`, by default to the upload's, or the only one that the person
     manages. Raises StaleError, TakenNameError, InputError if no batch can have the name, and
-    NotManagedError for a person who manages the team no more.
+    NotManagedError for a person who no longer manages the team.
     """
     if upload.state in (State.KEEPING, State.KEPT) and seen == upload.digest:
         return

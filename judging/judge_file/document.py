@@ -116,7 +116,7 @@ def read_file(text: str) -> JudgeFile:
 
 
 class Lines:
-    """Finds the line, from 1, on which a table or a key of a file stands."""
+    """Finds the line, from 1, of a table or a key in a file."""
 
     def __init__(self, text: str) -> None:
         self._places: list[tuple[int, str, int, str]] = []

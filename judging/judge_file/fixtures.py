@@ -1,4 +1,4 @@
-"""Run a judge file's fixtures: what its parser makes of each completion, against what it should."""
+"""Run a judge file's fixtures: compare what its parser reads with what it should read."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ CodeMap = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Verdict:
-    """A code, and the word of the author's scale that led to it, empty if it says no more."""
+    """A code, and the word of the author's scale that it was mapped from, if that says more."""
 
     code: str
     grade: str = ""

@@ -68,7 +68,7 @@ def without_thinking(text: str) -> Part:
     A chat template may have opened the block, so that only its end is in the completion.
     """
     whole = Part(text, 0, len(text))
-    # What follows the first end is answer: a second end makes no verdict before it unsaid.
+    # Everything after the first end is the answer, even if a second end follows a verdict.
     if end := _CLOSED.search(text):
         return whole.narrowed(end.end(), len(text), "thinking")
     if _OPENED.match(text):

@@ -62,7 +62,7 @@ def carry_out(options: Options, progress: Progress) -> Result:
         numbers, name = options["numbers"], options["name"]
         built, _ = build(step, batch, results, numbers, name, written=written, by=user)
     except InputError as error:
-        # The place of the error is in no file of the user.
+        # The error's place is in no file that the user has.
         return Result.of({"refused": f"{error.wrong}; {error.mend}", "open": False})
     except ValueError as error:
         return Result.of({"refused": str(error), "open": isinstance(error, UnreviewedError)})

@@ -45,7 +45,7 @@ schema, with nothing before or after it."""
 def find_problems(
     schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Units, channel: Channel
 ) -> list[str]:
-    """Why an answer to a step's own task cannot become part of a batch; none to any other task.
+    """Return why an answer cannot become part of a batch, if its task is a preparation step's.
 
     Raises RefusedError where the form is wrong. People's quotes must be exactly where they say, as
     on a page; a model's are searched for.

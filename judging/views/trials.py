@@ -143,7 +143,7 @@ def _page(
 
 
 def _followed(request: HttpRequest, campaign: Campaign, judge: Judge) -> dict[str, Any] | None:
-    """Return the question of the job that the page follows, whatever the form says by now."""
+    """Return the question of the job that the page follows, even if the form has changed since."""
     own = {"kind": TRIALS, "options__campaign": campaign.pk, "options__judge": judge.pk}
     key = request.GET.get("job", "")
     job = Job.objects.filter(key=key, **own).first() if key else None

@@ -20,7 +20,7 @@ from scripts.containers.building import Builder, Image
 from scripts.containers.dockerfile import DockerfileError
 
 STARTING, ENDING = 240.0, 30.0
-# Said once the signals are minded; before that, the stop signal would end them half started.
+# Logged once a process handles signals. An earlier stop signal would end it half started.
 BESIDE = {"worker": " ready.", "beat": "beat: Starting..."}
 
 

@@ -67,7 +67,7 @@ class Copy:
             compileall.compile_dir(self.root / app, quiet=2)
 
     def start(self, warm: bool = False) -> None:
-        """Start the server; a warm one as well takes a minute and a gigabyte."""
+        """Start the server. A second, warm server takes a minute and a gigabyte."""
         self.server = self._server()
         if warm:
             self.warm = self._server("--warm")
@@ -123,7 +123,7 @@ class Copy:
         processes: bool = True,
         at_start: bool = False,
     ) -> Session:
-        """Run the wanted tests, or all tests of the modules; `at_start` makes all anew for them."""
+        """Run the wanted tests, or all of the modules; `at_start` does without the template."""
         if wanted is not None:
             modules = list(dict.fromkeys(test.partition("::")[0] for test in wanted))
         there = [module for module in modules if (self.root / module).is_file()]

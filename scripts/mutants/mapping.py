@@ -26,7 +26,8 @@ FOLDER = ROOT / "var" / "mutants"
 FILE = FOLDER / "map.sqlite3"
 # Tests of things other than the product, and those that `make test` runs separately.
 ELSEWHERE = ("tests/benchmarks", "tests/containers", "tests/docs", "tests/scripts", "tests/vllm")
-TOGETHER = 4  # modules that share a session; with more, what is cached is some other test's line
+# modules that share a session; with more, caches filled by earlier tests would hide lines
+TOGETHER = 4
 START = ""  # the test that stands for start-up and migrations
 TABLES = """
 CREATE TABLE IF NOT EXISTS modules (module TEXT PRIMARY KEY, hash TEXT);
@@ -93,7 +94,7 @@ class Map:
                     ]
                     run("INSERT INTO covered VALUES (?, ?, ?, ?, ?)", rows)
             self._keep_costs(session, passed)
-            # Whatever fails now is tried again the next time.
+            # Modules that fail now are mapped again the next time.
             broken = {test.partition("::")[0] for test in failed}
             here = {} if session.caught and not failed else modules(root)
             run("INSERT OR REPLACE INTO modules VALUES (?, ?)",

@@ -64,7 +64,7 @@ EMPTY = (
     (r"str$", '""'),
     (r"(int|float|Decimal)$", "0"),
 )
-SMALLEST = 1e-6  # what is nearer to nothing is a tolerance
+SMALLEST = 1e-6  # smaller numbers are tolerances
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

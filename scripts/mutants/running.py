@@ -126,8 +126,11 @@ class Judge:
         self.untrusted: set[str] = set()  # tests and modules that fail without any mutant too
 
     def all(self, made: Sequence[Copy], mutants: Sequence[Mutant], results: Results) -> None:
-        """Judges mutants, then runs what caught them in the code as it is; whatever fails there
-        too catches nothing, and its mutants are judged again without it."""
+        """Judge mutants, then run the tests that caught them on the unchanged code.
+
+        A test that fails there, too, has caught nothing, and its mutants are judged again without
+        it.
+        """
         waiting = list(mutants)
         while waiting:
             self._side_by_side(made, waiting, results)

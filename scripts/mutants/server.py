@@ -104,7 +104,7 @@ def run(job: dict[str, Any], warm: Warm | None) -> dict[str, Any]:
 
 
 def _end_all() -> None:
-    """End the processes that a job left behind: our children and, in turn, theirs."""
+    """End the processes that a job left behind: our children and their descendants."""
     while ours := _children():
         for pid in ours:
             with suppress(ProcessLookupError):

@@ -26,8 +26,8 @@ from scripts.services.processes import (
 )
 
 USER, NAME = "tandem", "postgres"  # the database that every new cluster has
-# Loses nothing when the server is killed, only when the machine is; which a test does not do.
-# Autovacuum would find the tables of a test's transaction empty and tell the planner so.
+# Data are lost only if the machine fails, and not if the server is killed. Autovacuum would find
+# the tables of a test's transaction empty and tell the planner so.
 HURRIED = "-c fsync=off -c full_page_writes=off -c autovacuum=off"
 
 

@@ -98,7 +98,7 @@ def judged(
 
 
 def load(path: Path | None = None) -> Snapshot:
-    """Read a snapshot, the repository's unless told. Raises AuditError."""
+    """Read a snapshot, by default the repository's. Raises AuditError."""
     path = path or SNAPSHOT
     try:
         found = json.loads(path.read_text("utf-8"))

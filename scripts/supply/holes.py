@@ -112,7 +112,7 @@ def _record(session: requests.Session, name: str, service: str) -> dict[str, Any
 
 
 def _merged(package: Package, records: Iterable[Mapping[str, Any]]) -> Iterator[Hole]:
-    """Yield a package's holes; two databases tell of the same one under ids of their own."""
+    """Yield a package's holes, each once, although databases list one hole under different ids."""
     groups: list[tuple[set[str], list[Mapping[str, Any]]]] = []
     for record in records:
         if record.get("withdrawn"):

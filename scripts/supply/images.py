@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 FILES = ("Dockerfile", "compose.yaml")
-# Ours are built here: their tags have a variable.
+# Tandem's own images are built here. Their tags contain a variable and do not match.
 _IMAGE = re.compile(
     r"^(?P<head>ARG \w*IMAGE=|FROM |\s*image: )(?P<name>[a-z0-9./_-]+:[\w.-]+)"
     r"(?:@(?P<digest>sha256:[0-9a-f]{64}))?(?=\s|$)",

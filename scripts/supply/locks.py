@@ -97,7 +97,7 @@ def read(path: Path) -> list[Pinned]:
 
 
 def differences(entry: Path, lock: Path) -> list[str]:
-    """Return a line for each requirement of an entry that its lock does not hold as it stands."""
+    """Return a line for each requirement of an entry that its lock does not satisfy."""
     held = {(each.name, each.version): each for each in read(lock)}
     found = [f"{lock.name}: {name} has no hash" for (name, _), p in held.items() if not p.hashes]
     for wanted in requirements(entry):

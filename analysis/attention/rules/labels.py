@@ -47,7 +47,7 @@ def disputes(facts: Facts) -> Iterator[Finding]:
 
 
 def _whose(found: JSON) -> str:
-    """Tell on how many of the open ones people differ, if a judge adds to these."""
+    """Say on how many of the open disputes people differ, if a judge causes some of the others."""
     people = found.get("among_people", found["open"])
     if people == found["open"]:
         return ""

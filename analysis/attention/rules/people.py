@@ -1,4 +1,4 @@
-"""Rules about people: nobody there, odd or thin labels, slots that nobody works on."""
+"""Rules about people: no members, odd or thin labels, slots that nobody works on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules about the course of a campaign: its deadline, its end, and gold that is not there."""
+"""Rules about the course of a campaign: its deadline, its end, and missing gold items."""
 
 from __future__ import annotations
 

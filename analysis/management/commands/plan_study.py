@@ -36,7 +36,7 @@ class Command(BaseCommand):
 
 
 def lines_of(stage: Stage) -> list[str]:
-    """Return what would be done about a part, a line for each deed, or that it stays."""
+    """Return what would be done about a part, a line for each step, or that it stays."""
     named = f"{stage.key.kind:8} {stage.key.name}"
     if not stage.deeds:
         waits = f" ({stage.waits[0]})" if stage.waits else ""

@@ -1,4 +1,4 @@
-"""People's own lists of key points, to hold extracted ones against (Long²RAG).
+"""People's own lists of key points, to compare extracted points with (Long²RAG).
 
 The lists become the key points of a query, and what was extracted becomes a report, a line for each
 point. A campaign of key-point-recall over the batch then says which points of people were

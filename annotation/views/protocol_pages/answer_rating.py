@@ -27,7 +27,9 @@ NEAR = 5000  # characters
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer; `first` are the variables asked without other texts, `then` those asked with."""
+    """One answer. `first` are the variables asked without other texts, `then` those asked with
+    them.
+    """
 
     number: int
     pieces: tuple[Piece, ...]
@@ -84,7 +86,7 @@ def facts(assignment: Assignment, spec: ItemSpec, sheet: Sheet) -> Mapping[str, 
 
 
 def _describe_hidden(passages: bool, references: bool) -> dict[str, str]:
-    """Name the texts that are hidden until an answer is rated without them, for each place."""
+    """Name, for each place on the page, the texts that are hidden until an answer is rated."""
     if passages and references:
         return {
             "the": gettext("The passages and reference answers"),
