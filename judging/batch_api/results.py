@@ -332,7 +332,7 @@ def describe_written(written: requests.BatchFiles, next_steps: str = NEXT_STEPS)
     names = " and ".join(str(path) for path in written.files)
     extra = f" ({loaded})" if loaded else ""
     apart = f" {written.left_out:,} {LEFT_OUT}" if written.left_out else ""
-    return f"Written: {written.requests:,} requests of {run} to {names}{extra}. {next_steps}{apart}"
+    return f"Wrote {written.requests:,} requests of {run} to {names}{extra}. {next_steps}{apart}"
 
 
 def describe_loaded(path: Path, loaded: LoadedResults, rest: str = REST) -> str:

@@ -65,7 +65,7 @@ def test_it_asks_for_exactly_these_items_in_their_order_and_takes_judges_along(
     study: Campaign,
 ) -> None:
     told = run("label_first", "old", "--units", "3", "--into", "first")
-    assert "with 2 items, 6 units and 4 slots for people" in told
+    assert ": 2 items, 6 units, 4 annotator slots" in told
     assert "Carried over 4 answers" in told
     listed = report_of("old")["variables"]["answerable"]["between_judges"]["label_first"][:3]
     first = Campaign.objects.get(name="first")

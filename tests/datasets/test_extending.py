@@ -45,7 +45,7 @@ def test_reports_rankings_and_passages_are_added_and_all_else_stays(tmp_path: Pa
     assert (tree["kind"], tree["files"][0]["name"]) == ("extended", "more.jsonl")
     assert tree["source"]["files"][0]["name"] == "b.jsonl"
     again = extend(tmp_path, {"id": "q3", "reports": [NEW]}, name="again")
-    assert "Extended" in again
+    assert "Created batch 'again', which extends 'b'." in again
     assert "Nothing to do" in extend(tmp_path, {"id": "q3", "reports": [NEW]}, name="again")
 
 

@@ -147,7 +147,7 @@ def test_the_command_writes_a_price(db: None) -> None:
         "create_price", "m", "--since", "2026-05-01", "--prompt", "2.5", "--cached", "1.25",
         "--completion", "10",
     )  # fmt: skip
-    assert said.startswith("Created: m costs, from 2026-05-01, 2.5 US dollars")
+    assert said.startswith("Created a price of m from 2026-05-01 on: 2.5 US dollars")
     assert find_rates("m", MAY) == RATES
 
 

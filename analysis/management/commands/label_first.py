@@ -55,12 +55,13 @@ class Command(BaseCommand):
             message = str(error)
             raise CommandError(f"{message[:1].upper()}{message[1:]}.") from error
         if options["into"]:
-            what = "Nothing to do: it exists already" if created.unchanged else "Created"
-            self.say(
-                f"{what}: campaign {options['into']!r} with {created.items} items, "
-                f"{created.units} units and {created.places} slots for people."
+            sizes = (
+                f"{created.items} items, {created.units} units, {created.places} annotator slots"
             )
-            if not created.unchanged:
+            if created.unchanged:
+                self.say(f"Nothing to do: campaign {options['into']!r} exists already ({sizes}).")
+            else:
+                self.say(f"Created campaign {options['into']!r}: {sizes}.")
                 self.say(f"Carried over {created.carried} answers from {campaign.name!r}.")
         elif options["format"] == "json":
             told = {"variable": listed.variable, "units": listed.units, "items": chosen.items}

@@ -105,11 +105,11 @@ class Command(BaseCommand):
                 )
         except DesignError as error:
             raise CommandError(f"Campaign {options['name']!r}: {error}.") from error
-        what = "Nothing to do: it exists already" if made.unchanged else "Created"
-        self.say(
-            f"{what}: campaign {options['name']!r} with {made.items} items, {made.units} units "
-            f"and {made.places} slots for people."
-        )
+        sizes = f"{made.items} items, {made.units} units, {made.places} annotator slots"
+        if made.unchanged:
+            self.say(f"Nothing to do: campaign {options['name']!r} exists already ({sizes}).")
+        else:
+            self.say(f"Created campaign {options['name']!r}: {sizes}.")
         if options["continues"] and not made.unchanged:
             self.say(f"Carried over {made.carried} answers from {options['continues']!r}.")
 

@@ -40,7 +40,7 @@ class Command(BaseCommand):
         if report.unchanged:
             self.say(f"Nothing to do for {report.unchanged} labels: they exist already.")
         for what, count in report.skipped.items():
-            self.say(f"Skipped: {count} {what}.")
+            self.say(f"Skipped {count} {what}.")
         for warning in report.warnings[:SHOWN]:
             self.say(f"Warning: {warning}")
         if len(report.warnings) > SHOWN:

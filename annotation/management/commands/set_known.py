@@ -31,8 +31,10 @@ class Command(BaseCommand):
     def run(self, **options: Any) -> None:
         campaign = campaign_called(options["campaign"])
         known = set_known(options["paths"], campaign, options["use"], options["rater"])
-        what = "Nothing to do: they exist already" if known.unchanged else "Imported"
+        gold = (
+            f"{known.answers} gold answers to {known.items} {options['use']} items of "
+            f"campaign {campaign.name!r}"
+        )
         self.say(
-            f"{what}: {known.answers} gold answers to {known.items} {options['use']} items of "
-            f"campaign {campaign.name!r}."
+            f"Nothing to do: {gold} exist already." if known.unchanged else f"Imported {gold}."
         )

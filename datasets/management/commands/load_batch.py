@@ -60,8 +60,10 @@ class Command(BaseCommand):
                 )
         except DerivationError as error:
             raise CommandError(f"Batch {options['name']!r}: {error}.") from error
-        what = "Nothing to do: it is there already" if made.unchanged else "Extended"
-        self.say(f"{what}: batch {options['name']!r} from {source.name!r}.")
+        if made.unchanged:
+            self.say(f"Nothing to do: batch {options['name']!r} exists already.")
+        else:
+            self.say(f"Created batch {options['name']!r}, which extends {source.name!r}.")
         for line in count_lines(made.tally.as_counts()):
             self.say(f"{line[:1].upper()}{line[1:]}.")
 

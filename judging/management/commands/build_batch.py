@@ -62,8 +62,10 @@ class Command(BaseCommand):
         self.tell(step, options["name"], built, unchanged)
 
     def tell(self, step: Step, name: str, built: BuildCounts, unchanged: bool) -> None:
-        what = "Nothing to do: it is there already" if unchanged else "Created"
-        self.say(f"{what}: batch {name!r} with {built.queries} queries, by {step.name}.")
+        if unchanged:
+            self.say(f"Nothing to do: batch {name!r} exists already ({built.queries} queries).")
+        else:
+            self.say(f"Created batch {name!r} from step {step.name}: {built.queries} queries.")
         if built.left_out:
             shown = ", ".join(built.left_out[:10]) + (" …" if len(built.left_out) > 10 else "")
             self.say(f"Left out: {len(built.left_out)} queries ({shown}).")

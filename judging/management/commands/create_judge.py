@@ -97,12 +97,13 @@ class Command(BaseCommand):
             raise CommandError(f"Judge {options['name']!r}: {error}.") from error
         if int(judge.params.get("samples", 1)) > 1 and is_deterministic(judge.params):
             self.say("At temperature 0 all samples are the same; give --param temperature=0.7.")
-        what = "Created" if made else "Nothing to do: it is there already"
         if judge.backend == SCRIPTED:
             self.say("Note: a scripted judge is a fake, and is marked as one wherever it is named.")
-        self.say(
-            f"{what}: judge {judge} ({judge.backend}, {judge.granularity} by {judge.granularity})."
-        )
+        asked = f"{judge.backend}, {judge.granularity} by {judge.granularity}"
+        if made:
+            self.say(f"Created judge {judge} ({asked}).")
+        else:
+            self.say(f"Nothing to do: judge {judge} exists already ({asked}).")
         if made and judge.backend == "openai" and judge.base_url and _is_closed(options["prompt"]):
             self._propose_decisions(judge)
 

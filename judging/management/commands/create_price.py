@@ -80,7 +80,7 @@ class Command(BaseCommand):
                 "later day."
             )
         self.say(
-            f"Created: {model} costs, from {price.since}, {price.prompt:f} US dollars per "
+            f"Created a price of {model} from {price.since} on: {price.prompt:f} US dollars per "
             f"million prompt tokens, {cached:f} for cached ones, {price.completion:f} for "
             "completion tokens."
         )

@@ -172,7 +172,7 @@ class Command(BaseCommand):
             run = lifecycle.queue_active(campaign, judge)
         transaction.on_commit(lambda: ring(run.pk))
         self.say(
-            f"Queued: {run} of judge {judge} over {campaign}. The workers take it up "
+            f"Queued {run} of judge {judge} over {campaign}. The workers take it up "
             "(celery -A config worker); run_judge without --queue says how far it is."
         )
 

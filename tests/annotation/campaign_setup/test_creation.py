@@ -68,14 +68,14 @@ class TestDesign:
     def test_the_command_says_what_it_made(self) -> None:
         said = run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
                    "--raters-per-item", "2")  # fmt: skip
-        assert said == "Created: campaign 'c' with 6 items, 14 units and 12 slots for people.\n"
+        assert said == "Created campaign 'c': 6 items, 14 units, 12 annotator slots.\n"
 
     def test_making_it_again_changes_nothing_and_says_so(self) -> None:
         first = campaign_of("report-coverage", "--option", "variables=answerable,rating")
         items = list(Item.objects.values_list("id", flat=True))
         said = run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
                    "--option", "variables=answerable,rating")  # fmt: skip
-        assert said.startswith("Nothing to do: it exists already: campaign 'c' with 6 items")
+        assert said.startswith("Nothing to do: campaign 'c' exists already (6 items")
         assert list(Item.objects.values_list("id", flat=True)) == items
         assert Campaign.objects.get() == first
 

@@ -150,8 +150,8 @@ class TestForeignTasks:
                 "value": {"start": 0, "end": 3, "text": "How", "labels": ["x"]}}  # fmt: skip
         found = [result("valid", "yes"), more, span, {"type": "relation"}]
         told = imported(tasks(tmp_path, annotation(result=found)))
-        assert "Skipped: 1 results of type textarea." in told
-        assert "Skipped: 1 highlights that belong to no label." in told
+        assert "Skipped 1 results of type textarea." in told
+        assert "Skipped 1 highlights that belong to no label." in told
 
     @pytest.mark.parametrize(
         ("change", "wrong"),

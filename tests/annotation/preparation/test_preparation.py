@@ -268,7 +268,9 @@ class TestABatch:
         run = extracted(tmp_path)
         researcher()
         review("--accept", "--by", "rosa")
-        assert "Created: batch 'points' with 2 queries" in build("--name", "points")
+        assert "Created batch 'points' from step key-points: 2 queries." in build(
+            "--name", "points"
+        )
         first, second = batch_rows(Batch.objects.get(name="points"))
         assert [k.text for k in first.key_points] == [
             "The bow door was left open.",
@@ -294,7 +296,7 @@ class TestABatch:
         researcher()
         review("--accept", "--by", "rosa")
         build("--name", "points")
-        assert "Nothing to do: it is there already" in build("--name", "points")
+        assert "Nothing to do: batch 'points' exists already" in build("--name", "points")
 
     def test_nothing_stands_in_it_that_nobody_reviewed(self, tmp_path: Path) -> None:
         extracted(tmp_path)

@@ -553,7 +553,7 @@ def test_rows_at_which_workers_died_are_told_to_be_left_out(
     for row in Assignment.objects.filter(rater=rater.rater)[:2]:
         Strike.objects.create(assignment=row, count=2)
     said = exchange(campaign, rater, tmp_path / "requests.jsonl")
-    assert "Written: 10 requests" in said
+    assert "Wrote 10 requests" in said
     assert "2 requests during which workers died are not included" in said
 
 

@@ -56,10 +56,10 @@ def exchange(house: House, path: Path) -> str:
 @pytest.mark.parametrize(
     ("dying", "says"),
     [
-        pytest.param(BEFORE_IT_TOLD, "Written: 200 requests of run 2 to", marks=pytest.mark.long),
+        pytest.param(BEFORE_IT_TOLD, "Wrote 200 requests of run 2 to", marks=pytest.mark.long),
         pytest.param(
             BEFORE_THE_FILE_IS_IN_PLACE,
-            "Written: 200 requests of run 1 to",
+            "Wrote 200 requests of run 1 to",
             marks=pytest.mark.long,
         ),
         (BETWEEN_TWO_FILES, "has the requests of run 1, which wait for results."),

@@ -131,9 +131,7 @@ def test_a_run_goes_out_and_comes_home_without_any_server(
 ) -> None:
     out = open_folder(backend)
     said = out.command()
-    assert (
-        f"Written: 12 requests of {out.run} to {out.folder / 'requests.jsonl'}. Its README" in said
-    )
+    assert f"Wrote 12 requests of {out.run} to {out.folder / 'requests.jsonl'}. Its README" in said
     assert sorted(each.name for each in out.folder.iterdir()) == [
         "README.md", "manifest.json", "requests.jsonl", "runner.py",
     ]  # fmt: skip

@@ -34,7 +34,7 @@ def refusal(*arguments: str) -> str:
 
 
 def test_it_makes_a_judge_and_its_rater() -> None:
-    assert create("floor", "--backend", "lexical").startswith("Created: judge floor")
+    assert create("floor", "--backend", "lexical").startswith("Created judge floor")
     judge = Judge.objects.get()
     assert (judge.rater.name, judge.rater.kind) == ("floor", "judge")
     assert (judge.backend, judge.granularity, judge.prompt, judge.params) == (

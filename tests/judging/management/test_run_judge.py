@@ -170,7 +170,7 @@ def test_queue_rings_after_the_commit_and_returns(
 ) -> None:
     judge()
     with django_capture_on_commit_callbacks(execute=True):
-        assert run(campaign, "--queue").startswith("Queued: run ")
+        assert run(campaign, "--queue").startswith("Queued run ")
         assert bells == []
     queued = JudgeRun.objects.get()
     assert bells == [queued.pk]
