@@ -21,11 +21,11 @@ CHUNK = 2000
 MEDIA_TYPE = "application/x-ndjson"
 
 
-def question(campaign: Campaign | None, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the question of the file. `wanted` are the fields of an EventFilter."""
+def question(campaign: Campaign | None, filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the question of the file. `filters` are the fields of an EventFilter."""
     given = {
         name: value.isoformat() if name in ("since", "until") else value
-        for name, value in wanted.items()
+        for name, value in filters.items()
         if value not in (None, "")
     }
     return {"campaign": campaign.pk if campaign else None, "wanted": given}

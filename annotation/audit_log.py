@@ -50,21 +50,21 @@ def visible_events(user: User, campaign: Campaign | None = None) -> QuerySet[Eve
     return Event.objects.filter(campaign=campaign.pk)
 
 
-def filter_events(rows: QuerySet[Event], wanted: EventFilter, whole: bool) -> QuerySet[Event]:
+def filter_events(rows: QuerySet[Event], filters: EventFilter, whole: bool) -> QuerySet[Event]:
     """Filter events, the newest first, each with the number of its `seal`.
 
     `whole` selects the admin's trail, which has the names of all accounts.
     """
-    if wanted.event:
-        rows = rows.filter(event=wanted.event)
-    if wanted.person:
-        rows = rows.filter(_account(wanted.person) if whole else _shown_as(wanted.person))
-    if wanted.since:
-        rows = rows.filter(at__gte=wanted.since)
-    if wanted.until:
-        rows = rows.filter(at__lte=wanted.until)
-    if wanted.before is not None:
-        rows = rows.filter(pk__lt=wanted.before)
+    if filters.event:
+        rows = rows.filter(event=filters.event)
+    if filters.person:
+        rows = rows.filter(_account(filters.person) if whole else _shown_as(filters.person))
+    if filters.since:
+        rows = rows.filter(at__gte=filters.since)
+    if filters.until:
+        rows = rows.filter(at__lte=filters.until)
+    if filters.before is not None:
+        rows = rows.filter(pk__lt=filters.before)
     return rows.annotate(seal=Subquery(_seals().values("number")[:1])).order_by("-pk")
 
 

@@ -107,8 +107,8 @@ def answers_as_reports(campaign: Campaign, query: str) -> tuple[rows.Report, ...
     stored = Unit.objects.filter(item__campaign=campaign, item__query__key=query, kind="sentence")
     keys = {key.rpartition("#")[0] for key in stored.values_list("key", flat=True)}
     if keys:
-        wanted = {key.removeprefix(PREFIX) for key in keys}
-        found = Response.objects.filter(pk__in=wanted).order_by("assignment_id")
+        uids = {key.removeprefix(PREFIX) for key in keys}
+        found = Response.objects.filter(pk__in=uids).order_by("assignment_id")
     else:
         first = str(campaign.options["prerequisite"])
         found = usable_answers(first).filter(assignment__item__query__key=query)

@@ -107,8 +107,8 @@ def _opened(path: Path) -> io.BufferedReader:
         return path.open("rb")
     except OSError as error:
         wrong = f"cannot be read ({(error.strerror or str(error)).lower()})"
-        mend = "check the path and its permissions"
-        raise InputError(Place(os.fspath(path)), wrong, mend) from None
+        remedy = "check the path and its permissions"
+        raise InputError(Place(os.fspath(path)), wrong, remedy) from None
 
 
 class _Text:

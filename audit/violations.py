@@ -12,11 +12,11 @@ Place = dict[str, str | int]
 
 @dataclass(frozen=True)
 class Check:
-    """One check. `mend` says how to repair a violation, or why no repair is safe."""
+    """One check. `remedy` says how to repair a violation, or why no repair is safe."""
 
     name: str
     holds: str
-    mend: str
+    remedy: str
 
 
 @dataclass(frozen=True)

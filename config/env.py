@@ -112,8 +112,8 @@ def flag(name: str, default: str = "0") -> bool:
 def whole_number(name: str, least: int = 1) -> int:
     value = read(name, VARIABLES[name][0])
     if not value.isascii() or not value.isdigit() or int(value) < least:
-        wanted = f"{least} or more" if least else "0 or more"
-        raise ImproperlyConfigured(f"{name} is {value!r}; set it to a whole number, {wanted}")
+        bounds = f"{least} or more" if least else "0 or more"
+        raise ImproperlyConfigured(f"{name} is {value!r}; set it to a whole number, {bounds}")
     return int(value)
 
 

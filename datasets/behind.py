@@ -23,7 +23,7 @@ def behind_for(user: Any, wait: bool = False) -> Callable[[Lineage], int | None]
     With `wait` it gives a worker a moment to count.
     """
 
-    def told(lineage: Lineage) -> int | None:
+    def units_behind_of(lineage: Lineage) -> int | None:
         if state_of_labels(lineage) is None:
             return 0
         try:
@@ -38,7 +38,7 @@ def behind_for(user: Any, wait: bool = False) -> Callable[[Lineage], int | None]
         except results.GoneError:
             return None
 
-    return told
+    return units_behind_of
 
 
 def state(options: Options) -> Any:

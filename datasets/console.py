@@ -84,10 +84,10 @@ def why_not(error: Exception) -> str:
     return "The database is not up to date; run manage.py migrate."
 
 
-def no_such(what: str, name: str, known: Iterable[str], mend: str) -> CommandError:
+def no_such(what: str, name: str, known: Iterable[str], remedy: str) -> CommandError:
     """Return an error for an unknown name, with a similar name or advice."""
     close = get_close_matches(name, list(known), 1)
-    hint = f"did you mean {close[0]!r}?" if close else f"{mend}."
+    hint = f"did you mean {close[0]!r}?" if close else f"{remedy}."
     return CommandError(f"There is no {what} {name!r}; {hint}")
 
 

@@ -214,8 +214,8 @@ def count_lines(counts: Mapping[str, Any]) -> Iterator[str]:
     if kept := counts.get("kept"):
         yield "kept " + ", ".join(f"{number} {what}" for what, number in kept.items())
     for what, reasons in counts.get("dropped", {}).items():
-        told = ", ".join(f"{reason} {number}" for reason, number in reasons.items())
-        yield f"left out {sum(reasons.values())} {what}: {told}"
+        by_reason = ", ".join(f"{reason} {number}" for reason, number in reasons.items())
+        yield f"left out {sum(reasons.values())} {what}: {by_reason}"
     if undecided := counts.get("undecided"):
         yield "undecided: " + ", ".join(f"{what} {number}" for what, number in undecided.items())
 

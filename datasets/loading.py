@@ -152,8 +152,8 @@ class Writer:
 
     def _reports(self, key: int, query: rows.Query) -> Iterator[Row]:
         for n, r in enumerate(query.reports):
-            told = r.system, r.family, r.setting
-            values = (*told, r.context, r.citations, r.sentences, r.deflected)
+            facts = r.system, r.family, r.setting
+            values = (*facts, r.context, r.citations, r.sentences, r.deflected)
             points = None if r.key_points is None else [part_of_line(k) for k in r.key_points]
             yield *self._part(key, r, n), *values, points
 

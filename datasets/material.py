@@ -36,8 +36,8 @@ def as_rows(
 ) -> dict[int, rows.Query]:
     """Return several stored queries as rows, by primary key."""
     several = {query.pk: query for query in queries}
-    wanted = _PARTS if needs is None else needs
-    parts = {need: _PARTS[need](several.keys()) for need in wanted}
+    kinds = _PARTS if needs is None else needs
+    parts = {need: _PARTS[need](several.keys()) for need in kinds}
     return {pk: _row(query, parts) for pk, query in several.items()}
 
 
@@ -193,8 +193,8 @@ def _rankings(queries: Keys, within: slice | None = None) -> Parts:
 
 def _passage(*columns: Any) -> rows.Passage:
     key, text, title, source, published_at, age, sentences, relevant, use, meta = columns
-    told = title, source, published_at, age
-    return rows.Passage(key, text, *told, _texts(sentences), relevant, use, meta)
+    facts = title, source, published_at, age
+    return rows.Passage(key, text, *facts, _texts(sentences), relevant, use, meta)
 
 
 def _report(*columns: Any) -> rows.Report:

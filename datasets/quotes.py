@@ -146,16 +146,16 @@ def closest(text: str, quote: str) -> tuple[int, int] | None:
     candidate windows, so the cost grows with the text and not with its product with the quote.
     Short quotes, and quotes of more than `MOST_TOKENS` words, are not searched for.
     """
-    wanted = tokens(fold(quote, True).text).words
-    if not LEAST_TOKENS <= len(wanted) <= MOST_TOKENS or len(quote) < LEAST_CHARACTERS:
+    words = tokens(fold(quote, True).text).words
+    if not LEAST_TOKENS <= len(words) <= MOST_TOKENS or len(quote) < LEAST_CHARACTERS:
         return None
     folded, there = _text_tokens(text)
-    shared = sum(_weight([word]) for word in wanted if word in there.at)
-    if shared < RATIO / 2 * _weight(wanted):
+    shared = sum(_weight([word]) for word in words if word in there.at)
+    if shared < RATIO / 2 * _weight(words):
         return None
     best, place = RATIO, None
-    for first, last in _windows(wanted, there):
-        ratio = _ratio(wanted, there.words[first:last])
+    for first, last in _windows(words, there):
+        ratio = _ratio(words, there.words[first:last])
         if ratio > best or (place is None and ratio >= RATIO):
             best, place = ratio, (first, last)
     if place is None:
@@ -163,11 +163,11 @@ def closest(text: str, quote: str) -> tuple[int, int] | None:
     return folded.span(there.ends[place[0]][0], there.ends[place[1] - 1][1])
 
 
-def _windows(wanted: Sequence[str], there: Tokens) -> Iterator[tuple[int, int]]:
+def _windows(words: Sequence[str], there: Tokens) -> Iterator[tuple[int, int]]:
     """Yield candidate windows as token indices (first, last exclusive)."""
-    width = max(4, len(wanted) // 8)
+    width = max(4, len(words) // 8)
     votes: Counter[int] = Counter()
-    for number, word in enumerate(wanted):
+    for number, word in enumerate(words):
         places = there.at.get(word, ())
         if len(places) <= _COMMON:
             for place in places:
@@ -176,33 +176,33 @@ def _windows(wanted: Sequence[str], there: Tokens) -> Iterator[tuple[int, int]]:
                 votes[bucket + 1] += 1
     for bucket, _ in votes.most_common(_WINDOWS):
         low = max(0, (bucket - 1) * width - width)
-        high = min(len(there.words), (bucket + 1) * width + len(wanted) + width)
-        yield from _trimmed(wanted, there.words, low, high)
+        high = min(len(there.words), (bucket + 1) * width + len(words) + width)
+        yield from _trimmed(words, there.words, low, high)
 
 
 def _trimmed(
-    wanted: Sequence[str], words: Sequence[str], low: int, high: int
+    quoted: Sequence[str], words: Sequence[str], low: int, high: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the aligned part of a window, alone and with room for changed words at its ends."""
-    blocks = SequenceMatcher(None, wanted, words[low:high]).get_matching_blocks()[:-1]
+    blocks = SequenceMatcher(None, quoted, words[low:high]).get_matching_blocks()[:-1]
     if not blocks:
         return
     first, last = blocks[0], blocks[-1]
     begin, end = low + first.b, low + last.b + last.size
     yield begin, end
-    room = len(wanted) - last.a - last.size
+    room = len(quoted) - last.a - last.size
     if first.a or room:
         yield max(0, begin - first.a), min(len(words), end + room)
 
 
-def _ratio(wanted: Sequence[str], found: Sequence[str]) -> float:
+def _ratio(quoted: Sequence[str], found: Sequence[str]) -> float:
     same = 0.0
-    for tag, a, b, c, d in SequenceMatcher(None, wanted, found).get_opcodes():
+    for tag, a, b, c, d in SequenceMatcher(None, quoted, found).get_opcodes():
         if tag == "equal":
-            same += _weight(wanted[a:b])
+            same += _weight(quoted[a:b])
         elif tag == "replace":
-            same += _common_characters(" ".join(wanted[a:b]), " ".join(found[c:d]))
-    return 2 * same / (_weight(wanted) + _weight(found))
+            same += _common_characters(" ".join(quoted[a:b]), " ".join(found[c:d]))
+    return 2 * same / (_weight(quoted) + _weight(found))
 
 
 def _common_characters(a: str, b: str) -> int:
@@ -244,17 +244,17 @@ def pieces(text: str, quote: str) -> list[Piece]:
     `WORDS_BESIDE_LOST` words if most of the quote was not found. The rest of the quote is returned
     as pieces without a location.
     """
-    there, wanted = fold(text, True), fold(quote, True)
-    cuts = _cuts(wanted.text)
+    there, quoted = fold(text, True), fold(quote, True)
+    cuts = _cuts(quoted.text)
     found: list[Piece] = []
     at, behind, lost = 0, 0, 0
     while at < len(cuts) - 1 and lost < MOST_LOST:
-        longest = _longest(there, wanted.text, cuts, at, behind)
+        longest = _longest(there, quoted.text, cuts, at, behind)
         if longest is None:
             at, lost = at + 1, lost + 1
             continue
-        upto, (start, behind) = _at_stop(there, wanted.text, cuts, at, longest)
-        begin, end = wanted.span(_skip(wanted.text, cuts[at]), cuts[upto])
+        upto, (start, behind) = _at_stop(there, quoted.text, cuts, at, longest)
+        begin, end = quoted.span(_skip(quoted.text, cuts[at]), cuts[upto])
         found.append(Piece(begin, end, there.span(start, behind)))
         at = upto
     if lost and 2 * sum(piece.end - piece.begin for piece in found) < len(quote):
@@ -270,26 +270,26 @@ def _cuts(folded: str) -> list[int]:
 
 
 def _longest(
-    there: Folded, wanted: str, cuts: list[int], at: int, behind: int
+    there: Folded, quoted: str, cuts: list[int], at: int, behind: int
 ) -> tuple[int, tuple[int, int]] | None:
     """Return cut and location of the longest piece from `cuts[at]`, by binary search."""
-    begin = _skip(wanted, cuts[at])
-    low = next((n for n in range(at + 1, len(cuts)) if _is_long(wanted[begin : cuts[n]])), None)
+    begin = _skip(quoted, cuts[at])
+    low = next((n for n in range(at + 1, len(cuts)) if _is_long(quoted[begin : cuts[n]])), None)
     if low is None:
         return None
-    place = _place(there, wanted[begin : cuts[low]], behind)
+    place = _place(there, quoted[begin : cuts[low]], behind)
     if place is None:
         return None
     high = len(cuts)
     while high - low > 1:
         middle = (low + high) // 2
-        longer = _place(there, wanted[begin : cuts[middle]], behind)
+        longer = _place(there, quoted[begin : cuts[middle]], behind)
         low, high, place = (low, middle, place) if longer is None else (middle, high, longer)
     return low, place
 
 
 def _at_stop(
-    there: Folded, wanted: str, cuts: list[int], at: int, longest: tuple[int, tuple[int, int]]
+    there: Folded, quoted: str, cuts: list[int], at: int, longest: tuple[int, tuple[int, int]]
 ) -> tuple[int, tuple[int, int]]:
     """Shorten the longest piece to a stop if the words after it rather begin the next piece.
 
@@ -297,13 +297,13 @@ def _at_stop(
     piece if it extends equally far with them.
     """
     upto, (start, _) = longest
-    begin = _skip(wanted, cuts[at])
+    begin = _skip(quoted, cuts[at])
     for cut in range(upto - 1, max(at, upto - 1 - MOST_SWALLOWED), -1):
-        part = wanted[begin : cuts[cut]]
+        part = quoted[begin : cuts[cut]]
         if upto == len(cuts) - 1 or part[-1:] not in STOPS or not _is_long(part):
             continue
-        without = _longest(there, wanted, cuts, upto, start)
-        with_them = _longest(there, wanted, cuts, cut, start)
+        without = _longest(there, quoted, cuts, upto, start)
+        with_them = _longest(there, quoted, cuts, cut, start)
         if with_them and with_them[0] >= (without[0] if without else upto + 1):
             return cut, (start, start + len(part))
     return longest

@@ -154,9 +154,9 @@ class Place:
 class InputError(Exception):
     """Invalid input; the message is `FILE, line N: what is wrong; what to do`."""
 
-    def __init__(self, place: Place, wrong: str, mend: str) -> None:
-        self.place, self.wrong, self.mend = place, wrong, mend
-        super().__init__(f"{place}: {wrong}; {mend}")
+    def __init__(self, place: Place, wrong: str, remedy: str) -> None:
+        self.place, self.wrong, self.remedy = place, wrong, remedy
+        super().__init__(f"{place}: {wrong}; {remedy}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,9 +127,9 @@ def hits(found: Iterable[Match], words: Sequence[str]) -> list[Hit]:
     found = list(found)
     texts: dict[tuple[int, int], Sequence[Any]] = {}
     for number, kind in enumerate(KINDS):
-        wanted = [each.pk for each in found if each.kind == number]
+        keys = [each.pk for each in found if each.kind == number]
         columns = ("pk", kind.key, kind.text, *filter(None, [kind.title]))
-        rows = kind.rows._default_manager.filter(pk__in=wanted).values_list(*columns)
+        rows = kind.rows._default_manager.filter(pk__in=keys).values_list(*columns)
         texts |= {(number, pk): values for pk, *values in rows}
     return [_hit(each, *texts[each.kind, each.pk], words=words) for each in found]
 

@@ -192,8 +192,8 @@ def _exact(text: str, quote: str, start: int | None) -> QuoteLocation | None:
 
 def _folded(text: str, quote: str) -> QuoteLocation | None:
     for case in (False, True):
-        there, wanted = fold(text, case), fold(quote, case).text.strip()
-        place = there.find(wanted) if wanted else None
+        there, quoted = fold(text, case), fold(quote, case).text.strip()
+        place = there.find(quoted) if quoted else None
         if place:
             return _at(text, there.span(*place), "folded")
     return None
@@ -267,8 +267,8 @@ def _next(text: str, words: str, at: int) -> QuoteLocation:
 
 
 def _folded_in_order(text: str, words: str, at: int, case: bool) -> tuple[int, int] | None:
-    there, wanted = fold(text, case), fold(words, case).text.strip()
-    place = there.find(wanted, bisect_left(there.origin, at)) if wanted else None
+    there, folded = fold(text, case), fold(words, case).text.strip()
+    place = there.find(folded, bisect_left(there.origin, at)) if folded else None
     return there.span(*place) if place else None
 
 

@@ -136,8 +136,8 @@ class Card:
         said: dict[tuple[str, str], int] = {}
         for unit in self.units:
             found = unit.verdicts[0] if unit.verdicts else None
-            told = (found.word, found.tone) if found else ("missing", "no")
-            said[told] = said.get(told, 0) + 1
+            shown = (found.word, found.tone) if found else ("missing", "no")
+            said[shown] = said.get(shown, 0) + 1
         return [(word, tone, number) for (word, tone), number in said.items()]
 
 
@@ -282,8 +282,8 @@ class _Answers:
     def _written(self, row: Assignment, name: str, kind: str) -> str:
         """Return what the judge wrote for a unit besides labels: a text, or a list of points."""
         answer = (self.payloads.get(row.pk, {}).get("units") or {}).get(name) or {}
-        if (rule := self.schema.written(kind)) and (told := answer.get(rule.name)):
-            return str(told.get("text", "")) if isinstance(told, Mapping) else str(told)
+        if (rule := self.schema.written(kind)) and (text := answer.get(rule.name)):
+            return str(text.get("text", "")) if isinstance(text, Mapping) else str(text)
         if listed := self.schema.listed(kind):
             return "\n".join(
                 f"• {point.get('text', '')}" for point in answer.get(listed.name) or ()

@@ -112,8 +112,8 @@ def _thinking_beside(usage: Mapping[str, Any]) -> int:
 
 
 def _detail(usage: Mapping[str, Any], details: str, name: str) -> int:
-    told = usage.get(details)
-    return (_count(told.get(name)) or 0) if isinstance(told, Mapping) else 0
+    counts = usage.get(details)
+    return (_count(counts.get(name)) or 0) if isinstance(counts, Mapping) else 0
 
 
 def longest_completion(params: Mapping[str, Any]) -> int | None:

@@ -184,14 +184,14 @@ def seconds_in_words(seconds: float | None) -> str:
 
 def logprob_facts(logprobs: Any) -> dict[str, float | int] | None:
     """Return mean and minimum log probability of the stored tokens, and the number of tokens."""
-    told = logprobs if isinstance(logprobs, Mapping) else {}
-    tokens = told.get(STORED_KEY, told.get("content"))
+    found = logprobs if isinstance(logprobs, Mapping) else {}
+    tokens = found.get(STORED_KEY, found.get("content"))
     values = list(_logprobs(tokens))
     if not values:
         return None
     return {
         "stored": len(values),
-        "tokens": told.get("tokens", len(values)),
+        "tokens": found.get("tokens", len(values)),
         "mean": math.fsum(values) / len(values),
         "least": min(values),
     }

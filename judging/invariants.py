@@ -163,9 +163,9 @@ def runs_count_their_calls() -> Iterator[str]:
         calls = JudgeCall.objects.filter(run=run).exclude(NOT_ASKED)
         counted = {"calls": calls.count(), **_tokens_of(calls.values_list("usage", flat=True))}
         for name, there in counted.items():
-            if there != (told := getattr(run, name)):
+            if there != (stated := getattr(run, name)):
                 law = "I6" if name == "calls" else "I8"
-                yield f"{law}: {_run(run)} counts {told} {name}, its calls {there}"
+                yield f"{law}: {_run(run)} counts {stated} {name}, its calls {there}"
         nothing = Decimal(0)
         spent = calls.aggregate(spent=Coalesce(Sum("cost"), nothing))["spent"]
         if abs(spent - run.cost) >= Decimal("0.000001"):
@@ -174,18 +174,18 @@ def runs_count_their_calls() -> Iterator[str]:
 
 def acknowledged(keys: Iterable[str]) -> Iterator[str]:
     """I2: each acknowledged save is stored, by its key or its assignment's uid."""
-    told = {key.strip() for key in keys if key.strip()}
-    every = sorted(told)
+    expected = {key.strip() for key in keys if key.strip()}
+    every = sorted(expected)
     for start in range(0, len(every), CHUNK):
         some = every[start : start + CHUNK]
         by_key = Response.objects.filter(key__in=some)
-        told -= set(by_key.values_list("key", flat=True))
+        expected -= set(by_key.values_list("key", flat=True))
         answered = Response.objects.filter(assignment__uid__in=[k for k in some if _is_uid(k)])
-        told -= {str(uid) for uid in answered.values_list("assignment__uid", flat=True)}
-    yield from (f"I2: the acknowledged save {key} is not stored" for key in sorted(told))
+        expected -= {str(uid) for uid in answered.values_list("assignment__uid", flat=True)}
+    yield from (f"I2: the acknowledged save {key} is not stored" for key in sorted(expected))
 
 
-def told_by_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
+def differs_from_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
     """I6 and I8: compare the server's counts with all stored calls.
 
     `stats` are those of the fake server: `calls`, `usage`, `by_outcome`. Each kill may have cost
@@ -201,12 +201,12 @@ def told_by_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
         return
     beside = stats["calls"] - calls.exclude(usage={}).count()
     for name in ("prompt_tokens", "completion_tokens"):
-        ours, told = sum(getattr(run, name) for run in runs), stats["usage"].get(name, 0)
+        ours, counted = sum(getattr(run, name) for run in runs), stats["usage"].get(name, 0)
         # A probe or a lost call, which are not stored, is at most as long as these.
         longest = max([PROBE_TOKENS, *_tokens_of_each(calls, name)])
-        if not ours <= told <= ours + beside * longest:
+        if not ours <= counted <= ours + beside * longest:
             most = ours + beside * longest
-            yield f"I8: runs count {ours} {name}, the server {told}, {most} allowed"
+            yield f"I8: runs count {ours} {name}, the server {counted}, {most} allowed"
 
 
 def answered_over_http(lines: Iterable[str]) -> Iterator[str]:
@@ -222,11 +222,11 @@ def answered_over_http(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _most_at_once() -> int:
-    told = [
+    counts = [
         run.concurrency or run.judge.params.get("concurrency", CONCURRENCY)
         for run in JudgeRun.objects.select_related("judge")
     ]
-    return max(map(int, told), default=0)
+    return max(map(int, counts), default=0)
 
 
 def _pairs() -> list[tuple[Campaign, Judge]]:
@@ -325,7 +325,7 @@ def violations(seen: CheckedCounts) -> Iterator[Violation]:
 
     Call this within `invariants.one_instant`. `seen` counts what was checked.
     """
-    yield from _told(LAWS, stored())
+    yield from _named_checks(LAWS, stored())
     yield from _of(_TALLIES, (line.removeprefix("Tallies: ") for line in wrong_counts()))
     yield from _of(_TRAIL, broken())
     yield from digests.changed()
@@ -333,12 +333,12 @@ def violations(seen: CheckedCounts) -> Iterator[Violation]:
     yield from answers.violations(judges, seen)
 
 
-def told(lines: Iterable[str]) -> Iterator[Violation]:
+def as_violations(lines: Iterable[str]) -> Iterator[Violation]:
     """Convert lines of this module to violations."""
-    yield from _told(LAWS, lines)
+    yield from _named_checks(LAWS, lines)
 
 
-def _told(checks: Iterable[Check], lines: Iterable[str]) -> Iterator[Violation]:
+def _named_checks(checks: Iterable[Check], lines: Iterable[str]) -> Iterator[Violation]:
     names = {check.name for check in checks}
     for line in lines:
         name, _, wrong = line.partition(": ")

@@ -39,7 +39,7 @@ from judging.runs.lifecycle import check_fit
 from judging.tasks import NOT_STARTED, NothingOpenError
 from judging.trial_runs import (
     KindEstimate,
-    WantedTrials,
+    TrialSelection,
     estimates,
     start_trials,
     trial_runs,
@@ -67,17 +67,17 @@ def comparison_question(campaign: Campaign) -> dict[str, Any]:
     return {"campaign": campaign.pk}
 
 
-def trials_question(judge: Judge, campaign: Campaign, wanted: WantedTrials) -> dict[str, Any]:
+def trials_question(judge: Judge, campaign: Campaign, selection: TrialSelection) -> dict[str, Any]:
     """Return the question of what all trials of a judge would cost, whichever kinds are wanted."""
-    given = {"items": wanted.items, "seed": wanted.seed, "prompt": wanted.prompt}
+    given = {"items": selection.items, "seed": selection.seed, "prompt": selection.prompt}
     return {"judge": judge.pk, "campaign": campaign.pk, **given}
 
 
 def plan_question(
-    user: User, judge: Judge, campaign: Campaign, wanted: WantedTrials
+    user: User, judge: Judge, campaign: Campaign, selection: TrialSelection
 ) -> dict[str, Any]:
     """Return the question by which a person starts trials of a judge."""
-    chosen = {**trials_question(judge, campaign, wanted), "kinds": list(wanted.kinds)}
+    chosen = {**trials_question(judge, campaign, selection), "kinds": list(selection.kinds)}
     return {"user": user.pk, **chosen}
 
 
@@ -159,9 +159,9 @@ def _estimate(options: Options, progress: Progress) -> Result:
 def _estimate_trials(options: Options, progress: Progress) -> Result:
     judge = Judge.objects.select_related("rater", "base").get(pk=options["judge"])
     campaign = Campaign.objects.select_related("batch").get(pk=options["campaign"])
-    wanted = WantedTrials((), options["items"], options["seed"], options["prompt"])
+    selection = TrialSelection((), options["items"], options["seed"], options["prompt"])
     try:
-        found = estimates(campaign, judge, wanted, progress)
+        found = estimates(campaign, judge, selection, progress)
     except (TrialError, SetupError, PromptError) as error:
         raise JobError(str(error)) from error
     rows = [
@@ -186,9 +186,9 @@ def _plan_trials(options: Options, progress: Progress) -> Result:
     judge = Judge.objects.select_related("rater", "base").get(pk=options["judge"])
     campaign = Campaign.objects.select_related("batch").get(pk=options["campaign"])
     kinds = tuple(options["kinds"])
-    wanted = WantedTrials(kinds, options["items"], options["seed"], options["prompt"])
+    selection = TrialSelection(kinds, options["items"], options["seed"], options["prompt"])
     try:
-        runs = start_trials(campaign, judge, wanted, progress)
+        runs = start_trials(campaign, judge, selection, progress)
     except (NothingOpenError, TrialError, *NOT_STARTED) as error:
         raise JobError(str(error)) from error
     return Result.of({"runs": [run.pk for run in runs]})

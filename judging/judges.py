@@ -253,8 +253,8 @@ def _with_file(definition: Definition) -> Definition:
         raise JudgeError(f"the judge file, {line}{error}") from error
     decides = file.parser_name == "decisions"
     if decides != (definition.backend == "decisions"):
-        wanted = "the decisions backend" if decides else "the parser decisions"
-        raise JudgeError(f"decisions can be read only from decision models; choose {wanted}")
+        other = "the decisions backend" if decides else "the parser decisions"
+        raise JudgeError(f"decisions can be read only from decision models; choose {other}")
     if definition.backend == SCRIPTED:
         own = {}
     if not file.parser.whole and definition.backend in ("openai", "vllm"):

@@ -60,13 +60,13 @@ def listed_price(model: str, endpoint: str, on: date) -> ListPrice | None:
 def read_prices(path: Path) -> tuple[ListPrice, ...]:
     """Read a price file. Raises PriceFileError."""
     try:
-        told = tomllib.loads(path.read_text("utf-8"))
+        document = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise PriceFileError(f"{path}: cannot be read ({error.strerror}); correct it") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise PriceFileError(f"{path}: is not TOML ({error}); correct it") from error
-    entries = told.get("price")
-    if set(told) != {"price"} or not isinstance(entries, list):
+    entries = document.get("price")
+    if set(document) != {"price"} or not isinstance(entries, list):
         raise PriceFileError(f"{path}: has no [[price]], or something else besides; correct it")
     return tuple(
         price for n, entry in enumerate(entries, start=1) for price in _prices(entry, path, n)
@@ -104,13 +104,13 @@ def _amount(entry: dict[str, Any], name: str, where: str) -> Decimal:
 
 def read_amount(text: str) -> Decimal:
     """Read US dollars for a million tokens. Raises ValueError, which says what is wrong."""
-    wanted = f"{text!r} is not a price; give US dollars for a million tokens, such as 0.15"
+    message = f"{text!r} is not a price; give US dollars for a million tokens, such as 0.15"
     try:
         amount = Decimal(text)
     except InvalidOperation as error:
-        raise ValueError(wanted) from error
+        raise ValueError(message) from error
     if not amount.is_finite() or not 0 <= amount <= HIGHEST:
-        raise ValueError(wanted)
+        raise ValueError(message)
     if amount != round(amount, PLACES):
         raise ValueError(f"{text!r} has more than {PLACES} places; round it")
     return amount

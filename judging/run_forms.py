@@ -16,7 +16,7 @@ from judging.models import JudgeRun
 from judging.prompts.perturbations import KINDS
 from judging.prompts.template import PromptError, read_prompt
 from judging.runs.planning import LEAST_UNITS, SHARE
-from judging.trial_runs import WantedTrials
+from judging.trial_runs import TrialSelection
 
 REUSE = (
     (JudgeRun.Reuse.NEVER, "No: ask everything again"),
@@ -131,10 +131,10 @@ class TrialsForm(forms.Form):
             raise forms.ValidationError(as_sentence(error)) from error
         return text
 
-    def wanted(self) -> WantedTrials:
+    def selection(self) -> TrialSelection:
         """Return what the valid fields say. Fields that are not valid count as empty."""
         data = self.cleaned_data
-        return WantedTrials(
+        return TrialSelection(
             tuple(data.get("kinds") or ()),
             data.get("items"),
             data.get("seed") or 0,

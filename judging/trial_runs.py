@@ -28,7 +28,7 @@ Heard = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class WantedTrials:
+class TrialSelection:
     """Which trials of a judge are wanted: of these `kinds`, or of all that are possible.
 
     Each repeats a number of `items` that the judge has answered, or without one its usual share, in
@@ -94,10 +94,10 @@ class TrialStatus:
         return self.progress is not None and not self.progress.ended
 
 
-def possible_kinds(campaign: Campaign, base: Judge, wanted: WantedTrials) -> dict[str, str]:
+def possible_kinds(campaign: Campaign, base: Judge, selection: TrialSelection) -> dict[str, str]:
     """Return every kind with why it is impossible, empty if it is possible."""
     found = kind_problems(campaign, base)
-    if wanted.prompt and not base.file:
+    if selection.prompt and not base.file:
         found["paraphrase"] = ""
     return found
 
@@ -106,7 +106,7 @@ def possible_kinds(campaign: Campaign, base: Judge, wanted: WantedTrials) -> dic
 def estimates(
     campaign: Campaign,
     base: Judge,
-    wanted: WantedTrials,
+    selection: TrialSelection,
     heard: Heard = lambda done, total: None,
 ) -> list[KindEstimate]:
     """Estimate the wanted trials, kind by kind, without storing anything.
@@ -114,12 +114,12 @@ def estimates(
     A kind that is named and impossible has its reason, and without names every kind is listed.
     Raises TrialError for a judge without trials, SetupError or PromptError.
     """
-    problems = possible_kinds(campaign, base, wanted)
-    kinds = wanted.kinds or tuple(KINDS)
-    found = {kind: find_trials(campaign, base, kind, wanted.seed, wanted.prompt)
+    problems = possible_kinds(campaign, base, selection)
+    kinds = selection.kinds or tuple(KINDS)
+    found = {kind: find_trials(campaign, base, kind, selection.seed, selection.prompt)
              for kind in kinds if not problems[kind]}  # fmt: skip
     total, done = sum(map(len, found.values())), 0
-    samples = _Samples(campaign, base, wanted)
+    samples = _Samples(campaign, base, selection)
     rows: list[KindEstimate] = []
     for kind in kinds:
         each: list[tuple[str, Estimate]] = []
@@ -135,21 +135,21 @@ def estimates(
 def plan_trials(
     campaign: Campaign,
     base: Judge,
-    wanted: WantedTrials,
+    selection: TrialSelection,
     heard: Heard = lambda done, total: None,
 ) -> list[Judge]:
     """Return the wanted trials, each created with its assignments as far as they are missing.
 
     Nothing is asked yet. Raises TrialError.
     """
-    kinds = wanted.kinds
+    kinds = selection.kinds
     if not kinds:
-        kinds = tuple(k for k, why in possible_kinds(campaign, base, wanted).items() if not why)
-    samples = _Samples(campaign, base, wanted)
+        kinds = tuple(k for k, why in possible_kinds(campaign, base, selection).items() if not why)
+    samples = _Samples(campaign, base, selection)
     trials = [
         trial
         for kind in kinds
-        for trial in ensure_trials(campaign, base, kind, wanted.seed, wanted.prompt)
+        for trial in ensure_trials(campaign, base, kind, selection.seed, selection.prompt)
     ]
     for done, trial in enumerate(trials, 1):
         plan_copies(campaign, trial, samples.of(trial))
@@ -160,8 +160,8 @@ def plan_trials(
 class _Samples:
     """The answers that trials repeat, read once for all trials with samples of the same size."""
 
-    def __init__(self, campaign: Campaign, base: Judge, wanted: WantedTrials) -> None:
-        self._campaign, self._base, self._wanted = campaign, base, wanted
+    def __init__(self, campaign: Campaign, base: Judge, selection: TrialSelection) -> None:
+        self._campaign, self._base, self._wanted = campaign, base, selection
         self._known: dict[TrialSample, Sequence[Assignment]] = {}
 
     def of(self, trial: Judge) -> Sequence[Assignment]:
@@ -176,7 +176,7 @@ class _Samples:
 def start_trials(
     campaign: Campaign,
     base: Judge,
-    wanted: WantedTrials,
+    selection: TrialSelection,
     heard: Heard = lambda done, total: None,
 ) -> list[JudgeRun]:
     """Queue a run for each wanted trial that has not answered all of its items; return the runs.
@@ -184,7 +184,7 @@ def start_trials(
     Raises NothingOpenError if there is none, TrialError, and what `judging.tasks.begin` raises.
     """
     runs = []
-    for trial in plan_trials(campaign, base, wanted, heard):
+    for trial in plan_trials(campaign, base, selection, heard):
         try:
             runs.append(begin(trial, campaign, {}))
         except NothingOpenError:

@@ -170,9 +170,9 @@ def gather(language: str) -> None:
 def missing(language: str) -> list[Text]:
     """Return the texts that a language has no translation of."""
     found: list[Text] = []
-    for domain, wanted in texts().items():
+    for domain, texts_of in texts().items():
         known = catalogue(language, domain)
-        for text in wanted:
+        for text in texts_of:
             message = known.get(text if isinstance(text, str) else text[0])
             said = message.string if message else ""
             if not (all(said) if isinstance(said, tuple | list) else said):

@@ -52,7 +52,7 @@ def frame_of(
                 frame, protocols = _read([path], levels, options)
             except InputError as error:
                 row = f"row {error.place.line}" if error.place.line else "the table"
-                raise TableError(f"{row}: {error.wrong}; {error.mend}") from None
+                raise TableError(f"{row}: {error.wrong}; {error.remedy}") from None
     return frame, next(iter(protocols)) if len(protocols) == 1 else None
 
 

@@ -64,5 +64,5 @@ class CampaignAttention(Resource):
         manages = may_manage(user, campaign.pk)
         found = matters(facts, manages, is_blind(user, campaign))
         site = request.build_absolute_uri
-        told = {"report_at": facts.report_at, "matters": [each.as_json(site) for each in found]}
-        return Response(AttentionSerializer(told).data)
+        answer = {"report_at": facts.report_at, "matters": [each.as_json(site) for each in found]}
+        return Response(AttentionSerializer(answer).data)

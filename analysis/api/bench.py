@@ -98,8 +98,8 @@ class CampaignBench(Resource):
         campaign = readable_campaign(request, pk)
         check_blind(get_account(request), campaign)
         options = ReportOptions(**values_of(RESAMPLING, self.parameters))
-        wanted = question(campaign, self.parameters.get("judge", ()), options)
-        job = current_job(request, BENCH, wanted, self.parameters.get("job"))
+        asked = question(campaign, self.parameters.get("judge", ()), options)
+        job = current_job(request, BENCH, asked, self.parameters.get("job"))
         if job is None:
             return accepted(request)
         record_export(request, pk, "bench", "json")

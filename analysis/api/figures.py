@@ -116,8 +116,8 @@ class CampaignFigure(Resource):
             made = figure_file(report, name, form, subject.name, look)
             record_export(request, pk, f"figure-{figure.name}", form)
             return attached(made.content, kind.media_type, f"{made.name}-{pk}.{form}")
-        wanted = figure_question(computed, name, form, subject.name, look)
-        job = current_job(request, FIGURE, wanted, figure_key(self.parameters.get("job")))
+        asked = figure_question(computed, name, form, subject.name, look)
+        job = current_job(request, FIGURE, asked, figure_key(self.parameters.get("job")))
         if job is None:
             return accepted(request)
         record_export(request, pk, f"figure-{figure.name}", form)

@@ -104,28 +104,28 @@ class CampaignLabelFirst(Resource):
             return run_once(request, lambda: Response())
         campaign, user = managed_campaign(request, pk), get_account(request)
         check_blind(user, campaign)
-        wanted = checked(LabelFirstSerializer, request.data)
+        body = checked(LabelFirstSerializer, request.data)
         # Outside the transaction of `run_once`, in which no worker would see the job.
         job = current_job(request, REPORT, question(campaign, ReportOptions()), address="")
         if job is None:
             return accepted(request, address="")
         report = report_in(job)
-        return run_once(request, lambda: _created(campaign, report, wanted, user))
+        return run_once(request, lambda: _created(campaign, report, body, user))
 
 
-def _created(campaign: Campaign, report: JSON, wanted: Mapping[str, Any], user: User) -> Response:
+def _created(campaign: Campaign, report: JSON, body: Mapping[str, Any], user: User) -> Response:
     """Create the campaign, or return its size. Raises RefusedBodyError."""
     status, made, carried = 200, None, 0
     try:
-        listed = list_of(report, wanted["variable"], wanted["units"])
+        listed = list_of(report, body["variable"], body["units"])
         chosen = chosen_of(campaign, listed)
-        if not wanted["dry_run"]:
-            created = create_chosen(chosen, wanted["name"], wanted["raters_per_item"], user)
+        if not body["dry_run"]:
+            created = create_chosen(chosen, body["name"], body["raters_per_item"], user)
             made, carried = created.campaign.pk, created.carried
             status = 200 if created.unchanged else 201
     except DesignError as error:
         raise RefusedBodyError("nothing was created", [problem(str(error), error.field)]) from error
-    told = {
+    answer = {
         "campaign": made,
         "variable": listed.variable,
         "items": chosen.items,
@@ -133,4 +133,4 @@ def _created(campaign: Campaign, report: JSON, wanted: Mapping[str, Any], user: 
         "units_asked": chosen.asked,
         "carried": carried,
     }
-    return Response(ChosenSerializer(told).data, status=status)
+    return Response(ChosenSerializer(answer).data, status=status)

@@ -123,8 +123,8 @@ class CampaignMeasures(Resource):
         user = get_account(request)
         campaign = readable_campaign(request, pk)
         check_blind(user, campaign)
-        wanted = question(campaign, _options(user, campaign, self.parameters))
-        job = current_job(request, MEASURES, wanted, self.parameters.get("job"))
+        asked = question(campaign, _options(user, campaign, self.parameters))
+        job = current_job(request, MEASURES, asked, self.parameters.get("job"))
         if job is None:
             return accepted(request)
         try:

@@ -85,8 +85,8 @@ class StudyPaper(Resource):
         chosen = paper_called(paper)
         for campaign in campaigns:
             check_blind(user, campaign)
-        wanted = question(chosen, study, self.parameters["published"])
-        job = current_job(request, TABLES, wanted, self.parameters.get("job"))
+        asked = question(chosen, study, self.parameters["published"])
+        job = current_job(request, TABLES, asked, self.parameters.get("job"))
         if job is None:
             return accepted(request)
         for campaign in campaigns:

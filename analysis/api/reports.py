@@ -171,8 +171,8 @@ class CampaignReport(Resource):
         check_blind(get_account(request), campaign)
         options = _options(self.parameters)
         check_available(campaign, options)
-        wanted = question(campaign, options)
-        job = current_job(request, REPORT, wanted, self.parameters.get("job"))
+        asked = question(campaign, options)
+        job = current_job(request, REPORT, asked, self.parameters.get("job"))
         if job is None:
             return accepted(request)
         record_export(request, pk, "report", "json")
@@ -284,11 +284,11 @@ class FrozenReports(List):
         inputs, options = data.pop("inputs"), _options(data)
         check_available(campaign, options)
         user = get_account(request)
-        wanted = snapshot_question(campaign, options, inputs, _query(data), user)
+        asked = snapshot_question(campaign, options, inputs, _query(data), user)
         found: dict[str, Any] = {}
         if not was_answered(request):
             # Before the transaction of the key, since this may take seconds.
-            job = current_job(request, SNAPSHOT, wanted)
+            job = current_job(request, SNAPSHOT, asked)
             if job is None:
                 return accepted(request)
             found = results.value(job)

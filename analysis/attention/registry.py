@@ -68,9 +68,9 @@ def matters_for(user: User, campaign: Campaign, *topics: str) -> list[Matter]:
 
 def note_look(facts: Facts, shown: Sequence[Matter]) -> None:
     """Note in the ledger the figures over people's answers that these matters name."""
-    telling = {rule.code for rule in RULES if rule.tells_answers}
+    revealing = {rule.code for rule in RULES if rule.tells_answers}
     units = [each["units"] for each in (facts.report or {}).get("variables", ())]
     units.append((facts.checks or {}).get("units", 0))
     enough = [number for number in units if number >= FEWEST_UNITS]
-    if enough and any(each.code in telling for each in shown):
+    if enough and any(each.code in revealing for each in shown):
         saw_figures("overview", facts.campaign, min(enough))

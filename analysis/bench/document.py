@@ -106,8 +106,8 @@ def _cost(judge: JSON, variable: str, of: JSON) -> Cell:
 
 
 def _seconds(judge: JSON, variable: str, of: JSON) -> Cell:
-    told = judge["seconds"]
-    return Number(told["mean"], digits=2) if told else Number(None, reason=NOT_TIMED)
+    seconds = judge["seconds"]
+    return Number(seconds["mean"], digits=2) if seconds else Number(None, reason=NOT_TIMED)
 
 
 COLUMNS: Mapping[str, Column] = {
@@ -130,8 +130,8 @@ def _name(judge: JSON) -> RaterName:
 
 
 def _errors(found: JSON) -> Section:
-    told = {name: of["errors"] for name, of in found["variables"].items()}
-    known = {name: of for name, of in told.items() if "matrix" in of and len(of["judges"]) > 1}
+    errors = {name: of["errors"] for name, of in found["variables"].items()}
+    known = {name: of for name, of in errors.items() if "matrix" in of and len(of["judges"]) > 1}
     whole = Table(
         "Independent judges",
         ("Variable", "Units", "Judges", "Mean correlation", "Independent judges"),
@@ -149,7 +149,7 @@ def _errors(found: JSON) -> Section:
     blocks = [Block("", (whole,))] if known else []
     names = {judge["name"]: _name(judge) for judge in found["judges"]}
     blocks += [Block(name, (_matrix(of, names),)) for name, of in known.items()]
-    lacking = tuple(f"{name}: {of['reason']}." for name, of in told.items() if "reason" in of)
+    lacking = tuple(f"{name}: {of['reason']}." for name, of in errors.items() if "reason" in of)
     return Section("How alike judges err", tuple(blocks), ABOUT_ERRORS, points=lacking)
 
 

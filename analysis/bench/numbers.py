@@ -60,18 +60,18 @@ def bench(
     }
 
 
-def _names(report: JSON, wanted: Sequence[str]) -> list[str]:
+def _names(report: JSON, names: Sequence[str]) -> list[str]:
     there = [
         rater["name"]
         for rater in report["raters"]
         if rater["kind"] == "judge" and not rater["excluded"]
     ]
-    if strange := [name for name in wanted if name not in there]:
+    if strange := [name for name in names if name not in there]:
         raise BenchError(
             f"Judge {strange[0]!r} has no label in campaign {report['campaign']!r}, or is "
             "excluded; run it first."
         )
-    return list(dict.fromkeys(wanted)) or there
+    return list(dict.fromkeys(names)) or there
 
 
 def _variables(

@@ -23,7 +23,7 @@ from analysis.data.frame import (
 )
 from analysis.data.grades import given_grade, with_grades
 from analysis.data.labels import FloorCodes, LabelFact, LabelKey, scale_of
-from analysis.data.metadata import OF_META, in_order, length_strata, telling, text_of
+from analysis.data.metadata import OF_META, dividing_strata, in_order, length_strata, text_of
 from analysis.data.probabilities import given_probabilities, with_probabilities
 from analysis.data.readings import given_steps, with_readings
 from analysis.data.selection import (
@@ -236,7 +236,7 @@ def campaign_strata(campaign: Campaign) -> Strata:
     found = {name: dict(_of_meta(rows, name)) for name in OF_META}
     found["length"] = length_strata({key: length for key, *_, length in rows if length is not None})
     found[STRATUM] = splits_of_items(campaign)
-    return telling(found)
+    return dividing_strata(found)
 
 
 def offered_options(campaign: Campaign) -> AvailableValues:

@@ -69,8 +69,8 @@ def _text(answer: Any) -> str | None:
 
 def _round(payload: Any) -> int | None:
     details = payload.get("details", {}).values()
-    told = (detail.get("meta") or {} for each in details for detail in each.values())
-    return next((meta["round"] for meta in told if "round" in meta), None)
+    metas = (detail.get("meta") or {} for each in details for detail in each.values())
+    return next((meta["round"] for meta in metas if "round" in meta), None)
 
 
 def _texts(facts: list[WrittenFact]) -> dict[str, list[str]]:

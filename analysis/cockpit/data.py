@@ -113,8 +113,8 @@ def answers_of(campaign: Campaign, item: Item) -> ItemAnswers:
     for unit, variable, value, name, kind in rows.values_list(*columns):
         raters[name] = kind
         word = named.get(variable, {}).get(value, value)
-        told = f"{variable}: {word}" if several else word
-        lines[unit].labels.setdefault(name, []).append(told)
+        label_text = f"{variable}: {word}" if several else word
+        lines[unit].labels.setdefault(name, []).append(label_text)
         values[unit, variable].add(value)
         lines[unit].differs |= len(values[unit, variable]) > 1
     order = sorted(raters.items(), key=lambda each: (each[1] != Rater.Kind.HUMAN, each[0]))

@@ -109,8 +109,8 @@ def _context(request: HttpRequest, campaign: Campaign, blind: bool) -> dict[str,
     (facts,) = facts_of([campaign.pk])
     report = None if blind else facts.report
     variables = [each["name"] for each in (report or {}).get("variables", ())]
-    wanted = request.GET.get("variable", "")
-    variable = wanted if wanted in variables else next(iter(variables), "")
+    asked_variable = request.GET.get("variable", "")
+    variable = asked_variable if asked_variable in variables else next(iter(variables), "")
     compared, compared_at = _last_comparison(campaign)
     rows = _rows(facts, _figures(campaign, report, variable), compared)
     return {

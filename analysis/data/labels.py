@@ -68,8 +68,8 @@ class Inputs:
 def _lines(facts: list[LabelFact]) -> list[str]:
     """Encode each label as a JSON array, all at once; JSON escapes line feeds within texts."""
     encoder = json.JSONEncoder(ensure_ascii=False, separators=(", \n", ": "))
-    told = [fact if fact.exposed else fact[:-1] for fact in facts]
-    arrays = encoder.encode(told)[1:-1].replace("], \n[", "]\n[").replace(", \n", ", ")
+    rows = [fact if fact.exposed else fact[:-1] for fact in facts]
+    arrays = encoder.encode(rows)[1:-1].replace("], \n[", "]\n[").replace(", \n", ", ")
     return arrays.split("\n") if facts else []
 
 

@@ -23,7 +23,7 @@ def meta_strata(metas: Iterable[tuple[str, Mapping[str, Any] | None]]) -> Strata
         for name in OF_META:
             if meta and name in meta and (value := text_of(meta, name)) is not None:
                 found.setdefault(name, {}).setdefault(item, value)
-    return telling(found)
+    return dividing_strata(found)
 
 
 def length_strata(lengths: Mapping[str, int]) -> dict[str, str]:
@@ -34,7 +34,7 @@ def length_strata(lengths: Mapping[str, int]) -> dict[str, str]:
     return {item: LENGTHS[int(n > low) + int(n > high)] for item, n in lengths.items()}
 
 
-def telling(strata: Strata) -> Strata:
+def dividing_strata(strata: Strata) -> Strata:
     """Return the strata that divide items: neither a single value nor too many values do."""
     return {name: of for name, of in strata.items() if 1 < len(set(of.values())) <= MOST_VALUES}
 

@@ -219,8 +219,8 @@ class ReportOptions:
 
     def select(self, facts: Iterable[LabelFact], strata: Strata) -> Iterator[LabelFact]:
         """Yield the labels that the options select."""
-        wanted = _by_name(self.strata)
-        if not (wanted or self.variables or self.raters or self.judges):
+        chosen = _by_name(self.strata)
+        if not (chosen or self.variables or self.raters or self.judges):
             yield from facts
             return
         every = list(facts)
@@ -228,7 +228,7 @@ class ReportOptions:
         for fact in every:
             asked = not self.variables or fact.variable in self.variables
             if asked and fact.rater in taken:
-                said = (value_of(fact, name, strata) in values for name, values in wanted.items())
+                said = (value_of(fact, name, strata) in values for name, values in chosen.items())
                 if all(said):
                     yield fact
 

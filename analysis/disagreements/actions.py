@@ -124,7 +124,7 @@ def carry_out(action: Action, chosen: Chosen, by: User | None) -> tuple[int, Sel
     try:
         return action.carry_out(replace(chosen, units=found.units), by), found
     except InputError as error:
-        raise ActionError(f"{error.wrong}; {error.mend}") from error
+        raise ActionError(f"{error.wrong}; {error.remedy}") from error
 
 
 def sentences(action: Action, found: Selection) -> Iterator[str]:

@@ -137,10 +137,10 @@ def people_of(
         variable=variable.name,
         response__assignment__rater__kind=Rater.Kind.HUMAN,
     )
-    wanted = set(units)
+    keys = set(units)
     rows = labels.values_list("unit", "response__assignment__rater__name", "value")
     for unit, rater, value in rows.iterator(chunk_size=5000):
-        if unit in wanted:
+        if unit in keys:
             found[unit][rater] = value
     return found
 

@@ -77,8 +77,8 @@ def gathered(campaign: Campaign, tag: str = "") -> Gathered:
     for name in dict.fromkeys(name for each in units for name in each.slices):
         ways[name.capitalize()] = [(each.slices.get(name, "–"), each) for each in units]
     groups = {name: _grouped(pairs) for name, pairs in ways.items()}
-    told = {name: found for name, found in groups.items() if len(found) > 1 or name in TOLD}
-    return Gathered(units, rows.count(), told)
+    shown = {name: found for name, found in groups.items() if len(found) > 1 or name in TOLD}
+    return Gathered(units, rows.count(), shown)
 
 
 TOLD = ("Section of the guideline", "Question")

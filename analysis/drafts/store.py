@@ -73,8 +73,8 @@ def change(draft: Draft, text: str, note: str, from_present: bool = False) -> No
 def set_state(draft: Draft, state: str) -> None:
     """Discard a draft, or open it again. Raises DraftError for another state."""
     if state not in Draft.State.values:
-        told = " or ".join(Draft.State.values)
-        raise DraftError(f"there is no state {state!r}; give {told}")
+        states = " or ".join(Draft.State.values)
+        raise DraftError(f"there is no state {state!r}; give {states}")
     with transaction.atomic():
         if Draft.objects.filter(pk=draft.pk).exclude(state=state).update(state=state):
             record("draft.changed", draft.campaign_id, draft, state=state)

@@ -201,8 +201,8 @@ def try_draft(request: HttpRequest, pk: int, draft: int) -> HttpResponse:
     if blind := blind_page(request, campaign):
         return blind
     found, judges = _draft(campaign, draft), judges_of(campaign, get_account(request))
-    wanted = found.judge_id or number_in(request.POST.get("judge", ""))
-    judge = judges.filter(pk=wanted).first()
+    judge_key = found.judge_id or number_in(request.POST.get("judge", ""))
+    judge = judges.filter(pk=judge_key).first()
     if judge is None:
         return _page(request, found, "Choose a judge that has run here and that you may ask.")
     try:

@@ -88,17 +88,17 @@ class Layout:
 
     def oracle(self, options: Options) -> Ints:
         """Return the oracle passages of each query, (Q, O), as selected by the options."""
-        wanted = options.oracle
-        if wanted not in self._oracles:
-            chosen = [self._oracle(query, wanted) for query in self.queries]
-            self._oracles[wanted] = self.positions(chosen)
-        return self._oracles[wanted]
+        kind = options.oracle
+        if kind not in self._oracles:
+            chosen = [self._oracle(query, kind) for query in self.queries]
+            self._oracles[kind] = self.positions(chosen)
+        return self._oracles[kind]
 
-    def _oracle(self, query: Query, wanted: str) -> Sequence[str]:
+    def _oracle(self, query: Query, kind: str) -> Sequence[str]:
         context = self.named_oracle.get(query.id)
-        if wanted == "context" and context is not None:
+        if kind == "context" and context is not None:
             return context
-        if wanted != "passages" and any(p.relevant is not None for p in query.passages):
+        if kind != "passages" and any(p.relevant is not None for p in query.passages):
             return [p.id for p in query.passages if p.relevant]
         return [p.id for p in query.passages]
 

@@ -82,11 +82,11 @@ def _describe_measures(report: JSON) -> str:
         if not of["cut"]:
             keys = tuple(key for word, key in WORKS.items() if word in of["citation"])
             by_source.setdefault(keys, []).append(name)
-    told = [
+    sentences = [
         f"{', '.join(names)}{''.join(f' {CITED[key]}' for key in keys)}"
         for keys, names in by_source.items()
     ]
-    return f"The measures are {'; '.join(told)}." if told else ""
+    return f"The measures are {'; '.join(sentences)}." if sentences else ""
 
 
 def _describe_options(report: JSON) -> str:

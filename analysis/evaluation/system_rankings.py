@@ -316,9 +316,9 @@ class Tables:
                 for compare in (settings_by_mean, settings)
             )
             if means:
-                told = pairs_as_json(means, self.bounds[name])
+                tests = pairs_as_json(means, self.bounds[name])
                 beside = ({"wilcoxon": p_values(rank)} for rank in ranks)
-                made[rater] = [each | more for each, more in zip(told, beside, strict=True)]
+                made[rater] = [each | more for each, more in zip(tests, beside, strict=True)]
         return made
 
     def _tested(self, name: str, systems: Iterable[str]) -> list[str]:

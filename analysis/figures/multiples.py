@@ -222,13 +222,13 @@ def _mark(
     y: float,
     notes: base.Notes,
 ) -> str:
-    told = f"{row}, {series.label}: {number}"
+    title = f"{row}, {series.label}: {number}"
     if number.value is None:
         letter = notes.letter(number.reason)
-        cross = svg.cross(scale.start + 8, y, f"{told}, {number.reason}")
+        cross = svg.cross(scale.start + 8, y, f"{title}, {number.reason}")
         return cross + svg.text("note", scale.start + 15, y + 4, letter)
     css = f"judge dash{judge % DASHES}" if series.kind == "judge" else _OTHERS[series.kind]
-    parts = [f"<title>{svg.clean(told)}</title>"]
+    parts = [f"<title>{svg.clean(title)}</title>"]
     if number.low is not None and number.high is not None:
         low, high = max(scale.low, number.low), min(scale.high, number.high)
         parts.append(base.whisker(css, scale, y, low, high))

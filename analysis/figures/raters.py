@@ -76,8 +76,8 @@ def places(subject: Subject) -> list[Place]:
     """Return people by name, then judges; of a crowd, the judges alone."""
     found = [] if "pairs_distribution" in subject.block["agreement"] else _people(subject)
     for name, block in subject.judges.items():
-        if told := block.get("with_people"):
-            kappa = told["cohen_kappa"]
+        if with_people := block.get("with_people"):
+            kappa = with_people["cohen_kappa"]
             found.append(Place(name, "judge", Number.from_estimate(kappa), kappa["n"]))
     return found
 

@@ -66,17 +66,17 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
 
 def data(subject: Subject) -> Table:
     cuts_of = _cuts(subject)
-    told = _series(cuts_of)
+    shown = _series(cuts_of)
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             RaterName(judge, "judge"),
             f"≥ {cut['threshold']}",
-            *(Number.from_estimate(cut[series.key]) for series in told),
+            *(Number.from_estimate(cut[series.key]) for series in shown),
         )
         for judge, cuts in cuts_of.items()
         for cut in cuts
     )
-    header = ("Judge", "Threshold", *(series.label.capitalize() for series in told))
+    header = ("Judge", "Threshold", *(series.label.capitalize() for series in shown))
     return Table(f"{subject.name} cut at each threshold", header, rows)
 
 
@@ -100,7 +100,7 @@ def _panel(
     at: Panel,
     judge: str,
     cuts: list[JSON],
-    told: list[Series],
+    shown: list[Series],
     ends: list[float],
     notes: base.Notes,
 ) -> str:
@@ -111,8 +111,8 @@ def _panel(
     for n, cut in enumerate(cuts):
         words = svg.fitted(f"≥ {cut['threshold']}", at.width / len(cuts), 11)
         parts.append(svg.text("tick", x.at(n), at.bottom + 14, words, "middle"))
-    parts += [_band(cuts, series, x, y) for series in told if series.banded]
-    parts += [_line(cuts, n, x, y, notes) for n in range(len(told))]
+    parts += [_band(cuts, series, x, y) for series in shown if series.banded]
+    parts += [_line(cuts, n, x, y, notes) for n in range(len(shown))]
     return "".join(parts)
 
 

@@ -79,8 +79,8 @@ def kinds(field: str) -> JSON:
     """Return the channels that distinguish people (round, blue) from judges (square, orange)."""
     colours = {"domain": KINDS, "range": [PEOPLE, JUDGE]}
     shapes = {"domain": KINDS, "range": ["circle", "square"]}
-    told = {"field": field, "type": "nominal", "title": None}
-    return {"color": {**told, "scale": colours}, "shape": {**told, "scale": shapes}}
+    encoding = {"field": field, "type": "nominal", "title": None}
+    return {"color": {**encoding, "scale": colours}, "shape": {**encoding, "scale": shapes}}
 
 
 def raters(field: str, kind_of: Mapping[str, str]) -> JSON:
@@ -91,11 +91,11 @@ def raters(field: str, kind_of: Mapping[str, str]) -> JSON:
     for kind in kind_of.values():
         shapes.append(SHAPES[kind][used[kind] % len(SHAPES[kind])])
         used[kind] += 1
-    told = {"field": field, "type": "nominal", "title": None}
+    encoding = {"field": field, "type": "nominal", "title": None}
     drawn = [colours.get(kind, INK) for kind in kind_of.values()]
     return {
-        "color": {**told, "scale": {"domain": list(kind_of), "range": drawn}},
-        "shape": {**told, "scale": {"domain": list(kind_of), "range": shapes}},
+        "color": {**encoding, "scale": {"domain": list(kind_of), "range": drawn}},
+        "shape": {**encoding, "scale": {"domain": list(kind_of), "range": shapes}},
     }
 
 
@@ -105,10 +105,10 @@ def series(
     """Return the channels of series that differ in colour and in another channel, in order."""
     domain = list(names)
     words = {"labelExpr": "replace(datum.label, /_/g, ' ')"}
-    told = {"field": field, "type": "nominal", "title": None, "legend": words}
+    encoding = {"field": field, "type": "nominal", "title": None, "legend": words}
     return {
-        "color": {**told, "scale": {"domain": domain, "range": list(colours)}},
-        channel: {**told, "scale": {"domain": domain}},
+        "color": {**encoding, "scale": {"domain": domain, "range": list(colours)}},
+        channel: {**encoding, "scale": {"domain": domain}},
     }
 
 

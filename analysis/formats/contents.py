@@ -45,9 +45,9 @@ def judge_sections(report: JSON) -> dict[str, str]:
     """Return the name of each judge's section, by the judge."""
     found: dict[str, str] = {}
     for name in _judges(report):
-        wanted = name_of_section(name)
-        taken = sum(each == wanted for each in found.values())
-        found[name] = f"{wanted}-{len(found)}" if taken else wanted
+        address = name_of_section(name)
+        taken = sum(each == address for each in found.values())
+        found[name] = f"{address}-{len(found)}" if taken else address
     return found
 
 

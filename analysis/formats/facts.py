@@ -95,13 +95,13 @@ def facts(report: JSON) -> Iterator[JSON]:
     yield from _object({key: texts.get(key, of) for key, of in report.items()}, _At())
     for n, each in enumerate(report.get("warnings", ())):
         where = {"path": f"/warnings/{n}/text", "section": "warnings"}
-        told = {"variable": each["variable"], "rater": each["rater"], "reason": each["text"]}
-        yield {**where, **told, "statistic": each["code"]}
+        columns = {"variable": each["variable"], "rater": each["rater"], "reason": each["text"]}
+        yield {**where, **columns, "statistic": each["code"]}
     for n, each in enumerate(report.get("raters", ())):
         if each["excluded"]:
             where = {"path": f"/raters/{n}/excluded", "section": "raters"}
-            told = {"rater": each["name"], "reason": each["excluded"]}
-            yield {**where, **told, "statistic": "excluded"}
+            columns = {"rater": each["name"], "reason": each["excluded"]}
+            yield {**where, **columns, "statistic": "excluded"}
     for name, taken in report.get("choices", {}).items():
         if isinstance(taken, dict | list) and taken:
             where = {"path": f"/choices/{name}", "section": "choices"}
@@ -120,10 +120,10 @@ def _format_names(taken: JSON | list[str]) -> str:
 
 
 def _object(node: JSON, at: _At) -> Iterator[JSON]:
-    told = {_NAMES[key]: value for key, value in node.items() if _names(key, value)}
+    columns = {_NAMES[key]: value for key, value in node.items() if _names(key, value)}
     if "system" in node and not isinstance(node["system"], dict):
-        told["stratum"] = "system"
-    at = replace(at.with_(**told), reason=_reason(node) or at.reason)
+        columns["stratum"] = "system"
+    at = replace(at.with_(**columns), reason=_reason(node) or at.reason)
     for key, value in node.items():
         if not _names(key, value):
             yield from _member(key, value, at.down(key))

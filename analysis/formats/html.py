@@ -289,13 +289,13 @@ def _block(block: Block, folded: bool, level: int = 3) -> str:
     tables = "".join(f"{table_html(table)}\n" for table in block.tables)
     tables = f'<div class="tables">\n{tables}</div>\n'
     if not block.title:
-        told = f'<p class="about">{text_html(block.about)}</p>\n' if block.about else ""
-        return f"\n{told}{tables}"
+        paragraph = f'<p class="about">{text_html(block.about)}</p>\n' if block.about else ""
+        return f"\n{paragraph}{tables}"
     if isinstance(block.about, CountedText):
         # A link within the summary would be hit in place of the fold.
         words = text_html(block.about)
-        told = f'<p class="about">{words[:1].upper()}{words[1:]}</p>\n'
-        tables, about = f"{told}{tables}", ""
+        paragraph = f'<p class="about">{words[:1].upper()}{words[1:]}</p>\n'
+        tables, about = f"{paragraph}{tables}", ""
     else:
         about = f' <span class="sub">{escape(block.about)}</span>' if block.about else ""
     words = f"{sign_html(block.kind)}<bdi>{escape(block.title)}</bdi>{about}"

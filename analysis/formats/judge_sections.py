@@ -275,10 +275,10 @@ def _own_family(block: JSON) -> list[Table]:
     """Return the table of the judge's own model family, if answers have families."""
     if "own_family" not in block:
         return []
-    told = block["own_family"]
-    named = f"Own family, {told['family']}" if told["family"] else "Own family"
+    own_family = block["own_family"]
+    named = f"Own family, {own_family['family']}" if own_family["family"] else "Own family"
     labels = {"own": named, "others": "Other families", "preference": "Own less others"}
-    rows = tuple(_rows(told, labels))
+    rows = tuple(_rows(own_family, labels))
     header = ("Answers of", "Judge less people", "Units")
     return [Table("How it treats its own family", header, rows)]
 

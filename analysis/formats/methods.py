@@ -71,12 +71,12 @@ def _adjudicated(report: JSON) -> str:
         )
         for name, v in report["variables"].items()
     }
-    told = ", ".join(f"{name} {number}" for name, number in units.items() if number)
-    if not told:
+    counts = ", ".join(f"{name} {number}" for name, number in units.items() if number)
+    if not counts:
         return "No judge labelled a unit that an adjudicator decided."
     return (
         "Beside people's majority, judges were compared with the labels that adjudicators decided "
-        f"(units: {told}), alone and with people's majority on the units where none did; the "
+        f"(units: {counts}), alone and with people's majority on the units where none did; the "
         "references are not part of the agreement among people."
     )
 
@@ -268,8 +268,8 @@ def methods(report: JSON) -> list[str]:
 
 def references(paragraphs: list[str]) -> tuple[str, ...]:
     """Return the works that paragraphs cite, by author."""
-    told = " ".join(paragraphs)
-    return tuple(sorted(whole for mark, whole in REFERENCES.values() if mark in told))
+    text = " ".join(paragraphs)
+    return tuple(sorted(whole for mark, whole in REFERENCES.values() if mark in text))
 
 
 def _data(report: JSON) -> str:

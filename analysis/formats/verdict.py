@@ -78,8 +78,8 @@ def _of_variables(found: JSON) -> Rows:
 
 def _of_variable(of: JSON, name: str) -> Rows:
     rows = [(of["people"]["question"], [Said(of["people"], name)])]
-    for what in dict.fromkeys(what for told in of["judges"].values() for what in told):
-        said = [Said(told[what], name, judge) for judge, told in of["judges"].items()]
+    for what in dict.fromkeys(what for sentences in of["judges"].values() for what in sentences):
+        said = [Said(sentences[what], name, judge) for judge, sentences in of["judges"].items()]
         rows.append((_question(said, what), said))
     among = of.get("among_judges", {}).values()
     return [*rows, *((each["question"], [Said(each, name)]) for each in among)]

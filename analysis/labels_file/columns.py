@@ -226,10 +226,10 @@ def selected_positions(labels: Labels, options: ReportOptions, strata: Strata) -
         kinds = labels.kinds()
         taken = options.selected_raters(kinds)
         kept &= _among(labels, "rater", lambda text: text in taken)
-    wanted: dict[str, list[str]] = defaultdict(list)
+    chosen: dict[str, list[str]] = defaultdict(list)
     for name, value in options.strata:
-        wanted[name].append(value)
-    for name, values in wanted.items():
+        chosen[name].append(value)
+    for name, values in chosen.items():
         if name in OWN_STRATA:
             kept &= _among(labels, name, values.__contains__)
         else:

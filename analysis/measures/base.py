@@ -169,8 +169,8 @@ class Measured(Estimate):
     bounds: tuple[float | None, float | None] | None = None
 
     def as_json(self) -> dict[str, object]:
-        told = {} if self.bounds is None else {"bounds": list(self.bounds)}
-        return {**super().as_json(), "judged": self.judged, **told}
+        bounds = {} if self.bounds is None else {"bounds": list(self.bounds)}
+        return {**super().as_json(), "judged": self.judged, **bounds}
 
 
 @dataclass(frozen=True)

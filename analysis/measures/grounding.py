@@ -50,8 +50,8 @@ def _overlap(
     if cited is None or not references:
         return (np.nan, np.nan, np.nan)
     union = [frozenset[str]().union(*references)]
-    wanted = references if options.cited_by == "best" else union
-    found = [(float(len(cited & each)), float(len(cited)), float(len(each))) for each in wanted]
+    expected = references if options.cited_by == "best" else union
+    found = [(float(len(cited & each)), float(len(cited)), float(len(each))) for each in expected]
     return max(found, key=_f1)
 
 

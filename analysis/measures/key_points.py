@@ -127,8 +127,8 @@ def kept(data: Verified, options: Options) -> Ints:
 
     Qi and others 2024 leave open whether a neutral point is kept: `keep_neutral`.
     """
-    wanted = data.key <= NEUTRAL if options.keep_neutral else data.key == AGREE
-    judged = np.where(data.key == MISSING, MISSING, np.where(wanted, YES, NO))
+    key = data.key <= NEUTRAL if options.keep_neutral else data.key == AGREE
+    judged = np.where(data.key == MISSING, MISSING, np.where(key, YES, NO))
     known_labels = np.where(data.grounded == YES, judged, data.grounded)
     return known_labels.astype(np.int64)
 
@@ -301,8 +301,8 @@ def points_from_context(points: Points, options: Options) -> Floats:
 
 def _known(points: Points, options: Options) -> Bools:
     """Return the answers for which it is known whether they express their points, (N,)."""
-    told = np.full(len(points.row), options.missing == ZERO) | (points.expressed != MISSING)
-    return count(told, points.row, points.rows) > 0
+    known = np.full(len(points.row), options.missing == ZERO) | (points.expressed != MISSING)
+    return count(known, points.row, points.rows) > 0
 
 
 POINTS_FROM_CONTEXT = Measure(

@@ -24,17 +24,17 @@ class Tokenizer:
     count: Callable[[str], int]
 
 
-def tokenizer(wanted: str) -> Tokenizer:
+def tokenizer(name: str) -> Tokenizer:
     """Return `whitespace`, or `file:PATH` with a tokenizer.json of the library tokenizers.
 
     Special tokens are not counted. Raises ValueError if there is no such tokenizer, or the library
     is not installed.
     """
-    if wanted == WHITESPACE:
+    if name == WHITESPACE:
         return Tokenizer(WHITESPACE, lambda text: len(text.split()))
-    if not wanted.startswith(FILE):
-        raise ValueError(f"no tokenizer is called {wanted!r}; it is whitespace or file:PATH")
-    return _of_file(Path(wanted.removeprefix(FILE)))
+    if not name.startswith(FILE):
+        raise ValueError(f"no tokenizer is called {name!r}; it is whitespace or file:PATH")
+    return _of_file(Path(name.removeprefix(FILE)))
 
 
 def _of_file(path: Path) -> Tokenizer:

@@ -91,7 +91,7 @@ def missing(reason: str) -> JSON:
     return undefined(reason, 0, "").as_json()
 
 
-def told(found: Estimate) -> JSON:
+def as_cell(found: Estimate) -> JSON:
     return found.as_json()
 
 

@@ -21,10 +21,10 @@ from analysis.papers.base import (
     Paper,
     PaperTable,
     Printed,
+    as_cell,
     empty,
     missing,
     percent,
-    told,
 )
 from analysis.papers.material import Material
 from analysis.papers.systems import Spec, grids_by_evaluator
@@ -110,7 +110,7 @@ def _mean(values: Sequence[float], queries: Sequence[int], what: str) -> JSON:
     if not values:
         return missing(f"no {what}")
     clusters: Ints = np.array(queries, np.int64)
-    return told(mean_by_cluster(np.array(values, float), clusters, f"mean of {what}"))
+    return as_cell(mean_by_cluster(np.array(values, float), clusters, f"mean of {what}"))
 
 
 def table_2(material: Material) -> list[Grid]:
@@ -267,7 +267,7 @@ def _text_rows(
         yield (
             system or "–",
             tuple(
-                told(
+                as_cell(
                     estimate(measure, of[kept], rows.numbers[kept], options.resamples, options.seed)
                 )
                 for measure, of in values

@@ -251,8 +251,8 @@ class DataSet:
             for part in report_parts(self.queries, frame, options, self.counted(by, options))
             if part.rater == self.pairs.get(by, (by, by))[1]
         ]
-        wanted = "" if by == PEOPLE else RATED
-        return next((p for p in parts if p.suffix == wanted), next(iter(parts), None))
+        form = "" if by == PEOPLE else RATED
+        return next((p for p in parts if p.suffix == form), next(iter(parts), None))
 
     def of_reports(self, by: str, options: Options) -> dict[str, Values]:
         """Return Cov(y) and Den(y) by system."""

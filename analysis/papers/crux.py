@@ -22,11 +22,11 @@ from analysis.papers.base import (
     Paper,
     PaperTable,
     Printed,
+    as_cell,
     empty,
     missing,
     percent,
     plain,
-    told,
 )
 from analysis.papers.coverage import (
     DEN,
@@ -201,7 +201,7 @@ def _spearman_grid(
     for setting in ("all settings", *settings):
         kept = np.array([setting in ("all settings", system) for _, system in rows_of], bool)
         cells = tuple(
-            told(
+            as_cell(
                 correlation_estimates(
                     by_rater[judge][kept],
                     by_rater[person][kept],
@@ -272,7 +272,7 @@ def _sides(data: DataSet, judge: str) -> tuple[Cell, ...]:
     # Hits over all that the judge says, and over all that people say, on either side.
     over = ((0, (0, 2)), (0, (0, 1)), (3, (1, 3)), (3, (2, 3)))
     return tuple(
-        told(
+        as_cell(
             bootstrap.estimate(
                 partial(_rate, hit, under), len(sums), "people's ratings as truth", "no such rating"
             )
@@ -324,7 +324,7 @@ def _over_settings(data: DataSet, values: Values) -> Iterator[Cell]:
     made = mean_by_cluster(
         table.ravel(), np.repeat(data.numbers, table.shape[1]), "mean over settings and queries"
     )
-    yield told(made.within(0.0, 1.0))
+    yield as_cell(made.within(0.0, 1.0))
     means = _column_means(table)
     if len(means) < 2:
         yield missing("one retrieval setting has no deviation")
@@ -459,7 +459,7 @@ def _required_and_redundant(data: DataSet, by: str) -> tuple[Cell, Cell]:
     required = required_subset(found, every)
     sizes = required.sum(axis=1).astype(float), (relevant & ~required).sum(axis=1).astype(float)
     first, second = (
-        told(mean_by_cluster(each, data.numbers, "mean over queries")) for each in sizes
+        as_cell(mean_by_cluster(each, data.numbers, "mean over queries")) for each in sizes
     )
     return first, second
 

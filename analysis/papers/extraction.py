@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from analysis.evaluation.inputs import PEOPLE
-from analysis.papers.base import Cell, Column, Grid, empty, missing, percent, told
+from analysis.papers.base import Cell, Column, Grid, as_cell, empty, missing, percent
 from analysis.papers.material import Material
 from analysis.papers.systems import cell_of, systems_of
 from analysis.statistics import Bootstrap, Tally, Value
@@ -120,7 +120,7 @@ def _share(material: Material, rows: list[Matching], part: str, whole: str, reas
         return missing(reason)
     options = material.options
     bootstrap = Bootstrap(Tally.of_sums(sums, queries), options.resamples, options.seed)
-    return told(
+    return as_cell(
         bootstrap.estimate(_ratio, int(sums[:, 1].sum()), f"points {part} / {whole}", reason)
     )
 

@@ -15,10 +15,10 @@ from analysis.papers.base import (
     Paper,
     PaperTable,
     Printed,
+    as_cell,
     empty,
     missing,
     percent,
-    told,
 )
 from analysis.papers.long2rag import verifications
 from analysis.papers.material import JUDGE, Material
@@ -77,7 +77,7 @@ def _shares(labels: Sequence[str], queries: Sequence[int], caption: str, what: s
     for label in sorted(set(labels), key=lambda each: (-labels.count(each), each)):
         own = values == label
         made = mean_by_cluster(own.astype(float), clusters, f"share of {what}")
-        share = told(made.within(0.0, 1.0))
+        share = as_cell(made.within(0.0, 1.0))
         rows.append((label, (share, int(own.sum()))))
     if not rows:
         return empty(caption, SHARE, f"no {what}", "Label")
@@ -247,7 +247,7 @@ def _claims(
     for system in dict.fromkeys(systems[known].tolist()):
         own = known & (systems == system)
         made = mean_by_cluster(supported[own].astype(float), units.query[own], "share of claims")
-        share = told(made.within(0.0, 1.0))
+        share = as_cell(made.within(0.0, 1.0))
         yield system, (share, int(own.sum()), len(np.unique(units.item[own])))
 
 
@@ -262,7 +262,7 @@ def _validated(material: Material) -> Iterator[Grid]:
         made = mean_by_cluster(share, np.array(queries, np.int64), "share of sentences")
         columns = (percent("Supported by a passage"), Column("Sentences", digits=0))
         rows: tuple[tuple[str, tuple[Cell, ...]], ...] = (
-            ("people's answers", (told(made.within(0.0, 1.0)), len(labels))),
+            ("people's answers", (as_cell(made.within(0.0, 1.0)), len(labels))),
         )
         yield Grid(f"{campaign.name}: sentences", columns, rows)
 

@@ -14,11 +14,11 @@ from analysis.papers.base import (
     Paper,
     PaperTable,
     Printed,
+    as_cell,
     empty,
     missing,
     percent,
     plain,
-    told,
 )
 from analysis.papers.extraction import WRITTEN, extraction
 from analysis.papers.material import Material, judges
@@ -162,7 +162,7 @@ def _words(material: Material, campaign: Campaign) -> dict[str, JSON]:
             lengths = by_system.setdefault(system_of(report), [])
             lengths.append((n, len(report.text.split())))
     return {
-        system: told(
+        system: as_cell(
             mean_by_cluster(
                 np.array([words for _, words in of], float),
                 np.array([n for n, _ in of], np.int64),

@@ -16,7 +16,7 @@ from analysis.campaigns.fakes import mark_raters
 from analysis.campaigns.frames import campaign_frame, splits_of_items
 from analysis.campaigns.free_text import written_answers
 from analysis.data.frame import Frame, VariableFrame
-from analysis.data.metadata import telling
+from analysis.data.metadata import dividing_strata
 from analysis.data.selection import ReportOptions
 from analysis.data.splits import STRATUM
 from analysis.evaluation.build import measures_report
@@ -78,7 +78,7 @@ class Material:
     def agreement(self, campaign: Campaign) -> JSON:
         """Return the agreement of people and of judges with them, by variable, as in the report."""
         if campaign.pk not in self._agreement:
-            strata = telling({STRATUM: splits_of_items(campaign)})
+            strata = dividing_strata({STRATUM: splits_of_items(campaign)})
             frame = replace(self.frame(campaign), strata=strata)
             order = [variable.name for variable in schema(campaign).variables]
             found = agreement_of_variables(frame, self.options, order)

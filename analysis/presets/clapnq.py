@@ -69,10 +69,10 @@ def _questions() -> list[Question]:
     found = []
     for n, topic in enumerate(topics(TOPICS, SEED)):
         answerable = n % 3 != 2
-        told = (0, 3, 2, 6, 5, 7) if answerable else (3, 6, 7, 8, 9)
+        facts = (0, 3, 2, 6, 5, 7) if answerable else (3, 6, 7, 8, 9)
         opening = f"A gazetteer has a page on {topic.name}."
-        sentences = (opening, *(topic.facts[each].sentence for each in told))
-        selected = tuple(place + 2 for place, each in enumerate(told) if each in TELLS)
+        sentences = (opening, *(topic.facts[each].sentence for each in facts))
+        selected = tuple(place + 2 for place, each in enumerate(facts) if each in TELLS)
         found.append(Question(n, topic, sentences, selected))
     return found
 
@@ -162,11 +162,11 @@ def _systems_answers(of: Question) -> Iterator[Answer]:
         if draw.random() < (0.05 if of.is_answerable else declining):
             yield Answer(key, system, NOT_KNOWN, 0.2 if of.is_answerable else 1.0, True)
             continue
-        told = some(draw, of.selected, share) or [1]
+        facts = some(draw, of.selected, share) or [1]
         others = [n for n in range(1, len(of.sentences) + 1) if n not in of.selected]
-        told += some(draw, others, (1 - share) / 2)
-        text = " ".join(of.sentences[n - 1] for n in sorted(set(told)))
-        right = len(set(told) & set(of.selected)) / max(len(of.selected), 1)
+        facts += some(draw, others, (1 - share) / 2)
+        text = " ".join(of.sentences[n - 1] for n in sorted(set(facts)))
+        right = len(set(facts) & set(of.selected)) / max(len(of.selected), 1)
         yield Answer(key, system, text, right if of.is_answerable else 0.0, False)
 
 

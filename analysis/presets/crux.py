@@ -64,10 +64,10 @@ def _material() -> list[Material]:
     found = []
     for topic in topics(TOPICS, SEED):
         draw = Random(f"{SEED} passages {topic.key}")
-        told = [n for n in range(len(topic.facts)) if n not in NEVER]
+        facts = [n for n in range(len(topic.facts)) if n not in NEVER]
         passages: dict[str, tuple[int, ...]] = {}
         for n in range(RELEVANT):
-            passages[f"{topic.key}-p{n + 1}"] = tuple(sorted(draw.sample(told, 1 + n % 3)))
+            passages[f"{topic.key}-p{n + 1}"] = tuple(sorted(draw.sample(facts, 1 + n % 3)))
         for n in range(RELEVANT, PASSAGES):
             passages[f"{topic.key}-p{n + 1}"] = ()
         found.append(Material(topic, passages))
@@ -135,8 +135,8 @@ def _reports(of: Material) -> Iterator[Written]:
         if context is None:
             facts = some(draw, range(len(of.topic.facts)), 0.25)
         else:
-            told = dict.fromkeys(n for key in context for n in of.passages[key])
-            facts = some(draw, told, 0.88)
+            available = dict.fromkeys(n for key in context for n in of.passages[key])
+            facts = some(draw, available, 0.88)
         yield Written(f"{of.topic.key}-{name}", name, tuple(facts), context)
 
 
@@ -161,8 +161,8 @@ def _sampled_reports(of: Material) -> Iterator[Written]:
         for number in range(1, SAMPLES + 1):
             key = f"{of.topic.key}-{system}-s{number}"
             context = sampled_context(of.topic.key, system, ranking, number)
-            told = dict.fromkeys(n for passage in context for n in of.passages[passage])
-            facts = some(Random(f"{SEED} report {key}"), told, 0.88)
+            available = dict.fromkeys(n for passage in context for n in of.passages[passage])
+            facts = some(Random(f"{SEED} report {key}"), available, 0.88)
             yield Written(key, f"{system}, sample {number}", tuple(facts), tuple(context))
 
 
@@ -240,12 +240,12 @@ def _sampled_labels(all_of: list[Material], rater: str) -> Iterator[Line]:
 
 def _report_label(of: Material, report: Written, n: int, rater: str) -> Iterator[Line]:
     draw = Random(f"{SEED} coverage {rater} {report.key} {n}")
-    is_told = n in report.facts
-    answer = mistaken(draw, "yes" if is_told else "no", ("yes", "no"), ERRORS[rater])
+    is_stated = n in report.facts
+    answer = mistaken(draw, "yes" if is_stated else "no", ("yes", "no"), ERRORS[rater])
     rating = draw.choice("455") if answer == "yes" else draw.choice("0012")
     # A rater who wrongly says yes quotes the report's opening, since a yes needs a quote.
     opening = _opening(of)
-    quote = (of.topic.facts[n].sentence if is_told else opening) if answer == "yes" else ""
+    quote = (of.topic.facts[n].sentence if is_stated else opening) if answer == "yes" else ""
     unit = of.question(n)
     yield label(report.key, unit, "question", "answerable", answer, rater, quote)
     yield label(report.key, unit, "question", "rating", rating, rater)

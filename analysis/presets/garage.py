@@ -83,8 +83,10 @@ def _questions() -> list[Question]:
     found = []
     for n, topic in enumerate(topics(TOPICS, SEED)):
         draw = Random(f"{SEED} passages {topic.key}")
-        told = range(len(topic.facts))
-        facts = [tuple(sorted(draw.sample(told, 2))) for _ in range(RELEVANT[n % len(RELEVANT)])]
+        all_facts = range(len(topic.facts))
+        facts = [
+            tuple(sorted(draw.sample(all_facts, 2))) for _ in range(RELEVANT[n % len(RELEVANT)])
+        ]
         facts += [()] * (PASSAGES - len(facts))
         draw.shuffle(facts)
         found.append(
@@ -199,10 +201,12 @@ def _answers(of: Question) -> Iterator[Answer]:
         if draw.random() < (declining if not of.relevant else 0.06):
             yield Answer(key, system, (NOTHING,), ("no-rad",), (), True)
             continue
-        told = sorted({n for facts in of.passages.values() for n in facts})
-        chosen = some(draw, told, 0.8) or [0]
+        available = sorted({n for facts in of.passages.values() for n in facts})
+        chosen = some(draw, available, 0.8) or [0]
         support = [
-            "supported" if n in told and draw.random() < supported else draw.choice(SUPPORT[1:])
+            "supported"
+            if n in available and draw.random() < supported
+            else draw.choice(SUPPORT[1:])
             for n in chosen
         ]
         sentences = [of.topic.facts[n].sentence for n in chosen]
@@ -261,14 +265,14 @@ def _claims() -> Iterator[Line]:
     """Yield the sampled answers of the writer as reports, with their claims as points."""
     texts = {line["item"]: line["units"][line["item"]] for line in _people_answers()}
     for of in _sampled():
-        told = [of.topic.facts[of.passages[key][0]].sentence for key in of.relevant]
+        claims = [of.topic.facts[of.passages[key][0]].sentence for key in of.relevant]
         report = {
             "id": f"{of.key}-people",
             "text": texts[of.key]["written"]["text"],
             "system": "people",
             "context": of.relevant,
             "key_points": [
-                {"id": f"{of.key}-c{n}", "text": text} for n, text in enumerate(told, start=1)
+                {"id": f"{of.key}-c{n}", "text": text} for n, text in enumerate(claims, start=1)
             ],
         }
         yield {"id": of.key, "reports": [report]}

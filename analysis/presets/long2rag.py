@@ -238,10 +238,10 @@ def _recall_label(topic: Topic, answer: Answer, n: int, rater: str, rate: float)
 def _precision(rater: str, rate: float) -> Iterator[Line]:
     for topic, _ in _pairs():
         for answer in _answers(topic):
-            told = {n for key in answer.context for n in _documents(topic)[key]}
+            facts = {n for key in answer.context for n in _documents(topic)[key]}
             for n in answer.facts if answer.context else ():
                 draw = Random(f"{SEED} precision {rater} {answer.key} {n}")
-                said = mistaken(draw, "yes" if n in told else "no", ("yes", "no"), rate)
+                said = mistaken(draw, "yes" if n in facts else "no", ("yes", "no"), rate)
                 unit = f"{answer.key}-a{n + 1}"
                 yield label(answer.key, unit, "key-point", "grounded", said, rater)
 
@@ -272,10 +272,12 @@ def _writing() -> Iterator[Line]:
         points = [point for point, _, _ in _points(topic, other)]
         for key, listed in _lists(topic).items():
             place = f"{topic.key}/{key}"
-            told = [{"text": each.text, "evidence": [{"quote": each.text[:-1]}]} for each in listed]
+            written = [
+                {"text": each.text, "evidence": [{"quote": each.text[:-1]}]} for each in listed
+            ]
             units: Line = {place: {"holds_points": "yes" if listed else "no"}}
             if listed:
-                units[place]["points"] = told
+                units[place]["points"] = written
             for n, point in enumerate(points):
                 if point["passage"] == key:
                     matches = [i for i, each in enumerate(listed, 1) if each.extracted == n]

@@ -54,8 +54,8 @@ def _composition(batches: Sequence[JSON], campaigns: Sequence[JSON]) -> Iterator
         derived = batch["lineage"]
         yield f"- Batch `{batch['name']}` ({_how_made(batch)}): {numbers}."
         for what, reasons in (derived or {}).get("counts", {}).get("dropped", {}).items():
-            told = ", ".join(f"{reason} {number}" for reason, number in reasons.items())
-            yield f"    - Left out of {what}: {told}."
+            counts = ", ".join(f"{reason} {number}" for reason, number in reasons.items())
+            yield f"    - Left out of {what}: {counts}."
     for campaign in campaigns:
         numbers = campaign["counts"]
         yield (

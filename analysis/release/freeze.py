@@ -59,8 +59,8 @@ def freeze(
         raise InputError(place, f"study {file.name!r} was not applied", "run study apply first")
     named = licence or str(file.about.get("licence", ""))
     if not named.strip():
-        mend = 'write licence = "CC-BY-4.0", or yours, in [study]; or give --licence'
-        raise InputError(place, "names no licence", mend)
+        remedy = 'write licence = "CC-BY-4.0", or yours, in [study]; or give --licence'
+        raise InputError(place, "names no licence", remedy)
     return _Release(file, study, Licence(named.strip()), options or ReportOptions(), say).files()
 
 

@@ -148,10 +148,12 @@ def differences(frame: Frame, report: JSON) -> Iterator[str]:
     """Yield, in words, each number of the report that does not follow from the labels."""
     now, before = computed(frame, report), reported(report)
     for variable in dict.fromkeys((*before, *now)):
-        found, told = now.get(variable, {}), before.get(variable, {})
+        found, stated = now.get(variable, {}), before.get(variable, {})
         # Of a crowd a report has only the mean, and labels of one category alone make no score.
         is_score = variable in report["scores"]
-        for name in (n for n in told if n in found) if is_score else dict.fromkeys((*told, *found)):
-            one, other = told.get(name) or 0, found.get(name) or 0
+        for name in (
+            (n for n in stated if n in found) if is_score else dict.fromkeys((*stated, *found))
+        ):
+            one, other = stated.get(name) or 0, found.get(name) or 0
             if not np.isclose(one, other, rtol=0, atol=10.0**-DIGITS * 2):
                 yield f"{variable}, {name}: {one:g} in the report, {other:g} by the labels"

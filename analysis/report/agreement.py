@@ -37,13 +37,13 @@ def pair(
 ) -> dict[str, Estimate]:
     """Return the coefficients `names` of two columns (U,): `percent` or one of Cohen's kappas."""
     apart = {name: no for name in names if (no := _undefined(sample, name, one, other))}
-    wanted = [name for name in names if name not in apart]
+    others = [name for name in names if name not in apart]
     k = sample.k
     if sample.is_continuous:
         # A share needs only whether two labels are equal, whatever the number of values.
         one, other, k = *_equal_or_not(one, other), 2
     made = pair_estimates(
-        one, other, sample.clusters, k, names=wanted, **sample.resampling_arguments
+        one, other, sample.clusters, k, names=others, **sample.resampling_arguments
     )
     return {name: (made | apart)[name] for name in names}
 

@@ -74,9 +74,11 @@ def label_first(frame: VariableFrame, columns: list[int]) -> list[JSON]:
     doubt = _doubts(frame, columns)[open_units]
     chance = np.array([zlib.crc32("\0".join(frame.units.names[n]).encode()) for n in open_units])
     ranked = open_units[np.lexsort((chance, -doubt, -spread))] if len(open_units) else open_units
-    told = {int(n): (float(h), float(d)) for n, h, d in zip(open_units, spread, doubt, strict=True)}
+    measures = {
+        int(n): (float(h), float(d)) for n, h, d in zip(open_units, spread, doubt, strict=True)
+    }
     chosen = _over_queries([int(n) for n in ranked], frame.units.query)
-    return [_unit(frame, columns, n, *told[n]) for n in chosen]
+    return [_unit(frame, columns, n, *measures[n]) for n in chosen]
 
 
 def entropies(codes: Ints, k: int) -> Floats:
@@ -114,8 +116,8 @@ def _over_queries(ranked: list[int], query: Ints) -> list[int]:
             used[int(query[unit])] += 1
             taken.append(unit)
     left = [unit for unit in ranked if unit not in set(taken)]
-    wanted = set(taken + left[: MOST_UNITS - len(taken)])
-    return [unit for unit in ranked if unit in wanted]
+    chosen = set(taken + left[: MOST_UNITS - len(taken)])
+    return [unit for unit in ranked if unit in chosen]
 
 
 def _unit(frame: VariableFrame, columns: list[int], n: int, entropy: float, doubt: float) -> JSON:

@@ -32,13 +32,13 @@ def brief_of(report: JSON) -> JSON:
         for kind in ("human", "judge")
     }
     verdict = report.get("verdict", {})
-    told, ranked = verdict.get("variables", {}), verdict.get("scores", {})
+    by_variable, ranked = verdict.get("variables", {}), verdict.get("scores", {})
     return {
         "at": report["generated_at"],
         "people": counted["human"],
         "judges": counted["judge"],
         "variables": [
-            _variable(name, block, told.get(name, {}))
+            _variable(name, block, by_variable.get(name, {}))
             for name, block in report["variables"].items()
         ],
         "scores": [
@@ -50,10 +50,10 @@ def brief_of(report: JSON) -> JSON:
     }
 
 
-def _variable(name: str, block: JSON, told: JSON) -> JSON:
+def _variable(name: str, block: JSON, sentences: JSON) -> JSON:
     agreement = block["agreement"]
     key, sign = coefficient_of(block)
-    people = told.get("people", {})
+    people = sentences.get("people", {})
     return {
         "name": name,
         "units": agreement["units"],
@@ -66,7 +66,7 @@ def _variable(name: str, block: JSON, told: JSON) -> JSON:
         "tone": people.get("tone", "open"),
         "thin": thin_raters(agreement),
         "judges": [
-            _judge(who, of, told.get("judges", {}).get(who, {}))
+            _judge(who, of, sentences.get("judges", {}).get(who, {}))
             for who, of in block["judges"].items()
         ],
     }
@@ -85,10 +85,10 @@ def thin_raters(agreement: JSON) -> dict[str, int]:
     return thin if len(thin) < len(most) else {}
 
 
-def _judge(name: str, of: JSON, told: JSON) -> JSON:
+def _judge(name: str, of: JSON, sentences: JSON) -> JSON:
     has_kappa = of["gap"]["cohen_kappa"]["value"] is not None
     key = "cohen_kappa" if has_kappa else "percent"
-    replacement = told.get("replacement", {})
+    replacement = sentences.get("replacement", {})
     return {
         "name": name,
         "sign": "κ" if has_kappa else "equal labels",
@@ -97,8 +97,8 @@ def _judge(name: str, of: JSON, told: JSON) -> JSON:
         "majority": _estimate(of["agreement"]["cohen_kappa"]),
         "people": _estimate(of["human_ceiling"][key]),
         "gap": _estimate(of["gap"][key]),
-        "answer": told.get("agreement", {}).get("answer", ""),
-        "tone": told.get("agreement", {}).get("tone", "open"),
+        "answer": sentences.get("agreement", {}).get("answer", ""),
+        "tone": sentences.get("agreement", {}).get("tone", "open"),
         "reason": of["gap"][key].get("reason", ""),
         "test": {name: replacement.get(name, "") for name in ("answer", "tone", "text")},
         "error": _worst(of.get("confusion") or {}),

@@ -200,8 +200,8 @@ def _alphas(texts: Sequence[_Text], draws: _Draws, over: str) -> JSON:
         token_alpha(documents, words, queries, draws=b, seed=seed),
         unitising_alpha(documents, lengths, queries, draws=b, seed=seed),
     )
-    told = [replace(each, method=_over(each.method, over)) for each in found]
-    return _as_json(dict(zip(ALPHAS, told, strict=True)))
+    estimates = [replace(each, method=_over(each.method, over)) for each in found]
+    return _as_json(dict(zip(ALPHAS, estimates, strict=True)))
 
 
 def _over(method: str, over: str) -> str:

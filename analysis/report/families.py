@@ -50,8 +50,10 @@ def own_family(sample: Sample, column: int, families: Families) -> JSON:
         sample.clusters,
         **sample.resampling_arguments,
     )
-    told = {"own": found.own, "others": found.others, "preference": found.preference}
-    return {"own_family": {"family": family, **{n: each.as_json() for n, each in told.items()}}}
+    estimates = {"own": found.own, "others": found.others, "preference": found.preference}
+    return {
+        "own_family": {"family": family, **{n: each.as_json() for n, each in estimates.items()}}
+    }
 
 
 def _of_pairs(sample: Sample, column: int, families: Families, family: str) -> JSON:

@@ -223,8 +223,8 @@ def human_ceiling(sample: Sample, judge: Ints) -> JSON:
     """
     people = np.where(judge[:, None] >= 0, sample.frame.codes_of("human"), -1)
     pairs = ceiling_pairs(people)
-    told = {"kept": len(pairs.columns), "left_out": pairs.left_out, "least_shared": LEAST_SHARED}
-    return {"human_ceiling": _ceiling(sample, people), "ceiling_pairs": told}
+    counts = {"kept": len(pairs.columns), "left_out": pairs.left_out, "least_shared": LEAST_SHARED}
+    return {"human_ceiling": _ceiling(sample, people), "ceiling_pairs": counts}
 
 
 def _ceiling(sample: Sample, people: Ints) -> JSON:

@@ -142,8 +142,8 @@ def _plans(
         scale = width / widths[max(widths)] if widths and widths[max(widths)] else 1.0
         scaled = {raters: scale * each for raters, each in widths.items()}
         plans = more_queries(width, queries, target), more_raters(scaled, target)
-    told = {"interval_width": found, "queries": _as_json(plans[0]), "raters": _as_json(plans[1])}
-    return told if found is not None else {**told, "reason": plans[0].reason}
+    plan = {"interval_width": found, "queries": _as_json(plans[0]), "raters": _as_json(plans[1])}
+    return plan if found is not None else {**plan, "reason": plans[0].reason}
 
 
 def _no_width(shown: JSON, queries: int) -> str:

@@ -103,8 +103,8 @@ def _put(
                 f"{len(resampled)} resamples"
             )
             low, high = ends or (None, None)
-            told = f"{method}; {how if ends else why}"
-            block[name] = {**estimate, "low": low, "high": high, "method": told}
+            words = f"{method}; {how if ends else why}"
+            block[name] = {**estimate, "low": low, "high": high, "method": words}
 
 
 def _few(raters: int) -> str:

@@ -76,13 +76,13 @@ def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON, chosen: int =
 
 def _chosen(items: int) -> Sentence:
     """Say that the figures hold for chosen items alone."""
-    told = (
+    text = (
         f"{count(items, 'item')} were chosen, not sampled at random, so that no figure below is an "
         "estimate for other items"
     )
     if items == 1:
-        told = told.replace("were", "was", 1)
-    return Sentence("What do the figures hold for?", "These items alone", "open", (Part(told),))
+        text = text.replace("were", "was", 1)
+    return Sentence("What do the figures hold for?", "These items alone", "open", (Part(text),))
 
 
 def coefficient_of(block: JSON) -> tuple[str, str]:
@@ -156,9 +156,12 @@ def _among_judges(block: JSON, name: str, labelled: bool) -> Iterator[tuple[str,
         yield "errors", _alike(errors, len(found["judges"]), (*path, "errors"))
     if not labelled and found["label_first"]:
         units = _units(block, len(found["label_first"]))
-        told = (Part(f"these {units}", (*path, "label_first")), Part(", as the judges differ most"))
+        reason = (
+            Part(f"these {units}", (*path, "label_first")),
+            Part(", as the judges differ most"),
+        )
         question = "What should people label first?"
-        yield "label_first", Sentence(question, "The hard ones", "open", told)
+        yield "label_first", Sentence(question, "The hard ones", "open", reason)
 
 
 def _between(block: JSON, path: Path) -> Sentence:
@@ -227,9 +230,9 @@ def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
     if gap["value"] is None:
         if majority["value"] is None:
             return Sentence(question, "Not known", "open", (Part(gap["reason"], (*path, "gap")),))
-        told = f"{sign} {number(majority)} with people together; {gap['reason']}"
+        detail = f"{sign} {number(majority)} with people together; {gap['reason']}"
         key = (*path, "agreement", name)
-        return Sentence(question, "Cannot be compared", "open", (Part(told, key),))
+        return Sentence(question, "Cannot be compared", "open", (Part(detail, key),))
     words, tone = _compared(gap)
     with_majority = "" if majority["value"] is None else f" ({short(majority)} with the majority)"
     return Sentence(
@@ -264,12 +267,12 @@ def _replacement(of: JSON, judge: str, path: Path) -> Sentence:
     by_query = test["decides"] == "by_query"
     annotators = (test["by_query"] if by_query else test)["annotators"]
     beaten = sum(bool(each["wins"]) for each in annotators)
-    told = f"{epsilon}, ahead of {beaten} of {count(len(annotators), 'person', 'people')}"
+    detail = f"{epsilon}, ahead of {beaten} of {count(len(annotators), 'person', 'people')}"
     if verdict == "passes":
         beside = Part(_beside(of["floor"]), (*path, "floor"))
-        return Sentence(question, "Yes", "good", (Part(told, key), beside), TEST)
+        return Sentence(question, "Yes", "good", (Part(detail, key), beside), TEST)
     if verdict == "fails":
-        return Sentence(question, "No", "poor", (Part(told, key),), TEST)
+        return Sentence(question, "No", "poor", (Part(detail, key),), TEST)
     if verdict == "floor-passes":
         why = f"{epsilon} word overlap passes the test, too"
         return Sentence(question, "Cannot be said", "open", (Part(why, key),), TEST)
@@ -310,11 +313,11 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
             question, "Not known", "open", (Part(f"no {_noun(block)[0]} has both labels", key),)
         )
     if not wrong:
-        told = (
+        detail = (
             Part("it has people's label on all "),
             Part(_units(block, whole), key, (), "decided"),
         )
-        return Sentence(question, "Nothing", "good", told)
+        return Sentence(question, "Nothing", "good", detail)
     if set(labels) == {YES, NO}:
         return _of_yes(question, block, cells, key)
     if block["measurement"] != "nominal":
@@ -384,8 +387,8 @@ def _of_categories(
     for n, (people, own) in enumerate(most):
         said, theirs = _in_text(own, words), _in_text(people, words)
         parts.append(Part(f"{'; then ' if n else ''}“{said}” where people say “{theirs}”"))
-        told = f" ({_units(block, wrong[people, own])})"
-        parts.append(Part(told, key, ((people, own),)))
+        detail = f" ({_units(block, wrong[people, own])})"
+        parts.append(Part(detail, key, ((people, own),)))
     return Sentence(question, "Some categories", "fair", parts)
 
 
@@ -412,11 +415,11 @@ def _best(of: JSON, name: str) -> Sentence | None:
     if pair["a"] != first:
         found = turned(found)
     sure = p is not None and p < SURE and found["value"] > 0
-    told = f"{name} {rounded(known[first], DIGITS)} by the mean of people"
+    detail = f"{name} {rounded(known[first], DIGITS)} by the mean of people"
     why = f"p {_p(p)} after Holm" if p is not None else pair["paired_t"].get("reason", "")
     tests = count(len(pairs), "pair")
     parts = (
-        Part(told, ("scores", name, "systems", first)),
+        Part(detail, ("scores", name, "systems", first)),
         Part(f"; {number(found)} above {second or DASH}", ("scores", name, "comparisons")),
         Part(f", {why} over {tests}" if p is not None else f", {why}"),
     )

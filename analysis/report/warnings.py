@@ -105,10 +105,10 @@ def _far_off(name: str, agreement: JSON) -> Iterator[Warning]:
     if "pairs_distribution" in agreement:
         for each in agreement["pairs_distribution"]["stand_out"]:
             own = each["cohen_kappa"]
-            told = "is not defined" if own is None else f"is {own:.2f}"
+            own_text = "is not defined" if own is None else f"is {own:.2f}"
             text = (
-                f"Cohen's kappa with the others {told} over {each['units']} units. The others have "
-                f"{each['others']:.2f} with each other."
+                f"Cohen's kappa with the others {own_text} over {each['units']} units. The others "
+                f"have {each['others']:.2f} with each other."
             )
             yield Warning("rater_far_off", name, each["name"], text)
         return

@@ -48,8 +48,8 @@ def worded_variable(block: JSON) -> JSON:
         by_rater = {rater: _keyed(of, words) for rater, of in counts.items()}
         made["distribution"] = {**block["distribution"], "counts": by_rater}
     if first := block.get("between_judges", {}).get("label_first"):
-        told = [{**each, "why": _why(each["why"], words)} for each in first]
-        made["between_judges"] = {**block["between_judges"], "label_first": told}
+        listed = [{**each, "why": _why(each["why"], words)} for each in first]
+        made["between_judges"] = {**block["between_judges"], "label_first": listed}
     made["strata"] = {
         name: {group: _compared(of, words) for group, of in groups.items()}
         for name, groups in block.get("strata", {}).items()

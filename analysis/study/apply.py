@@ -68,5 +68,7 @@ def _do(
 
 
 def _failed(file: StudyFile, stage: Stage, error: Exception) -> InputError:
-    wrong, _, mend = str(error).rstrip(".").rpartition("; ")
-    return file.error(stage.part, wrong or mend, mend if wrong else "correct it and apply again")
+    wrong, _, remedy = str(error).rstrip(".").rpartition("; ")
+    return file.error(
+        stage.part, wrong or remedy, remedy if wrong else "correct it and apply again"
+    )

@@ -131,10 +131,10 @@ class StudyFile:
     def part(self, kind: str, name: str) -> Part:
         return next(part for part in self.parts if part.key == Key(kind, name))
 
-    def error(self, part: Part, wrong: str, mend: str, key: str = "") -> InputError:
+    def error(self, part: Part, wrong: str, remedy: str, key: str = "") -> InputError:
         """Return an error about a part, or about one of its keys."""
         line = Lines(self.text).of(_table(part.key), key) or part.line
-        return InputError(Place(self.path, line), wrong, mend)
+        return InputError(Place(self.path, line), wrong, remedy)
 
 
 def read_study(path: Path) -> StudyFile:
@@ -144,8 +144,8 @@ def read_study(path: Path) -> StudyFile:
         text = place.read_bytes().decode("utf-8")
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        mend = "name the study file, or its folder"
-        raise InputError(Place(str(place)), f"cannot be read ({why})", mend) from error
+        remedy = "name the study file, or its folder"
+        raise InputError(Place(str(place)), f"cannot be read ({why})", remedy) from error
     except UnicodeDecodeError as error:
         raise InputError(Place(str(place)), "is not UTF-8", "save it as UTF-8") from error
     return parse_study(text, str(place), place.parent)
@@ -178,15 +178,15 @@ class _Reader:
     ) -> None:
         self.path, self.folder, self.document, self.lines = path, folder, document, lines
 
-    def wrong(self, table: str, key: str, wrong: str, mend: str) -> InputError:
+    def wrong(self, table: str, key: str, wrong: str, remedy: str) -> InputError:
         line = self.lines.of(table, key)
-        return InputError(Place(self.path, line), wrong, mend)
+        return InputError(Place(self.path, line), wrong, remedy)
 
     def refuser(self, table: str, within: str = "") -> Refuse:
         """Return the function that refuses a key of a table; `within` is the key of that table."""
 
-        def refuse(key: str, wrong: str, mend: str) -> NoReturn:
-            raise self.wrong(table, within or key, wrong, mend)
+        def refuse(key: str, wrong: str, remedy: str) -> NoReturn:
+            raise self.wrong(table, within or key, wrong, remedy)
 
         return refuse
 
@@ -195,10 +195,10 @@ class _Reader:
         for name, table in self.document.items():
             if name not in known:
                 close = get_close_matches(name, known, 1)
-                mend = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+                remedy = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
                 first = next(iter(table), "") if isinstance(table, Mapping) else name
                 where = f"{name}.{first}" if self.lines.of(name) is None else name
-                raise self.wrong(where, "", f"{name!r} is not a table of a study file", mend)
+                raise self.wrong(where, "", f"{name!r} is not a table of a study file", remedy)
             if not isinstance(table, Mapping):
                 raise self.wrong("", name, f"{name} is not a table", f"write [{name}]")
         about: Mapping[str, Any] = self.document.get("study", {})
@@ -226,8 +226,8 @@ class _Reader:
         for kind in KINDS:
             for name, table in self.document.get(kind, {}).items():
                 if not isinstance(table, Mapping):
-                    mend = f"write [{kind}.{name}], and its keys below"
-                    raise self.wrong(kind, name, f"{kind}.{name} is not a table", mend)
+                    remedy = f"write [{kind}.{name}], and its keys below"
+                    raise self.wrong(kind, name, f"{kind}.{name} is not a table", remedy)
                 if not name.strip() or len(name) > LONGEST_NAME or "\0" in name:
                     raise self.wrong(kind, name, f"{kind} has a blank or long name", "name it")
                 yield getattr(self, f"_{kind}")(Key(kind, name), table)
@@ -256,13 +256,13 @@ class _Reader:
             rule = rule_called(options["rule"])
             make_options(rule, read_options_of_rule(rule, options["set"]))
         except DerivationError as error:
-            wrong, _, mend = str(error).partition("; ")
-            refuse(error.field or "rule", wrong, mend or "correct it")
+            wrong, _, remedy = str(error).partition("; ")
+            refuse(error.field or "rule", wrong, remedy or "correct it")
         if bool(rule.protocols) != bool(campaigns_of("derive_batch", options)):
             known = " or ".join(rule.protocols)
-            mend = f"name one of {known}: from = […]" if known else "leave from out"
+            remedy = f"name one of {known}: from = […]" if known else "leave from out"
             reads = "reads a campaign" if known else "reads no campaign"
-            refuse("from", f"rule {rule.name} {reads}", mend)
+            refuse("from", f"rule {rule.name} {reads}", remedy)
 
     def _with_batch(self, table: Mapping[str, Any], command: str) -> Mapping[str, Any]:
         """Give a rule without a batch the batch of its first campaign."""
@@ -305,9 +305,9 @@ class _Reader:
             read_given_shares(options)
             read_given_rate(options)
         except DesignError as error:
-            wrong, _, mend = str(error).partition("; ")
+            wrong, _, remedy = str(error).partition("; ")
             name = error.field if error.field in options else "option"
-            refuse(name, wrong, mend or "correct it")
+            refuse(name, wrong, remedy or "correct it")
 
     def _labels(self, key: Key, given: Any) -> Iterator[LabelsFile]:
         refuse = self.refuser(_table(key), "labels")
@@ -368,10 +368,10 @@ class _Reader:
                 continue
             names = [key.name for key in found if key.kind == need.kind]
             close = get_close_matches(need.name, names, 1)
-            mend = f"did you mean {close[0]!r}?" if close else f"add [{need.kind}.{need.name}]"
+            remedy = f"did you mean {close[0]!r}?" if close else f"add [{need.kind}.{need.name}]"
             where = self._where(part, need)
             raise self.wrong(
-                _table(part.key), where, f"there is no {need.kind} {need.name!r} here", mend
+                _table(part.key), where, f"there is no {need.kind} {need.name!r} here", remedy
             )
 
     def _where(self, part: Part, need: Key) -> str:
@@ -414,8 +414,8 @@ class _Reader:
                 wrong = (
                     f"campaign {name!r} is of {campaign['protocol']}, which the rule cannot read"
                 )
-                mend = f"name one of {' or '.join(protocols)}"
-                raise self.wrong(_table(part.key), "from", wrong, mend)
+                remedy = f"name one of {' or '.join(protocols)}"
+                raise self.wrong(_table(part.key), "from", wrong, remedy)
             if other != over:
                 wrong = f"campaign {name!r} is over batch {other!r}, and not over {over!r}"
                 raise self.wrong(_table(part.key), "from", wrong, "name campaigns of one batch")

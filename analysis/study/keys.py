@@ -88,8 +88,8 @@ def check_keys(table: Mapping[str, Any], known: Iterable[str], refuse: Refuse) -
     for key in table:
         if key not in names:
             close = get_close_matches(key, names, 1)
-            mend = f"did you mean {close[0]!r}?" if close else f"keys are {', '.join(names)}"
-            refuse(key, f"{key!r} is not a key of this table", mend)
+            remedy = f"did you mean {close[0]!r}?" if close else f"keys are {', '.join(names)}"
+            refuse(key, f"{key!r} is not a key of this table", remedy)
 
 
 def _value(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
@@ -134,8 +134,8 @@ def _single(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
     if action.choices is not None and value not in action.choices:
         choices = list(map(str, action.choices))
         close = get_close_matches(str(value), choices, 1)
-        mend = f"did you mean {close[0]!r}?" if close else f"give one of {', '.join(choices)}"
-        refuse(key, f"{key} is {value!r}", mend)
+        remedy = f"did you mean {close[0]!r}?" if close else f"give one of {', '.join(choices)}"
+        refuse(key, f"{key} is {value!r}", remedy)
     return value
 
 

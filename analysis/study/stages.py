@@ -172,8 +172,8 @@ def _check_extension(file: StudyFile, part: Part, lineage: Lineage | None) -> No
     if lineage is None or lineage.source.name != source:
         before = f"extends {lineage.source.name!r}" if lineage else "extends none"
         wrong = f"batch {part.name!r} is there, and {before} and not {source!r}"
-        mend = f"a batch never changes: write it as it was, or name [batch.{part.name}-2]"
-        raise file.error(part, wrong, mend, "extends")
+        remedy = f"a batch never changes: write it as it was, or name [batch.{part.name}-2]"
+        raise file.error(part, wrong, remedy, "extends")
     now = [each["sha256"] for each in file_facts(part.options["paths"])]
     if now != [each["sha256"] for each in lineage.files]:
         raise _changed(file, part)
@@ -214,14 +214,14 @@ def _derived(
 def _check_lineage(file: StudyFile, part: Part, lineage: Lineage | None) -> None:
     """Refuse a batch that was made in another way than the file says."""
     options, rule = part.options, RULES[part.options["rule"]]
-    wanted = {
+    expected = {
         "rule": rule.name,
         "batch": options["batch"],
         "from": campaigns_of(part.command, options),
         "set": stored_options(rule, make_options(rule, read_options(rule, options["set"]))),
     }
     if rule.decides:
-        wanted |= {"decided_by": options["decided_by"], "ties": options["ties"]}
+        expected |= {"decided_by": options["decided_by"], "ties": options["ties"]}
     there = lineage and {
         "rule": lineage.rule,
         "batch": lineage.source.name,
@@ -230,7 +230,7 @@ def _check_lineage(file: StudyFile, part: Part, lineage: Lineage | None) -> None
         "decided_by": lineage.decided_by,
         "ties": lineage.ties,
     }
-    for key, now in wanted.items():
+    for key, now in expected.items():
         before = there[key] if there else "none: it was loaded"
         if before != now:
             raise file.error(
@@ -297,12 +297,12 @@ def _check_design(file: StudyFile, part: Part, campaign: Campaign, design: Desig
     for name in ("protocol", "batch", *asdict(design)):
         if before[name] != now[name]:
             wrong = f"campaign {part.name!r} has {name} {before[name]!r}, and here it is "
-            mend = (
+            remedy = (
                 f"a campaign's design never changes: write it as it was, or name a new campaign "
                 f"with continues = {part.name!r}"
             )
             key = name if name in part.options else "option"
-            raise file.error(part, f"{wrong}{now[name]!r}", mend, key)
+            raise file.error(part, f"{wrong}{now[name]!r}", remedy, key)
 
 
 def _changes(campaign: Campaign, settings: CampaignSettings) -> Iterator[Deed]:
@@ -387,8 +387,8 @@ def waiting(campaign: Campaign, places: Places) -> str:
 
 
 def _refused(file: StudyFile, part: Part, message: str) -> InputError:
-    wrong, _, mend = message.rstrip(".").rpartition("; ")
-    return file.error(part, wrong or mend, mend if wrong else "correct it")
+    wrong, _, remedy = message.rstrip(".").rpartition("; ")
+    return file.error(part, wrong or remedy, remedy if wrong else "correct it")
 
 
 KINDS: dict[str, Callable[[StudyFile, Part, tuple[Key, ...], StudyPart | None], Stage]] = {

@@ -125,8 +125,8 @@ def _places(target: Campaign, campaign: Campaign, units: Collection[int]) -> dic
     rows = Unit.objects.filter(pk__in=list(units), item__campaign=campaign).order_by()
     keys: dict[UnitKey, int] = {(item, kind, key): pk for pk, item, kind, key in
                                 rows.values_list("pk", *_KEY)}  # fmt: skip
-    wanted = {item for item, _, _ in keys}
-    others = Unit.objects.filter(item__campaign=target, item__key__in=list(wanted))
+    items = {item for item, _, _ in keys}
+    others = Unit.objects.filter(item__campaign=target, item__key__in=list(items))
     found = {}
     for other in others.select_related("item").order_by():
         if (unit := keys.get((other.item.key, other.kind, other.key))) is not None:

@@ -78,9 +78,9 @@ class _AuditTrail(Resource):
     takes = TrailParameters
 
     def page(self, rows: QuerySet[Event], whole: bool) -> Response:
-        wanted = dict(self.parameters)
-        size = wanted.pop("page_size")
-        page = list(filter_events(rows, EventFilter(**wanted), whole)[: size + 1])
+        filters = dict(self.parameters)
+        size = filters.pop("page_size")
+        page = list(filter_events(rows, EventFilter(**filters), whole)[: size + 1])
         results = [each.as_json() for each in describe_events(page[:size], whole)]
         next_page = self._address(page[size - 1].pk) if len(page) > size else None
         return Response({"next": next_page, "results": results})

@@ -305,7 +305,7 @@ def design_problem(error: DesignError) -> Problem:
     return problem(str(error), field)
 
 
-def settings_from(wanted: dict[str, Any]) -> CampaignSettings:
+def settings_from(body: dict[str, Any]) -> CampaignSettings:
     """Read the settings of a body. Raises DesignError if the deadline is not a time."""
     names = (
         "language",
@@ -322,7 +322,7 @@ def settings_from(wanted: dict[str, Any]) -> CampaignSettings:
         "no_deadline",
         "no_qualify",
     )
-    deadline, questions = wanted.get("deadline"), wanted.get("background")
+    deadline, questions = body.get("deadline"), body.get("background")
     try:
         background = None if questions is None else read_rows(questions)
     except BackgroundError as error:
@@ -330,15 +330,15 @@ def settings_from(wanted: dict[str, Any]) -> CampaignSettings:
     return CampaignSettings(
         deadline=read_deadline(deadline) if deadline else None,
         background=background,
-        **{name: wanted[name] for name in names if name in wanted},
+        **{name: body[name] for name in names if name in body},
     )
 
 
-def design_from(wanted: dict[str, Any]) -> Design:
+def design_from(body: dict[str, Any]) -> Design:
     """Read the design of a body. Raises DesignError."""
     options: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
-        for name, value in wanted.get("options", {}).items()
+        for name, value in body.get("options", {}).items()
     }
-    shares = (wanted["raters_per_item"], wanted["overlap"], wanted["human_share"])
+    shares = (body["raters_per_item"], body["overlap"], body["human_share"])
     return Design(*shares, **options)

@@ -161,18 +161,18 @@ class OneCampaign(Resource):
         return Response(as_campaigns(user, [campaign])[0], headers=tag)
 
 
-def _create(user: User, wanted: dict[str, Any]) -> CreatedCampaign:
-    batch = batch_named(user, wanted["batch"])
+def _create(user: User, body: dict[str, Any]) -> CreatedCampaign:
+    batch = batch_named(user, body["batch"])
     try:
         return create_once(
-            wanted["name"],
-            wanted["protocol"],
+            body["name"],
+            body["protocol"],
             batch,
-            design_from(wanted),
-            settings_from(wanted),
+            design_from(body),
+            settings_from(body),
             user,
-            team_for(user, wanted.get("team"), batch.team),
-            wanted["continues"],
+            team_for(user, body.get("team"), batch.team),
+            body["continues"],
         )
     except TeamError as error:
         raise RefusedBodyError(NOT_CREATED, [problem(str(error), "team")]) from error
@@ -201,12 +201,12 @@ class ChangedSettings(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        user, wanted = get_account(request), checked(ChangedSettingsSerializer, request.data)
+        user, body = get_account(request), checked(ChangedSettingsSerializer, request.data)
         with transaction.atomic():
             campaign = lock_unchanged(request, pk)
             try:
-                state = wanted.get("is_open"), user, wanted.get("is_archived")
-                change(campaign, settings_from(wanted), *state)
+                state = body.get("is_open"), user, body.get("is_archived")
+                change(campaign, settings_from(body), *state)
             except DesignError as error:
                 sentence = "the campaign was not changed"
                 raise RefusedBodyError(sentence, [design_problem(error)]) from error

@@ -14,7 +14,7 @@ from annotation.api.access import check_blind
 from annotation.derivation.deciding import ADJUDICATED, TIES
 from annotation.derivation.jobs import DERIVATION, question
 from annotation.derivation.rules import RULES
-from annotation.derivation.service import Wanted, check_campaigns, left_out_of
+from annotation.derivation.service import DerivationRequest, check_campaigns, left_out_of
 from annotation.people.membership import readable
 from datasets.access import READERS
 from datasets.api.base import (
@@ -155,13 +155,15 @@ class DerivedBatches(Resource):
         for campaign in readable(user).filter(name__in=given["campaigns"]):
             check_blind(user, campaign)
         names = ("name", "rule", "campaigns", "decided_by", "ties", "options")
-        wanted = Wanted(batch=batch, by=user, reader=user, **{name: given[name] for name in names})
-        asked = question(wanted, given["dry_run"])
-        taken = not given["dry_run"] and visible_batches(user).filter(name=wanted.name).exists()
+        order = DerivationRequest(
+            batch=batch, by=user, reader=user, **{name: given[name] for name in names}
+        )
+        asked = question(order, given["dry_run"])
+        taken = not given["dry_run"] and visible_batches(user).filter(name=order.name).exists()
         if taken and not was_asked(DERIVATION, asked, user):
             raise RefusedBodyError(NOT_DERIVED, [problem(TAKEN, "name")])
         try:
-            check_campaigns(wanted)
+            check_campaigns(order)
         except DerivationError as error:
             raise _refusal(str(error), error.field) from error
         # Outside the transaction of `run_once`, in which no worker would see the job.
@@ -169,7 +171,7 @@ class DerivedBatches(Resource):
         if job is None:
             return accepted(request, address="")
         found = results.value(job)
-        return run_once(request, lambda: _told(request, found))
+        return run_once(request, lambda: _derived_response(request, found))
 
 
 def _refusal(why: str, field: str) -> RefusedBodyError:
@@ -177,15 +179,15 @@ def _refusal(why: str, field: str) -> RefusedBodyError:
     return RefusedBodyError(NOT_DERIVED, [problem(why, named)])
 
 
-def _told(request: Request, found: dict[str, Any]) -> Response:
+def _derived_response(request: Request, found: dict[str, Any]) -> Response:
     """Return what a job derived. Raises StateConflictError or RefusedBodyError."""
     if "refused" in found:
         if found["undecided"]:
             raise StateConflictError(found["refused"])
         raise _refusal(found["refused"], found["field"])
     batch = visible_batches(request.user).filter(pk=found["batch"]).first()
-    told = DerivedSerializer({**found, "batch": batch}).data
-    return Response(told, status=200 if batch is None else 201)
+    answer = DerivedSerializer({**found, "batch": batch}).data
+    return Response(answer, status=200 if batch is None else 201)
 
 
 class BatchLineage(Resource):

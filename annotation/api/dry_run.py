@@ -149,21 +149,21 @@ class DryRuns(Resource):
         operation_id="campaigns_rehearse",
     )
     def post(self, request: Request) -> Response:
-        wanted = checked(NewDryRunSerializer, request.data)
-        batch = batch_named(get_account(request), wanted["batch"])
+        body = checked(NewDryRunSerializer, request.data)
+        batch = batch_named(get_account(request), body["batch"])
         try:
-            given = Assumptions(**wanted.get("assumptions", {}))
+            given = Assumptions(**body.get("assumptions", {}))
             asked = question(
-                wanted["name"],
-                wanted["protocol"],
+                body["name"],
+                body["protocol"],
                 batch,
-                design_from(wanted),
-                settings_from(wanted),
-                wanted.get("people"),
+                design_from(body),
+                settings_from(body),
+                body.get("people"),
                 given,
                 get_account(request),
-                team_for(get_account(request), wanted.get("team"), batch.team),
-                wanted["continues"],
+                team_for(get_account(request), body.get("team"), batch.team),
+                body["continues"],
             )
             job = current_job(request, PREVIEW, asked)
             if job is None:

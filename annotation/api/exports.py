@@ -177,8 +177,8 @@ class CampaignLines(Lines):
         continues = not self.streamed and "cursor" in self.parameters
         job = None
         if self.streamed:
-            wanted = question(campaign, what, form)
-            job = current_job(request, EXPORT, wanted, self.parameters.get("job"))
+            asked = question(campaign, what, form)
+            job = current_job(request, EXPORT, asked, self.parameters.get("job"))
             if job is None:
                 return accepted(request)
         if not (continues and was_exported(request, pk, what, form)):
@@ -351,8 +351,8 @@ class OneExport(Resource):
             raise Http404
         if tells_answers(what):
             check_blind(get_account(request), campaign)
-        wanted = question(campaign, what, form)
-        job = current_job(request, EXPORT, wanted, self.parameters.get("job"))
+        asked = question(campaign, what, form)
+        job = current_job(request, EXPORT, asked, self.parameters.get("job"))
         if job is None:
             return accepted(request)
         record_export(request, pk, what, form)

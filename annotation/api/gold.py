@@ -75,10 +75,10 @@ class GoldAnswers(Resource):
         campaign = managed_campaign(request, pk)
         # A refused or unchanged answer would reveal the gold items and their answers.
         check_blind(get_account(request), campaign)
-        wanted = checked(NewGoldAnswersSerializer, request.data)
-        rows = [_row(each, n) for n, each in enumerate(wanted["answers"], start=1)]
+        body = checked(NewGoldAnswersSerializer, request.data)
+        rows = [_row(each, n) for n, each in enumerate(body["answers"], start=1)]
         try:
-            stored = store_gold_answers(rows, campaign, wanted["use"])
+            stored = store_gold_answers(rows, campaign, body["use"])
         except InputError as error:
             sentence = "no gold answer was stored"
             raise RefusedBodyError(sentence, [problem(str(error))]) from error

@@ -83,9 +83,9 @@ class Imports(Resource):
     def post(self, request: Request, pk: int) -> Response:
         campaign = managed_campaign(request, pk)
         check_blind(get_account(request), campaign)
-        wanted = checked(NewLabelsSerializer, request.data)
+        body = checked(NewLabelsSerializer, request.data)
         try:
-            report = import_rows(wanted["labels"], campaign, wanted.get("rater"))
+            report = import_rows(body["labels"], campaign, body.get("rater"))
         except InputError as error:
             found = problem(str(error), f"labels.{(error.place.line or 1) - 1}")
             raise RefusedBodyError("no label was imported", [found]) from error

@@ -116,13 +116,13 @@ class OnePerson(Resource):
         operation_id="people_change",
     )
     def put(self, request: Request, pk: int) -> Response:
-        me, wanted = get_account(request), checked(PersonChangeSerializer, request.data)
+        me, body = get_account(request), checked(PersonChangeSerializer, request.data)
         with transaction.atomic():
             rows = visible_accounts(me).select_related(None).select_for_update()
             found = get_object_or_404(rows, pk=pk)
             check_etag(request, _tag(found), lambda: PersonSerializer(found).data)
             try:
-                _change(me, found, wanted)
+                _change(me, found, body)
             except PeopleError as error:
                 raise refused(error) from error
         return _account_response(visible_accounts(me).get(pk=pk))
@@ -147,8 +147,8 @@ class AccountDeletion(Resource):
     def post(self, request: Request, pk: int) -> Response:
         me = get_account(request)
         found = get_object_or_404(visible_accounts(me), pk=pk)
-        wanted = checked(ForgetSerializer, request.data)
-        if wanted["name"] != found.username:
+        body = checked(ForgetSerializer, request.data)
+        if body["name"] != found.username:
             wrong = [problem("is not the name of this account", "name")]
             raise RefusedBodyError("no account was deleted", wrong)
         try:
@@ -168,17 +168,17 @@ def _tag(found: User) -> str:
     return etag_of(found.pk, found.role, found.is_active, rater and rater.name)
 
 
-def _change(me: User, found: User, wanted: dict[str, Any]) -> None:
-    if found == me and wanted.keys() & {"role", "is_active"}:
+def _change(me: User, found: User, body: dict[str, Any]) -> None:
+    if found == me and body.keys() & {"role", "is_active"}:
         raise PeopleError(OWN)
-    if "role" in wanted:
-        accounts.change_role(found, wanted["role"])
-    if wanted.get("is_active") is True:
+    if "role" in body:
+        accounts.change_role(found, body["role"])
+    if body.get("is_active") is True:
         accounts.switch_on(found)
-    elif wanted.get("is_active") is False:
+    elif body.get("is_active") is False:
         accounts.switch_off(found)
-    if "pseudonym" in wanted:
-        accounts.rename(found, wanted["pseudonym"])
+    if "pseudonym" in body:
+        accounts.rename(found, body["pseudonym"])
 
 
 class Invitations(List):
@@ -215,27 +215,27 @@ class Invitations(List):
     )
     @keyed
     def post(self, request: Request) -> Response:
-        wanted = checked(NewInvitationSerializer, request.data)
-        return run_once(request, lambda: _invite(request, wanted), hidden=("link",))
+        body = checked(NewInvitationSerializer, request.data)
+        return run_once(request, lambda: _invite(request, body), hidden=("link",))
 
 
-def _invite(request: Request, wanted: dict[str, Any]) -> Response:
+def _invite(request: Request, body: dict[str, Any]) -> Response:
     me = get_account(request)
-    if pk := wanted.pop("campaign", None):
-        wanted["campaign"] = find_readable(me, pk)
-        if wanted["campaign"] is None:
+    if pk := body.pop("campaign", None):
+        body["campaign"] = find_readable(me, pk)
+        if body["campaign"] is None:
             wrong = [problem("is not a campaign that you may read", "campaign")]
             raise RefusedBodyError("no invitation was created", wrong)
-    if name := wanted.pop("team", None):
-        wanted["team"] = managed_teams(me).filter(name=name).first()
-        if wanted["team"] is None:
+    if name := body.pop("team", None):
+        body["team"] = managed_teams(me).filter(name=name).first()
+        if body["team"] is None:
             wrong = [problem("is not a team that you manage", "team")]
             raise RefusedBodyError("no invitation was created", wrong)
     wait = seconds_to_wait("invite", me.pk)
     if wait is not None:
         raise TooManyRequestsError("the limit is sixty invitations an hour", wait)
     try:
-        created = invite(by=me, **wanted)
+        created = invite(by=me, **body)
     except PeopleError as error:
         raise refused(error) from error
     address = request.build_absolute_uri(f"{reverse('join')}?key={created.key}")
@@ -309,21 +309,21 @@ class CampaignPeople(Resource):
         operation_id="campaign_people_change",
     )
     def put(self, request: Request, pk: int) -> Response:
-        wanted = checked(CastChangeSerializer, request.data)
+        body = checked(CastChangeSerializer, request.data)
         with transaction.atomic():
             campaign = managed_campaign(request, pk, lock=True)
             check_etag(request, _members_tag(campaign), lambda: _describe(campaign))
-            self._change(campaign, wanted, get_account(request))
+            self._change(campaign, body, get_account(request))
         return _people_response(campaign)
 
-    def _change(self, campaign: Campaign, wanted: dict[str, Any], user: User) -> None:
+    def _change(self, campaign: Campaign, body: dict[str, Any], user: User) -> None:
         with membership.recorded_change(campaign):
-            if "hold_minutes" in wanted:
-                set_lease(campaign, wanted["hold_minutes"])
-            if "pool" in wanted:
-                membership.set_pool(campaign, wanted["pool"], user)
-            if "items_per_person" in wanted:
-                membership.set_most_items(campaign, wanted["items_per_person"])
+            if "hold_minutes" in body:
+                set_lease(campaign, body["hold_minutes"])
+            if "pool" in body:
+                membership.set_pool(campaign, body["pool"], user)
+            if "items_per_person" in body:
+                membership.set_most_items(campaign, body["items_per_person"])
 
 
 class CampaignPay(Resource):
@@ -367,13 +367,13 @@ class MemberRole(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         campaign, me = managed_campaign(request, pk), get_account(request)
-        wanted = checked(MemberChangeSerializer, request.data)
-        user = account_named(me, wanted["name"])
+        body = checked(MemberChangeSerializer, request.data)
+        user = account_named(me, body["name"])
         try:
-            if wanted["role"] is None:
+            if body["role"] is None:
                 membership.end_membership(campaign, user, me)
             else:
-                membership.add_member(campaign, user, wanted["role"], me)
+                membership.add_member(campaign, user, body["role"], me)
         except PeopleError as error:
             raise refused(error) from error
         return _people_response(campaign)

@@ -165,15 +165,15 @@ class TeamMembers(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         me, team = get_account(request), _team(request, pk)
-        wanted = checked(TeamMemberChangeSerializer, request.data)
-        if wanted["name"] != me.username:
+        body = checked(TeamMemberChangeSerializer, request.data)
+        if body["name"] != me.username:
             service.check_lets_in(team, me)
-        user = account_named(me, wanted["name"])
+        user = account_named(me, body["name"])
         try:
-            if wanted["role"] is None:
+            if body["role"] is None:
                 service.leave(team, user, me)
             else:
-                service.set_role(team, user, wanted["role"], me)
+                service.set_role(team, user, body["role"], me)
         except TeamError as error:
             raise RefusedBodyError(str(error)) from error
         # The members were read before the change, and people who have left no longer find the team.
@@ -199,10 +199,10 @@ class TeamShares(Resource):
     )
     def put(self, request: Request, pk: int) -> Response:
         me, team = get_account(request), _team(request, pk)
-        wanted = checked(TeamShareSerializer, request.data)
+        body = checked(TeamShareSerializer, request.data)
         try:
-            thing = service.thing_named(wanted["kind"], wanted["name"])
-            service.share(thing, team, wanted["right"], me)
+            thing = service.thing_named(body["kind"], body["name"])
+            service.share(thing, team, body["right"], me)
         except TeamError as error:
             raise RefusedBodyError(str(error)) from error
         return Response(TeamSerializer(team).data)
@@ -227,12 +227,12 @@ class TeamMoves(Resource):
     @once
     def post(self, request: Request, pk: int) -> Response:
         me, team = get_account(request), _team(request, pk)
-        wanted = checked(TeamMoveSerializer, request.data)
+        body = checked(TeamMoveSerializer, request.data)
         try:
-            told = service.move(service.thing_named(wanted["kind"], wanted["name"]), team, me)
+            consequences = service.move(service.thing_named(body["kind"], body["name"]), team, me)
         except TeamError as error:
             raise RefusedBodyError(str(error)) from error
-        return Response(TeamMovedSerializer({"team": team, "consequences": told}).data)
+        return Response(TeamMovedSerializer({"team": team, "consequences": consequences}).data)
 
 
 def _team(request: Request, pk: int) -> Team:

@@ -194,9 +194,9 @@ class _Carrier:
         """Return the slots that people's answers to some items would take."""
         units = {drafted.spec.key: names for drafted, names in items}
         before = self._before(units)
-        told = _asked_queries({drafted.query for drafted, _ in items})
+        queries = _asked_queries({drafted.query for drafted, _ in items})
         digests = {
-            drafted.spec.key: unit_digests(told[drafted.query], drafted.spec, self.bases[0])
+            drafted.spec.key: unit_digests(queries[drafted.query], drafted.spec, self.bases[0])
             for drafted, _ in items
             if drafted.spec.key in before.items
         }
@@ -231,9 +231,9 @@ class _Carrier:
 
     def _side(self, campaign: Campaign, items: list[ShownItem], bases: Bases) -> _Side:
         specs = {item.key: spec for item, spec in presented(campaign, items)} if items else {}
-        told = _asked_queries({item.query_id for item in items})
+        queries = _asked_queries({item.query_id for item in items})
         digests = {
-            item.key: unit_digests(told[item.query_id], specs[item.key], bases) for item in items
+            item.key: unit_digests(queries[item.query_id], specs[item.key], bases) for item in items
         }
         units: dict[int, dict[str, int]] = defaultdict(dict)
         stored = Unit.objects.filter(item__in=[item.pk for item in items])

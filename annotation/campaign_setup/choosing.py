@@ -65,16 +65,16 @@ class ChosenItems:
     @property
     def name(self) -> str:
         """A name that no campaign has."""
-        wanted = f"{self.campaign.name[:180]}-first"
-        taken = set(Campaign.objects.filter(name__startswith=wanted).values_list("name", flat=True))
-        names = (wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3)))
+        stem = f"{self.campaign.name[:180]}-first"
+        taken = set(Campaign.objects.filter(name__startswith=stem).values_list("name", flat=True))
+        names = (stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3)))
         return next(name for name in names if name not in taken)
 
 
 def choose_items(campaign: Campaign, units: Iterable[UnitKey]) -> ChosenItems:
     """Return the items of some units, in the order of the units. Raises DesignError without any."""
-    wanted = list(dict.fromkeys(units))
-    keys = list(dict.fromkeys(item for item, _, _ in wanted))
+    unit_keys = list(dict.fromkeys(units))
+    keys = list(dict.fromkeys(item for item, _, _ in unit_keys))
     study = campaign.items.filter(use=Item.Use.STUDY, key__in=keys)
     known = set(study.order_by().values_list("key", flat=True))
     if not known:
@@ -82,7 +82,7 @@ def choose_items(campaign: Campaign, units: Iterable[UnitKey]) -> ChosenItems:
     return ChosenItems(
         campaign,
         tuple(key for key in keys if key in known),
-        sum(item in known for item, _, _ in wanted),
+        sum(item in known for item, _, _ in unit_keys),
         Unit.objects.filter(item__in=study).count(),
     )
 

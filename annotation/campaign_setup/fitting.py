@@ -42,7 +42,7 @@ LACKING: Mapping[str, tuple[str, str, str]] = {
 class Fit:
     """A task over a batch. `units` and `items` are None until they are counted.
 
-    `lacks` says why it does not fit, and is empty if it does. The remedy (`mend`) is done on
+    `lacks` says why it does not fit, and is empty if it does. The `remedy` is done on
     `page`. `is_more` says that there are more than those counted, `is_first` that the task is
     recommended.
     """
@@ -52,7 +52,7 @@ class Fit:
     units: int | None = None
     is_more: bool = False
     lacks: str = ""
-    mend: str = ""
+    remedy: str = ""
     page: str = ""
     is_first: bool = False
 
@@ -74,14 +74,14 @@ def fits_of(batch: Batch, counted: Mapping[str, Sequence[int]] | None) -> list[F
 def _fit(batch: Batch, protocol: Protocol, counted: Mapping[str, Sequence[int]] | None) -> Fit:
     for need in protocol.needs:
         if batch.counts and not batch.counts.get(need):
-            lacks, mend, page = LACKING[need]
-            return Fit(protocol, lacks=lacks, mend=mend, page=page)
+            lacks, remedy, page = LACKING[need]
+            return Fit(protocol, lacks=lacks, remedy=remedy, page=page)
     if counted is None:
         return Fit(protocol)
     items, units = counted.get(protocol.name, (0, 0))
     if not units:
         lacks = protocol.lacks or "Nothing in it can be asked about."
-        return Fit(protocol, lacks=lacks, mend="Prepare the batch", page="preparation")
+        return Fit(protocol, lacks=lacks, remedy="Prepare the batch", page="preparation")
     return Fit(protocol, items, units, items >= MOST_ITEMS)
 
 

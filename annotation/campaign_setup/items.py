@@ -94,9 +94,9 @@ def asked_items(campaign: Campaign, protocol: Protocol, design: Design) -> Itera
     if not design.chosen:
         yield from drafted_items(campaign, protocol)
         return
-    wanted = set(design.chosen)
+    chosen = set(design.chosen)
     found = {
-        each.spec.key: each for each in drafted_items(campaign, protocol) if each.spec.key in wanted
+        each.spec.key: each for each in drafted_items(campaign, protocol) if each.spec.key in chosen
     }
     for key in design.chosen:
         if key not in found:
@@ -181,10 +181,10 @@ class ItemWriter:
     def _stored(
         self,
         model: type[models.Report | models.Passage | models.KeyPoint],
-        wanted: Iterable[str | None],
+        ids: Iterable[str | None],
     ) -> dict[str | None, int | None]:
         """Return primary keys by the batch's own ids, and None for None."""
-        named = {key for key in wanted if key}
+        named = {key for key in ids if key}
         found: dict[str | None, int | None] = {None: None}
         if named:
             rows = model._default_manager.filter(batch=self.campaign.batch_id, key__in=named)

@@ -88,9 +88,9 @@ def _units(campaign: Campaign, design: Design) -> Iterator[str]:
     pks = dict(campaign.items.values_list("key", "pk"))
     protocol = declared(campaign)
     for chunk in chunks(asked_items(campaign, protocol, design), CHUNK):
-        wanted = [pks[each.spec.key] for each in chunk if each.spec.key in pks]
+        items = [pks[each.spec.key] for each in chunk if each.spec.key in pks]
         stored: dict[int, list[UnitSampling]] = {}
-        for row in UnitSampling.objects.filter(item__in=wanted).order_by("item", "position"):
+        for row in UnitSampling.objects.filter(item__in=items).order_by("item", "position"):
             stored.setdefault(row.item_id, []).append(row)
         for each in chunk:
             key = each.spec.key

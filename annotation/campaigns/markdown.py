@@ -175,7 +175,7 @@ class _Writer:
 
     def _run(self, end: int) -> None:
         """Write the source up to an offset, or to the next edge of a part before it."""
-        told = 'class="run"'
+        attributes = 'class="run"'
         while self.parts and self.parts[0][1] <= self.at:
             self.parts = self.parts[1:]
         if self.parts:
@@ -184,8 +184,8 @@ class _Writer:
                 end = min(end, start)
             else:
                 end = min(end, stop)
-                told = f'class="run sentence" data-sentence="{number}"'
-        self.out.append(f"<span {told}>{escaped(self.source[self.at : end])}</span>")
+                attributes = f'class="run sentence" data-sentence="{number}"'
+        self.out.append(f"<span {attributes}>{escaped(self.source[self.at : end])}</span>")
         self.at = end
 
     def _between(self, to: int) -> None:
@@ -215,15 +215,15 @@ class _Writer:
     def _tag(self, token: Token, name: str, opens: bool) -> None:
         if name == "heading":
             level = int(token.tag[1])
-            told = f'role="heading" aria-level="{min(6, level + 2)}" class="head h{level}"'
-            self.out.append(f'<div {told} dir="auto">' if opens else "</div>")
+            attributes = f'role="heading" aria-level="{min(6, level + 2)}" class="head h{level}"'
+            self.out.append(f'<div {attributes} dir="auto">' if opens else "</div>")
         elif name == "ordered_list":
             start = int(token.attrGet("start") or 1)
             self.out.append(f'<ol start="{start}">' if opens else "</ol>")
         elif name in ("th", "td"):
             side = re.sub(r"[^a-z]", "", str(token.attrGet("style") or "").rpartition(":")[2])
-            told = f' class="{side}"' if side in ("center", "right") else ""
-            self.out.append(f'<{name} dir="auto"{told}>' if opens else f"</{name}>")
+            attributes = f' class="{side}"' if side in ("center", "right") else ""
+            self.out.append(f'<{name} dir="auto"{attributes}>' if opens else f"</{name}>")
         elif tag := _TAGS.get(name):
             auto = ' dir="auto"' if name in ("paragraph", "list_item", "blockquote") else ""
             self.out.append(f"<{tag}{auto}>" if opens else f"</{tag}>")
@@ -233,8 +233,8 @@ class _Writer:
         # Extra cells in a table's earlier lines must not be hidden with its opening line.
         self._between(self.starts[first - (token.type == "fence")])
         info = escape(token.info.strip()[:40])
-        told = f' data-info="{info}"' if info else ""
-        self.out.append(f'<pre dir="ltr"{told}><code>')
+        attributes = f' data-info="{info}"' if info else ""
+        self.out.append(f'<pre dir="ltr"{attributes}><code>')
         if token.type == "fence" and first < len(self.starts):
             self.hide(self.starts[first])
         lines = token.content.removesuffix("\n").split("\n")
@@ -403,5 +403,7 @@ def _way_out(address: str) -> str:
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return ""
-    told = f'href="{escape(address)}" title="{escape(address)}" aria-label="{escape(parts.netloc)}"'
-    return f'<a class="out" target="_blank" rel="noreferrer noopener nofollow" {told}></a>'
+    attributes = (
+        f'href="{escape(address)}" title="{escape(address)}" aria-label="{escape(parts.netloc)}"'
+    )
+    return f'<a class="out" target="_blank" rel="noreferrer noopener nofollow" {attributes}></a>'

@@ -73,8 +73,8 @@ class LabelWork(Work):
         """Whether the option for ties keeps undecided units. It is noted for the refusal."""
         self.job.decider.note(decision.state, name)
         kept = self.job.decider.ties == "keep"
-        told = {"tie": "tied", "nobody": "without a label"}.get(decision.state, "open")
-        self.tally.undecided[f"{told}, {'kept' if kept else 'dropped'}"] += 1
+        state = {"tie": "tied", "nobody": "without a label"}.get(decision.state, "open")
+        self.tally.undecided[f"{state}, {'kept' if kept else 'dropped'}"] += 1
         return kept
 
 

@@ -32,8 +32,8 @@ def uncut(value: str) -> str:
 
 def one_of(codes: Iterable[str]) -> Cut:
     """Return a cut that says whether a value is one of these codes."""
-    wanted = frozenset(codes)
-    return lambda value: YES if value in wanted else NO
+    chosen = frozenset(codes)
+    return lambda value: YES if value in chosen else NO
 
 
 @dataclass(frozen=True)
@@ -154,11 +154,11 @@ def check_decided(decider: Decider, campaigns: list[Campaign], what: str) -> Non
         who = decider.mode if decider.by_rater else "nobody"
         wrong.append(f"{who} labelled {number} {what} ({undecided.of('nobody')})")
     if wrong:
-        mend = _tie_mend(decider, bool(undecided.numbers.get("tie")))
-        raise NotDecidedError(f"in {names} {' and '.join(wrong)}; {mend}", "ties")
+        remedy = _tie_remedy(decider, bool(undecided.numbers.get("tie")))
+        raise NotDecidedError(f"in {names} {' and '.join(wrong)}; {remedy}", "ties")
 
 
-def _tie_mend(decider: Decider, tied: bool) -> str:
+def _tie_remedy(decider: Decider, tied: bool) -> str:
     adjudicate = "let an adjudicator decide, or " if tied and not decider.by_rater else ""
     return f"{adjudicate}give --ties keep or --ties drop"
 
@@ -170,11 +170,11 @@ def _open(decider: Decider, campaigns: list[Campaign], names: str, what: str, nu
             f"{decider.mode} has not answered {number} {what} in {names} ({shown}); wait for these "
             "answers, or give another --decided-by"
         )
-    told = f"{names} is not finished: {number} {what} have fewer labels than asked for ({shown})"
+    message = f"{names} is not finished: {number} {what} have fewer labels than asked for ({shown})"
     others = [name for name in finished_raters(campaigns) if name not in MODES]
     if others:
-        return f"{told}; wait for them, or give --decided-by {' or '.join(others[:3])}"
-    return f"{told}; wait for them, or give --decided-by with a rater who labelled all"
+        return f"{message}; wait for them, or give --decided-by {' or '.join(others[:3])}"
+    return f"{message}; wait for them, or give --decided-by with a rater who labelled all"
 
 
 def finished_raters(campaigns: list[Campaign]) -> list[str]:

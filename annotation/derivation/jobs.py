@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from annotation.derivation.service import Wanted, derive, state_of_labels
+from annotation.derivation.service import DerivationRequest, derive, state_of_labels
 from annotation.models import Campaign, User
 from datasets.derivation import DerivationError, NotDecidedError
 from datasets.jobs import Options, Progress, Result
@@ -14,18 +14,18 @@ from datasets.rows import InputError
 DERIVATION = "derivation"
 
 
-def question(wanted: Wanted, dry_run: bool) -> dict[str, Any]:
+def question(order: DerivationRequest, dry_run: bool) -> dict[str, Any]:
     """Return the question of a derivation, for `datasets.jobs.ask`. It is one person's own."""
-    assert wanted.by is not None
+    assert order.by is not None
     return {
-        "batch": wanted.batch.pk,
-        "name": wanted.name,
-        "rule": wanted.rule,
-        "campaigns": list(wanted.campaigns),
-        "decided_by": wanted.decided_by,
-        "ties": wanted.ties,
-        "options": dict(wanted.options),
-        "user": wanted.by.pk,
+        "batch": order.batch.pk,
+        "name": order.name,
+        "rule": order.rule,
+        "campaigns": list(order.campaigns),
+        "decided_by": order.decided_by,
+        "ties": order.ties,
+        "options": dict(order.options),
+        "user": order.by.pk,
         "dry_run": dry_run,
     }
 
@@ -43,15 +43,17 @@ def carry_out(options: Options, progress: Progress) -> Result:
     """Return the counts and the key of the new batch, or why there is none with its field."""
     given = {name: options[name] for name in ("name", "rule", "campaigns", "decided_by", "ties")}
     batch, user = Batch.objects.get(pk=options["batch"]), User.objects.get(pk=options["user"])
-    wanted = Wanted(batch=batch, options=options["options"], by=user, reader=user, **given)
+    order = DerivationRequest(
+        batch=batch, options=options["options"], by=user, reader=user, **given
+    )
     queries = batch.counts.get("queries", 0)
     try:
         derived = derive(
-            wanted, dry_run=options["dry_run"], progress=lambda done: progress(done, queries)
+            order, dry_run=options["dry_run"], progress=lambda done: progress(done, queries)
         )
     except InputError as error:
         # The error's place is in no file that the user has.
-        return _refused(f"{error.wrong}; {error.mend}")
+        return _refused(f"{error.wrong}; {error.remedy}")
     except DerivationError as error:
         return _refused(str(error), error.field, isinstance(error, NotDecidedError))
     return Result.of(

@@ -48,7 +48,7 @@ MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DerivationRequest:
     """What to derive. `options` are those of the rule, by name; `by` is who asks for it.
 
     With `reader`, only campaigns count that this account may read. A command has none.
@@ -65,14 +65,14 @@ class Wanted:
     reader: User | None = None
 
 
-def check_campaigns(wanted: Wanted) -> None:
+def check_campaigns(order: DerivationRequest) -> None:
     """Raise DerivationError unless the rule can read the campaigns named, and this account may."""
-    _campaigns(rule_called(wanted.rule), wanted)
+    _campaigns(rule_called(order.rule), order)
 
 
 @for_workers
 def derive(
-    wanted: Wanted,
+    order: DerivationRequest,
     output: Path | None = None,
     dry_run: bool = False,
     progress: Callable[[int], None] = lambda done: None,
@@ -81,11 +81,11 @@ def derive(
 
     Raises DerivationError, or NotDecidedError for units that labels do not decide.
     """
-    rule = rule_called(wanted.rule)
-    campaigns = _campaigns(rule, wanted)
+    rule = rule_called(order.rule)
+    campaigns = _campaigns(rule, order)
     for campaign in campaigns:
         saw_answers("derived", campaign)
-    work = _work(rule, wanted.batch, campaigns, wanted.decided_by, wanted.ties, wanted.options)
+    work = _work(rule, order.batch, campaigns, order.decided_by, order.ties, order.options)
     job = work.job
     if rule.protocols and not job.decider.by_rater:
         _check_finished(campaigns, work)
@@ -93,12 +93,12 @@ def derive(
         RULE,
         rule.name,
         rule.version,
-        wanted.batch,
+        order.batch,
         stored_options(rule, job.options),
         [{"name": each.name, "protocol": each.protocol} for each in campaigns],
         job.decider.mode if rule.decides else "",
         job.decider.ties if rule.decides else "",
-        by=wanted.by.pk if wanted.by else None,
+        by=order.by.pk if order.by else None,
     )
 
     def finish() -> None:
@@ -108,7 +108,7 @@ def derive(
     made = _made(work, progress)
     with _rare_collections():
         return derive_batch(
-            wanted.name, origin, made, work.tally, work.digests, output, dry_run, finish
+            order.name, origin, made, work.tally, work.digests, output, dry_run, finish
         )
 
 
@@ -154,9 +154,9 @@ def fitting_rules(batch: Batch, campaigns: Sequence[Campaign]) -> list[tuple[Rul
     return found
 
 
-def _campaigns(rule: Rule, wanted: Wanted) -> list[Campaign]:
+def _campaigns(rule: Rule, order: DerivationRequest) -> list[Campaign]:
     """Return the campaigns that a rule reads. Raises DerivationError if they do not fit."""
-    names = list(dict.fromkeys(wanted.campaigns))
+    names = list(dict.fromkeys(order.campaigns))
     if not rule.protocols:
         if names:
             raise DerivationError(f"rule {rule.name} reads no campaign; leave --from out", "from")
@@ -166,20 +166,20 @@ def _campaigns(rule: Rule, wanted: Wanted) -> list[Campaign]:
         raise DerivationError(
             f"rule {rule.name} reads a campaign of {known}; name it with --from", "from"
         )
-    return [_campaign(rule, wanted, name) for name in names]
+    return [_campaign(rule, order, name) for name in names]
 
 
-def _campaign(rule: Rule, wanted: Wanted, name: str) -> Campaign:
-    there = Campaign.objects.all() if wanted.reader is None else readable(wanted.reader)
+def _campaign(rule: Rule, order: DerivationRequest, name: str) -> Campaign:
+    there = Campaign.objects.all() if order.reader is None else readable(order.reader)
     campaign = there.select_related("batch").filter(name=name).first()
     if campaign is None:
-        known = list(there.filter(batch=wanted.batch).values_list("name", flat=True))
+        known = list(there.filter(batch=order.batch).values_list("name", flat=True))
         close = get_close_matches(name, known, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known) or 'none'}"
         raise DerivationError(f"there is no campaign {name!r} of this batch; {hint}", "from")
-    if campaign.batch_id != wanted.batch.pk:
+    if campaign.batch_id != order.batch.pk:
         raise DerivationError(
-            f"campaign {name!r} is over batch {campaign.batch.name!r}, not {wanted.batch.name!r}; "
+            f"campaign {name!r} is over batch {campaign.batch.name!r}, not {order.batch.name!r}; "
             f"give --batch {campaign.batch.name}",
             "from",
         )

@@ -168,12 +168,12 @@ def _places(
     units = stored_units(item)
     for name in names:
         yield _Place(item.campaign_id, item.pk, units[name], name)
-    twins = list(_twins(item, _comparable(item.campaign, looked_at)))
-    if not twins:
+    same = list(_same_items(item, _comparable(item.campaign, looked_at)))
+    if not same:
         return
     mine = _contents(item, present(item))
     first = prerequisite_of(item.campaign)
-    for twin in twins:
+    for twin in same:
         presents = None
         if twin.campaign.name == first:
             presents = presented or _presented(assignment)
@@ -198,7 +198,7 @@ def _comparable(campaign: Campaign, looked_at: Collection[int]) -> list[Campaign
     return list(Campaign.objects.filter(pk__in=looked_at, protocol=campaign.protocol))
 
 
-def _twins(item: Item, campaigns: Sequence[Campaign]) -> Iterator[Item]:
+def _same_items(item: Item, campaigns: Sequence[Campaign]) -> Iterator[Item]:
     """Yield the other items of campaigns that are about parts with the same texts."""
     if campaigns:
         rows = Item.objects.filter(_same_texts(item), campaign__in=campaigns)

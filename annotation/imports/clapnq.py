@@ -174,9 +174,9 @@ class _Answer:
         """Yield the labels. The first one has the metadata of the whole answer."""
         rows = [*self._of_query(), *self._of_sentences()]
         answer = self.answer
-        told = {"round": answer.round, "output": answer.output, **answer.meta}
+        meta = {"round": answer.round, "output": answer.output, **answer.meta}
         first = next((n for n, row in enumerate(rows) if row.value is not None), None)
-        return [replace(row, meta=told) if n == first else row for n, row in enumerate(rows)]
+        return [replace(row, meta=meta) if n == first else row for n, row in enumerate(rows)]
 
     @property
     def strays(self) -> int:

@@ -106,8 +106,8 @@ def _joined(responses: Iterable[ResponseRow], known: KnownItems) -> list[Group]:
             if first != response.place:
                 unit = f"unit {shown(name)} of item {shown(response.item)}"
                 wrong = f"{response.rater!r} has {unit} on line {first.line} too"
-                mend = "keep one, or number replicates or revisions"
-                raise InputError(response.place, wrong, mend)
+                remedy = "keep one, or number replicates or revisions"
+                raise InputError(response.place, wrong, remedy)
     return list(groups.values())
 
 

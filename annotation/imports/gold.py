@@ -61,18 +61,18 @@ def store_gold_answers(rows: Sequence[LabelRow], campaign: Campaign, use: str) -
 
 
 def _store(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: str) -> GoldCounts:
-    wanted: dict[tuple[str, str, str], tuple[str, str]] = {}
+    gold: dict[tuple[str, str, str], tuple[str, str]] = {}
     for each in rows:
         row = each.row
         if row.value is None:
             raise InputError(row.place, "a gold answer needs a value", "leave the line out")
         place, answer = (row.item, each.name, row.variable), (row.value, _reason(row))
-        if wanted.setdefault(place, answer)[0] != row.value:
+        if gold.setdefault(place, answer)[0] != row.value:
             wrong = f"{shown(row.variable)} of unit {shown(row.unit)} is known in two ways"
             raise InputError(row.place, wrong, "keep one, or name a rater by --rater")
-    items = {known.item(item).pk: known.item(item) for item, _, _ in wanted}
-    if _is_stored(items, wanted, use):
-        return GoldCounts(len(wanted), len(items), unchanged=True)
+    items = {known.item(item).pk: known.item(item) for item, _, _ in gold}
+    if _is_stored(items, gold, use):
+        return GoldCounts(len(gold), len(items), unchanged=True)
     # Claiming a slot locks the item's row, so every earlier claim is visible after this lock.
     list(Item.objects.select_for_update().filter(pk__in=items).order_by("pk").values_list("pk"))
     _check_untouched(items, {each.row.item: each.row.place for each in rows})
@@ -82,13 +82,13 @@ def _store(campaign: Campaign, known: KnownItems, rows: list[CheckedRow], use: s
         GoldAnswer(
             unit=units[known.item(item).pk, name], variable=variable, value=value, reason=reason
         )
-        for (item, name, variable), (value, reason) in wanted.items()
+        for (item, name, variable), (value, reason) in gold.items()
     )
     Item.objects.filter(pk__in=items).update(use=use, quota=MANY)
     _set_use(campaign, use)
-    facts = sorted(map(str, wanted.items()))
-    record("known.set", campaign.pk, campaign, None, facts, answers=len(wanted), use=str(use))
-    return GoldCounts(len(wanted), len(items))
+    facts = sorted(map(str, gold.items()))
+    record("known.set", campaign.pk, campaign, None, facts, answers=len(gold), use=str(use))
+    return GoldCounts(len(gold), len(items))
 
 
 def _reason(row: LabelRow) -> str:
@@ -97,7 +97,7 @@ def _reason(row: LabelRow) -> str:
 
 
 def _is_stored(
-    items: dict[int, Item], wanted: dict[tuple[str, str, str], tuple[str, str]], use: str
+    items: dict[int, Item], gold: dict[tuple[str, str, str], tuple[str, str]], use: str
 ) -> bool:
     if any(item.use != use for item in items.values()):
         return False
@@ -105,7 +105,7 @@ def _is_stored(
     stored = {
         (row.unit.item.key, row.unit.name, row.variable): (row.value, row.reason) for row in rows
     }
-    return stored == wanted
+    return stored == gold
 
 
 def _check_untouched(items: dict[int, Item], places: dict[str, Place]) -> None:

@@ -191,8 +191,8 @@ def check_assisted(groups: Iterable[Group]) -> None:
 def mixed(row: LabelRow, there: str) -> InputError:
     """Return the error for a row whose assistance differs from that of the answer `there`."""
     here = f"{row.rater!r} answers item {shown(row.item)} {assistance(row.assisted_by)} here"
-    mend = "give the assisted answer a replicate or a rater of its own"
-    return InputError(row.place, f"{here} and {there}", mend)
+    remedy = "give the assisted answer a replicate or a rater of its own"
+    return InputError(row.place, f"{here} and {there}", remedy)
 
 
 def assistance(by: str | None) -> str:

@@ -299,10 +299,10 @@ class _Importer:
             scope=group.scope,
             defaults={"asked": []},
         )
-        wanted = [name for name in asked if name in named or name in assignment.asked]
+        names = [name for name in asked if name in named or name in assignment.asked]
         by = group.assisted_by or ""
-        if set(wanted) != set(assignment.asked) or by != assignment.assisted_by:
-            assignment.asked, assignment.assisted_by = wanted, by
+        if set(names) != set(assignment.asked) or by != assignment.assisted_by:
+            assignment.asked, assignment.assisted_by = names, by
             assignment.save(update_fields=["asked", "assisted_by"])
         return assignment
 
@@ -373,7 +373,7 @@ def import_rows(
         try:
             report = import_labels([path], campaign, rater, "labels")
         except InputError as error:
-            raise InputError(Place(NAME, error.place.line), error.wrong, error.mend) from error
+            raise InputError(Place(NAME, error.place.line), error.wrong, error.remedy) from error
         report.warnings = [each.replace(str(path), NAME) for each in report.warnings]
     return report
 

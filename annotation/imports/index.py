@@ -160,5 +160,5 @@ class KnownItems:
             codes = ", ".join(variable.answers)
             self._refuse(row, f"{row.variable} is {shown(row.value)}", f"give one of {codes}")
 
-    def _refuse(self, row: LabelRow | ResponseRow, wrong: str, mend: str) -> None:
-        raise InputError(row.place, f"campaign {self.campaign.name!r}: {wrong}", mend)
+    def _refuse(self, row: LabelRow | ResponseRow, wrong: str, remedy: str) -> None:
+        raise InputError(row.place, f"campaign {self.campaign.name!r}: {wrong}", remedy)

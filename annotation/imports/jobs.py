@@ -67,7 +67,7 @@ def carry_out(options: Options, progress: Progress) -> Result:
         _check_raters(path, campaign, rater)
         report = import_labels([path], campaign, rater, None, lambda done: progress(done, 0))
     except InputError as error:
-        return Result.of({"refused": _told(error)})
+        return Result.of({"refused": _describe_error(error)})
     finally:
         path.unlink(missing_ok=True)
     more = max(0, len(report.warnings) - MOST_WARNINGS)
@@ -86,6 +86,6 @@ def _check_raters(path: Path, campaign: Campaign, rater: str | None) -> None:
         )
 
 
-def _told(error: InputError) -> str:
+def _describe_error(error: InputError) -> str:
     where = f"Line {error.place.line}: " if error.place.line else ""
-    return f"{where}{error.wrong}; {error.mend}."
+    return f"{where}{error.wrong}; {error.remedy}."

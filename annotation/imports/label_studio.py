@@ -236,11 +236,11 @@ class _Finder:
     def _refuse(self, answer: StudioAnswer, count: int) -> None:
         name = self.known.campaign.name
         wrong = f"task {shown(answer.task)} could be any of {count} units of campaign {name!r}"
-        mend = 'name "item" and "unit" in its data, as `export --what label-studio` does'
+        remedy = 'name "item" and "unit" in its data, as `export --what label-studio` does'
         if not count:
             wrong = f"task {shown(answer.task)} is not a unit of campaign {name!r}"
-            mend = f"check its id and its controls, or {mend}"
-        raise InputError(answer.place, wrong, mend)
+            remedy = f"check its id and its controls, or {remedy}"
+        raise InputError(answer.place, wrong, remedy)
 
 
 class _Rows:

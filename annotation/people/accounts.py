@@ -115,18 +115,18 @@ def rename_rater(rater: Rater, name: str = "") -> str:
 
     Random orders that are stored do not change, but computing them again needs the old name.
     """
-    wanted = " ".join(name.split()) or new_pseudonym()
-    if len(wanted) > 150 or not wanted.isprintable():
+    pseudonym = " ".join(name.split()) or new_pseudonym()
+    if len(pseudonym) > 150 or not pseudonym.isprintable():
         raise PeopleError("a pseudonym is one line of up to 150 characters; change it")
     with transaction.atomic():
-        if User.objects.filter(username__iexact=wanted).exists():
+        if User.objects.filter(username__iexact=pseudonym).exists():
             raise PeopleError("this is the name of an account; choose another pseudonym")
-        if Rater.objects.filter(name=wanted).exclude(pk=rater.pk).exists():
+        if Rater.objects.filter(name=pseudonym).exclude(pk=rater.pk).exists():
             raise PeopleError("another rater has this name; choose another pseudonym")
-        Rater.objects.filter(pk=rater.pk).update(name=wanted)
-        record("account.pseudonym", of=rater, before=rater.name, after=wanted)
-    rater.name = wanted
-    return wanted
+        Rater.objects.filter(pk=rater.pk).update(name=pseudonym)
+        record("account.pseudonym", of=rater, before=rater.name, after=pseudonym)
+    rater.name = pseudonym
+    return pseudonym
 
 
 def rename(user: User, name: str = "") -> str:

@@ -38,8 +38,8 @@ def accept_password(request: HttpRequest, user: User) -> None:
 
 def device_of(request: HttpRequest, account: str) -> str:
     """Return the browser's key for an account; empty if it has not logged in from this browser."""
-    wanted = digest_of(account)
-    return next((key for name, key in _read(request) if name == wanted), "")
+    digest = digest_of(account)
+    return next((key for name, key in _read(request) if name == digest), "")
 
 
 def _read(request: HttpRequest) -> list[tuple[str, str]]:

@@ -159,10 +159,10 @@ def _wait(row: LogInCount, now: datetime) -> timedelta:
 
 
 def _rows(counts: Counts) -> list[LogInCount]:
-    wanted = Q(pk=None)
+    condition = Q(pk=None)
     for kind, account, source in counts:
-        wanted |= Q(kind=kind, account=account, source=source)
-    return list(LogInCount.objects.filter(wanted))
+        condition |= Q(kind=kind, account=account, source=source)
+    return list(LogInCount.objects.filter(condition))
 
 
 def give_back(counts: Counts) -> None:

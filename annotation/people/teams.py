@@ -192,7 +192,7 @@ def move(thing: Owned, team: Team, by: User | None = None) -> list[str]:
     if thing.team_id == team.pk:
         raise TeamError(f"it belongs to {team} already; name another team")
     model, was = type(thing), thing.team_id
-    told: list[str] = []
+    consequences: list[str] = []
     with transaction.atomic():
         rows = model._default_manager.filter(pk=thing.pk)
         if model._meta.model_name == "judge":
@@ -202,8 +202,8 @@ def move(thing: Owned, team: Team, by: User | None = None) -> list[str]:
         thing.team = team
         _record("team.moved", thing, team=team.pk, was=was)
         if isinstance(thing, Campaign):
-            told += _after_moving(thing, by)
-    return told
+            consequences += _after_moving(thing, by)
+    return consequences
 
 
 def _after_moving(campaign: Campaign, by: User | None) -> Iterator[str]:

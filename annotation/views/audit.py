@@ -42,7 +42,7 @@ class TrailForm(forms.Form):
         required=False, min_value=0, max_value=MAX_ID, widget=forms.HiddenInput
     )
 
-    def wanted(self) -> EventFilter:
+    def event_filter(self) -> EventFilter:
         return EventFilter(**self.cleaned_data)
 
 
@@ -82,7 +82,9 @@ def _page(request: HttpRequest, campaign: Campaign | None) -> HttpResponse:
         }
         return render(request, "audit/trail.html", wrong, status=422)
     whole = campaign is None
-    events = filter_events(visible_events(get_account(request), campaign), form.wanted(), whole)
+    events = filter_events(
+        visible_events(get_account(request), campaign), form.event_filter(), whole
+    )
     page = list(events[: PAGE + 1])
     query = request.GET.copy()
     query.pop("before", None)
@@ -124,5 +126,5 @@ def _file(request: HttpRequest, campaign: Campaign | None) -> HttpResponseBase:
         return _page(request, campaign)
     pk = campaign.pk if campaign else None
     back = reverse("audit") if pk is None else reverse("campaign-audit", args=[pk])
-    told = partial(record_export, request, pk, "audit", "jsonl")
-    return jobs.file(request, TRAIL, question(campaign, form.cleaned_data), back, told)
+    record = partial(record_export, request, pk, "audit", "jsonl")
+    return jobs.file(request, TRAIL, question(campaign, form.cleaned_data), back, record)

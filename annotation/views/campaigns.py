@@ -281,5 +281,5 @@ def download_sample(request: HttpRequest, pk: int) -> HttpResponseBase:
         context = _campaign_context(found, user) | {"wrong": BLIND_SAMPLE}
         return render(request, "campaigns/settings.html", context, status=403)
     settings = reverse("campaign-settings", args=[pk])
-    told = partial(record_export, request, found.pk, "draws", "csv")
-    return jobs.file(request, SAMPLE, question(found), settings, told)
+    record = partial(record_export, request, found.pk, "draws", "csv")
+    return jobs.file(request, SAMPLE, question(found), settings, record)

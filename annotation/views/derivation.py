@@ -19,7 +19,12 @@ from annotation.derivation.base import Rule
 from annotation.derivation.deciding import MODES, TIES
 from annotation.derivation.jobs import DERIVATION, question
 from annotation.derivation.rules import RULES
-from annotation.derivation.service import Wanted, check_campaigns, fitting_rules, left_out_of
+from annotation.derivation.service import (
+    DerivationRequest,
+    check_campaigns,
+    fitting_rules,
+    left_out_of,
+)
 from annotation.models import Campaign, Rater
 from annotation.people.membership import readable
 from datasets.access import READERS, role_required
@@ -71,24 +76,24 @@ class DeriveForm(forms.Form):
             field = form_fields([option])[option.name]
             field.initial = option.default
             # The backticks are for the terminal and the reference.
-            told = option.help.replace("`", "")
-            field.help_text = f"{told[:1].upper()}{told[1:]}."
+            help_text = option.help.replace("`", "")
+            field.help_text = f"{help_text[:1].upper()}{help_text[1:]}."
             self.fields[f"set_{option.name}"] = field
 
-    def wanted(self, request: HttpRequest, batch: Batch) -> Wanted:
-        user, told = get_account(request), self.cleaned_data
+    def derivation_request(self, request: HttpRequest, batch: Batch) -> DerivationRequest:
+        user, cleaned = get_account(request), self.cleaned_data
         options = {
             option.name: value
             for option in self.rule.declared
-            if (value := told[f"set_{option.name}"]) not in (None, "")
+            if (value := cleaned[f"set_{option.name}"]) not in (None, "")
         }
-        return Wanted(
-            told["name"],
+        return DerivationRequest(
+            cleaned["name"],
             batch,
             self.rule.name,
-            told.get("campaigns", ()),
-            told.get("decided_by") or MODES[0],
-            told.get("ties") or TIES[0],
+            cleaned.get("campaigns", ()),
+            cleaned.get("decided_by") or MODES[0],
+            cleaned.get("ties") or TIES[0],
             options,
             by=user,
             reader=user,
@@ -145,19 +150,19 @@ def _derived(
 ) -> HttpResponse:
     """Queue the job that derives the batch, or show its status or result."""
     is_preview = PREVIEW in _data(request)
-    wanted = form.wanted(request, batch)
-    for campaign in Campaign.objects.filter(name__in=wanted.campaigns):
+    order = form.derivation_request(request, batch)
+    for campaign in Campaign.objects.filter(name__in=order.campaigns):
         if is_blind(get_account(request), campaign):
             return _refused(request, form, context, BLIND.format(campaign.name)[:-1])
     asked_now = request.method == "POST" and not is_preview
-    if asked_now and Batch.objects.filter(name=wanted.name).exists():
+    if asked_now and Batch.objects.filter(name=order.name).exists():
         return _refused(request, form, context, TAKEN[:-1], "name")
     try:
-        check_campaigns(wanted)
+        check_campaigns(order)
     except DerivationError as error:
         return _refused(request, form, context, str(error), error.field)
     page = _address(request)
-    asked = jobs.follow(request, DERIVATION, question(wanted, is_preview), page)
+    asked = jobs.follow(request, DERIVATION, question(order, is_preview), page)
     if not asked.is_current:
         return jobs.waiting(request, asked.job, page, page=page)
     try:

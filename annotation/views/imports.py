@@ -52,10 +52,10 @@ def import_file(request: HttpRequest, pk: int) -> HttpResponse:
         return _page(request, campaign, {"form": form}, 422)
     file: UploadedFile[Any] = form.cleaned_data["file"]
     name, rater = str(file.name or "labels"), form.cleaned_data["rater"]
-    wanted = question(campaign, keep(file.chunks(), name), name, rater, user)
+    asked = question(campaign, keep(file.chunks(), name), name, rater, user)
     address = reverse("campaign-import", args=[pk])
     try:
-        job = ask(IMPORT, wanted, user, address, again=True).job
+        job = ask(IMPORT, asked, user, address, again=True).job
     except TooManyError as error:
         form.add_error(None, str(error))
         return _page(request, campaign, {"form": form}, 429)

@@ -205,9 +205,9 @@ def _campaign_form(request: HttpRequest, chosen: TaskForm) -> CampaignForm:
 
 def _free_name(protocol: str, batch: Batch) -> str:
     """Return a name that no campaign has, made of the batch and the task."""
-    wanted = f"{batch.name}-{protocol}"[:180]
-    taken = set(Campaign.objects.filter(name__startswith=wanted).values_list("name", flat=True))
-    names = (wanted, *(f"{wanted}-{number}" for number in range(2, len(taken) + 3)))
+    stem = f"{batch.name}-{protocol}"[:180]
+    taken = set(Campaign.objects.filter(name__startswith=stem).values_list("name", flat=True))
+    names = (stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 3)))
     return next(name for name in names if name not in taken)
 
 
@@ -220,7 +220,7 @@ def _previewed(request: HttpRequest, form: CampaignForm) -> HttpResponse:
     if not again and seconds_to_wait("report", form.user.pk) is not None:
         form.add_error(None, TOO_MANY)
         return _render_new(request, form, status=429)
-    wanted = question(
+    dry_run = question(
         data["name"],
         form.protocol.name,
         form.batch,
@@ -232,7 +232,7 @@ def _previewed(request: HttpRequest, form: CampaignForm) -> HttpResponse:
         _team_of(form),
         data["continues"],
     )
-    asked = jobs.follow(request, PREVIEW, wanted, again=not again)
+    asked = jobs.follow(request, PREVIEW, dry_run, again=not again)
     job = asked.job
     if asked.is_current:
         try:

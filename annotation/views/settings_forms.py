@@ -297,4 +297,4 @@ def store_gold_file(campaign: Campaign, file: UploadedFile[Any], use: str) -> Go
 def describe_file_error(error: InputError) -> str:
     """Return the message of an error in the file, without the temporary path."""
     where = f"Line {error.place.line}: " if error.place.line else ""
-    return f"{where}{error.wrong}; {error.mend}."
+    return f"{where}{error.wrong}; {error.remedy}."

@@ -109,9 +109,9 @@ def accepted(request: Request, address: str | None = None) -> Response:
     """Answer 202 with the job that `current_job` found unfinished."""
     job = request.job  # type: ignore[attr-defined]
     where = request.get_full_path() if address is None else address
-    told = JobSerializer(job_as_json(request, job, where)).data
-    headers = {"Location": told["address"], "Retry-After": RETRY_AFTER}
-    return Response(told, status=202, headers=headers)
+    answer = JobSerializer(job_as_json(request, job, where)).data
+    headers = {"Location": answer["address"], "Retry-After": RETRY_AFTER}
+    return Response(answer, status=202, headers=headers)
 
 
 def job_as_json(request: Request, job: Job, address: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from datasets.readers import READERS as FORMATS
 from datasets.rows import InputError
 from datasets.teams import check_managed, visible_batches
 from datasets.uploads import decisions, quarantine
-from datasets.uploads.decisions import twins
+from datasets.uploads.decisions import batches_with_same_content
 from datasets.uploads.receiving import (
     FULL,
     NO_SPACE,
@@ -136,7 +136,7 @@ class PreviewSerializer(serializers.Serializer[Upload]):
     )
 
     def get_same_as(self, upload: Upload) -> list[str]:
-        return [batch.name for batch in twins(upload)]
+        return [batch.name for batch in batches_with_same_content(upload)]
 
 
 class UploadSerializer(serializers.Serializer[Upload]):

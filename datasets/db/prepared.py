@@ -277,9 +277,9 @@ class PreparedModels(Generic[ModelT]):
     def _parts(self) -> list[tuple[str, type[models.Model], list[str]]]:
         """Path, model, and columns in the order in which the model takes its values."""
         first, parts = self._make().model, []
-        for path, wanted in self._columns.items():
+        for path, names in self._columns.items():
             model = _led_to(first, path)
-            columns = [f.attname for f in model._meta.concrete_fields if f.attname in wanted]
+            columns = [f.attname for f in model._meta.concrete_fields if f.attname in names]
             parts.append((path, model, columns))
         return parts
 

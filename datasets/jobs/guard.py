@@ -40,10 +40,10 @@ def for_workers(function: Callable[Given, Returned]) -> Callable[Given, Returned
 
 
 def _tell(name: str) -> None:
-    told = f"{name} takes long, and a request called it; make it a job (datasets.jobs)"
+    message = f"{name} takes long, and a request called it; make it a job (datasets.jobs)"
     if settings.JOBS_STRICT:
-        raise InRequestError(told)
-    logger.warning(told)
+        raise InRequestError(message)
+    logger.warning(message)
 
 
 @contextmanager

@@ -195,16 +195,16 @@ def sent(request: HttpRequest, job: Job) -> HttpResponseBase:
 
 
 def file(
-    request: HttpRequest, kind: str, options: Options, back: str, told: Callable[[], object]
+    request: HttpRequest, kind: str, options: Options, back: str, record: Callable[[], object]
 ) -> HttpResponseBase:
     """Send the file that answers a question, or the page that waits for it and leads back.
 
-    `told` is called when the file is sent, to record that.
+    `record` is called when the file is sent, to record that.
     """
     asked = follow(request, kind, options)
     if not asked.is_current:
         return waiting(request, asked.job, back)
-    told()
+    record()
     return sent(request, asked.job)
 
 

@@ -71,9 +71,9 @@ def sort_files(paths: Sequence[Path], notes: ReadNotes) -> Files:
     for path in paths:
         for each in _within(path) if path.is_dir() else [path]:
             if not _sort(files, each):
-                wrong, mend = "contains neither CRUX reports nor passages", "leave it out"
+                wrong, remedy = "contains neither CRUX reports nor passages", "leave it out"
                 if not path.is_dir():
-                    raise InputError(Place(str(each), 1), wrong, mend)
+                    raise InputError(Place(str(each), 1), wrong, remedy)
                 notes.warnings.append(f"{each}: {wrong}; it was left out")
     if not files.reports:
         raise InputError(
@@ -110,8 +110,8 @@ def folder_records(files: Files, notes: ReadNotes) -> list[Record]:
 
 def _within(folder: Path) -> list[Path]:
     found = [*folder.glob("*"), *folder.glob("*/*")]
-    wanted = [p for p in found if p.suffix in (".jsonl", ".run") and p.is_file()]
-    return sorted(p for p in wanted if p.relative_to(folder).parts[0] != ANNOTATIONS)
+    files = [p for p in found if p.suffix in (".jsonl", ".run") and p.is_file()]
+    return sorted(p for p in files if p.relative_to(folder).parts[0] != ANNOTATIONS)
 
 
 def _sort(files: Files, path: Path) -> bool:

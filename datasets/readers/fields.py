@@ -185,11 +185,11 @@ class Fields:
         wrong = "is null" if key in self.raw else "is missing"
         self._refuse(f"{self._name(key)} {wrong}", "add it")
 
-    def _refuse_type(self, key: str, value: Any, wanted: str) -> NoReturn:
-        mend = "put it in double quotes" if wanted == "a string" else f"write {wanted}"
-        if wanted == "a string" and isinstance(value, list | dict):
-            mend = "write a string"
-        self._refuse(f"{self._name(key)} is {kind(value)}, not {wanted}", mend)
+    def _refuse_type(self, key: str, value: Any, expected: str) -> NoReturn:
+        remedy = "put it in double quotes" if expected == "a string" else f"write {expected}"
+        if expected == "a string" and isinstance(value, list | dict):
+            remedy = "write a string"
+        self._refuse(f"{self._name(key)} is {kind(value)}, not {expected}", remedy)
 
     def _refuse_unknown(self, known: Collection[str]) -> None:
         for key in self.raw:
@@ -197,8 +197,8 @@ class Fields:
                 of = f" in {self.of}" if self.of else ""
                 self._refuse(f"unknown key {shown(key)}{of}", _suggestion(key, known))
 
-    def _refuse(self, wrong: str, mend: str) -> NoReturn:
-        raise InputError(self.place, wrong, mend)
+    def _refuse(self, wrong: str, remedy: str) -> NoReturn:
+        raise InputError(self.place, wrong, remedy)
 
 
 def part_id(of: str, part: str, place: Place) -> str:

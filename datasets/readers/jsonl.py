@@ -38,8 +38,8 @@ _ESCAPES = re.compile(
 class LineError(Exception):
     """The reason why a piece of JSON is refused, before its place is known."""
 
-    def __init__(self, wrong: str, mend: str) -> None:
-        self.wrong, self.mend = wrong, mend
+    def __init__(self, wrong: str, remedy: str) -> None:
+        self.wrong, self.remedy = wrong, remedy
         super().__init__(wrong)
 
 
@@ -100,7 +100,7 @@ def _record(text: str, place: Place) -> dict[str, Any]:
     try:
         return _parsed(text)
     except LineError as refused:
-        raise InputError(place, refused.wrong, refused.mend) from None
+        raise InputError(place, refused.wrong, refused.remedy) from None
 
 
 def _raw_lines(handle: BinaryIO, file: str, number: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -142,8 +142,8 @@ def _parsed(text: str) -> dict[str, Any]:
     except RecursionError:
         refuse_depth()
     except json.JSONDecodeError as error:
-        mend = "write one whole JSON object on each line"
-        raise LineError(broken(error, f" at column {error.pos + 1}"), mend) from None
+        remedy = "write one whole JSON object on each line"
+        raise LineError(broken(error, f" at column {error.pos + 1}"), remedy) from None
     return checked(value, text, "the line")
 
 
@@ -297,8 +297,8 @@ class _Source:
             if not self._more():
                 return None
 
-    def expect(self, wanted: str, what: str) -> None:
-        if self.next() != wanted:
+    def expect(self, character: str, what: str) -> None:
+        if self.next() != character:
             self.refuse(f"{what} was expected", "write one JSON list of objects")
         self._move(self.at + 1)
 
@@ -319,12 +319,12 @@ class _Source:
             value, end = self._decoded()
             entry = checked(value, self.text[self.at : end], f"entry {number}")
         except LineError as error:
-            self.refuse(error.wrong, error.mend)
+            self.refuse(error.wrong, error.remedy)
         self._move(end)
         return entry
 
-    def refuse(self, wrong: str, mend: str) -> NoReturn:
-        raise InputError(Place(self.file, self.line), wrong, mend)
+    def refuse(self, wrong: str, remedy: str) -> NoReturn:
+        raise InputError(Place(self.file, self.line), wrong, remedy)
 
     def _check_object(self, number: int) -> None:
         start = self.next()

@@ -187,11 +187,11 @@ def upload_context(upload: Upload) -> dict[str, Any]:
         ],
         "more_warnings": max(0, found.get("warning_count", 0) - WARNINGS_KEPT),
         "first": [_preview_query(line) for line in found.get("first", ())],
-        "twins": twins(upload),
+        "same_content": batches_with_same_content(upload),
     }
 
 
-def twins(upload: Upload) -> list[Batch]:
+def batches_with_same_content(upload: Upload) -> list[Batch]:
     """Return the loaded batches with the same content."""
     if upload.state != State.READY:
         return []

@@ -62,8 +62,8 @@ def suffix_of(path: Path, name: str) -> str:
 def _check_kind(begin: bytes, name: str) -> None:
     for magic, what in PACKED.items():
         if begin.startswith(magic):
-            mend = "unpack it, and upload its files"
-            raise InputError(Place(name), f"is packed ({what})", mend)
+            remedy = "unpack it, and upload its files"
+            raise InputError(Place(name), f"is packed ({what})", remedy)
     for magic, what in FOREIGN.items():
         if begin.startswith(magic):
             raise InputError(Place(name), f"is {what}", "upload JSON Lines in UTF-8, or a TREC run")

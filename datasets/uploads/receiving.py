@@ -106,8 +106,8 @@ def _team(user: Any, name: str) -> Team:
     try:
         return team_for(user, name.strip())
     except TeamError as error:
-        wrong, _, mend = str(error).partition("; ")
-        raise InputError(Place("The team"), wrong, mend or "name one") from error
+        wrong, _, remedy = str(error).partition("; ")
+        raise InputError(Place("The team"), wrong, remedy or "name one") from error
 
 
 def _name_of(files: Sequence[UploadedFile]) -> str:

@@ -262,8 +262,8 @@ def _extend(
     try:
         made = extend_batch(paths, upload.name, source, format, count, by, names)
     except DerivationError as error:
-        wrong, _, mend = str(error).rpartition("; ")
-        raise InputError(Place(str(paths[0])), wrong or mend, mend) from error
+        wrong, _, remedy = str(error).rpartition("; ")
+        raise InputError(Place(str(paths[0])), wrong or remedy, remedy) from error
     if made.digest != upload.digest:
         raise InputError(
             Place(str(paths[0])), "has other content than its preview", "send it again"

@@ -31,16 +31,16 @@ class Section:
 
     methods: tuple[str, ...]
     path: str
-    told: dict[str, Any]
+    operation: dict[str, Any]
 
     @property
     def title(self) -> str:
-        title: str = self.told.get("summary") or self.told["operationId"]
+        title: str = self.operation.get("summary") or self.operation["operationId"]
         return title
 
     @property
     def anchor(self) -> str:
-        name: str = self.told["operationId"]
+        name: str = self.operation["operationId"]
         return name.replace("_", "-")
 
 
@@ -55,11 +55,11 @@ def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def sections() -> list[Section]:
     found: dict[tuple[str, str], Section] = {}
-    for method, path, told in operations():
-        key = (path, told.get("summary") or told["operationId"])
+    for method, path, operation in operations():
+        key = (path, operation.get("summary") or operation["operationId"])
         before = found.get(key)
         methods = (*before.methods, method) if before else (method,)
-        found[key] = Section(methods, path, before.told if before else told)
+        found[key] = Section(methods, path, before.operation if before else operation)
     return list(found.values())
 
 
@@ -75,35 +75,44 @@ def write() -> str:
 
 
 def _section(each: Section) -> str:
-    told = each.told
+    operation = each.operation
     asked = " or ".join(code(f"{method} {each.path}") for method in each.methods)
-    parts = [f"## {plain(each.title)} {{ #{each.anchor} }}", asked, plain(told.get("description"))]
-    rows = [_parameter(parameter, each.path) for parameter in told.get("parameters", ())]
+    parts = [
+        f"## {plain(each.title)} {{ #{each.anchor} }}",
+        asked,
+        plain(operation.get("description")),
+    ]
+    rows = [_parameter(parameter, each.path) for parameter in operation.get("parameters", ())]
     if rows:
         parts.append(table(("parameter", "where", "value", "meaning"), rows))
-    if (sent := _example(told.get("requestBody", {}))) is not None:
+    if (sent := _example(operation.get("requestBody", {}))) is not None:
         parts.append(_shown("What is sent, for example", sent))
-    if (answered := _answered(told)) is not None:
+    if (answered := _answered(operation)) is not None:
         parts.append(_shown("What is answered, for example", answered))
     return "\n\n".join(parts)
 
 
-def _parameter(told: dict[str, Any], path: str = "") -> tuple[str, ...]:
-    name = told["name"]
-    return code(name), WHERE[told["in"]], _kind(told.get("schema", {})), _meaning(told, path)
+def _parameter(parameter: dict[str, Any], path: str = "") -> tuple[str, ...]:
+    name = parameter["name"]
+    return (
+        code(name),
+        WHERE[parameter["in"]],
+        _kind(parameter.get("schema", {})),
+        _meaning(parameter, path),
+    )
 
 
-def _meaning(told: dict[str, Any], path: str) -> str:
+def _meaning(parameter: dict[str, Any], path: str) -> str:
     """Return our own description, or the schema's without its list of values.
 
     Raises UndocumentedError if there is neither.
     """
     lists = [part for part in path.split("/") if part][2:3]
-    own = told["name"]
+    own = parameter["name"]
     try:
         return meaning("api", *(f"{each}.{own}" for each in lists), own)
     except UndocumentedError:
-        if not (words := plain(told.get("description", "").partition("\n\n")[0])):
+        if not (words := plain(parameter.get("description", "").partition("\n\n")[0])):
             raise
         return words
 
@@ -117,9 +126,9 @@ def _kind(schema: dict[str, Any]) -> str:
     return str(schema.get("type", "")) + bound + default
 
 
-def _answered(told: dict[str, Any]) -> Any:
+def _answered(operation: dict[str, Any]) -> Any:
     """Return the example of a successful answer, or None."""
-    good = (held for status, held in told["responses"].items() if status.startswith("2"))
+    good = (held for status, held in operation["responses"].items() if status.startswith("2"))
     return next((found for held in good if (found := _example(held)) is not None), None)
 
 

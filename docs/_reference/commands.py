@@ -88,7 +88,7 @@ def _pairs(name: str) -> Iterator[str]:
         yield "Options, given as `--option K=V`:"
         yield table(("option", "meaning"), rows)
     if name == "create_judge":
-        rows = [(code(each), wanted) for each, (_, wanted) in PARAMS.items()]
+        rows = [(code(each), value) for each, (_, value) in PARAMS.items()]
         yield "Parameters, given as `--param K=V`:"
         yield table(("parameter", "value"), rows)
 

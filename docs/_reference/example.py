@@ -160,8 +160,8 @@ def _labels() -> Iterator[dict[str, Any]]:
             yield place | who | said | read | _marked(turn + n) | {"variable": "answerable"}
             rating = (n + turn // 3) % 6
             sure = {"meta": {"probabilities": {str(rating): 0.8, str((n + 1) % 6): 0.2}}}
-            told = sure if rater == JUDGE else {}
-            yield place | who | told | {"variable": "rating", "value": str(rating)}
+            meta = sure if rater == JUDGE else {}
+            yield place | who | meta | {"variable": "rating", "value": str(rating)}
         if n % 3 == 0:
             decided = {"rater": "REFERENCE", "rater_kind": "reference", "value": "yes"}
             yield place | decided | {"variable": "answerable"}

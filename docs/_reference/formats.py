@@ -171,8 +171,8 @@ def keys_of(part: type) -> dict[str, Field[object]]:
 
 
 def _of_batch(part: type) -> Callable[[str], str]:
-    told = properties_of(part.__name__)
-    return lambda key: str(told[key]["description"])
+    properties = properties_of(part.__name__)
+    return lambda key: str(properties[key]["description"])
 
 
 def _of_labels(part: type) -> Callable[[str], str]:

@@ -120,8 +120,8 @@ def _walk(value: object, path: str) -> Iterator[str]:
         return
     if isinstance(value, Mapping):
         estimate = set(value) >= ESTIMATE
-        told = {"reason"} if "higher_than" in value else {"reason", *OF_CELLS}
-        for key in set(value) - (ESTIMATE | told if estimate else set()):
+        keys = {"reason"} if "higher_than" in value else {"reason", *OF_CELLS}
+        for key in set(value) - (ESTIMATE | keys if estimate else set()):
             below = ".".join(filter(None, (path, PLACES.get(path, key))))
             if path not in PLACES or below in KEYS:
                 yield below

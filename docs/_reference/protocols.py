@@ -76,10 +76,10 @@ def _condition(conditions: Conditions) -> str:
 
 
 def _facts(protocol: Protocol) -> str:
-    return "\n".join(f"- {fact}" for fact in _told(protocol))
+    return "\n".join(f"- {fact}" for fact in _describe(protocol))
 
 
-def _told(protocol: Protocol) -> Iterator[str]:
+def _describe(protocol: Protocol) -> Iterator[str]:
     yield f"Units: {codes(_kinds(protocol))}."
     needs = ", ".join(WHERE[part] for part in protocol.needs) or "the query alone"
     yield f"Reads of the batch: {needs}."

@@ -118,8 +118,8 @@ class OneJudge(Resource):
         return Response(WholeJudgeSerializer(visible_judge(request, pk)).data)
 
 
-def _create(user: User, wanted: dict[str, Any]) -> Judge:
-    form = JudgeForm(_as_form(user, wanted), user=user)
+def _create(user: User, body: dict[str, Any]) -> Judge:
+    form = JudgeForm(_as_form(user, body), user=user)
     if not form.is_valid():
         raise RefusedBodyError(NOT_CREATED, list(_problems(form)))
     try:
@@ -132,33 +132,33 @@ def _create(user: User, wanted: dict[str, Any]) -> Judge:
     return judge
 
 
-def _as_form(user: User, wanted: dict[str, Any], refused: str = NOT_CREATED) -> dict[str, Any]:
+def _as_form(user: User, body: dict[str, Any], refused: str = NOT_CREATED) -> dict[str, Any]:
     """Return the body as the page's form sends it. Raises RefusedBodyError, saying `refused`."""
-    params = wanted.get("params", {})
+    params = body.get("params", {})
     if unknown := sorted(set(params) - set(PARAM_HELP)):
         wrong = problem(f"is not one of {', '.join(PARAM_HELP)}; leave it out", unknown[0][:200])
         raise RefusedBodyError(refused, [wrong])
-    if wanted.get("file") and wanted.get("prompt"):
+    if body.get("file") and body.get("prompt"):
         wrong = problem("does not go with a judge file; remove it", "prompt")
         raise RefusedBodyError(refused, [wrong])
-    if wanted.get("file") and wanted["backend"] == "lexical":
+    if body.get("file") and body["backend"] == "lexical":
         wrong = problem("is not used by word overlap; remove it", "file")
         raise RefusedBodyError(refused, [wrong])
     texts = ("name", "backend", "model", "family", "prompt", "file", "team")
-    plain = {name: wanted.get(name, "") for name in texts}
+    plain = {name: body.get(name, "") for name in texts}
     given = {name: param_text(value) for name, value in params.items()}
-    server = _server(user, wanted, refused)
-    return {**plain, "granularity": wanted["granularity"], **given, **server}
+    server = _server(user, body, refused)
+    return {**plain, "granularity": body["granularity"], **given, **server}
 
 
-def _server(user: User, wanted: dict[str, Any], refused: str) -> dict[str, str]:
+def _server(user: User, body: dict[str, Any], refused: str) -> dict[str, str]:
     """Return the form fields of the server: a known one with its key, or a new address."""
-    hosted = HOSTED.get(wanted["backend"])
+    hosted = HOSTED.get(body["backend"])
     if hosted is None:
         return {}
-    key = wanted.get("api_key_env", "" if "base_url" in wanted else hosted.key_variable)
+    key = body.get("api_key_env", "" if "base_url" in body else hosted.key_variable)
     try:
-        named = Server(parse_base_url(wanted.get("base_url", ""), hosted.public_url), key).name
+        named = Server(parse_base_url(body.get("base_url", ""), hosted.public_url), key).name
     except SetupError as error:
         raise RefusedBodyError(refused, [problem(str(error), "base_url")]) from error
     if named in {server.name for server in known_servers(user)}:
@@ -169,7 +169,7 @@ def _server(user: User, wanted: dict[str, Any], refused: str) -> dict[str, str]:
     if key and user.role != User.Role.ADMIN:
         words = "only an admin may combine a new address with a key; leave the key out"
         raise RefusedBodyError(refused, [problem(words, "api_key_env")])
-    return {"server": NEW, "base_url": wanted.get("base_url", ""), "api_key_env": key}
+    return {"server": NEW, "base_url": body.get("base_url", ""), "api_key_env": key}
 
 
 def _problems(form: JudgeForm) -> Iterator[Problem]:
@@ -309,8 +309,8 @@ class JudgeTrial(Resource):
         operation_id="judges_try",
     )
     def post(self, request: Request, pk: int) -> Response:
-        judge, wanted = managed_judge(request, pk), checked(TrySerializer, request.data)
-        return _try(request, wanted, partial(try_question, judge=judge))
+        judge, body = managed_judge(request, pk), checked(TrySerializer, request.data)
+        return _try(request, body, partial(try_question, judge=judge))
 
 
 class DraftTrySerializer(DefinitionSerializer):
@@ -360,22 +360,22 @@ class DraftTrial(Resource):
         operation_id="judges_try_draft",
     )
     def post(self, request: Request) -> Response:
-        wanted, user = checked(DraftTrySerializer, request.data), get_account(request)
-        fields = _as_form(user, wanted, NOT_SENT)
+        body, user = checked(DraftTrySerializer, request.data), get_account(request)
+        fields = _as_form(user, body, NOT_SENT)
         form = JudgeForm(fields, user=user, draft=True)
         if not form.is_valid():
             raise RefusedBodyError(NOT_SENT, list(_problems(form)))
-        return _try(request, wanted, partial(try_question, fields=fields))
+        return _try(request, body, partial(try_question, fields=fields))
 
 
 def _try(
-    request: Request, wanted: dict[str, Any], question: Callable[..., dict[str, Any]]
+    request: Request, body: dict[str, Any], question: Callable[..., dict[str, Any]]
 ) -> Response:
     """Ask once about an item, within the limits of an account."""
     user = get_account(request)
-    campaign = campaign_named(user, wanted["campaign"], NOT_SENT)
+    campaign = campaign_named(user, body["campaign"], NOT_SENT)
     check_blind(user, campaign)
-    asked = question(user, campaign, _number(campaign, wanted.get("item")))
+    asked = question(user, campaign, _number(campaign, body.get("item")))
     try:
         check_limits(asked, user)
     except TooOftenError as error:

@@ -225,11 +225,11 @@ class BuildBatch(Resource):
         except ValueError as error:
             raise RefusedBodyError(NOT_BUILT, [problem(str(error), "thresholds")]) from error
         name, partial = given["name"], given["partial"]
-        wanted = question(chosen, batch, campaign, author, numbers, name, partial, user)
-        if is_taken(name) and not was_asked(BUILD, wanted, user):
+        asked = question(chosen, batch, campaign, author, numbers, name, partial, user)
+        if is_taken(name) and not was_asked(BUILD, asked, user):
             raise RefusedBodyError(NOT_BUILT, [problem(TAKEN, "name")])
         # Outside the transaction of `run_once`, in which no worker would see the job.
-        job = current_job(request, BUILD, wanted, address="")
+        job = current_job(request, BUILD, asked, address="")
         if job is None:
             return accepted(request, address="")
         found = results.value(job)
@@ -364,9 +364,9 @@ class Reviewed(Resource):
             each = find_authored_answer(user, uid)
             check_reviewer(user, each.assignment.item.campaign)
             check_blind(user, each.assignment.item.campaign)
-            wanted = checked(NewReviewSerializer, request.data)
+            body = checked(NewReviewSerializer, request.data)
             _check_read(request, each)
-            _review(each, wanted, request)
+            _review(each, body, request)
         return _answer_response(find_authored_answer(user, uid))
 
 
@@ -382,17 +382,17 @@ def _check_read(request: Request, each: AuthoredAnswer) -> None:
         raise StateConflictError(MEANWHILE, more={"current": current()})
 
 
-def _review(each: AuthoredAnswer, wanted: dict[str, Any], request: Request) -> None:
+def _review(each: AuthoredAnswer, body: dict[str, Any], request: Request) -> None:
     """Store a review. Raises RefusedBodyError."""
-    verdict = wanted["verdict"]
-    if verdict == Review.Verdict.CHANGED and "answer" not in wanted:
+    verdict = body["verdict"]
+    if verdict == Review.Verdict.CHANGED and "answer" not in body:
         raise RefusedBodyError(NOT_KEPT, [problem("send the changed answer", "answer")])
-    answer = wanted.get("answer", each.final)
+    answer = body.get("answer", each.final)
     try:
-        store_review(each, verdict, answer, wanted["note"], rater_of(get_account(request)))
+        store_review(each, verdict, answer, body["note"], rater_of(get_account(request)))
     except InvalidReviewError as error:
         found = [problem(message, "answer") for message in error.problems or (str(error),)]
-        raise RefusedBodyError(f"{NOT_KEPT}; {error.mend}", found) from error
+        raise RefusedBodyError(f"{NOT_KEPT}; {error.remedy}", found) from error
 
 
 def _tag(each: AuthoredAnswer) -> str:

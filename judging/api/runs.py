@@ -106,16 +106,14 @@ class Runs(List):
     )
     @once
     def post(self, request: Request) -> Response:
-        wanted = checked(NewRunSerializer, request.data)
-        campaign = campaign_named(
-            get_account(request), wanted.pop("campaign"), "no request was sent"
-        )
-        judge = _judge_named(request, wanted.pop("judge"))
+        body = checked(NewRunSerializer, request.data)
+        campaign = campaign_named(get_account(request), body.pop("campaign"), "no request was sent")
+        judge = _judge_named(request, body.pop("judge"))
         check_managed(get_account(request), judge)
         check_managed_campaign(get_account(request), campaign)
         before = lifecycle.active(campaign, judge).values_list("pk", flat=True).first()
         try:
-            begun = begin(judge, campaign, wanted)
+            begun = begin(judge, campaign, body)
         except (
             NothingOpenError,
             lifecycle.ChangedPromptError,
@@ -162,8 +160,8 @@ class RunControl(Resource):
     )
     @once
     def post(self, request: Request, pk: int) -> Response:
-        run, wanted = managed_run(request, pk), checked(OrderSerializer, request.data)
-        if not _control(run, wanted):
+        run, body = managed_run(request, pk), checked(OrderSerializer, request.data)
+        if not _control(run, body):
             raise StateConflictError(ENDED)
         return _run_response(request, pk)
 
@@ -202,14 +200,14 @@ def _judge_named(request: Request, pk: int) -> Judge:
     return found
 
 
-def _control(run: JudgeRun, wanted: dict[str, Any]) -> bool:
+def _control(run: JudgeRun, body: dict[str, Any]) -> bool:
     """Pass an order to the run. Return False if it has ended. Raises RefusedBodyError."""
-    order = wanted["order"]
+    order = body["order"]
     if order == "concurrency":
-        if "concurrency" not in wanted:
+        if "concurrency" not in body:
             wrong = [problem("give the number of requests at once", "concurrency")]
             raise RefusedBodyError("the run was not changed", wrong)
-        return lifecycle.set_concurrency(run, wanted["concurrency"])
+        return lifecycle.set_concurrency(run, body["concurrency"])
     if order == "stop":
         return lifecycle.ask_to_stop(run)
     if order == "cancel":
@@ -338,8 +336,8 @@ class Comparison(Resource):
     )
     def get(self, request: Request, pk: int) -> Response:
         campaign = readable_campaign(request, pk)
-        wanted = comparison_question(campaign)
-        job = current_job(request, COMPARISON, wanted, self.parameters.get("job"))
+        asked = comparison_question(campaign)
+        job = current_job(request, COMPARISON, asked, self.parameters.get("job"))
         if job is None:
             return accepted(request)
         return Response(ComparedListSerializer({"results": compared_in(job)}).data)

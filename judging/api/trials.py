@@ -29,7 +29,7 @@ from judging.judges import MAX_PROMPT_LENGTH
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import KINDS
 from judging.prompts.template import PromptError, read_prompt
-from judging.trial_runs import KindEstimate, TrialStatus, WantedTrials, trial_statuses
+from judging.trial_runs import KindEstimate, TrialSelection, TrialStatus, trial_statuses
 
 NOT_STARTED, NOT_READ = "no trial was started", "nothing was read"
 ITEMS = "how many of those that the judge has answered; its usual share if left out"
@@ -218,8 +218,10 @@ class Trials(Resource):
         if "kinds" in given and not given["kinds"]:
             raise RefusedBodyError(NOT_STARTED, [problem("name at least one", "kinds")])
         kinds = tuple(dict.fromkeys(given.get("kinds", ())))
-        wanted = WantedTrials(kinds, given.get("items"), given["seed"], given.get("prompt", ""))
-        question, where = plan_question(user, judge, campaign, wanted), _address(judge, campaign)
+        selection = TrialSelection(
+            kinds, given.get("items"), given["seed"], given.get("prompt", "")
+        )
+        question, where = plan_question(user, judge, campaign, selection), _address(judge, campaign)
         # Outside the transaction of `run_once`, in which no worker would see the job.
         if current_job(request, PLAN, question, address=where) is None:
             return accepted(request, where)
@@ -249,8 +251,8 @@ class TrialsEstimate(Resource):
     def get(self, request: Request, pk: int) -> Response:
         judge, given = visible_judge(request, pk), self.parameters
         campaign = _campaign(get_account(request), given)
-        wanted = WantedTrials((), given.get("items"), given["seed"])
-        question = trials_question(judge, campaign, wanted)
+        selection = TrialSelection((), given.get("items"), given["seed"])
+        question = trials_question(judge, campaign, selection)
         job = current_job(request, ESTIMATE, question, given.get("job"))
         if job is None:
             return accepted(request)

@@ -407,9 +407,9 @@ def _describe_rejected(rejected: Sequence[str], parts: Sequence[str]) -> str:
     if not rejected:
         names = ", ".join(parts)
         return f"the server rejects this judge's requests unless one of these is left out: {names}"
-    whats, mends = zip(*(_OPTIONAL_PARTS[name] for name in rejected), strict=True)
+    whats, remedies = zip(*(_OPTIONAL_PARTS[name] for name in rejected), strict=True)
     omitted = [name for name in rejected if not _OPTIONAL_PARTS[name][1]]
-    steps = [mend for mend in mends if mend]
+    steps = [remedy for remedy in remedies if remedy]
     if omitted:
         steps.append(f"define the judge with omit={','.join(omitted)}")
     return f"the server accepts {', and '.join(whats)}; {', and '.join(steps)}"

@@ -113,16 +113,16 @@ class SystemOne:
         return {side: text for side, text in sides.items() if text} or None
 
     def read(self, reply: Mapping[str, Any], questions: Sequence[Question]) -> list[Decision]:
-        answers, told = reply.get("answers"), reply.get("diagnostics")
+        answers, listed = reply.get("answers"), reply.get("diagnostics")
         if not isinstance(answers, Mapping):
             raise TransientError("no-answers", "the server sent no answers")
-        diagnostics = told if isinstance(told, Mapping) else {}
+        diagnostics = listed if isinstance(listed, Mapping) else {}
         return [
             self._decision(_object(answers.get(name)), _object(diagnostics.get(name)), question)
             for name, question in zip(_names(questions), questions, strict=True)
         ]
 
-    def _decision(self, answer: JSON, told: JSON, question: Question) -> Decision:
+    def _decision(self, answer: JSON, diagnostics: JSON, question: Question) -> Decision:
         if answer.get("type") == "refusal":
             return Decision(refused=True)
         listed = _object(answer.get("probabilities"))
@@ -134,7 +134,7 @@ class SystemOne:
         choice = answer.get("choice")
         return Decision(
             found,
-            probability(told.get("label_mass")),
+            probability(diagnostics.get("label_mass")),
             probability(answer.get("confidence")),
             choice if choice in question.codes else None,
         )
@@ -192,9 +192,9 @@ class Decisions:
     def _decision(self, answer: JSON, question: Question) -> Decision:
         if answer.get("type") == "refusal":
             return Decision(refused=True)
-        told = answer.get("diagnostics")
+        diagnostics = answer.get("diagnostics")
         mass, sure = (
-            probability(_object(told).get("label_mass")),
+            probability(_object(diagnostics).get("label_mass")),
             probability(answer.get("confidence")),
         )
         if question.kind == "predicate":

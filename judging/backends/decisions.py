@@ -345,10 +345,10 @@ class DecisionModel:
 
     def recall(self, facts: Mapping[str, Any]) -> None:
         """Apply the facts of an earlier probe, made here or in another process."""
-        form, told = FORMS.get(str(facts.get("form", ""))), facts.get("dialect")
-        if form is not None and isinstance(told, Mapping):
+        form, dialect = FORMS.get(str(facts.get("form", ""))), facts.get("dialect")
+        if form is not None and isinstance(dialect, Mapping):
             known = asdict(Dialect())
-            self._use(form, Dialect(**{name: told.get(name, known[name]) for name in known}))
+            self._use(form, Dialect(**{name: dialect.get(name, known[name]) for name in known}))
 
     async def fingerprint(self, answers: bool = False) -> Mapping[str, Any]:
         """Return which model and version answers."""

@@ -147,8 +147,8 @@ def _parse(place: Place, raw: bytes) -> Line:
     try:
         line = json.loads(raw.decode("utf-8-sig"), parse_constant=lambda constant: None)
     except (ValueError, RecursionError) as error:
-        mend = "give the original file; its download may be incomplete"
-        raise InputError(place, "is not JSON", mend) from error
+        remedy = "give the original file; its download may be incomplete"
+        raise InputError(place, "is not JSON", remedy) from error
     if not isinstance(line, dict):
         raise InputError(place, "is not a JSON object", "give the original file")
     return line

@@ -126,8 +126,8 @@ def _run_of(index: Index, campaign: Campaign, judge: Judge) -> JudgeRun:
 def _check_digests(run: JudgeRun, index: Index, are_owed: bool) -> None:
     """Check that the lines answer the requests that would be sent. Raises InputError."""
     if are_owed and (bare := [uid for uid in index.lines if uid not in index.digests]):
-        mend = "give the file that the folder's runner wrote"
-        raise InputError(index.place(bare[0]), f"has no {DIGEST}", mend)
+        remedy = "give the file that the folder's runner wrote"
+        raise InputError(index.place(bare[0]), f"has no {DIGEST}", remedy)
     preparer = build_preparer(run.campaign, run.judge, build_backend(run.judge))
     sends = check_writable(preparer.backend)
     for chunk in _chunks(list(index.digests), CHUNK):
@@ -136,8 +136,8 @@ def _check_digests(run: JudgeRun, index: Index, are_owed: bool) -> None:
             sent = body_sha256(sends.body(preparer.prepare(row).request))
             if index.digests[row.uid] != sent:
                 wrong = "answers a request other than the one that Tandem would send"
-                mend = "remove the line, and start the runner in the folder that run_judge wrote"
-                raise InputError(index.place(row.uid), wrong, mend)
+                remedy = "remove the line, and start the runner in the folder that run_judge wrote"
+                raise InputError(index.place(row.uid), wrong, remedy)
 
 
 def _describe_runners(

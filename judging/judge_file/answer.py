@@ -41,9 +41,9 @@ def build(table: Table, protocol: Protocol) -> Parser:
         )
     keys, make = PARSERS[name]
     if unknown := sorted(table.keys() - {*COMMON, *keys}):
-        told = ", ".join((*COMMON, *keys))
+        names = ", ".join((*COMMON, *keys))
         raise FileError(
-            f"{unknown[0]!r} is not a key of the parser {name}; it has {told}", path=(unknown[0],)
+            f"{unknown[0]!r} is not a key of the parser {name}; it has {names}", path=(unknown[0],)
         )
     return make(table, protocol)
 
@@ -73,10 +73,10 @@ def _map(name: str, codes: Table, protocol: Protocol) -> Mapping[str, str]:
     allowed = {code for variable in variables for code in variable.answers}
     for captured, code in codes.items():
         if code not in allowed:
-            told = ", ".join(sorted(allowed))
+            names = ", ".join(sorted(allowed))
             raise FileError(
                 f"the map of {name} leads from {captured!r} to {code!r}, which is not a code of "
-                f"{protocol.name}; give one of {told}",
+                f"{protocol.name}; give one of {names}",
                 path=("map", name, captured),
             )
     return {str(captured): str(code) for captured, code in codes.items()}
@@ -88,8 +88,8 @@ def variables_named(
     """Return the variables of a name, one for each kind of unit that has it. Raises FileError."""
     if found := [variable for variable in protocol.variables if variable.name == name]:
         return found
-    told = ", ".join(dict.fromkeys(variable.name for variable in protocol.variables))
-    raise FileError(f"{name!r} is not a variable of {protocol.name}; it has {told}", path=path)
+    names = ", ".join(dict.fromkeys(variable.name for variable in protocol.variables))
+    raise FileError(f"{name!r} is not a variable of {protocol.name}; it has {names}", path=path)
 
 
 def _variable(table: Table, protocol: Protocol) -> str:

@@ -43,9 +43,9 @@ def completion_for(file: JudgeFile, labels: Mapping[str, str], grades: Mapping[s
             continue
         if found.units[unit.name] == read:
             return completion
-    told = ", ".join(f"{name} = {code}" for name, code in read.items()) or "no label"
+    labels_text = ", ".join(f"{name} = {code}" for name, code in read.items()) or "no label"
     raise FileError(
-        f"Tandem cannot write a completion that its parser reads as {told}; scripted judges "
+        f"Tandem cannot write a completion that its parser reads as {labels_text}; scripted judges "
         "write for the "
         f"parsers {WRITABLE}"
     )

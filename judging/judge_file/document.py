@@ -135,9 +135,9 @@ class Lines:
 
         `number` counts tables of the same name.
         """
-        wanted = {(table, key), (f"{table}.{key}", "")} if key else {(table, ""), ("", table)}
+        targets = {(table, key), (f"{table}.{key}", "")} if key else {(table, ""), ("", table)}
         for row, inside, count, name in self._places:
-            if count in (number, -1) and (inside, name) in wanted:
+            if count in (number, -1) and (inside, name) in targets:
                 return row
         if key:
             return self.of(table, "", number)
@@ -159,9 +159,9 @@ def _check_keys(document: Mapping[str, Any], lines: Lines) -> None:
     known = (*TABLES, *OPEN_TABLES)
     for name, table in document.items():
         if name not in known:
-            told = ", ".join(known)
+            names = ", ".join(known)
             raise FileError(
-                f"{name!r} is not a table of a judge file; it has {told}",
+                f"{name!r} is not a table of a judge file; it has {names}",
                 lines.of(name, name) or lines.of("", name),
             )
         several = name in ("messages", "fixture")
@@ -174,9 +174,9 @@ def _check_keys(document: Mapping[str, Any], lines: Lines) -> None:
         for number, row in enumerate(rows):
             for key in row:
                 if name in TABLES and key not in TABLES[name]:
-                    told = ", ".join(TABLES[name])
+                    names = ", ".join(TABLES[name])
                     raise FileError(
-                        f"{key!r} is not a key of [{name}]; it has {told}",
+                        f"{key!r} is not a key of [{name}]; it has {names}",
                         lines.of(name, key, number),
                     )
 
@@ -235,8 +235,10 @@ class _Reader:
                 "protocol is missing; name the protocol whose items it judges", "judge"
             )
         if name not in PROTOCOLS:
-            told = ", ".join(PROTOCOLS)
-            raise self.wrong(f"{name!r} is not a protocol; give one of {told}", "judge", "protocol")
+            names = ", ".join(PROTOCOLS)
+            raise self.wrong(
+                f"{name!r} is not a protocol; give one of {names}", "judge", "protocol"
+            )
         return PROTOCOLS[name]
 
     def _messages(self, protocol: Protocol) -> Iterator[tuple[str, MessageTemplate]]:
@@ -309,8 +311,8 @@ class _Reader:
                 wrong = 'labels are a table such as { relevant = "yes" }, or a list of tables'
                 raise self.wrong(wrong, "fixture", "labels", number)
             if row.get("fault", "unreadable") not in get_args(Fault):
-                told = ", ".join(get_args(Fault))
-                wrong = f"fault is {row['fault']!r}; give one of {told}"
+                names = ", ".join(get_args(Fault))
+                wrong = f"fault is {row['fault']!r}; give one of {names}"
                 raise self.wrong(wrong, "fixture", "fault", number)
             if not set(str(row.get("step", "as-is")).split("+")) <= set(STEPS):
                 raise self.wrong(

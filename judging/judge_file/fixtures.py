@@ -28,9 +28,9 @@ class FixtureReading:
     wrong: str = ""
 
     @property
-    def told(self) -> str:
+    def labels_text(self) -> str:
         """The labels in words."""
-        return _told(self.labels)
+        return _format_labels(self.labels)
 
 
 def readings(file: JudgeFile) -> Iterator[FixtureReading]:
@@ -65,9 +65,9 @@ def _reading(file: JudgeFile, number: int, fixture: Fixture) -> FixtureReading:
 
 def _difference(fixture: Fixture, labels: Sequence[Mapping[str, str]], steps: str) -> str:
     if fixture.fault:
-        return f"is read as {_told(labels)} and not {fixture.fault}"
+        return f"is read as {_format_labels(labels)} and not {fixture.fault}"
     if labels != [dict(each) for each in fixture.labels]:
-        return f"is read as {_told(labels)} and not as {_told(fixture.labels)}"
+        return f"is read as {_format_labels(labels)} and not as {_format_labels(fixture.labels)}"
     return (
         f"is read after {steps} and not {fixture.step}" if fixture.step not in ("", steps) else ""
     )
@@ -77,7 +77,7 @@ def _labels(entry: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(code) for name, code in entry.items() if isinstance(code, str | int)}
 
 
-def _told(labels: Sequence[Mapping[str, str]]) -> str:
+def _format_labels(labels: Sequence[Mapping[str, str]]) -> str:
     units = (", ".join(f"{name} = {code}" for name, code in each.items()) for each in labels)
     return "; ".join(filter(None, units)) or "nothing"
 

@@ -230,8 +230,8 @@ def _check_node(node: nodes.Node, scope: _Scope) -> None:
 def _check_field(name: str, field: str, scope: _Scope, line: int) -> None:
     fields = scope.fields_of(name)
     if fields and field not in fields:
-        told = ", ".join(sorted(fields))
-        raise FileError(f"{name} has no {field!r}; it has {told}", line)
+        names = ", ".join(sorted(fields))
+        raise FileError(f"{name} has no {field!r}; it has {names}", line)
 
 
 def _check_loop(node: nodes.For, scope: _Scope) -> None:

@@ -90,8 +90,8 @@ PLAIN = Verdicts()
 
 def variables_of(unit: AskedUnit, names: Iterable[str]) -> list[AskedVariable]:
     """Return the variables of a unit that a parser reads, in the unit's order."""
-    wanted = set(names)
-    return [variable for variable in unit.variables if variable.name in wanted]
+    asked = set(names)
+    return [variable for variable in unit.variables if variable.name in asked]
 
 
 def reading_of(

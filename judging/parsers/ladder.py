@@ -161,7 +161,7 @@ def _values(part: Part, opening: str) -> Iterator[Found]:
         if not (bracket := brackets.search(part.text, at, part.end)):
             return
         at = bracket.start()
-        found = _value_at(part, at, fences, mends=mended < MAX_MENDED)
+        found = _value_at(part, at, fences, remedies=mended < MAX_MENDED)
         if found is None:
             mended += 1
             at += 1
@@ -171,9 +171,9 @@ def _values(part: Part, opening: str) -> Iterator[Found]:
 
 
 def _value_at(
-    part: Part, start: int, fences: Sequence[tuple[Span, Span]], mends: bool
+    part: Part, start: int, fences: Sequence[tuple[Span, Span]], remedies: bool
 ) -> Found | None:
-    for steps in ((), *_MENDS) if mends else ((),):
+    for steps in ((), *_MENDS) if remedies else ((),):
         text = part.text[: part.end]
         for step in steps:
             text = _MEND[step](text, start)
@@ -193,10 +193,10 @@ def _value_at(
 
 
 def _around(
-    part: Part, span: Span, fences: Sequence[tuple[Span, Span]], mends: tuple[Step, ...]
+    part: Part, span: Span, fences: Sequence[tuple[Span, Span]], remedies: tuple[Step, ...]
 ) -> tuple[Step, ...]:
     """Return all steps to a value: to its part, its fence, words around it, and corrections."""
-    text, steps, (start, end) = part.text, {*part.steps, *mends}, span
+    text, steps, (start, end) = part.text, {*part.steps, *remedies}, span
     outside = text[part.start : start] + text[end : part.end]
     for outer, inner in fences:
         if inner[0] <= start and end <= inner[1]:

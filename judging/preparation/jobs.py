@@ -63,7 +63,7 @@ def carry_out(options: Options, progress: Progress) -> Result:
         built, _ = build(step, batch, results, numbers, name, written=written, by=user)
     except InputError as error:
         # The error's place is in no file that the user has.
-        return Result.of({"refused": f"{error.wrong}; {error.mend}", "open": False})
+        return Result.of({"refused": f"{error.wrong}; {error.remedy}", "open": False})
     except ValueError as error:
         return Result.of({"refused": str(error), "open": isinstance(error, UnreviewedError)})
     made = Batch.objects.get(name=name)

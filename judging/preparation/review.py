@@ -173,9 +173,11 @@ VERDICTS = tuple(Review.Verdict.values)
 class InvalidReviewError(ValueError):
     """A review is invalid: what is wrong, how to correct it, and the answer's problems."""
 
-    def __init__(self, wrong: str, mend: str = "correct it", problems: Sequence[str] = ()) -> None:
+    def __init__(
+        self, wrong: str, remedy: str = "correct it", problems: Sequence[str] = ()
+    ) -> None:
         super().__init__(wrong)
-        self.mend, self.problems = mend, tuple(problems)
+        self.remedy, self.problems = remedy, tuple(problems)
 
 
 def review_line(each: AuthoredAnswer) -> Line:
@@ -252,7 +254,7 @@ def _import_line(place: Place, line: Line, each: AuthoredAnswer, by: Rater) -> s
     try:
         return _store_verdict(each, verdict, answer, note, by)
     except InvalidReviewError as error:
-        raise InputError(place, str(error), error.mend) from error
+        raise InputError(place, str(error), error.remedy) from error
 
 
 def _store_verdict(

@@ -62,8 +62,8 @@ def drawn(campaign: Campaign, judge: Judge) -> list[Example] | None:
 
     None if its file asks for none. Raises ExamplesError.
     """
-    wanted = read_file(judge.file).examples if judge.file else None
-    if wanted is None or not wanted.k:
+    examples = read_file(judge.file).examples if judge.file else None
+    if examples is None or not examples.k:
         return None
     runs = JudgeRun.objects.filter(campaign=campaign, judge__in=(judge.pk, judge.base_id))
     for manifest in runs.order_by("id").values_list("manifest", flat=True):
@@ -71,34 +71,34 @@ def drawn(campaign: Campaign, judge: Judge) -> list[Example] | None:
             found = [Example.of(kept) for kept in manifest[KEY]]
             break
     else:
-        found = _draw(campaign, judge, wanted)
+        found = _draw(campaign, judge, examples)
     saw_answers("prompt", campaign, items={each.item for each in found})
     return found
 
 
-def _draw(campaign: Campaign, judge: Judge, wanted: Examples) -> list[Example]:
+def _draw(campaign: Campaign, judge: Judge, examples: Examples) -> list[Example]:
     """Sample enough that `k` are left for any query, and `k` of its category if they exist."""
-    reads, is_chosen = read_file(judge.file).parser.reads, wanted.draw == CHOSEN
+    reads, is_chosen = read_file(judge.file).parser.reads, examples.draw == CHOSEN
     only = chosen_units(campaign) if is_chosen else None
     found = sorted(labelled(campaign, reads, only), key=lambda each: _rank(judge, each.unit))
     by_query = Counter(each.query for each in found)
-    if len(found) - max(by_query.values(), default=0) < wanted.k:
+    if len(found) - max(by_query.values(), default=0) < examples.k:
         what = "chosen as examples" if is_chosen else "of development queries"
         who = "there are" if is_chosen else "people have labelled"
-        mend = (
+        remedy = (
             "choose more under Disagreements, from several queries"
             if is_chosen
             else "give the campaign a development split of several queries, let people label them"
         )
         raise ExamplesError(
-            f"judge {judge} shows {wanted.k} examples, and {who} "
-            f"{len(found)} units {what} in {campaign}; {mend}, or set k = 0"
+            f"judge {judge} shows {examples.k} examples, and {who} "
+            f"{len(found)} units {what} in {campaign}; {remedy}, or set k = 0"
         )
     taken: dict[str, Counter[str]] = defaultdict(Counter)
     kept = []
     for example in found:
         groups = [taken[""], taken[example.category]]
-        if any(_is_wanted(group, example.query, wanted.k) for group in groups):
+        if any(_is_wanted(group, example.query, examples.k) for group in groups):
             kept.append(example)
             for group in groups if example.category else groups[:1]:
                 group[example.query] += 1
@@ -111,14 +111,12 @@ def _is_wanted(taken: Counter[str], query: str, k: int) -> bool:
     return beside_any < k and taken[query] < k
 
 
-def choose(
-    examples: Sequence[Example], wanted: Examples, query: str, category: str
-) -> list[Example]:
+def choose(examples: Sequence[Example], rule: Examples, query: str, category: str) -> list[Example]:
     """Return the examples to show beside a query: none of its own, of its category first."""
     others = [each for each in examples if each.query != query]
-    if wanted.draw == "same-category":
+    if rule.draw == "same-category":
         others.sort(key=lambda each: each.category != category)
-    return others[: wanted.k]
+    return others[: rule.k]
 
 
 def labelled(
@@ -135,13 +133,13 @@ def labelled(
         response__current=True,
         response__assignment__rater__kind=Rater.Kind.HUMAN,
     )
-    wanted = set(reads) or {variable.name for variable in schema(campaign).variables}
+    names = set(reads) or {variable.name for variable in schema(campaign).variables}
     votes: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     labels = labels if only is None else labels.filter(unit__in=list(only))
     for unit, variable, value in labels.values_list("unit", "variable", "value"):
-        if variable in wanted:
+        if variable in names:
             votes[unit][variable][value] += 1
-    for unit, variable, value in _decided(only or (), wanted):
+    for unit, variable, value in _decided(only or (), names):
         if unit in votes:
             votes[unit][variable] = Counter({value: 1})
     units = Unit.objects.filter(pk__in=votes).select_related("item__query").order_by("pk")

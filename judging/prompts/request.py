@@ -294,19 +294,19 @@ class Preparer:
         self, shown_item: _PresentedItem, asked: tuple[AskedUnit, ...], item: Item, form: JSON
     ) -> Shown:
         texts, query = shown_item.shown.texts, item.query
-        told = self.guideline, self.schema, form
+        parts = self.guideline, self.schema, form
         return Shown(
-            query.text, query.asked_at, texts, asked, *told, history=shown_item.shown.earlier
+            query.text, query.asked_at, texts, asked, *parts, history=shown_item.shown.earlier
         )
 
     def _examples(self, item: Item) -> list[Mapping[str, Any]]:
         """Return what the messages may name of the examples beside an item."""
-        wanted = self.file.examples if self.file else None
-        if wanted is None or not wanted.k:
+        rule = self.file.examples if self.file else None
+        if rule is None or not rule.k:
             return []
         if self._drawn is None:
             self._drawn = drawn(self.campaign, self.judge) or []
-        chosen = choose(self._drawn, wanted, item.query.key, category_of(item))
+        chosen = choose(self._drawn, rule, item.query.key, category_of(item))
         return [self._example_values(example) for example in chosen]
 
     def _example_values(self, example: Example) -> Mapping[str, Any]:

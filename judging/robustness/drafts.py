@@ -139,8 +139,8 @@ def _texts(base: Judge, draft: DraftText) -> tuple[str, str]:
 def _find(base: Judge, draft: DraftText) -> Judge | None:
     prompt, file = _texts(base, draft)
     same = trials_of_draft(base, draft.number).filter(prompt=prompt, file=file)
-    wanted = _variation(draft)
-    return next((trial for trial in same if trial.variation == wanted), None)
+    variation = _variation(draft)
+    return next((trial for trial in same if trial.variation == variation), None)
 
 
 def trials_of_draft(base: Judge, number: int) -> QuerySet[Judge]:

@@ -141,8 +141,8 @@ def check_file(campaign: Campaign, judge: Judge) -> None:
         )
     asked = {variable.name for variable in schema(campaign).variables}
     if file.parser.reads and not asked.intersection(file.parser.reads):
-        told = ", ".join(file.parser.reads)
-        raise SetupError(f"judge {judge} reads {told}, which {campaign} does not ask")
+        names = ", ".join(file.parser.reads)
+        raise SetupError(f"judge {judge} reads {names}, which {campaign} does not ask")
 
 
 def check_template(campaign: Campaign, judge: Judge) -> None:

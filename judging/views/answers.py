@@ -84,7 +84,7 @@ def _verdicts(campaign: Campaign, variable: str) -> list[tuple[str, str]]:
 
 
 def _page(
-    campaign: Campaign, judge: Judge, choice: Choice, by_unit: bool, wanted: str
+    campaign: Campaign, judge: Judge, choice: Choice, by_unit: bool, number: str
 ) -> tuple[int, list[Item], bool]:
     """Return the number of the page, its items, and whether another one follows.
 
@@ -96,7 +96,7 @@ def _page(
         first = found.first()
         units = first.units.count() if first else 1
         size = max(1, UNITS // max(1, units))
-    page = min(max(1, number_in(wanted) or 1), LAST_PAGE)
+    page = min(max(1, number_in(number) or 1), LAST_PAGE)
     items = list(found[(page - 1) * size : page * size + 1])
     return page, items[:size], len(items) > size
 

@@ -63,8 +63,8 @@ def checked(text: str, granularity: str = "item") -> Checked | None:
         rows = list(enumerate(text.split("\n"), start=1))
         line = error.line
         excerpt = rows[max(0, line - 1 - AROUND) : line + AROUND] if line else []
-        told = [(number, shown(row, 300)) for number, row in excerpt]
-        return Checked(error=as_sentence(error), line=line, excerpt=told)
+        lines = [(number, shown(row, 300)) for number, row in excerpt]
+        return Checked(error=as_sentence(error), line=line, excerpt=lines)
     asked = Judge(file=text, granularity=file_granularity(file, granularity))
     return Checked(file, params, list(readings(file)), one_request(asked))
 

@@ -99,14 +99,14 @@ def new_judge(request: HttpRequest) -> HttpResponse:
 
 def _tried_page(request: HttpRequest, job: Job) -> HttpResponse:
     """Render the form as it was tried; for htmx the part with the result."""
-    told, user = _tried(request, job, reverse("judge-new")), get_account(request)
-    if isinstance(told, HttpResponse):
-        return told
+    context, user = _tried(request, job, reverse("judge-new")), get_account(request)
+    if isinstance(context, HttpResponse):
+        return context
     if request.htmx:  # type: ignore[attr-defined]
-        return render(request, "judges/_trial.html", told)
+        return render(request, "judges/_trial.html", context)
     form = JudgeForm(job.options["draft"], user=user, draft=True)
     attempt = TryForm(user=user, initial=job.options)
-    return _form_page(request, form, attempt=attempt, **told)
+    return _form_page(request, form, attempt=attempt, **context)
 
 
 def _form_page(
@@ -178,13 +178,13 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a judge; `job` names a try of it, for which htmx gets the part with its result."""
     found, user = visible_judge(request, pk), get_account(request)
     job = find_try(user, request.GET.get("job", ""), found)
-    told = _tried(request, job, request.path)
-    if isinstance(told, HttpResponse):
-        return told
+    context = _tried(request, job, request.path)
+    if isinstance(context, HttpResponse):
+        return context
     if request.htmx:  # type: ignore[attr-defined]
-        return render(request, "judges/_trial.html", told)
-    form = TryForm(user=user, initial=told.get("tried"))
-    return render(request, "judges/judge.html", {**_judge_context(user, found, form), **told})
+        return render(request, "judges/_trial.html", context)
+    form = TryForm(user=user, initial=context.get("tried"))
+    return render(request, "judges/judge.html", {**_judge_context(user, found, form), **context})
 
 
 def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
@@ -217,14 +217,17 @@ def try_one(request: HttpRequest, pk: int) -> HttpResponse:
     user = get_account(request)
     judge, form = managed_judge(request, pk), TryForm(request.POST, user=user)
     page = reverse("judge", args=[pk])
-    answer, status, told = _attempt(request, form, page, partial(_question, user, form, judge))
+    answer, status, context = _attempt(request, form, page, partial(_question, user, form, judge))
     if answer is not None:
         return answer
     if request.htmx:  # type: ignore[attr-defined]
         # htmx does not replace anything after an error status.
-        return render(request, "judges/_trial.html", {"form": form, **told})
+        return render(request, "judges/_trial.html", {"form": form, **context})
     return render(
-        request, "judges/judge.html", {**_judge_context(user, judge, form), **told}, status=status
+        request,
+        "judges/judge.html",
+        {**_judge_context(user, judge, form), **context},
+        status=status,
     )
 
 
@@ -238,15 +241,15 @@ def try_draft(request: HttpRequest) -> HttpResponse:
     if draft.is_valid():
         fields = {name: request.POST[name] for name in draft.fields if name in request.POST}
         asking = partial(_question, user, form, fields=fields)
-        answer, status, told = _attempt(request, form, reverse("judge-new"), asking)
+        answer, status, context = _attempt(request, form, reverse("judge-new"), asking)
     else:
         wrong = [(field.label, field.errors) for field in draft if field.errors]
-        status, told = 422, {"unfinished": wrong}
+        status, context = 422, {"unfinished": wrong}
     if answer is not None:
         return answer
     if request.htmx:  # type: ignore[attr-defined]
-        return render(request, "judges/_trial.html", {"form": form, **told})
-    return _form_page(request, draft, status, attempt=form, **told)
+        return render(request, "judges/_trial.html", {"form": form, **context})
+    return _form_page(request, draft, status, attempt=form, **context)
 
 
 def _question(user: User, form: TryForm, judge: Judge | None = None, **draft: Any) -> Any:

@@ -283,7 +283,7 @@ def build_batch(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     if not (posted or followed) or not form.is_valid():
         return _build_page(request, batch, form, authors, 422 if posted else 200)
     data = form.cleaned_data
-    wanted = question(
+    asked = question(
         chosen,
         batch,
         campaign,
@@ -293,7 +293,7 @@ def build_batch(request: HttpRequest, pk: int, step: str) -> HttpResponse:
         data.get("partial", False),
         get_account(request),
     )
-    return _built(request, batch, form, authors, wanted)
+    return _built(request, batch, form, authors, asked)
 
 
 def _built(
@@ -301,14 +301,14 @@ def _built(
     batch: Batch,
     form: BuildForm,
     authors: list[AuthorStatus],
-    wanted: dict[str, Any],
+    build: dict[str, Any],
 ) -> HttpResponse:
     """Ask for the job that builds, or show what became of it."""
     given = (request.POST if request.method == "POST" else request.GET).copy()
     for name in ("csrfmiddlewaretoken", *jobs.OWN):
         given.pop(name, None)
     page = f"{request.path}?{given.urlencode()}"
-    asked = jobs.follow(request, BUILD, wanted, page)
+    asked = jobs.follow(request, BUILD, build, page)
     if not asked.is_current:
         return jobs.waiting(request, asked.job, page, page=page)
     try:
@@ -316,15 +316,15 @@ def _built(
     except results.GoneError:
         return redirect(page)
     if "refused" in found:
-        told = f"{found['refused'][:1].upper()}{found['refused'][1:]}."
-        return _refused(request, batch, form, authors, told)
+        message = f"{found['refused'][:1].upper()}{found['refused'][1:]}."
+        return _refused(request, batch, form, authors, message)
     return redirect("batch", found["batch"])
 
 
 def _refused(
-    request: HttpRequest, batch: Batch, form: BuildForm, authors: list[AuthorStatus], told: str
+    request: HttpRequest, batch: Batch, form: BuildForm, authors: list[AuthorStatus], message: str
 ) -> HttpResponse:
-    form.add_error(None, told)
+    form.add_error(None, message)
     return _build_page(request, batch, form, authors, 409)
 
 

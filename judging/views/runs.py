@@ -126,8 +126,8 @@ def start_here(request: HttpRequest, pk: int) -> HttpResponse:
     campaign, user = readable_campaign(request, pk), get_account(request)
     judges = manageable_judges(user)
     ran = list(runs_of(campaign).values_list("judge", "state"))
-    wanted = request.GET.get("judge", "")
-    judge = judges.filter(pk=wanted).first() if wanted.isascii() and wanted.isdigit() else None
+    chosen = request.GET.get("judge", "")
+    judge = judges.filter(pk=chosen).first() if chosen.isascii() and chosen.isdigit() else None
     of_mine = judges[:MOST_JUDGES]
     offered = [each for each in of_mine if _fits(campaign, each)]
     unfit = len(of_mine) - len(offered)
@@ -211,8 +211,8 @@ def _start_page(
     given = {name: bound[name] for name in LIMITS if bound.get(name)}
     chosen = {"judge": judge.pk} if judges else {"campaign": campaign.pk}
     address = f"{request.path}?{urlencode({**chosen, **given})}"
-    wanted = estimate_question(judge, campaign, given)
-    asked = jobs.follow(request, ESTIMATE, wanted, address)
+    question = estimate_question(judge, campaign, given)
+    asked = jobs.follow(request, ESTIMATE, question, address)
     shown = jobs.shown_of(request, asked, address, address, "#estimated", estimate_in)
     if isinstance(shown, HttpResponse):
         return shown
@@ -274,19 +274,19 @@ def _most_at_once(run: JudgeRun) -> int:
 @role_required(*READERS)
 def order(request: HttpRequest, pk: int) -> HttpResponse:
     """Stop, cancel, resume the server, work on it here, or another number of requests at once."""
-    found, wanted = managed_run(request, pk), request.POST.get("order", "")
-    if wanted == "concurrency":
+    found, given = managed_run(request, pk), request.POST.get("order", "")
+    if given == "concurrency":
         form = ConcurrencyForm(request.POST)
         if not form.is_valid():
             return render(request, "judges/run.html", {**_context(found), "form": form}, status=422)
         runs.set_concurrency(found, form.cleaned_data["concurrency"])
-    elif wanted == "stop":
+    elif given == "stop":
         runs.ask_to_stop(found)
-    elif wanted == "cancel":
+    elif given == "cancel":
         runs.ask_to_cancel(found)
-    elif wanted == "resume" and found.lane is not None:
+    elif given == "resume" and found.lane is not None:
         resume(found)
-    elif wanted == "here" and standing_of(found).untaken:
+    elif given == "here" and standing_of(found).untaken:
         launching.start_here(found)
         back = request.POST.get("back")
         if back == "judges":
@@ -308,9 +308,9 @@ def manifest(request: HttpRequest, pk: int) -> HttpResponseBase:
     found = visible_run(request, pk)
     if blind := blind_page(request, found.campaign):
         return blind
-    told = partial(record_export, request, found.campaign_id, "manifest", "json", found)
+    record = partial(record_export, request, found.campaign_id, "manifest", "json", found)
     back = reverse("judge-run", args=[pk])
-    return jobs.file(request, MANIFEST, manifest_question(found), back, told)
+    return jobs.file(request, MANIFEST, manifest_question(found), back, record)
 
 
 PAGE = 50

@@ -29,7 +29,7 @@ from judging.prompts.perturbations import KINDS
 from judging.run_forms import TrialsForm
 from judging.trial_runs import (
     KindEstimate,
-    WantedTrials,
+    TrialSelection,
     stop_trials,
     trial_statuses,
 )
@@ -49,8 +49,8 @@ def trials(request: HttpRequest, pk: int) -> HttpResponse:
     campaign, user = readable_campaign(request, pk), get_account(request)
     posted = request.method == "POST"
     judges = judges_of(campaign, user)
-    wanted = number_in((request.POST if posted else request.GET).get("judge", ""))
-    judge = judges.filter(pk=wanted).first() or _last(campaign, judges)
+    judge_key = number_in((request.POST if posted else request.GET).get("judge", ""))
+    judge = judges.filter(pk=judge_key).first() or _last(campaign, judges)
     if judge is None:
         context = {"campaign": campaign, "manages": _may_run(user, campaign)}
         return render(request, "judges/trials.html", context, status=422 if posted else 200)
@@ -76,7 +76,7 @@ def _start(
     request: HttpRequest, campaign: Campaign, judge: Judge, form: TrialsForm
 ) -> HttpResponse:
     """Ask for the job that plans the trials and queues their runs, and wait for it on a page."""
-    question = plan_question(get_account(request), judge, campaign, form.wanted())
+    question = plan_question(get_account(request), judge, campaign, form.selection())
     address = trials_address(campaign.pk, judge.pk)
     asked = jobs.follow(request, PLAN, question, address, again=True)
     if asked.job.state == Job.State.FAILED:
@@ -116,7 +116,7 @@ def _page(
 ) -> HttpResponse:
     """Render the page, or for htmx the part with the estimate, which a job computes."""
     user = get_account(request)
-    asked_for = form.wanted() if form.is_bound else WantedTrials()
+    asked_for = form.selection() if form.is_bound else TrialSelection()
     question = _followed(request, campaign, judge) or trials_question(judge, campaign, asked_for)
     address = trials_address(campaign.pk, judge.pk)
     asked = jobs.follow(request, TRIALS, question, address)

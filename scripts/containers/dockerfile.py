@@ -122,11 +122,11 @@ def needed(found: Mapping[str, Stage], target: str) -> list[Stage]:
     """Return the stages that a target is built from, itself last."""
     if target not in found:
         raise DockerfileError(f"no stage is called {target}; there are {', '.join(found)}")
-    wanted = {target}
+    names = {target}
     for stage in reversed(list(found.values())):
-        if stage.name in wanted:
-            wanted |= stage.sources() | {stage.base}
-    return [stage for stage in found.values() if stage.name in wanted]
+        if stage.name in names:
+            names |= stage.sources() | {stage.base}
+    return [stage for stage in found.values() if stage.name in names]
 
 
 def expand(text: str, variables: Mapping[str, str]) -> str:

@@ -132,11 +132,11 @@ class Trial:
                 raise DockerfileError(f"{name} ended with {status} after the signal")
         return time.monotonic() - begun
 
-    def await_line(self, name: str, wanted: str) -> None:
+    def await_line(self, name: str, line: str) -> None:
         begun = time.monotonic()
-        while wanted not in self.log(name):
+        while line not in self.log(name):
             if time.monotonic() - begun > STARTING:
-                raise DockerfileError(f"{name} did not say {wanted!r} in {STARTING:.0f} s")
+                raise DockerfileError(f"{name} did not say {line!r} in {STARTING:.0f} s")
             time.sleep(0.1)
 
 

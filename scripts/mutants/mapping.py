@@ -151,20 +151,20 @@ class Map:
         return tests, dict(self.database.execute("SELECT fixture, seconds FROM fixtures"))
 
 
-def make(wanted: Sequence[str] | None, workers: int, say: bool = True) -> None:
+def make(chosen: Sequence[str] | None, workers: int, say: bool = True) -> None:
     """Map the wanted modules, or those that are stale, in copies of the work tree."""
     with copies(workers) as made:
-        update(Map(), made, wanted, say)
+        update(Map(), made, chosen, say)
 
 
-def update(known: Map, made: Sequence[Copy], wanted: Sequence[str] | None, say: bool) -> None:
+def update(known: Map, made: Sequence[Copy], chosen: Sequence[str] | None, say: bool) -> None:
     """Map modules and remove those that no longer exist."""
     root = made[0].root
     there = set(modules(root))
     mapped = {row[0] for row in known.database.execute("SELECT module FROM modules")}
     with known.database:
         known.forget(mapped - there - {START})
-    stale = known.stale(root) if wanted is None else [m for m in wanted if m in there]
+    stale = known.stale(root) if chosen is None else [m for m in chosen if m in there]
     if not stale:
         return
     begun = time.monotonic()

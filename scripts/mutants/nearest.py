@@ -53,9 +53,9 @@ class Nearest:
 
     def seconds(self, tests: Iterable[str]) -> float:
         """Return the duration of tests together, including shared fixtures."""
-        wanted = [self.tests[test] for test in tests if test in self.tests]
-        shared = {name for _, names, _, _ in wanted for name in names}
-        return sum(each[0] for each in wanted) + sum(self.fixtures.get(n, 0) for n in shared)
+        known = [self.tests[test] for test in tests if test in self.tests]
+        shared = {name for _, names, _, _ in known for name in names}
+        return sum(each[0] for each in known) + sum(self.fixtures.get(n, 0) for n in shared)
 
     def limits(self, tests: Iterable[str], least: float, patience: float) -> dict[str, float]:
         """Return the time limit of each test: `patience` times its duration, and `least` more."""
@@ -72,9 +72,9 @@ class Nearest:
             lines.setdefault(path, set()).add(line)
         return {
             test
-            for path, wanted in lines.items()
+            for path, numbers in lines.items()
             for test, ran in self._covering(path).items()
-            if ran & wanted and test in self.tests
+            if ran & numbers and test in self.tests
         }
 
     def _running(self, mutant: Mutant) -> set[str]:

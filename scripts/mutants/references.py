@@ -33,8 +33,8 @@ class References:
     def _readers(self, path: str) -> list[str]:
         module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         package, _, last = module.rpartition(".")
-        wanted = {module, f"{package}:{last}"}
-        readers = (other for other, names in self.imports.items() if names & wanted)
+        imported = {module, f"{package}:{last}"}
+        readers = (other for other, names in self.imports.items() if names & imported)
         return list(dict.fromkeys([path, *readers]))
 
     @cached_property

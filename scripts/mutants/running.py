@@ -179,14 +179,14 @@ class Judge:
         ran, seconds = 0, 0.0
         with copy.mutated(mutant):
             for tests in rounds:
-                wanted = [
+                chosen = [
                     test for test in tests if not self.untrusted & {test, test.partition("::")[0]}
                 ]
-                if not wanted:
+                if not chosen:
                     continue
-                session = self._session(copy, wanted, at_start)
+                session = self._session(copy, chosen, at_start)
                 if session.late:  # an endless loop, or a machine that has much else to do
-                    session = self._session(copy, wanted, at_start, slowness=4)
+                    session = self._session(copy, chosen, at_start, slowness=4)
                 ran, seconds = ran + session.passed, seconds + session.seconds
                 if session.caught is not None:
                     return Result(mutant.id, CAUGHT, session.caught, session.how, ran + 1, seconds)

@@ -43,11 +43,11 @@ def main() -> int:
             importlib.import_module(name)
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(BECOMES_PARENT_OF_ORPHANS, 1, 0, 0, 0)
-    told = os.fdopen(os.dup(1), "w", buffering=1)
+    out = os.fdopen(os.dup(1), "w", buffering=1)
     warm = Warm() if "--warm" in sys.argv else None
-    print("{}", file=told)
+    print("{}", file=out)
     while line := sys.stdin.readline():
-        print(json.dumps(run(json.loads(line), warm)), file=told)
+        print(json.dumps(run(json.loads(line), warm)), file=out)
     return 0
 
 

@@ -34,19 +34,19 @@ def list_licences(_: Sequence[str]) -> int:
     rules = licences.Rules.load()
     for each in locks.read(locks.ROOT / sbom.LOCK):
         print(f"{each.name:30} {each.version:12} {licences.licence(each.name, rules) or '?'}")
-    return _told(licences.objections(rules=rules))
+    return _report(licences.objections(rules=rules))
 
 
 def write_bill(arguments: Sequence[str]) -> int:
     """Write the bill of materials of this version, unless a licence is not allowed."""
-    if told := licences.objections():
-        return _told(told)
+    if problems := licences.objections():
+        return _report(problems)
     path = Path(arguments[0]) if arguments else locks.ROOT / BILL
     text = sbom.bill()
     try:
         sbom.validate(text)
     except sbom.BillError as error:
-        return _told([str(error)])
+        return _report([str(error)])
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text + "\n", "utf-8")
     print(f"The bill of materials: {path}")
@@ -81,13 +81,13 @@ def renew_images(_: Sequence[str]) -> int:
     try:
         found = images.renew(locks.ROOT)
     except images.ImageError as error:
-        return _told([str(error)])
+        return _report([str(error)])
     for name, digest in found.items():
         print(f"{name}@{digest}")
     return 0
 
 
-def _told(problems: Sequence[str]) -> int:
+def _report(problems: Sequence[str]) -> int:
     for each in problems:
         print(each, file=sys.stderr)
     return 1 if problems else 0

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from scripts.supply.holes import NPM, PYPI, SERVICE, Hole, Package, ask
 from scripts.supply.locks import LOCKS, ROOT, read
@@ -53,7 +54,7 @@ class Waiver:
 class Verdict:
     """What an audit finds: holes with a fix, others, and packages that were not asked about."""
 
-    mend: list[Hole] = field(default_factory=list)
+    fixable: list[Hole] = field(default_factory=list)
     known: list[Hole] = field(default_factory=list)
     waived: list[Hole] = field(default_factory=list)
     unasked: list[Package] = field(default_factory=list)
@@ -93,7 +94,7 @@ def judged(
         if any((hole.package.name, each) in allowed for each in hole.ids):
             verdict.waived.append(hole)
         else:
-            (verdict.mend if hole.mend else verdict.known).append(hole)
+            (verdict.fixable if hole.fixed_in else verdict.known).append(hole)
     return verdict
 
 
@@ -122,6 +123,15 @@ def load(path: Path | None = None) -> Snapshot:
     return snapshot
 
 
+def _as_json(hole: Hole) -> dict[str, Any]:
+    return {
+        "package": asdict(hole.package),
+        "ids": hole.ids,
+        "mend": hole.fixed_in,
+        "summary": hole.summary,
+    }
+
+
 def store(snapshot: Snapshot, path: Path | None = None) -> None:
     text = json.dumps(
         {
@@ -129,7 +139,7 @@ def store(snapshot: Snapshot, path: Path | None = None) -> None:
             "service": snapshot.service,
             "reason": snapshot.reason,
             "packages": [[each.ecosystem, each.name, each.version] for each in snapshot.packages],
-            "holes": [asdict(each) for each in snapshot.holes],
+            "holes": [_as_json(hole) for hole in snapshot.holes],
         },
         ensure_ascii=False,
         indent=1,
@@ -154,13 +164,13 @@ def audit(snapshot: Snapshot, on: date, say: Callable[[str], None] = print) -> b
         return False
     say(
         f"Known vulnerabilities by {snapshot.service} on {snapshot.asked}, of "
-        f"{len(snapshot.packages)} packages: {len(verdict.mend)} to fix, "
+        f"{len(snapshot.packages)} packages: {len(verdict.fixable)} to fix, "
         f"{len(verdict.known)} without a fix, {len(verdict.waived)} waived until a day."
     )
-    for title, holes in (("To fix", verdict.mend), ("No fix", verdict.known)):
+    for title, holes in (("To fix", verdict.fixable), ("No fix", verdict.known)):
         for hole in holes:
             say(f"{title}: {hole}")
     if verdict.unasked:
         names = ", ".join(map(str, verdict.unasked[:5]))
         say(f"Not audited: {len(verdict.unasked)} packages locked since ({names} …): make audit")
-    return bool(verdict.mend)
+    return bool(verdict.fixable)

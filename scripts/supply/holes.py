@@ -40,17 +40,17 @@ class Package:
 class Hole:
     """A known vulnerability of a package, with all its ids and the first version that fixes it.
 
-    `mend` is empty where no version does.
+    `fixed_in` is empty where no version does.
     """
 
     package: Package
     ids: tuple[str, ...]
-    mend: str
+    fixed_in: str
     summary: str
 
     def __str__(self) -> str:
-        mend = f"fixed in {self.mend}" if self.mend else "no version fixes it"
-        return f"{self.package}: {', '.join(self.ids)}: {self.summary or 'no summary'} ({mend})"
+        fix = f"fixed in {self.fixed_in}" if self.fixed_in else "no version fixes it"
+        return f"{self.package}: {', '.join(self.ids)}: {self.summary or 'no summary'} ({fix})"
 
 
 def ask(packages: Sequence[Package], service: str = SERVICE) -> list[Hole]:
@@ -58,8 +58,8 @@ def ask(packages: Sequence[Package], service: str = SERVICE) -> list[Hole]:
     with requests.Session() as session:
         try:
             ids = _ids(session, packages, service)
-            wanted = {each for found in ids.values() for each in found}
-            records = {each: _record(session, each, service) for each in sorted(wanted)}
+            keys = {each for found in ids.values() for each in found}
+            records = {each: _record(session, each, service) for each in sorted(keys)}
         except (requests.RequestException, ValueError, LookupError, TypeError) as error:
             raise AskError(f"{service}: {_why(error)}") from error
     holes = [
@@ -123,13 +123,13 @@ def _merged(package: Package, records: Iterable[Mapping[str, Any]]) -> Iterator[
             ids, members = ids | group[0], group[1] + members
         groups.append((ids, members))
     for ids, members in groups:
-        mends = [mend for each in members if (mend := _mend(package, each))]
+        versions = [found for each in members if (found := _fixed_version(package, each))]
         summary = next((each["summary"] for each in members if each.get("summary")), "")
-        mend = min(mends, key=_order) if mends else ""
-        yield Hole(package, tuple(sorted(ids)), mend, summary)
+        fixed_in = min(versions, key=_order) if versions else ""
+        yield Hole(package, tuple(sorted(ids)), fixed_in, summary)
 
 
-def _mend(package: Package, record: Mapping[str, Any]) -> str:
+def _fixed_version(package: Package, record: Mapping[str, Any]) -> str:
     """Return the first version above ours that a record says is fixed."""
     fixed = {
         event["fixed"]
@@ -144,11 +144,11 @@ def _mend(package: Package, record: Mapping[str, Any]) -> str:
     return min(above, key=_order, default="")
 
 
-def _is_of(package: Package, told: Mapping[str, Any]) -> bool:
-    name = str(told.get("name", ""))
+def _is_of(package: Package, record: Mapping[str, Any]) -> bool:
+    name = str(record.get("name", ""))
     if package.ecosystem == PYPI:
         name = canonicalize_name(name)
-    return (told.get("ecosystem"), name) == (package.ecosystem, package.name)
+    return (record.get("ecosystem"), name) == (package.ecosystem, package.name)
 
 
 def _order(version: str) -> tuple[int, Version, str]:

@@ -42,13 +42,13 @@ def licence(name: str, rules: Rules) -> str:
     if known := rules.read.get(name):
         return known
     try:
-        told = metadata.metadata(name)
+        about = metadata.metadata(name)
     except metadata.PackageNotFoundError:
         return UNKNOWN
-    fields = [*(told.get_all("License-Expression") or ()), *(told.get_all("License") or ())]
+    fields = [*(about.get_all("License-Expression") or ()), *(about.get_all("License") or ())]
     fields += [
         each.rpartition(" :: ")[2]
-        for each in told.get_all("Classifier") or ()
+        for each in about.get_all("Classifier") or ()
         if each.startswith(_CLASSIFIER)
     ]
     # Some put a whole text where a name belongs.

@@ -100,13 +100,13 @@ def differences(entry: Path, lock: Path) -> list[str]:
     """Return a line for each requirement of an entry that its lock does not satisfy."""
     held = {(each.name, each.version): each for each in read(lock)}
     found = [f"{lock.name}: {name} has no hash" for (name, _), p in held.items() if not p.hashes]
-    for wanted in requirements(entry):
-        names = {version for name, version in held if name == canonicalize_name(wanted.name)}
+    for required in requirements(entry):
+        names = {version for name, version in held if name == canonicalize_name(required.name)}
         if not names:
-            found.append(f"{lock.name} has no {wanted.name}, which {entry.name} requires")
-        elif not any(wanted.specifier.contains(each, prereleases=True) for each in names):
+            found.append(f"{lock.name} has no {required.name}, which {entry.name} requires")
+        elif not any(required.specifier.contains(each, prereleases=True) for each in names):
             has = ", ".join(sorted(names))
-            found.append(f"{lock.name} has {wanted.name} {has}; {entry.name} requires {wanted}")
+            found.append(f"{lock.name} has {required.name} {has}; {entry.name} requires {required}")
     return found
 
 
@@ -164,11 +164,11 @@ def _for(lock: Lock) -> Iterator[str]:
 
 def _project(folder: Path, lock: Lock) -> None:
     """Write what uv reads the systems from: it takes no option for them."""
-    told = '[project]\nname = "locked"\nversion = "0"\n'
+    text = '[project]\nname = "locked"\nversion = "0"\n'
     if lock.environments:
         listed = ", ".join(f'"{each}"' for each in lock.environments)
-        told += f"[tool.uv]\nenvironments = [{listed}]\n"
-    (folder / "pyproject.toml").write_text(told, "utf-8")
+        text += f"[tool.uv]\nenvironments = [{listed}]\n"
+    (folder / "pyproject.toml").write_text(text, "utf-8")
 
 
 def _uv() -> str:
@@ -180,9 +180,9 @@ def _uv() -> str:
 
 
 def _pinned(file: str, line: str) -> Pinned:
-    wanted = Requirement(line.partition("--hash")[0].strip())
-    versions = [each.version for each in wanted.specifier if each.operator == "=="]
+    requirement = Requirement(line.partition("--hash")[0].strip())
+    versions = [each.version for each in requirement.specifier if each.operator == "=="]
     if len(versions) != 1:
-        raise LockError(f"{file}: {wanted} is not pinned; make lock writes the file again")
+        raise LockError(f"{file}: {requirement} is not pinned; make lock writes the file again")
     hashes = tuple(_HASH.findall(line))
-    return Pinned(canonicalize_name(wanted.name), versions[0], wanted.marker, hashes)
+    return Pinned(canonicalize_name(requirement.name), versions[0], requirement.marker, hashes)

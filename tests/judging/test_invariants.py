@@ -259,12 +259,12 @@ def test_only_503_is_a_fair_answer_to_a_fault() -> None:
 def test_calls_that_nobody_needed_are_found(run: JudgeRun) -> None:
     stats = {"calls": ITEMS, "usage": {"prompt_tokens": 28, "completion_tokens": 12}}
     stats["by_outcome"] = {"ok": ITEMS}
-    assert list(invariants.told_by_server(stats, 0)) == []
+    assert list(invariants.differs_from_server(stats, 0)) == []
     paid = stats | {"calls": ITEMS + invariants.PROBES + 1}
-    assert [line[:2] for line in invariants.told_by_server(paid, 0)] == ["I6"]
-    assert list(invariants.told_by_server(paid, 1)) == []
+    assert [line[:2] for line in invariants.differs_from_server(paid, 0)] == ["I6"]
+    assert list(invariants.differs_from_server(paid, 1)) == []
     less = stats | {"usage": {"prompt_tokens": 1, "completion_tokens": 12}}
-    assert [line[:2] for line in invariants.told_by_server(less, 0)] == ["I8"]
+    assert [line[:2] for line in invariants.differs_from_server(less, 0)] == ["I8"]
 
 
 @pytest.mark.parametrize(("beside", "more", "laws"), [(0, 0, []), (0, 1, ["I8"]), (2, 14, [])])
@@ -275,13 +275,13 @@ def test_tokens_that_the_server_counted_beyond_our_calls_are_found(
     monkeypatch.setattr(invariants, "PROBE_TOKENS", 0)
     usage = {"prompt_tokens": 28 + more, "completion_tokens": 12}
     stats = {"calls": ITEMS + beside, "usage": usage, "by_outcome": {"ok": ITEMS + beside}}
-    assert [line[:2] for line in invariants.told_by_server(stats, 0)] == laws
+    assert [line[:2] for line in invariants.differs_from_server(stats, 0)] == laws
 
 
 def test_fewer_calls_than_were_answered_are_found(run: JudgeRun) -> None:
     usage = {"prompt_tokens": 28, "completion_tokens": 12}
     stats = {"calls": ITEMS - 1, "usage": usage, "by_outcome": {"ok": ITEMS - 1}}
-    assert "I6" in {line[:2] for line in invariants.told_by_server(stats, 0)}
+    assert "I6" in {line[:2] for line in invariants.differs_from_server(stats, 0)}
 
 
 @pytest.mark.every_case

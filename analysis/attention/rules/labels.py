@@ -59,7 +59,9 @@ def guideline_changed(facts: Facts) -> Iterator[Finding]:
     """Find a guideline that changed while people answered."""
     versions = (facts.checks or {}).get("guidelines", ())
     if len(versions) > 1:
-        told = in_list([f"{count(v['answers'], 'answer')} under {_version(v)}" for v in versions])
+        by_version = in_list(
+            [f"{count(v['answers'], 'answer')} under {_version(v)}" for v in versions]
+        )
         pk = facts.campaign.pk
         look = Action("Versions", "campaign-settings", (pk,), anchor="versions-head")
         # Checks of earlier releases have no digest.
@@ -67,7 +69,7 @@ def guideline_changed(facts: Facts) -> Iterator[Finding]:
         since = Action("Disagreements since", "disagreements", (pk,), query=query)
         compare = Action("Before and after", "results", (pk,), anchor="section-guideline")
         actions = (compare, look, since) if query["guideline"] else (compare, look)
-        yield Finding("hint", f"The guideline changed midway: {told}.", actions)
+        yield Finding("hint", f"The guideline changed midway: {by_version}.", actions)
 
 
 def _version(row: JSON) -> str:

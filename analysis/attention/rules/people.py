@@ -29,8 +29,8 @@ def odd(facts: Facts) -> Iterator[Finding]:
     for name, reasons in _reasons(facts).items():
         labels = (facts.report or {}).get("people", {}).get(name)
         key = facts.rater_keys.get(name)
-        told = "; ".join(reasons)
-        text = f"{name} ({count(labels, 'label')}): {told}." if labels else f"{name}: {told}."
+        why = "; ".join(reasons)
+        text = f"{name} ({count(labels, 'label')}): {why}." if labels else f"{name}: {why}."
         yield Finding("warning", text, _look(facts.campaign, key))
 
 
@@ -41,8 +41,10 @@ def _reasons(facts: Facts) -> dict[str, list[str]]:
         if warning["code"] == FAR_OFF and warning["rater"] in report["people"]:
             far.setdefault(warning["rater"], []).append(warning["variable"])
     several = len(report.get("variables", ())) > 1
-    told = "agrees less with the others than they do with each other"
-    found = {name: [f"{told} on {in_list(of)}" if several else told] for name, of in far.items()}
+    reason = "agrees less with the others than they do with each other"
+    found = {
+        name: [f"{reason} on {in_list(of)}" if several else reason] for name, of in far.items()
+    }
     for flag in (facts.checks or {}).get("flags", ()):
         # Checks of a worker of another version may have flags that this one does not know.
         if flag["code"] not in TITLES:

@@ -87,10 +87,10 @@ class Command(BaseCommand):
             )
         self.say(f"And {len(others) + 1} campaigns to try the other protocols.")
 
-    def serve(self, wanted: int) -> None:
-        port = free_port(wanted)
-        if port != wanted:
-            self.say(f"\nPort {wanted} is used by another program.")
+    def serve(self, first: int) -> None:
+        port = free_port(first)
+        if port != first:
+            self.say(f"\nPort {first} is used by another program.")
         self.say(f"\n3. The site: open http://127.0.0.1:{port}/ and log in as one of")
         for account in make_accounts():
             self.say(f"   {account.name:<16} {account.password:<18} {account.does}")
@@ -112,10 +112,10 @@ def prepare_database() -> None:
         call_command("migrate", verbosity=0)
 
 
-def free_port(wanted: int) -> int:
+def free_port(first: int) -> int:
     """Return the wanted port, or the next free one."""
-    for port in range(wanted, wanted + 50):
+    for port in range(first, first + 50):
         with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
             if probe.connect_ex(("127.0.0.1", port)) != 0:
                 return port
-    raise CommandError(f"No port from {wanted} upwards is free; give another with --port.")
+    raise CommandError(f"No port from {first} upwards is free; give another with --port.")

@@ -64,8 +64,8 @@ class Command(BaseCommand):
                 self.say(f"Created campaign {options['into']!r}: {sizes}.")
                 self.say(f"Carried over {created.carried} answers from {campaign.name!r}.")
         elif options["format"] == "json":
-            told = {"variable": listed.variable, "units": listed.units, "items": chosen.items}
-            self.say(json.dumps(told, ensure_ascii=False, indent=2))
+            answer = {"variable": listed.variable, "units": listed.units, "items": chosen.items}
+            self.say(json.dumps(answer, ensure_ascii=False, indent=2))
         else:
             for each in listed.units:
                 self.say(f"{each['item']}  {each['unit']}: {each['why']}")

@@ -71,7 +71,7 @@ def _line(person: Person, made: Quality | None) -> Iterator[str]:
             yield f"{name} {score.right} of {score.asked}"
     for variable, each in (made.agreement_of(person.rater) if made else {}).items():
         kappa = each.kappa
-        told = f"{kappa.value:.2f}" if kappa.value is not None else f"none ({kappa.reason})"
-        yield f"{variable} kappa {told} on {each.units} units"
+        kappa_text = f"{kappa.value:.2f}" if kappa.value is not None else f"none ({kappa.reason})"
+        yield f"{variable} kappa {kappa_text} on {each.units} units"
     if person.excluded:
         yield f"excluded: {person.excluded}"

@@ -28,7 +28,7 @@ from judging.robustness.effects import mass_warning
 from judging.robustness.trials import TrialError
 from judging.runs import ledger
 from judging.runs.planning import LEAST_UNITS, SHARE, UNCONSTRAINED_SHARE
-from judging.trial_runs import WantedTrials, estimates, plan_trials
+from judging.trial_runs import TrialSelection, estimates, plan_trials
 
 RESAMPLING = options_of(ReportOptions)[:2]
 """Seed and resamples; the seed has a meaning of its own here."""
@@ -100,11 +100,11 @@ class Command(BaseCommand):
     def try_judge(self, campaign: Campaign, judge: Judge, options: dict[str, Any]) -> None:
         prompt = _prompt(options["prompt"]) if options["prompt"] else ""
         kinds, items = _kinds(options["kinds"]), options["items"]
-        wanted = WantedTrials(kinds, items, options["seed"], prompt)
+        selection = TrialSelection(kinds, items, options["seed"], prompt)
         if not options["estimate"]:
-            self.ask(campaign, plan_trials(campaign, judge, wanted), options["queue"])
+            self.ask(campaign, plan_trials(campaign, judge, selection), options["queue"])
             return
-        for kind in estimates(campaign, judge, wanted):
+        for kind in estimates(campaign, judge, selection):
             if kind.problem and kinds:
                 raise TrialError(f"{kind.kind}: {kind.problem}")
             for name, found in kind.trials:

@@ -32,13 +32,13 @@ class Command(BaseCommand):
         facts = current_facts(campaign)
         if options["format"] == "json":
             found = [each.as_json(str) for each in matters(facts)]
-            told = {
+            answer = {
                 "campaign": campaign.name,
                 "team": campaign.team.name,
                 "report": facts.report,
                 "matters": found,
             }
-            self.say(json.dumps(told, ensure_ascii=False, indent=2))
+            self.say(json.dumps(answer, ensure_ascii=False, indent=2))
             return
         for line in _lines(facts):
             self.say(line)
@@ -61,16 +61,16 @@ def _lines(facts: Facts) -> Iterator[str]:
     imported = f", {campaign.imported} imported" if campaign.imported else ""
     yield f"Answers from people: {places.answered} of {places.asked}{imported}."
     for variable in (facts.report or {}).get("variables", ()):
-        yield f"People on {variable['name']}: {_told(variable)}"
+        yield f"People on {variable['name']}: {_describe_agreement(variable)}"
         for judge in variable["judges"]:
-            yield f"Judge {judge['name']} on {variable['name']}: {_told(judge)}"
+            yield f"Judge {judge['name']} on {variable['name']}: {_describe_agreement(judge)}"
     found = matters(facts)
     yield "Next:" if found else "Nothing needs attention."
     for matter in found:
         yield f"  {matter.severity}: {matter.text}"
 
 
-def _told(of: Any) -> str:
+def _describe_agreement(of: Any) -> str:
     value = of["value"]["value"]
     if value is None:
         return f"{of['reason'] or 'not known'}."

@@ -102,8 +102,8 @@ def rouge_1_recall(answer: str, reference: str) -> float:
 
     A word counts as often as both have it. 0 if the reference has no word (Lin 2004).
     """
-    wanted, given = Counter(words(reference)), Counter(words(answer))
-    return (wanted & given).total() / max(1, wanted.total())
+    expected, given = Counter(words(reference)), Counter(words(answer))
+    return (expected & given).total() / max(1, expected.total())
 
 
 def _against_references(
@@ -119,7 +119,9 @@ def _against_references(
 
 def rouge_l_of(data: Texts, options: Options) -> Floats:
     """Return ROUGE-L F1 against the references, the best or the mean of them, (N,) (Lin 2004)."""
-    return _against_references(data, options, lambda answer, wanted: rouge_l(answer, wanted).f1)
+    return _against_references(
+        data, options, lambda answer, reference: rouge_l(answer, reference).f1
+    )
 
 
 def recall_of(data: Texts, options: Options) -> Floats:

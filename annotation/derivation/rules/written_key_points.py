@@ -62,15 +62,15 @@ class WrittenKeyPoints(Work):
     def _points(self, pk: int, query: rows.Query) -> tuple[rows.KeyPoint, ...]:
         """Return the points that people wrote, each text of a passage once, in order of writing."""
         passages = {f"{query.id}/{passage.id}": passage.id for passage in query.passages}
-        told: dict[tuple[str, str], list[str]] = {}
+        points: dict[tuple[str, str], list[str]] = {}
         for response in self._answers.get(pk, ()):
             for unit, answer in response.payload["units"].items():
                 for point in answer.get(LISTED) or () if unit in passages else ():
-                    quotes = told.setdefault((passages[unit], point["text"]), [])
+                    quotes = points.setdefault((passages[unit], point["text"]), [])
                     quotes += [each["quote"] for each in point.get("evidence") or ()]
         return tuple(
             rows.KeyPoint(f"{query.id}/written/{number}", text, passage, tuple(quotes) or None)
-            for number, ((passage, text), quotes) in enumerate(told.items(), start=1)
+            for number, ((passage, text), quotes) in enumerate(points.items(), start=1)
         )
 
 

@@ -123,7 +123,7 @@ class Command(BaseCommand):
     ) -> None:
         given = assumptions_of(options["assume"])
         with self.progress("items") as tick:
-            told = simulate(
+            prediction = simulate(
                 options["name"],
                 options["protocol"],
                 batch,
@@ -136,7 +136,7 @@ class Command(BaseCommand):
                 continues=options["continues"],
             )
         self.say(f"Campaign {options['name']!r} is valid. Nothing is stored.")
-        for sentence in sentences(told):
+        for sentence in sentences(prediction):
             self.say(sentence)
 
 

@@ -12,7 +12,7 @@ from django.core.management.base import CommandError
 from annotation.derivation.base import read_options
 from annotation.derivation.deciding import ADJUDICATED, TIES
 from annotation.derivation.rules import RULES
-from annotation.derivation.service import Wanted, derive, rule_called
+from annotation.derivation.service import DerivationRequest, derive, rule_called
 from annotation.management.base import account_called, batch_called
 from datasets.console import Command as BaseCommand
 from datasets.derivation import DerivationError, Derived
@@ -21,12 +21,12 @@ from datasets.lineage import count_lines
 
 def described_options() -> str:
     """Return the options of all rules, for help."""
-    told = (
+    descriptions = (
         f"{rule.name}: {', '.join(option.name for option in rule.declared)}"
         for rule in RULES.values()
         if rule.declared
     )
-    return "; ".join(told)
+    return "; ".join(descriptions)
 
 
 class Command(BaseCommand):
@@ -75,7 +75,7 @@ class Command(BaseCommand):
         by = account_called(options["by"]) if options["by"] else None
         try:
             rule = rule_called(options["rule"])
-            wanted = Wanted(
+            order = DerivationRequest(
                 options["name"],
                 batch,
                 rule.name,
@@ -87,14 +87,14 @@ class Command(BaseCommand):
             )
             total = batch.counts.get("queries")
             with self.progress("queries", total) as tick:
-                derived = derive(wanted, options["output"], options["dry_run"], tick)
+                derived = derive(order, options["output"], options["dry_run"], tick)
         except DerivationError as error:
             raise CommandError(f"Batch {options['name']!r}: {error}.") from error
-        for line in told(derived, rule.name):
+        for line in describe_derivation(derived, rule.name):
             self.say(line)
 
 
-def told(derived: Derived, rule: str) -> Iterator[str]:
+def describe_derivation(derived: Derived, rule: str) -> Iterator[str]:
     """Yield a derivation's result in words."""
     number = f"{derived.queries} quer{'y' if derived.queries == 1 else 'ies'}"
     if derived.batch is None:

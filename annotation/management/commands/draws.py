@@ -61,10 +61,10 @@ class Command(BaseCommand):
             more = " or more" if len(found) > MOST else ""
             wrong = f"{min(len(found), MOST)}{more} differences from the replay"
             raise CommandError(f"Campaign {campaign.name!r}: {wrong}.", returncode=LEFT)
-        told = summary(campaign)
+        sizes = summary(campaign)
         self.say(
-            f"Campaign {campaign.name!r}: the stored sample of {told['queries']} queries and "
-            f"{told['units']} units agrees with its seed."
+            f"Campaign {campaign.name!r}: the stored sample of {sizes['queries']} queries and "
+            f"{sizes['units']} units agrees with its seed."
         )
 
 

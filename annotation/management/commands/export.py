@@ -62,7 +62,7 @@ class Command(BaseCommand):
         what: str,
         form: str | None,
         output: Path | None,
-        told: Path | None,
+        manifest_path: Path | None,
     ) -> None:
         chosen = form_of(what, form)
         if chosen == "parquet" and not output:
@@ -77,9 +77,9 @@ class Command(BaseCommand):
             print_bytes(self.stdout, one.pieces())
         if not one.rows:
             self.stderr.write(f"Campaign {campaign.name!r} has no {what} yet.")
-        if told:
+        if manifest_path:
             text = as_json(manifest(campaign, [one.written()]))
-            write_file(told, lambda file: file.write(text))
+            write_file(manifest_path, lambda file: file.write(text))
 
     def write_bundle(
         self,
@@ -87,10 +87,14 @@ class Command(BaseCommand):
         what: str,
         form: str | None,
         output: Path | None,
-        told: Path | None,
+        manifest_path: Path | None,
     ) -> None:
-        if not output or told:
-            wrong = "has a manifest of its own; leave --manifest out" if told else "is a folder"
+        if not output or manifest_path:
+            wrong = (
+                "has a manifest of its own; leave --manifest out"
+                if manifest_path
+                else "is a folder"
+            )
             raise CommandError(f"What --what {what} writes {wrong}; give --output FOLDER.")
         if form not in (None, *TABLE) or (what == "dataset" and form not in (None, "parquet")):
             forms = "parquet" if what == "dataset" else ", ".join(TABLE)

@@ -119,9 +119,9 @@ class Command(BaseCommand):
 
     def _move(self, kind: str, name: str, by: User | None, options: dict[str, Any]) -> None:
         team = _named(options["to_team"], "--to")
-        told = teams.move(thing_named(kind, name), team, by)
+        consequences = teams.move(thing_named(kind, name), team, by)
         self.say(f"Moved {kind} {name!r} to team {team.name!r}.")
-        for sentence in told:
+        for sentence in consequences:
             self.say(sentence)
 
     def _history(self, by: User | None, options: dict[str, Any]) -> None:

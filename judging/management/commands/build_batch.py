@@ -28,7 +28,9 @@ class Command(BaseCommand):
     help = "Create a new batch from a batch and the accepted answers of a preparation step."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        told = "; ".join(f"{s.name}: {', '.join(s.numbers)}" for s in STEPS.values() if s.numbers)
+        thresholds = "; ".join(
+            f"{s.name}: {', '.join(s.numbers)}" for s in STEPS.values() if s.numbers
+        )
         parser.add_argument("--step", required=True, choices=list(STEPS), help="which step")
         parser.add_argument("--batch", required=True, metavar="B", help="the step's original batch")
         parser.add_argument("--name", required=True, help="of the new batch")
@@ -37,7 +39,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--output", type=Path, metavar="F", help="keep its file, too")
         parser.add_argument(
-            "--set", action="append", default=[], metavar="K=V", help=f"a threshold ({told})"
+            "--set", action="append", default=[], metavar="K=V", help=f"a threshold ({thresholds})"
         )
         parser.add_argument(
             "--partial", action="store_true", help="even if answers or reviews are missing"

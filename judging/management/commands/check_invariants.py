@@ -14,15 +14,15 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.integrity import CheckedCounts
-from audit.violations import Violation
+from audit.violations import Check, Violation
 from datasets import digests
 from datasets.console import LEFT
 from datasets.console import Command as BaseCommand
 from judging import invariants
-from judging.invariants import CHECKS, told, violations
+from judging.invariants import CHECKS, as_violations, violations
 
 SECONDS = 10.0
-MEND = {check.name: check.mend for check in CHECKS}
+REMEDIES = {check.name: check.remedy for check in CHECKS}
 
 
 class Command(BaseCommand):
@@ -75,7 +75,7 @@ class Command(BaseCommand):
         for violation in self._found(options, CheckedCounts(), found):
             self.say(str(violation))
         for name in found:
-            self.say(f"To repair {name}: {MEND[name]}")
+            self.say(f"To repair {name}: {REMEDIES[name]}")
 
     def _as_json(self, options: dict[str, Any], digested: list[str], found: Counter[str]) -> None:
         """Write the object as it is found, with a line for each violation."""
@@ -86,7 +86,7 @@ class Command(BaseCommand):
             comma = ","
         rest = {
             "holds": not found,
-            "checks": [{**asdict(check), "violations": found[check.name]} for check in CHECKS],
+            "checks": [_as_json(check, found[check.name]) for check in CHECKS],
             "checked": asdict(seen),
             "digested": digested,
         }
@@ -95,7 +95,7 @@ class Command(BaseCommand):
     def _found(
         self, options: dict[str, Any], seen: CheckedCounts, found: Counter[str]
     ) -> Iterator[Violation]:
-        for each in (violations(seen), told(self.beside(options))):
+        for each in (violations(seen), as_violations(self.beside(options))):
             for violation in each:
                 found[violation.check] += 1
                 yield violation
@@ -107,7 +107,7 @@ class Command(BaseCommand):
         if options["http_log"]:
             yield from invariants.answered_over_http(lines_of(options["http_log"]))
         if options["server"]:
-            yield from invariants.told_by_server(stats_of(options["server"]), options["kills"])
+            yield from invariants.differs_from_server(stats_of(options["server"]), options["kills"])
 
 
 def lines_of(path: str) -> list[str]:
@@ -115,6 +115,15 @@ def lines_of(path: str) -> list[str]:
         return Path(path).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{path}: cannot be read ({error}); correct the path.") from error
+
+
+def _as_json(check: Check, violations: int) -> dict[str, Any]:
+    return {
+        "name": check.name,
+        "holds": check.holds,
+        "mend": check.remedy,
+        "violations": violations,
+    }
 
 
 def stats_of(url: str) -> dict[str, Any]:

@@ -96,9 +96,9 @@ class Command(BaseCommand):
         self.say(f"Created {stored.count(True)} prices; {there} existed already.")
 
     def show(self, model: str, team: str | None) -> None:
-        wanted = ({"model": model} if model else {}) | ({"team__name": team} if team else {})
+        filters = ({"model": model} if model else {}) | ({"team__name": team} if team else {})
         several = there_are_several()
-        for price in Price.objects.filter(**wanted).select_related("team"):
+        for price in Price.objects.filter(**filters).select_related("team"):
             whose = f" for team {price.team}" if several else ""
             self.say(_line(price, f"stored with create_price{whose}"))
         for listed in list_prices():

@@ -53,5 +53,5 @@ class Command(BaseCommand):
         self.tell(counts)
 
     def tell(self, counts: Counter[str]) -> None:
-        told = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()) if count)
-        self.say(f"Reviews: {told or 'nothing to review'}.")
+        summary = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()) if count)
+        self.say(f"Reviews: {summary or 'nothing to review'}.")

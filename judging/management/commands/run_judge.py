@@ -134,8 +134,8 @@ class Command(BaseCommand):
         self.say(f"{str(run).capitalize()} of judge {judge} {stands}.")
 
     def say_estimate(self, campaign: Campaign, judge: Judge, terms: Terms) -> None:
-        wanted = {name: terms[name] for name in ("limit", "reuse", "concurrency")}
-        found = estimate(judge, campaign, **wanted)
+        options = {name: terms[name] for name in ("limit", "reuse", "concurrency")}
+        found = estimate(judge, campaign, **options)
         self.say(found.sentence)
         if found.basis and found.missing:
             self.say(f"Basis: {found.basis}.")
@@ -263,8 +263,8 @@ def how_to_continue(ending: Ending) -> str:
         return (
             f"run it again with the same {bound} for as much again, with a higher one, or without"
         )
-    mend = "correct that and " if ending.how in ("fatal", "budget") else ""
-    return f"{mend}run it again to continue"
+    remedy = "correct that and " if ending.how in ("fatal", "budget") else ""
+    return f"{remedy}run it again to continue"
 
 
 def us_dollars(text: str) -> Decimal:

@@ -13,7 +13,7 @@ from django.urls import reverse
 from analysis.campaigns.cache import computed_report
 from analysis.data.selection import ReportOptions
 from annotation.derivation.jobs import carry_out, question
-from annotation.derivation.service import Wanted, check_campaigns
+from annotation.derivation.service import DerivationRequest, check_campaigns
 from annotation.models import Campaign, User
 from datasets.derivation import DerivationError
 from datasets.models import Batch
@@ -73,7 +73,7 @@ def test_a_rule_is_chosen_previewed_and_carried_out(
 
 
 def test_a_campaign_that_does_not_fit_is_refused_before_a_job_is_asked_for(source: Batch) -> None:
-    wanted = Wanted(batch=source, name="points", rule="verified-key-points")
+    wanted = DerivationRequest(batch=source, name="points", rule="verified-key-points")
     check_campaigns(replace(wanted, campaigns=["verify"]))
     for campaigns in ((), ("verifi",)):
         with pytest.raises(DerivationError):
@@ -84,7 +84,7 @@ def test_a_job_reads_only_campaigns_that_its_person_may_read(source: Batch, rita
     olga = User.objects.create_user("olga", role=User.Role.RESEARCHER)
     apart(olga)
     for user, why in ((rita, ""), (olga, "there is no campaign 'verify' of this batch")):
-        wanted = Wanted(
+        wanted = DerivationRequest(
             batch=source, name="points", rule="verified-key-points", campaigns=["verify"], by=user
         )
         done = carry_out(question(wanted, dry_run=True), lambda *_: None)

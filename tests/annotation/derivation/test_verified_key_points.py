@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.core.management.base import CommandError
 
-from annotation.derivation.service import Wanted
+from annotation.derivation.service import DerivationRequest
 from annotation.derivation.service import derive as derive_by_rule
 from audit.models import Event
 from datasets.lineage import lineage_of, units_behind
@@ -207,7 +207,7 @@ def test_a_derivation_that_dies_midway_leaves_nothing_and_runs_again_to_the_same
             raise KeyboardInterrupt
 
     source, output = Batch.objects.get(name="b"), verified / "points.jsonl"
-    wanted = Wanted("points", source, "verified-key-points", ["verify"])
+    wanted = DerivationRequest("points", source, "verified-key-points", ["verify"])
     before = set(verified.iterdir())
     with pytest.raises(KeyboardInterrupt):
         derive_by_rule(wanted, output, progress=die)

@@ -24,7 +24,7 @@ from annotation.exposure.marking import (
     _comparable,
     _content,
     _places,
-    _twins,
+    _same_items,
     evidence_against,
 )
 from annotation.exposure.marks import (
@@ -229,10 +229,10 @@ class TestOtherCampaigns:
         design = Design(raters_per_item=3)
         again = create_campaign("Again", "report-coverage", old.batch, design).campaign
         item, asked = old.items.get(), [same, changed, moved, other, again]
-        found = sorted(each.campaign.pk for each in _twins(item, asked))
+        found = sorted(each.campaign.pk for each in _same_items(item, asked))
         assert found == [same.pk, moved.pk, again.pk]
-        assert [each.campaign for each in _twins(item, [moved])] == [moved]
-        assert list(_twins(item, [changed, other])) == []
+        assert [each.campaign for each in _same_items(item, [moved])] == [moved]
+        assert list(_same_items(item, [changed, other])) == []
 
     def test_an_equal_text_under_another_id_in_the_same_campaign(self, tmp_path: Path) -> None:
         """Two systems gave the same report: who saw what is said of one answers the other."""

@@ -472,8 +472,8 @@ class TestKnownItems:
         with pytest.raises(InputError) as error:
             list(self.items(campaign).checked([row(**wrong)]))
         assert error.value.wrong == f"campaign 'c': {told}"
-        assert error.value.mend.startswith(mend)
-        assert "sampling" not in error.value.mend
+        assert error.value.remedy.startswith(mend)
+        assert "sampling" not in error.value.remedy
         assert error.value.place == AT
 
     def test_what_is_asked_is_told_with_its_name(self, campaign: Campaign) -> None:
@@ -530,7 +530,7 @@ class TestKnownItems:
         name = schema(campaign).variables[0].name
         with pytest.raises(InputError) as error:
             list(KnownItems(campaign).checked([row(item.key, "zz", variable=name)]))
-        assert error.value.mend.endswith(" or create the campaign with --option sampling=all")
+        assert error.value.remedy.endswith(" or create the campaign with --option sampling=all")
 
 
 class TestFeedback:

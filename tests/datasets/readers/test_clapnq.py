@@ -116,7 +116,7 @@ def test_it_refuses_a_missing_key(file: Path, key: str) -> None:
     ],
 )
 def test_it_refuses_values_of_another_type(file: Path, change: Row) -> None:
-    assert refused(file, question(**change)).mend
+    assert refused(file, question(**change)).remedy
 
 
 def test_it_is_recognised(file: Path) -> None:

@@ -240,7 +240,7 @@ def test_a_folder_leaves_annotations_alone_and_says_what_else_it_left(
 
 def test_a_named_file_of_another_kind_is_an_error(reports: Path, tmp_path: Path) -> None:
     stray = jsonl(tmp_path / "stray.jsonl", {"item": 1})
-    assert refused(stray, 1, reports, stray).mend
+    assert refused(stray, 1, reports, stray).remedy
 
 
 def test_reports_are_needed(run: Path, passages: Path) -> None:
@@ -365,4 +365,4 @@ def test_the_released_folder_counts_and_warns_of_what_it_leaves_out(
 def test_all_three_released_files_by_name_are_refused() -> None:
     folder = DATA / "crux" / "crux_testb"
     paths = [folder / f"{name}.jsonl" for name in ("oracle", "bm25", "dr_rankfirst")]
-    assert refused(paths[1], 1, *paths).mend
+    assert refused(paths[1], 1, *paths).remedy

@@ -164,4 +164,4 @@ def test_it_refuses_a_missing_key(tmp_path: Path, key: str) -> None:
     ],
 )
 def test_it_refuses_values_of_another_type(tmp_path: Path, change: Row) -> None:
-    assert refused(tmp_path, sample(**change)).mend
+    assert refused(tmp_path, sample(**change)).remedy

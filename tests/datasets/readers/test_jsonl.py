@@ -125,7 +125,7 @@ def test_it_refuses_what_is_not_utf8_and_names_the_column(
 ) -> None:
     error = refused(file, GOOD + line)
     assert f"column {column} " in error.wrong
-    assert error.mend == "save the file as UTF-8"
+    assert error.remedy == "save the file as UTF-8"
 
 
 def test_it_refuses_surrogates_encoded_as_utf8(file: Path) -> None:
@@ -135,7 +135,7 @@ def test_it_refuses_surrogates_encoded_as_utf8(file: Path) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 def test_it_says_what_to_do_with_utf16(file: Path, encoding: str) -> None:
-    assert "as UTF-8" in refused(file, '{"id": "a"}\n'.encode(encoding), 1).mend
+    assert "as UTF-8" in refused(file, '{"id": "a"}\n'.encode(encoding), 1).remedy
 
 
 def test_it_recognises_utf16_by_its_mark(file: Path) -> None:
@@ -187,7 +187,7 @@ def test_it_joins_a_pair_of_surrogates(file: Path) -> None:
 def test_it_refuses_broken_json_and_names_the_column(file: Path, line: bytes, column: int) -> None:
     error = refused(file, GOOD + line)
     assert f"broken JSON at column {column} " in error.wrong
-    assert "one whole JSON object on each line" in error.mend
+    assert "one whole JSON object on each line" in error.remedy
 
 
 def test_it_refuses_a_key_given_twice(file: Path) -> None:
@@ -198,7 +198,7 @@ def test_it_refuses_a_key_given_twice(file: Path) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e999"])
 def test_it_refuses_numbers_that_json_cannot_write(file: Path, number: bytes) -> None:
-    assert refused(file, GOOD + b'{"meta": {"x": ' + number + b"}}").mend
+    assert refused(file, GOOD + b'{"meta": {"x": ' + number + b"}}").remedy
 
 
 def test_it_refuses_huge_whole_numbers(file: Path) -> None:

@@ -98,9 +98,9 @@ def test_bare_data_is_a_task_where_the_format_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_it_refuses_a_task_whose_text_is_not_clear(tmp_path: Path, data: Row) -> None:
-    assert refused(tmp_path, data).mend
+    assert refused(tmp_path, data).remedy
 
 
 def test_it_refuses_annotations_that_are_no_list(tmp_path: Path) -> None:
     file = tasks(tmp_path, {"text": "t"}, annotations={})
-    assert refusal(lambda: label_studio.read([file], ReadNotes()), file, 1).mend
+    assert refusal(lambda: label_studio.read([file], ReadNotes()), file, 1).remedy

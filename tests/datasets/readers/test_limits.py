@@ -29,7 +29,7 @@ def refused(take: Any) -> str:
     with pytest.raises(InputError) as caught:
         take()
     assert caught.value.place == HERE
-    return f"{caught.value.wrong}; {caught.value.mend}"
+    return f"{caught.value.wrong}; {caught.value.remedy}"
 
 
 class TestFields:

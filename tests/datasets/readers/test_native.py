@@ -191,7 +191,7 @@ PARTS = {"questions", "passages", "key_points", "reports", "rankings", "referenc
 def test_it_refuses_an_unknown_key_anywhere_but_under_meta(file: Path, part: str) -> None:
     error = refused(file, changed(lambda r: (r[part][0] if part else r).update(zebra=1)))
     assert 'unknown key "zebra"' in error.wrong
-    assert "the keys here are" in error.mend
+    assert "the keys here are" in error.remedy
 
 
 @pytest.mark.every_case
@@ -201,7 +201,7 @@ def test_it_refuses_an_unknown_key_anywhere_but_under_meta(file: Path, part: str
 )
 def test_it_says_which_key_was_meant(file: Path, key: str, meant: str) -> None:
     error = refused(file, {"id": "q", "text": "t", key: "x"})
-    assert error.mend == f'did you mean "{meant}"?'
+    assert error.remedy == f'did you mean "{meant}"?'
 
 
 def test_an_unknown_key_cannot_break_the_line(file: Path) -> None:
@@ -311,13 +311,13 @@ def test_it_refuses_what_is_no_date(file: Path, date: str) -> None:
 def test_it_refuses_a_score_outside_its_range(file: Path, score: float) -> None:
     assert (
         "from 0 to 1"
-        in refused(file, changed(lambda r: r["key_points"][0].update(score=score))).mend
+        in refused(file, changed(lambda r: r["key_points"][0].update(score=score))).remedy
     )
 
 
 def test_it_refuses_a_negative_weight(file: Path) -> None:
     assert (
-        "at least 0" in refused(file, changed(lambda r: r["questions"][0].update(weight=-1))).mend
+        "at least 0" in refused(file, changed(lambda r: r["questions"][0].update(weight=-1))).remedy
     )
 
 
@@ -379,7 +379,7 @@ def test_it_refuses_a_reports_point_whose_span_is_not_in_the_report(file: Path) 
 
     error = refused(file, put("A report", "two reports"))
     wrong = 'span 2 of key point 1 of report 1 is not in the report: "two reports"'
-    assert (error.wrong, error.mend) == (
+    assert (error.wrong, error.remedy) == (
         wrong,
         "copy it from the report word for word, or leave it out",
     )
@@ -415,4 +415,4 @@ def test_it_says_that_spans_of_other_lines_were_not_checked(file: Path) -> None:
 def test_it_names_the_file_of_several(tmp_path: Path) -> None:
     good = jsonl(tmp_path / "a.jsonl", {"id": "a", "text": "t"})
     bad = jsonl(tmp_path / "b.jsonl", {"id": "b", "text": "t"}, {"id": "c"})
-    assert refusal(lambda: native.read([good, bad], ReadNotes()), bad, 2).mend
+    assert refusal(lambda: native.read([good, bad], ReadNotes()), bad, 2).remedy

@@ -29,17 +29,17 @@ def test_a_query_is_native_with_a_misspelt_key_too(tmp_path: Path, row: dict[str
 def test_it_names_the_formats_where_it_recognises_none(tmp_path: Path) -> None:
     file = jsonl(tmp_path / "b.jsonl", {"item": "r1", "unit": "q1", "variable": "x"})
     error = refusal(lambda: read([file]), file, 1)
-    assert "crux, clapnq, garage, label-studio, native" in error.mend
+    assert "crux, clapnq, garage, label-studio, native" in error.remedy
 
 
 def test_a_folder_that_it_does_not_know_is_an_error(tmp_path: Path) -> None:
-    assert refusal(lambda: read([tmp_path]), tmp_path, None).mend
+    assert refusal(lambda: read([tmp_path]), tmp_path, None).remedy
 
 
 @pytest.mark.parametrize("name", ["missing.jsonl", "missing.run"])
 def test_a_file_that_is_not_there_is_an_error(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
-    assert refusal(lambda: read([file]), file, None).mend
+    assert refusal(lambda: read([file]), file, None).remedy
 
 
 def test_a_format_that_there_is_not_is_an_error(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from datasets import tasks
 from datasets.models import Batch, Upload
 from datasets.rows import InputError
 from datasets.uploads import decisions, launching, quarantine, receiving, worker
-from datasets.uploads.decisions import StaleError, twins, upload_context
+from datasets.uploads.decisions import StaleError, batches_with_same_content, upload_context
 from datasets.uploads.quarantine import suffix_of
 from datasets.uploads.receiving import TooOftenError, check_rate
 from datasets.uploads.worker import inspect
@@ -735,8 +735,8 @@ class TestShowing:
     def test_the_same_content_is_told_by_name_while_it_can_be_decided(self, rita: User) -> None:
         for name, digest in (("z", DIGEST), ("a", DIGEST), ("other", "0" * 64)):
             Batch.objects.create(name=name, format="native", digest=digest)
-        assert [batch.name for batch in twins(upload_of(rita))] == ["a", "z"]
-        assert twins(upload_of(rita, State.KEPT)) == []
+        assert [batch.name for batch in batches_with_same_content(upload_of(rita))] == ["a", "z"]
+        assert batches_with_same_content(upload_of(rita, State.KEPT)) == []
 
     def test_a_site_has_workers_where_its_queue_is_no_folder(
         self, rita: User, settings: Settings

@@ -105,8 +105,8 @@ def test_a_scripted_judge_writes_what_a_file_of_paths_reads() -> None:
 
 def test_fixtures_are_told_in_words() -> None:
     first, second = readings(read_file(GRADED))
-    assert (first.number, first.told, first.wrong) == (1, "relevant = yes", "")
-    assert (second.told, second.fault) == ("nothing", "refused")
+    assert (first.number, first.labels_text, first.wrong) == (1, "relevant = yes", "")
+    assert (second.labels_text, second.fault) == ("nothing", "refused")
 
 
 def test_tables_are_written_as_tables() -> None:

@@ -15,7 +15,7 @@ from datasets.models import Job, Team
 from judging.jobs import PLAN
 from judging.models import Judge, JudgeRun
 from judging.robustness.trials import ensure_trials, kind_problems
-from judging.trial_runs import WantedTrials, estimates, start_trials, trial_statuses
+from judging.trial_runs import TrialSelection, estimates, start_trials, trial_statuses
 from tests.judging.cast import judge, run_scripted
 from tests.page_cast import client_of
 
@@ -45,7 +45,7 @@ def test_the_page_says_what_each_trial_would_ask_and_why_others_are_impossible(
 ) -> None:
     page = rita.get(reverse("campaign-trials", args=[campaign.pk])).content.decode()
     assert "Not possible: report-coverage has no pairs" in page
-    found = {each.kind: each.calls for each in estimates(campaign, base, WantedTrials(items=3))}
+    found = {each.kind: each.calls for each in estimates(campaign, base, TrialSelection(items=3))}
     assert (found["again"], found["inject"], found["swapped"]) == (3, 24, 0)
     assert not Rater.objects.filter(kind=Rater.Kind.TRIAL).exists()
 
@@ -87,7 +87,7 @@ def test_a_stop_ends_the_trials_alone_and_a_start_continues_them(
     other = judge("other")
     run_scripted(campaign, other, limit=1)
     JudgeRun.objects.create(campaign=campaign, judge=other, prompt_sha256="", queued=True)
-    start_trials(campaign, base, WantedTrials(("again",), 2))
+    start_trials(campaign, base, TrialSelection(("again",), 2))
     send(rita, campaign, base, "stop")
     assert not any(each.is_active for each in trial_statuses(campaign, base))
     assert JudgeRun.objects.filter(judge=other, state="queued").exists()

@@ -50,7 +50,7 @@ class TestThisCommit:
         if stored.asked is None:
             pytest.skip(f"no audit: {stored.reason}")
         verdict = judged(stored, locked(), load_waivers(), on=stored.asked)
-        assert [str(each) for each in verdict.mend] == []
+        assert [str(each) for each in verdict.fixable] == []
 
     def test_the_snapshot_says_whom_it_asked_and_when_or_why_nobody(self) -> None:
         stored = load()
@@ -81,7 +81,7 @@ class TestAsking:
         tell(osv, DJANGO, "PYSEC-1", aliases=["CVE-2026-1"])
         tell(osv, DJANGO, "GHSA-a", "5.2.20", aliases=["CVE-2026-1"])
         (found,) = ask([DJANGO], osv.address)
-        assert (found.ids, found.mend) == (("CVE-2026-1", "GHSA-a", "PYSEC-1"), "5.2.20")
+        assert (found.ids, found.fixed_in) == (("CVE-2026-1", "GHSA-a", "PYSEC-1"), "5.2.20")
 
     def test_what_was_withdrawn_is_none(self, osv: Osv) -> None:
         tell(osv, DJANGO, "GHSA-a", withdrawn="2026-02-01T00:00:00Z")
@@ -90,7 +90,7 @@ class TestAsking:
     def test_a_mend_of_another_package_is_no_mend(self, osv: Osv) -> None:
         tell(osv, DJANGO, "GHSA-a", affected=affected(OTHER, {"fixed": "9"}))
         (found,) = ask([DJANGO], osv.address)
-        assert found.mend == ""
+        assert found.fixed_in == ""
         assert "no version fixes it" in str(found)
 
     def test_all_pages_are_read_and_only_further_ones_asked_for_again(self, osv: Osv) -> None:
@@ -129,7 +129,7 @@ class TestJudging:
     def test_a_hole_with_a_mend_must_be_mended_and_one_without_is_known(self) -> None:
         without = Hole(OTHER, ("GHSA-b",), "", "")
         verdict = judged(snapshot(MENDED, without), [DJANGO, OTHER], [], DAY)
-        assert (verdict.mend, verdict.known) == ([MENDED], [without])
+        assert (verdict.fixable, verdict.known) == ([MENDED], [without])
 
     @pytest.mark.parametrize(
         ("id", "package", "until", "waived"),
@@ -145,12 +145,12 @@ class TestJudging:
         self, id: str, package: str, until: date, waived: bool
     ) -> None:
         verdict = judged(snapshot(MENDED), [DJANGO], [Waiver(id, package, until, "why")], DAY)
-        assert (verdict.waived == [MENDED], verdict.mend == [MENDED]) == (waived, not waived)
+        assert (verdict.waived == [MENDED], verdict.fixable == [MENDED]) == (waived, not waived)
 
     def test_what_was_locked_anew_is_not_judged_by_what_was_said_of_another_version(self) -> None:
         newer = Package(PYPI, "django", "5.2.20")
         verdict = judged(snapshot(MENDED), [newer, OTHER], [], DAY)
-        assert verdict.mend == []
+        assert verdict.fixable == []
         assert verdict.unasked == [newer]
 
 
