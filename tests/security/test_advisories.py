@@ -81,7 +81,9 @@ class TestFilesThatWereSent:
 
     PAGE = b"<html><script>caught(1)</script></html>"
 
-    def test_none_comes_back_under_any_address(self, study: Study, own_quarantine: Path) -> None:
+    def test_uploaded_files_are_served_under_no_address(
+        self, study: Study, own_quarantine: Path
+    ) -> None:
         client = client_of(study.rita)
         sent = client.post(reverse("upload-new"), {"files": posted(as_file(), "x.html")})
         key = sent["Location"].rstrip("/").rpartition("/")[2]
@@ -89,7 +91,7 @@ class TestFilesThatWereSent:
                      f"uploads/{key}/x.html", f"batches/uploads/{key}/0.jsonl"):  # fmt: skip
             assert client.get(f"/{path}").status_code == 404
 
-    def test_what_can_be_fetched_is_a_file_to_keep(self, study: Study) -> None:
+    def test_downloads_are_sent_as_attachments(self, study: Study) -> None:
         client, pk = client_of(study.rita), study.campaign.pk
         addresses = [
             reverse("campaign-draws", args=[pk]),
@@ -115,7 +117,7 @@ class TestFilters:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("lookup", LOOKUPS)
-    def test_the_api_knows_only_the_ones_that_it_names(
+    def test_the_api_accepts_only_declared_filters(
         self, study: Study, rita: Script, lookup: str
     ) -> None:
         pk = study.campaign.pk
@@ -128,7 +130,7 @@ class TestFilters:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("lookup", LOOKUPS)
-    def test_a_page_does_not_look_at_others(self, study: Study, lookup: str) -> None:
+    def test_pages_ignore_undeclared_filters(self, study: Study, lookup: str) -> None:
         client = client_of(study.root)
         for name, arguments in (("people", []), ("campaigns", []), ("batches", []), ("judges", []),
                                 ("batch", [study.campaign.batch_id])):  # fmt: skip
@@ -152,12 +154,12 @@ class TestStaticFiles:
          "/static/%2e%2e/manage.py", "/static/..%2fmanage.py", "/static//etc/passwd",
          "/static/css/../../manage.py", "//etc/passwd", "/static/%00/manage.py"],
     )  # fmt: skip
-    def test_nothing_beside_them_is_served(self, path: str, db: None) -> None:
+    def test_no_path_leads_out_of_the_static_files(self, path: str, db: None) -> None:
         answer = Client().get(path)
         assert answer.status_code in {400, 404}
         assert "DJANGO_SETTINGS_MODULE" not in answer.content.decode()
 
-    def test_the_example_of_a_proxy_has_no_alias(self) -> None:
+    def test_the_example_proxy_configuration_has_no_alias(self) -> None:
         example = (ROOT / "docs/how-to/deploy.md").read_text("utf-8")
         (nginx,) = re.findall(r"```nginx\n(.*?)```", example, re.S)
         assert "location / {" in nginx
@@ -172,7 +174,7 @@ class TestForeignBytes:
     # Messages of judge files, in a language without calls; tests/judging/judge_file has its bounds.
     SANDBOXED = (ROOT / "judging/judge_file/template.py", "from_string")
 
-    def test_nothing_is_loaded_as_an_object_or_run(self) -> None:
+    def test_foreign_bytes_are_never_unpickled_or_executed(self) -> None:
         found = []
         for path, tree in modules_with(self.LOADERS | self.CALLS | {"allow_pickle"}):
             for node in ast.walk(tree):
@@ -185,11 +187,11 @@ class TestForeignBytes:
                     found += [(path, k.arg) for k in node.keywords if k.arg == "allow_pickle"]
         assert {place for place in found if place != self.SANDBOXED} == set()
 
-    def test_what_is_read_as_a_template_is_in_a_sandbox(self) -> None:
+    def test_user_templates_run_in_a_sandbox(self) -> None:
         assert isinstance(ENVIRONMENT, ImmutableSandboxedEnvironment)
         assert ENVIRONMENT.globals == {}
 
-    def test_workers_take_json_only(self) -> None:
+    def test_workers_accept_only_json_messages(self) -> None:
         assert settings.CELERY_ACCEPT_CONTENT == ["json"]
         assert settings.CELERY_TASK_SERIALIZER == "json"
 
@@ -197,12 +199,12 @@ class TestForeignBytes:
 class TestTemplates:
     """Argilla CVE-2026-116554 and -116555, factgenie's descriptions: users' texts as markup."""
 
-    def test_no_template_of_ours_takes_a_text_as_markup(self) -> None:
+    def test_no_template_marks_a_text_as_safe(self) -> None:
         for path in (ROOT / "templates").rglob("*.html"):
             text = path.read_text("utf-8")
             assert not re.search(r"\|\s*safe(seq)?\b|autoescape\s+off", text), path
 
-    def test_no_handler_stands_in_a_template(self) -> None:
+    def test_no_template_contains_an_inline_event_handler(self) -> None:
         """The policy for scripts would stop them; here none is even written."""
         for path in (ROOT / "templates").rglob("*.html"):
             text = path.read_text("utf-8")
@@ -219,7 +221,7 @@ class TestSharedLabels:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("name", "form"), ORDERS)
-    def test_who_labels_changes_nothing_of_the_campaign(
+    def test_an_annotator_cannot_change_the_campaign(
         self, study: Study, name: str, form: dict[str, str]
     ) -> None:
         add_member(study.campaign, study.rita, "annotator")
@@ -229,7 +231,7 @@ class TestSharedLabels:
             assert answer.status_code == status
         assert Campaign.objects.values().get() == before
 
-    def test_a_loaded_batch_is_changed_by_nobody(self, study: Study, rita: Script) -> None:
+    def test_nobody_can_change_a_loaded_batch(self, study: Study, rita: Script) -> None:
         pk = study.campaign.batch_id
         for method in ("POST", "PUT", "PATCH", "DELETE"):
             assert rita.send(method, f"batches/{pk}/", {"name": "mine"}).status_code == 405
@@ -240,7 +242,7 @@ class TestAccounts:
     """LiteLLM CVE-2026-47102: an account could set its own role."""
 
     @pytest.mark.parametrize("who", ["ada", "rita"])
-    def test_nobody_makes_more_of_himself(self, study: Study, who: str) -> None:
+    def test_nobody_can_raise_their_own_role(self, study: Study, who: str) -> None:
         user = User.objects.get(username=who)
         before, script, client = user.role, script_of(user), client_of(user)
         for method, path in (("PUT", f"people/{user.pk}/"), ("POST", "invitations/")):
@@ -255,7 +257,7 @@ class TestAccounts:
 class TestWhoseItIs:
     """Label Studio CVE-2026-22033, doccano's lists, meta-evaluator's sessions: an id was enough."""
 
-    def test_the_key_of_another_persons_item_opens_nothing(self, study: Study) -> None:
+    def test_another_persons_item_key_opens_nothing(self, study: Study) -> None:
         theirs = study.assignment(study.ben)
         for address in ("item", "draft", "submit", "progress", "guideline", "feedback"):
             path = reverse(address, args=[theirs.uid])
@@ -263,12 +265,12 @@ class TestWhoseItIs:
             assert answer.status_code in {404, 405}
         assert Assignment.objects.get(pk=theirs.pk).status == "open"
 
-    def test_no_session_comes_without_a_log_in(self, study: Study) -> None:
+    def test_no_session_starts_without_a_log_in(self, study: Study) -> None:
         for address in ("/tasks/", "/campaigns/", "/batches/", "/judges/", "/people/"):
             assert Client().get(address)["Location"].startswith("/login/?next=")
 
 
-def test_every_advisory_of_the_table_names_tests_that_are_there() -> None:
+def test_every_advisory_in_the_table_names_existing_tests() -> None:
     rows = re.findall(r"^\| (.+?) \| .+? \| (.+?) \|$", TABLE.read_text("utf-8"), re.M)
     named = {name for _, cell in rows for name in re.findall(r"`(tests/[\w/]+\.py::[\w:]+)`", cell)}
     assert len(rows) >= 16

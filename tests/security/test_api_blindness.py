@@ -28,7 +28,7 @@ def units(mine: Assignment, code: int = -1) -> dict[str, Any]:
 
 
 @BOTH
-def test_nothing_that_a_script_is_told_names_a_system(protocol: str, tmp_path: Path) -> None:
+def test_no_answer_of_the_api_names_a_system(protocol: str, tmp_path: Path) -> None:
     study = blind_study(protocol, tmp_path)
     ada, campaign = script_of(study.ada), study.campaign.pk
     item = ada.post(f"campaigns/{campaign}/next/")
@@ -54,7 +54,7 @@ def test_nothing_that_a_script_is_told_names_a_system(protocol: str, tmp_path: P
 
 
 @BOTH
-def test_what_comes_under_the_pages_names_is_stored_under_the_own(
+def test_answers_sent_under_aliases_are_stored_under_stored_names(
     protocol: str, tmp_path: Path
 ) -> None:
     study = blind_study(protocol, tmp_path)
@@ -67,7 +67,7 @@ def test_what_comes_under_the_pages_names_is_stored_under_the_own(
     assert set(Response.objects.get().payload["units"]) == set(mine.asked)
 
 
-def test_each_number_stands_for_the_unit_at_its_place(tmp_path: Path) -> None:
+def test_each_alias_number_is_the_position_of_its_unit(tmp_path: Path) -> None:
     study = blind_study("answer-rating", tmp_path, "appropriate")
     mine, ada = study.assignment(study.ada), script_of(study.ada)
     sent = {f"u{n}": {"appropriate": str(n + 1)} for n in (2, 0, 1)}
@@ -76,7 +76,7 @@ def test_each_number_stands_for_the_unit_at_its_place(tmp_path: Path) -> None:
     assert stored == {name: str(n) for n, name in enumerate(mine.asked, start=1)}
 
 
-def test_who_guesses_a_stored_name_does_not_hear_whether_it_is_one(tmp_path: Path) -> None:
+def test_guessing_a_stored_name_does_not_reveal_whether_it_exists(tmp_path: Path) -> None:
     study = blind_study("answer-rating", tmp_path, "appropriate")
     mine, ada = study.assignment(study.ada), script_of(study.ada)
     told = []
@@ -89,7 +89,7 @@ def test_who_guesses_a_stored_name_does_not_hear_whether_it_is_one(tmp_path: Pat
 
 
 @pytest.mark.parametrize("yes", [True, False])
-def test_the_first_of_a_pair_is_the_one_that_is_shown_first(yes: bool, tmp_path: Path) -> None:
+def test_first_means_the_answer_that_is_shown_first(yes: bool, tmp_path: Path) -> None:
     study = blind_study("answer-preference", tmp_path, reports=2)
     mine, ada = turned(study, study.ada, yes), script_of(study.ada)
     texts = ada.get(place(mine)).json()["texts"]
@@ -102,7 +102,7 @@ def test_the_first_of_a_pair_is_the_one_that_is_shown_first(yes: bool, tmp_path:
 
 
 @BOTH
-def test_a_save_that_is_sent_again_is_still_the_same(protocol: str, tmp_path: Path) -> None:
+def test_a_save_sent_twice_is_stored_once(protocol: str, tmp_path: Path) -> None:
     study = blind_study(protocol, tmp_path)
     mine, ada = study.assignment(study.ada), script_of(study.ada)
     sent = {"units": units(mine)}

@@ -28,7 +28,7 @@ def _own_quarantine(own_quarantine: Path) -> None:
     """Nothing of other tests lies there."""
 
 
-def test_every_route_that_changes_something_is_done_here_or_has_a_reason() -> None:
+def test_every_changing_route_is_tested_here_or_has_a_reason_not_to_be() -> None:
     unsafe = {route.name for route in ROUTES if set(rule(route).who) & set(UNSAFE)}
     missing = unsafe - set(DEEDS) - set(SILENT)
     assert not missing, f"{missing}: do them in tests/security/deeds.py, or say why no event is due"
@@ -38,7 +38,7 @@ def test_every_route_that_changes_something_is_done_here_or_has_a_reason() -> No
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("name", "doing"), DONE, ids=NAMES)
-def test_it_writes_one_event(world: World, name: str, doing: Doing) -> None:  # noqa: F811
+def test_a_change_writes_one_event(world: World, name: str, doing: Doing) -> None:  # noqa: F811
     deed = doing(world)
     before = set(Event.objects.values_list("pk", flat=True))
     answer = done(world, BY_NAME[name], deed)
@@ -54,14 +54,14 @@ def test_it_writes_one_event(world: World, name: str, doing: Doing) -> None:  # 
         assert secret not in told
 
 
-def test_all_that_is_taken_along_is_told() -> None:
+def test_every_download_writes_an_event() -> None:
     assert set(TAKEN_ALONG) == {
         name for name, all_of_it in DEEDS.items() if set(rule(BY_NAME[name]).who) == {"GET"}
     }
 
 
 @pytest.mark.parametrize("name", TAKEN_ALONG)
-def test_to_ask_whether_an_export_is_there_is_none(world: World, name: str) -> None:  # noqa: F811
+def test_asking_whether_an_export_is_ready_writes_no_event(world: World, name: str) -> None:  # noqa: F811
     deed = DEEDS[name][0](world)
     before = Event.objects.count()
     headers = {"authorization": f"Token {world.tokens[deed.role]}"} if "api" in name else {}

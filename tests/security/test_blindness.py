@@ -64,7 +64,7 @@ def shown(client: Client, script: Script, mine: Assignment) -> dict[str, tuple[i
 
 
 @pytest.mark.parametrize("answered", [False, True])
-def test_what_others_said_changes_no_page_no_filter_and_no_cost(answered: bool) -> None:
+def test_others_labels_change_no_page_no_filter_and_no_query_count(answered: bool) -> None:
     study = make_study()
     mine = study.assignment(study.ada)
     if answered:
@@ -101,7 +101,7 @@ def with_gold(folder: Path) -> Study:
     return study
 
 
-def test_a_gold_item_looks_costs_and_stands_like_any_other(tmp_path: Path) -> None:
+def test_a_gold_item_is_indistinguishable_from_others(tmp_path: Path) -> None:
     study = with_gold(tmp_path)
     client, script, rater = client_of(study.ada), script_of(study.ada), rater_of(study.ada)
     uses, costs, numbers, answers = [], set(), [], set()
@@ -125,7 +125,7 @@ def test_a_gold_item_looks_costs_and_stands_like_any_other(tmp_path: Path) -> No
     assert len(costs) == 1, costs
 
 
-def test_a_practice_item_tells_what_is_known_only_after_the_answer(tmp_path: Path) -> None:
+def test_a_practice_item_shows_gold_answers_only_after_the_answer(tmp_path: Path) -> None:
     study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])
     known = {"item": "r0", "unit": "q0:a", "variable": "answerable", "value": "invalid",
              "rater": "known", "meta": {"reason": REASON}}  # fmt: skip

@@ -128,7 +128,7 @@ def to_log_in(answer: HttpResponseBase) -> bool:
 @pytest.mark.once
 @pytest.mark.every_case
 @each_route
-def test_every_route_stands_in_the_table_and_what_is_refused_changes_nothing(
+def test_every_route_is_declared_and_a_refused_request_changes_nothing(
     world: World, route: Route
 ) -> None:
     taken = rule(route)
@@ -157,7 +157,7 @@ def _refused_to_all_but_its_roles(world: World, route: Route) -> None:
 
 @pytest.mark.every_case
 @each_with_arguments
-def test_what_is_anothers_or_missing_is_not_there(world: World, route: Route) -> None:
+def test_others_objects_and_missing_ones_both_give_404(world: World, route: Route) -> None:
     with unchanged():
         for role, method, address, kind in _requests(world, route):
             who = rule(route).who_may(method)
@@ -193,7 +193,7 @@ def _read(world: World, route: Route, role: str, method: str, address: str) -> N
 @pytest.mark.postgresql
 @pytest.mark.every_case
 @each_that_changes
-def test_what_is_allowed_is_done(world: World, route: Route) -> None:
+def test_allowed_requests_succeed(world: World, route: Route) -> None:
     for role, method, address, kind in _requests(world, route):
         who = rule(route).who_may(method)
         if kind == "own" and method not in SAFE and who is not None and role in who:
@@ -206,7 +206,7 @@ def test_what_is_allowed_is_done(world: World, route: Route) -> None:
 @pytest.mark.once
 @pytest.mark.every_case
 @each_of([route for route in with_any(UNSAFE) if not route.is_api])
-def test_nothing_is_done_without_a_csrf_token(world: World, route: Route) -> None:
+def test_no_form_is_accepted_without_a_csrf_token(world: World, route: Route) -> None:
     with unchanged():
         for role, method, address, kind in _requests(world, route):
             who = rule(route).who_may(method)
@@ -215,7 +215,7 @@ def test_nothing_is_done_without_a_csrf_token(world: World, route: Route) -> Non
                 assert answer.status_code == 403, f"{role} {method} {address} without a token"
 
 
-def test_the_api_takes_no_session(world: World) -> None:
+def test_the_api_ignores_sessions(world: World) -> None:
     with unchanged():
         for route in (r for r in ROUTES if r.is_api and r.name not in BY_SESSION_TOO):
             for role, method, address, kind in _requests(world, route):

@@ -38,7 +38,7 @@ def line(n: int, text: str) -> Line:
     }
 
 
-def test_no_cell_of_a_draw_is_a_formula(tmp_path: Path) -> None:
+def test_no_cell_of_a_sample_is_a_formula(tmp_path: Path) -> None:
     study = study_of(
         "report-coverage", tmp_path, lines=[line(*each) for each in enumerate(FORMULAS)]
     )
@@ -49,7 +49,7 @@ def test_no_cell_of_a_draw_is_a_formula(tmp_path: Path) -> None:
     assert not [cell for cell in cells if is_run(cell)]
 
 
-def test_all_csv_leaves_by_the_one_writer_that_defuses_it() -> None:
+def test_every_csv_file_is_written_by_the_writer_that_defuses_formulas() -> None:
     """Exports, draws, reports, figures and system rankings alike, and whatever comes to them."""
     writing = re.compile(r"csv\.(writer|DictWriter)\(|\.to_csv\(|\bcsv import")
     apps = ("annotation", "analysis", "audit", "datasets", "judging")
@@ -62,7 +62,7 @@ def test_all_csv_leaves_by_the_one_writer_that_defuses_it() -> None:
     assert found == ["annotation/spreadsheet.py"]
 
 
-def test_no_name_of_a_system_is_a_formula_in_a_system_ranking() -> None:
+def test_no_system_name_is_a_formula_in_a_system_ranking() -> None:
     cell: Line = {
         "value": -0.5,
         "low": None,

@@ -80,7 +80,7 @@ class TestSessions:
             (604_801, 0, True, False),
         ],
     )
-    def test_one_ends_after_half_a_day_of_silence_or_a_week(
+    def test_a_session_ends_after_half_a_day_of_silence_or_a_week(
         self, out: list[Any], began: int, seen: int, ends: bool, noted: bool
     ) -> None:
         before = {"began": self.NOW - began, "seen": self.NOW - seen}
@@ -88,14 +88,14 @@ class TestSessions:
         assert bool(out) == ends
         assert after == (before | {"seen": self.NOW} if noted else before)
 
-    def test_a_new_one_begins_now(self, out: list[Any]) -> None:
+    def test_a_new_session_begins_now(self, out: list[Any]) -> None:
         assert self.look() == {"began": self.NOW, "seen": self.NOW}
         assert self.look(seen=self.NOW) == {"began": self.NOW, "seen": self.NOW}
         assert not out
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("key", "kept"), [(None, {"_auth_user_id": "1"}), ("key", {})])
-    def test_who_is_not_logged_in_has_none_that_ends(
+    def test_an_anonymous_visitor_has_no_session_to_end(
         self, out: list[Any], key: str | None, kept: dict[str, Any]
     ) -> None:
         session = self.Session(kept, seen=0)
@@ -116,7 +116,7 @@ class TestTheLineInTheLog:
         (record,) = [each for each in caplog.records if each.name == "tandem.requests"]
         return {name: vars(record)[name] for name in ("method", "path", "status", "user", "ms")}
 
-    def test_it_tells_what_was_asked_without_its_query_and_how_it_ended(
+    def test_the_log_has_path_and_status_of_a_request_without_its_query(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         times = iter([5.0, 5.0 + 0.01234])
@@ -136,7 +136,7 @@ class TestTheLineInTheLog:
         ],
         ids=["known", "nobody", "not asked for", "asked for"],
     )
-    def test_it_names_an_account_that_was_looked_up_anyway(
+    def test_the_log_names_the_account_only_if_it_was_loaded(
         self, caplog: pytest.LogCaptureFixture, user: Any, cached: User | None, told: int | None
     ) -> None:
         request = asked()
@@ -159,7 +159,7 @@ class TestWhatSurroundsARequest:
             (0, "id_of-8-", False),
         ],
     )
-    def test_its_id_is_the_proxys_or_new_and_in_every_line_of_the_log(
+    def test_every_log_line_has_the_request_id_of_the_proxy_or_a_new_one(
         self, settings: Settings, proxies: int, sent: str, taken: bool
     ) -> None:
         settings.PROXIES = proxies
@@ -177,7 +177,7 @@ class TestWhatSurroundsARequest:
         assert "request_id" not in get_contextvars()
 
     @pytest.mark.parametrize("user", [User(pk=7), AnonymousUser(), None])
-    def test_events_within_it_name_its_account_id_and_class_of_address(self, user: Any) -> None:
+    def test_events_of_a_request_name_its_account_id_and_network(self, user: Any) -> None:
         request = asked(REMOTE_ADDR="10.0.0.7")
         request.id = "the-id"  # type: ignore[attr-defined]
         if user is not None:
@@ -193,7 +193,7 @@ class TestWhatSurroundsARequest:
         assert told == [(user.pk if user else None, "the-id", "private")]
         assert current_actor().address == "command"
 
-    def test_it_computes_nothing_that_is_for_workers(self) -> None:
+    def test_a_request_computes_nothing_meant_for_workers(self) -> None:
         @for_workers
         def long() -> None:
             """Takes long."""
@@ -214,7 +214,7 @@ class TestWhatSurroundsARequest:
             *((status, False) for status in (401, 403, 404, 405, 429, 500, 503)),
         ],
     )
-    def test_a_look_is_noted_where_the_answer_shows_something(
+    def test_a_look_is_recorded_if_the_response_shows_answers(
         self, monkeypatch: pytest.MonkeyPatch, status: int, shows: bool
     ) -> None:
         noted: list[Any] = []
@@ -230,7 +230,7 @@ class TestWhatSurroundsARequest:
             middleware.ledger_of_looks(answered)(asked())
         assert noted == [(7, [{"kind": "report"}])] * shows
 
-    def test_what_is_streamed_is_noted_again_at_its_end(
+    def test_a_streamed_look_is_recorded_again_at_its_end(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         noted: list[str] = []
@@ -270,7 +270,7 @@ class TestWhatBreaks:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("error", [OperationalError("x"), InterfaceError("x")])
-    def test_while_the_database_is_away_one_comes_again(self, error: Exception) -> None:
+    def test_an_unreachable_database_answers_503_and_retry_later(self, error: Exception) -> None:
         for handle in (self.in_a_view, self.outside):
             answer = handle(error, **AS_DATA)
             assert (answer.status_code, answer["Retry-After"]) == (503, "5")
@@ -281,7 +281,7 @@ class TestWhatBreaks:
             assert page.status_code == 503
             assert page["Content-Type"].startswith("text/html")
 
-    def test_what_takes_too_long_says_so(self) -> None:
+    def test_a_request_over_its_time_limit_says_so(self) -> None:
         for handle in (self.in_a_view, self.outside):
             answer = handle(self.canceled(), **AS_DATA)
             assert (answer.status_code, answer["Retry-After"]) == (503, "5")
@@ -291,7 +291,7 @@ class TestWhatBreaks:
         assert not middleware.took_too_long(OperationalError("x"))
         assert not middleware.took_too_long(None)
 
-    def test_what_else_breaks_is_told_with_the_id_of_the_request(self) -> None:
+    def test_any_other_error_shows_the_id_of_the_request(self) -> None:
         assert self.in_a_view(ValueError("x")) is None
         answer = self.outside(ValueError("secret"), **AS_DATA)
         assert answer.status_code == 500
@@ -300,19 +300,19 @@ class TestWhatBreaks:
         assert (page.status_code, b"the-id" in page.content) == (500, True)
         assert b"secret" not in page.content + answer.content
 
-    def test_a_request_goes_through(self) -> None:
+    def test_a_request_without_an_error_is_answered(self) -> None:
         for guard in (middleware.DatabaseAway(answered), middleware.BodyGuard(answered)):
             assert guard(asked()).status_code == 200
 
 
 class TestHeaders:
-    def test_every_page_is_kept_out_of_stores_and_asks_for_no_device(self) -> None:
+    def test_every_page_forbids_caching_and_device_access(self) -> None:
         answer = middleware.headers(answered)(asked())
         assert answer["Cache-Control"] == "private, no-store"
         assert answer["Cross-Origin-Resource-Policy"] == "same-origin"
         assert "camera=(), " in answer["Permissions-Policy"]
 
-    def test_what_a_page_says_itself_stays(self) -> None:
+    def test_headers_set_by_a_view_are_kept(self) -> None:
         given = HttpResponse(
             headers={
                 "Cache-Control": "no-store, max-age=0",
@@ -349,12 +349,12 @@ class TestBodies:
             ({"CONTENT_LENGTH": "٣" * 9}, None),
         ],
     )
-    def test_one_is_refused_by_what_is_announced(
+    def test_a_body_is_refused_by_its_announced_length(
         self, meta: dict[str, Any], status: int | None
     ) -> None:
         assert self.refused(**meta) == status
 
-    def test_no_limit_is_above_that_of_files(self, settings: Settings) -> None:
+    def test_no_body_limit_exceeds_that_of_files(self, settings: Settings) -> None:
         settings.TANDEM_MAX_UPLOAD_MB = 1
         assert self.refused(CONTENT_LENGTH=str(MB)) is None
         assert self.refused(CONTENT_LENGTH=str(MB + 1)) == 413
@@ -392,7 +392,7 @@ class TestBodies:
         ("wait", "after", "words"),
         [(None, "0", "0 seconds"), (0.2, "1", "1 second"), (59.1, "60", "a minute")],
     )
-    def test_who_guessed_too_often_is_told_to_wait_in_whole_seconds(
+    def test_too_many_guesses_are_answered_with_a_wait_in_whole_seconds(
         self, wait: float | None, after: str, words: str
     ) -> None:
         request = asked()
@@ -410,7 +410,7 @@ class TestDoors:
     def view(request: HttpRequest, pk: int, *, more: str = "") -> HttpResponse:
         return HttpResponse(f"{pk}{more}")
 
-    def test_only_accounts_of_its_roles_come_in(self) -> None:
+    def test_a_view_admits_only_accounts_of_its_roles(self) -> None:
         for role in ("admin", "researcher"):
             request = asked()
             request.user = User(role=role)
@@ -420,7 +420,7 @@ class TestDoors:
         with pytest.raises(PermissionDenied):
             self.view(request, 7)
 
-    def test_a_stranger_is_led_to_the_log_in_and_a_script_is_told(self) -> None:
+    def test_a_visitor_is_redirected_to_log_in_and_a_script_gets_401(self) -> None:
         request = asked("/x/?y=1")
         request.user = AnonymousUser()
         page: Any = self.view(request, 7)
@@ -441,16 +441,16 @@ class TestDoors:
             ("/", {"HTTP_HX_REQUEST": "true"}, True),
         ],
     )
-    def test_a_script_is_known_by_what_it_asks(
+    def test_a_script_is_recognised_by_its_accept_header(
         self, path: str, meta: dict[str, str], wants: bool
     ) -> None:
         assert wants_data(asked(path, **meta)) == wants
 
-    def test_a_token_that_is_no_ascii_is_none(self) -> None:
+    def test_a_token_with_non_ascii_characters_is_refused(self) -> None:
         with pytest.raises(AuthenticationFailed):
             TokenInHeader().authenticate_credentials("tandem_ü".encode())
 
-    def test_tokens_last_a_year_and_the_description_is_for_everybody(self) -> None:
+    def test_tokens_last_a_year_and_the_api_description_is_public(self) -> None:
         assert REST_KNOX["TOKEN_TTL"].days == 365
         told = spectacular("1.2")
         assert (told["VERSION"], told["COMPONENT_SPLIT_REQUEST"]) == ("1.2", True)
@@ -474,7 +474,7 @@ class TestHowOften:
         view: Any = SimpleNamespace(kwargs={"pk": campaign})
         return throttle.allow_request(request, view)
 
-    def test_the_limit_holds_in_each_window_for_each_account(self) -> None:
+    def test_the_rate_limit_applies_per_window_and_account(self) -> None:
         throttle = throttling.PerUser()
         assert [self.allowed(throttle) for _ in range(3)] == [True, True, False]
         assert throttle.wait() == 54
@@ -486,16 +486,16 @@ class TestHowOften:
         assert self.allowed(throttle)
         assert throttle.wait() == 60
 
-    def test_exports_count_by_campaign(self) -> None:
+    def test_exports_are_limited_per_campaign(self) -> None:
         throttle = throttling.PerExport()
         assert [self.allowed(throttle, campaign=n) for n in (3, 3, 4)] == [True, False, True]
         assert throttle.wait() == 3594
 
-    def test_what_has_no_rate_is_not_counted(self) -> None:
+    def test_requests_without_a_rate_are_not_counted(self) -> None:
         assert all(self.allowed(throttling.PerReport()) for _ in range(5))
         assert [throttling.seconds_to_wait("report", 1) for _ in range(5)] == [None] * 5
 
-    def test_kinds_are_counted_apart(self) -> None:
+    def test_kinds_of_requests_are_counted_separately(self) -> None:
         throttles = (
             throttling.PerUser,
             throttling.PerExport,
@@ -504,7 +504,7 @@ class TestHowOften:
         )
         assert [each.scope for each in throttles] == ["user", "export", "report", "import"]
 
-    def test_a_page_counts_together_with_the_api(self) -> None:
+    def test_pages_and_api_share_a_rate_limit(self) -> None:
         assert throttling.seconds_to_wait("export", 1, 3) is None
         assert not self.allowed(throttling.PerExport(), user=1, campaign=3)
         assert throttling.seconds_to_wait("export", 1, 3) == 3594
@@ -522,7 +522,7 @@ class TestHowOften:
         said = [throttling.seconds_to_wait(scope, "10.0.0.1") for _ in range(most + 1)]
         assert said == [None] * most + [wait]
 
-    def test_a_count_that_the_cache_dropped_begins_anew(
+    def test_a_count_that_the_cache_evicted_starts_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def gone(key: str) -> int:
@@ -538,7 +538,7 @@ class TestHowOften:
             assert throttling.seconds_to_wait("user", 1) is None
         assert [throttling.seconds_to_wait("user", 1) for _ in range(2)] == [None, 54]
 
-    def test_two_first_requests_at_once_begin_one_count(
+    def test_two_simultaneous_first_requests_start_one_count(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(cache, "set", lambda *_, **__: pytest.fail("begun twice"))
@@ -546,7 +546,7 @@ class TestHowOften:
 
 
 class TestScopes:
-    def test_each_role_has_its_least_and_its_most(self) -> None:
+    def test_each_role_has_default_and_maximum_scopes(self) -> None:
         every = ("read", "label", "manage", "judge", "people")
         assert every == permissions.ANY
         assert permissions.LEAST == {
@@ -569,7 +569,7 @@ class TestScopes:
         [("GET", ("read", "label")), ("HEAD", ("read", "label")), ("POST", ("manage",)),
          ("DELETE", ())],
     )  # fmt: skip
-    def test_an_address_says_which_its_methods_want(
+    def test_an_endpoint_declares_the_scopes_of_its_methods(
         self, method: str, wanted: tuple[str, ...]
     ) -> None:
         view = SimpleNamespace(scopes={"GET": ["read", "label"], "POST": ["manage"]})
@@ -588,7 +588,7 @@ class TestScopes:
             ("DELETE", [], True),
         ],
     )
-    def test_one_of_them_is_enough(
+    def test_one_of_the_required_scopes_suffices(
         self, method: str, granted: list[str] | None, enough: bool
     ) -> None:
         grant = None if granted is None else SimpleNamespace(scopes=granted)
@@ -600,7 +600,7 @@ class TestScopes:
             with pytest.raises(ScopeError, match="lacks the scope read or label"):
                 permissions.HasScope().has_permission(request, view)
 
-    def test_no_token_and_one_without_a_grant_have_none(self) -> None:
+    def test_a_token_without_a_grant_has_no_scopes(self) -> None:
         assert permissions.scopes_of(None) == permissions.scopes_of(SimpleNamespace()) == ()
         assert permissions.scopes_of(SimpleNamespace(grant=SimpleNamespace(scopes=["read"]))) == (
             "read",
@@ -608,12 +608,12 @@ class TestScopes:
 
 
 class TestWrongPasswords:
-    def test_a_name_is_cut_as_it_is_kept(self) -> None:
+    def test_an_account_name_is_truncated_like_the_stored_one(self) -> None:
         assert _account(None) == _account({}) == _account({"username": None}) == ""
         assert _account({"username": "x" * 300}) == "x" * 255
         assert _account({"username": 7}) == "7"
 
-    def test_where_no_request_came_nothing_is_counted(self, db: None) -> None:
+    def test_without_a_request_no_guess_is_counted(self, db: None) -> None:
         LogInGuard().user_login_failed(None, {"username": "ada"}, None)
         assert not LogInCount.objects.exists()
         assert not Event.objects.exists()

@@ -75,7 +75,7 @@ class Shown:
 
 
 @each_route
-def test_a_route_that_shows_answers_of_others_has_an_entry(world: World, route: Route) -> None:  # noqa: F811
+def test_a_page_that_shows_others_answers_records_a_look(world: World, route: Route) -> None:  # noqa: F811
     looked, shows = set[str](), False
     for role, address in list(addresses(world, route)):
         before = asked(world, route, role, address)
@@ -147,7 +147,7 @@ SENT = [
 
 
 @pytest.mark.parametrize(("name", "doing"), SENT)
-def test_so_has_what_is_sent_and_is_answered_with_answers_of_others(
+def test_a_post_answered_with_others_answers_records_a_look(
     world: World,  # noqa: F811
     name: str,
     doing: Doing,
@@ -186,7 +186,7 @@ def sent(
         return Shown(CHANGING.sub("", _whole(answer)), list(looks), answer.status_code)
 
 
-def test_a_change_that_shows_what_depends_on_labels_is_found(
+def test_a_change_that_shows_label_dependent_content_records_a_look(
     world: World,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -195,7 +195,7 @@ def test_a_change_that_shows_what_depends_on_labels_is_found(
     assert sent(world, "freeze", doing).looks
     monkeypatch.setattr(ledger, "record", lambda user, notes: None)
     with pytest.raises(AssertionError, match="freeze shows what depends on labels"):
-        test_so_has_what_is_sent_and_is_answered_with_answers_of_others(world, "freeze", doing)
+        test_a_post_answered_with_others_answers_records_a_look(world, "freeze", doing)
 
 
 def others(user: User) -> Q:
@@ -258,7 +258,7 @@ def adjudicator(world: World) -> None:  # noqa: F811
         ("api-dispute", "dispute"),
     ],
 )
-def test_so_has_the_work_of_adjudicators(world: World, name: str, kind: str) -> None:  # noqa: F811
+def test_adjudicating_records_a_look(world: World, name: str, kind: str) -> None:  # noqa: F811
     adjudicator(world)
     route = next(route for route in ROUTES if route.name == name)
     unit = world.closed.items.order_by("position")[0].units.get(name="q:1")
@@ -270,7 +270,7 @@ def test_so_has_the_work_of_adjudicators(world: World, name: str, kind: str) -> 
 
 
 @pytest.mark.parametrize("name", ["judge-try", "api-judge-try"])
-def test_so_has_a_judge_that_is_tried(world: World, name: str) -> None:  # noqa: F811
+def test_trying_a_judge_records_a_look(world: World, name: str) -> None:  # noqa: F811
     judge = Judge.objects.get(rater__name="planted-judge")
     Judge.objects.update(prompt="")  # its own could not be sent
     client, address = world.clients[RESEARCHER], reverse(name, args=[judge.pk])
@@ -286,7 +286,7 @@ def test_so_has_a_judge_that_is_tried(world: World, name: str) -> None:  # noqa:
     assert (look.kind, look.exposing, look.campaign) == ("trial", True, world.study.campaign)
 
 
-def test_what_is_refused_is_no_look(world: World) -> None:  # noqa: F811
+def test_a_refused_request_records_no_look(world: World) -> None:  # noqa: F811
     """Ada has no right to it, and Rita an open item."""
     before = Look.objects.count()
     address = reverse("export-file", args=[world.study.campaign.pk, "labels", "jsonl"])

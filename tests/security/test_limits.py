@@ -69,13 +69,13 @@ def test_a_body_above_the_limit_is_refused_before_it_is_read(
 
 
 @pytest.mark.parametrize("kind", [FORM, "multipart/form-data; boundary=b", "application/json"])
-def test_a_stranger_may_send_no_more(kind: str) -> None:
+def test_a_visitor_without_an_account_has_the_same_body_limit(kind: str) -> None:
     answer = Client().generic("POST", "/login/", b"x" * (8 * MB + 1), kind)
     assert answer.status_code == 413
 
 
 @pytest.mark.parametrize("address", ["/api/v1/campaigns/", "/login/"])
-def test_json_has_a_lower_limit_than_forms(address: str) -> None:
+def test_json_bodies_have_a_lower_limit_than_forms(address: str) -> None:
     answer = Client().generic("POST", address, b" " * (5 * MB // 2 + 1), "application/json")
     assert answer.status_code == 413
     assert "more than 2.5 MB" in answer.content.decode()
@@ -89,7 +89,7 @@ def test_a_body_without_a_length_is_refused(client: Client, mine: Assignment) ->
     assert "Content-Length" in answer.content.decode()
 
 
-def test_files_have_a_limit_of_their_own(settings: Settings) -> None:
+def test_uploads_have_a_limit_of_their_own(settings: Settings) -> None:
     settings.TANDEM_MAX_UPLOAD_MB = 20
 
     def plain(request: HttpRequest) -> HttpResponse:
@@ -124,7 +124,7 @@ def test_files_have_a_limit_of_their_own(settings: Settings) -> None:
         ({"CONTENT_TYPE": "application/json; charset=utf-16"}, 415),
     ],
 )
-def test_a_body_is_refused_by_what_is_announced_of_it(
+def test_a_body_is_refused_by_its_announced_length(
     sent: dict[str, str], status: int | None
 ) -> None:
     def view(request: HttpRequest) -> HttpResponse:
@@ -135,7 +135,7 @@ def test_a_body_is_refused_by_what_is_announced_of_it(
     assert (refused and refused.status_code) == status
 
 
-def test_a_request_that_says_nothing_of_its_body_passes() -> None:
+def test_a_request_without_a_body_passes() -> None:
     def view(request: HttpRequest) -> HttpResponse:
         return HttpResponse()
 
@@ -163,7 +163,7 @@ def test_too_many_fields_are_refused(client: Client, mine: Assignment) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["draft", "submit"])
-def test_evidence_that_is_none_is_refused(
+def test_malformed_evidence_is_refused(
     client: Client, mine: Assignment, name: str, evidence: str
 ) -> None:
     form = answers("yes", "no", "no") | {"unit-0-evidence": evidence}
@@ -175,7 +175,7 @@ def test_evidence_that_is_none_is_refused(
 
 
 @pytest.mark.parametrize("name", ["draft", "submit"])
-def test_a_comment_has_a_length(client: Client, mine: Assignment, name: str) -> None:
+def test_a_comment_has_a_maximum_length(client: Client, mine: Assignment, name: str) -> None:
     form = answers("no", "no", "no", comment="🌉" * (MAX_COMMENT + 1))
     answer = client.post(page(name, mine), form)
     assert answer.status_code == 422
@@ -184,7 +184,7 @@ def test_a_comment_has_a_length(client: Client, mine: Assignment, name: str) -> 
     assert client.post(page(name, mine), form).status_code == 200
 
 
-def test_a_draft_holds_only_what_was_asked(client: Client, mine: Assignment) -> None:
+def test_a_draft_may_contain_only_asked_units(client: Client, mine: Assignment) -> None:
     for stranger in ("x" * 10_000, "\0", "q:9"):
         answer = client.post(page("draft", mine), answers("no") | {"unit-1": stranger})
         assert answer.status_code == 422
@@ -233,7 +233,7 @@ def test_no_list_of_the_api_has_more_than_200_on_a_page() -> None:
     assert set(most.values()) == {200}
 
 
-def test_a_prompt_is_shown_up_to_a_length_and_says_so() -> None:
+def test_a_long_prompt_is_shown_truncated_with_a_note() -> None:
     longest = "x" * LONGEST_SHOWN
     assert (shown(longest + "y"), is_cut(longest + "y")) == (longest, True)
     assert (shown(longest), is_cut(longest)) == (longest, False)
@@ -258,17 +258,19 @@ def written(text: str, citations: list[str], door: Channel) -> str:
 
 
 @pytest.mark.parametrize("door", ["page", "api", "judge"])
-def test_a_written_answer_has_a_length(door: Channel) -> None:
+def test_a_written_answer_has_a_maximum_length(door: Channel) -> None:
     assert "longer than 50,000 characters" not in written("x" * MAX_TEXT, [], door)
     assert "longer than 50,000 characters" in written("x" * (MAX_TEXT + 1), [], door)
     assert "more than 200 citations" in written("x", ["p"] * (MAX_CITATIONS + 1), door)
 
 
-def test_what_a_file_brings_is_taken_as_it_was(study: Study) -> None:
+def test_imported_texts_are_stored_unchanged(study: Study) -> None:
     assert "longer" not in written("x" * (MAX_TEXT + 1), ["p"] * 300, "import")
 
 
-def test_a_word_of_a_megabyte_is_shown(study: Study, mine: Assignment, client: Client) -> None:
+def test_a_word_of_a_megabyte_can_be_displayed(
+    study: Study, mine: Assignment, client: Client
+) -> None:
     word = "w" * MB
     mine.item.query.text = word
     mine.item.query.save()

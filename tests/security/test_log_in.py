@@ -54,7 +54,7 @@ def test_a_log_in_gives_a_new_session_and_a_new_csrf_token(study: Study) -> None
     assert not inside(stolen)
 
 
-def test_a_session_ends_at_the_log_out_also_for_who_copied_it(study: Study) -> None:
+def test_logging_out_ends_copies_of_the_session_too(study: Study) -> None:
     client, copy = Client(), Client()
     log_in(client)
     copy.cookies["sessionid"] = client.cookies["sessionid"].value
@@ -64,7 +64,7 @@ def test_a_session_ends_at_the_log_out_also_for_who_copied_it(study: Study) -> N
     assert not inside(client)
 
 
-def test_a_new_password_ends_every_session(study: Study) -> None:
+def test_changing_the_password_ends_every_session(study: Study) -> None:
     client = Client()
     log_in(client)
     study.ada.set_password("another-long-word")
@@ -73,7 +73,7 @@ def test_a_new_password_ends_every_session(study: Study) -> None:
     assert log_in(Client(), password="another-long-word") == 302
 
 
-def test_a_closed_account_is_out_at_once(study: Study) -> None:
+def test_deactivating_an_account_ends_its_sessions_at_once(study: Study) -> None:
     client = Client()
     log_in(client)
     User.objects.filter(pk=study.ada.pk).update(is_active=False)
@@ -81,7 +81,7 @@ def test_a_closed_account_is_out_at_once(study: Study) -> None:
     assert log_in(Client()) == 200
 
 
-def test_another_role_holds_at_once(study: Study) -> None:
+def test_a_role_change_takes_effect_at_once(study: Study) -> None:
     client = Client()
     log_in(client, "rita")
     assert client.get("/campaigns/").status_code == 200
@@ -90,7 +90,7 @@ def test_another_role_holds_at_once(study: Study) -> None:
     assert client.get("/campaigns/").status_code == 302
 
 
-def test_the_cookies_are_out_of_reach_of_scripts_and_other_sites(study: Study) -> None:
+def test_cookies_are_inaccessible_to_scripts_and_other_sites(study: Study) -> None:
     client = Client()
     log_in(client)
     assert client.cookies["sessionid"]["httponly"]
@@ -101,7 +101,7 @@ def test_the_cookies_are_out_of_reach_of_scripts_and_other_sites(study: Study) -
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("address", ELSEWHERE)
-def test_it_leads_to_no_other_site(study: Study, address: str) -> None:
+def test_log_in_never_redirects_to_another_site(study: Study, address: str) -> None:
     given = {"username": "ada", "password": PASSWORD, "next": address}
     answer = Client().post("/login/", given)
     assert answer.headers["Location"] == "/"
@@ -111,14 +111,14 @@ def test_it_leads_to_no_other_site(study: Study, address: str) -> None:
     assert known.get("/login/", {"next": address}).headers["Location"] == "/"
 
 
-def test_it_leads_back_to_where_one_was(study: Study) -> None:
+def test_log_in_redirects_to_the_requested_page(study: Study) -> None:
     away = Client().get("/tasks/?x=1&y=%C3%BC")
     assert away.headers["Location"] == "/login/?next=/tasks/%3Fx%3D1%26y%3D%25C3%25BC"
     given = {"username": "ada", "password": PASSWORD, "next": "/tasks/?x=1"}
     assert Client().post("/login/", given).headers["Location"] == "/tasks/?x=1"
 
 
-def test_a_log_in_takes_a_csrf_token(study: Study) -> None:
+def test_log_in_requires_a_csrf_token(study: Study) -> None:
     client = Client(enforce_csrf_checks=True)
     assert log_in(client) == 403
     client.get("/login/")
@@ -126,7 +126,7 @@ def test_a_log_in_takes_a_csrf_token(study: Study) -> None:
     assert log_in(client, csrfmiddlewaretoken=token) == 302
 
 
-def test_it_does_not_say_whether_there_is_such_an_account(
+def test_a_failed_log_in_does_not_reveal_whether_the_account_exists(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     User.objects.filter(pk=study.ben.pk).update(is_active=False)
@@ -158,12 +158,12 @@ def _plain(page: str, name: str) -> str:
 @pytest.mark.parametrize(
     "name", ["ada\0", "a" * 151, "ADA", "ada" + "\u200b", "", " ", "' OR 1=1 --", "*", "{0}"]
 )
-def test_a_name_is_an_account_only_as_it_is(study: Study, name: str) -> None:
+def test_account_names_are_matched_exactly(study: Study, name: str) -> None:
     assert log_in(Client(), name) == 200
     assert log_in(Client(), "ada", "b" * 100_000) == 200
 
 
-def test_no_password_gets_into_the_log(study: Study, caplog: pytest.LogCaptureFixture) -> None:
+def test_passwords_are_never_logged(study: Study, caplog: pytest.LogCaptureFixture) -> None:
     activate("en")
     caplog.set_level(logging.DEBUG)
     client = Client()

@@ -140,14 +140,14 @@ def assert_escaped(html: str, what: str) -> None:
         ("judge-call", RESEARCHER), ("people", ADMIN), ("person", ADMIN),
     ],
 )  # fmt: skip
-def test_the_attacks_stand_on_the_pages(world: World, name: str, role: str) -> None:
+def test_the_attack_texts_appear_on_the_pages(world: World, name: str, role: str) -> None:
     (route,) = (each for each in HTML if each.name == name)
     pages = [told(world.clients[role].get(str(each))) for each in objects(world, route, role).own]
     assert any("caught(" in page for page in pages)
 
 
 @pytest.mark.parametrize("route", HTML, ids=lambda route: route.name)
-def test_what_is_stored_is_shown_as_text(world: World, route: Route) -> None:
+def test_stored_texts_are_escaped(world: World, route: Route) -> None:
     rule = rule_of(route.name)
     assert rule is not None
     for role in (ANNOTATOR, RESEARCHER, ADMIN):
@@ -158,7 +158,7 @@ def test_what_is_stored_is_shown_as_text(world: World, route: Route) -> None:
 
 
 @pytest.mark.parametrize("route", HTML, ids=lambda route: route.name)
-def test_what_comes_with_an_address_or_a_form_is_shown_as_text(world: World, route: Route) -> None:
+def test_texts_from_addresses_and_forms_are_escaped(world: World, route: Route) -> None:
     rule = rule_of(route.name)
     assert rule is not None
     sent = {"x-csrftoken": CSRF, "accept": "text/html"}
@@ -178,7 +178,7 @@ def test_what_comes_with_an_address_or_a_form_is_shown_as_text(world: World, rou
 
 
 @pytest.mark.parametrize("text", PAYLOADS)
-def test_a_guideline_has_no_tags_but_its_own(text: str) -> None:
+def test_a_guideline_renders_only_allowed_tags(text: str) -> None:
     for written in (text, f"# {text}", f"- {text}", f"1. {text}", f"**{text}**", f"`{text}`"):
         html = str(render(written))
         own = ("h2", "p", "ul", "ol", "li", "strong", "em", "code")

@@ -30,7 +30,7 @@ each_shape = pytest.mark.parametrize(
 )
 
 
-def test_there_are_serializers_to_look_at() -> None:
+def test_serializers_are_found_for_this_test() -> None:
     assert {
         "NewCampaignSerializer",
         "PersonChangeSerializer",
@@ -41,7 +41,7 @@ def test_there_are_serializers_to_look_at() -> None:
 
 @pytest.mark.every_case
 @each_shape
-def test_what_is_nobodys_to_set_is_refused_by_its_name(serializer: type[Strict]) -> None:
+def test_undeclared_fields_are_refused_by_name(serializer: type[Strict]) -> None:
     for name in NOBODYS:
         if (serializer.__name__, name) in SEARCHED:
             continue
@@ -52,6 +52,6 @@ def test_what_is_nobodys_to_set_is_refused_by_its_name(serializer: type[Strict])
 
 @pytest.mark.every_case
 @each_shape
-def test_no_serializer_is_made_from_a_table(serializer: type[Strict]) -> None:
+def test_no_serializer_is_derived_from_a_model(serializer: type[Strict]) -> None:
     """One that is would take a new column in as soon as there is one."""
     assert not hasattr(serializer, "Meta")

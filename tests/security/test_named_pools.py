@@ -69,7 +69,7 @@ class TestNamingAnother:
     @pytest.mark.every_case
     @each_reference
     @pytest.mark.parametrize("path", ["campaigns/", "campaigns/rehearsal/"])
-    def test_it_is_as_if_it_were_not_there(
+    def test_another_teams_campaign_is_refused_like_a_missing_one(
         self, rita: Script, named: dict[str, Any], path: str
     ) -> None:
         told = {}
@@ -81,14 +81,14 @@ class TestNamingAnother:
 
     @pytest.mark.every_case
     @each_reference
-    def test_who_may_read_it_may_name_it(
+    def test_an_account_may_name_a_campaign_that_it_may_read(
         self, study: Study, rita: Script, named: dict[str, Any]
     ) -> None:
         add_member(study.campaign, study.rita, "researcher")
         told = rita.post("campaigns/rehearsal/", naming(named, CLOSED)).content.decode()
         assert "not there" not in told
 
-    def test_the_page_names_it_no_more_than_the_api(self, browser: Client) -> None:
+    def test_the_page_does_not_offer_another_teams_campaign(self, browser: Client) -> None:
         form = {"protocol": "report-coverage", "batch": "harbour", "name": "Mine", "seed": "3",
                 "raters_per_item": "2", "overlap": "1", "human_share": "1", "items": "fixed",
                 "variables": ["answerable"], "validates": f"planted-judge@{CLOSED}"}  # fmt: skip
@@ -97,7 +97,9 @@ class TestNamingAnother:
             assert answer.status_code == 422
             assert "which does not exist" in answer.content.decode()
 
-    def test_the_practice_of_a_running_campaign_neither(self, study: Study, rita: Script) -> None:
+    def test_another_teams_campaign_cannot_become_practice(
+        self, study: Study, rita: Script
+    ) -> None:
         own = rita.post("campaigns/", NEW).json()["id"]
         answer = rita.post(f"campaigns/{own}/terms/", {"practice_of": CLOSED})
         (problem,) = assert_told(answer, 422)
@@ -106,7 +108,7 @@ class TestNamingAnother:
 
 
 class TestItsName:
-    def test_to_make_it_again_tells_nothing_of_its_design(
+    def test_creating_a_taken_name_reveals_nothing_about_its_design(
         self, study: Study, rita: Script, browser: Client
     ) -> None:
         same = NEW | {"name": CLOSED, "raters_per_item": 2}
@@ -121,7 +123,9 @@ class TestItsName:
 
 
 class TestItsPeople:
-    def test_their_numbers_tell_no_names(self, study: Study, rita: Script, browser: Client) -> None:
+    def test_account_numbers_reveal_no_names(
+        self, study: Study, rita: Script, browser: Client
+    ) -> None:
         own = rita.post("campaigns/", NEW).json()["id"]
         for rater in Rater.objects.all():
             given = {"order": "exclude", "rater": rater.pk, "reason": "who are you"}
@@ -130,7 +134,7 @@ class TestItsPeople:
             assert rater.name not in answer.content.decode()
         assert not Exclusion.objects.exists()
 
-    def test_nobody_is_let_in_by_number_who_never_was_here(
+    def test_an_unrelated_account_cannot_be_added_by_number(
         self, study: Study, rita: Script, browser: Client
     ) -> None:
         own = rita.post("campaigns/", NEW).json()["id"]
@@ -141,7 +145,7 @@ class TestItsPeople:
         assert not Admission.objects.exists()
 
 
-def test_its_exports_are_for_those_who_manage_it(study: Study, browser: Client) -> None:
+def test_only_managers_export_a_campaign(study: Study, browser: Client) -> None:
     addresses = [reverse("exports", args=[study.campaign.pk])]
     addresses += [f"{addresses[0]}{what}/jsonl/" for what in ("labels", "responses", "units")]
     assert [browser.get(address).status_code for address in addresses] == [404] * 4

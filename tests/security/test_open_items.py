@@ -60,7 +60,7 @@ def told(client: Client, address: str) -> tuple[int, str]:
     return answer.status_code, body.decode()
 
 
-def test_the_pages_wait_for_ones_own_answer(study: Study) -> None:
+def test_pages_with_others_answers_wait_for_ones_own_answer(study: Study) -> None:
     rita, mine = client_of(study.rita), study.assignment(study.rita)
     for address in pages(study):
         status, body = told(rita, address)
@@ -80,7 +80,7 @@ def test_the_pages_wait_for_ones_own_answer(study: Study) -> None:
      "campaigns/{pk}/draws/", "campaigns/{pk}/exports/labels/jsonl/", "runs/{run}/calls/",
      "runs/{run}/manifest/", "calls/{call}/", "reports/{key}/"],
 )  # fmt: skip
-def test_so_does_the_api(study: Study, path: str) -> None:
+def test_the_api_withholds_others_answers_until_ones_own(study: Study, path: str) -> None:
     rita, mine = script_of(study.rita), study.assignment(study.rita)
     run, key = (
         JudgeRun.objects.get(campaign=study.campaign),
@@ -95,14 +95,14 @@ def test_so_does_the_api(study: Study, path: str) -> None:
     assert rita.get(address).status_code == 200
 
 
-def test_nothing_is_frozen_unseen(study: Study) -> None:
+def test_no_snapshot_is_created_before_ones_own_answer(study: Study) -> None:
     rita, before = client_of(study.rita), study.campaign.frozen_reports.count()
     study.assignment(study.rita)
     assert rita.post(reverse("freeze", args=[study.campaign.pk])).status_code == 403
     assert study.campaign.frozen_reports.count() == before
 
 
-def test_which_items_are_gold_is_told_afterwards(study: Study) -> None:
+def test_gold_items_are_revealed_only_after_ones_own_answer(study: Study) -> None:
     rita, mine = script_of(study.rita), study.assignment(study.rita)
     address = f"campaigns/{study.campaign.pk}/items/"
     before = rita.get(address).json()["results"]
@@ -112,7 +112,7 @@ def test_which_items_are_gold_is_told_afterwards(study: Study) -> None:
     assert {(each["use"], each["quota"]) for each in after} == {("study", 3)}
 
 
-def test_which_system_wrote_an_item_is_told_afterwards(study: Study) -> None:
+def test_systems_are_revealed_only_after_ones_own_answer(study: Study) -> None:
     rita, mine = script_of(study.rita), study.assignment(study.rita)
     address = f"campaigns/{study.campaign.pk}/items/"
     asked, named = f"{address}?system=hidden-system-1", f"{address}?item=hidden-system-1-report"

@@ -61,12 +61,12 @@ def parts(what: Any, of: Any) -> list[Any]:
     ("pattern", "found"),
     [("(a+)+", True), ("(?:a|b*)*", True), ("a+b*", False), ("(a{1,8})*", False), ("a*?", False)],
 )
-def test_it_knows_what_takes_long(pattern: str, found: bool) -> None:
+def test_slow_patterns_are_recognised(pattern: str, found: bool) -> None:
     assert nests(parser.parse(pattern)) == found
 
 
 @pytest.mark.once
-def test_none_repeats_within_a_repeat() -> None:
+def test_no_pattern_has_nested_repetition() -> None:
     known = {name: nests(parser.parse(text, flags)) for name, text, flags in patterns()}
     assert len(known) > 30
     assert {name for name, wrong in known.items() if wrong} == set(SEPARATED)

@@ -28,7 +28,7 @@ urlpatterns = [
 
 
 @override_settings(ROOT_URLCONF="tests.security.test_routes")
-def test_it_finds_routes_at_every_depth() -> None:
+def test_the_crawler_finds_routes_at_every_depth() -> None:
     assert routes() == [
         Route("plain", "plain/", ()),
         Route("", "nameless/", ()),
@@ -37,7 +37,7 @@ def test_it_finds_routes_at_every_depth() -> None:
     assert routes()[2].address({"pk": 3, "word": "a"}) == "/outer/3/a/"
 
 
-def test_a_new_route_fails_by_its_name_until_the_table_knows_it() -> None:
+def test_an_undeclared_route_fails_with_its_name() -> None:
     with pytest.raises(AssertionError, match=r"'brand-new' .*security/rules.py, at RULES"):
         rule(Route("brand-new", "brand/new/", ()))
     with pytest.raises(AssertionError, match="/brand/new/ has no name; give it one"):
@@ -45,13 +45,13 @@ def test_a_new_route_fails_by_its_name_until_the_table_knows_it() -> None:
 
 
 @pytest.mark.django_db
-def test_a_new_argument_fails_until_somebody_says_what_fills_it() -> None:
+def test_an_undeclared_route_argument_fails() -> None:
     with pytest.raises(AssertionError, match=r"'item' takes 'colour': say in .*world.py"):
         objects(make_world(), Route("item", "x/<colour>/", ("colour",)), "annotator")
 
 
 @pytest.mark.django_db
-def test_the_planted_markers_are_there_for_those_who_may_read_them() -> None:
+def test_planted_markers_are_visible_to_permitted_readers() -> None:
     world = make_world()
     told = world.clients["researcher"].get(f"/campaigns/{world.study.campaign.pk}/report.csv")
     assert "planted-judge" in told.content.decode()
@@ -63,7 +63,7 @@ def test_the_planted_markers_are_there_for_those_who_may_read_them() -> None:
 
 
 @pytest.mark.django_db
-def test_a_page_is_the_same_whatever_others_have_said() -> None:
+def test_a_page_does_not_depend_on_others_labels() -> None:
     study = make_study()
     mine = study.assignment(study.ada)
     before = _shown(study, page("item", mine))

@@ -89,14 +89,16 @@ def give(client: Client, code: str) -> Any:
 
 
 class TestTheStep:
-    def test_a_password_alone_opens_nothing(self, secret: str) -> None:
+    def test_a_password_alone_does_not_log_in(self, secret: str) -> None:
         client, answer = password()
         assert answer.headers["Location"] == reverse("mfa_authenticate")
         assert not inside(client)
         assert client.get(reverse("who")).json() == {"user": None}
         assert client.get(reverse("mfa_index")).status_code == 302
 
-    def test_the_code_does_and_leads_where_one_was(self, secret: str, clock: Clock) -> None:
+    def test_a_correct_code_logs_in_and_leads_to_the_requested_page(
+        self, secret: str, clock: Clock
+    ) -> None:
         client, _ = password(next="/tasks/?x=1")
         before = client.cookies["sessionid"].value
         answer = give(client, f" {clock.code(secret)[:3]} {clock.code(secret)[3:]}")
@@ -105,7 +107,7 @@ class TestTheStep:
         assert client.cookies["sessionid"].value != before
         assert Event.objects.filter(event="login").latest("pk").facts == {"second_factor": True}
 
-    def test_a_wrong_code_does_not(self, secret: str) -> None:
+    def test_a_wrong_code_does_not_log_in(self, secret: str) -> None:
         client, _ = password()
         answer = give(client, "000000")
         assert answer.status_code == 200
@@ -113,7 +115,7 @@ class TestTheStep:
         assert not inside(client)
         assert Event.objects.filter(event="login.failed").get().facts == {"step": "code"}
 
-    def test_a_code_counts_once_in_whatever_process(
+    def test_a_code_is_valid_once_across_processes(
         self, secret: str, clock: Clock, settings: Settings
     ) -> None:
         # Each process has a cache of its own, in which allauth notes used codes.
@@ -124,26 +126,24 @@ class TestTheStep:
             assert give(password()[0], code).status_code == 200
         assert give(password()[0], clock.code(secret, 1)).status_code == 302
 
-    def test_codes_of_the_step_before_and_after_count_and_no_others(
-        self, secret: str, clock: Clock
-    ) -> None:
+    def test_codes_of_adjacent_time_steps_are_accepted(self, secret: str, clock: Clock) -> None:
         for step, status in ((-2, 200), (2, 200), (-1, 302), (1, 302)):
             assert give(password()[0], clock.code(secret, step)).status_code == status
 
-    def test_each_recovery_code_counts_once(self, study: Study, secret: str) -> None:
+    def test_each_recovery_code_is_valid_once(self, study: Study, secret: str) -> None:
         codes = Authenticator.objects.get(type="recovery_codes").wrap().get_unused_codes()
         assert len(set(codes)) == 10
         assert give(password()[0], codes[3]).status_code == 302
         assert give(password()[0], codes[3]).status_code == 200
         assert give(password()[0], codes[4]).status_code == 302
 
-    def test_without_a_password_there_is_no_step(self, secret: str, clock: Clock) -> None:
+    def test_the_code_page_requires_a_password_first(self, secret: str, clock: Clock) -> None:
         client = Client()
         answer = give(client, clock.code(secret))
         assert answer.headers["Location"] == "/login/?next=/"
         assert not inside(client)
 
-    def test_one_s_own_code_opens_nobody_else_s_account(
+    def test_a_code_is_valid_only_for_its_own_account(
         self, study: Study, secret: str, clock: Clock
     ) -> None:
         bens = add_app(password("ben")[0], clock)
@@ -153,7 +153,7 @@ class TestTheStep:
 
 
 class TestGuessing:
-    def test_ten_wrong_codes_close_the_step_and_correct_ones_wait(
+    def test_ten_wrong_codes_block_even_correct_ones_for_a_while(
         self, secret: str, clock: Clock
     ) -> None:
         client, _ = password()
@@ -164,7 +164,9 @@ class TestGuessing:
         LogInCount.objects.filter(kind="code").update(last_at=timezone.now() - timedelta(minutes=2))
         assert give(client, clock.code(secret)).status_code == 302
 
-    def test_the_password_again_buys_no_codes(self, secret: str, clock: Clock) -> None:
+    def test_entering_the_password_again_gives_no_further_guesses(
+        self, secret: str, clock: Clock
+    ) -> None:
         for _ in range(10):
             give(password()[0], "000000")
         assert give(password()[0], clock.code(secret)).status_code == 429
@@ -179,7 +181,7 @@ class TestGuessing:
         client, _ = password(client=Client(REMOTE_ADDR="10.2.0.9"))
         assert give(client, clock.code(secret)).status_code == 429
 
-    def test_a_correct_code_gives_the_tries_back(self, secret: str, clock: Clock) -> None:
+    def test_a_correct_code_resets_the_guesses(self, secret: str, clock: Clock) -> None:
         client, _ = password()
         for _ in range(9):
             give(client, "000000")
@@ -188,7 +190,7 @@ class TestGuessing:
 
 
 class TestAddingAndRemoving:
-    def test_the_password_is_asked_for_first(self, study: Study) -> None:
+    def test_adding_a_factor_requires_the_password(self, study: Study) -> None:
         client, _ = password()
         answer = client.get(reverse("mfa_activate_totp"))
         assert answer.headers["Location"].startswith(reverse("account_reauthenticate"))
@@ -196,20 +198,20 @@ class TestAddingAndRemoving:
         assert client.post(where, {"password": "wrong"}).status_code == 200
         assert client.get(reverse("mfa_activate_totp")).status_code == 302
 
-    def test_wrong_passwords_there_count_as_at_the_log_in(self, study: Study) -> None:
+    def test_wrong_passwords_when_adding_a_factor_count_like_at_log_in(self, study: Study) -> None:
         client, _ = password()
         where = reverse("account_reauthenticate")
         found = [client.post(where, {"password": "wrong"}).status_code for _ in range(10)]
         assert found == [200] * 9 + [429]
 
-    def test_a_wrong_first_code_adds_nothing(self, study: Study, clock: Clock) -> None:
+    def test_a_wrong_first_code_adds_no_factor(self, study: Study, clock: Clock) -> None:
         client, _ = password()
         confirm(client)
         client.get(reverse("mfa_activate_totp"))
         assert client.post(reverse("mfa_activate_totp"), {"code": "000000"}).status_code == 200
         assert not Authenticator.objects.exists()
 
-    def test_the_trail_and_the_pages_tell_it(self, study: Study, secret: str) -> None:
+    def test_adding_a_factor_is_recorded_and_shown(self, study: Study, secret: str) -> None:
         told = Event.objects.get(event="factor.added")
         assert (told.facts, told.who) == ({"kind": "totp"}, study.ada.pk)
         assert (told.object_kind, told.object_id) == ("account", str(study.ada.pk))
@@ -217,11 +219,11 @@ class TestAddingAndRemoving:
         page = client_of(study.root).get(reverse("person", args=[study.ada.pk]))
         assert "Remove the second factor" in page.content.decode()
 
-    def test_what_is_stored_is_not_the_secret(self, secret: str) -> None:
+    def test_the_stored_factor_is_encrypted(self, secret: str) -> None:
         kept = str(list(Authenticator.objects.values_list("data", flat=True)))
         assert secret not in kept
 
-    def test_with_another_key_of_the_site_no_code_fits(
+    def test_with_another_site_key_no_code_is_accepted(
         self, secret: str, clock: Clock, settings: Settings
     ) -> None:
         settings.SECRET_KEY = "another" * 10
@@ -229,7 +231,7 @@ class TestAddingAndRemoving:
         codes = [clock.code(secret), clock.code(""), "000000"]
         assert [give(client, code).status_code for code in codes] == [200] * 3
 
-    def test_its_owner_removes_it_after_confirming(self, secret: str, clock: Clock) -> None:
+    def test_the_owner_removes_a_factor_after_confirming(self, secret: str, clock: Clock) -> None:
         client, _ = password()
         give(client, clock.code(secret))
         where = reverse("mfa_deactivate_totp")
@@ -265,7 +267,7 @@ class TestAddingAndRemoving:
         assert len(re.findall(r"^\d{8}$|>\d{8}$", page, re.M)) == 10
 
     @pytest.mark.parametrize("way", ["page", "command"])
-    def test_an_admin_removes_what_was_lost_and_all_sessions_end(
+    def test_an_admin_removes_a_lost_factor_and_all_sessions_end(
         self, study: Study, secret: str, clock: Clock, way: str
     ) -> None:
         client, _ = password()
@@ -279,7 +281,7 @@ class TestAddingAndRemoving:
         assert password()[1].headers["Location"] == "/"
         assert Event.objects.filter(event="factor.removed").latest("pk").facts == {"kind": "all"}
 
-    def test_a_guest_has_none_of_it(self, study: Study) -> None:
+    def test_guests_cannot_add_a_factor(self, study: Study) -> None:
         guest = client_of(User.objects.create(username="guest-1", is_guest=True))
         for name in ("mfa_index", "mfa_activate_totp", "account_reauthenticate"):
             assert guest.get(reverse(name)).status_code == 403
@@ -290,7 +292,9 @@ class TestRolesThatNeedOne:
     def _needed(self, settings: Settings) -> None:
         settings.TANDEM_SECOND_FACTOR = ["researcher", "admin"]
 
-    def test_who_has_none_can_only_add_one(self, study: Study, clock: Clock) -> None:
+    def test_a_person_without_a_required_factor_can_only_add_one(
+        self, study: Study, clock: Clock
+    ) -> None:
         client, _ = password("rita")
         for where in ("/", "/campaigns/", "/tokens/", "/people/"):
             answer = client.get(where)
@@ -301,7 +305,9 @@ class TestRolesThatNeedOne:
         add_app(client, clock)
         assert client.get("/campaigns/").status_code == 200
 
-    def test_an_older_session_gives_it_where_it_is(self, study: Study, clock: Clock) -> None:
+    def test_an_existing_session_is_asked_for_the_new_factor(
+        self, study: Study, clock: Clock
+    ) -> None:
         found = add_app(password("rita")[0], clock)
         clock.step += 2
         client = client_of(User.objects.get(pk=study.rita.pk))
@@ -311,18 +317,20 @@ class TestRolesThatNeedOne:
         assert back.headers["Location"] == "/campaigns/?x=1"
         assert client.get("/campaigns/").status_code == 200
 
-    def test_who_removes_it_needs_one_again(self, study: Study, clock: Clock) -> None:
+    def test_removing_a_required_factor_makes_it_required_again(
+        self, study: Study, clock: Clock
+    ) -> None:
         client, _ = password("rita")
         add_app(client, clock)
         client.post(reverse("mfa_deactivate_totp"))
         assert client.get("/campaigns/").headers["Location"].startswith(reverse("mfa_index"))
 
-    def test_other_roles_and_tokens_need_none(self, study: Study) -> None:
+    def test_other_roles_and_tokens_need_no_second_factor(self, study: Study) -> None:
         assert inside(password("ada")[0])
         token = run("create_token", "rita").strip()
         headers = {"authorization": f"Token {token}"}
         assert Client().get("/api/v1/", headers=headers).status_code == 200
 
-    def test_a_log_out_is_always_open(self, study: Study) -> None:
+    def test_logging_out_needs_no_second_factor(self, study: Study) -> None:
         client, _ = password("rita")
         assert client.post("/logout/").headers["Location"] == "/login/"

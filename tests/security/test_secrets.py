@@ -90,7 +90,7 @@ def _dumped(url: str) -> str:
 
 
 @pytest.mark.processes
-def test_a_judges_key_and_a_password_stand_nowhere(
+def test_a_judges_key_and_a_password_are_stored_nowhere(
     house: Path, echo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CANARY_KEY", KEY)
@@ -126,7 +126,7 @@ def test_a_judges_key_and_a_password_stand_nowhere(
     assert "CANARY_KEY" in written(house)
 
 
-def test_a_key_given_for_its_name_is_refused_and_not_repeated(house: Path) -> None:
+def test_a_key_entered_as_its_name_is_refused_and_not_repeated(house: Path) -> None:
     command = ("create_judge", "leaky", "--backend", "openai", "--model", "m",
                "--base-url", "https://api.example.org/v1", "--api-key-env", KEY)  # fmt: skip
     said = said_by(house, command)

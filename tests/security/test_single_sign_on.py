@@ -80,7 +80,7 @@ class TestWhoGetsWhich:
         assert who(client) is None
         assert not SocialAccount.objects.exists()
 
-    def test_an_address_that_somebody_else_has_now_does_not_open_a_linked_account(
+    def test_a_reassigned_address_does_not_open_a_linked_account(
         self, study: Study, university: Provider
     ) -> None:
         set_email(study.ada, "ada@uni.example")
@@ -88,13 +88,13 @@ class TestWhoGetsWhich:
         university.knows("heir-there", email="ada@uni.example", email_verified=True)
         assert come_back(Client(), "heir-there").status_code == 403
 
-    def test_an_account_s_own_field_for_an_address_counts_for_nothing(
+    def test_an_address_entered_by_the_account_itself_is_ignored(
         self, study: Study, university: Provider
     ) -> None:
         User.objects.filter(pk=study.ada.pk).update(email="ada@uni.example")
         assert come_back(Client(), "ada-there").status_code == 403
 
-    def test_an_invitation_makes_an_account_once(self, study: Study, university: Provider) -> None:
+    def test_an_invitation_creates_one_account(self, study: Study, university: Provider) -> None:
         set_pool(study.campaign, "named")
         made = invite("annotator", study.campaign, by=study.root)
         client = Client()
@@ -108,7 +108,7 @@ class TestWhoGetsWhich:
         assert Invitation.objects.get(pk=made.invitation.pk).used_by == user
         assert come_back(Client(), "ada-there", key=made.key).status_code == 403
 
-    def test_a_second_factor_is_asked_for_after_it_too(
+    def test_a_second_factor_is_required_after_single_sign_on(
         self, study: Study, university: Provider
     ) -> None:
         set_email(study.ada, "ada@uni.example")
@@ -118,7 +118,7 @@ class TestWhoGetsWhich:
         assert answer.headers["Location"] == reverse("mfa_authenticate")
         assert who(client) is None
 
-    def test_of_an_address_with_an_invitation_the_account_takes_part(
+    def test_an_existing_account_of_an_invited_address_takes_part(
         self, study: Study, university: Provider
     ) -> None:
         set_email(study.ada, "ada@uni.example")
@@ -127,7 +127,7 @@ class TestWhoGetsWhich:
         assert come_back(Client(), "ada-there", key=made.key).status_code == 302
         assert study.ada.memberships.get().campaign == study.campaign
 
-    def test_an_invitation_that_was_used_just_now_leaves_no_account_behind(
+    def test_a_just_used_invitation_leaves_no_account_behind(
         self, study: Study, university: Provider
     ) -> None:
         made = invite("annotator", by=study.root)
@@ -137,7 +137,7 @@ class TestWhoGetsWhich:
         assert client.get(answer_of(address, "new-there")).status_code == 403
         assert not User.objects.filter(username="newcomer").exists()
 
-    def test_who_has_an_account_takes_part_by_an_invitation(
+    def test_an_existing_account_takes_part_by_an_invitation(
         self, study: Study, university: Provider
     ) -> None:
         set_email(study.ada, "ada@uni.example")
@@ -148,7 +148,7 @@ class TestWhoGetsWhich:
         assert study.ada.memberships.get().campaign == study.campaign
         assert User.objects.filter(username="ada").count() == 1
 
-    def test_newcomers_get_the_role_of_the_setting(
+    def test_newcomers_get_the_configured_role(
         self, study: Study, university: Provider, settings: Settings
     ) -> None:
         settings.TANDEM_OIDC_NEWCOMERS = "researcher"
@@ -170,7 +170,7 @@ class TestWhoGetsWhich:
                 User.objects.filter(pk=study.ada.pk).update(is_active=True)
                 assert come_back(Client(), "ada-there").status_code == 302
 
-    def test_another_issuer_s_person_of_the_same_name_is_another(
+    def test_the_same_subject_at_another_issuer_is_another_person(
         self, study: Study, university: Provider, settings: Settings
     ) -> None:
         set_email(study.ada, "ada@uni.example")
@@ -190,7 +190,7 @@ class TestLinking:
         assert resumed.status_code == 200, "the page that leads to the provider"
         return client.get(answer_of(resumed.context["address"], sub))
 
-    def test_a_person_links_their_account_and_logs_in_so(
+    def test_a_person_can_log_in_with_a_linked_identity(
         self, study: Study, university: Provider
     ) -> None:
         self.linked(log_in("ada"))
@@ -224,7 +224,9 @@ class TestLinking:
         assert not SocialAccount.objects.exists()
         assert Event.objects.filter(event="identity.unlinked").count() == 2
 
-    def test_strangers_and_guests_link_nothing(self, study: Study, university: Provider) -> None:
+    def test_visitors_and_guests_cannot_link_an_identity(
+        self, study: Study, university: Provider
+    ) -> None:
         guest = User.objects.create(username="guest-1", is_guest=True)
         start = reverse("openid_connect_login", args=["sso"])
         for client in (Client(), client_of(guest)):
@@ -238,7 +240,7 @@ def log_in(name: str) -> Client:
 
 
 class TestTheWayThereAndBack:
-    def test_the_answer_counts_once_and_in_the_browser_that_asked(
+    def test_the_providers_answer_is_valid_once_in_the_browser_that_asked(
         self, study: Study, university: Provider
     ) -> None:
         set_email(study.ada, "ada@uni.example")
@@ -250,7 +252,7 @@ class TestTheWayThereAndBack:
         client.post("/logout/")
         assert client.get(back).status_code == 401
 
-    def test_the_session_is_a_new_one(self, study: Study, university: Provider) -> None:
+    def test_single_sign_on_starts_a_new_session(self, study: Study, university: Provider) -> None:
         set_email(study.ada, "ada@uni.example")
         client = Client()
         back = answer_of(leave(client), "ada-there")
@@ -259,7 +261,7 @@ class TestTheWayThereAndBack:
         assert client.cookies["sessionid"].value != before
 
     @pytest.mark.parametrize("query", ["", "?code=x", "?state=x&code=y", "?error=access_denied"])
-    def test_a_made_up_answer_logs_nobody_in(
+    def test_a_forged_answer_logs_nobody_in(
         self, study: Study, university: Provider, query: str
     ) -> None:
         client = Client()
@@ -268,11 +270,13 @@ class TestTheWayThereAndBack:
         assert answer.status_code == 401
         assert "Not logged in" in answer.content.decode()
 
-    def test_who_says_no_there_may_try_again(self, study: Study, university: Provider) -> None:
+    def test_a_person_who_declines_at_the_provider_may_try_again(
+        self, study: Study, university: Provider
+    ) -> None:
         client = Client()
         assert client.get(answer_of(leave(client), "x", action="deny")).status_code == 401
 
-    def test_the_page_that_leads_there_breaks_no_policy(
+    def test_the_redirect_page_obeys_the_content_security_policy(
         self, study: Study, university: Provider
     ) -> None:
         answer = Client().post(reverse("openid_connect_login", args=["sso"]))
@@ -280,13 +284,15 @@ class TestTheWayThereAndBack:
         assert f"url={university.issuer}" in answer.content.decode()
         assert "code_challenge" in answer.context["address"]
 
-    def test_it_leads_back_to_no_other_site(self, study: Study, university: Provider) -> None:
+    def test_single_sign_on_never_redirects_to_another_site(
+        self, study: Study, university: Provider
+    ) -> None:
         set_email(study.ada, "ada@uni.example")
         for address in ("https://evil.example/", "//evil.example", "javascript:alert(1)"):
             answer = come_back(Client(), "ada-there", next=address)
             assert answer.headers["Location"] == "/"
 
-    def test_while_the_provider_is_away_a_page_says_so(
+    def test_an_unreachable_provider_shows_an_explanation(
         self, study: Study, university: Provider, settings: Settings
     ) -> None:
         Provider("http://127.0.0.1:9").serve(settings)
@@ -294,7 +300,7 @@ class TestTheWayThereAndBack:
         assert answer.status_code in (401, 503)
         assert "Not logged in" in answer.content.decode()
 
-    def test_no_claim_no_token_and_no_name_of_theirs_is_stored(
+    def test_claims_and_tokens_of_the_provider_are_not_stored(
         self, study: Study, university: Provider
     ) -> None:
         set_email(study.ada, "ada@uni.example")
@@ -306,7 +312,7 @@ class TestTheWayThereAndBack:
         study.ada.refresh_from_db()
         assert (study.ada.email, study.ada.first_name) == ("", "")
 
-    def test_without_a_provider_there_is_no_such_log_in(
+    def test_without_a_provider_single_sign_on_is_not_offered(
         self, study: Study, settings: Settings
     ) -> None:
         assert "Log in with" not in Client().get("/login/").content.decode()
@@ -321,7 +327,7 @@ class TestWithoutPasswords:
     def _switched_off(self, university: Provider, settings: Settings) -> None:
         settings.TANDEM_PASSWORDS = False
 
-    def test_a_password_opens_nothing(self, study: Study) -> None:
+    def test_passwords_are_refused_if_local_passwords_are_off(self, study: Study) -> None:
         client = Client()
         page = client.get("/login/").content.decode()
         assert "Log in with the university" in page
@@ -329,7 +335,7 @@ class TestWithoutPasswords:
         assert client.post("/login/", {"username": "ada", "password": PASSWORD}).status_code == 403
         assert who(client) is None
 
-    def test_an_invitation_makes_no_password(self, study: Study) -> None:
+    def test_an_invitation_sets_no_password_if_local_passwords_are_off(self, study: Study) -> None:
         made = invite("annotator", by=study.root)
         where = f"{reverse('join')}?key={made.key}"
         form = {"name": "newbie", "password": PASSWORD, "again": PASSWORD}
@@ -337,7 +343,7 @@ class TestWithoutPasswords:
         assert Client().post(where, form).status_code == 409
         assert not User.objects.filter(username="newbie").exists()
 
-    def test_a_command_makes_accounts_for_addresses(self, study: Study) -> None:
+    def test_a_command_creates_accounts_for_addresses(self, study: Study) -> None:
         run("create_account", "grace", "--email", "Grace@uni.example", "--role", "researcher")
         grace = User.objects.get(username="grace")
         assert not grace.has_usable_password()
@@ -348,7 +354,7 @@ class TestWithoutPasswords:
 
 
 class TestTheLinkOfACommand:
-    def test_it_logs_in_once(self, study: Study) -> None:
+    def test_a_log_in_link_is_valid_once(self, study: Study) -> None:
         link = run("log_in_link", "root", "--site", "https://x.example").strip()
         assert link.startswith("https://x.example/login/link/?key=")
         path = link.removeprefix("https://x.example")
@@ -360,7 +366,7 @@ class TestTheLinkOfACommand:
         assert Client().post(path).status_code == 410
         assert Event.objects.filter(event="login.link").count() == 1
 
-    def test_an_admin_s_page_shows_one_and_it_leads_to_a_new_password(self, study: Study) -> None:
+    def test_a_link_from_the_admin_page_allows_a_new_password(self, study: Study) -> None:
         ada, elsewhere = Client(), client_of(study.ada)
         page = client_of(study.root).post(f"/people/{study.ada.pk}/change/", {"order": "link"})
         path = re.search(r"/login/link/[^<]+", page.content.decode())
@@ -375,14 +381,14 @@ class TestTheLinkOfACommand:
         assert User.objects.get(username="ada").check_password("salted-herring-9")
         assert Event.objects.filter(event="account.password", object_id=study.ada.pk).exists()
 
-    def test_without_it_a_new_password_asks_for_the_old_one(self, study: Study) -> None:
+    def test_without_a_link_a_new_password_requires_the_old_one(self, study: Study) -> None:
         ada = client_of(study.ada)
         new = {"new_password1": "salted-herring-9", "new_password2": "salted-herring-9"}
         for answer in (ada.get(reverse("password")), ada.post(reverse("password"), new)):
             assert answer.headers["Location"].startswith(reverse("account_reauthenticate"))
         assert not User.objects.get(username="ada").check_password("salted-herring-9")
 
-    def test_it_ends_after_ten_minutes_and_with_the_sessions(
+    def test_a_log_in_link_expires_after_ten_minutes_and_with_the_sessions(
         self, study: Study, settings: Settings
     ) -> None:
         path = run("log_in_link", "root").strip()
@@ -393,17 +399,17 @@ class TestTheLinkOfACommand:
         assert Client().post(path).status_code == 410
 
     @pytest.mark.parametrize("key", ["", "1", "1-", "x-y", "1-c-x", "9" * 20 + "-x-y"])
-    def test_a_made_up_one_opens_nothing(self, study: Study, key: str) -> None:
+    def test_a_forged_log_in_link_opens_nothing(self, study: Study, key: str) -> None:
         assert Client().post(f"{reverse('log-in-link')}?key={key}").status_code == 410
 
-    def test_a_disabled_account_gets_none(self, study: Study) -> None:
+    def test_a_disabled_account_gets_no_log_in_link(self, study: Study) -> None:
         User.objects.filter(pk=study.ada.pk).update(is_active=False)
         with pytest.raises(CommandError, match="cannot log in"):
             run("log_in_link", "ada")
 
 
 class TestSettings:
-    def test_an_address_is_one_account_s(self, study: Study) -> None:
+    def test_an_address_belongs_to_one_account(self, study: Study) -> None:
         set_email(study.ada, "ada@uni.example")
         with pytest.raises(PeopleError, match="another account"):
             set_email(study.ben, "ADA@uni.example")
@@ -426,7 +432,7 @@ class TestSettings:
             ),
         ],
     )  # fmt: skip
-    def test_half_a_provider_is_none(
+    def test_an_incomplete_provider_setting_is_refused(
         self, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], wrong: str
     ) -> None:
         for name, value in given.items():
@@ -434,7 +440,9 @@ class TestSettings:
         with pytest.raises(ImproperlyConfigured, match=wrong):
             env.single_sign_on()
 
-    def test_nobody_is_locked_out_by_a_setting(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_settings_that_would_lock_everybody_out_are_refused(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("TANDEM_PASSWORDS", "0")
         with pytest.raises(ImproperlyConfigured, match="TANDEM_OIDC_ISSUER"):
             env.passwords("")

@@ -57,7 +57,7 @@ def run(folder: Path, *command: str, **settings: str) -> subprocess.CompletedPro
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("key", GUESSABLE.values(), ids=list(GUESSABLE))
-def test_it_refuses_a_key_that_can_be_guessed(
+def test_a_guessable_secret_key_is_refused(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_KEY", key)
@@ -68,7 +68,7 @@ def test_it_refuses_a_key_that_can_be_guessed(
 @pytest.mark.parametrize(
     "make", [lambda: secrets.token_urlsafe(50), lambda: secrets.token_hex(32)], ids=["text", "hex"]
 )
-def test_it_takes_random_keys(make: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_secret_keys_are_accepted(make: object, monkeypatch: pytest.MonkeyPatch) -> None:
     assert callable(make)
     for _ in range(500):
         key = make()
@@ -76,7 +76,7 @@ def test_it_takes_random_keys(make: object, monkeypatch: pytest.MonkeyPatch) -> 
         assert secret_key(False, False, Path("/nowhere")) == key
 
 
-def test_no_server_starts_without_a_key(tmp_path: Path) -> None:
+def test_the_server_does_not_start_without_a_secret_key(tmp_path: Path) -> None:
     done = run(tmp_path, "manage.py", "check", SECRET_KEY="")
     assert done.returncode == 1
     assert done.stderr.startswith("Settings: SECRET_KEY is not set; set it to 50 random")
@@ -84,7 +84,7 @@ def test_no_server_starts_without_a_key(tmp_path: Path) -> None:
     assert not (tmp_path / "secret_key").exists()
 
 
-def test_no_key_stands_in_this_repository() -> None:
+def test_the_repository_contains_no_secret_key() -> None:
     found = [(path, key) for path in _texts() for key in KEY_LIKE.findall(path.read_text("utf-8"))]
     assert found, "the search finds not even the settings"
     for path, key in found:
@@ -104,13 +104,13 @@ def _texts() -> Iterator[Path]:
                 yield path
 
 
-def test_the_checks_of_a_deployment_find_nothing(tmp_path: Path) -> None:
+def test_the_deployment_checks_find_no_problem(tmp_path: Path) -> None:
     done = run(tmp_path, "manage.py", "check", "--deploy", "--fail-level", "WARNING")
     assert done.returncode == 0, done.stderr
     assert "no issues" in done.stdout
 
 
-def test_they_find_missing_hosts(tmp_path: Path) -> None:
+def test_the_deployment_checks_find_missing_hosts(tmp_path: Path) -> None:
     command = ("manage.py", "check", "--deploy", "--tag", "security", "--fail-level", "WARNING")
     done = run(tmp_path, *command, ALLOWED_HOSTS="")
     assert done.returncode == 1
@@ -118,7 +118,7 @@ def test_they_find_missing_hosts(tmp_path: Path) -> None:
 
 
 @pytest.mark.processes
-def test_the_web_server_does_not_start_without_its_hosts(tmp_path: Path) -> None:
+def test_the_web_server_does_not_start_without_allowed_hosts(tmp_path: Path) -> None:
     command = ("-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi")
     done = run(tmp_path, *command, ALLOWED_HOSTS="", BIND="127.0.0.1:0")
     assert done.returncode == 1
@@ -147,7 +147,7 @@ print(json.dumps({
 """
 
 
-def test_the_settings_of_a_server_are_strict(tmp_path: Path) -> None:
+def test_production_settings_are_strict(tmp_path: Path) -> None:
     variables = {"DJANGO_SETTINGS_MODULE": "config.settings", "TANDEM_PROXIES": "0"}
     done = run(tmp_path, "-c", SETTINGS, **variables)
     assert done.returncode == 0, done.stderr

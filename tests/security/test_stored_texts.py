@@ -114,7 +114,7 @@ def written(assignment: Assignment) -> dict[str, object]:
     return {"units": answers, "comment": ALL}
 
 
-def test_an_annotator_sees_texts(
+def test_annotators_see_markup_as_text(
     context: BrowserContext, watch: Watch, campaigns: dict[str, Campaign]
 ) -> None:
     page = context.new_page()
@@ -133,7 +133,7 @@ def test_an_annotator_sees_texts(
     opened(page, "/tasks/", *(campaign.name for campaign in campaigns.values()))
 
 
-def test_a_researcher_and_an_admin_see_texts(
+def test_researchers_and_admins_see_markup_as_text(
     context: BrowserContext, watch: Watch, campaigns: dict[str, Campaign], tmp_path: Path
 ) -> None:
     page = context.new_page()
@@ -154,7 +154,7 @@ def test_a_researcher_and_an_admin_see_texts(
     opened(page, reverse("batch", args=[study.batch_id]), *PAYLOADS)
 
 
-def test_whatever_runs_or_asks_would_be_seen(
+def test_the_test_notices_scripts_and_requests(
     context: BrowserContext, live_server: LiveServer
 ) -> None:
     context.add_init_script(TRAP)

@@ -45,7 +45,7 @@ class TestTheAddressOfWhoAsks:
             (1, "2001:DB8::1", "2001:db8::1"),
         ],
     )
-    def test_only_our_own_proxies_are_believed(
+    def test_only_configured_proxies_are_trusted_with_the_address(
         self, settings: Settings, proxies: int, told: str, found: str
     ) -> None:
         settings.PROXIES = proxies
@@ -53,7 +53,7 @@ class TestTheAddressOfWhoAsks:
         assert client_address(request) == found
 
     @pytest.mark.django_db
-    def test_a_forged_header_does_not_buy_more_tries(self, settings: Settings) -> None:
+    def test_a_forged_address_header_gives_no_more_guesses(self, settings: Settings) -> None:
         settings.PROXIES = 1
         statuses = [
             Client()
@@ -74,13 +74,15 @@ class TestTheAddressOfWhoAsks:
 
 class TestTheIdOfARequest:
     @pytest.mark.parametrize("proxies", [0, 1])
-    def test_a_proxy_of_ours_may_give_it(self, settings: Settings, proxies: int) -> None:
+    def test_a_configured_proxy_may_set_the_request_id(
+        self, settings: Settings, proxies: int
+    ) -> None:
         settings.PROXIES = proxies
         answer = Client().get("/login/", headers={"X-Request-ID": "from-the-proxy-1"})
         assert (answer["X-Request-ID"] == "from-the-proxy-1") == bool(proxies)
 
     @pytest.mark.parametrize("given", ["short", "a b<script>alert(1)</script>", "x" * 65])
-    def test_nothing_that_is_no_id_gets_into_the_log(self, settings: Settings, given: str) -> None:
+    def test_malformed_request_ids_are_not_logged(self, settings: Settings, given: str) -> None:
         settings.PROXIES = 1
         answer = Client().get("/login/", headers={"X-Request-ID": given})
         assert len(answer["X-Request-ID"]) == 32
@@ -96,7 +98,7 @@ class TestSessions:
     def logged_in(self, client: Client) -> bool:
         return client.get("/tasks/").status_code == 200
 
-    def test_they_end_half_a_day_after_the_last_request(
+    def test_sessions_end_half_a_day_after_the_last_request(
         self, study: Study, clock: list[float]
     ) -> None:
         client = client_of(study.ada)
@@ -108,7 +110,7 @@ class TestSessions:
         assert not self.logged_in(client)
         assert Session.objects.count() == 0
 
-    def test_they_hold_to_the_last_second_of_half_a_day(
+    def test_idle_sessions_last_until_the_last_second_of_half_a_day(
         self, study: Study, clock: list[float]
     ) -> None:
         client = client_of(study.ada)
@@ -117,7 +119,9 @@ class TestSessions:
             clock[0] += middleware.MAX_IDLE
         assert self.logged_in(client)
 
-    def test_they_hold_to_the_last_second_of_a_week(self, study: Study, clock: list[float]) -> None:
+    def test_sessions_last_until_the_last_second_of_a_week(
+        self, study: Study, clock: list[float]
+    ) -> None:
         client, began = client_of(study.ada), clock[0]
         while clock[0] < began + middleware.MAX_SESSION:
             assert self.logged_in(client)
@@ -126,7 +130,7 @@ class TestSessions:
         clock[0] += 1
         assert not self.logged_in(client)
 
-    def test_they_end_a_week_after_the_log_in(self, study: Study, clock: list[float]) -> None:
+    def test_sessions_end_a_week_after_log_in(self, study: Study, clock: list[float]) -> None:
         client = client_of(study.ada)
         for _ in range(14):
             assert self.logged_in(client)
@@ -135,7 +139,7 @@ class TestSessions:
         clock[0] += middleware.MAX_IDLE - 60
         assert not self.logged_in(client)
 
-    def test_work_writes_them_down_only_now_and_then(
+    def test_active_sessions_are_saved_only_occasionally(
         self, study: Study, clock: list[float]
     ) -> None:
         client = client_of(study.ada)
@@ -146,7 +150,7 @@ class TestSessions:
         assert Session.objects.get().session_data == before
 
 
-def test_a_new_password_ends_the_tokens(study: Study) -> None:
+def test_changing_the_password_revokes_api_tokens(study: Study) -> None:
     AuthToken.objects.create(study.ada)
     AuthToken.objects.create(study.ben)
     study.ada.first_name = "Ada"
@@ -158,14 +162,14 @@ def test_a_new_password_ends_the_tokens(study: Study) -> None:
     assert AuthToken.objects.filter(user=study.ben).count() == 1
 
 
-def test_a_server_without_tls_in_front_is_warned_of(settings: Settings) -> None:
+def test_a_server_without_tls_gets_a_warning(settings: Settings) -> None:
     settings.PLAIN_HTTP, settings.PROXIES = False, 0
     assert [found.id for found in apps.check_tls()] == ["tandem.W001"]
     settings.PROXIES = 1
     assert apps.check_tls() == []
 
 
-def test_first_starts_at_the_same_moment_agree_on_a_key(tmp_path: Path) -> None:
+def test_simultaneous_first_starts_agree_on_one_secret_key(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; from config.env import secret_key;"
         "print(secret_key(True, True, Path(sys.argv[1])))"
@@ -184,7 +188,7 @@ def test_first_starts_at_the_same_moment_agree_on_a_key(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["secret_key"]
 
 
-def test_a_key_that_was_lost_half_way_is_told(
+def test_an_incomplete_key_file_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SECRET_KEY", raising=False)

@@ -52,7 +52,7 @@ def of_a_team(world: World) -> Iterator[Route]:  # noqa: F811
 
 
 @pytest.mark.postgresql
-def test_no_route_opens_what_is_of_another_team(world: World) -> None:  # noqa: F811
+def test_no_route_opens_objects_of_another_team(world: World) -> None:  # noqa: F811
     """By every method; Rita's own addresses, which the crawler shows to work for her. `make test`
     asks for the first of each."""
     olga, tried = Olga(world), 0
@@ -69,7 +69,7 @@ def test_no_route_opens_what_is_of_another_team(world: World) -> None:  # noqa: 
 
 
 @pytest.mark.postgresql
-def test_no_list_and_no_count_tells_of_another_team(world: World) -> None:  # noqa: F811
+def test_no_list_or_count_reveals_another_team(world: World) -> None:  # noqa: F811
     olga = Olga(world)
     for route in ROUTES:
         who = rule(route).who.get("GET", frozenset())
@@ -112,7 +112,7 @@ def test_a_member_of_the_team_exports_and_changes_nothing(
 
 
 @pytest.mark.long
-def test_of_all_that_may_be_done_a_member_reads_reports_and_does_what_is_their_own(
+def test_a_member_may_only_read_reports_and_change_their_own_objects(
     world: World,  # noqa: F811
 ) -> None:
     for name, doing in DONE:
@@ -138,7 +138,7 @@ REPORTS = (
 )  # fmt: skip
 
 
-def test_a_taken_name_tells_nothing_but_that_it_is_taken(world: World) -> None:  # noqa: F811
+def test_a_taken_name_reveals_only_that_it_is_taken(world: World) -> None:  # noqa: F811
     script = script_of(world.olga)
     new = {"name": "Pilot", "protocol": "report-coverage", "batch": "quay"}
     told = script.post("campaigns/", new).json()["problems"]
@@ -148,7 +148,7 @@ def test_a_taken_name_tells_nothing_but_that_it_is_taken(world: World) -> None: 
     assert wrong["wrong"] == "A rater has this name already; choose another."
 
 
-def test_a_change_of_members_is_answered_with_those_after_it(world: World) -> None:  # noqa: F811
+def test_changing_members_returns_the_new_members(world: World) -> None:  # noqa: F811
     team = world.users[RESEARCHER].teams.get().team_id
     rita = script_of(world.users[RESEARCHER])
     for name, role in (("ben", None), ("ben", "member"), ("rita", "owner")):
@@ -157,7 +157,7 @@ def test_a_change_of_members_is_answered_with_those_after_it(world: World) -> No
         assert {each["name"]: each["role"] for each in told["members"]}.get(name) == role
 
 
-def test_a_design_names_nothing_of_another_team(world: World) -> None:  # noqa: F811
+def test_a_design_cannot_name_objects_of_another_team(world: World) -> None:  # noqa: F811
     """The refusal is the same as where there is none of that name."""
     olga, script = Olga(world), script_of(world.olga)
     imported = Rater.objects.create(name="planted file", kind="judge")
@@ -192,7 +192,7 @@ def test_a_design_names_nothing_of_another_team(world: World) -> None:  # noqa: 
     assert script.post("campaigns/", mine).status_code == 201
 
 
-def test_what_an_admin_shares_is_read_and_no_more_until_it_may_be_managed(
+def test_shared_objects_are_read_only_unless_shared_for_managing(
     world: World,  # noqa: F811
 ) -> None:
     olga, root = Olga(world), script_of(world.users["admin"])
@@ -214,7 +214,7 @@ def test_what_an_admin_shares_is_read_and_no_more_until_it_may_be_managed(
     assert olga.client.get(page).status_code == 404
 
 
-def test_nobody_but_an_admin_shares_and_moves(world: World) -> None:  # noqa: F811
+def test_only_admins_share_and_move_objects(world: World) -> None:  # noqa: F811
     script, team = script_of(world.olga), world.olga.teams.get().team_id
     for path, method in (("shares", script.put), ("moves", script.post)):
         given = {"kind": "campaign", "name": "Pilot", "right": "manage"}

@@ -59,7 +59,7 @@ def tried_in(client: Client, name: str = "ada", password: str = PASSWORD) -> int
 
 
 class TestThePair:
-    def test_ten_wrong_passwords_close_an_account_for_their_address_alone(
+    def test_ten_wrong_passwords_block_the_account_from_that_address_only(
         self, study: Study
     ) -> None:
         guess_until_closed()
@@ -82,7 +82,7 @@ class TestThePair:
         _clock(monkeypatch, now + datetime.timedelta(minutes=61))
         assert tried("ada", PASSWORD) == 302
 
-    def test_a_day_without_guesses_forgets_them(
+    def test_wrong_passwords_are_forgotten_after_a_day(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         guess_until_closed()
@@ -90,7 +90,7 @@ class TestThePair:
         assert [tried("ada") for _ in range(9)] == [200] * 9
         assert tried("ada", PASSWORD) == 302
 
-    def test_who_knocks_at_a_closed_door_does_not_keep_it_closed(
+    def test_guesses_during_a_wait_do_not_prolong_it(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         guess_until_closed()
@@ -101,7 +101,7 @@ class TestThePair:
         _clock(monkeypatch, now + datetime.timedelta(seconds=61))
         assert tried("ada", PASSWORD) == 302
 
-    def test_a_right_password_gives_back_the_tries_of_its_account_only(self, study: Study) -> None:
+    def test_a_correct_password_resets_the_guesses_of_its_account_only(self, study: Study) -> None:
         for _ in range(9):
             tried("ada")
             tried("rita")
@@ -109,22 +109,22 @@ class TestThePair:
         assert tried("ada") == 200
         assert tried("rita") == 429
 
-    def test_an_account_that_is_not_there_is_closed_alike(self, study: Study) -> None:
+    def test_unknown_accounts_are_blocked_alike(self, study: Study) -> None:
         known = [tried("ada", address=HERE) for _ in range(11)]
         assert [tried("nobody", address=THERE) for _ in range(11)] == known
 
-    def test_another_browser_or_a_made_up_address_buys_no_tries(self, study: Study) -> None:
+    def test_another_browser_or_forged_address_gives_no_more_guesses(self, study: Study) -> None:
         for n in range(9):
             tried("ada", HTTP_USER_AGENT=f"browser {n}", HTTP_X_FORWARDED_FOR=f"1.2.3.{n}")
         assert tried("ada", HTTP_X_REAL_IP="1.2.3.4", HTTP_USER_AGENT="another") == 429
 
-    def test_all_addresses_of_one_network_of_version_6_are_one(self, study: Study) -> None:
+    def test_all_addresses_of_an_ipv6_network_count_as_one(self, study: Study) -> None:
         found = [tried("ada", address=f"2001:db8:0:1::{n}") for n in range(1, 11)]
         assert found == [200] * 9 + [429]
         assert tried("ada", PASSWORD, "2001:db8:0:2::1") == 302
         assert network_of("::ffff:10.0.0.1") == network_of("10.0.0.1") != network_of("")
 
-    def test_the_page_says_what_to_do_and_when(self, study: Study) -> None:
+    def test_the_blocked_page_says_what_to_do_and_when(self, study: Study) -> None:
         guess_until_closed()
         client = Client(REMOTE_ADDR=HERE)
         for headers in ({}, {"x-requested-with": "XMLHttpRequest"}):
@@ -137,27 +137,27 @@ class TestThePair:
 
 
 class TestTheOwner:
-    def test_a_stranger_at_the_same_address_closes_nothing_for_the_owner_s_browser(
+    def test_guesses_from_the_same_address_do_not_block_the_owners_browser(
         self, study: Study
     ) -> None:
         mine = browser_of("ada")
         guess_until_closed()
         assert tried_in(mine) == 302
 
-    def test_who_guesses_in_the_owner_s_browser_has_ten_tries_too(self, study: Study) -> None:
+    def test_guesses_in_the_owners_browser_are_limited_to_ten(self, study: Study) -> None:
         mine = browser_of("ada")
         found = [tried_in(mine, password="wrong") for _ in range(10)]
         assert found == [200] * 9 + [429]
         assert tried_in(mine) == 429
         assert tried("ada", PASSWORD) == 302
 
-    def test_one_s_own_browser_buys_no_tries_at_another_s_account(self, study: Study) -> None:
+    def test_a_known_browser_gives_no_guesses_at_other_accounts(self, study: Study) -> None:
         mine = browser_of("ben")
         found = [tried_in(mine, "ada", "wrong") for _ in range(10)]
         assert found == [200] * 9 + [429]
         assert tried("ada") == 429
 
-    def test_a_made_up_cookie_is_none(self, study: Study) -> None:
+    def test_a_forged_device_cookie_is_ignored(self, study: Study) -> None:
         guess_until_closed()
         forged = Client(REMOTE_ADDR=HERE)
         honest = browser_of("ada", THERE).cookies["device"].value
@@ -165,7 +165,7 @@ class TestTheOwner:
             forged.cookies["device"] = value
             assert tried_in(forged) == 429
 
-    def test_a_computer_of_a_lab_knows_its_last_ten_accounts(self, study: Study) -> None:
+    def test_a_shared_browser_remembers_its_last_ten_accounts(self, study: Study) -> None:
         shared = Client(REMOTE_ADDR=HERE)
         for n in range(11):
             User.objects.create_user(f"name-{n}", password=PASSWORD)
@@ -175,9 +175,7 @@ class TestTheOwner:
         known = [bool(device_of(request, f"name-{n}")) for n in range(11)]
         assert known == [False, *[True] * 10]
 
-    def test_the_cookie_is_out_of_reach_and_goes_nowhere_but_to_the_log_in(
-        self, study: Study
-    ) -> None:
+    def test_the_device_cookie_is_sent_only_to_the_log_in_page(self, study: Study) -> None:
         found = browser_of("ada").cookies["device"]
         assert found["httponly"]
         assert (found["samesite"], found["path"], found["domain"]) == ("Lax", "/login/", "")
@@ -188,7 +186,7 @@ def _cookie(client: Client) -> str:
 
 
 class TestManyAddresses:
-    def test_they_are_slowed_down_together_and_the_owner_is_not(
+    def test_guesses_from_many_addresses_are_slowed_down_but_not_the_owner(
         self, study: Study, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.LOGIN_TRIES = {**settings.LOGIN_TRIES, "account": 20}
@@ -206,7 +204,7 @@ class TestManyAddresses:
         _clock(monkeypatch, timezone.now() + datetime.timedelta(seconds=123))
         assert tried("ada", PASSWORD, "10.1.0.99") == 302, "slowed down, and never locked"
 
-    def test_no_address_reaches_the_brake_of_an_account_alone(self) -> None:
+    def test_a_single_address_cannot_slow_down_an_account(self) -> None:
         longest = datetime.timedelta(days=1) // WAITS[-1]
         assert 2 * (LOGIN_TRIES["address"] + len(WAITS) + longest) < LOGIN_TRIES["account"]
 
@@ -220,7 +218,7 @@ class TestTheLectureRoom:
         for name in names[:3]:
             assert tried(name, PASSWORD) == 302
 
-    def test_one_password_for_many_accounts_is_slowed_down_and_not_stopped(
+    def test_one_password_tried_on_many_accounts_is_slowed_down(
         self, study: Study, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.LOGIN_TRIES = {**settings.LOGIN_TRIES, "network": 20}
@@ -232,7 +230,7 @@ class TestTheLectureRoom:
 
 
 class TestUnlocking:
-    def test_an_admin_opens_the_log_in_on_the_person_s_page(self, study: Study) -> None:
+    def test_an_admin_unlocks_log_in_on_the_persons_page(self, study: Study) -> None:
         guess_until_closed()
         root, where = client_of(study.root), reverse("person", args=[study.ada.pk])
         assert "wrong passwords" in root.get(reverse("people")).content.decode()
@@ -244,14 +242,16 @@ class TestUnlocking:
         told = Event.objects.get(event="login.unlocked")
         assert (told.who, told.object_id) == (study.root.pk, str(study.ada.pk))
 
-    def test_a_command_opens_it_too(self, study: Study) -> None:
+    def test_a_command_unlocks_log_in(self, study: Study) -> None:
         guess_until_closed()
         assert "closed until" in run("person", "ada")
         assert run("person", "ada", "--unlock") == "Log-in is open for ada.\n"
         assert run("person", "ada", "--unlock") == "Log-in was open for ada.\n"
         assert tried("ada", PASSWORD) == 302
 
-    def test_the_commands_of_axes_open_one_or_all(self, study: Study, settings: Any) -> None:
+    def test_the_commands_of_axes_unlock_one_account_or_all(
+        self, study: Study, settings: Any
+    ) -> None:
         settings.LOGIN_TRIES = {**settings.LOGIN_TRIES, "network": 10}
         guess_until_closed()
         run("axes_reset_username", "ada")
@@ -259,7 +259,7 @@ class TestUnlocking:
         run("axes_reset")
         assert tried("ada", PASSWORD) == 302
 
-    def test_the_guard_tells_how_many_counts_it_forgot(self, study: Study) -> None:
+    def test_the_guard_reports_how_many_counts_it_deleted(self, study: Study) -> None:
         for name in ("ada", "ben", "nobody"):
             tried(name)
         guard = LogInGuard()
@@ -272,7 +272,7 @@ class TestUnlocking:
 
 
 class TestWhatIsKept:
-    def test_it_holds_no_password_no_name_and_no_address(self, study: Study) -> None:
+    def test_the_counts_contain_no_password_name_or_address(self, study: Study) -> None:
         tried("ada", "my-secret-pass-phrase")
         tried("my-secret-pass-phrase", "x")
         tried("ada", PASSWORD)
@@ -280,7 +280,7 @@ class TestWhatIsKept:
         for secret in ("my-secret", "ada", HERE):
             assert secret not in kept
 
-    def test_it_goes_when_it_counts_no_longer(self, study: Study) -> None:
+    def test_expired_counts_are_deleted(self, study: Study) -> None:
         tried("ada")
         tried("ada", PASSWORD, THERE)
         long_ago = timezone.now() - datetime.timedelta(days=3)
@@ -290,7 +290,7 @@ class TestWhatIsKept:
         assert set(kinds) <= {("account",), ("network",)}, "those of ben's own attempt"
         assert LogInCount.objects.filter(kind="known").count() == 2
 
-    def test_it_goes_with_the_account(self, study: Study) -> None:
+    def test_counts_are_deleted_with_the_account(self, study: Study) -> None:
         tried("ada")
         tried("ben")
         forget(study.ada)
@@ -303,7 +303,7 @@ def _clock(monkeypatch: pytest.MonkeyPatch, now: datetime.datetime) -> None:
     monkeypatch.setattr("axes.handlers.proxy.now", lambda: now)
 
 
-def test_a_wrong_password_is_told_with_its_account_until_the_door_is_shut(
+def test_wrong_passwords_are_recorded_with_the_account_until_it_is_blocked(
     study: Study, caplog: pytest.LogCaptureFixture, settings: Any
 ) -> None:
     settings.LOGIN_TRIES = {**settings.LOGIN_TRIES, "address": 3}
@@ -322,9 +322,7 @@ def test_a_wrong_password_is_told_with_its_account_until_the_door_is_shut(
 @pytest.mark.postgresql
 @pytest.mark.parametrize("where", ["here", pytest.param("everywhere", marks=pytest.mark.long)])
 @pytest.mark.parametrize("tries", [20, pytest.param(50, marks=pytest.mark.long)])
-def test_of_many_tries_at_once_no_more_than_ten_are_looked_at(
-    house: Path, tries: int, where: str
-) -> None:
+def test_at_most_ten_simultaneous_guesses_are_checked(house: Path, tries: int, where: str) -> None:
     name = f"one of {tries} {where}"
     command = [sys.executable, "-m", "tests.security.burglars", name, str(tries), where]
     done = forks.run(command, cwd=ROOT, env=environment(house), timeout=PATIENCE)

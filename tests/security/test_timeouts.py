@@ -25,13 +25,13 @@ def _real_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(middleware, "LONG", LONG)
 
 
-def test_every_long_one_is_a_route_or_a_family() -> None:
+def test_every_long_timeout_names_an_existing_route() -> None:
     names = [route.name for route in ROUTES]
     for each in middleware.SLOW_ROUTES:
         assert any(name == each or name.startswith(f"{each}-") for name in names), each
 
 
-def test_work_is_never_long() -> None:
+def test_work_pages_have_the_short_time_limit() -> None:
     work = ("work", "item", "draft", "submit", "take-next", "api-next", "api-response", "login")
     assert not [name for name in work if middleware.takes_long(name)]
     assert middleware.takes_long("report-csv")
@@ -56,7 +56,7 @@ class Wrapped:
         self.connection = raw
 
 
-def test_a_connection_is_told_only_when_its_limit_changes() -> None:
+def test_a_connection_sets_its_limit_only_when_it_changes() -> None:
     raw = Raw()
     for wanted in ("", middleware.SHORT, middleware.SHORT, middleware.LONG, middleware.SHORT):
         token = middleware._timeout.set(wanted)
@@ -66,7 +66,7 @@ def test_a_connection_is_told_only_when_its_limit_changes() -> None:
 
 
 @pytest.mark.parametrize("connected", [True, False])
-def test_a_slow_view_gets_the_long_limit_before_it_begins_and_the_next_request_the_short_one(
+def test_a_slow_view_gets_the_long_limit_and_the_next_request_the_short_one(
     monkeypatch: pytest.MonkeyPatch, connected: bool
 ) -> None:
     raw = Raw()
@@ -89,7 +89,7 @@ def test_a_slow_view_gets_the_long_limit_before_it_begins_and_the_next_request_t
     assert middleware._timeout.get() == ""
 
 
-def test_a_connection_that_is_made_within_a_request_is_told_at_once() -> None:
+def test_a_connection_opened_within_a_request_gets_its_limit_at_once() -> None:
     raw = Raw()
     token = middleware._timeout.set(middleware.SHORT)
     connection_created.send(sender=Wrapped, connection=Wrapped(raw))
@@ -97,7 +97,7 @@ def test_a_connection_that_is_made_within_a_request_is_told_at_once() -> None:
     assert raw.said == ["5s"]
 
 
-def test_a_statement_that_took_too_long_is_no_database_that_is_away() -> None:
+def test_a_statement_timeout_is_not_reported_as_an_unreachable_database() -> None:
     class Canceled(Exception):  # noqa: N818 - as psycopg calls it
         sqlstate = "57014"
 
@@ -111,7 +111,7 @@ def test_a_statement_that_took_too_long_is_no_database_that_is_away() -> None:
 
 
 @pytest.mark.django_db
-def test_postgresql_ends_what_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postgresql_ends_statements_over_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no such limit")
     study = make_study()
