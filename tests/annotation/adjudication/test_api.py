@@ -53,7 +53,7 @@ def test_the_queue_comes_in_pages_in_its_order(there: Dispute, dora: Script) -> 
     assert last["unit"] == there.units[2].pk
 
 
-def test_its_parts_are_parameters(there: Dispute, dora: Script) -> None:
+def test_the_api_filters_the_queue_by_parameters(there: Dispute, dora: Script) -> None:
     decided(there, there.units[0])
     counts = {
         part: dora.get(f"{queue_of(there)}?{part}").json()["count"]
@@ -64,11 +64,11 @@ def test_its_parts_are_parameters(there: Dispute, dora: Script) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("part", ["of=x", "variable=nothing", "rater=ada", "state=all"])
-def test_a_part_that_is_none_is_refused(there: Dispute, dora: Script, part: str) -> None:
+def test_an_unknown_part_of_the_queue_is_refused(there: Dispute, dora: Script, part: str) -> None:
     assert_told(dora.get(f"{queue_of(there)}?{part}"), 400)
 
 
-def test_a_dispute_is_told_with_everybodys_labels(there: Dispute, dora: Script) -> None:
+def test_a_dispute_comes_with_the_labels_of_all_raters(there: Dispute, dora: Script) -> None:
     told = dora.get(place(there)).json()
     assert [each["name"] for each in told["raters"]] == [f"Rater {x}" for x in "ABCD"]
     said = sorted(each["values"]["answerable"] for each in told["raters"])
@@ -89,14 +89,14 @@ def test_a_decision_is_stored(there: Dispute, dora: Script) -> None:
     assert dora.get(place(there)).json()["revision"] == 1
 
 
-def test_the_same_again_changes_nothing(there: Dispute, dora: Script) -> None:
+def test_the_same_decision_twice_is_stored_once(there: Dispute, dora: Script) -> None:
     headers = {"Idempotency_Key": "k"}
     statuses = [dora.put(place(there), body(), **headers).status_code for _ in range(2)]
     assert statuses == [201, 200]
     assert Decision.objects.count() == 1
 
 
-def test_what_was_not_seen_is_a_conflict_that_says_what_stands(
+def test_overwriting_an_unseen_decision_is_a_conflict_with_the_current_one(
     there: Dispute, dora: Script
 ) -> None:
     decided(there, there.units[0], "yes", SHALOM, by=there.dirk)
@@ -120,14 +120,14 @@ def test_what_was_not_seen_is_a_conflict_that_says_what_stands(
         ({"revision": -1}, 400),
     ],
 )
-def test_what_cannot_be_taken_is_refused(
+def test_an_invalid_decision_is_refused(
     there: Dispute, dora: Script, sent: dict[str, Any], status: int
 ) -> None:
     assert_told(dora.put(place(there), {**body(), **sent}), status)
     assert not Decision.objects.exists()
 
 
-def test_nothing_tells_who_said_what(there: Dispute, dora: Script) -> None:
+def test_a_dispute_names_no_raters(there: Dispute, dora: Script) -> None:
     decided(there, there.units[0], by=there.dirk)
     answers = [dora.get(queue_of(there)), dora.get(queue_of(there) + "?state=decided")]
     answers += [dora.get(place(there, number)) for number in range(3)]
@@ -138,7 +138,7 @@ def test_nothing_tells_who_said_what(there: Dispute, dora: Script) -> None:
 
 
 @pytest.mark.parametrize("name", ["ada", "rita"])
-def test_to_everybody_else_it_is_not_there(there: Dispute, name: str) -> None:
+def test_disputes_are_404_for_everybody_but_adjudicators(there: Dispute, name: str) -> None:
     script = script_of(getattr(there.study, name))
     for answer in (
         script.get(queue_of(there)),

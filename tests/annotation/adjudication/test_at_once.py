@@ -18,7 +18,7 @@ CROWD = 6
 
 
 @pytest.mark.django_db(transaction=True)
-def test_one_wins_and_all_others_get_a_conflict() -> None:
+def test_one_of_simultaneous_decisions_is_stored_and_the_others_conflict() -> None:
     there = make_dispute()
     unit, barrier, said = there.units[0], threading.Barrier(CROWD), list[str]()
     people = [User.objects.create(username=f"a{n}", role="annotator") for n in range(CROWD)]

@@ -44,7 +44,7 @@ class TestBlindAnswers:
         return study, [item.units.order_by("position")[0] for item in items], dora
 
     @pytest.mark.parametrize("protocol", ["answer-preference", "answer-rating"])
-    def test_no_system_comes_to_the_browser(self, protocol: str, tmp_path: Path) -> None:
+    def test_a_dispute_page_names_no_system(self, protocol: str, tmp_path: Path) -> None:
         study, (unit, *_), dora = self.disputed(protocol, tmp_path)
         client = client_of(dora)
         page = client.get(reverse("adjudication-unit", args=[study.campaign.pk, unit.pk]))
@@ -61,7 +61,7 @@ class TestBlindAnswers:
         for body in bodies:
             assert SECRET not in html.unescape(body.decode())
 
-    def test_a_guessed_id_is_refused_like_one_that_is_none(self, tmp_path: Path) -> None:
+    def test_a_guessed_id_is_refused_like_an_unknown_one(self, tmp_path: Path) -> None:
         study, (unit, *_), dora = self.disputed("answer-rating", tmp_path)
         place, client = reverse("decide", args=[study.campaign.pk, unit.pk]), client_of(dora)
         told = [

@@ -79,17 +79,17 @@ def test_a_passage_and_its_sentences_point_at_it_and_a_question_at_no_text(tmp_p
     }
 
 
-def test_the_one_text_of_an_item_has_no_number_and_is_at_no_issue(tmp_path: Path) -> None:
+def test_the_only_text_of_an_item_has_no_number_and_is_not_at_issue(tmp_path: Path) -> None:
     case = cases("report-coverage", tmp_path)[0]
     assert (case.aliases, case.at_issue, case.beside) == ({"report": "report"}, None, None)
 
 
-def test_answers_to_compare_stand_in_an_order_of_their_own_for_each_item(tmp_path: Path) -> None:
+def test_answers_to_compare_have_a_random_order_for_each_item(tmp_path: Path) -> None:
     shown = [case.assignment.shown for case in cases("answer-preference", tmp_path)]
     assert shown == [["report:r#1", "report:r"]]
 
 
-def test_the_decision_that_stands_is_the_current_one() -> None:
+def test_the_current_decision_is_the_newest() -> None:
     history = (Response(revision=2, current=False), Response(revision=1, current=True))
     case = Case(*[None] * 6, history)  # type: ignore[arg-type,call-arg]
     assert (case.current, case.revision) == (history[1], 1)

@@ -60,7 +60,7 @@ def there() -> Dispute:
     return make_dispute()
 
 
-def test_it_is_a_label_of_the_reference_with_its_evidence(there: Dispute) -> None:
+def test_a_decision_is_a_label_of_the_reference_with_evidence(there: Dispute) -> None:
     outcome = decided(there, there.units[0], "yes", SHALOM)
     (label,) = outcome.response.labels.all()
     assert (label.unit, label.variable, label.value) == (there.units[0], "answerable", "yes")
@@ -70,7 +70,7 @@ def test_it_is_a_label_of_the_reference_with_its_evidence(there: Dispute) -> Non
     assert (rater.name, rater.kind, rater.user) == (REFERENCE_NAME, "reference", None)
 
 
-def test_its_assignment_asks_for_the_unit_alone(there: Dispute) -> None:
+def test_a_decisions_assignment_asks_for_its_unit_only(there: Dispute) -> None:
     """A file may have brought an answer of the Reference, numbered as a second one."""
     first, second, _ = there.units
     reference = Rater.objects.create(name=REFERENCE_NAME, kind="reference")
@@ -90,7 +90,7 @@ def test_its_assignment_asks_for_the_unit_alone(there: Dispute) -> None:
         ]
 
 
-def test_its_history_is_of_the_unit_and_of_the_reference_alone(there: Dispute) -> None:
+def test_a_decisions_history_is_that_of_its_unit_and_the_reference(there: Dispute) -> None:
     unit, campaign = there.units[0], there.study.campaign
     stored = decided(there, unit).response
     reference, other = stored.assignment.rater, campaign.items.get(position=1)
@@ -127,14 +127,14 @@ def test_everybodys_answer_comes_with_its_quotes_and_its_comment(there: Dispute)
     ]
 
 
-def test_who_opens_a_case_has_seen_its_answers(there: Dispute) -> None:
+def test_opening_a_case_records_a_look_at_its_answers(there: Dispute) -> None:
     with ledger.collected() as notes:
         find_case(there.dora, there.study.campaign, there.units[1].pk)
     told = [(each["kind"], each["scope"]) for each in notes]
     assert told == [("dispute", {"units": [there.units[1].pk]})]
 
 
-def test_it_says_who_decided_and_why(there: Dispute) -> None:
+def test_a_decision_records_the_adjudicator_and_the_reason(there: Dispute) -> None:
     outcome = decided(there, there.units[0])
     decision = Decision.objects.get()
     assert (decision.by.user, decision.response.comment) == (there.dora, REASON)
@@ -146,7 +146,7 @@ def test_an_escape_can_be_decided(there: Dispute) -> None:
     assert Label.objects.get(response__decision__isnull=False).value == "invalid"
 
 
-def test_a_change_keeps_what_was_decided_before(there: Dispute) -> None:
+def test_changing_a_decision_keeps_the_earlier_one(there: Dispute) -> None:
     unit = there.units[0]
     decided(there, unit, "yes")
     decided(there, unit, "no", seen=1, by=there.dirk, reason="On second thoughts, no.")
@@ -159,7 +159,7 @@ def test_a_change_keeps_what_was_decided_before(there: Dispute) -> None:
     ]
 
 
-def test_another_reason_is_another_decision(there: Dispute) -> None:
+def test_a_new_reason_makes_a_new_decision(there: Dispute) -> None:
     unit = there.units[0]
     decided(there, unit)
     assert decided(there, unit, seen=1, reason="Because.").created
@@ -175,7 +175,7 @@ def test_of_two_adjudicators_at_once_the_second_gets_a_conflict(there: Dispute, 
     assert Decision.objects.get().by.user == there.dora
 
 
-def test_who_says_nothing_of_what_was_seen_has_seen_nothing(there: Dispute) -> None:
+def test_a_decision_without_a_seen_revision_counts_as_having_seen_none(there: Dispute) -> None:
     case = find_case(there.dora, there.study.campaign, there.units[0].pk)
     assert case is not None
     payload = {"units": {"q:0": one("no")}, "comment": REASON}
@@ -191,13 +191,13 @@ def test_a_decision_that_is_sent_twice_is_stored_once(there: Dispute) -> None:
     assert Decision.objects.count() == 1
 
 
-def test_a_key_that_comes_with_another_decision_is_refused(there: Dispute) -> None:
+def test_reusing_a_key_for_another_decision_is_refused(there: Dispute) -> None:
     decided(there, there.units[0], "yes", key="k")
     with pytest.raises(RefusedError, match="another decision"):
         decided(there, there.units[0], "no", key="k", seen=1)
 
 
-def test_the_audit_trail_tells_of_it_without_a_word_of_it(there: Dispute) -> None:
+def test_the_audit_trail_records_a_decision_without_its_text(there: Dispute) -> None:
     decided(there, there.units[0])
     decided(there, there.units[0], "no", seen=1, reason="On second thoughts, no.")
     told = Event.objects.filter(event__startswith="adjudication").order_by("pk")
@@ -206,7 +206,7 @@ def test_the_audit_trail_tells_of_it_without_a_word_of_it(there: Dispute) -> Non
     assert told[0].after == told[1].before != told[1].after
 
 
-def test_what_cannot_be_recorded_is_not_decided(
+def test_a_decision_is_undone_if_it_cannot_be_recorded(
     there: Dispute, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*facts: object, **more: object) -> None:
@@ -221,23 +221,23 @@ def test_what_cannot_be_recorded_is_not_decided(
 
 
 @pytest.mark.parametrize("reason", [None, ""])
-def test_there_is_none_without_a_reason(there: Dispute, reason: str | None) -> None:
+def test_a_decision_requires_a_reason(there: Dispute, reason: str | None) -> None:
     with pytest.raises(RefusedError, match="give the reason"):
         decided(there, there.units[0], reason=reason)
 
 
-def test_evidence_is_owed_as_it_is_by_raters(there: Dispute) -> None:
+def test_a_decision_owes_evidence_like_a_raters_answer(there: Dispute) -> None:
     with pytest.raises(RefusedError):
         decided(there, there.units[0], "yes", ("not in the text", 0))
     assert not Assignment.objects.filter(rater__kind="reference").exists()
 
 
-def test_who_labelled_the_unit_cannot_decide_on_it(there: Dispute) -> None:
+def test_a_rater_of_the_unit_cannot_decide_on_it(there: Dispute) -> None:
     add_member(there.study.campaign, there.study.ada, "adjudicator")
     assert find_case(there.study.ada, there.study.campaign, there.units[0].pk) is None
 
 
-def test_who_labelled_another_unit_can_decide_on_this_one(there: Dispute) -> None:
+def test_a_rater_of_another_unit_can_decide_on_this_one(there: Dispute) -> None:
     other = there.study.campaign.items.get(position=1)
     rater = rater_of(there.dora)
     theirs = Assignment.objects.create(item=other, rater=rater, asked=["q:0", "q:1", "q:2"])
@@ -246,7 +246,7 @@ def test_who_labelled_another_unit_can_decide_on_this_one(there: Dispute) -> Non
     assert decided(there, there.units[0]).created
 
 
-def test_who_decided_elsewhere_may_label_here(there: Dispute) -> None:
+def test_an_adjudicator_of_another_campaign_may_label_here(there: Dispute) -> None:
     decided(there, there.units[0])
     other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
     assert has_decided(there.dora, there.study.campaign)
@@ -257,7 +257,7 @@ def test_who_decided_elsewhere_may_label_here(there: Dispute) -> None:
     assert next_assignment(other, rater_of(there.dora))
 
 
-def test_a_role_in_another_campaign_decides_nothing_here(there: Dispute) -> None:
+def test_an_adjudicators_role_in_another_campaign_gives_no_access(there: Dispute) -> None:
     case = find_case(there.dora, there.study.campaign, there.units[0].pk)
     other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
     add_member(other, there.dora, "adjudicator")
@@ -266,7 +266,7 @@ def test_a_role_in_another_campaign_decides_nothing_here(there: Dispute) -> None
         decide_now(there, case)
 
 
-def test_who_labels_it_meanwhile_cannot_either(there: Dispute) -> None:
+def test_an_adjudicator_who_labels_the_unit_meanwhile_cannot_decide(there: Dispute) -> None:
     case = find_case(there.dora, there.study.campaign, there.units[0].pk)
     dora = Rater.objects.create(name="person-dora", user=there.dora)
     mine = Assignment.objects.create(item=there.item, rater=dora, asked=["q:0"])
@@ -276,7 +276,7 @@ def test_who_labels_it_meanwhile_cannot_either(there: Dispute) -> None:
         decide_now(there, case)
 
 
-def test_a_role_that_ended_meanwhile_decides_nothing(there: Dispute) -> None:
+def test_an_adjudicator_whose_role_ended_meanwhile_cannot_decide(there: Dispute) -> None:
     case = find_case(there.dora, there.study.campaign, there.units[0].pk)
     end_membership(there.study.campaign, there.dora)
     with pytest.raises(NotYoursError):
@@ -284,7 +284,7 @@ def test_a_role_that_ended_meanwhile_decides_nothing(there: Dispute) -> None:
     assert not Decision.objects.exists()
 
 
-def test_who_decided_labels_nothing_there_any_more(there: Dispute) -> None:
+def test_an_adjudicator_who_decided_gets_no_items_of_the_campaign(there: Dispute) -> None:
     campaign, dora, dirk = there.study.campaign, there.dora, there.dirk
     decided(there, there.units[0])
     made = invite("annotator", campaign, by=there.study.rita)
@@ -298,7 +298,7 @@ def test_who_decided_labels_nothing_there_any_more(there: Dispute) -> None:
     assert campaign in adjudicable(dora)
 
 
-def test_a_researcher_who_decided_reads_the_study_and_labels_nothing(there: Dispute) -> None:
+def test_a_researcher_who_decided_may_read_but_not_label(there: Dispute) -> None:
     campaign = there.study.campaign
     rosa = User.objects.create(username="rosa", role="researcher")
     add_member(campaign, rosa, "adjudicator")
@@ -316,13 +316,13 @@ def decide_now(there: Dispute, case: Case | None) -> None:
     decide(case, there.dora, payload, Circumstances(seen=0), "page")
 
 
-def test_a_unit_that_nobody_disputes_is_no_case(there: Dispute) -> None:
+def test_an_undisputed_unit_is_not_a_case(there: Dispute) -> None:
     agreed = there.study.campaign.items.get(position=1).units.first()
     assert agreed is not None
     assert find_case(there.dora, there.study.campaign, agreed.pk) is None
 
 
-def test_what_was_decided_stays_a_case_when_the_dispute_ends(there: Dispute) -> None:
+def test_a_decided_unit_stays_a_case_after_the_dispute_ends(there: Dispute) -> None:
     decided(there, there.units[0])
     Response.objects.filter(assignment__rater__user__in=[there.study.ada, there.cleo]).update(
         current=False
@@ -330,13 +330,13 @@ def test_what_was_decided_stays_a_case_when_the_dispute_ends(there: Dispute) -> 
     assert find_case(there.dora, there.study.campaign, there.units[0].pk) is not None
 
 
-def test_a_name_that_is_taken_gets_a_number(there: Dispute) -> None:
+def test_the_reference_gets_a_number_if_its_name_is_taken(there: Dispute) -> None:
     Rater.objects.create(name=REFERENCE_NAME)
     rater = decided(there, there.units[0]).response.assignment.rater
     assert (rater.name, rater.kind) == (f"{REFERENCE_NAME}-2", "reference")
 
 
-def test_the_export_has_a_line_for_each_label(there: Dispute) -> None:
+def test_the_export_of_decisions_has_a_line_for_each_label(there: Dispute) -> None:
     first, second, _ = there.units
     decided(there, second, "no")
     decided(there, first, "yes", BOAT)
@@ -351,13 +351,13 @@ def test_the_export_has_a_line_for_each_label(there: Dispute) -> None:
     assert list(references(there.study.campaign)) == [one_line, other]
 
 
-def test_the_labels_file_holds_it_as_a_reference(there: Dispute) -> None:
+def test_the_labels_file_has_decisions_as_labels_of_a_reference(there: Dispute) -> None:
     decided(there, there.units[0], "no")
     (line,) = [x for x in exported("Pilot", "labels") if x["rater_kind"] == "reference"]
     assert (line["rater"], line["unit"], line["value"]) == (REFERENCE_NAME, "q:0", "no")
 
 
-def test_what_a_file_brings_in_its_place_can_be_decided_again(
+def test_a_decision_replaced_by_an_import_can_be_decided_again(
     there: Dispute, tmp_path: Path
 ) -> None:
     """The labels file brings no reason and nobody who decided, so that the unit is open again."""
@@ -372,7 +372,7 @@ def test_what_a_file_brings_in_its_place_can_be_decided_again(
     assert decided(there, unit, "no", seen=2).created
 
 
-def test_the_command_says_how_much_is_left(there: Dispute) -> None:
+def test_the_command_counts_the_open_disputes(there: Dispute) -> None:
     decided(there, there.units[0])
     told = run("disputes", "--campaign", "Pilot")
     assert "2 units to decide" in told
@@ -380,7 +380,7 @@ def test_the_command_says_how_much_is_left(there: Dispute) -> None:
     assert "1 unit to decide" in run("disputes", "--campaign", "Pilot", "--of", "judges")
 
 
-def test_who_decided_can_be_forgotten_and_the_decision_stays(there: Dispute) -> None:
+def test_a_decision_stays_when_its_adjudicators_account_is_erased(there: Dispute) -> None:
     decided(there, there.units[0])
     name = forget(there.dora)
     decision = Decision.objects.get()

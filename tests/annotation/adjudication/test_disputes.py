@@ -83,29 +83,29 @@ def test_the_queue_says_how_people_split_and_not_who(there: Dispute) -> None:
     assert [each.disagreements[0].is_tie for each in found] == [True, False, False]
 
 
-def test_it_can_be_only_what_people_dispute_or_only_what_a_judge_does(there: Dispute) -> None:
+def test_the_queue_can_be_limited_to_disputes_of_people_or_of_judges(there: Dispute) -> None:
     assert names(there, of="people") == ["q:0", "q:1"]
     assert names(there, of="judges") == ["q:2"]
 
 
-def test_it_can_be_one_variable(there: Dispute) -> None:
+def test_the_queue_can_be_limited_to_one_variable(there: Dispute) -> None:
     assert names(there, variable="answerable") == ["q:0", "q:1", "q:2"]
     assert names(there, variable="rating") == []
 
 
-def test_it_can_be_one_item(there: Dispute) -> None:
+def test_the_queue_can_be_limited_to_one_item(there: Dispute) -> None:
     first, second = Item.objects.order_by("position")[:2]
     assert names(there, item=first.pk) == ["q:0", "q:1", "q:2"]
     assert names(there, item=second.pk) == []
 
 
-def test_what_one_person_or_one_judge_alone_said_is_no_dispute(there: Dispute) -> None:
+def test_a_label_by_one_rater_alone_is_no_dispute(there: Dispute) -> None:
     answer(there.study.assignment(there.study.ada), "invalid", "no", "no")
     assert names(there) == ["q:0", "q:1", "q:2"]
 
 
 @pytest.mark.postgresql
-def test_the_units_of_an_item_stand_together_behind_its_most_useful(there: Dispute) -> None:
+def test_units_of_an_item_stay_together_in_the_queue(there: Dispute) -> None:
     """The second report has a tie on its last question, the first one has a tie and two more."""
     answer(there.study.assignment(there.study.ada), "no", "no", "no")
     answer(there.study.assignment(there.study.ben), "no", "no", "invalid")
@@ -123,7 +123,7 @@ def test_decided_units_leave_the_queue_and_can_be_reread(there: Dispute) -> None
     assert queue_sizes(there.study.campaign) == {"open": 2, "decided": 1}
 
 
-def test_after_a_decision_the_same_item_goes_on(there: Dispute) -> None:
+def test_after_a_decision_the_next_dispute_of_the_same_item_follows(there: Dispute) -> None:
     first, second, third = there.units
     decided(there, second)
     campaign, dora = there.study.campaign, there.dora
@@ -134,20 +134,20 @@ def test_after_a_decision_the_same_item_goes_on(there: Dispute) -> None:
     assert next_dispute(campaign, dora, third, QueuePart()) is None
 
 
-def test_excluded_raters_dispute_nothing(there: Dispute) -> None:
+def test_labels_of_excluded_raters_make_no_dispute(there: Dispute) -> None:
     exclude(there.study.campaign, Rater.objects.get(user=there.cleo), "answered at random")
     assert names(there, of="people") == ["q:0"]
     exclude(there.study.campaign, there.judge, "broken")
     assert names(there) == ["q:0"]
 
 
-def test_labels_made_with_a_verdict_in_view_dispute_nothing(there: Dispute) -> None:
+def test_labels_given_with_a_judges_label_in_view_make_no_dispute(there: Dispute) -> None:
     cleo = Assignment.objects.filter(rater__user=there.cleo)
     cleo.update(assisted_by="planted-judge")
     assert names(there, of="people") == ["q:0"]
 
 
-def test_a_judge_counts_with_its_first_answer_alone(there: Dispute) -> None:
+def test_only_the_first_of_a_judges_repeated_answers_counts(there: Dispute) -> None:
     again = Assignment.objects.create(
         item=there.item, rater=there.judge, replicate=1, asked=["q:0", "q:1", "q:2"]
     )
@@ -155,13 +155,13 @@ def test_a_judge_counts_with_its_first_answer_alone(there: Dispute) -> None:
     assert names(there, of="judges") == ["q:2"]
 
 
-def test_what_was_said_before_a_change_disputes_nothing(there: Dispute) -> None:
+def test_superseded_labels_make_no_dispute(there: Dispute) -> None:
     for user, codes in ((there.study.ada, ("no", "yes", "no")), (there.cleo, ("no", "yes", "no"))):
         answer(Assignment.objects.get(rater__user=user, item=there.item), *codes)
     assert names(there, of="people") == []
 
 
-def test_another_campaign_disputes_nothing_here(there: Dispute) -> None:
+def test_labels_of_another_campaign_make_no_dispute(there: Dispute) -> None:
     before, count = names(there), counted(there.study.campaign).count()
     other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
     item = other.items.get(key=there.item.key)
@@ -176,12 +176,12 @@ def test_another_campaign_disputes_nothing_here(there: Dispute) -> None:
     assert counted(there.study.campaign).count() == count == 12
 
 
-def test_gold_items_are_none_of_the_study(there: Dispute) -> None:
+def test_gold_items_have_no_disputes(there: Dispute) -> None:
     Item.objects.filter(pk=there.item.pk).update(use=Item.Use.GOLD)
     assert names(there) == []
 
 
-def test_who_labelled_a_unit_does_not_find_it(there: Dispute) -> None:
+def test_the_queue_leaves_out_units_that_the_adjudicator_labelled(there: Dispute) -> None:
     """Dora answered one question of a file before she became an adjudicator."""
     dora = Rater.objects.create(name="person-dora", user=there.dora)
     mine = Assignment.objects.create(item=there.item, rater=dora, asked=["q:1"])
@@ -197,7 +197,7 @@ def test_the_database_finds_the_disputes_in_one_query(there: Dispute) -> None:
     assert len(found) == 1
 
 
-def test_variables_are_told_by_name_and_the_clearest_dispute_ranks_the_unit(
+def test_disputes_name_variables_and_rank_by_the_clearest_one(
     there: Dispute,
 ) -> None:
     unit, campaign = there.units[2], there.study.campaign
@@ -221,7 +221,7 @@ def test_variables_are_told_by_name_and_the_clearest_dispute_ranks_the_unit(
     assert names(there, of="sent") == ["q:1", "q:2"]
 
 
-def test_people_and_judges_count_and_whoever_is_excluded_until_that_is_undone(
+def test_excluded_raters_count_again_once_the_exclusion_is_undone(
     there: Dispute,
 ) -> None:
     campaign, cleo = there.study.campaign, Rater.objects.get(user=there.cleo)
@@ -233,7 +233,7 @@ def test_people_and_judges_count_and_whoever_is_excluded_until_that_is_undone(
     assert counted(campaign).count() == 12
 
 
-def test_active_annotators_and_researchers_adjudicate_where_they_are_members_for_it(
+def test_only_members_with_the_role_adjudicate(
     there: Dispute,
 ) -> None:
     study, campaign = there.study, there.study.campaign
@@ -260,7 +260,7 @@ def test_active_annotators_and_researchers_adjudicate_where_they_are_members_for
     assert set(own_units(study.rita, campaign)) == set(items[1].units.values_list("pk", flat=True))
 
 
-def test_what_a_researcher_sent_comes_first_and_who_sees_the_list_has_seen_answers(
+def test_units_sent_by_a_researcher_come_first_and_the_list_is_a_look(
     there: Dispute,
 ) -> None:
     campaign, dora = there.study.campaign, there.dora
@@ -284,7 +284,7 @@ def test_what_a_researcher_sent_comes_first_and_who_sees_the_list_has_seen_answe
     assert told == [(third.pk, query, QUESTIONS[2]), (first.pk, query, QUESTIONS[0])]
 
 
-def test_units_on_which_all_agree_are_not_even_read(there: Dispute) -> None:
+def test_units_without_disagreement_are_not_read(there: Dispute) -> None:
     for user in (there.study.ada, there.study.ben):
         answer(there.study.assignment(user), "no", "no", "no")
     labels = counted(there.study.campaign)
@@ -300,7 +300,7 @@ def test_units_on_which_all_agree_are_not_even_read(there: Dispute) -> None:
     ]
 
 
-def test_judges_dispute_only_what_people_have_decided() -> None:
+def test_a_judge_disputes_only_units_with_a_majority_of_people() -> None:
     def disagreement(*tallies: tuple[str, str, int]) -> Disagreement | None:
         unit = (0, 1, 0, 1)
         return _disagreement("rating", [_Tally(unit, "rating", *each) for each in tallies])

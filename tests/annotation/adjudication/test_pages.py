@@ -56,7 +56,7 @@ def opinions_on(page: str) -> dict[str, dict[str, Any]]:
 
 
 class TestTheQueue:
-    def test_it_lists_disputes_in_their_order(self, there: Dispute) -> None:
+    def test_the_queue_page_lists_disputes_in_order(self, there: Dispute) -> None:
         page = client_of(there.dora).get(queue_of(there)).content.decode()
         places = [page.index(address(there, unit)) for unit in there.units]
         assert places == sorted(places)
@@ -67,27 +67,27 @@ class TestTheQueue:
         page = client_of(there.dora).get(queue_of(there)).content.decode()
         assert re.findall(r"</i> ([\d :]+)</span>", page) == ["2 : 1 : 1", "3 : 1", "3 : 1"]
 
-    def test_its_parts_are_in_the_address(self, there: Dispute) -> None:
+    def test_filters_of_the_queue_are_in_the_address(self, there: Dispute) -> None:
         page = client_of(there.dora).get(queue_of(there) + "?of=people").content.decode()
         assert address(there, there.units[0]) + "?of=people" in page
         assert address(there, there.units[2]) not in page
 
-    def test_to_go_on_is_to_the_first_of_that_part(self, there: Dispute) -> None:
+    def test_continue_opens_the_first_dispute_of_the_filtered_queue(self, there: Dispute) -> None:
         there_is = reverse("adjudication-next", args=[there.study.campaign.pk])
         answer = client_of(there.dora).get(there_is + "?of=judges")
         assert answer["Location"] == address(there, there.units[2]) + "?of=judges"
 
     @pytest.mark.parametrize("part", ["of=names", "variable=rater", "state=x"])
-    def test_a_part_that_is_none_is_not_there(self, there: Dispute, part: str) -> None:
+    def test_an_unknown_filter_of_the_queue_is_404(self, there: Dispute, part: str) -> None:
         assert client_of(there.dora).get(f"{queue_of(there)}?{part}").status_code == 404
 
-    def test_my_work_leads_there(self, there: Dispute) -> None:
+    def test_my_work_links_to_the_queue_of_disputes(self, there: Dispute) -> None:
         assert queue_of(there) in client_of(there.dora).get("/tasks/").content.decode()
         assert queue_of(there) not in client_of(there.study.ada).get("/tasks/").content.decode()
 
 
 class TestADispute:
-    def test_it_shows_everybodys_labels_with_their_highlights(self, there: Dispute) -> None:
+    def test_a_dispute_shows_all_labels_with_highlights(self, there: Dispute) -> None:
         said = opinions_on(shown(there)).values()
         assert sorted(each["answerable"] for each in said) == ["invalid", "no", "yes", "yes"]
         (quote, _) = [each["evidence"][0] for each in said if each["answerable"] == "yes"]
@@ -97,7 +97,9 @@ class TestADispute:
     def test_raters_go_by_letters(self, there: Dispute) -> None:
         assert sorted(opinions_on(shown(there))) == ["Rater A", "Rater B", "Rater C", "Rater D"]
 
-    def test_the_letters_stay_and_say_nothing_of_the_next_unit(self, there: Dispute) -> None:
+    def test_rater_letters_are_stable_within_a_unit_and_differ_between_units(
+        self, there: Dispute
+    ) -> None:
         assert opinions_on(shown(there)) == opinions_on(shown(there, there.dirk))
         orders = set()
         for unit in Unit.objects.filter(item=there.item):
@@ -106,7 +108,7 @@ class TestADispute:
             orders.add(tuple(said))
         assert len(orders) == 3
 
-    def test_it_is_in_the_language_of_its_reader(self, there: Dispute) -> None:
+    def test_a_dispute_page_is_in_the_readers_language(self, there: Dispute) -> None:
         dora, first = client_of(there.dora), there.units[0]
         dora.post("/account/language/", {"language": "de"})
         assert (
@@ -117,13 +119,11 @@ class TestADispute:
         told = dora.post(address(there, first, "decide"), form(first, reason="")).json()
         assert told["problems"][0]["message"] == "geben Sie den Grund Ihrer Entscheidung an"
 
-    def test_comments_stand_with_their_raters(self, there: Dispute) -> None:
+    def test_comments_are_shown_with_their_raters(self, there: Dispute) -> None:
         assert "hard to say" in shown(there)
 
     @pytest.mark.parametrize("decide_first", [False, True])
-    def test_no_name_of_anybody_comes_to_the_browser(
-        self, there: Dispute, decide_first: bool
-    ) -> None:
+    def test_a_dispute_page_contains_no_names(self, there: Dispute, decide_first: bool) -> None:
         if decide_first:
             decided(there, there.units[0], by=there.dirk)
         client = client_of(there.dora)
@@ -137,7 +137,7 @@ class TestADispute:
             text = html.unescape(body.decode())
             assert not [name for name in (*HIDDEN, "dirk") if name in text]
 
-    def test_what_was_decided_stands_with_its_history(self, there: Dispute) -> None:
+    def test_a_decided_dispute_shows_its_history(self, there: Dispute) -> None:
         decided(there, there.units[0], by=there.dirk)
         decided(there, there.units[0], "no", seen=1, reason="No: <b>left</b>.")
         page = client_of(there.dora).get(address(there, there.units[0])).content.decode()
@@ -147,17 +147,17 @@ class TestADispute:
         assert "No: &lt;b&gt;left&lt;/b&gt;." in page
         assert 'data-seen="2"' in page
 
-    def test_it_is_kept_in_no_cache(self, there: Dispute) -> None:
+    def test_a_dispute_page_is_not_cached(self, there: Dispute) -> None:
         answer = client_of(there.dora).get(address(there, there.units[0]))
         assert "no-store" in answer["Cache-Control"]
 
-    def test_its_guideline_is_the_campaigns(self, there: Dispute) -> None:
+    def test_a_dispute_page_shows_the_campaigns_guideline(self, there: Dispute) -> None:
         place = reverse("adjudication-guideline", args=[there.study.campaign.pk])
         assert client_of(there.dora).get(place).status_code == 200
 
 
 class TestDeciding:
-    def test_it_goes_on_with_the_same_item(self, there: Dispute) -> None:
+    def test_deciding_leads_to_the_next_dispute_of_the_same_item(self, there: Dispute) -> None:
         first, second, _ = there.units
         sent = client_of(there.dora).post(
             address(there, first, "decide") + "?of=people", form(first, "yes", SHALOM)
@@ -166,14 +166,14 @@ class TestDeciding:
         assert sent.json()["next"] == address(there, second) + "?of=people"
         assert Decision.objects.get().response.payload["comment"] == REASON
 
-    def test_the_last_one_leads_back_to_the_queue(self, there: Dispute) -> None:
+    def test_deciding_the_last_dispute_leads_back_to_the_queue(self, there: Dispute) -> None:
         first, second, third = there.units
         decided(there, first)
         decided(there, second)
         sent = client_of(there.dora).post(address(there, third, "decide"), form(third))
         assert sent.json()["next"] == queue_of(there)
 
-    def test_of_two_at_once_one_wins_and_the_other_sees_both(self, there: Dispute) -> None:
+    def test_a_conflicting_decision_shows_both_decisions(self, there: Dispute) -> None:
         first = there.units[0]
         place = address(there, first, "decide")
         assert client_of(there.dirk).post(place, form(first, "no")).status_code == 200
@@ -198,7 +198,7 @@ class TestDeciding:
             ({"unit-0": "q:1"}, "was not asked"),
         ],
     )
-    def test_what_cannot_be_taken_is_told(
+    def test_an_invalid_decision_is_explained(
         self, there: Dispute, sent: dict[str, str], message: str
     ) -> None:
         first = there.units[0]
@@ -209,7 +209,7 @@ class TestDeciding:
         assert any(message in problem["message"] for problem in answer.json()["problems"])
         assert not Decision.objects.exists()
 
-    def test_a_text_that_was_changed_meanwhile_is_told(self, there: Dispute) -> None:
+    def test_a_text_changed_since_the_page_opened_is_reported(self, there: Dispute) -> None:
         first = there.units[0]
         answer = client_of(there.dora).post(
             address(there, first, "decide"), form(first, basis="0" * 12)
@@ -222,7 +222,7 @@ class TestWhoMay:
         return [queue_of(there), address(there, there.units[0])]
 
     @pytest.mark.parametrize("name", ["ada", "ben", "rita"])
-    def test_whoever_is_no_adjudicator_of_the_campaign_finds_nothing(
+    def test_dispute_pages_are_404_for_everybody_but_adjudicators(
         self, there: Dispute, name: str
     ) -> None:
         client = client_of(getattr(there.study, name))
@@ -230,19 +230,19 @@ class TestWhoMay:
         sent = client.post(address(there, there.units[0], "decide"), form(there.units[0]))
         assert sent.status_code == 404
 
-    def test_an_admin_decides_nothing(self, there: Dispute) -> None:
+    def test_an_admin_without_the_role_cannot_decide(self, there: Dispute) -> None:
         client = client_of(there.study.root)
         assert [client.get(place).status_code for place in self.places(there)] == [403, 403]
 
-    def test_a_role_that_ended_opens_nothing(self, there: Dispute) -> None:
+    def test_an_ended_adjudicator_role_gives_no_access(self, there: Dispute) -> None:
         end_membership(there.study.campaign, there.dora)
         assert client_of(there.dora).get(queue_of(there)).status_code == 404
 
-    def test_a_researcher_with_the_role_may(self, there: Dispute) -> None:
+    def test_a_researcher_with_the_adjudicator_role_may_decide(self, there: Dispute) -> None:
         add_member(there.study.campaign, there.study.rita, "adjudicator")
         assert client_of(there.study.rita).get(queue_of(there)).status_code == 200
 
-    def test_a_researcher_who_answered_may_not(self, there: Dispute) -> None:
+    def test_a_researcher_who_answered_may_not_decide(self, there: Dispute) -> None:
         mine = Assignment.objects.create(
             item=there.study.campaign.items.get(position=1),
             rater=rater_of(there.study.rita),
@@ -253,13 +253,15 @@ class TestWhoMay:
         add_member(there.study.campaign, there.study.rita, "adjudicator")
         assert client_of(there.study.rita).get(queue_of(there)).status_code == 404
 
-    def test_an_annotator_who_became_one_decides_on_the_rest_alone(self, there: Dispute) -> None:
+    def test_an_annotator_turned_adjudicator_decides_on_others_units_only(
+        self, there: Dispute
+    ) -> None:
         add_member(there.study.campaign, there.study.ada, "adjudicator")
         client = client_of(there.study.ada)
         assert "Nothing to decide here" in client.get(queue_of(there)).content.decode()
         assert client.get(address(there, there.units[0])).status_code == 404
 
-    def test_a_unit_without_dispute_is_not_there(self, there: Dispute) -> None:
+    def test_a_unit_without_a_dispute_is_404(self, there: Dispute) -> None:
         agreed = there.study.campaign.items.get(position=1).units.first()
         assert agreed is not None
         assert client_of(there.dora).get(address(there, agreed)).status_code == 404

@@ -51,14 +51,18 @@ def assert_untouched() -> None:
     assert Draft.objects.count() == 1
 
 
-def test_an_answer(both: list[Assignment], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_answer_changes_nothing(
+    both: list[Assignment], monkeypatch: pytest.MonkeyPatch
+) -> None:
     breaks(monkeypatch, "_finish")
     with pytest.raises(OSError, match="no space"):
         submit(both[0], {"units": good_answer(both[0]), "comment": None}, "page")
     assert_untouched()
 
 
-def test_a_group_of_answers(both: list[Assignment], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_group_of_answers_changes_nothing(
+    both: list[Assignment], monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec, asked = present(both[0].item), schema(both[0].item.campaign)
     group = [
         prepare(row, {"units": good_answer(row), "comment": None}, "judge", spec, asked)
@@ -70,14 +74,18 @@ def test_a_group_of_answers(both: list[Assignment], monkeypatch: pytest.MonkeyPa
     assert_untouched()
 
 
-def test_a_group_of_failures(both: list[Assignment], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_group_of_missing_reasons_changes_nothing(
+    both: list[Assignment], monkeypatch: pytest.MonkeyPatch
+) -> None:
     breaks(monkeypatch, "_fail", calls=2)
     with pytest.raises(OSError, match="no space"):
         fail_many([(both[0], "timeout"), (both[1], "refused")])
     assert_untouched()
 
 
-def test_a_draft(both: list[Assignment], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_draft_changes_nothing(
+    both: list[Assignment], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(assignment: Assignment) -> None:
         raise OSError("no space left")
 

@@ -69,13 +69,13 @@ def test_each_wrong_citation_is_named_once(study: Study) -> None:
 
 
 @pytest.mark.parametrize("door", ["import", "judge"])
-def test_a_file_and_a_judge_are_warned_about(study: Study, door: str) -> None:
+def test_wrong_citations_of_files_and_judges_give_warnings(study: Study, door: str) -> None:
     outcome = sent(study, door, ["p"], {})
     assert outcome.created
     assert ["nothing in it is selected" in str(w) for w in outcome.warnings] == [True]
 
 
-def test_where_nothing_is_selected_every_passage_shown_is_citable(tmp_path: Path) -> None:
+def test_every_shown_passage_is_citable_if_selection_is_not_asked(tmp_path: Path) -> None:
     design = Design(variables=("descriptor", "deflected"), passages="relevant")
     study = study_of("grounded-answer", tmp_path, design)
     assert sent(study, "page", ["p"], {}).created

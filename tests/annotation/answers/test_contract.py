@@ -92,7 +92,7 @@ def names_its_unit(door: str, case: Case, answers: Answers, unit: str, key: str 
     return any(p.unit == unit and key in (p.key, "") for p in error.value.problems)
 
 
-def test_every_protocol_is_held_to_the_contract():
+def test_every_protocol_is_covered_by_the_contract():
     assert {case.protocol for case in CASES} == set(PROTOCOLS)
     for case in CASES:
         assert {unit.kind for unit in case.units.values()} == set(case.good)
@@ -102,7 +102,7 @@ def test_every_protocol_is_held_to_the_contract():
 
 @pytest.mark.every_case
 @EACH_CASE
-def test_the_same_answers_give_equal_entries_through_every_door(case):
+def test_the_same_answers_give_equal_entries_through_every_channel(case):
     found = {door: through(case, case.answers()) for door, through in DOORS.items()}
     assert [e.name for e in found["api"]] == list(case.units)
     for entry in found["api"]:
@@ -144,7 +144,7 @@ def test_a_missing_key_is_refused(case, door):
 @pytest.mark.every_case
 @EACH_DOOR
 @EACH_CASE
-def test_a_key_too_many_is_refused(case, door):
+def test_an_extra_key_is_refused(case, door):
     for name in first_of_each_kind(case).values():
         answers = case.answers()
         answers[name]["surprise"] = "yes"
@@ -166,7 +166,7 @@ def test_an_unknown_code_is_refused(case, door):
 @pytest.mark.every_case
 @EACH_DOOR
 @EACH_CASE
-def test_a_boolean_is_no_code(case, door):
+def test_a_boolean_is_not_accepted_as_a_code(case, door):
     for kind, name in first_of_each_kind(case).items():
         for variable in case.schema.variables_of(kind):
             for wrong in (True, False):
@@ -223,7 +223,7 @@ def test_a_value_is_refused_where_the_condition_fails(case, door):
 @pytest.mark.every_case
 @EACH_DOOR
 @pytest.mark.parametrize("case", CONDITIONAL)
-def test_null_is_taken_where_the_condition_fails(case, door):
+def test_null_is_accepted_where_the_condition_fails(case, door):
     for name, _, gate, others in conditional_keys(case):
         for other in others:
             answers = case.answers()
@@ -240,7 +240,7 @@ def test_null_is_taken_where_the_condition_fails(case, door):
 @pytest.mark.every_case
 @EACH_DOOR
 @EACH_CASE
-def test_owed_evidence_is_wanted_where_the_protocol_owes_it(case, door):
+def test_missing_owed_evidence_is_refused(case, door):
     owing = OWING.get(case.protocol)
     rule = case.schema.protocol.evidence
     assert owing == (rule and rule.owed_if and (rule.variable, rule.owed_if))
@@ -258,7 +258,7 @@ def test_owed_evidence_is_wanted_where_the_protocol_owes_it(case, door):
 
 @pytest.mark.every_case
 @EACH_CASE
-def test_import_takes_a_part_without_its_evidence(case):
+def test_import_accepts_a_partial_answer_without_evidence(case):
     name, unit = next(iter(case.units.items()))
     variable = case.schema.variables_of(unit.kind)[0].name
     answer = {name: {variable: case.good[unit.kind][variable]}}
@@ -271,7 +271,7 @@ def test_import_takes_a_part_without_its_evidence(case):
 @pytest.mark.every_case
 @EACH_CASE
 @pytest.mark.parametrize("mistake", ["unit", "variable", "code", "boolean"])
-def test_import_refuses_what_is_unknown(case, mistake):
+def test_import_refuses_unknown_units_and_codes(case, mistake):
     name, unit = next(iter(case.units.items()))
     variable = case.schema.variables_of(unit.kind)[0].name
     answers: dict[str, Answers] = {

@@ -37,7 +37,7 @@ def labels(response: Response, *names: str) -> list[tuple[Any, ...]]:
     return list(rows.values_list(*LABEL, *SPAN))
 
 
-def test_it_has_the_labels_spans_and_marks_of_the_units_that_go_along() -> None:
+def test_a_copied_answer_has_labels_spans_and_marks_of_the_copied_units() -> None:
     study = make_study(people=3)
     facts = {"campaign": study.campaign, "kind": "export", "exposing": True, "upto": 0}
     look, another = (Look.objects.create(user=study.ada, digest=n, **facts) for n in "ab")

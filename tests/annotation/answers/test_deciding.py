@@ -61,7 +61,7 @@ def raised(held: LockedRow, of: PreparedAnswer, by: Circumstances = NEW) -> type
     return error.type
 
 
-def test_what_stands_in_the_way_is_told_in_this_order() -> None:
+def test_refusals_are_checked_in_a_fixed_order() -> None:
     sent, lost = Response(pk=9, revision=7), Circumstances(lease=OTHER)
     # The key was stored before: nothing but a refusal is told, since the client asks again.
     again = _decide(row(current=STORED, sent=sent), ready(), replace(lost, seen=0))
@@ -78,7 +78,7 @@ def test_what_stands_in_the_way_is_told_in_this_order() -> None:
 
 
 @pytest.mark.django_db
-def test_an_answer_is_written_with_the_number_that_follows() -> None:
+def test_an_answer_gets_the_next_revision_number() -> None:
     def written(held: LockedRow, by: Circumstances = NEW, channel: Any = "page") -> tuple[Any, ...]:
         found = _decide(held, ready(channel), by)
         assert isinstance(found, _Change)
@@ -103,14 +103,14 @@ def test_an_answer_is_written_with_the_number_that_follows() -> None:
     ]  # fmt: skip
 
 
-def test_a_cancelled_place_takes_no_more_answers_from_people() -> None:
+def test_a_cancelled_assignment_takes_no_answers_from_people() -> None:
     gone = row()._replace(status="cancelled")
     assert [raised(gone, ready(each)) for each in ("page", "api")] == [LostLeaseError] * 2
     assert isinstance(_decide(gone, ready("judge"), NEW), _Change)
     assert isinstance(_decide(gone, ready("import"), NEW), _Change)
 
 
-def test_who_checks_the_page_is_asked_before_all_else_unless_it_was_stored_before() -> None:
+def test_the_freshness_check_runs_first_unless_the_answer_is_stored() -> None:
     asked = []
 
     def check(locked: Any) -> None:
@@ -132,7 +132,7 @@ def test_a_file_says_which_units_of_an_answer_were_exposed() -> None:
     assert _exposures(ready("import"), NEW, ["a"]) == ()
 
 
-def test_the_same_answer_is_the_same_payload_and_in_a_file_the_same_labels() -> None:
+def test_answers_are_equal_by_payload_or_for_files_by_labels() -> None:
     of = ready()
     answer = Answer(PAYLOAD, [], {}, {("q", "answerable"): Detail(0.5)}, of.schema)
     assert answer.changes_nothing(Response(payload=dict(PAYLOAD)), "page")
@@ -142,7 +142,7 @@ def test_the_same_answer_is_the_same_payload_and_in_a_file_the_same_labels() -> 
     assert answer.detail("q", "rating") == Detail(None, None)
 
 
-def test_spans_are_the_same_by_text_quote_and_place_where_one_was_known() -> None:
+def test_spans_are_equal_by_text_quote_and_known_location() -> None:
     given = Located("report", 3, 7, "Anna", "exact")
     stored = Span(field="report", start=3, end=7, quote="Anna")
 

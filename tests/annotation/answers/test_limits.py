@@ -57,7 +57,7 @@ def problems(act: Any) -> list[tuple[str, str, str]]:
 class TestLimits:
     @pytest.mark.every_case
     @pytest.mark.parametrize(("length", "fits"), [(10_000, True), (10_001, False)])
-    def test_a_comment(self, length: int, fits: bool) -> None:
+    def test_a_comment_is_limited_in_length(self, length: int, fits: bool) -> None:
         wrong = [("", "comment", "is longer than 10,000 characters; shorten it")]
         told = problems(lambda: from_api({"units": {}, "comment": "x" * length}))
         assert told == ([] if fits else wrong)
@@ -65,7 +65,7 @@ class TestLimits:
     @pytest.mark.every_case
     @pytest.mark.parametrize("door", ["page", "api", "judge", "import"])
     @pytest.mark.parametrize("count", [200, 201])
-    def test_quotes(self, door: Any, count: int) -> None:
+    def test_the_number_of_quotes_is_limited(self, door: Any, count: int) -> None:
         quotes = [{"quote": "x", "start": None}] * count
         answer = {"q1": {"answerable": "yes", "evidence": quotes}}
         told = problems(lambda: check(COVERAGE, QUESTION, answer, door))
@@ -79,7 +79,9 @@ class TestLimits:
         ("length", "citations", "fits"),
         [(50_000, 200, True), (50_001, 0, False), (1, 201, False)],
     )
-    def test_a_written_answer(self, door: Any, length: int, citations: int, fits: bool) -> None:
+    def test_a_written_answer_is_limited_in_length(
+        self, door: Any, length: int, citations: int, fits: bool
+    ) -> None:
         rule = ANSWERS.protocol.written
         assert rule is not None
         unit, name = {"a": UnitSpec(rule.kind, "a", "?")}, rule.name
@@ -128,7 +130,7 @@ class TestLimits:
             ({"a": ["x"]}, "is not a list of"),
         ],
     )
-    def test_a_draft(self, answer: dict[str, Any], said: str) -> None:
+    def test_a_draft_is_limited_in_size(self, answer: dict[str, Any], said: str) -> None:
         told = problems(lambda: check_draft({"units": {"fine": {"a": None}, "q1": answer}}))
         assert [unit for unit, *_ in told] == (["q1"] if said else [])
         assert [key for _, key, _ in told] == ([next(iter(answer), "")] if said else [])
@@ -158,7 +160,9 @@ class TestLimits:
             ({"quote": "x", "more": 1}, True, None),
         ],
     )
-    def test_a_quote(self, given: object, lenient: bool, found: Quote | None) -> None:
+    def test_a_quote_is_limited_in_length(
+        self, given: object, lenient: bool, found: Quote | None
+    ) -> None:
         assert read_quote(given, "v", "f", lenient) == found
 
 
@@ -169,7 +173,7 @@ class TestWhatAPageSends:
         [("0", 0), ("7", 7), ("999999999", 999999999), ("1000000000", "refused"),
          ("-1", "refused"), ("", "refused"), ("1.0", "refused"), ("x", "refused"), (None, None)],
     )  # fmt: skip
-    def test_a_whole_number(self, text: str | None, number: object) -> None:
+    def test_whole_numbers_in_a_form_have_bounds(self, text: str | None, number: object) -> None:
         form = QueryDict(mutable=True)
         if text is not None:
             form["n"] = text
@@ -184,11 +188,11 @@ class TestWhatAPageSends:
         [("0", 0.0), ("1.5", 1.5), ("604800", 604800), ("604801", 604800), ("-0.1", None),
          ("nan", None), ("inf", None), ("x", None), ("", None)],
     )  # fmt: skip
-    def test_seconds(self, text: str, seconds: float | None) -> None:
+    def test_seconds_in_a_form_have_bounds(self, text: str, seconds: float | None) -> None:
         assert read_seconds(QueryDict(f"seconds={text}")) == seconds
         assert read_seconds(QueryDict("")) is None
 
-    def test_a_key_is_a_uuid(self) -> None:
+    def test_a_save_key_must_be_a_uuid(self) -> None:
         uid = "00000000-0000-0000-0000-00000000000a"
         assert read_key(QueryDict(f"key={uid.replace('-', '').upper()}")) == uid
         assert read_key(QueryDict("")) is None
@@ -207,12 +211,12 @@ class TestWhatAPageSends:
             ("other=x", "", ""),
         ],
     )
-    def test_a_field_is_a_units_own(self, body: str, key: str, said: str) -> None:
+    def test_a_form_field_must_belong_to_its_unit(self, body: str, key: str, said: str) -> None:
         form = QueryDict(f"unit-0=q1&{body}")
         told = problems(lambda: from_form(COVERAGE, QUESTION, form))
         assert [(k, message) for _, k, message in told] == ([(key, said)] if said else [])
 
-    def test_a_foreign_units_fields_are_left_to_the_check(self) -> None:
+    def test_fields_of_unasked_units_are_left_to_the_payload_check(self) -> None:
         payload = from_form(COVERAGE, QUESTION, QueryDict("unit-0=x&unit-0-y=1&comment=%20"))
         assert payload == {"units": {"x": {}}, "comment": None}
 
@@ -224,7 +228,7 @@ class TestWhatStands:
         [(2, 1, "new", True), (1, 1, "new", False), (2, 0, "new", False), (2, 1, "old", True),
          (0, 0, "old", True)],
     )  # fmt: skip
-    def test_a_draft_is_written_over_what_was_seen(
+    def test_a_draft_replaces_only_what_its_writer_had_seen(
         self, version: int, seen: int, payload: str, fresh: bool
     ) -> None:
         there = DraftState({"it": "old"}, 2, 1, None)
@@ -236,7 +240,7 @@ class TestWhatStands:
             assert error.value.state is there
             assert str(error.value) == "version 2 of revision 1 is stored"
 
-    def test_the_draft_is_newer_than_the_answer(self) -> None:
+    def test_a_draft_counts_as_newer_than_the_answer(self) -> None:
         draft: Any = Draft(payload={"a": 1}, version=3, saved_at="now")
         answer: Any = Response(payload={"a": 2}, revision=5, created_at="before")
         assert draft_state(draft, answer) == DraftState({"a": 1}, 3, 5, "now")  # type: ignore[arg-type]
@@ -250,7 +254,7 @@ class TestWhatStands:
         [(None, None, False), (None, 0, False), (None, 3, False), (2, None, False),
          (2, 2, False), (2, 1, True), (2, 0, True), (2, 3, True)],
     )  # fmt: skip
-    def test_an_answer_that_was_not_seen_is_a_conflict(
+    def test_saving_over_an_unseen_answer_is_a_conflict(
         self, current: int | None, seen: int | None, conflict: bool
     ) -> None:
         there = None if current is None else Response(revision=current)
@@ -272,7 +276,7 @@ class TestWhatStands:
             ([(0, 2), (3, 4)], [(0, 2), (3, 5)], False),
         ],
     )  # fmt: skip
-    def test_spans_are_the_same_by_place_unless_none_was_found_before(
+    def test_spans_are_compared_by_location_unless_one_had_none(
         self, given: Any, stored: Any, same: bool
     ) -> None:
         def spans(places: Any, quote: str = "x", field: str = "f") -> Any:
@@ -288,7 +292,7 @@ class TestBasis:
     def digest(self, thing: object) -> str:
         return hashlib.sha256(json.dumps(thing, sort_keys=True).encode()).hexdigest()[:12]
 
-    def test_texts_are_those_of_the_item_with_what_stands_beside_and_of_the_units(self) -> None:
+    def test_the_basis_covers_texts_of_item_units_and_first_answer(self) -> None:
         texts = sorted(text.text for text in SPEC.texts)
         units = [UnitSpec("question", "q2", "Who?"), *SPEC.units]
         for beside, more in (("", []), ("first", ["first"])):
@@ -297,7 +301,7 @@ class TestBasis:
             assert found.guideline == guideline_digest(COVERAGE.protocol.guideline)
             assert str(found) == f"{found.questions}-{found.texts}-{found.guideline}"
 
-    def test_questions_are_those_of_the_kinds_of_units_in_any_order(self) -> None:
+    def test_the_basis_covers_questions_regardless_of_order(self) -> None:
         words = [[v.name, v.question, dict(v.words), dict(v.asked_if)]
                  for v in COVERAGE.variables_of("question")]  # fmt: skip
         wanted = self.digest([["question", COVERAGE.unit_schema("question"), words]])
@@ -305,7 +309,7 @@ class TestBasis:
         assert basis_of(COVERAGE, SPEC, [*SPEC.units] * 2).questions == wanted
         assert basis_of(COVERAGE, SPEC, []).questions == self.digest([])
 
-    def test_many_have_the_basis_that_each_has_alone(self) -> None:
+    def test_bases_computed_together_equal_those_computed_alone(self) -> None:
         many, other = Bases(COVERAGE), ItemSpec("r", SPEC.units, SPEC.texts[:1])
         for spec, units, beside in (
             (SPEC, SPEC.units, ""), (SPEC, (), ""), (SPEC, SPEC.units, "x"), (other, (), "x"),
@@ -326,7 +330,7 @@ class TestBasis:
             (f"{'a' * 12}-{'b' * 12}", ["questions", "texts", "guideline"]),
         ],
     )
-    def test_what_was_shown_otherwise_is_named(self, seen: str, changed: list[str]) -> None:
+    def test_a_differing_basis_names_what_differs(self, seen: str, changed: list[str]) -> None:
         basis = Basis("a" * 12, "b" * 12, "c" * 12)
         assert basis.differs(seen) == changed
         assert find_changes(basis, seen) == [each for each in changed if each != "guideline"]
@@ -345,7 +349,7 @@ class TestPlaces:
         [("It", None, (0, 2)), ("It", 0, (0, 2)), ("It", 19, (19, 21)), ("It", 1, None),
          ("opened.", None, (22, 29)), ("Nobody", None, None), ("opened.", 23, None)],
     )  # fmt: skip
-    def test_people_quote_what_stands_there(
+    def test_quotes_of_people_must_be_exact(
         self, door: Any, quote: str, start: int | None, place: Any
     ) -> None:
         asked = Quote("answerable", "report", quote, start)
@@ -359,7 +363,7 @@ class TestPlaces:
             }
             assert doubts == []
 
-    def test_models_and_files_keep_what_is_not_found_with_a_doubt(self) -> None:
+    def test_unfound_quotes_of_models_and_files_are_kept_with_a_warning(self) -> None:
         for door in ("judge", "import"):
             spans, doubts = self.found(door, Quote("answerable", "report", "Zebras 123", 3))
             ((lost,),) = spans.values()
@@ -373,7 +377,7 @@ class TestPlaces:
             assert [(s.start, s.end) for s in spans["q1", "answerable"]] == [(0, 9)]
             assert doubts == []
 
-    def test_of_several_texts_the_one_that_holds_the_words_best_is_taken(self) -> None:
+    def test_a_quote_is_located_in_the_text_that_matches_best(self) -> None:
         texts = (Text("passage:a", "Oh, it OPENED."), Text("passage:b", "It opened. It opened."))
 
         def found(words: str, *shown: Text) -> Located:
@@ -391,7 +395,7 @@ class TestPlaces:
         lost = Located("passage:a", None, None, "Zebras 123", "none")
         assert found("Zebras 123", texts[0]) == lost
 
-    def test_a_text_that_is_none_of_the_item_is_named(self) -> None:
+    def test_a_quote_of_an_unknown_text_is_reported(self) -> None:
         asked = Quote("answerable", "nowhere", "It", 0)
         spans, doubts = self.found("import", asked)
         assert spans["q1", "answerable"] == [Located("nowhere", None, None, "It", "none")]
@@ -405,7 +409,7 @@ class TestPlaces:
         _, doubts = self.found("judge", Quote("v", "report", "x" * length))
         assert doubts[0].message.startswith(f"'{shown}' was")
 
-    def test_a_citation_is_a_passage_of_the_item(self) -> None:
+    def test_a_citation_must_be_a_passage_of_the_item(self) -> None:
         written = Prose("x", ("p", "other"))
         _, doubts = self.found("judge", Quote("v", "report", "It", 0), written=written)
         assert [(each.key, each.message) for each in doubts] == [
@@ -418,7 +422,9 @@ class TestPlaces:
         [("passage", "q/p#1", "p#1"), ("passage-sentence", "q/p#1#3", "p#1"),
          ("passage", "p", "p"), ("passage-sentence", "q/q/p#0", "q/p")],
     )  # fmt: skip
-    def test_a_sentence_stands_in_its_passage(self, kind: str, key: str, passage: str) -> None:
+    def test_a_sentence_unit_belongs_to_its_passage(
+        self, kind: str, key: str, passage: str
+    ) -> None:
         assert passage_of("q", kind, key) == passage
 
 
@@ -429,11 +435,11 @@ class TestMerging:
         "details": {"a": {"v": {"score": 1.0}, "w": {"score": 2.0}}},
     }
 
-    def test_a_first_answer_is_taken_as_it_is(self) -> None:
+    def test_an_import_without_an_earlier_answer_is_taken_unchanged(self) -> None:
         new: Payload = {"units": {}, "comment": None}
         assert merged(None, new, "v") is new
 
-    def test_the_same_value_keeps_its_quotes_and_details_and_another_loses_them(self) -> None:
+    def test_merging_keeps_quotes_and_details_only_of_equal_values(self) -> None:
         same = merged(self.OLD, {"units": {"a": {"v": "yes"}}, "comment": None}, "v")
         assert same == self.OLD
         other = merged(self.OLD, {"units": {"a": {"v": "no"}}, "comment": "new"}, "v")
@@ -442,14 +448,14 @@ class TestMerging:
         assert other["comment"] == "new"
         assert other["units"]["b"] == {"v": "no"}
 
-    def test_quotes_of_its_own_take_the_place_of_those_of_the_same_variable(self) -> None:
+    def test_imported_quotes_replace_those_of_the_same_variable(self) -> None:
         quote = {"variable": "v", "quote": "y"}
         new = {"units": {"a": {"v": "yes", "evidence": [quote]}}, "comment": None}
         assert merged(self.OLD, new, "v")["units"]["a"]["evidence"] == [quote]
         assert merged(self.OLD, new, "w")["units"]["a"]["evidence"] == [{"quote": "x"}, quote]
         assert merged(self.OLD, new, None)["units"]["a"]["evidence"] == [{"quote": "x"}, quote]
 
-    def test_details_of_its_own_are_laid_over_the_old_ones(self) -> None:
+    def test_imported_details_override_the_old_ones(self) -> None:
         details: dict[str, Any] = {"a": {"v": {"score": 9.0, "meta": {"n": 1}}}, "b": {"v": {}}}
         new = {"units": {"a": {"v": "yes"}, "b": {"w": "1"}}, "comment": None, "details": details}
         found = merged(self.OLD, new, "v")
@@ -468,7 +474,7 @@ class TestSchema:
         assert COVERAGE.variable("answerable", "passage") is None
         assert COVERAGE.variable("nothing") is None
 
-    def test_what_is_optional_is_asked_only_if_it_is_named(self) -> None:
+    def test_optional_variables_are_asked_only_if_named(self) -> None:
         protocol = PROTOCOLS["report-coverage"]
         assert [v.name for v in COVERAGE.variables] == [
             v.name for v in protocol.variables if not v.optional
@@ -479,7 +485,7 @@ class TestSchema:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("protocol", sorted(PROTOCOLS))
-    def test_categories_are_a_campaigns_own(self, protocol: str) -> None:
+    def test_a_campaign_may_replace_the_categories(self, protocol: str) -> None:
         everything = [v.name for v in PROTOCOLS[protocol].variables]
         plain = schema_of(PROTOCOLS[protocol], everything)
         own = schema_of(PROTOCOLS[protocol], everything, ["x", "y"])
@@ -524,7 +530,7 @@ class TestHeaders:
          ('"x"', {}, None), ('"1234567890"', {}, None), ('"0"', {}, 0),
          ('"2"', {"revision": 0}, None)],
     )  # fmt: skip
-    def test_the_revision_that_was_seen(
+    def test_the_seen_revision_is_read_from_the_header(
         self, sent: str | None, body: dict[str, Any], seen: int | None
     ) -> None:
         request = asking(**({} if sent is None else {"If_Match": sent}))
@@ -541,7 +547,7 @@ class TestHeaders:
          ('"b", "a"', "fresh"), ('"b"', "stale"), ('"b","c"', "stale"), ("a", "none"),
          ('"a", b', "none"), ('""', "none"), (f'"{"x" * 80}"', "stale"), (f'"{"x" * 81}"', "none")],
     )  # fmt: skip
-    def test_an_etag_that_was_seen(self, sent: str | None, how: str) -> None:
+    def test_the_seen_etag_is_compared(self, sent: str | None, how: str) -> None:
         request = asking(**({} if sent is None else {"If_Match": sent}))
         kinds: dict[str, Any] = {"stale": StateConflictError, "none": ParseError}
         if how == "fresh":

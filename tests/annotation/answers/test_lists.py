@@ -62,7 +62,7 @@ def problems(answer: dict[str, Any], door: Channel = "api") -> list[str]:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("door", [*STRICT, "import"])
-def test_a_good_list_passes_every_door(door: Channel) -> None:
+def test_a_valid_list_passes_every_channel(door: Channel) -> None:
     assert problems(GOOD, door) == []
     entries, _ = check(SCHEMA, UNITS, GOOD, door)
     assert [point.text for point in entries[0].points] == ["Zoë crossed.", "It held."]
@@ -78,7 +78,7 @@ def test_a_point_must_quote_the_text_where_it_says_in_code_points(door: Channel)
     ]
 
 
-def test_a_judges_quote_that_stands_nowhere_is_a_warning() -> None:
+def test_an_unfound_quote_of_a_judge_gives_a_warning() -> None:
     points = [{"text": "It held.", "evidence": [{"quote": "absent words", "start": None}]}]
     answer = changed("q/p", points=points) | {"k1": {"matched": "yes", "matches": [1]}}
     assert len(problems(answer, "judge")) == 1
@@ -147,7 +147,7 @@ def test_wrong_matches_are_refused_and_say_why(
     assert wrong in found
 
 
-def test_an_import_keeps_what_history_left_with_a_warning() -> None:
+def test_an_import_keeps_incomplete_lists_with_a_warning() -> None:
     (found,) = problems(changed("k1", matches=[7]), "import")
     assert "names point 7" in found
     bare = changed("q/p", points=[{"text": "Old.", "evidence": []}, {"text": "B", "evidence": []}])
@@ -156,13 +156,13 @@ def test_an_import_keeps_what_history_left_with_a_warning() -> None:
     assert problems(part, "import") == []
 
 
-def test_a_judge_asked_unit_by_unit_is_not_held_to_a_list_that_it_does_not_see() -> None:
+def test_a_judge_asked_by_unit_owes_no_matches_to_an_unseen_list() -> None:
     asked = {"k1": UNITS["k1"]}
     entries, warnings = check(SCHEMA, asked, {"k1": {"matched": "yes", "matches": []}}, "judge")
     assert (entries[0].values, warnings) == ({"matched": "yes"}, [])
 
 
-def test_without_the_list_nothing_is_asked_for_numbers() -> None:
+def test_without_a_list_no_matches_are_asked() -> None:
     alone = schema_of(PROTOCOLS["key-point-writing"], ["matched"])
     assert alone.keys("key-point") == ("matched",)
     assert alone.unit_schema("key-point")["required"] == ["matched"]
@@ -242,14 +242,14 @@ NO_QUOTE = "contains something that is not {quote, start}"
         ([point("x", {"quote": "It"}, {"start": 1})], NO_QUOTE),
     ],
 )
-def test_an_unfinished_list_is_held_to_what_our_pages_send(value: Any, said: str | None) -> None:
+def test_a_draft_list_must_have_the_form_that_our_pages_send(value: Any, said: str | None) -> None:
     told = draft_list_problem(value)
     assert (None if told is None else str(told)) == said
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("door", STRICT)
-def test_a_list_is_taken_up_to_its_limits(door: Channel) -> None:
+def test_a_list_is_accepted_up_to_its_limits(door: Channel) -> None:
     full = [{"text": "x" * MAX_POINT, "evidence": QUOTED * MAX_QUOTES}]
     assert problems(changed("q/p", points=full * MAX_POINTS), door) == []
 
@@ -262,13 +262,13 @@ def test_the_first_number_beyond_the_list_is_named() -> None:
     assert match_problem(named, None, [], 0) is None
 
 
-def test_the_form_refuses_a_list_that_is_no_json() -> None:
+def test_a_form_with_a_malformed_list_is_refused() -> None:
     form = FormOf({"unit-0": "q/p", "unit-0-points": "[{"})
     with pytest.raises(RefusedError, match="unit 'q/p' points: is not JSON"):
         from_form(SCHEMA, UNITS, form)
 
 
-def test_an_empty_list_of_the_form_is_none() -> None:
+def test_an_empty_list_in_a_form_counts_as_no_list() -> None:
     form = FormOf({"unit-0": "q/p", "unit-0-points": "[]", "unit-1": "k1"})
     assert from_form(SCHEMA, UNITS, form)["units"] == {
         "q/p": {"holds_points": None, "points": None},
@@ -281,14 +281,14 @@ class FormOf(dict[str, str]):
         return [self[key]] if key in self else []
 
 
-def test_each_passage_is_an_item_with_the_points_that_were_drawn_from_it() -> None:
+def test_each_passage_is_an_item_with_its_extracted_points() -> None:
     items = list(SCHEMA.protocol.make_items(QUERY, SCHEMA.variables))
     found = {item.key: list(name_units(item.units)) for item in items}
     assert found == {"q/1/p": ["q/1/p", "k/1"], "q/1/p#1": ["q/1/p#1", "k#2"]}
     assert [item.texts[0].suggested for item in items] == [(), ()]
 
 
-def test_a_passage_without_extracted_points_is_asked_for_its_list_alone() -> None:
+def test_a_passage_without_extracted_points_asks_only_for_the_list() -> None:
     bare = replace(QUERY, key_points=())
     items = list(SCHEMA.protocol.make_items(bare, SCHEMA.variables))
     assert [[unit.kind for unit in item.units] for item in items] == [["passage"], ["passage"]]

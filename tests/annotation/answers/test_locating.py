@@ -45,7 +45,7 @@ def refused(*entries: Entry) -> list[str]:
     return said
 
 
-def test_a_quote_of_a_person_is_word_for_word_where_it_says_or_where_it_first_stands() -> None:
+def test_a_persons_quote_is_located_exactly_or_at_its_first_occurrence() -> None:
     for channel in ("page", "api"):
         assert spans(quoted("opened", 22), channel) == [("passage:p", 22, 28, "exact")]
         assert spans(quoted("opened"), channel) == [("passage:p", 11, 17, "exact")]
@@ -62,7 +62,7 @@ def test_a_quote_of_a_person_is_word_for_word_where_it_says_or_where_it_first_st
     assert _exact(Quote("v", "f", "y", -1), "f", "xy") is None
 
 
-def test_a_quote_of_a_judge_or_a_file_is_searched_for_in_the_text_that_has_it_best() -> None:
+def test_quotes_of_judges_and_files_are_searched_in_the_best_text() -> None:
     for channel in ("judge", "parser", "import"):
         assert spans(quoted("THE RIVER", 0), channel) == [("passage:r", 0, 9, "folded")]
         assert spans(quoted("It opened in the"), channel) == [("passage:r", 19, 35, "exact")]
@@ -77,7 +77,7 @@ def test_a_quote_of_a_judge_or_a_file_is_searched_for_in_the_text_that_has_it_be
     assert spans(quoted("river", None, "")) == [("passage:p", None, None, "none")]
 
 
-def test_several_quotes_keep_their_order_and_each_problem_is_told() -> None:
+def test_several_quotes_keep_their_order_and_each_problem_is_reported() -> None:
     first, second = Quote("answerable", "passage", "opened", 11), Quote("rating", "passage", "It")
     entry = Entry("q", UNIT, {}, evidence=(first, second, first))
     found, problems = locate([entry, quoted("river")], SPEC, "page")
@@ -92,7 +92,7 @@ def test_several_quotes_keep_their_order_and_each_problem_is_told() -> None:
     ]
 
 
-def test_what_is_cited_and_what_points_rest_on_are_texts_of_the_item_too() -> None:
+def test_citations_and_quotes_of_points_must_be_texts_of_the_item() -> None:
     cites = Entry("q", UNIT, {}, written=Prose("In 1901.", ("p", "x", "r", "passage:p")))
     there, lost = Quote("points", "passage", "opened", 11), Quote("points", "passage", "zebra")
     points = Entry("q", UNIT, {}, points=(Point("One.", (there,)), Point("Two.", (there, lost))))
@@ -104,7 +104,7 @@ def test_what_is_cited_and_what_points_rest_on_are_texts_of_the_item_too() -> No
     assert locate([Entry("q", UNIT, {})], SPEC, "page") == ({}, [])
 
 
-def test_a_field_is_a_text_or_all_texts_of_its_kind() -> None:
+def test_a_field_name_means_one_text_or_all_texts_of_its_kind() -> None:
     texts = {"passage:p": "", "passage:r": "", "passages": "", "report": ""}
     assert _fields_for("passage", texts) == ["passage:p", "passage:r"]
     assert _fields_for("report", texts) == ["report"]
@@ -112,7 +112,7 @@ def test_a_field_is_a_text_or_all_texts_of_its_kind() -> None:
     assert _fields_for("x", texts) == []
 
 
-def test_found_is_better_than_lost_and_then_the_more_certain_way_of_the_worst_part() -> None:
+def test_the_best_location_is_the_found_one_with_the_surest_method() -> None:
     def parts(*methods: str) -> list[Located]:
         return [Located("f", None if m == "none" else 0, 1, "x", m) for m in methods]
 
@@ -123,7 +123,7 @@ def test_found_is_better_than_lost_and_then_the_more_certain_way_of_the_worst_pa
     assert _uncertainty(parts("exact", "folded")) == (False, 1)
 
 
-def test_evidence_is_misplaced_only_where_another_text_has_it_word_for_word() -> None:
+def test_evidence_is_misplaced_only_if_another_text_contains_it_exactly() -> None:
     others = [("report", "It fell  in\nspring."), ("passage", "It fell in spring. By night.")]
     for quote, found in (
         ("It held.", "here"), (" ", "here"), ("It  held.\n", "here"), ("fell in spring", "report"),
@@ -137,7 +137,7 @@ def test_evidence_is_misplaced_only_where_another_text_has_it_word_for_word() ->
     assert locate_rationale(["zebra"], judged, others) == "nowhere"
 
 
-def test_misplaced_evidence_is_told_with_its_texts() -> None:
+def test_misplaced_evidence_names_the_texts_that_it_is_from() -> None:
     one = MisplacedEvidence("ada", "human", "rating", 5, Counter(report=1))
     assert str(one) == (
         "rater 'ada': of 5 rationales for rating, 1 quotes another text than the one being judged, "

@@ -56,7 +56,7 @@ def said(response: Response) -> str:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a1_of_two_tabs_that_save_at_once_one_goes_through(study: Study) -> None:
+def test_a1_of_two_tabs_saving_at_once_one_succeeds(study: Study) -> None:
     mine = study.assignment(study.ada)
     clients = [client_of(study.ada) for _ in range(2)]
     barrier, found = threading.Barrier(2), []
@@ -89,7 +89,7 @@ def test_a1_of_two_tabs_that_save_at_once_one_goes_through(study: Study) -> None
 
 
 @pytest.mark.processes
-def test_a2_twenty_people_at_once_take_exactly_the_places(house: Path) -> None:
+def test_a2_twenty_simultaneous_people_get_exactly_the_free_slots(house: Path) -> None:
     rows = [
         {
             "id": f"a2-{n}",
@@ -117,7 +117,7 @@ def test_a2_twenty_people_at_once_take_exactly_the_places(house: Path) -> None:
 
 
 @pytest.mark.parametrize("most", [150, pytest.param(1000, marks=pytest.mark.long)])
-def test_a3_many_tries_over_a_bad_network_lose_and_double_nothing(study: Study, most: int) -> None:
+def test_a3_retries_over_a_bad_network_lose_and_double_nothing(study: Study, most: int) -> None:
     """Each save is sent until its acknowledgement comes through; one message of three is lost
     before the server, one answer of three behind it."""
     mine, client = study.assignment(study.ada), client_of(study.ada)
@@ -144,7 +144,7 @@ def test_a3_many_tries_over_a_bad_network_lose_and_double_nothing(study: Study, 
     assert len(stored) > most / 4
 
 
-def test_a4_a_draft_is_no_label_and_comes_back_whole(study: Study) -> None:
+def test_a4_a_draft_gives_no_label_and_is_restored_completely(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     half = "half a ratio 🛶 cafe\u0301 שלום\r\nand\ton"
     form = answers(None, None, None, version=0, comment=half)
@@ -167,7 +167,7 @@ class TestA5:
         assert self.who(client_of(study.ada)) == {"user": study.ada.pk, "name": "ada"}
         assert Client().post(reverse("who")).status_code == 405
 
-    def test_a5_without_a_session_a_save_is_told_so_and_stores_nothing(self, study: Study) -> None:
+    def test_a5_a_save_without_a_session_is_refused_and_stores_nothing(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         for name in ("draft", "submit"):
             form = fresh(answers("no", "no", "no"))
@@ -175,7 +175,7 @@ class TestA5:
             assert answer.status_code == 401
         assert not Response.objects.exists()
 
-    def test_a5_the_token_that_comes_along_logs_in_and_saves(self, study: Study) -> None:
+    def test_a5_the_fresh_token_allows_logging_in_and_saving(self, study: Study) -> None:
         mine, client = study.assignment(study.ada), Client(enforce_csrf_checks=True)
         self.who(client)
         given = {"username": "ada", "password": PASSWORD}
@@ -214,7 +214,7 @@ class TestA6:
         return body
 
     @pytest.mark.parametrize("name", ["draft", "submit"])
-    def test_a6_after_the_closing_it_is_kept_as_a_draft(self, study: Study, name: str) -> None:
+    def test_a6_an_answer_after_closing_is_kept_as_a_draft(self, study: Study, name: str) -> None:
         mine = study.assignment(study.ada)
         study.campaign.is_open = False
         study.campaign.save()
@@ -226,7 +226,7 @@ class TestA6:
 
     @pytest.mark.parametrize("name", ["draft", "submit"])
     @pytest.mark.parametrize("status", ["cancelled", "declined", "failed"])
-    def test_a6_so_it_is_where_the_item_was_taken_back(
+    def test_a6_an_answer_to_a_released_item_is_kept_as_a_draft(
         self, study: Study, name: str, status: str
     ) -> None:
         mine = study.assignment(study.ada)
@@ -238,7 +238,7 @@ class TestA6:
         assert mine.status == status
         assert client_of(study.ada).get(page("item", mine)).status_code == 404
 
-    def test_a6_two_late_saves_that_saw_nothing_of_each_other_conflict(self, study: Study) -> None:
+    def test_a6_two_late_saves_without_knowledge_of_each_other_conflict(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         study.campaign.is_open = False
         study.campaign.save()
@@ -248,7 +248,9 @@ class TestA6:
         assert answer.status_code == 409
         assert answer.json()["theirs"]["units"]["q:0"]["answerable"] == "no"
 
-    def test_a6_what_was_stored_before_is_acknowledged_after_it(self, study: Study) -> None:
+    def test_a6_an_answer_stored_before_closing_is_acknowledged_afterwards(
+        self, study: Study
+    ) -> None:
         mine, client = study.assignment(study.ada), client_of(study.ada)
         form = fresh(answers("no", "no", "no"))
         client.post(page("submit", mine), form)
@@ -256,9 +258,7 @@ class TestA6:
         assert client.post(page("submit", mine), form).json()["revision"] == 1
         assert not Draft.objects.exists()
 
-    def test_a6_a_draft_has_no_key_so_a_late_one_is_kept_whatever_it_sends(
-        self, study: Study
-    ) -> None:
+    def test_a6_a_late_draft_is_kept_whatever_key_it_sends(self, study: Study) -> None:
         mine, client = study.assignment(study.ada), client_of(study.ada)
         form = fresh(answers("no", "no", "no"))
         client.post(page("submit", mine), form)
@@ -270,7 +270,7 @@ class TestA6:
 
 
 @pytest.mark.parametrize("same_key", [True, False])
-def test_a7_a_replay_or_a_second_click_is_one_row(study: Study, same_key: bool) -> None:
+def test_a7_a_replay_or_second_click_is_stored_once(study: Study, same_key: bool) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     form = fresh(answers("yes", "no", "no"))
     for _ in range(5):
@@ -287,14 +287,14 @@ class TestA8:
         form = fresh(answers("no", "no", "no")) | {"basis": seen} | more
         return client_of(study.ada).post(page(name, mine), form)
 
-    def test_a8_the_page_says_what_it_shows_and_the_answer_keeps_it(self, study: Study) -> None:
+    def test_a8_the_answer_stores_the_basis_of_its_page(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         shown = client_of(study.ada).get(page("item", mine)).content.decode()
         assert f'data-basis="{basis(mine)}"' in shown
         assert self.save(study, "submit", str(basis(mine))).status_code == 200
         assert Response.objects.get().basis == str(basis(mine))
 
-    def test_a8_every_door_but_a_file_keeps_it(self, study: Study) -> None:
+    def test_a8_every_channel_but_imports_stores_the_basis(self, study: Study) -> None:
         for door, expected in (("page", True), ("api", True), ("judge", True), ("import", False)):
             Response.objects.all().delete()
             mine = study.assignment(study.ada)
@@ -316,14 +316,16 @@ class TestA8:
         assert not Draft.objects.exists()
         assert not Response.objects.exists()
 
-    def test_a8_under_an_older_guideline_it_is_taken_and_flagged(self, study: Study) -> None:
+    def test_a8_an_answer_under_an_older_guideline_is_accepted_and_flagged(
+        self, study: Study
+    ) -> None:
         parts = str(basis(study.assignment(study.ada))).split("-")
         older = "-".join((*parts[:2], "0" * 12))
         assert self.save(study, "submit", older).status_code == 200
         assert Response.objects.get().basis == older
 
     @pytest.mark.parametrize("odd", ["x", "-", "a-b-c", "0" * 400, "é-é-é"])
-    def test_a8_what_no_page_of_ours_says_is_another_page(self, study: Study, odd: str) -> None:
+    def test_a8_a_malformed_basis_counts_as_another_page(self, study: Study, odd: str) -> None:
         assert self.save(study, "submit", odd).status_code == 409
 
     def test_a8_a_save_from_before_the_change_is_acknowledged(
@@ -338,7 +340,7 @@ class TestA8:
         assert (again.status_code, again.json()["revision"]) == (200, 1)
         assert Response.objects.count() == 1
 
-    def test_a8_it_follows_texts_questions_and_guideline_and_no_id(self, study: Study) -> None:
+    def test_a8_the_basis_depends_on_texts_questions_and_guideline_only(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         spec, asked = present(mine.item), schema(mine.item.campaign)
         units = list(asked_units(mine, spec).values())
@@ -350,7 +352,9 @@ class TestA8:
         assert "questions" in first.differs(str(basis_of(other, spec, units)))
         assert "hidden-system" not in str(first)
 
-    def test_a8_a_batch_is_not_loaded_over_another(self, study: Study, tmp_path: Path) -> None:
+    def test_a8_a_batch_cannot_be_replaced_by_another_load(
+        self, study: Study, tmp_path: Path
+    ) -> None:
         row = {"id": "q", "text": "Other.", "reports": [{"id": "r", "text": "!", "system": "s"}]}
         path = write_lines(tmp_path / "other.jsonl", [row])
         with pytest.raises(CommandError, match="harbour"):
@@ -376,7 +380,7 @@ QUOTES = (
 
 
 @pytest.mark.parametrize("quote", QUOTES)
-def test_a10_a_quote_stands_in_code_points_and_one_beside_it_is_refused(
+def test_a10_quotes_count_code_points_and_wrong_offsets_are_refused(
     study: Study, quote: str
 ) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)

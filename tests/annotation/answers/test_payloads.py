@@ -42,12 +42,12 @@ def test_a_field_of_no_unit_is_refused(field):
     assert form_refusal(urlencode({"unit-0": FIRST, field: "yes"})) == [("", field)]
 
 
-def test_evidence_that_is_no_json_names_its_unit():
+def test_malformed_evidence_is_reported_with_its_unit():
     body = urlencode({"unit-0": FIRST, "unit-0-evidence": "[{"})
     assert form_refusal(body) == [(FIRST, "evidence")]
 
 
-def test_a_blank_written_answer_is_none():
+def test_a_blank_written_answer_counts_as_none():
     case = next(c for c in CASES if c.protocol == "grounded-answer" and not c.variables)
     body = urlencode({"unit-0": "q/1", "unit-0-answer": " \r\n", "unit-0-citations": "p"})
     payload = from_form(case.schema, case.units, QueryDict(body))
@@ -90,7 +90,7 @@ def test_a_form_is_read_field_by_field():
     assert found == {"answerable": None, "evidence": quotes}
 
 
-def test_points_and_their_numbers_are_lists():
+def test_points_and_matches_must_be_lists():
     case = next(c for c in CASES if any(c.schema.listed(u.kind) for u in c.units.values()))
     names = {bool(case.schema.listed(unit.kind)): name for name, unit in case.units.items()}
     listed = case.schema.listed(case.units[names[True]].kind)
@@ -113,7 +113,7 @@ def test_a_field_that_a_unit_does_not_have_is_refused():
     assert form_refusal(urlencode({"unit-0": FIRST, "unit-0-rating": "1"})) == [(FIRST, "rating")]
 
 
-def test_what_is_wrong_with_a_body_is_told():
+def test_an_invalid_body_is_explained():
     def said(body):
         with pytest.raises(RefusedError) as error:
             from_api(body)
@@ -131,6 +131,6 @@ def test_what_is_wrong_with_a_body_is_told():
     assert "cannot be stored" in said({"units": {}, "comment": "\0"})
 
 
-def test_a_blank_comment_is_none():
+def test_a_blank_comment_counts_as_none():
     assert from_api({"units": {}, "comment": " \n"})["comment"] is None
     assert from_api({"units": {}, "comment": "Hm."})["comment"] == "Hm."

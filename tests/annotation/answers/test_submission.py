@@ -68,7 +68,7 @@ def test_an_answer_becomes_labels_and_spans(mine: Assignment) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("later", "kept"), [(None, 7.5), (0.0, 0.0), (3.0, 3.0)])
-def test_a_time_on_task_stays_until_a_save_gives_another(
+def test_the_time_on_task_is_kept_until_a_save_sends_another(
     mine: Assignment, later: float | None, kept: float
 ) -> None:
     submit(mine, answer(mine), "page", Circumstances(seconds=7.5))
@@ -85,7 +85,7 @@ def test_the_same_key_is_stored_once(mine: Assignment) -> None:
     assert Response.objects.count() == 1
 
 
-def test_a_key_that_comes_late_brings_nothing_old_back(mine: Assignment) -> None:
+def test_a_late_replay_does_not_restore_an_old_answer(mine: Assignment) -> None:
     first = submit(mine, answer(mine), "page", Circumstances(key="a"))
     submit(mine, no(mine), "page", Circumstances(key="b", seen=1))
     Draft.objects.create(assignment=mine, payload=answer(mine))
@@ -103,14 +103,14 @@ def test_a_save_sent_again_after_the_lease_ended_is_the_stored_one(mine: Assignm
     assert submit(mine, answer(mine), "judge", circumstances).response == first.response
 
 
-def test_the_same_answer_makes_no_new_revision(mine: Assignment) -> None:
+def test_an_equal_answer_makes_no_new_revision(mine: Assignment) -> None:
     submit(mine, answer(mine), "page", Circumstances(key="a"))
     again = submit(mine, answer(mine), "page", Circumstances(key="b", seen=1))
     assert not again.created
     assert Response.objects.count() == 1
 
 
-def test_the_same_answer_takes_the_draft_away_too(mine: Assignment) -> None:
+def test_an_equal_answer_still_deletes_the_draft(mine: Assignment) -> None:
     submit(mine, answer(mine), "page")
     Draft.objects.create(assignment=mine, payload=answer(mine))
     submit(mine, answer(mine), "page")
@@ -130,7 +130,7 @@ def test_revisions_are_added_and_one_is_current(mine: Assignment) -> None:
 
 
 @pytest.mark.postgresql
-def test_an_answer_over_one_that_was_not_seen_is_a_conflict(mine: Assignment) -> None:
+def test_answering_over_an_unseen_answer_is_a_conflict(mine: Assignment) -> None:
     submit(mine, answer(mine), "page", Circumstances(seen=0))
     stands = submit(mine, no(mine), "page", Circumstances(seen=1)).response
     with pytest.raises(ConflictError) as conflict:
@@ -153,14 +153,14 @@ def test_a_lost_lease_is_refused(mine: Assignment) -> None:
 
 
 @pytest.mark.postgresql
-def test_the_draft_goes_with_the_answer(mine: Assignment) -> None:
+def test_an_answer_deletes_the_draft(mine: Assignment) -> None:
     Draft.objects.create(assignment=mine, payload={"units": {}})
     submit(mine, answer(mine), "page")
     assert not Draft.objects.exists()
 
 
 @pytest.mark.postgresql
-def test_a_refused_answer_leaves_everything_as_it_was(mine: Assignment) -> None:
+def test_a_refused_answer_changes_nothing(mine: Assignment) -> None:
     Draft.objects.create(assignment=mine, payload={"units": {}})
     with pytest.raises(RefusedError):
         submit(mine, {"units": {}, "comment": None}, "page")
@@ -168,7 +168,7 @@ def test_a_refused_answer_leaves_everything_as_it_was(mine: Assignment) -> None:
     assert (mine.status, Response.objects.count(), Draft.objects.count()) == ("open", 0, 1)
 
 
-def test_a_quote_that_is_not_at_its_place_is_refused_by_people_s_doors(mine: Assignment) -> None:
+def test_a_misplaced_quote_from_page_or_api_is_refused(mine: Assignment) -> None:
     place = FULL.index("opened")
     moved = {"quote": "opened", "start": place + 1}
     for door in STRICT:
@@ -204,7 +204,7 @@ def test_a_judge_s_quote_is_searched_for(mine: Assignment) -> None:
     assert (span.quote, span.method, outcome.warnings) == ("Anna Lee\u0301 built it", "folded", ())
 
 
-def test_an_import_keeps_a_lost_quote_without_a_place(mine: Assignment) -> None:
+def test_an_import_keeps_an_unfound_quote_without_a_location(mine: Assignment) -> None:
     outcome = submit(mine, quoted(mine, {"quote": "elsewhere entirely"}), "import")
     span = Span.objects.get(label__unit__name="🌉")
     assert (span.start, span.end, span.quote, span.method) == (
@@ -216,14 +216,14 @@ def test_an_import_keeps_a_lost_quote_without_a_place(mine: Assignment) -> None:
     assert "was not found" in str(outcome.warnings[0])
 
 
-def test_an_import_may_hold_a_part(mine: Assignment) -> None:
+def test_an_import_may_cover_a_part_of_the_item(mine: Assignment) -> None:
     outcome = submit(mine, {"units": {"🌉": {"answerable": "no"}}, "comment": None}, "import")
     assert outcome.response.labels.count() == 1
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("reason", REASONS)
-def test_a_failure_is_missing_with_its_reason(mine: Assignment, reason: str) -> None:
+def test_a_failure_stores_a_missing_reason(mine: Assignment, reason: str) -> None:
     fail(mine, reason)
     mine.refresh_from_db()
     assert (mine.status, mine.reason) == ("declined" if reason == "declined" else "failed", reason)
@@ -233,7 +233,7 @@ def test_a_failure_is_missing_with_its_reason(mine: Assignment, reason: str) -> 
     assert all("value" not in line for line in lines)
 
 
-def test_an_import_is_the_same_where_labels_quotes_and_words_are(mine: Assignment) -> None:
+def test_an_import_with_equal_labels_and_quotes_changes_nothing(mine: Assignment) -> None:
     def imported(comment: str | None = None, *quotes: dict[str, Any]) -> bool:
         evidence = list(quotes) or [{"quote": "1901", "start": None}]
         payload = answer(mine, evidence=evidence) | {"comment": comment}
@@ -252,7 +252,7 @@ def test_a_failure_without_a_known_reason_is_an_error(mine: Assignment) -> None:
         fail(mine, "bored")
 
 
-def test_a_failure_takes_no_answer_away(mine: Assignment) -> None:
+def test_a_failure_does_not_remove_an_answer(mine: Assignment) -> None:
     submit(mine, answer(mine), "page")
     with pytest.raises(LostLeaseError):
         fail(mine, "timeout")
@@ -261,7 +261,7 @@ def test_a_failure_takes_no_answer_away(mine: Assignment) -> None:
     assert {line["value"] for line in exported("c", "labels")} == {"yes"}
 
 
-def test_an_answer_after_a_failure_takes_the_reason_away(mine: Assignment) -> None:
+def test_an_answer_after_a_failure_removes_the_missing_reason(mine: Assignment) -> None:
     fail(mine, "timeout")
     submit(mine, answer(mine), "judge")
     mine.refresh_from_db()
@@ -275,7 +275,9 @@ def test_a_condition_asked_of_nobody_does_not_hide_what_is_missing(batch: Path) 
     assert [line["variable"] for line in exported("k", "labels")] == ["key"]
 
 
-def test_two_raters_of_one_item_are_told_apart(coverage: Campaign, mine: Assignment) -> None:
+def test_answers_of_two_raters_to_one_item_stay_separate(
+    coverage: Campaign, mine: Assignment
+) -> None:
     judge = Rater.objects.create(name="jude", kind="judge")
     theirs = Assignment.objects.create(item=mine.item, rater=judge, asked=mine.asked)
     submit(mine, answer(mine), "page")
@@ -284,7 +286,7 @@ def test_two_raters_of_one_item_are_told_apart(coverage: Campaign, mine: Assignm
     assert found == {("ann", "human"), ("jude", "judge")}
 
 
-def test_answers_are_written_here_only() -> None:
+def test_only_the_storage_module_writes_answers() -> None:
     """No other module of ours makes, changes or deletes a Response, Label or Span."""
     writers = set()
     for app in ("annotation", "audit", "judging", "analysis", "datasets", "config"):

@@ -71,7 +71,7 @@ def test_each_answer_gets_its_own_labels_and_spans(rows: list[Assignment]) -> No
     assert list(seconds.values_list("seconds", flat=True)) == [0, 1, 2, 3]
 
 
-def test_one_that_is_refused_or_lost_or_gone_hurts_no_neighbour(rows: list[Assignment]) -> None:
+def test_one_failing_answer_does_not_affect_the_others_of_its_group(rows: list[Assignment]) -> None:
     Assignment.objects.filter(pk=rows[1].pk).update(lease=None)
     offers = group(rows)
     offers[2] = ready(rows[2], answerable="perhaps"), offers[2][1]
@@ -81,7 +81,7 @@ def test_one_that_is_refused_or_lost_or_gone_hurts_no_neighbour(rows: list[Assig
     assert statuses() == ["done", "open", "open"]
 
 
-def test_what_stands_is_superseded_and_the_same_again_changes_nothing(
+def test_a_new_answer_supersedes_and_an_equal_one_changes_nothing(
     rows: list[Assignment],
 ) -> None:
     submit_many(group(rows[:2]))
@@ -97,14 +97,14 @@ def test_what_stands_is_superseded_and_the_same_again_changes_nothing(
     assert not Draft.objects.exists()
 
 
-def test_an_answer_to_an_assignment_that_was_deleted_says_so(rows: list[Assignment]) -> None:
+def test_an_answer_to_a_deleted_assignment_reports_a_lost_lease(rows: list[Assignment]) -> None:
     sent = ready(rows[0])
     Assignment.objects.filter(pk=rows[0].pk).delete()
     with pytest.raises(Assignment.DoesNotExist):
         submit(rows[0], sent.payload, "judge")
 
 
-def test_what_replaces_an_answer_and_a_number_that_leaves_a_gap_are_events(
+def test_replacements_and_gaps_in_revision_numbers_are_recorded(
     rows: list[Assignment],
 ) -> None:
     def told() -> list[tuple[str, str, object]]:
@@ -129,20 +129,20 @@ def test_what_replaces_an_answer_and_a_number_that_leaves_a_gap_are_events(
     ]
 
 
-def test_a_response_is_as_it_would_be_read(rows: list[Assignment]) -> None:
+def test_the_returned_response_equals_the_stored_one(rows: list[Assignment]) -> None:
     outcome = submit(rows[0], ready(rows[0]).payload, "judge")
     stored = Response.objects.get()
     for field in Response._meta.concrete_fields:
         assert getattr(outcome.response, field.attname) == getattr(stored, field.attname)
 
 
-def test_two_answers_to_one_assignment_are_no_group(rows: list[Assignment]) -> None:
+def test_a_group_cannot_contain_two_answers_to_one_assignment(rows: list[Assignment]) -> None:
     with pytest.raises(ValueError, match="two answers to one"):
         submit_many(group([rows[0], rows[0]]))
     assert not Response.objects.exists()
 
 
-def test_a_larger_group_takes_no_more_statements(rows: list[Assignment]) -> None:
+def test_the_number_of_statements_does_not_grow_with_the_group(rows: list[Assignment]) -> None:
     with CaptureQueriesContext(connection) as one:
         submit_many(group(rows[:1]))
     offers = group(rows[1:])
@@ -152,7 +152,7 @@ def test_a_larger_group_takes_no_more_statements(rows: list[Assignment]) -> None
     assert Span.objects.exists()
 
 
-def test_a_group_stands_or_falls_with_the_transaction_around_it(rows: list[Assignment]) -> None:
+def test_a_group_is_rolled_back_with_the_surrounding_transaction(rows: list[Assignment]) -> None:
     with CaptureQueriesContext(connection) as found:
         assert submit_many([]) == []
         assert fail_many([]) == []

@@ -52,13 +52,15 @@ def test_the_quota_is_never_exceeded(coverage: Campaign) -> None:
     assert Counter(slots).most_common(1)[0][1] == 1
 
 
-def test_an_open_item_is_given_again_and_takes_no_second_place(coverage: Campaign) -> None:
+def test_asking_again_returns_the_open_item_without_a_second_slot(coverage: Campaign) -> None:
     first = next_assignment(coverage, ann())
     assert next_assignment(coverage, ann()) == first
     assert coverage.items.get(key="r").taken == 1
 
 
-def test_nobody_is_given_what_was_imported_as_theirs(coverage: Campaign, tmp_path: Path) -> None:
+def test_a_person_is_not_given_items_imported_under_their_name(
+    coverage: Campaign, tmp_path: Path
+) -> None:
     row = {"item": "r", "unit": "🌉", "variable": "answerable", "value": "no", "rater": "ann"}
     run("import_labels", write_lines(tmp_path / "l.jsonl", [row]), "--campaign", "c")
     assert "r" not in take_all(coverage, ann())
@@ -80,7 +82,7 @@ def test_items_of_other_campaigns_are_not_given(coverage: Campaign) -> None:
     assert not Assignment.objects.filter(item__campaign=other, rater__name="bo").exists()
 
 
-def test_what_a_judge_has_open_is_no_place_of_a_person(coverage: Campaign) -> None:
+def test_judges_assignments_take_no_slots_of_people(coverage: Campaign) -> None:
     item = coverage.items.get(key="r")
     Assignment.objects.create(item=item, rater=ann(), asked=[], replicate=1, slot=None)
     found = next_assignment(coverage, ann("bo"))
@@ -89,7 +91,7 @@ def test_what_a_judge_has_open_is_no_place_of_a_person(coverage: Campaign) -> No
 
 
 @pytest.mark.postgresql
-def test_a_free_slot_is_the_lowest(coverage: Campaign) -> None:
+def test_the_lowest_free_slot_is_claimed(coverage: Campaign) -> None:
     item = coverage.items.get(key="r")
     assert [person(item, name).slot for name in ("a", "b")] == [1, 2]
 
@@ -127,55 +129,57 @@ def test_passages_are_not_shown_between_the_answers(batch: Path) -> None:
 class TestTheDatabaseItself:
     """What no code of ours may get past, whoever writes it."""
 
-    def test_it_refuses_one_person_more_than_the_quota(self, coverage: Campaign) -> None:
+    def test_the_database_refuses_more_people_than_the_quota(self, coverage: Campaign) -> None:
         self.assert_refused(lambda: coverage.items.update(taken=3), "quota_is_kept")
 
-    def test_it_refuses_a_person_twice_on_an_item(self, coverage: Campaign) -> None:
+    def test_the_database_refuses_a_person_twice_on_an_item(self, coverage: Campaign) -> None:
         held = person(coverage.items.get(key="r"), "ann")
         twice = Assignment(item=held.item, rater=held.rater, asked=[], slot=2)
         self.assert_refused(twice.save, "a_rater_is_asked_once", "rater_id")
 
-    def test_it_refuses_two_people_in_one_place(self, coverage: Campaign) -> None:
+    def test_the_database_refuses_two_people_in_one_slot(self, coverage: Campaign) -> None:
         held = person(coverage.items.get(key="r"), "ann")
         other = Assignment(item=held.item, rater=ann("bo"), asked=[], slot=1)
         self.assert_refused(other.save, "a_place_holds_one_person", "slot")
 
     @pytest.mark.parametrize("odd", [{"slot": 0}, {"replicate": 1}, {"scope": "x"}])
-    def test_it_refuses_an_odd_place(self, coverage: Campaign, odd: dict[str, object]) -> None:
+    def test_the_database_refuses_an_invalid_slot(
+        self, coverage: Campaign, odd: dict[str, object]
+    ) -> None:
         values = {"slot": 1, **odd}
         row = Assignment(item=coverage.items.all()[0], rater=ann(), asked=[], **values)
         self.assert_refused(row.save, "a_place_is_for_a_person_once")
 
-    def test_it_refuses_a_second_current_response(self, coverage: Campaign) -> None:
+    def test_the_database_refuses_a_second_current_response(self, coverage: Campaign) -> None:
         held = person(coverage.items.get(key="r"), "ann")
         Response.objects.create(assignment=held, payload={}, door="page")
         second = Response(assignment=held, payload={}, door="page", revision=2)
         self.assert_refused(second.save, "one_current_response", "assignment_id")
 
-    def test_it_refuses_one_label_more_for_a_variable(self, coverage: Campaign) -> None:
+    def test_the_database_refuses_two_labels_for_a_variable(self, coverage: Campaign) -> None:
         label = self.label(coverage)
         again = Label(response=label.response, unit=label.unit, variable="v", value="b")
         self.assert_refused(again.save, "one_label_a_variable", "variable")
 
-    def test_it_refuses_half_a_span(self, coverage: Campaign) -> None:
+    def test_the_database_refuses_a_span_with_one_end(self, coverage: Campaign) -> None:
         label = self.label(coverage)
         for start, end in ((1, None), (None, 1), (2, 2), (3, 2)):
             span = Span(label=label, field="report", start=start, end=end, quote="x")
             self.assert_refused(span.save, "a_span_has_both_ends_or_none")
 
-    def test_it_refuses_an_unknown_door(self, coverage: Campaign) -> None:
+    def test_the_database_refuses_an_unknown_channel(self, coverage: Campaign) -> None:
         held = person(coverage.items.get(key="r"), "ann")
         self.assert_refused(
             Response(assignment=held, payload={}, door="cellar").save, "door_is_known"
         )
 
-    def test_it_refuses_an_account_for_a_judge(self, coverage: Campaign) -> None:
+    def test_the_database_refuses_an_account_for_a_judge(self, coverage: Campaign) -> None:
         user = User.objects.create(username="u")
         self.assert_refused(
             Rater(name="j", kind="judge", user=user).save, "accounts_belong_to_people"
         )
 
-    def test_it_refuses_an_item_or_a_unit_twice(self, coverage: Campaign) -> None:
+    def test_the_database_refuses_a_repeated_item_or_unit(self, coverage: Campaign) -> None:
         item = coverage.items.get(key="r")
         copy = Item(campaign=coverage, key="r", position=99, query=item.query)
         self.assert_refused(copy.save, "item_once_a_campaign", "key")
@@ -198,7 +202,7 @@ class TestTheDatabaseItself:
 @pytest.mark.postgresql
 @pytest.mark.processes
 @pytest.mark.parametrize(("people", "clicks", "quota"), [(8, 1, 3), (4, 2, 3)])
-def test_a_crowd_at_the_door_gets_exactly_the_places(
+def test_a_crowd_of_simultaneous_people_gets_exactly_the_slots(
     house: Path, people: int, clicks: int, quota: int
 ) -> None:
     name = f"crowd {people}"

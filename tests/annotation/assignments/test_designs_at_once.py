@@ -94,18 +94,18 @@ def assert_exact(given: list[Given], places: list[Places]) -> None:
 
 @pytest.mark.processes
 class TestCrowds:
-    def test_a_share_of_the_items_is_for_several_and_the_others_for_one(self, many: Path) -> None:
+    def test_overlap_items_go_to_several_people_and_others_to_one(self, many: Path) -> None:
         make(many, "overlap", "--raters-per-item", 3, "--overlap", 0.5)
         given, places = crowd(many, "overlap", people=8)
         assert_exact(given, places)
         assert Counter(each.quota for each in places) == {3: ITEMS // 2, 1: ITEMS // 2}
 
-    def test_in_random_order_no_place_stays_empty(self, many: Path) -> None:
+    def test_in_random_order_every_slot_is_filled(self, many: Path) -> None:
         make(many, "random", "--raters-per-item", 3, "--option", "items=random")
         given, places = crowd(many, "random", people=8)
         assert_exact(given, places)
 
-    def test_in_blocks_everybody_has_a_query_whole_before_the_next(self, many: Path) -> None:
+    def test_in_blocked_order_each_person_finishes_a_query_first(self, many: Path) -> None:
         make(many, "blocked", "--raters-per-item", 4, "--option", "items=blocked")
         given, places = crowd(many, "blocked", people=4)
         assert_exact(given, places)
@@ -114,7 +114,7 @@ class TestCrowds:
             assert len(mine) == ITEMS
             assert len(list(groupby(mine))) == QUERIES
 
-    def test_gold_comes_at_everybodys_own_turns_though_they_click_twice(self, many: Path) -> None:
+    def test_double_clicks_do_not_shift_gold_turns(self, many: Path) -> None:
         lines = [
             {"item": key, "unit": f"q{key[1]}:a", "variable": "answerable", "value": "no",
              "rater": "known"}
@@ -133,7 +133,7 @@ class TestCrowds:
                 assert (use == "gold") == turn
                 had += turn
 
-    def test_nobody_gets_more_than_their_share_by_clicking_twice(self, many: Path) -> None:
+    def test_double_clicks_do_not_exceed_the_limit_of_items(self, many: Path) -> None:
         limit = (
             "from annotation.models import Campaign; rows = Campaign.objects.filter(name='shared')"
         )
@@ -143,7 +143,7 @@ class TestCrowds:
         assert Counter(Counter(row.rater for row in given).values()) == {5: 4}
         assert sum(each.taken for each in places) == len(given)
 
-    def test_a_second_study_asks_everybody_the_same_draw(self, house: Path) -> None:
+    def test_simultaneous_people_are_asked_the_same_shared_sample(self, house: Path) -> None:
         """The draw is made by whoever comes first to an item, and eight people come at once."""
         first = ("create_campaign", "came first", "--protocol", "report-coverage", "--batch", "b")
         second = ("create_campaign", "follows", "--protocol", "rubric-passage", "--batch", "b",
@@ -173,7 +173,7 @@ class TestCrowds:
 
 
 @pytest.mark.parametrize("order", ["random", "blocked"])
-def test_whoever_loses_the_drawn_item_to_another_gets_a_free_one(
+def test_losing_the_race_for_an_item_gives_another_one(
     db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
     """Others take everything from the drawn place on, between two queries of the same person."""

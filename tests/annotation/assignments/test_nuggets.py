@@ -86,9 +86,7 @@ def spans(held: Assignment) -> list[tuple[str, int | None]]:
 
 
 class TestWhatIsShown:
-    def test_ones_own_marks_stand_by_question_with_the_number_of_the_report(
-        self, study: Study
-    ) -> None:
+    def test_own_nuggets_are_listed_by_question_with_report_numbers(self, study: Study) -> None:
         held = answered(study)
         found = nuggets_for(to_rate(study))
         assert set(found) == set(CODES)
@@ -99,9 +97,7 @@ class TestWhatIsShown:
         assert [found[name].found for name in ("a/b#1", "🌉")] == [(), ()]
         assert {each.reports for each in found.values()} == {2}
 
-    def test_they_come_in_the_order_of_the_reports_and_not_of_the_answers(
-        self, study: Study
-    ) -> None:
+    def test_nuggets_are_in_the_order_of_the_reports(self, study: Study) -> None:
         first = study.assignment(study.ada)
         Assignment.objects.filter(pk=first.pk).update(status="leased")
         second = study.assignment(study.ada)
@@ -114,14 +110,14 @@ class TestWhatIsShown:
         found = nuggets_for(to_rate(study))[BUILT].found
         assert [(n.report, n.quotes) for n in found] == [(1, (MARKED,)), (2, ("Perhaps Anna.",))]
 
-    def test_nobody_elses_marks_are_among_them(self, study: Study) -> None:
+    def test_nuggets_of_other_raters_are_not_shown(self, study: Study) -> None:
         answered(study)
         held = answered(study, "ben")
         submit(held, payload(OTHER), "page")
         assert [n.quotes for n in nuggets_for(to_rate(study))[BUILT].found] == [(MARKED,)]
         assert [n.quotes for n in nuggets_for(to_rate(study, "ben"))[BUILT].found] == [(OTHER,)]
 
-    def test_only_whole_first_answers_in_the_report_campaign_count(self, study: Study) -> None:
+    def test_nuggets_come_only_from_whole_first_answers(self, study: Study) -> None:
         held = answered(study)
         rating = to_rate(study)
         whole = nuggets_for(rating)
@@ -155,18 +151,18 @@ class TestWhatIsShown:
         Assignment.objects.filter(pk=held.pk).update(status="cancelled")
         assert {(each.found, each.reports) for each in nuggets_for(rating).values()} == {((), 1)}
 
-    def test_a_revision_takes_the_place_of_what_stood(self, study: Study) -> None:
+    def test_nuggets_follow_the_current_revision(self, study: Study) -> None:
         submit(answered(study), payload(MARKED, OTHER), "page")
         assert nuggets_for(to_rate(study))[BUILT].found[0].quotes == (MARKED, OTHER)
 
-    def test_a_campaign_that_follows_none_has_none(self, study: Study) -> None:
+    def test_a_campaign_without_a_prerequisite_has_no_nuggets(self, study: Study) -> None:
         batch = study.campaign.batch
         plain = create_campaign("Plain", "rubric-passage", batch, Design()).campaign
         held = next_assignment(plain, rater_of(study.ada))
         assert held is not None
         assert nuggets_for(held) == {}
 
-    def test_the_layer_holds_the_marks_of_its_question_alone(self, study: Study) -> None:
+    def test_the_editor_shows_only_highlights_of_its_question(self, study: Study) -> None:
         held = study.assignment(study.ada)
         of_other = {"a/b#1": {"answerable": "yes", "evidence": [quote(OTHER)]}}
         submit(held, {"units": payload(MARKED)["units"] | of_other, "comment": None}, "page")
@@ -180,14 +176,14 @@ class TestWhatIsShown:
         Span.objects.create(label=label, field="report", quote="Anna", start=0, end=4)
         assert there.quotes == [quote(MARKED)]
 
-    def test_a_rating_has_none_to_mend(self, study: Study) -> None:
+    def test_a_rating_has_no_nuggets_to_edit(self, study: Study) -> None:
         answered(study)
         mine = to_rate(study)
         units = {name: {"rating": "1", "evidence": []} for name in mine.asked}
         submit(mine, {"units": units, "comment": None}, "import")
         assert [editable(mine, place) for place in range(3)] == [None] * 3
 
-    def test_the_layer_shows_the_report_and_the_standing_marks(self, study: Study) -> None:
+    def test_the_editor_shows_the_report_and_current_highlights(self, study: Study) -> None:
         held = answered(study)
         shown = client_of(study.ada).get(address(held)).content.decode()
         assert FULL.replace("\r", "&#13;") in shown
@@ -198,9 +194,7 @@ class TestWhatIsShown:
 
 
 class TestMending:
-    def test_it_makes_a_revision_of_ones_own_answer_and_changes_nothing_else(
-        self, study: Study
-    ) -> None:
+    def test_editing_a_nugget_only_revises_ones_own_answer(self, study: Study) -> None:
         held = answered(study)
         sent = mend(client_of(study.ada), held, quote(MARKED), quote(OTHER))
         assert sent.status_code == 200
@@ -219,7 +213,7 @@ class TestMending:
             assert (sent.status_code, sent.json()["revision"]) == (200, 2)
         assert held.responses.count() == 2
 
-    def test_what_breaks_in_the_midst_leaves_the_answer_as_it_was(
+    def test_a_failed_edit_leaves_the_answer_unchanged(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def broken(*_: Any, **__: Any) -> Any:
@@ -232,7 +226,7 @@ class TestMending:
         (now,) = held.responses.all()
         assert (now.revision, now.current) == (1, True)
 
-    def test_somebody_elses_is_not_there(self, study: Study) -> None:
+    def test_nuggets_of_others_give_404(self, study: Study) -> None:
         held = answered(study)
         for user in (study.ben, study.rita):
             assert client_of(user).get(address(held)).status_code == 404
@@ -240,7 +234,7 @@ class TestMending:
         assert client_of(study.root).get(address(held)).status_code == 403
         assert held.responses.count() == 1
 
-    def test_another_revision_in_between_is_told_with_what_stands(self, study: Study) -> None:
+    def test_a_revision_meanwhile_is_a_conflict_with_the_current_one(self, study: Study) -> None:
         held = answered(study)
         submit(held, payload(MARKED, OTHER), "page")
         sent = mend(client_of(study.ada), held, quote("It opened in 1901."), seen=1)
@@ -249,7 +243,7 @@ class TestMending:
         assert sent.json()["quotes"] == [quote(MARKED), quote(OTHER)]
         assert spans(held) == [(q, FULL.index(q)) for q in (MARKED, OTHER)]
 
-    def test_a_draft_of_the_report_is_not_thrown_away(self, study: Study) -> None:
+    def test_editing_a_nugget_keeps_a_draft_of_the_report(self, study: Study) -> None:
         held = answered(study)
         Draft.objects.create(assignment=held, payload=payload(OTHER))
         sent = mend(client_of(study.ada), held, quote(OTHER))
@@ -258,7 +252,7 @@ class TestMending:
         assert Draft.objects.get().payload == payload(OTHER)
         assert held.responses.count() == 1
 
-    def test_a_draft_is_told_before_what_is_wrong_with_a_quote(self, study: Study) -> None:
+    def test_a_draft_conflict_is_reported_before_quote_errors(self, study: Study) -> None:
         held = answered(study)
         Draft.objects.create(assignment=held, payload=payload(OTHER))
         sent = mend(client_of(study.ada), held, {"quote": "no such words", "start": 0})
@@ -279,7 +273,7 @@ class TestMending:
             ({"key": "x"}, "is not a UUID"),
         ],
     )
-    def test_what_cannot_be_is_refused_with_the_reason(
+    def test_an_invalid_nugget_is_refused_with_the_reason(
         self, study: Study, form: dict[str, Any], said: str
     ) -> None:
         held = answered(study)
@@ -288,7 +282,7 @@ class TestMending:
         assert said in sent.json()["problems"][0]["message"]
         assert Response.objects.filter(assignment=held).count() == 1
 
-    def test_a_question_that_was_not_found_answered_has_none_to_mend(self, study: Study) -> None:
+    def test_an_unanswered_question_has_no_nuggets_to_edit(self, study: Study) -> None:
         held = answered(study)
         form = {"evidence": "[]", "seen": 1, "key": str(uuid.uuid4())}
         sent = client_of(study.ada).post(address(held, 0), form)
@@ -302,7 +296,7 @@ class TestMending:
         sent = mend(client_of(study.ada), held, quote(OTHER))
         assert "campaign is closed" in sent.json()["problems"][0]["message"]
 
-    def test_who_no_longer_takes_part_mends_nothing(self, study: Study) -> None:
+    def test_a_former_participant_cannot_edit_nuggets(self, study: Study) -> None:
         held = answered(study)
         end_membership(study.campaign, study.ada)
         sent = mend(client_of(study.ada), held, quote(OTHER))
@@ -327,7 +321,7 @@ class TestWaiting:
         path = reverse(name, args=[ratings.pk] if name == "finished" else [])
         return " ".join(client.get(path).content.decode().split())
 
-    def test_the_list_says_what_is_waited_for_and_offers_no_start(self, study: Study) -> None:
+    def test_the_work_list_says_what_items_wait_for(self, study: Study) -> None:
         said = self.words(study, "work")
         ratings = said.partition("Ratings")[2].partition("</section>")[0]
         assert "0 of 4 · 4 waiting" in ratings
@@ -335,7 +329,7 @@ class TestWaiting:
         assert "All done" not in ratings
         assert "<form" not in ratings
 
-    def test_whoever_asks_for_the_next_is_told_the_same(self, study: Study) -> None:
+    def test_asking_for_the_next_item_says_what_items_wait_for(self, study: Study) -> None:
         ratings = Campaign.objects.get(name="Ratings")
         sent = client_of(study.ada).post(reverse("take-next", args=[ratings.pk]))
         assert sent["Location"] == reverse("finished", args=[ratings.pk])
@@ -344,7 +338,7 @@ class TestWaiting:
         assert "<strong>Ratings</strong> waits for your own answers in “Study”" in said
         assert "All done" not in said
 
-    def test_progress_tells_apart_what_may_be_taken_and_what_waits(self, study: Study) -> None:
+    def test_progress_counts_available_and_waiting_items_separately(self, study: Study) -> None:
         answered(study)
         said = self.words(study, "work")
         assert "0 of 4 · 2 waiting" in said

@@ -55,7 +55,7 @@ def items_of(campaign: Campaign) -> list[Item]:
     return list(campaign.items.order_by("position"))
 
 
-def test_a_new_place_has_all_that_belongs_to_it(study: Study) -> None:
+def test_a_new_assignment_has_slot_lease_and_order(study: Study) -> None:
     first, *_ = items_of(study.campaign)
     Assignment.objects.all().delete()
     mine = next_assignment(study.campaign, rater_of(study.ada))
@@ -69,7 +69,7 @@ def test_a_new_place_has_all_that_belongs_to_it(study: Study) -> None:
     assert [item.taken for item in items_of(study.campaign)] == [1, 0, 0]
 
 
-def test_an_item_is_new_to_whom_it_expired_and_to_nobody_else_who_had_it(study: Study) -> None:
+def test_only_an_expired_lease_makes_an_item_available_again(study: Study) -> None:
     ada, (first, second, third) = rater_of(study.ada), items_of(study.campaign)
     table: list[tuple[dict[str, Any], list[Item]]] = [
         (BACK, [first, second, third]),
@@ -91,7 +91,7 @@ def test_an_item_is_new_to_whom_it_expired_and_to_nobody_else_who_had_it(study: 
             assert (taken.status, taken.reason, taken.slot) == ("open", "", 1)
 
 
-def test_an_item_that_expired_is_opened_again_and_nothing_else_that_one_has(study: Study) -> None:
+def test_only_expired_assignments_are_reopened(study: Study) -> None:
     ada, (first, second, third) = rater_of(study.ada), items_of(study.campaign)
     kept = [row(second, ada, status="done", slot=1), row(first, ada, scope=CARRIED, status="done"),
             row(first, rater_of(study.ben), **BACK)]  # fmt: skip
@@ -106,7 +106,7 @@ def test_an_item_that_expired_is_opened_again_and_nothing_else_that_one_has(stud
     assert found.item == third
 
 
-def test_only_items_with_a_place_of_the_same_campaign_are_free(
+def test_only_items_of_the_campaign_with_a_free_slot_are_free(
     study: Study, other: Campaign
 ) -> None:
     ada, items = rater_of(study.ada), items_of(study.campaign)
@@ -133,7 +133,7 @@ def test_gold_and_practice_items_are_not_given_in_turn(study: Study) -> None:
     assert found.item == third
 
 
-def test_what_waits_comes_first_in_the_order_of_the_items(study: Study, other: Campaign) -> None:
+def test_waiting_items_keep_their_order(study: Study, other: Campaign) -> None:
     ada, (first, second, third) = rater_of(study.ada), items_of(study.campaign)
     row(items_of(other)[0], ada, slot=1)
     row(first, rater_of(study.ben), slot=1)
@@ -146,7 +146,7 @@ def test_what_waits_comes_first_in_the_order_of_the_items(study: Study, other: C
     assert [item.taken for item in items_of(study.campaign)] == [0, 0, 0]
 
 
-def test_only_one_item_is_read_of_those_that_wait_or_are_free(study: Study) -> None:
+def test_finding_the_next_item_reads_a_single_one(study: Study) -> None:
     ada = rater_of(study.ada)
     with CaptureQueriesContext(connection) as asked:
         assert next_assignment(study.campaign, ada) == next_assignment(study.campaign, ada)
@@ -156,7 +156,7 @@ def test_only_one_item_is_read_of_those_that_wait_or_are_free(study: Study) -> N
     assert [end.split("LIMIT")[1].strip() for end in ends] == ["1"] * looks
 
 
-def test_who_has_enough_still_gets_what_waits(study: Study) -> None:
+def test_a_person_at_the_limit_still_gets_their_open_item(study: Study) -> None:
     study.campaign.items_per_person = 1
     study.campaign.save()
     ada = rater_of(study.ada)
@@ -179,7 +179,7 @@ def test_who_has_enough_still_gets_what_waits(study: Study) -> None:
         (BACK, False),
     ],
 )
-def test_as_many_as_one_gets_are_counted_in_places(
+def test_the_limit_of_items_counts_slots(
     study: Study, changes: dict[str, Any], counts: bool
 ) -> None:
     ada, (first, second, third) = rater_of(study.ada), items_of(study.campaign)
@@ -194,7 +194,9 @@ def test_as_many_as_one_gets_are_counted_in_places(
         assert has_reached_limit(study.campaign, ada) == enough
 
 
-def test_what_one_has_in_another_campaign_does_not_count(study: Study, other: Campaign) -> None:
+def test_items_of_another_campaign_do_not_count_towards_the_limit(
+    study: Study, other: Campaign
+) -> None:
     ada = rater_of(study.ada)
     study.campaign.items_per_person = 1
     row(items_of(other)[0], ada, slot=1)
@@ -216,7 +218,7 @@ def test_the_lowest_slot_that_is_free_is_claimed(study: Study) -> None:
     assert claim_slot(first) == 4
 
 
-def test_a_place_that_is_taken_again_is_held_as_the_campaign_says(study: Study) -> None:
+def test_a_reclaimed_slot_gets_the_campaigns_lease(study: Study) -> None:
     first, *_ = items_of(study.campaign)
     for minutes in (None, 5):
         with undone():
@@ -234,7 +236,7 @@ def test_a_place_that_is_taken_again_is_held_as_the_campaign_says(study: Study) 
                 assert timedelta(minutes=4) < left <= timedelta(minutes=5)
 
 
-def test_who_loses_the_race_for_a_place_goes_on_to_the_next_item(
+def test_losing_a_slot_to_another_person_tries_the_next_item(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada, (first, second, _) = rater_of(study.ada), items_of(study.campaign)
@@ -258,7 +260,7 @@ def test_who_loses_the_race_for_a_place_goes_on_to_the_next_item(
             assert Assignment.objects.filter(item=first, status="open").count() == 0
 
 
-def test_who_comes_late_takes_an_expired_item_again_where_that_is_still_right(
+def test_a_late_person_reclaims_an_expired_item_if_still_allowed(
     study: Study, other: Campaign
 ) -> None:
     ada, (first, second, _) = rater_of(study.ada), items_of(study.campaign)
@@ -300,7 +302,7 @@ def test_who_comes_late_takes_an_expired_item_again_where_that_is_still_right(
     assert not reclaim(stale)
 
 
-def test_an_item_that_cannot_be_given_keeps_its_place(
+def test_an_item_that_cannot_be_assigned_keeps_its_slot_free(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Full:
@@ -314,7 +316,7 @@ def test_an_item_that_cannot_be_given_keeps_its_place(
 
 
 @pytest.mark.parametrize("locks", [True, False])
-def test_where_several_write_at_once_a_persons_clicks_wait_for_each_other(
+def test_simultaneous_clicks_of_one_person_are_serialised(
     study: Study, monkeypatch: pytest.MonkeyPatch, locks: bool
 ) -> None:
     ada, locked, lock = rater_of(study.ada), list[int](), queue._lock
@@ -334,7 +336,7 @@ def test_where_several_write_at_once_a_persons_clicks_wait_for_each_other(
     assert locked == [ada.pk] * locks
 
 
-def test_who_may_take_part_is_let_in(study: Study, other: Campaign) -> None:
+def test_a_permitted_person_may_take_items(study: Study, other: Campaign) -> None:
     ada, imported = rater_of(study.ada), Rater.objects.create(name="imported")
     done = row(items_of(study.campaign)[0], ada, slot=1, status="done")
     assert may_take_items(study.campaign, ada)

@@ -59,7 +59,7 @@ def first_judged(of: Study, **answers: dict[str, Any]) -> Assignment:
 class TestEveryProtocol:
     @pytest.mark.every_case
     @pytest.mark.parametrize("protocol", VALIDATED)
-    def test_each_unit_of_its_page_shows_the_verdict(self, tmp_path: Path, protocol: str) -> None:
+    def test_each_unit_shows_the_judges_label(self, tmp_path: Path, protocol: str) -> None:
         of = study(tmp_path, protocol)
         judge_all(of.campaign)
         assignment = of.assignment(of.ada)
@@ -71,7 +71,9 @@ class TestEveryProtocol:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("protocol", PROTOCOLS)
-    def test_a_blind_campaign_shows_none(self, tmp_path: Path, protocol: str) -> None:
+    def test_a_campaign_without_validation_shows_no_judges_labels(
+        self, tmp_path: Path, protocol: str
+    ) -> None:
         judge()
         of = study_of(protocol, tmp_path)
         judge_all(of.campaign)
@@ -105,7 +107,7 @@ class TestEveryProtocol:
 
 
 class TestOneVerdict:
-    def test_its_quotes_stand_in_code_points_and_its_score_beside_it(self, tmp_path: Path) -> None:
+    def test_a_judges_label_has_quotes_in_code_points_and_a_score(self, tmp_path: Path) -> None:
         of = study(tmp_path)
         text = "Anna Lee\u0301 "
         quote = {"quote": "built it 🌉", "start": len(text)}
@@ -116,9 +118,7 @@ class TestOneVerdict:
         assert found.quotes == (Cited("report", "built it 🌉", len(text)),)
         assert "score 0.62" in shown(of, assignment) or "score 0.63" in shown(of, assignment)
 
-    def test_a_quote_that_stands_nowhere_is_said_to_and_is_not_taken_over(
-        self, tmp_path: Path
-    ) -> None:
+    def test_an_unfound_quote_of_a_judge_is_marked_and_not_copied(self, tmp_path: Path) -> None:
         of = study(tmp_path)
         lost = {"quote": "Never was there such a bridge", "start": None}
         assignment = first_judged(of, **{"🌉": {"answerable": "yes", "evidence": [lost]}})
@@ -126,7 +126,7 @@ class TestOneVerdict:
         assert "not found in the text" in content
         assert verdicts_in(content) == [{"evidence": [], "answerable": "yes"}]
 
-    def test_what_a_model_wrote_is_text_and_nothing_else(self, tmp_path: Path) -> None:
+    def test_text_by_a_model_is_escaped(self, tmp_path: Path) -> None:
         name, words = "<b>judge</b>", '"><img src=x onerror=alert(1)>'
         judge(name)
         of = study_of("report-coverage", tmp_path, validating(name))
@@ -138,7 +138,7 @@ class TestOneVerdict:
         assert "<b>judge" not in content
         assert content.count("&lt;img src=x onerror=alert(1)&gt;") == 1
 
-    def test_an_escape_is_a_verdict_too(self, tmp_path: Path) -> None:
+    def test_a_judges_escape_is_shown_like_a_label(self, tmp_path: Path) -> None:
         of = study(tmp_path)
         assignment = first_judged(of, **{"🌉": {"answerable": "invalid", "evidence": []}})
         content = shown(of, assignment)
@@ -161,15 +161,13 @@ class TestOneVerdict:
         found = judge_answers_for(assignment, present(assignment.item))
         assert found == {"🌉": JudgeAnswer(JUDGE, NO)}
 
-    def test_who_was_given_the_item_without_a_judge_is_shown_none(self, tmp_path: Path) -> None:
+    def test_an_unassisted_assignment_shows_no_judges_labels(self, tmp_path: Path) -> None:
         of = study(tmp_path)
         assignment = first_judged(of, **{"🌉": NO})
         assignment.assisted_by = ""
         assert judge_answers_for(assignment, present(assignment.item)) == {}
 
-    def test_the_same_question_of_another_report_has_a_verdict_of_its_own(
-        self, tmp_path: Path
-    ) -> None:
+    def test_each_report_has_its_own_judges_labels(self, tmp_path: Path) -> None:
         of = study(tmp_path)
         judged(of.campaign.items.get(key="r#1"), {"🌉": NO, "a/b#1": NO})
         assignment = first_judged(of, **{"🌉": YES})
@@ -181,16 +179,14 @@ class TestOneVerdict:
         assignment.asked = ["a/b#1"]
         assert judge_answers_for(assignment, present(assignment.item)) == {}
 
-    def test_what_only_the_judges_campaign_asks_is_not_shown(self, tmp_path: Path) -> None:
+    def test_units_asked_only_in_the_judges_campaign_are_not_shown(self, tmp_path: Path) -> None:
         of = study(tmp_path)
         assignment = first_judged(of, **{"🌉": NO})
         spec = present(assignment.item)
         fewer = replace(spec, units=tuple(unit for unit in spec.units if unit.key != "🌉"))
         assert judge_answers_for(assignment, fewer) == {}
 
-    def test_a_quote_in_a_text_that_is_not_asked_about_is_told_and_not_taken_over(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_judges_quote_of_another_text_is_marked_and_not_copied(self, tmp_path: Path) -> None:
         of = study(tmp_path)
         assignment = first_judged(of, **{"🌉": YES})
         (label,) = Label.objects.filter(response__assignment__rater=judge())
@@ -201,7 +197,7 @@ class TestOneVerdict:
         assert found.answer == YES | {"about": "1"}
         assert found.quotes == (Cited("report", "built it 🌉", 10), Cited("elsewhere", "It", 0))
 
-    def test_what_a_judge_left_out_is_left_open(self, tmp_path: Path) -> None:
+    def test_a_label_that_the_judge_lacks_is_left_open(self, tmp_path: Path) -> None:
         of = study(tmp_path, "question-typing")
         item = of.campaign.items.order_by("position")[0]
         (unit,) = item.units.values_list("name", flat=True)
@@ -212,7 +208,7 @@ class TestOneVerdict:
         names = [variable.name for variable in schema(of.campaign).variables_of("query")]
         assert found == {unit: JudgeAnswer(JUDGE, dict.fromkeys(names) | {"valid": "no"})}
 
-    def test_nobody_elses_answer_is_ever_shown(self, tmp_path: Path) -> None:
+    def test_no_other_raters_answer_is_shown(self, tmp_path: Path) -> None:
         of = study(tmp_path, raters_per_item=2)
         assignment = first_judged(of, **{"🌉": NO})
         judged(assignment.item, {"🌉": YES | {"evidence": []}} | {"🌉": NO}, judge("planted-other"))
@@ -223,14 +219,14 @@ class TestOneVerdict:
         assert "planted" not in content
         assert "ben" not in re.findall(r"\w+", content)
 
-    def test_only_a_judge_has_verdicts(self, tmp_path: Path) -> None:
+    def test_only_judges_labels_are_shown(self, tmp_path: Path) -> None:
         of = study(tmp_path)
         assignment = first_judged(of, **{"🌉": NO})
         assert list(judge_answers_for(assignment, present(assignment.item))) == ["🌉"]
         Rater.objects.filter(name=JUDGE).update(kind=Rater.Kind.TRIAL)
         assert judge_answers_for(assignment, present(assignment.item)) == {}
 
-    def test_a_judge_in_another_campaign_is_shown_from_there(self, tmp_path: Path) -> None:
+    def test_labels_of_a_judge_in_another_campaign_are_shown(self, tmp_path: Path) -> None:
         judge()
         of = study_of("report-coverage", tmp_path)
         checked = second(of.campaign, "Checked", validates=f"{JUDGE}@Study")
@@ -240,7 +236,7 @@ class TestOneVerdict:
         assert assignment is not None
         assert [v["answerable"] for v in verdicts_in(shown(of, assignment))] == ["no"]
 
-    def test_a_pair_shown_turned_has_its_verdict_turned(self, tmp_path: Path) -> None:
+    def test_a_swapped_pair_has_its_judges_label_swapped(self, tmp_path: Path) -> None:
         of = study(tmp_path, "answer-preference", raters_per_item=8)
         judge_all(of.campaign)  # the first code: the first of the pair
         seen = set()
@@ -278,7 +274,7 @@ class TestLabels:
 
 
 class TestTheApi:
-    def test_an_annotator_gets_the_verdict(self, tmp_path: Path) -> None:
+    def test_the_api_gives_an_annotator_the_judges_labels(self, tmp_path: Path) -> None:
         of = study(tmp_path)
         assignment = first_judged(of, **{"🌉": NO})
         client = script_of(of.ada)
@@ -290,7 +286,7 @@ class TestTheApi:
             {"judge": JUDGE, "answer": NO, "scores": {}, "quotes": []}
         ]
 
-    def test_an_answer_by_the_api_is_assisted_too(self, tmp_path: Path) -> None:
+    def test_an_answer_by_the_api_is_marked_as_assisted(self, tmp_path: Path) -> None:
         of = study(tmp_path)
         assignment = first_judged(of, **{"🌉": NO})
         address = f"assignments/{assignment.uid}/response/"
@@ -298,7 +294,7 @@ class TestTheApi:
         assert (saved.status_code, saved.json()["assisted_by"]) == (201, JUDGE)
         assert {x.get("assisted_by") for x in exported("Study", "labels")} == {JUDGE, None}
 
-    def test_a_blind_campaign_gives_none(self, tmp_path: Path) -> None:
+    def test_the_api_gives_no_judges_labels_without_validation(self, tmp_path: Path) -> None:
         judge()
         of = study_of("report-coverage", tmp_path)
         judge_all(of.campaign)

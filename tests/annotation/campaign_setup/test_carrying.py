@@ -85,7 +85,7 @@ def agreement(campaign: str) -> Any:
     return told["variables"]["answerable"]["agreement"]
 
 
-def test_a_system_that_comes_later_asks_people_for_its_reports_alone(tmp_path: Path) -> None:
+def test_a_later_system_asks_only_about_its_own_reports(tmp_path: Path) -> None:
     batch(tmp_path)
     coverage(tmp_path)
     extended(tmp_path)
@@ -108,7 +108,7 @@ def test_agreement_over_carried_answers_is_that_of_the_original(tmp_path: Path) 
 
 
 @pytest.mark.postgresql
-def test_a_reworded_question_is_asked_alone_and_of_nobody_twice(tmp_path: Path) -> None:
+def test_only_a_reworded_question_is_asked_again(tmp_path: Path) -> None:
     batch(tmp_path)
     coverage(tmp_path)
     lines = deepcopy(list(BATCH))
@@ -132,7 +132,7 @@ def test_a_reworded_question_is_asked_alone_and_of_nobody_twice(tmp_path: Path) 
     run("check_invariants")
 
 
-def test_what_lacks_answers_is_asked_as_often_as_it_lacks_them(tmp_path: Path) -> None:
+def test_slots_cover_exactly_the_missing_answers(tmp_path: Path) -> None:
     """Two of three answered: the reworded question needs three answers, the others one more."""
     batch(tmp_path)
     coverage(tmp_path, people=2)
@@ -151,7 +151,7 @@ def test_what_lacks_answers_is_asked_as_often_as_it_lacks_them(tmp_path: Path) -
     assert list(campaign.items.values_list("taken", "quota"))[2:] == [(2, 3), (2, 3)]
 
 
-def test_adjudicated_answers_and_origins_go_along_a_chain(tmp_path: Path) -> None:
+def test_decisions_and_origins_are_carried_along_a_chain(tmp_path: Path) -> None:
     batch(tmp_path)
     coverage(tmp_path)
     label(tmp_path, {"q1:0": [{"answerable": "no"}]}, "old", {"q1:0": "q1r"}, ("truth",),

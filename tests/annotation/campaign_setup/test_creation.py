@@ -65,12 +65,12 @@ def relevance(folder: Path, *votes: tuple[str, str, str]) -> None:
 
 
 class TestDesign:
-    def test_the_command_says_what_it_made(self) -> None:
+    def test_the_command_reports_the_created_campaign(self) -> None:
         said = run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
                    "--raters-per-item", "2")  # fmt: skip
         assert said == "Created campaign 'c': 6 items, 14 units, 12 annotator slots.\n"
 
-    def test_making_it_again_changes_nothing_and_says_so(self) -> None:
+    def test_creating_the_same_campaign_again_changes_nothing(self) -> None:
         first = campaign_of("report-coverage", "--option", "variables=answerable,rating")
         items = list(Item.objects.values_list("id", flat=True))
         said = run("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b",
@@ -100,7 +100,7 @@ class TestDesign:
         with pytest.raises(CommandError, match="another design"):
             campaign_of("key-point-recall")
 
-    def test_overlap_gives_all_places_to_a_share_and_one_to_the_others(self, many: str) -> None:
+    def test_overlap_items_get_all_slots_and_others_one(self, many: str) -> None:
         design = ("--raters-per-item", "3", "--overlap", "0.25")
         campaign = campaign_of("report-coverage", *design, batch=many)
         quotas = list(campaign.items.values_list("quota", flat=True))
@@ -123,7 +123,7 @@ class TestDesign:
         quotas = list(campaign.items.values_list("quota", flat=True))
         assert [quotas.count(n) for n in (0, 1, 2)] == [20, 10, 10]
 
-    def test_draws_are_the_same_again_and_others_with_another_seed(self, many: str) -> None:
+    def test_equal_seeds_give_equal_samples(self, many: str) -> None:
         drawn = {}
         for name, seed in (("one", 5), ("two", 5), ("three", 6)):
             options = ("--option", f"seed={seed}", "--human-share", "0.5")
@@ -131,14 +131,14 @@ class TestDesign:
             drawn[name] = set(campaign.items.filter(quota=1).values_list("key", flat=True))
         assert drawn["one"] == drawn["two"] != drawn["three"]
 
-    def test_a_draw_can_be_made_again_in_any_language(self) -> None:
+    def test_the_sample_can_be_recomputed_from_the_documented_rule(self) -> None:
         assert rank(0, "p", "ü").hex() == hashlib.sha256(b"0\0p\0\xc3\xbc").hexdigest()
 
-    def test_a_share_draws_at_least_one(self) -> None:
+    def test_a_share_samples_at_least_one(self) -> None:
         assert [share_of(10, x) for x in (0.0, 0.001, 0.25, 1.0)] == [0, 1, 2, 10]
         assert share_of(0, 0.5) == 0
 
-    def test_a_draw_keeps_the_given_order(self) -> None:
+    def test_a_sample_keeps_the_given_order(self) -> None:
         keys = [f"k{n}" for n in range(50)]
         drawn = sample(keys, 20, 1, "x")
         assert len(set(drawn)) == 20
@@ -159,14 +159,14 @@ class TestOptions:
         with pytest.raises(CommandError, match="give one of art, sport and play"):
             run("import_labels", path, "--campaign", "c")
 
-    def test_drawn_units_are_two_of_each_passage_and_the_same_for_all(self) -> None:
+    def test_sampled_units_are_two_per_passage_and_equal_for_all(self) -> None:
         campaign_of("rubric-passage")
         drawn = units_of()
         assert [item for item, _ in drawn].count("q/1/p") == 2
         campaign_of("rubric-passage", "--option", "sampling=shared", name="d")
         assert units_of("d") == drawn
 
-    def test_per_passage_draws_another_number(self) -> None:
+    def test_per_passage_sets_the_number_of_sampled_units(self) -> None:
         campaign_of("rubric-passage", "--option", "per_passage=1")
         assert len(units_of()) == 4
 
@@ -174,7 +174,7 @@ class TestOptions:
         campaign_of("rubric-passage", "--option", "sampling=all")
         assert len(units_of()) == 3 + 3 + 2 + 2
 
-    def test_units_are_drawn_by_seed(self) -> None:
+    def test_units_are_sampled_by_seed(self) -> None:
         found = set()
         for seed in range(6):
             name = f"c{seed}"
@@ -203,9 +203,7 @@ class TestOptions:
         ]  # fmt: skip
         assert [t.field for t in present(second).texts] == ["report:s one", "report:s/two"]
 
-    def test_who_saw_a_verdict_says_what_is_relevant_only_where_nobody_else_does(
-        self, tmp_path: Path
-    ) -> None:
+    def test_assisted_labels_decide_relevance_only_without_others(self, tmp_path: Path) -> None:
         relevance(tmp_path, ("q/1/p", "ann", "no"))
         assisted = {"item": "q/1", "variable": "relevant", "value": "yes", "assisted_by": "j"}
         rows = [
@@ -219,7 +217,7 @@ class TestOptions:
         assert item is not None
         assert [text.field for text in present(item).texts] == ["passage:p#1"]
 
-    def test_what_was_asked_stays_when_relevance_is_judged_otherwise(self, tmp_path: Path) -> None:
+    def test_later_relevance_labels_do_not_change_what_is_asked(self, tmp_path: Path) -> None:
         relevance(tmp_path, ("q/1/p", "ann", "yes"), ("q/1/p#1", "ann", "no"))
         campaign_of("grounded-answer", "--option", "passages=relevant:rel")
         before = exported("c", "units")
@@ -256,7 +254,7 @@ class TestRefusals:
             ("seed", "option 'seed' is not K=V"),
         ],
     )
-    def test_an_option_that_cannot_be(self, option: str, said: str) -> None:
+    def test_an_invalid_option_is_refused(self, option: str, said: str) -> None:
         assert said in refusal("--option", option)
 
     @pytest.mark.every_case
@@ -270,36 +268,36 @@ class TestRefusals:
             (("--human-share", "1.01"), "human share is not above 0 and up to 1"),
         ],
     )
-    def test_a_number_out_of_range(self, arguments: tuple[str, str], said: str) -> None:
+    def test_a_number_out_of_range_is_refused(self, arguments: tuple[str, str], said: str) -> None:
         assert said in refusal(*arguments)
 
-    def test_an_option_given_twice(self) -> None:
+    def test_a_repeated_option_is_refused(self) -> None:
         said = refusal("--option", "seed=1", "--option", "seed=2")
         assert "option seed is given twice; keep one" in said
 
-    def test_passages_of_a_campaign_that_is_not_there(self) -> None:
+    def test_passages_by_an_unknown_campaign_are_refused(self) -> None:
         said = refusal("--option", "passages=relevant:x", protocol="grounded-answer")
         assert "option passages names campaign 'x', which does not exist" in said
 
-    def test_passages_of_a_campaign_that_does_not_ask_for_relevance(self) -> None:
+    def test_passages_by_a_campaign_without_relevance_are_refused(self) -> None:
         campaign_of("key-point-recall", name="other")
         said = refusal("--option", "passages=relevant:other", protocol="grounded-answer")
         assert "campaign 'other' does not ask which passages are relevant" in said
 
-    def test_a_batch_that_is_not_there(self) -> None:
+    def test_an_unknown_batch_is_refused(self) -> None:
         with pytest.raises(CommandError, match="There is no batch 'x'; load it with load_batch"):
             campaign_of("report-coverage", batch="x")
 
-    def test_a_batch_with_nothing_for_the_protocol(self, many: str) -> None:
+    def test_a_batch_without_items_for_the_protocol_is_refused(self, many: str) -> None:
         with pytest.raises(CommandError, match="has nothing for key-point-recall; choose another"):
             campaign_of("key-point-recall", batch=many)
         assert not Campaign.objects.exists()
 
     @pytest.mark.parametrize("name", ["", "  ", "x" * 201])
-    def test_a_name_that_the_database_cannot_hold(self, name: str) -> None:
+    def test_a_name_too_long_for_the_database_is_refused(self, name: str) -> None:
         assert "its name is blank or longer than 200 characters" in refusal(name=name)
 
-    def test_two_items_that_would_share_a_key(self, tmp_path: Path) -> None:
+    def test_items_with_colliding_keys_are_refused(self, tmp_path: Path) -> None:
         lines = [
             {"id": "a", "text": "?", "questions": [{"id": "1", "text": "?"}],
              "passages": [{"id": "b/c", "text": "So."}]},
@@ -314,7 +312,7 @@ class TestRefusals:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_protocol_makes_items_whose_units_have_names_of_their_own(protocol: str) -> None:
+def test_every_protocol_gives_units_unique_names(protocol: str) -> None:
     campaign = campaign_of(protocol)
     for item in campaign.items.all():
         names = [unit.name for unit in item.units.all()]

@@ -45,7 +45,7 @@ DESIGNS = {
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
-def test_it_tells_what_the_campaign_then_is(many: Batch, design: Design) -> None:
+def test_a_dry_run_predicts_the_created_campaign(many: Batch, design: Design) -> None:
     with answering(), pytest.raises(InRequestError):
         simulate("c", "report-coverage", many, design, people=4)
     told = simulate("c", "report-coverage", many, design, people=4)
@@ -61,14 +61,14 @@ def test_it_tells_what_the_campaign_then_is(many: Batch, design: Design) -> None
     assert sum(share.items for share in told.shares) == told.places - told.unfilled
 
 
-def test_units_of_a_drawn_protocol_are_those_that_are_drawn(batch: Path) -> None:
+def test_a_dry_run_counts_only_sampled_units(batch: Path) -> None:
     found = Batch.objects.get(name="b")
     told = simulate("c", "rubric-passage", found, Design(per_passage=1))
     made = create_campaign("c", "rubric-passage", found, Design(per_passage=1))
     assert told.units == made.units == UnitSampling.objects.filter(drawn=True).count()
 
 
-def test_people_get_equal_shares_and_are_told_what_they_have_in_common(many: Batch) -> None:
+def test_people_get_equal_numbers_of_items_and_shared_units_are_counted(many: Batch) -> None:
     told = simulate("c", "report-coverage", many, Design(raters_per_item=2), people=4)
     assert [share.items for share in told.shares] == [20] * 4
     assert [share.units for share in told.shares] == [60] * 4
@@ -78,7 +78,7 @@ def test_people_get_equal_shares_and_are_told_what_they_have_in_common(many: Bat
     assert everybody.common == (120, 120)
 
 
-def test_too_few_people_leave_places_empty(many: Batch) -> None:
+def test_too_few_people_leave_slots_unfilled(many: Batch) -> None:
     told = simulate("c", "report-coverage", many, Design(raters_per_item=3), people=2)
     assert (told.places, told.unfilled) == (120, 40)
     pairs = simulate("c", "report-coverage", many, Design(raters_per_item=2), people=2)
@@ -86,7 +86,7 @@ def test_too_few_people_leave_places_empty(many: Batch) -> None:
     assert told.kappa.width is not None
 
 
-def test_intervals_rest_on_the_right_units(many: Batch) -> None:
+def test_expected_intervals_use_the_right_units(many: Batch) -> None:
     design = Design(raters_per_item=2, overlap=0.5, human_share=0.8, development=0.25)
     told = simulate("c", "report-coverage", many, design, people=2)
     assert told.share.units == 16 * 2 * 3
@@ -106,7 +106,7 @@ def test_assumptions_change_the_widths(many: Batch) -> None:
 
 
 class TestRefusals:
-    def test_it_checks_what_the_campaign_checks(self, many: Batch) -> None:
+    def test_a_dry_run_makes_the_same_checks_as_creation(self, many: Batch) -> None:
         for protocol, design in (
             ("report-coverage", Design(variables=("nothing",))),
             ("report-coverage", Design(prerequisite="nowhere")),
@@ -119,7 +119,7 @@ class TestRefusals:
                 create_campaign("c", protocol, many, design)
             assert str(told.value) == str(made.value)
 
-    def test_settings_are_checked_with_it(self, many: Batch) -> None:
+    def test_a_dry_run_checks_settings(self, many: Batch) -> None:
         for settings, message in (
             (CampaignSettings(qualify=2.0), "qualify is not above 0"),
             (CampaignSettings(language="no tag"), "is not a tag"),
@@ -127,7 +127,7 @@ class TestRefusals:
             with pytest.raises(DesignError, match=message):
                 simulate("c", "report-coverage", many, Design(), settings)
 
-    def test_practice_of_a_campaign_that_one_may_not_read(self, many: Batch) -> None:
+    def test_practice_of_an_unreadable_campaign_is_refused(self, many: Batch) -> None:
         campaign_of("report-coverage", name="first")
         Item.objects.filter(position=0).update(use=Item.Use.PRACTICE)
         settings = CampaignSettings(practice_of="first")
@@ -137,17 +137,17 @@ class TestRefusals:
         with pytest.raises(DesignError, match="campaign 'first', which does not exist"):
             simulate("c", "report-coverage", many, Design(), settings, by=olga)
 
-    def test_a_name_that_is_taken(self, many: Batch) -> None:
+    def test_a_taken_name_is_refused(self, many: Batch) -> None:
         campaign_of("report-coverage")
         with pytest.raises(DesignError, match="exists already"):
             simulate("c", "report-coverage", many, Design())
         assert simulate("another", "report-coverage", many, Design()).items == 40
 
-    def test_more_items_than_a_page_waits_for(self, many: Batch) -> None:
+    def test_too_many_items_for_a_page_are_refused(self, many: Batch) -> None:
         with pytest.raises(DesignError, match="more than 10 items; use create_campaign"):
             simulate("c", "report-coverage", many, Design(), most=10)
 
-    def test_as_many_as_it_waits_for(self, many: Batch) -> None:
+    def test_the_maximum_of_items_for_a_page_is_accepted(self, many: Batch) -> None:
         seen: list[int] = []
         told = simulate("c", "report-coverage", many, Design(), most=40, progress=seen.append)
         assert told.items == 40
@@ -156,12 +156,14 @@ class TestRefusals:
             simulate("c", "report-coverage", many, Design(), most=39)
 
     @pytest.mark.parametrize("people", [0, 1001])
-    def test_people_that_cannot_be(self, many: Batch, people: int) -> None:
+    def test_an_invalid_number_of_people_is_refused(self, many: Batch, people: int) -> None:
         with pytest.raises(DesignError, match="the number of people must be 1 to 1000"):
             simulate("c", "report-coverage", many, Design(), people=people)
 
     @pytest.mark.parametrize("people", [1, 1000])
-    def test_as_few_and_as_many_people_as_can_be(self, many: Batch, people: int) -> None:
+    def test_the_smallest_and_largest_numbers_of_people_are_accepted(
+        self, many: Batch, people: int
+    ) -> None:
         told = simulate("c", "report-coverage", many, Design(), people=people)
         assert len(told.shares) == people
 
@@ -171,7 +173,7 @@ class TestCommand:
         command = ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b")
         return run(*command, "--dry-run", *arguments)
 
-    def test_it_says_all_that_in_words(self, many: Batch) -> None:
+    def test_the_command_describes_the_dry_run(self, many: Batch) -> None:
         told = self.dry("--raters-per-item", "3", "--overlap", "0.5", "--people", "4")
         assert "Nothing is stored" in told
         assert "40 items with 120 units from 20 queries" in told

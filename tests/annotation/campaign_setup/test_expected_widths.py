@@ -23,19 +23,23 @@ from annotation.campaign_setup.dry_run import (
 @pytest.mark.every_case
 @pytest.mark.parametrize("kappa", [0.1, 0.4, 0.6, 0.9])
 @pytest.mark.parametrize("prevalence", [0.1, 0.3, 0.5, 0.8])
-def test_two_raters_give_the_formula_of_bloch_and_kraemer(kappa: float, prevalence: float) -> None:
+def test_kappas_variance_for_two_raters_is_bloch_and_kraemers(
+    kappa: float, prevalence: float
+) -> None:
     k, chance = kappa, 2 * prevalence * (1 - prevalence)
     published = (1 - k) * ((1 - k) * (1 - 2 * k) + k * (2 - k) / chance)
     assert kappa_variance(kappa, 2, prevalence) == pytest.approx(published)
 
 
-def test_at_even_shares_it_is_cohens_simple_one_too() -> None:
+def test_kappas_variance_at_even_shares_is_cohens() -> None:
     # Observed 0.8, by chance 0.5: 0.8 * 0.2 / 0.5^2 = 0.64.
     assert kappa_variance(0.6, 2, 0.5) == pytest.approx(0.64)
 
 
 @pytest.mark.parametrize(("raters", "prevalence"), [(3, 0.5), (3, 0.25), (5, 0.4)])
-def test_several_raters_give_what_a_simulation_does(raters: int, prevalence: float) -> None:
+def test_kappas_variance_for_several_raters_matches_a_simulation(
+    raters: int, prevalence: float
+) -> None:
     rng, kappa, units, times = np.random.default_rng(7), 0.5, 400, 3000
     odds = (1 - kappa) / kappa
     latent = rng.beta(prevalence * odds, (1 - prevalence) * odds, size=(times, units))
@@ -49,18 +53,18 @@ def test_several_raters_give_what_a_simulation_does(raters: int, prevalence: flo
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("df", [9, 14, 29, 49, 999])
-def test_the_quantile_is_that_of_t(df: int) -> None:
+def test_the_quantile_matches_scipys_t(df: int) -> None:
     assert t_quantile(df) == pytest.approx(float(stats.t.ppf(0.975, df)), abs=5e-4)
 
 
-def test_a_design_effect_by_hand() -> None:
+def test_the_design_effect_matches_a_hand_calculation() -> None:
     assert design_effect([15] * 20, 0.2) == pytest.approx(1 + 14 * 0.2)
     # Queries of 10 and 30 units: (100 + 900) / 40 = 25 to each unit.
     assert design_effect([10, 30], 0.1) == pytest.approx(1 + 24 * 0.1)
     assert design_effect([1] * 5, 0.9) == 1
 
 
-def test_a_share_by_hand() -> None:
+def test_the_width_of_a_share_matches_a_hand_calculation() -> None:
     told = expected_share([15] * 20, Assumptions())
     effective = 300 / 3.8
     assert told.effective == pytest.approx(effective)
@@ -94,7 +98,7 @@ def test_few_queries_have_no_interval_and_say_why() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"kappa": 0.0}, {"prevalence": 1.0}, {"icc": 1.5}])
-def test_an_assumption_that_cannot_be(wrong: dict[str, float]) -> None:
+def test_an_impossible_assumption_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(AssumptionError, match="give another number"):
         Assumptions(**wrong)
 
@@ -104,9 +108,7 @@ def test_an_assumption_that_cannot_be(wrong: dict[str, float]) -> None:
 @pytest.mark.parametrize(
     ("value", "fits"), [(0.0, True), (1.0, True), (-0.01, False), (1.01, False)]
 )
-def test_likeness_and_correlation_are_from_0_to_1_both_included(
-    name: str, value: float, fits: bool
-) -> None:
+def test_icc_and_correlation_may_be_0_and_1(name: str, value: float, fits: bool) -> None:
     if fits:
         assert getattr(Assumptions(**{name: value}), name) == value
     else:
@@ -117,14 +119,12 @@ def test_likeness_and_correlation_are_from_0_to_1_both_included(
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", ["kappa", "prevalence"])
 @pytest.mark.parametrize("value", [0.0, 1.0])
-def test_agreement_and_prevalence_are_between_0_and_1_both_left_out(
-    name: str, value: float
-) -> None:
+def test_agreement_and_prevalence_may_not_be_0_or_1(name: str, value: float) -> None:
     with pytest.raises(AssumptionError, match=f"{name} is not between 0 and 1"):
         Assumptions(**{name: value})
 
 
-def test_beta_binomials_with_a_parameter_of_one_are_no_exception() -> None:
+def test_the_variance_holds_for_beta_parameters_of_one() -> None:
     # With kappa 0.2 and prevalence 3/4 the parameters of the beta are 3 and exactly 1. By Bloch and
     # Kraemer: 0.8 (0.8 * 0.6 + 0.2 * 1.8 / 0.375) = 0.8 (0.48 + 0.96) = 1.152.
     assert kappa_variance(0.2, 2, 0.75) == pytest.approx(1.152)
@@ -168,7 +168,7 @@ def test_a_judge_without_other_queries_gains_nothing() -> None:
     assert expected_powered([5] * 12, 0, given) == expected_share([5] * 12, given)
 
 
-def test_kappa_by_hand() -> None:
+def test_the_width_of_kappa_matches_a_hand_calculation() -> None:
     told = expected_kappa([15] * 20, 2, Assumptions())
     effective = 300 / 3.8
     width = 2 * float(stats.t.ppf(0.975, 19)) * math.sqrt(0.64 / effective)
@@ -177,7 +177,7 @@ def test_kappa_by_hand() -> None:
     assert told.effective == pytest.approx(effective)
 
 
-def test_where_there_is_no_interval_its_units_are_told_all_the_same() -> None:
+def test_units_are_counted_even_without_an_interval() -> None:
     given = Assumptions()
     for raters in (1, 0):
         told = expected_kappa([15] * 20, raters, given)
@@ -191,5 +191,5 @@ def test_where_there_is_no_interval_its_units_are_told_all_the_same() -> None:
     )
 
 
-def test_what_is_assumed_where_nothing_is_said() -> None:
+def test_assumptions_have_documented_defaults() -> None:
     assert Assumptions() == Assumptions(kappa=0.6, prevalence=0.5, icc=0.2, correlation=0.7)

@@ -56,7 +56,7 @@ def test_a_report_is_an_item_with_its_questions_as_units_in_their_order(twin: Ba
     assert (found[0].words or 0) > (found[1].words or 0)
 
 
-def test_a_query_without_anything_to_ask_has_no_item(tmp_path: Path, db: None) -> None:
+def test_a_query_without_units_has_no_item(tmp_path: Path, db: None) -> None:
     bare = {**SECOND, "passages": [], "key_points": []}
     load(tmp_path, [FIRST, bare], "bare")
     found = made(Batch.objects.get(name="bare"), "answer-rating", variables=("needed_question",))
@@ -122,7 +122,7 @@ def test_items_are_the_same_however_many_are_written_at_once(
     assert {len(each) > 0 for each in written} == {True}
 
 
-def test_of_a_draw_only_what_was_drawn_is_asked_and_all_is_written_down(twin: Batch) -> None:
+def test_only_sampled_units_are_asked_and_the_whole_sample_is_stored(twin: Batch) -> None:
     campaign = made(twin, "rubric-passage", sampling="shared", per_passage=1, seed=4)
     first = campaign.items.earliest("position")
     draws = UnitSampling.objects.filter(item=first).order_by("position")
@@ -143,7 +143,7 @@ def test_only_relevant_passages_are_shown_where_the_design_says_so(twin: Batch) 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("overlap", "several"), [(1.0, 6), (0.5, 3)])
-def test_the_share_that_several_people_are_asked_has_all_its_places_and_the_rest_one(
+def test_overlap_items_keep_all_slots_and_others_one(
     twin: Batch, overlap: float, several: int
 ) -> None:
     campaign = made(twin, "report-coverage", raters_per_item=2, overlap=overlap, seed=1)

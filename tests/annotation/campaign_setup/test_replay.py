@@ -72,7 +72,7 @@ def found_after(campaign: Campaign, change: Callable[[], object]) -> list[str]:
         ({"role": "audit"}, ["stored as"]),
     ],
 )
-def test_a_querys_draw_is_held_against_the_fresh_one(
+def test_a_querys_stored_sample_is_compared_with_the_replay(
     campaign: Campaign, changes: dict[str, Any], told: list[str]
 ) -> None:
     row = campaign.query_samplings.get(query__key="q1")
@@ -86,7 +86,7 @@ def test_a_querys_draw_is_held_against_the_fresh_one(
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("drawn", [True, False])
-def test_a_query_that_changed_sides_is_told_with_both(campaign: Campaign, drawn: bool) -> None:
+def test_a_query_in_another_split_is_reported_with_both(campaign: Campaign, drawn: bool) -> None:
     row = campaign.query_samplings.filter(drawn=drawn).select_related("query")[0]
     words = ["sampled", "left out"] if drawn else ["left out", "sampled"]
     found = found_after(
@@ -98,9 +98,7 @@ def test_a_query_that_changed_sides_is_told_with_both(campaign: Campaign, drawn:
     ]
 
 
-def test_a_query_without_a_draw_and_a_draw_without_a_query_are_told(
-    campaign: Campaign, tmp_path: Path
-) -> None:
+def test_missing_and_extra_sampled_queries_are_reported(campaign: Campaign, tmp_path: Path) -> None:
     def change() -> None:
         lines: list[Line] = [{"id": "x", "text": "Why?", "questions": [], "reports": []}]
         load(tmp_path, lines, "other")
@@ -112,7 +110,7 @@ def test_a_query_without_a_draw_and_a_draw_without_a_query_are_told(
     ]  # fmt: skip
 
 
-def test_an_items_places_are_those_of_its_draws(campaign: Campaign) -> None:
+def test_an_items_slots_follow_from_the_samples(campaign: Campaign) -> None:
     rows = dict(campaign.items.values_list("key", "quota"))
     assert sorted(rows.values()) == [0, 0, 1, 2]
     assert found_after(campaign, lambda: campaign.items.update(quota=9)) == [
@@ -143,7 +141,7 @@ def test_an_items_places_are_those_of_its_draws(campaign: Campaign) -> None:
         ({"stratum": "yes"}, False),
     ],
 )
-def test_a_units_draw_is_held_against_the_fresh_one(
+def test_a_units_stored_sample_is_compared_with_the_replay(
     campaign: Campaign, changes: dict[str, Any], told: bool
 ) -> None:
     row = UnitSampling.objects.get(item__key="r1", key="q1:b")
@@ -151,7 +149,7 @@ def test_a_units_draw_is_held_against_the_fresh_one(
     assert found == [f"unit 'q1:b' of item 'r1' {OTHERWISE}"] * told
 
 
-def test_units_and_items_that_are_missing_or_others_are_told(campaign: Campaign) -> None:
+def test_missing_and_extra_units_and_items_are_reported(campaign: Campaign) -> None:
     units = UnitSampling.objects.filter(item__key="r1")
     other = "item 'r1' has other units in its sample than the batch gives"
     table: list[tuple[Callable[[], object], list[str]]] = [
@@ -167,7 +165,7 @@ def test_units_and_items_that_are_missing_or_others_are_told(campaign: Campaign)
         assert found_after(campaign, change) == told
 
 
-def test_of_chosen_items_nothing_was_left_to_chance(campaign: Campaign) -> None:
+def test_chosen_items_have_probability_one(campaign: Campaign) -> None:
     design = Design(seed=5, raters_per_item=2, chosen=("r3", "r1"))
     made = create_campaign("chosen", "report-coverage", campaign.batch, design).campaign
     stored = made.query_samplings.order_by("query__position")
@@ -186,7 +184,7 @@ def test_of_chosen_items_nothing_was_left_to_chance(campaign: Campaign) -> None:
     ]
 
 
-def test_a_draw_by_turns_is_made_anew_from_its_strata(batch: Path) -> None:
+def test_sampling_by_turns_is_replayed_from_the_stored_strata(batch: Path) -> None:
     first, second = coverage(), rating()
     units = UnitSampling.objects.filter(item__campaign=second, item__key="q/1/p")
     assert list(differences(second)) == []
@@ -205,7 +203,7 @@ def test_a_draw_by_turns_is_made_anew_from_its_strata(batch: Path) -> None:
     assert found_after(second, lambda: units.update(stratum="")) != []
 
 
-def test_lines_hold_what_is_stored_and_stand_in_order(campaign: Campaign) -> None:
+def test_sample_lines_have_the_stored_values_in_order(campaign: Campaign) -> None:
     lines = list(sample_lines(campaign))
     queries = list(query_rows(campaign))
     assert [row.query.position for row in queries] == sorted(
@@ -246,7 +244,7 @@ def test_a_summary_counts_queries_units_and_items(campaign: Campaign) -> None:
     }  # fmt: skip
 
 
-def test_each_campaign_has_its_own_draw(campaign: Campaign) -> None:
+def test_each_campaign_has_its_own_sample(campaign: Campaign) -> None:
     lines, counts = list(sample_lines(campaign)), summary(campaign)
     other = campaign_of(
         "report-coverage", "--option", "seed=6", "--option", "audit=0.5", batch="few", name="other"
@@ -263,7 +261,7 @@ def test_each_campaign_has_its_own_draw(campaign: Campaign) -> None:
     assert unit_rows(other).count() == unit_rows(campaign).count() == 8
 
 
-def test_who_reads_strata_looks_at_the_answers_that_they_follow(batch: Path) -> None:
+def test_reading_strata_records_a_look_at_answers(batch: Path) -> None:
     first, second = coverage(), rating()
     with ledger.collected() as before:
         saw_sample(second)
