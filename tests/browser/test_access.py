@@ -54,7 +54,7 @@ LAYERS: dict[str, Callable[[Page], None]] = {
 
 
 @pytest.mark.parametrize("protocol", list(PROTOCOLS))
-def test_the_page_of_a_protocol_in_every_state(
+def test_every_state_of_a_protocols_page_passes_axe(
     page: Page, transactional_db: None, tmp_path: Path, protocol: str
 ) -> None:
     desk = Desk(page, study_of(protocol, tmp_path))
@@ -80,7 +80,7 @@ def test_the_page_of_a_protocol_in_every_state(
     assert not found, "\n".join(found)
 
 
-def test_logging_in(page: Page, study: Study) -> None:
+def test_the_log_in_pages_pass_axe(page: Page, study: Study) -> None:
     page.goto("/login/")
     found = violations(page, "log-in", rare=True)
     page.get_by_label("Name").fill("ada")
@@ -95,7 +95,7 @@ def test_logging_in(page: Page, study: Study) -> None:
     assert not found, "\n".join(found)
 
 
-def test_an_annotator_s_pages(page: Page, study: Study) -> None:
+def test_an_annotators_pages_pass_axe(page: Page, study: Study) -> None:
     campaign = study.campaign
     come_in(page, "ada")
     page.goto(reverse("work"))
@@ -118,7 +118,7 @@ def test_an_annotator_s_pages(page: Page, study: Study) -> None:
     assert not found, "\n".join(found)
 
 
-def test_a_researcher_s_pages(page: Page, study: Study) -> None:
+def test_a_researchers_pages_pass_axe(page: Page, study: Study) -> None:
     plant(study)
     come_in(page, "rita")
     found = []
@@ -139,7 +139,7 @@ def test_a_researcher_s_pages(page: Page, study: Study) -> None:
     assert not found, "\n".join(found)
 
 
-def test_a_campaign_with_all_that_can_be_on_its_pages(page: Page, study: Study) -> None:
+def test_pages_of_a_full_campaign_pass_axe(page: Page, study: Study) -> None:
     plant(study)
     campaign = study.campaign
     exclude(campaign, rater_of(study.ben), "answered faster than one can read")
@@ -214,7 +214,7 @@ def test_few_clicks_lead_to_a_campaign_a_person_in_it_and_a_run(page: Page, stud
     assert not found, "\n".join(found)
 
 
-def test_the_dry_run_of_a_campaign(page: Page, study: Study) -> None:
+def test_the_dry_run_page_passes_axe(page: Page, study: Study) -> None:
     come_in(page, "rita")
     page.goto(reverse("campaign-new") + "?protocol=report-coverage&batch=harbour")
     page.get_by_label("Name", exact=True).fill("")
@@ -228,7 +228,7 @@ def test_the_dry_run_of_a_campaign(page: Page, study: Study) -> None:
     assert not found, "\n".join(found)
 
 
-def test_an_admin_s_pages(page: Page, study: Study) -> None:
+def test_an_admins_pages_pass_axe(page: Page, study: Study) -> None:
     plant(study)
     come_in(page, "root")
     found = []
@@ -260,7 +260,7 @@ def test_the_bar_and_the_answers_of_an_item_fit_at_every_width(
         assert whole, width
 
 
-def test_the_doors_of_those_who_have_no_account(page: Page, study: Study) -> None:
+def test_pages_for_people_without_an_account_pass_axe(page: Page, study: Study) -> None:
     campaign = study.campaign
     made = invite("annotator", campaign, by=study.rita)
     set_study(campaign, "study", "CODE", 3)
@@ -282,7 +282,7 @@ def test_the_doors_of_those_who_have_no_account(page: Page, study: Study) -> Non
 
 
 @pytest.mark.parametrize("template", RENDERED)
-def test_a_page_that_is_rarely_seen(page: Page, template: str) -> None:
+def test_rarely_seen_pages_pass_axe(page: Page, template: str) -> None:
     body = render_to_string(template)
     page.route("**/rare", lambda route: route.fulfill(body=body, content_type="text/html"))
     page.goto("/rare")
@@ -290,7 +290,7 @@ def test_a_page_that_is_rarely_seen(page: Page, template: str) -> None:
     assert not (found := violations(page, template)), "\n".join(found)
 
 
-def test_axe_itself_finds_what_is_wrong(page: Page) -> None:
+def test_axe_finds_a_planted_violation(page: Page) -> None:
     page.goto("about:blank")
     page.set_content(
         "<html lang=en><title>x</title><main><img src=data:,><p>x</p>"

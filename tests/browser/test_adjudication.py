@@ -41,7 +41,7 @@ def address(there: Dispute, unit: Unit) -> str:
     return reverse("adjudication-unit", args=[there.study.campaign.pk, unit.pk])
 
 
-def test_it_goes_by_keyboard_alone(page: Page, there: Dispute) -> None:
+def test_disputes_are_decided_by_keyboard_alone(page: Page, there: Dispute) -> None:
     page.goto("/tasks/")
     page.get_by_role("link", name="Open").click()
     page.get_by_role("link", name="Continue").click()
@@ -97,7 +97,9 @@ def test_offline_a_decision_waits_and_is_sent(page: Page, there: Dispute) -> Non
     assert Decision.objects.get().response.comment == REASON
 
 
-def test_of_two_adjudicators_the_second_chooses(page: Page, there: Dispute) -> None:
+def test_the_second_of_two_adjudicators_chooses_between_both_decisions(
+    page: Page, there: Dispute
+) -> None:
     page.keyboard.press("2")
     page.keyboard.press("c")
     page.keyboard.type("Mine.")
@@ -114,7 +116,7 @@ def test_of_two_adjudicators_the_second_chooses(page: Page, there: Dispute) -> N
     assert told == [REASON, "Mine."]
 
 
-def test_nothing_stands_in_anybodys_way(page: Page, there: Dispute) -> None:
+def test_the_pages_of_adjudication_pass_axe(page: Page, there: Dispute) -> None:
     decided(there, there.units[0], "no", by=there.dirk)
     queue = reverse("adjudication", args=[there.study.campaign.pk])
     for state_of, place in (("dispute", address(there, there.units[0])), ("queue", queue)):

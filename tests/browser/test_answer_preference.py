@@ -75,7 +75,7 @@ def tops_beyond(page: Page, left: float) -> list[float]:
     ("yes", "key", "stored"),
     [(False, "ArrowLeft", "first"), (True, "ArrowLeft", "second"), (True, "ArrowRight", "first")],
 )
-def test_by_keyboard_a_side_is_stored_as_the_answer_that_stood_there(
+def test_a_side_chosen_by_key_is_stored_as_the_answer_shown_there(
     errors: list[str],
     page: Page,
     tmp_path: Path,

@@ -63,7 +63,7 @@ def passages(desk: Desk) -> Locator:
     return desk.page.locator("#passages")
 
 
-def test_a_whole_item_by_keyboard_where_axe_finds_nothing_wrong_at_any_step(
+def test_an_item_is_answered_by_keyboard_and_every_step_passes_axe(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path)
@@ -109,7 +109,7 @@ def test_a_whole_item_by_keyboard_where_axe_finds_nothing_wrong_at_any_step(
     assert found == []
 
 
-def test_a_whole_item_by_mouse(errors: list[str], page: Page, tmp_path: Path) -> None:
+def test_an_item_is_answered_by_mouse(errors: list[str], page: Page, tmp_path: Path) -> None:
     desk = begin(page, tmp_path, "appropriate", "faithful", "support", "needed_answer", reports=2)
     mine = desk.assignment
     expected: Values = {}
@@ -137,7 +137,7 @@ def test_a_whole_item_by_mouse(errors: list[str], page: Page, tmp_path: Path) ->
     assert exported() == expected
 
 
-def test_the_passages_are_out_of_reach_until_the_answer_has_its_grade(
+def test_passages_are_closed_until_the_answer_is_graded(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path)
@@ -227,7 +227,7 @@ def test_answers_are_read_where_only_the_passages_are_asked_about(
     assert sorted(exported().values()) == ["no"] * 6 + ["yes"] * 2
 
 
-def test_work_comes_back_and_goes_on_where_it_stopped(
+def test_unfinished_work_is_restored_where_it_stopped(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path, "appropriate", "faithful", reports=2)

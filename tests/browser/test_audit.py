@@ -40,7 +40,7 @@ def page(errors: list[str], page: Page, study: Study) -> Page:
     return page
 
 
-def test_it_is_found_filtered_led_on_and_open_to_all(page: Page, study: Study) -> None:
+def test_the_audit_trail_is_filtered_paged_and_passes_axe(page: Page, study: Study) -> None:
     page.goto(f"/campaigns/{study.campaign.pk}/settings/")
     page.get_by_role("link", name="Audit trail", exact=True).click()
     expect(page.get_by_role("status")).to_contain_text("61 events wait for the next seal")

@@ -71,7 +71,7 @@ def selected(campaign: str) -> list[str]:
     return [f"{x['kind']} {x['unit']} {x['value']}" for x in found]
 
 
-def test_a_whole_item_with_the_keyboard_alone(answers: Desk) -> None:
+def test_an_item_is_answered_by_keyboard_alone(answers: Desk) -> None:
     page = answers.page
     field, offers = page.locator("#answer"), page.locator("#sources-list")
     keys(page, "x", "ArrowDown")
@@ -104,7 +104,7 @@ def test_a_whole_item_with_the_keyboard_alone(answers: Desk) -> None:
     assert written("Study") == {"text": "Anna built it 🌉 [1].\nשלום", "citations": ["p"]}
 
 
-def test_a_whole_item_with_the_mouse_whose_ticks_come_back_with_undo_and_after_a_reload(
+def test_an_item_is_answered_by_mouse_with_undo_and_reload(
     answers: Desk,
 ) -> None:
     page = answers.page
@@ -135,7 +135,7 @@ def test_a_whole_item_with_the_mouse_whose_ticks_come_back_with_undo_and_after_a
     assert written("Study") == {"text": "By hand [2]", "citations": ["p#1"]}
 
 
-def test_only_what_is_ticked_can_be_cited_and_a_marker_that_leads_nowhere_stops_the_answer(
+def test_only_ticked_passages_can_be_cited(
     answers: Desk,
 ) -> None:
     page = answers.page
@@ -207,7 +207,7 @@ class TestTheSecondRound:
             box.check()
         submitted(desk, lambda: keys(desk.page, "Control+Enter"))
 
-    def test_what_is_kept_comes_over_unchanged_with_its_ticks_and_ones_own_words_come_back(
+    def test_keeping_copies_the_first_answer_and_switching_restores_ones_own(
         self, second: Desk
     ) -> None:
         page = second.page
@@ -228,7 +228,7 @@ class TestTheSecondRound:
         assert labels("Second")[QUERY, "action"] == "keep"
         assert written("Second") == {"text": FIRST_TEXT, "citations": ["p", "p#1"]}
 
-    def test_what_is_modified_shows_its_difference(self, second: Desk) -> None:
+    def test_a_modified_answer_shows_its_difference(self, second: Desk) -> None:
         page = second.page
         keys(page, "ArrowDown", "ArrowDown", "ArrowDown", "2", "2", "2", "w")
         field = page.locator("#answer")
@@ -246,7 +246,7 @@ class TestTheSecondRound:
         assert written("Second")["text"] == "Anna Lee\u0301 raised it 🌉 [1].\nשלום [2]."
 
     @pytest.mark.long
-    def test_who_skips_writes_nothing(self, second: Desk) -> None:
+    def test_skipping_asks_for_no_answer(self, second: Desk) -> None:
         second.choices("action", "Skip").click()
         second.choices("descriptor", "Too difficult").click()
         second.choices("deflected", "Yes").click()
@@ -279,7 +279,7 @@ def test_sentences_are_validated_by_one_key_each(
     assert {x["kind"] for x in exported("Third", "labels")} == {"sentence"}
 
 
-def test_where_no_passage_is_relevant_the_page_takes_a_deflection(
+def test_without_a_relevant_passage_only_a_deflection_is_accepted(
     errors: list[str], page: Page, transactional_db: None, tmp_path: Path
 ) -> None:
     passages = [{**FIRST["passages"][0], "relevant": False}]

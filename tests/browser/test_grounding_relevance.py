@@ -66,7 +66,7 @@ def submitted(desk: Desk, first: str) -> dict[tuple[str, str], str]:
     return {(line["unit"], line["variable"]): line["value"] for line in labels}
 
 
-def test_a_keyboard_is_enough_for_a_whole_item_in_the_recorded_order(desk: Desk) -> None:
+def test_an_item_is_answered_by_keyboard_in_the_recorded_order(desk: Desk) -> None:
     press = desk.page.keyboard.press
     mine = desk.assignment
     first = str(mine.uid)
@@ -97,7 +97,7 @@ def test_a_keyboard_is_enough_for_a_whole_item_in_the_recorded_order(desk: Desk)
     assert response["comment"] == "odd: 🛶 yxn"
 
 
-def test_a_mouse_is_enough_too_and_a_change_of_mind_drops_the_second_choice(desk: Desk) -> None:
+def test_an_item_is_answered_by_mouse_and_changing_drops_the_second_choice(desk: Desk) -> None:
     first = str(desk.assignment.uid)
     choose(card(desk, "long"), "Irrelevant")
     choose(card(desk, "a/b#1"), "Relevant")
@@ -120,7 +120,7 @@ def test_a_mouse_is_enough_too_and_a_change_of_mind_drops_the_second_choice(desk
     }
 
 
-def test_any_two_stand_side_by_side_and_are_answered_there(desk: Desk) -> None:
+def test_two_passages_are_compared_and_answered_side_by_side(desk: Desk) -> None:
     press = desk.page.keyboard.press
     cards = desk.page.locator(".card:visible")
     press("j")
@@ -153,7 +153,7 @@ def test_any_two_stand_side_by_side_and_are_answered_there(desk: Desk) -> None:
     expect(desk.page.locator("#pair-bar")).to_be_hidden()
 
 
-def test_what_is_refused_leaves_the_pair_for_the_passage_that_it_names(desk: Desk) -> None:
+def test_a_refusal_shows_the_passage_that_it_names(desk: Desk) -> None:
     for number in (2, 3):
         desk.unit(number).get_by_role("button", name="Compare").click()
     desk.page.keyboard.press("n")
@@ -166,7 +166,7 @@ def test_what_is_refused_leaves_the_pair_for_the_passage_that_it_names(desk: Des
     assert focused(desk) == "unit-0-relevant=yes"
 
 
-def test_a_draft_comes_back_with_the_second_choice_and_a_long_passage_folded(desk: Desk) -> None:
+def test_a_draft_is_restored_with_the_second_choice_and_folded_passages(desk: Desk) -> None:
     desk.page.keyboard.press("y")
     desk.page.keyboard.press("4")
     desk.state("saved")

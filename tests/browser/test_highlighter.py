@@ -48,9 +48,7 @@ def focus_is_somewhere(page: Page) -> bool:
 
 
 class TestUndoing:
-    def test_redo_brings_back_what_undo_took_until_another_change_and_so_it_is_saved(
-        self, desk: Desk
-    ) -> None:
+    def test_redo_restores_what_undo_removed_and_is_saved(self, desk: Desk) -> None:
         press = desk.page.keyboard.press
         desk.answer(1, "Yes")
         desk.drag(FIRST)
@@ -106,7 +104,7 @@ class TestInTheText:
         desk.page.keyboard.press("Delete")
         assert desk.quotes(1) == []
 
-    def test_clicks_on_an_overlap_take_one_after_the_other(self, desk: Desk) -> None:
+    def test_clicks_on_an_overlap_cycle_through_the_highlights(self, desk: Desk) -> None:
         desk.answer(1, "Yes")
         desk.drag(FIRST)
         desk.answer(2, "Yes")
@@ -117,7 +115,7 @@ class TestInTheText:
             expect(desk.unit(question).locator(".quote.taken")).to_have_count(1)
 
     @pytest.mark.long
-    def test_its_ends_can_be_dragged(self, desk: Desk) -> None:
+    def test_the_ends_of_a_highlight_can_be_dragged(self, desk: Desk) -> None:
         desk.answer(1, "Yes")
         desk.drag(FIRST)
         click_on(desk, "crossed")
@@ -166,9 +164,7 @@ class TestInTheList:
     def focused(self, desk: Desk) -> str:
         return str(desk.page.evaluate("document.activeElement.textContent"))
 
-    def test_it_says_whose_it_is_and_its_highlights_are_gone_through_moved_and_removed_by_keys(
-        self, desk: Desk
-    ) -> None:
+    def test_highlights_in_the_list_are_moved_and_removed_by_keys(self, desk: Desk) -> None:
         desk.answer(1, "Yes")
         desk.drag(FIRST)
         desk.drag(SECOND)
@@ -254,7 +250,9 @@ class TestFromRightToLeft:
             report.save()
         return self.HEBREW
 
-    def test_the_left_arrow_goes_on(self, hebrew: str, desk: Desk) -> None:
+    def test_in_right_to_left_texts_the_left_arrow_moves_forward(
+        self, hebrew: str, desk: Desk
+    ) -> None:
         press = desk.page.keyboard.press
         press("h")
         for key in ("ArrowLeft", "Shift+ArrowLeft", "Enter"):
@@ -269,7 +267,9 @@ class TestFromRightToLeft:
         assert desk.reading.evaluate("element => element.textContent") == hebrew
 
     @pytest.mark.long
-    def test_the_first_handle_stands_on_the_right(self, hebrew: str, desk: Desk) -> None:
+    def test_in_right_to_left_texts_the_first_handle_is_on_the_right(
+        self, hebrew: str, desk: Desk
+    ) -> None:
         press = desk.page.keyboard.press
         for key in ("h", "Shift+ArrowLeft", "Enter", "Escape", "l", "Enter"):
             press(key)
@@ -279,7 +279,7 @@ class TestFromRightToLeft:
         assert last is not None
         assert first["x"] > last["x"] + 20
 
-    def test_a_page_from_right_to_left_holds_at_every_width_and_counts_as_any(
+    def test_a_right_to_left_page_fits_every_width_and_stores_equal_offsets(
         self, hebrew: str, page: Page, errors: list[str], study: Study, mirrored: str
     ) -> None:
         study.ada.language = mirrored
@@ -338,7 +338,7 @@ class TestSnapping:
             assert desk.quotes(1) == []
 
     @pytest.mark.long
-    def test_the_setting_stays_in_this_browser(self, desk: Desk) -> None:
+    def test_the_snapping_setting_is_kept_in_the_browser(self, desk: Desk) -> None:
         button = desk.page.locator("#snap")
         expect(button).to_contain_text("off")
         button.click()
@@ -349,7 +349,7 @@ class TestSnapping:
 
 
 class TestFocus:
-    def test_no_action_loses_it(self, desk: Desk) -> None:
+    def test_no_action_loses_the_focus(self, desk: Desk) -> None:
         press = desk.page.keyboard.press
         keys = (
             "1 h Shift+ArrowRight Enter Escape l Delete z l ArrowRight z Shift+z Delete z z "
@@ -361,9 +361,7 @@ class TestFocus:
             press(key)
             assert focus_is_somewhere(desk.page), (n, key, keys.split()[: n + 1])
 
-    def test_closing_a_layer_gives_it_back_and_single_keys_that_are_off_leave_those_with_ctrl(
-        self, desk: Desk
-    ) -> None:
+    def test_closing_a_dialog_restores_the_focus(self, desk: Desk) -> None:
         press = desk.page.keyboard.press
         press("1")
         before = desk.page.evaluate("document.activeElement.name")
@@ -382,9 +380,7 @@ class TestFocus:
         expect(desk.page.locator("[name='unit-0-answerable']:checked")).to_have_count(0)
 
     @pytest.mark.long
-    def test_a_button_that_has_nothing_more_to_undo_gives_it_to_the_question(
-        self, desk: Desk
-    ) -> None:
+    def test_a_disabled_undo_button_passes_the_focus_to_the_question(self, desk: Desk) -> None:
         desk.page.keyboard.press("1")
         desk.page.locator("#undo").focus()
         desk.page.keyboard.press("Enter")
@@ -440,7 +436,7 @@ class TestFingers:
         yield context
         context.close()
 
-    def test_they_highlight_remove_and_drag_an_end(
+    def test_highlights_are_made_removed_and_resized_by_touch(
         self, desk: Desk, context: BrowserContext
     ) -> None:
         page = desk.page
@@ -505,7 +501,7 @@ class TestLongTexts:
             report.save()
         return text
 
-    def test_they_are_shown_whole_and_a_highlight_touches_one_block_wherever_it_is(
+    def test_long_texts_are_complete_and_a_highlight_redraws_one_block(
         self, long: str, desk: Desk
     ) -> None:
         page = desk.page
@@ -534,7 +530,7 @@ class TestLongTexts:
         assert desk.reading.evaluate("element => element.textContent") == long
 
 
-def test_places_are_counted_alike_on_both_sides_of_the_border(page: Page) -> None:
+def test_offsets_are_equal_on_both_sides_of_a_block_border(page: Page) -> None:
     text = TEXT + "🛶" * 5 + "a🌉b"
     page.goto("/static/icon.svg")
     counted = page.evaluate(

@@ -82,7 +82,7 @@ def paused(campaign: Campaign) -> JudgeRun:
     return run
 
 
-def test_every_page_of_judges_is_open_to_all(page: Page, campaign: Campaign) -> None:
+def test_every_page_of_judges_passes_axe(page: Page, campaign: Campaign) -> None:
     found = []
     page.goto(reverse("judges"))
     found += violations(page, "no judge", rare=True)
@@ -175,7 +175,7 @@ def test_a_judge_file_is_checked_while_it_is_typed_and_tried_before_it_is_a_judg
     assert not found, "\n".join(found)
 
 
-def test_a_text_that_was_typed_is_replaced_only_if_one_agrees(
+def test_a_typed_text_is_replaced_only_after_confirmation(
     page: Page, campaign: Campaign, tmp_path: Path
 ) -> None:
     page.goto(f"{reverse('judge-new')}?library=graded-relevance")
@@ -227,7 +227,7 @@ def test_a_change_is_drafted_from_tags_tried_and_compared(page: Page, campaign: 
     assert not found + violations(page, "effect")
 
 
-def test_a_run_is_watched_and_steered(page: Page, campaign: Campaign) -> None:
+def test_a_run_is_watched_and_controlled(page: Page, campaign: Campaign) -> None:
     run = held(campaign)
     page.goto(reverse("judge-run", args=[run.pk]))
     live = page.locator("#live")

@@ -147,7 +147,7 @@ def test_a_point_of_an_answer_is_marked_in_several_passages(
     assert labels(study) == {("r/1", "grounded"): "yes", ("r#2", "grounded"): "no"}
 
 
-def test_one_goes_to_an_item_by_its_number(errors: list[str], page: Page, tmp_path: Path) -> None:
+def test_an_item_is_opened_by_its_number(errors: list[str], page: Page, tmp_path: Path) -> None:
     desk = begin(page, tmp_path, "key-point-verification")
     first = desk.page.url
     for key in ("2", "2"):
@@ -275,7 +275,7 @@ def test_key_points_are_written_and_matched_by_keyboard(
     assert labels(desk.study) == {("q/1/p", "holds_points"): "yes", ("k/1", "matched"): "yes"}
 
 
-def test_a_list_is_there_again_while_it_is_not_finished_and_is_matched_by_mouse(
+def test_an_unfinished_list_is_restored_and_matched_by_mouse(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path, "key-point-writing", "q/1/p")

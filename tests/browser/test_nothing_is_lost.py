@@ -134,7 +134,7 @@ def test_a1_two_tabs_conflict_both_versions_are_kept_and_history_has_both(
 
 
 @pytest.mark.once  # its work never reaches the server
-def test_a1_unsent_work_of_one_tab_is_not_written_over_by_another(
+def test_a1_unsent_work_of_one_tab_is_not_overwritten_by_another(
     desk: Desk,
 ) -> None:
     context = desk.page.context
@@ -154,7 +154,7 @@ def test_a1_unsent_work_of_one_tab_is_not_written_over_by_another(
     assert {first, comment.input_value()} == {"of the first tab", "of the second tab"}
 
 
-def test_a3_many_losses_on_either_way_lose_and_double_nothing(
+def test_a3_lost_requests_and_responses_lose_and_double_nothing(
     context: BrowserContext, errors: list[str], transactional_db: None
 ) -> None:
     items = 8 if Extent.everything else 4
@@ -177,7 +177,7 @@ def test_a3_many_losses_on_either_way_lose_and_double_nothing(
     assert kept(desk.page, ".outbox.") == []
 
 
-def test_a3_answers_that_wait_go_out_in_their_order_under_their_keys(
+def test_a3_waiting_answers_are_sent_in_order_with_their_keys(
     desk: Desk,
 ) -> None:
     context, tries = desk.page.context, list[Request]()
@@ -213,7 +213,7 @@ def test_a3_answers_that_wait_go_out_in_their_order_under_their_keys(
     assert values == ["no", "invalid"]
 
 
-def test_a4_a_tab_that_dies_takes_at_most_two_seconds_of_typing_along(
+def test_a4_a_crashed_tab_loses_at_most_two_seconds_of_typing(
     desk: Desk, context: BrowserContext
 ) -> None:
     desk.page.add_init_script(WAITS)
@@ -243,9 +243,7 @@ def test_a4_a_tab_that_dies_takes_at_most_two_seconds_of_typing_along(
     again.state("saved")
 
 
-def test_a5_a_layer_over_the_page_logs_in_again_and_the_work_goes_through(
-    desk: Desk, settings: Settings
-) -> None:
+def test_a5_logging_in_again_in_a_dialog_submits_the_work(desk: Desk, settings: Settings) -> None:
     context = desk.page.context
     settings.LOGIN_TRIES = {**settings.LOGIN_TRIES, "address": 2}
     finish(desk)
@@ -280,7 +278,7 @@ def test_a5_a_layer_over_the_page_logs_in_again_and_the_work_goes_through(
     assert first.responses.get().comment == "half a thought"
 
 
-def test_a5_a_csrf_token_that_is_gone_is_mended_without_a_word(desk: Desk) -> None:
+def test_a5_a_lost_csrf_token_is_replaced_silently(desk: Desk) -> None:
     desk.page.context.clear_cookies(name="csrftoken")
     desk.answer(1, "No")
     desk.state("saved")
@@ -288,7 +286,7 @@ def test_a5_a_csrf_token_that_is_gone_is_mended_without_a_word(desk: Desk) -> No
     expect(desk.page.locator("#log-in")).to_be_hidden()
 
 
-def test_a5_another_account_neither_sees_nor_sends_what_is_left(
+def test_a5_another_account_neither_sees_nor_sends_unsent_work(
     desk: Desk, context: BrowserContext
 ) -> None:
     context.clock.install()
@@ -324,7 +322,7 @@ def test_a5_another_account_neither_sees_nor_sends_what_is_left(
     assert Response.objects.get().assignment.rater.user == desk.study.ada
 
 
-def test_a5_whoever_logs_in_at_the_layer_with_another_account_is_told(desk: Desk) -> None:
+def test_a5_logging_in_with_another_account_in_the_dialog_is_reported(desk: Desk) -> None:
     Session.objects.all().delete()
     desk.answer(1, "No")
     desk.state("login")
@@ -341,7 +339,7 @@ def test_a5_whoever_logs_in_at_the_layer_with_another_account_is_told(desk: Desk
     assert Draft.objects.get().payload["units"]["q:0"]["answerable"] == "no"
 
 
-def test_a6_work_for_a_campaign_that_was_closed_meanwhile_is_kept_and_told(desk: Desk) -> None:
+def test_a6_work_for_a_campaign_closed_meanwhile_is_kept_and_reported(desk: Desk) -> None:
     desk.study.campaign.is_open = False
     desk.study.campaign.save()
     finish(desk)
@@ -360,7 +358,7 @@ def test_a6_work_for_a_campaign_that_was_closed_meanwhile_is_kept_and_told(desk:
     assert first.responses.count() == 1
 
 
-def test_a7_double_clicks_and_the_back_button_make_one_row(desk: Desk) -> None:
+def test_a7_double_clicks_and_the_back_button_store_one_answer(desk: Desk) -> None:
     finish(desk)
     first, address = desk.assignment, desk.page.url
     desk.page.get_by_role("button", name="Submit").dblclick()
@@ -374,7 +372,7 @@ def test_a7_double_clicks_and_the_back_button_make_one_row(desk: Desk) -> None:
     assert first.responses.count() == 1
 
 
-def test_a8_what_was_changed_meanwhile_is_told_and_the_answers_are_kept(
+def test_a8_a_changed_item_is_reported_and_answers_are_kept(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for view in ("items", "answers"):
@@ -421,7 +419,7 @@ def test_a9_a_server_that_restarts_is_given_the_time_it_asks_for(desk: Desk) -> 
 
 
 @pytest.mark.once  # its work never reaches the server
-def test_a9_a_server_that_says_nothing_is_told_within_a_second(desk: Desk) -> None:
+def test_a9_an_unresponsive_server_is_reported_within_a_second(desk: Desk) -> None:
     silent: list[Route] = []
     desk.page.route("**/draft", lambda route: silent.append(route))
     desk.answer(1, "No")
@@ -431,7 +429,7 @@ def test_a9_a_server_that_says_nothing_is_told_within_a_second(desk: Desk) -> No
     desk.state("unsaved")
 
 
-def test_a10_highlights_over_awkward_letters_are_exported_where_they_stand(desk: Desk) -> None:
+def test_a10_highlights_over_combined_characters_are_exported_exactly(desk: Desk) -> None:
     quotes = (
         "Zoë 🛶 crossed",
         "harbour\tat dawn.\r\n\r\nThe",
@@ -456,7 +454,7 @@ def test_a10_highlights_over_awkward_letters_are_exported_where_they_stand(desk:
 
 @pytest.mark.once
 @pytest.mark.usefixtures("context")
-def test_a_full_store_is_told_and_the_tab_asks_before_it_closes(desk: Desk) -> None:
+def test_a_full_browser_store_is_reported_and_closing_asks_first(desk: Desk) -> None:
     desk.page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full') } }")
     desk.page.route("**/draft", lambda route: route.abort())
     desk.answer(1, "No")

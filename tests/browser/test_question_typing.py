@@ -48,7 +48,7 @@ def submitted(desk: Desk, first: str) -> dict[str, str]:
     return {line["variable"]: line["value"] for line in labels}
 
 
-def test_a_keyboard_is_enough_for_a_whole_item(desk: Desk) -> None:
+def test_an_item_is_answered_by_keyboard_alone(desk: Desk) -> None:
     press, write = desk.page.keyboard.press, desk.page.keyboard.type
     first = str(desk.assignment.uid)
     count, gate = desk.page.locator("#answered"), desk.page.locator("#gate")
@@ -89,7 +89,7 @@ def test_a_keyboard_is_enough_for_a_whole_item(desk: Desk) -> None:
     }
 
 
-def test_a_mouse_is_enough_too_and_the_list_works_without_its_field(desk: Desk) -> None:
+def test_an_item_is_answered_by_mouse_without_the_filter(desk: Desk) -> None:
     first = str(desk.assignment.uid)
     choose(desk, "valid", "Yes")
     choose(desk, "false_premise", "No")
@@ -110,7 +110,7 @@ def test_a_mouse_is_enough_too_and_the_list_works_without_its_field(desk: Desk) 
     }
 
 
-def test_a_question_that_is_not_let_through_is_asked_nothing_more_and_told_why(desk: Desk) -> None:
+def test_a_question_that_fails_the_gate_is_asked_nothing_more(desk: Desk) -> None:
     first, gate = str(desk.assignment.uid), desk.page.locator("#gate")
     for key in ("y", "n", "y", "1"):
         desk.page.keyboard.press(key)

@@ -127,7 +127,7 @@ def test_another_person_on_the_same_computer_does_not_send_it(
     assert not Response.objects.exists()
 
 
-def test_a_keyboard_is_enough_for_a_whole_item(desk: Desk) -> None:
+def test_an_item_is_answered_by_keyboard_alone(desk: Desk) -> None:
     press = desk.page.keyboard.press
     first = desk.assignment
     press("j")
@@ -160,7 +160,7 @@ def test_a_keyboard_is_enough_for_a_whole_item(desk: Desk) -> None:
     assert Span.objects.get().quote == FIRST
 
 
-def test_what_is_refused_stays_unsubmitted_and_says_at_which_question_here_or_by_the_server(
+def test_a_refused_answer_names_the_question(
     desk: Desk,
 ) -> None:
     state = desk.page.locator("#state")
@@ -221,7 +221,7 @@ def test_a_draft_comes_back_after_a_reload_and_no_keeps_its_highlights_aside_and
     assert not Span.objects.exists()
 
 
-def test_work_that_reached_no_server_comes_back_too(
+def test_unsent_work_is_restored(
     desk: Desk, context: BrowserContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The server itself fails, since no route of a test can stop what a closing page sends.
@@ -323,7 +323,7 @@ def test_time_is_counted_and_sent_and_an_answer_can_be_revised(page: Page, study
 
 
 @pytest.mark.long
-def test_a_finger_gets_a_button(desk: Desk) -> None:
+def test_touch_devices_get_a_highlight_button(desk: Desk) -> None:
     desk.page.evaluate(
         "document.dispatchEvent(new PointerEvent('pointerdown', {pointerType: 'touch'}))"
     )
@@ -363,7 +363,7 @@ def test_a_closed_campaign_can_be_read_and_not_changed(desk: Desk) -> None:
     expect(desk.page.get_by_role("button", name="Submit")).to_be_disabled()
 
 
-def test_the_reasons_why_an_item_cannot_be_judged_come_into_sight(desk: Desk) -> None:
+def test_reasons_for_not_judging_an_item_are_scrolled_into_view(desk: Desk) -> None:
     """They are the last of the list, and what unfolds them stands at the window's edge."""
     page = desk.page
     page.set_viewport_size({"width": 1280, "height": 560})

@@ -53,7 +53,7 @@ def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) 
     return page
 
 
-def test_the_answer_is_first_measures_come_when_opened_filters_leave_systems_campaigns_slice(
+def test_the_verdict_comes_first_and_measures_load_when_opened(
     page: Page,
 ) -> None:
     address = page.url

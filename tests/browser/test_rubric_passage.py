@@ -80,7 +80,7 @@ def number_of(desk: Desk, unit: str) -> int:
     return desk.assignment.asked.index(unit) + 1
 
 
-def test_a_keyboard_is_enough_for_a_passage_and_for_a_nugget(
+def test_a_passage_and_a_nugget_are_answered_by_keyboard(
     errors: list[str], page: Page, ratings: Study
 ) -> None:
     rated, press = Desk(page, ratings), page.keyboard.press
@@ -135,7 +135,7 @@ def test_a_keyboard_is_enough_for_a_passage_and_for_a_nugget(
     assert all(mark in FULL for mark in marks)
 
 
-def test_a_mouse_is_enough_too_and_what_is_not_saved_is_kept(rated: Desk) -> None:
+def test_a_passage_is_answered_by_mouse_and_unsaved_work_is_kept(rated: Desk) -> None:
     page, first = rated.page, rated.assignment
     place = number_of(rated, " blank ")
     rated.unit(place).locator(".unit-text").click()
@@ -171,7 +171,7 @@ def test_a_mouse_is_enough_too_and_what_is_not_saved_is_kept(rated: Desk) -> Non
     assert len(labels("Study")["r", " blank "][1]) == 2
 
 
-def test_a_change_made_elsewhere_is_told_and_either_can_be_taken(rated: Desk) -> None:
+def test_a_change_made_elsewhere_is_reported_with_a_choice(rated: Desk) -> None:
     page = rated.page
     rated.unit(number_of(rated, " blank ")).locator(".unit-text").click()
     page.keyboard.press("m")

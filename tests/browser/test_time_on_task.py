@@ -34,7 +34,7 @@ class TestTimeOnTask:
         return found
 
     @pytest.mark.usefixtures("context")
-    def test_it_counts_while_the_page_is_seen_and_somebody_is_there(self, desk: Desk) -> None:
+    def test_time_counts_only_while_the_page_is_visible_and_used(self, desk: Desk) -> None:
         page = desk.page
         page.clock.install()
         page.goto("/tasks/")

@@ -13,7 +13,7 @@ from tests.page_cast import Study
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def test_a_token_is_made_shown_once_and_taken_back(
+def test_a_token_is_created_shown_once_and_revoked(
     errors: list[str], page: Page, study: Study
 ) -> None:
     come_in(page, "rita")

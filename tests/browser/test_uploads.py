@@ -108,7 +108,7 @@ def test_a_dropped_file_becomes_a_batch(page: Page, go: threading.Event, tmp_pat
     expect(page.get_by_role("heading", level=1)).to_have_text("Query q3")
 
 
-def test_a_refusal_stands_on_the_form_and_the_page(
+def test_a_refusal_is_shown_on_the_form_and_the_page(
     page: Page, go: threading.Event, tmp_path: Path
 ) -> None:
     go.set()
@@ -122,7 +122,7 @@ def test_a_refusal_stands_on_the_form_and_the_page(
     expect(page.get_by_role("alert")).to_contain_text("bad.jsonl, line 2: ")
 
 
-def test_it_works_without_scripts(
+def test_uploading_works_without_scripts(
     chromium: Browser, live_server: LiveServer, go: threading.Event, tmp_path: Path
 ) -> None:
     go.set()
@@ -144,7 +144,7 @@ def test_it_works_without_scripts(
     context.close()
 
 
-def test_every_page_of_uploads_is_open_to_all(
+def test_every_page_of_uploads_passes_axe(
     page: Page, go: threading.Event, rita: User, tmp_path: Path
 ) -> None:
     page.goto(reverse("upload-new"))

@@ -70,7 +70,7 @@ def submitted(desk: Desk) -> None:
     desk.page.wait_for_url("**/finished/**")
 
 
-def test_by_keyboard_alone(desk: Desk) -> None:
+def test_judges_labels_are_validated_by_keyboard_alone(desk: Desk) -> None:
     keys = desk.page.keyboard
     for number in (1, 2, 3):
         expect(verdict(desk, number)).to_contain_text(f"Judge {JUDGE} says:")
@@ -97,7 +97,7 @@ def test_by_keyboard_alone(desk: Desk) -> None:
     assert {line["rater"]: line.get("assisted_by") for line in lines} == {JUDGE: None, ada(): JUDGE}
 
 
-def test_by_mouse_with_another_quote(desk: Desk) -> None:
+def test_judges_labels_are_corrected_by_mouse_with_another_quote(desk: Desk) -> None:
     desk.unit(2).locator(".unit-text").click()
     verdict(desk, 2).get_by_role("button", name="Confirm").click()
     assert_state(desk, 2, "confirmed")
@@ -118,7 +118,7 @@ def test_by_mouse_with_another_quote(desk: Desk) -> None:
     }
 
 
-def test_what_is_not_confirmed_is_not_submitted_and_what_is_is_drafted_undone_and_taken_back(
+def test_only_confirmed_labels_are_submitted(
     desk: Desk,
 ) -> None:
     page = desk.page
@@ -157,7 +157,7 @@ PLACES = """() => {
 }"""
 
 
-def test_its_quotes_are_outlined_where_they_stand_and_axe_finds_nothing_wrong_in_any_state(
+def test_a_judges_quotes_are_outlined_and_every_state_passes_axe(
     desk: Desk,
 ) -> None:
     outlines = desk.page.locator(".cited-layer i")
@@ -184,7 +184,7 @@ def test_its_quotes_are_outlined_where_they_stand_and_axe_finds_nothing_wrong_in
 
 
 @pytest.mark.parametrize("protocol", VALIDATED)
-def test_on_no_protocols_page_is_anything_confirmed_by_itself(
+def test_nothing_is_confirmed_by_default(
     errors: list[str],
     page: Page,
     tmp_path: Path,

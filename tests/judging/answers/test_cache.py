@@ -58,7 +58,7 @@ def first(campaign: Campaign) -> JudgeRun:
     return run_scripted(campaign, judge("first"), paid)[0]
 
 
-def test_nothing_is_reused_unless_somebody_chose_it(campaign: Campaign, first: JudgeRun) -> None:
+def test_answers_are_reused_only_on_request(campaign: Campaign, first: JudgeRun) -> None:
     run, backend = run_again(campaign, judge("second"), "never")
     assert (run.calls, run.reused, len(backend.asked)) == (4, 0, 4)
 
@@ -73,9 +73,7 @@ def test_an_equal_request_of_the_campaign_is_not_paid_again(
     assert values(second) == values(first.judge)
 
 
-def test_a_taken_answer_names_the_call_that_it_came_from(
-    campaign: Campaign, first: JudgeRun
-) -> None:
+def test_a_reused_answer_names_its_original_call(campaign: Campaign, first: JudgeRun) -> None:
     run, _ = run_again(campaign, judge("second"), "campaign")
     calls = list(JudgeCall.objects.filter(run=run).select_related("reused_from"))
     sources = {call.reused_from for call in calls if call.reused_from}
@@ -85,14 +83,14 @@ def test_a_taken_answer_names_the_call_that_it_came_from(
     assert all(call.completion == call.reused_from.completion for call in calls if call.reused_from)
 
 
-def test_only_originals_are_taken(campaign: Campaign, first: JudgeRun) -> None:
+def test_only_original_calls_are_reused(campaign: Campaign, first: JudgeRun) -> None:
     run_again(campaign, judge("second"), "campaign")
     run, _ = run_again(campaign, judge("third"), "campaign")
     froms = JudgeCall.objects.filter(run=run).values_list("reused_from__run", flat=True)
     assert set(froms) == {first.pk}
 
 
-def test_other_campaigns_count_only_where_all_are_chosen(
+def test_answers_of_other_campaigns_are_reused_only_on_request(
     campaign: Campaign, first: JudgeRun
 ) -> None:
     command("create_campaign", "other", "--protocol", "report-coverage", "--batch", "bridges")
@@ -108,7 +106,7 @@ def test_a_different_request_is_asked(campaign: Campaign, first: JudgeRun) -> No
     assert (run.reused, run.calls) == (0, 12)
 
 
-def test_transport_failures_are_never_taken(campaign: Campaign) -> None:
+def test_transport_failures_are_never_reused(campaign: Campaign) -> None:
     def broken(request: Request) -> Exception:
         return TransientError("reset", "the connection broke off")
 
@@ -138,7 +136,7 @@ def final(reason: Any) -> Callable[[Request], Exception]:
         (final("filtered"), 0.0, 3),
     ],
 )
-def test_an_unreadable_answer_is_taken_only_at_temperature_0(
+def test_an_unreadable_answer_is_reused_only_at_temperature_0(
     campaign: Campaign, script: Callable[[Request], Any], temperature: float, reused: int
 ) -> None:
     def made(name: str) -> Judge:
@@ -161,9 +159,7 @@ def test_an_answer_that_needed_a_repair_is_asked_for_again(
     assert (run.reused, run.calls) == (3, 1)
 
 
-def test_a_judge_under_changed_conditions_takes_nothing(
-    campaign: Campaign, first: JudgeRun
-) -> None:
+def test_a_trial_reuses_no_answers(campaign: Campaign, first: JudgeRun) -> None:
     """Asking again to see how far the answers agree would always find that they do."""
     trial = Judge(rater=first.judge.rater, base=first.judge, backend="lexical")
     rows = Assignment.objects.filter(rater=first.judge.rater)
@@ -177,7 +173,7 @@ def prepared_rows(campaign: Campaign, rater: Judge, rows: list[Assignment]) -> l
     return [preparer.prepare(row) for row in rows]
 
 
-def test_a_run_that_dies_before_it_writes_takes_the_same_again(
+def test_a_run_killed_before_storing_reuses_the_same_answers_again(
     campaign: Campaign, first: JudgeRun
 ) -> None:
     """Looking stores nothing: a second look finds what the first one found."""
@@ -192,7 +188,7 @@ def test_a_run_that_dies_before_it_writes_takes_the_same_again(
     assert run_again(campaign, second, "campaign")[0].reused == 4
 
 
-def test_a_run_that_goes_on_counts_nothing_twice(campaign: Campaign, first: JudgeRun) -> None:
+def test_a_resumed_run_counts_nothing_twice(campaign: Campaign, first: JudgeRun) -> None:
     second = judge("second")
     run = lifecycle.start(campaign, second, limit=2, reuse="campaign")
     lease = lifecycle.take(run)
@@ -216,7 +212,7 @@ def test_of_equal_requests_in_one_run_the_second_waits_for_the_first(
     assert len(backend.asked) == 4
 
 
-def test_the_second_is_asked_where_the_first_has_no_answer_to_take(
+def test_the_second_equal_request_is_asked_if_the_first_has_no_answer(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Scripted, "identity", lambda self, request: {"schema": "the same"})
@@ -240,7 +236,7 @@ def twins(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign
     return Campaign.objects.get(name="twins")
 
 
-def test_a_row_that_waits_for_an_equal_request_is_claimed_once(
+def test_an_assignment_waiting_for_an_equal_request_is_claimed_once(
     twins: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims: list[int] = []
@@ -262,7 +258,7 @@ def test_a_row_that_waits_for_an_equal_request_is_claimed_once(
     assert backend.most == 8
 
 
-def test_no_more_are_claimed_than_may_wait(
+def test_claims_are_limited_by_waiting_requests(
     twins: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.answers.cache.MAX_WAITING", 3)
@@ -284,7 +280,7 @@ def test_no_more_are_claimed_than_may_wait(
     assert max(waiting) <= 3 + 2
 
 
-def test_a_row_whose_first_could_not_be_answered_is_asked_itself(twins: Campaign) -> None:
+def test_an_assignment_is_asked_itself_if_its_equal_failed(twins: Campaign) -> None:
     """One of the pair hangs on a server's fault: the other does not wait for ever."""
     refused: set[str] = set()
 
@@ -304,7 +300,7 @@ def test_a_row_whose_first_could_not_be_answered_is_asked_itself(twins: Campaign
     assert run.calls + run.reused == 200
 
 
-def test_the_option_chooses_it(campaign: Campaign) -> None:
+def test_the_reuse_option_is_accepted(campaign: Campaign) -> None:
     judge("first")
     judge("second")
     run = ("run_judge", "--campaign", campaign.name, "--judge")
@@ -345,7 +341,7 @@ def test_whatever_is_sent_changes_the_hash(changed: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "changed", [{"concurrency": 3}, {"timeout": 9.0}, {"api_key_env": "OTHER"}, {"url": "http://a"}]
 )
-def test_keys_times_and_concurrency_do_not_change_it(changed: dict[str, Any]) -> None:
+def test_keys_times_and_concurrency_do_not_change_the_hash(changed: dict[str, Any]) -> None:
     assert digest(**changed) == digest()
 
 

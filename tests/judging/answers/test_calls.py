@@ -73,7 +73,7 @@ def test_of_long_reasoning_the_beginning_is_kept(run: JudgeRun) -> None:
     assert found.reasoning.count("é") == calls.MAX_REASONING // 2
 
 
-def test_without_an_answer_there_is_nothing_of_it(run: JudgeRun) -> None:
+def test_a_call_without_an_answer_has_no_answer_fields(run: JudgeRun) -> None:
     (found,) = stored(run, call(None, "deadline"))
     assert (found.completion, found.finish_reason, found.usage, found.logprobs) == (
         None, "", {}, None,
@@ -82,7 +82,7 @@ def test_without_an_answer_there_is_nothing_of_it(run: JudgeRun) -> None:
     assert (found.repair, found.reused_from_id, found.detail) == (False, None, "")
 
 
-def test_words_of_servers_are_cut_to_what_a_column_holds(run: JudgeRun) -> None:
+def test_server_messages_are_truncated_to_the_column(run: JudgeRun) -> None:
     fits = Answer("x" * 999, "f" * 40, {}, "m" * 200)
     long = Answer("x" * 999, "f" * 41, {}, "m" * 201)
     for found in stored(run, call(fits, detail="d" * 300), call(long, detail="d" * 301)):
@@ -90,7 +90,7 @@ def test_words_of_servers_are_cut_to_what_a_column_holds(run: JudgeRun) -> None:
         assert tuple(map(len, lengths)) == (300, 40, 200, 999)
 
 
-def test_what_no_database_keeps_is_written_as_escapes_in_every_text(run: JudgeRun) -> None:
+def test_unstorable_characters_are_escaped_in_every_text(run: JudgeRun) -> None:
     odd = Answer("a\0", "b\0", {"c\0": "d\0"}, "e\0", logprobs={"f": "\ud800"})
     (found,) = stored(run, call(odd, detail="g\0", body="h\0"))
     assert (found.completion, found.finish_reason, found.usage, found.model_returned) == (
@@ -130,7 +130,7 @@ def test_without_a_price_the_cost_is_not_known_and_adds_nothing(run: JudgeRun) -
     assert (tally.calls, tally.cost, tally.prompt_tokens) == (1, 0, 1_000_000)
 
 
-def test_what_was_taken_from_another_call_is_left_out_of_the_sums_and_what_follows_is_not(
+def test_reused_calls_are_left_out_of_the_sums(
     run: JudgeRun,
 ) -> None:
     usage = {"prompt_tokens": 7, "completion_tokens": 5,
@@ -147,7 +147,7 @@ def test_what_was_taken_from_another_call_is_left_out_of_the_sums_and_what_follo
     )  # fmt: skip
 
 
-def test_nothing_adds_nothing(run: JudgeRun) -> None:
+def test_an_empty_group_adds_nothing_to_the_sums(run: JudgeRun) -> None:
     tally = store_calls(run, [])
     assert vars(tally) == {
         "done": 0, "failures": {}, "calls": 0, "reused": 0, "prompt_tokens": 0, "cached_tokens": 0,
@@ -155,7 +155,7 @@ def test_nothing_adds_nothing(run: JudgeRun) -> None:
     }  # fmt: skip
 
 
-def test_more_than_are_written_at_once_are_each_written_once(
+def test_large_groups_of_calls_are_stored_once_each(
     run: JudgeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calls, "CHUNK", 2)
@@ -180,13 +180,13 @@ class TestRecorded:
         record(run, lease, preparer.schema, [Result(prepared, told, outcome)])
         return Assignment.objects.get(pk=row.pk)
 
-    def test_a_row_without_a_result_stays_leased(self, run: JudgeRun) -> None:
+    def test_an_assignment_without_a_result_stays_leased(self, run: JudgeRun) -> None:
         row = self.record(run, call(None, "deadline"))
         assert (row.status, row.reason, row.attempts) == ("leased", "", 1)
         run.refresh_from_db()
         assert (run.done, run.failures, run.calls) == (0, {}, 1)
 
-    def test_a_row_that_failed_has_its_own_reason(self, run: JudgeRun) -> None:
+    def test_a_failed_assignment_has_its_own_reason(self, run: JudgeRun) -> None:
         row = self.record(run, call(None, "too-long"), outcome=Failure("too-long"))
         assert (row.status, row.reason) == ("failed", "too-long")
         run.refresh_from_db()
@@ -198,7 +198,7 @@ class TestRecorded:
         assert (first.attempt, second.attempt, second.request_hash) == (1, 2, "of another")
         assert first.request_hash not in ("", "of another")
 
-    def test_what_is_killed_between_calls_and_labels_has_stored_neither(
+    def test_a_kill_between_calls_and_labels_stores_neither(
         self, run: JudgeRun, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def killed(rows: list[int]) -> None:

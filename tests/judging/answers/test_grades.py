@@ -33,7 +33,7 @@ def graded(db: None, tmp_path: Path) -> Campaign:
     return study
 
 
-def test_it_is_kept_exported_read_again_and_shown(graded: Campaign, tmp_path: Path) -> None:
+def test_a_grade_is_stored_exported_imported_and_shown(graded: Campaign, tmp_path: Path) -> None:
     stored = Label.objects.order_by("pk").values_list("value", "meta")
     assert sorted(stored) == [("no", {"grade": "1"}), ("yes", {"grade": "3"})]
     export = EXPORTS["labels"]

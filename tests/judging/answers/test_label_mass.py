@@ -65,7 +65,7 @@ def body_for(campaign: Campaign, rater: Judge) -> dict[str, Any]:
     return dict(json.loads(sent))
 
 
-def test_the_sample_is_asked_the_same_without_a_form_to_keep_to(campaign: Campaign) -> None:
+def test_the_unconstrained_sample_gets_the_same_prompt(campaign: Campaign) -> None:
     base = scoring()
     run_scripted(campaign, base, HIDDEN)
     trial = unconstrained(campaign, base)
@@ -76,7 +76,7 @@ def test_the_sample_is_asked_the_same_without_a_form_to_keep_to(campaign: Campai
     assert sent["messages"][0] == before["messages"][0]
 
 
-def test_it_is_two_per_cent_and_at_least_as_many_units_as_any_trial(campaign: Campaign) -> None:
+def test_the_unconstrained_sample_has_two_percent_or_the_minimum(campaign: Campaign) -> None:
     base = scoring()
     run_scripted(campaign, base, HIDDEN)
     draw = trial_sample_for(unconstrained(campaign, base), None)
@@ -110,7 +110,7 @@ def test_a_hidden_mass_is_unknown_with_its_reason_and_never_1(campaign: Campaign
     assert masses["unknown"] == {"the server gives only the probabilities of the codes": 12}
 
 
-def test_the_masses_stand_in_the_manifest(campaign: Campaign) -> None:
+def test_the_manifest_contains_label_masses(campaign: Campaign) -> None:
     base = scoring()
     run, _, _ = run_scripted(campaign, base, HIDDEN)
     run_scripted(campaign, unconstrained(campaign, base), LOW)
@@ -126,7 +126,7 @@ def test_the_masses_stand_in_the_manifest(campaign: Campaign) -> None:
         ({}, HIGH, "reports the label mass with every answer"),
     ],
 )
-def test_it_is_not_made_where_it_tells_nothing(
+def test_the_unconstrained_sample_is_refused_if_useless(
     campaign: Campaign, params: dict[str, Any], script: Any, why: str
 ) -> None:
     base = scoring(**params)

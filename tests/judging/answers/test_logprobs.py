@@ -105,7 +105,7 @@ def test_the_score_of_a_no_is_the_probability_of_yes_too() -> None:
     assert found.score == pytest.approx(0.1)
 
 
-def test_spellings_of_one_code_are_added_up() -> None:
+def test_probabilities_of_spellings_of_a_code_are_summed() -> None:
     """(0.3 + 0.2 + 0.1) / (0.6 + 0.2)."""
     shares = {"yes": 0.3, "Yes": 0.2, " yes": 0.1, "NO": 0.2}
     found = detail(GROUNDED, '{"grounded": "', ("yes", shares), '"}')
@@ -128,7 +128,7 @@ def test_an_escape_has_mass_but_no_part_in_the_score() -> None:
     assert meta(found)["probabilities"]["invalid"] == pytest.approx(0.2, abs=1e-3)
 
 
-def test_a_code_that_was_told_is_not_guessed_again_where_another_goes_on() -> None:
+def test_a_completed_code_is_not_counted_for_a_longer_one() -> None:
     """Told: 0.2 for "simple", 0.1 for "set", and 0.6 * 0.6 = 0.36 for the longer one.
 
     At its second token "simple" alone is not listed; that says nothing new of it.
@@ -165,7 +165,7 @@ def test_codes_in_words_count_by_their_rank() -> None:
     assert found.score == pytest.approx(1.0)
 
 
-def test_a_code_that_was_not_listed_has_at_most_what_the_last_had() -> None:
+def test_an_unlisted_code_is_bounded_by_the_last_listed_token() -> None:
     """0.9 for yes, 0.05 for the last that is listed, and 0.05 left: no had at most 0.05."""
     found = detail(GROUNDED, '{"grounded": "', ("yes", {"yes": 0.9, "The": 0.05}), '"}')
     assert found.score == pytest.approx(0.9 / 0.95)
@@ -173,12 +173,12 @@ def test_a_code_that_was_not_listed_has_at_most_what_the_last_had() -> None:
     assert meta(found)["mass"] == pytest.approx(0.9)
 
 
-def test_a_bound_is_never_more_than_what_is_left() -> None:
+def test_a_bound_never_exceeds_the_remaining_probability() -> None:
     found = detail(GROUNDED, '{"grounded": "', ("yes", {"yes": 0.99}), '"}')
     assert found.score == pytest.approx(0.99)
 
 
-def test_little_mass_is_told() -> None:
+def test_a_low_label_mass_is_reported() -> None:
     shares = {"yes": 0.2, "no": 0.1, "The": 0.7}
     found = detail(GROUNDED, '{"grounded": "', ("yes", shares), '"}')
     assert meta(found)["low_mass"] is True
@@ -201,7 +201,7 @@ def test_a_label_in_several_tokens_is_followed_to_where_it_differs() -> None:
     assert "unscored" not in meta(found)
 
 
-def test_codes_that_begin_alike_off_the_way_are_not_guessed_apart() -> None:
+def test_codes_with_a_common_beginning_share_a_probability() -> None:
     shares = {"first": 0.5, "tie": 0.3, "second": 0.2}
     found = detail(PREFERRED, '{"preferred": "', ("first", shares), '"}')
     assert found.score is None
@@ -258,7 +258,7 @@ def test_a_mark_alone_may_begin_any_code() -> None:
     assert "begin alike" in meta(found)["unscored"]
 
 
-def test_what_stands_before_in_many_bytes_moves_nothing() -> None:
+def test_multibyte_text_before_the_label_does_not_shift_it() -> None:
     quote = '{"evidence": [{"quote": "🌉 قديم", "start": null}], "grounded": "'
     found = detail(GROUNDED, quote, ("yes", {"yes": 0.8, "no": 0.2}), '"}')
     assert found.score == pytest.approx(0.8)
@@ -298,7 +298,7 @@ def test_reasoning_before_the_answer_is_passed_over() -> None:
     assert found.score == pytest.approx(0.8)
 
 
-def test_a_server_that_hides_all_other_tokens_hides_the_mass() -> None:
+def test_masked_tokens_hide_the_label_mass() -> None:
     shares = {"yes": 0.7, "no": 0.3, "The": 0.0}
     found = detail(GROUNDED, '{"grounded": "', ("yes", shares), '"}')
     assert found.score == pytest.approx(0.7)
@@ -306,7 +306,7 @@ def test_a_server_that_hides_all_other_tokens_hides_the_mass() -> None:
     assert "only the probabilities of the codes" in meta(found)["mass_unknown"]
 
 
-def test_codes_that_have_it_all_hide_the_mass_too() -> None:
+def test_codes_with_all_probability_hide_the_label_mass() -> None:
     found = detail(GROUNDED, '{"grounded": "', ("yes", {"yes": 0.7, "no": 0.3}), '"}')
     assert meta(found)["mass"] is None
 
@@ -335,17 +335,17 @@ def test_each_unit_of_an_item_has_its_own_score() -> None:
     }
 
 
-def test_a_pair_that_was_shown_turned_is_scored_as_it_is_stored() -> None:
+def test_a_swapped_pair_is_scored_in_the_stored_order() -> None:
     shares = {"first": 0.7, "second": 0.2, "tie-good": 0.05, "tie-bad": 0.05}
     found = detail(PREFERRED, '{"preferred": "', ("first", shares), '"}', shown=["b", "a"])
     assert meta(found)["probabilities"]["second"] == pytest.approx(0.7)
 
 
-def test_what_is_not_asked_has_no_score() -> None:
+def test_a_variable_that_is_not_asked_has_no_score() -> None:
     assert details(KEY, '{"key": null}') == {}
 
 
-def test_without_probabilities_there_is_nothing_to_tell() -> None:
+def test_without_probabilities_there_is_no_score() -> None:
     assert scores(prepared(GROUNDED), Answer('{"grounded": "yes"}')) == {}
 
 
@@ -363,7 +363,7 @@ def test_without_probabilities_there_is_nothing_to_tell() -> None:
         ("garbage", "gave no log probabilities"),
     ],
 )
-def test_what_cannot_be_read_says_so_and_is_no_score(logprobs: Any, why: str) -> None:
+def test_unreadable_probabilities_give_a_reason_and_no_score(logprobs: Any, why: str) -> None:
     answer = Answer('{"grounded": "yes"}', logprobs=logprobs)
     (found,) = scores(prepared(GROUNDED), answer).values()
     assert found.score is None
@@ -372,7 +372,7 @@ def test_what_cannot_be_read_says_so_and_is_no_score(logprobs: Any, why: str) ->
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("text", ["Yes.", "", "[1]", '{"grounded"', '{"grounded": "yes", ', "{1}"])
-def test_a_text_that_is_no_answer_has_no_scores(text: str) -> None:
+def test_an_unreadable_answer_has_no_scores(text: str) -> None:
     answer = Answer(text, logprobs=logprobs_of(text))
     assert all(not each.score for each in scores(prepared(GROUNDED), answer).values())
 
@@ -422,7 +422,7 @@ def kept_of(
 LABEL: tuple[Piece, ...] = ('"grounded": "', ("yes", {"yes": 0.6, "no": 0.2, "The": 0.1}), '"}')
 
 
-def test_of_a_long_answer_the_tokens_of_its_labels_are_stored_alone() -> None:
+def test_only_the_tokens_of_labels_are_stored() -> None:
     """3,000 tokens with 20 alternatives each are about a megabyte; a label is one of them."""
     quote = [(f"word{n} ", {f"word{n} ": 0.5} | {f"x{m}": 0.02 for m in range(19)})
              for n in range(3000)]  # fmt: skip
@@ -453,7 +453,7 @@ def test_of_a_long_answer_the_tokens_of_its_labels_are_stored_alone() -> None:
         (GROUNDED, ('{"grounded": "YES"}',)),
     ],
 )  # fmt: skip
-def test_scores_from_what_is_stored_are_the_same(asked: Any, pieces: Any) -> None:
+def test_scores_from_stored_tokens_equal_the_original_ones(asked: Any, pieces: Any) -> None:
     came, stored = kept_of(*pieces, asked=asked)
     of = prepared(asked)
     assert scores(of, stored) == scores(of, came)
@@ -472,7 +472,7 @@ def test_scores_from_what_is_stored_are_the_same(asked: Any, pieces: Any) -> Non
         "garbage",
     ],
 )
-def test_what_cannot_be_scored_says_the_same_of_what_is_stored(logprobs: Any) -> None:
+def test_stored_tokens_give_the_same_reason_for_a_missing_score(logprobs: Any) -> None:
     came, stored = kept_of('{"grounded": "yes"}', logprobs=logprobs)
     found = scores(prepared(GROUNDED), stored)
     assert found == scores(prepared(GROUNDED), came)

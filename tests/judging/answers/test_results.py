@@ -77,7 +77,7 @@ def held(campaign: Campaign) -> Held:
         (None, said("no"), "no"),
     ],
 )
-def test_an_answer_that_can_be_read_stands_whatever_its_repair_brought(
+def test_a_readable_answer_counts_whatever_its_repair_says(
     held: Held, first: Answer | None, repair: Answer, stands: str
 ) -> None:
     assert held.store(Result(held.prepared, (), repair, 3.0, first)) == 1
@@ -85,7 +85,7 @@ def test_an_answer_that_can_be_read_stands_whatever_its_repair_brought(
     assert (held.row.status, held.row.seconds) == ("done", 3.0)
 
 
-def test_where_neither_can_be_read_the_row_is_closed_without_a_label(held: Held) -> None:
+def test_an_unreadable_answer_and_repair_close_without_a_label(held: Held) -> None:
     assert held.store(Result(held.prepared, (), PROSE, 3.0, PROSE)) == 1
     assert not Label.objects.exists()
     assert (held.row.status, held.row.reason) == ("failed", "unreadable")
@@ -93,7 +93,7 @@ def test_where_neither_can_be_read_the_row_is_closed_without_a_label(held: Held)
     assert (held.run.done, held.run.failures) == (0, {"unreadable": 1})
 
 
-def test_a_run_counts_what_it_asked_and_what_it_was_told(held: Held) -> None:
+def test_a_run_counts_its_requests_and_answers(held: Held) -> None:
     usage = {"prompt_tokens": 7, "completion_tokens": 5,
              "prompt_tokens_details": {"cached_tokens": 3}}  # fmt: skip
     answer = replace(said("no"), usage=usage)
@@ -119,25 +119,25 @@ class TestStoredBefore:
     def repair(self, answer: Answer | None, state: str = "answered") -> Call:
         return call(answer, state, repair=True, request_hash="of the repair")
 
-    def test_a_first_answer_stands_beside_its_repair(self, held: Held) -> None:
+    def test_a_first_answer_is_kept_beside_its_repair(self, held: Held) -> None:
         found = self.stored(held, call(said("no")), self.repair(PROSE))
         assert (found.outcome, found.first) == (PROSE, said("no"))
         held.store(found)
         assert Label.objects.get().value == "no"
 
-    def test_a_repair_that_failed_leaves_the_answer_before_it(self, held: Held) -> None:
+    def test_a_failed_repair_keeps_the_first_answer(self, held: Held) -> None:
         found = self.stored(held, call(said("no")), self.repair(None, "truncated"))
         assert found.outcome == said("no")
 
-    def test_a_repair_of_what_was_cut_off_is_taken(self, held: Held) -> None:
+    def test_a_repair_of_a_truncated_answer_counts(self, held: Held) -> None:
         found = self.stored(held, call(PROSE, "truncated"), self.repair(said("no")))
         assert found.outcome == said("no")
 
-    def test_a_repair_without_what_it_mends_is_nothing(self, held: Held) -> None:
+    def test_a_repair_without_its_first_answer_is_ignored(self, held: Held) -> None:
         held.store(Result(held.prepared, (self.repair(said("no")),)))
         assert find_stored_results([held.again()]) == []
 
-    def test_what_was_cut_off_is_closed_with_its_reason(self, held: Held) -> None:
+    def test_a_truncated_answer_is_closed_with_its_reason(self, held: Held) -> None:
         found = self.stored(held, call(PROSE, "truncated"))
         assert (found.outcome, found.seconds) == (Failure("truncated"), 2.0)
 
@@ -146,7 +146,7 @@ class TestStoredBefore:
         assert find_stored_results([held.again()]) == []
 
 
-def test_what_no_database_keeps_is_escaped_however_deep_it_stands() -> None:
+def test_unstorable_characters_are_escaped_at_any_depth() -> None:
     odd = {"a\0": [{"b": "x\ud800"}, 1, None, True], "c": "plain"}
     assert storable(odd) == {"a\\u0000": [{"b": "x\\ud800"}, 1, None, True], "c": "plain"}
     for odd_text, written in (("x\0", "x\\u0000"), ("\udfff", "\\udfff")):
@@ -160,9 +160,7 @@ def test_what_no_database_keeps_is_escaped_however_deep_it_stands() -> None:
 @pytest.mark.parametrize(
     ("count", "counted"), [(2**31 - 1, 2**31 - 1), (2**31, 0), (-1, 0), (True, 0), ("7", 0), (0, 0)]
 )
-def test_only_a_count_that_can_be_stored_is_added_up(
-    held: Held, count: object, counted: int
-) -> None:
+def test_unstorable_token_counts_are_ignored(held: Held, count: object, counted: int) -> None:
     usage = {
         "prompt_tokens": count,
         "completion_tokens": 1,
@@ -175,14 +173,14 @@ def test_only_a_count_that_can_be_stored_is_added_up(
     assert told == (counted, counted, 1)
 
 
-def test_attempts_are_numbered_over_all_pumps(held: Held) -> None:
+def test_attempts_are_numbered_across_workers(held: Held) -> None:
     held.store(Result(held.prepared, (call(None, "deadline"), call(None, "deadline"))))
     held.store(Result(held.again(), (call(said("no")),), said("no")))
     assert list(JudgeCall.objects.order_by("pk").values_list("attempt", flat=True)) == [1, 2, 3]
     assert held.row.attempts == 3
 
 
-def test_what_is_paid_is_counted_though_the_lease_is_lost(held: Held) -> None:
+def test_paid_calls_are_counted_even_if_the_lease_is_lost(held: Held) -> None:
     JudgeRun.objects.update(lease=uuid.uuid4(), cost=Decimal(1), calls=4, done=2)
     paid = call(said("no"), cost=Decimal("0.5"))
     with pytest.raises(LostLeaseError):
@@ -194,7 +192,7 @@ def test_what_is_paid_is_counted_though_the_lease_is_lost(held: Held) -> None:
     assert held.row.status == "leased"
 
 
-def test_where_closing_fails_the_call_is_kept_and_no_row_counts(
+def test_a_failed_closing_keeps_the_call_and_counts_nothing(
     held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(rows: list[int]) -> None:
@@ -210,7 +208,7 @@ def test_where_closing_fails_the_call_is_kept_and_no_row_counts(
     assert (held.row.status, held.row.attempts) == ("leased", 1)
 
 
-def test_what_one_run_pays_is_no_other_runs(held: Held) -> None:
+def test_costs_belong_to_the_run_that_paid(held: Held) -> None:
     other = lifecycle.start(held.run.campaign, judge("other"))
     paid = call(said("no"), cost=Decimal("0.5"))
     held.store(Result(held.prepared, (paid,), said("no")))
@@ -220,7 +218,7 @@ def test_what_one_run_pays_is_no_other_runs(held: Held) -> None:
     assert (other.cost, other.calls, other.done) == (0, 0, 0)
 
 
-def test_a_row_that_went_to_another_is_counted_by_nobody(held: Held) -> None:
+def test_a_reassigned_assignment_is_not_counted(held: Held) -> None:
     Assignment.objects.filter(pk=held.prepared.assignment.pk).update(lease=uuid.uuid4())
     assert held.store(Result(held.prepared, (), said("no"))) == 0
     assert held.store(Result(held.prepared, (), Failure("timeout"))) == 0
@@ -229,14 +227,14 @@ def test_a_row_that_went_to_another_is_counted_by_nobody(held: Held) -> None:
     assert held.row.status == "leased"
 
 
-def test_a_result_takes_its_strikes_away_and_leaves_those_of_others(held: Held) -> None:
+def test_a_result_clears_only_its_own_strikes(held: Held) -> None:
     other = ledger.claim(held.run.campaign, held.run.judge, held.lease, 1)[0]
     Strike.objects.bulk_create(Strike(assignment=row, count=1) for row in (held.row, other))
     held.store(Result(held.prepared, (), said("no")))
     assert Strike.objects.get().assignment == other
 
 
-def test_an_answer_taken_from_another_call_is_no_call_and_costs_nothing(held: Held) -> None:
+def test_a_reused_answer_costs_nothing(held: Held) -> None:
     held.store(Result(held.prepared, (call(None, "deadline"),)))
     source = JudgeCall.objects.get().pk
     paid = {"prompt_tokens": 7, "completion_tokens": 3}

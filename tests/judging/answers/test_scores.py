@@ -60,7 +60,7 @@ def test_a_rating_is_expected_over_its_numbers_or_ranks_without_escapes(
         (("first", "second"), {"first": 0.5, "second": 0.25}, None),
     ],
 )
-def test_of_other_codes_that_of_yes_is_the_score_where_there_is_one(
+def test_the_score_of_nominal_codes_is_the_probability_of_yes(
     codes: tuple[str, ...], given: Mapping[str, float], score: float | None
 ) -> None:
     asked = AskedVariable("v", codes, "nominal", {}, ("invalid",))
@@ -95,7 +95,7 @@ def test_codes_that_begin_alike_may_have_one_per_cent(
     assert found.meta["mass"] == round(known + joint, 9)
 
 
-def test_a_pair_shown_turned_is_told_the_other_way_round() -> None:
+def test_a_swapped_pair_has_its_scores_swapped() -> None:
     asked = AskedVariable("preferred", ("first", "second", "tie"), "nominal")
     turned = {"first": "second", "second": "first"}
     likely = Likelihoods({"first": 0.75, "second": 0.125, "tie": 0.125}, frozenset({"second"}))
@@ -119,14 +119,14 @@ def test_a_pair_shown_turned_is_told_the_other_way_round() -> None:
          {"mass": None, "mass_unknown": "the server gives only the probabilities of the codes"}),
     ],
 )  # fmt: skip
-def test_less_than_half_of_the_mass_is_little(
+def test_a_label_mass_below_one_half_is_low(
     given: Mapping[str, float], masked: bool, told: Mapping[str, Any]
 ) -> None:
     found = score_variable(GROUNDED, Likelihoods(given, masked=masked))
     assert {name: value for name, value in (found.meta or {}).items() if "mass" in name} == told
 
 
-def test_where_no_code_can_be_there_is_no_score() -> None:
+def test_without_a_possible_code_there_is_no_score() -> None:
     with pytest.raises(NoLikelihoodError, match="no code has any probability"):
         score_variable(GROUNDED, Likelihoods({"yes": 0.0, "no": 0.0}))
 
@@ -176,7 +176,7 @@ def test_a_unit_without_an_answer_of_its_own_leaves_the_others() -> None:
     assert selected(asked, answer)["tokens"] == 1
 
 
-def test_of_two_labels_the_one_that_is_there_is_kept() -> None:
+def test_the_existing_one_of_two_labels_is_kept() -> None:
     pieces = ('{"grounded": "', ("yes", {"yes": 0.5, "no": 0.25}), '"}')
     answer = Answer('{"grounded": "yes"}', logprobs=logprobs_of(*pieces))
     kept = selected(prepared(KEY, GROUNDED), answer)

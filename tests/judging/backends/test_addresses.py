@@ -26,7 +26,7 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
         ("https://h/v1/chat/completions", "https://h/v1"),
     ],
 )
-def test_a_version_is_added_where_there_is_none(written: str, base: str) -> None:
+def test_a_missing_api_version_is_added_to_the_address(written: str, base: str) -> None:
     assert parse_base_url(written, PUBLIC_URL) == base
 
 
@@ -35,7 +35,7 @@ def test_a_version_is_added_where_there_is_none(written: str, base: str) -> None
     "written",
     ["127.0.0.1:8000", "ftp://h", "http://", "http://u:p@h", "http://h/?key=x", "http://h:99999"],
 )
-def test_what_is_no_address_is_refused(written: str) -> None:
+def test_an_invalid_address_is_refused(written: str) -> None:
     with pytest.raises(SetupError):
         parse_base_url(written, PUBLIC_URL)
 
@@ -60,5 +60,5 @@ def test_what_is_no_address_is_refused(written: str) -> None:
         ({"retry-after": "1", "x-ratelimit-reset-tokens": "9s"}, 1.0),
     ],
 )
-def test_every_form_of_a_wait_is_read(headers: dict[str, str], wait: float | None) -> None:
+def test_every_form_of_a_retry_wait_is_read(headers: dict[str, str], wait: float | None) -> None:
     assert parse_retry_wait(headers, NOW) == wait

@@ -37,7 +37,7 @@ def probed(server: FakeOpenAI, setup: dict[str, Any] | None = None, **params: An
     return asyncio.run(inside())
 
 
-def test_a_server_that_can_all_of_it_gets_no_warning() -> None:
+def test_a_fully_capable_server_gets_no_warning() -> None:
     server = FakeOpenAI(Behaviour(context=8192, prefix_cache=16, system_fingerprint="fp_1"))
     findings = probed(server, logprobs=20)
     assert (findings.warnings, findings.refusal) == ((), "")
@@ -69,7 +69,7 @@ def test_a_probe_takes_at_most_twenty_calls() -> None:
     assert usual.calls == 3 + 2 * len(SHORT_QUESTIONS)
 
 
-def test_a_schema_that_is_ignored_is_warned_of() -> None:
+def test_an_ignored_schema_gives_a_warning() -> None:
     findings = probed(FakeOpenAI(Behaviour(constrained=False)))
     assert findings.facts["structured_output"] == "ignored"
     assert "ignores the schema" in " ".join(findings.warnings)
@@ -82,7 +82,7 @@ def test_whether_probabilities_hide_the_mass_is_found_out(mode: str) -> None:
     assert findings.facts["logprobs"] == mode
 
 
-def test_probabilities_that_are_wanted_and_not_given_are_warned_of() -> None:
+def test_missing_log_probabilities_give_a_warning() -> None:
     server = FakeOpenAI(Behaviour(logprobs="none"))
     assert "there will be no scores" in " ".join(probed(server, logprobs=5).warnings)
     assert not probed(server).warnings
@@ -97,7 +97,7 @@ def test_the_cache_is_seen_in_usage_or_in_what_vllm_says() -> None:
     assert (without["cached_tokens_told"], without["prefix_cache"]) == (False, False)
 
 
-def test_no_more_is_asked_at_once_than_the_judge_may() -> None:
+def test_the_probe_respects_the_judges_concurrency() -> None:
     server = FakeOpenAI(Behaviour(latency=0.02))
     probed(server, concurrency=1)
     assert server.most == 1
@@ -148,30 +148,30 @@ def test_a_fingerprint_tells_the_version_and_costs_no_completion() -> None:
         ("quota", r"quota of this key is used up \(status 429\)"),
     ],
 )
-def test_a_server_that_lets_nobody_in_is_told_in_plain_words(fault: str, words: str) -> None:
+def test_a_refused_key_is_explained(fault: str, words: str) -> None:
     with pytest.raises(FatalError, match=words):
         probed(FakeOpenAI(Behaviour(faults={fault: 1.0})))
 
 
-def test_a_model_that_is_not_there_is_refused_with_those_that_are() -> None:
+def test_an_unknown_model_is_refused_with_the_known_ones() -> None:
     findings = probed(FakeOpenAI(Behaviour(model="qwen")))
     assert "does not know the model 'fake-judge'" in findings.refusal
     assert "it has qwen" in findings.refusal
 
 
-def test_a_name_that_is_not_listed_but_answered_for_is_warned_of() -> None:
+def test_an_unlisted_model_that_answers_gives_a_warning() -> None:
     findings = probed(FakeOpenAI(Behaviour()), {"model": "alias"})
     assert findings.facts["listed"] is False
     assert "does not list the model 'alias'" in " ".join(findings.warnings)
 
 
-def test_another_model_than_was_asked_is_warned_of() -> None:
+def test_an_answer_by_another_model_gives_a_warning() -> None:
     findings = probed(FakeOpenAI(Behaviour(faults={"other-model": 1.0})))
     assert findings.facts["model_returned"] == "another-model"
     assert "answers as 'another-model'" in " ".join(findings.warnings)
 
 
-def test_what_a_server_turns_down_is_named() -> None:
+def test_rejected_parts_of_a_request_are_named() -> None:
     takes_no_schema = FakeOpenAI(Behaviour(refused=("response_format",)))
     takes_no_logprobs = FakeOpenAI(Behaviour(refused=("logprobs",)))
     takes_nothing = FakeOpenAI(Behaviour(faults={"400": 1.0}))
@@ -184,7 +184,7 @@ def test_what_a_server_turns_down_is_named() -> None:
 @pytest.mark.parametrize(
     "fault", ["500", "429", "length", "filtered", "too-long", "half-body", "html"]
 )
-def test_a_moment_of_trouble_is_a_warning(fault: str) -> None:
+def test_a_transient_failure_gives_a_warning(fault: str) -> None:
     findings = probed(FakeOpenAI(Behaviour(faults={fault: 1.0})))
     assert not findings.refusal
     assert "unknown whether the server keeps to a schema" in findings.warnings[0]
@@ -195,7 +195,7 @@ def test_a_server_that_counts_no_tokens_is_warned_of() -> None:
     assert "costs can only be estimated" in " ".join(findings.warnings)
 
 
-def test_nobody_listening_raises() -> None:
+def test_an_unreachable_server_raises() -> None:
     async def inside(url: str) -> None:
         async with OpenAICompatible(Setup("m", url)) as backend:
             await backend.probe()
@@ -209,7 +209,9 @@ def test_nobody_listening_raises() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("fault", ["401", "400", "404", "500"])
-def test_no_word_of_the_server_is_repeated(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_quote_nothing_from_the_server(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TANDEM_TEST_KEY", KEY)
     try:
         findings = probed(FakeOpenAI(Behaviour(faults={fault: 1.0})))
@@ -220,7 +222,7 @@ def test_no_word_of_the_server_is_repeated(fault: str, monkeypatch: pytest.Monke
         assert words not in said
 
 
-def test_what_cannot_fit_is_not_sent() -> None:
+def test_a_prompt_that_cannot_fit_is_not_sent() -> None:
     server = FakeOpenAI(Behaviour(context=3000))
     request = Request((Message("user", "x " * 24_001),), {}, Facts("", (), (), unit_by_unit=True))
 
@@ -236,7 +238,7 @@ def test_what_cannot_fit_is_not_sent() -> None:
     assert server.outcomes["too-long"] == 0
 
 
-def test_what_may_fit_is_for_the_server_to_turn_down() -> None:
+def test_a_prompt_that_may_fit_is_sent() -> None:
     server = FakeOpenAI(Behaviour(context=3000))
     request = Request((Message("user", "x " * 12_000),), {}, Facts("", (), (), unit_by_unit=True))
 

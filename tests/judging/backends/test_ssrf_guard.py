@@ -50,7 +50,7 @@ REQUEST = Request((Message("user", "?"),), {}, Facts("", (), (), unit_by_unit=Tr
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("address", PRIVATE)
-def test_an_address_inside_is_not_public_however_it_is_wrapped(address: str) -> None:
+def test_a_private_address_is_recognised_in_every_encoding(address: str) -> None:
     assert not is_public(address)
 
 
@@ -62,7 +62,7 @@ def test_an_address_outside_is_public(address: str) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("url", REFUSED)
-def test_a_bad_address_is_refused_before_anybody_is_asked(url: str) -> None:
+def test_a_private_address_is_refused_before_any_connection(url: str) -> None:
     with pytest.raises(SetupError):
         check_address(url, ())
 
@@ -108,14 +108,14 @@ def opens(guard: Guard, address: str, port: int) -> bool:
     return True
 
 
-def test_each_connection_is_looked_at_again_so_a_name_cannot_lead_elsewhere_later() -> None:
+def test_every_connection_is_checked_again_against_rebinding() -> None:
     guard = guard_for("http://rebinding.example:8000", ())
     assert opens(guard, "8.8.8.8", 8000)
     assert not opens(guard, "127.0.0.1", 8000)
     assert not opens(guard, "8.8.8.8", 22)
 
 
-def test_a_listed_name_may_lead_inside_but_never_to_a_cloud_s_secrets() -> None:
+def test_a_listed_host_may_be_private_but_never_a_metadata_service() -> None:
     guard = guard_for("http://vllm:9000", ("vllm:9000",))
     assert opens(guard, "10.0.0.1", 9000)
     assert not opens(guard, "169.254.169.254", 9000)
@@ -179,7 +179,7 @@ def leading_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> Iterator[Non
         yield
 
 
-def test_a_name_that_leads_inside_once_it_is_connected_to_is_not_asked(
+def test_a_name_that_resolves_to_a_private_address_is_not_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     house = House()
@@ -209,7 +209,7 @@ def test_proxies_of_the_environment_are_ignored(monkeypatch: pytest.MonkeyPatch)
     assert house.asked == ["/v1/chat/completions"]
 
 
-def test_of_an_address_that_the_operator_listed_all_is_told() -> None:
+def test_failures_of_listed_hosts_are_reported_in_full() -> None:
     house = House()
     house.status, house.body = 404, '{"error": {"message": "no such model"}}'
     error = house.ask("http://127.0.0.1:{}", listed=("127.0.0.1:{}",))
@@ -221,12 +221,12 @@ def told(error: BackendError) -> tuple[str, str, str, int | None]:
     return error.state, str(error), error.body, error.status
 
 
-def test_every_way_not_to_be_connected_looks_the_same() -> None:
+def test_all_connection_failures_look_the_same() -> None:
     ways = ("refused-connection", "connect-timeout", "dns", "tls")
     assert len({told(TransientError(way, f"it says {way}", unreachable=True)) for way in ways}) == 1
 
 
-def test_of_a_server_s_refusal_only_the_class_of_its_status_is_told() -> None:
+def test_only_the_status_class_of_a_refusal_is_reported() -> None:
     first = told(RejectedError("status-400", "the server answered 400: x", status=400, body="root"))
     second = told(RejectedError("status-499", "the server answered 499", status=499))
     said = "the server answered 4xx, and no completion"

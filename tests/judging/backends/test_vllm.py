@@ -139,22 +139,20 @@ def start(asked: Asked) -> dict[str, Any]:
 
 
 class TestAServer:
-    def test_it_answers(self, asked: Asked, start: dict[str, Any]) -> None:
+    def test_a_started_server_answers(self, asked: Asked, start: dict[str, Any]) -> None:
         assert json.loads(asked[0]) == YES
         assert start["arguments"][0] == MODEL
         assert "--host=127.0.0.1" in start["arguments"]
         assert '"disable_any_whitespace": true' in " ".join(start["arguments"])
 
-    def test_the_next_pump_finds_it(self, asked: Asked) -> None:
+    def test_the_next_engine_reuses_the_server(self, asked: Asked) -> None:
         assert len(asked[1]) == 1
 
-    def test_it_hears_none_of_our_secrets_and_is_the_only_one_to_hear_its_key(
-        self, start: dict[str, Any]
-    ) -> None:
+    def test_the_server_gets_its_own_key_and_no_other_secret(self, start: dict[str, Any]) -> None:
         assert start["env"].keys() == {"VLLM_API_KEY"}
         assert start["env"]["VLLM_API_KEY"] not in " ".join(start["arguments"])
 
-    def test_it_starts_where_our_packages_hide_none_of_its_own(self, start: dict[str, Any]) -> None:
+    def test_the_server_starts_outside_our_package_path(self, start: dict[str, Any]) -> None:
         assert not Path(start["cwd"]).is_relative_to(ROOT)
         assert not (Path(start["cwd"]) / "datasets").exists()
 
@@ -182,7 +180,7 @@ def test_a_slow_start_is_waited_for(vllm: Fake) -> None:
     assert json.loads(ask()) == YES
 
 
-def test_giving_up_while_it_starts_leaves_it_to_whoever_comes_next(vllm: Fake) -> None:
+def test_a_starting_server_is_left_to_the_next_caller(vllm: Fake) -> None:
     async def inside() -> None:
         async with asyncio.timeout(0.2), VLLM(Setup(MODEL)):
             pass
@@ -194,7 +192,7 @@ def test_giving_up_while_it_starts_leaves_it_to_whoever_comes_next(vllm: Fake) -
     assert len(vllm.starts()) == 1
 
 
-def test_a_server_that_nobody_asks_is_stopped_with_all_its_processes(
+def test_an_idle_server_is_stopped_with_all_its_processes(
     vllm: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "SERVERS", Servers(idle_seconds=0.05))
@@ -221,7 +219,7 @@ def test_at_the_end_nothing_of_the_server_is_left(vllm: Fake) -> None:
     assert not Path(start["cwd"]).exists()
 
 
-def test_a_server_that_does_not_start_fails_its_calls_with_the_mend(vllm: Fake) -> None:
+def test_a_server_that_does_not_start_fails_its_calls_with_the_remedy(vllm: Fake) -> None:
     vllm.tell(says="torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB")
     with pytest.raises(FatalError, match=r"did not start .*exit code 1.*smaller or quantised"):
         ask()
@@ -229,7 +227,7 @@ def test_a_server_that_does_not_start_fails_its_calls_with_the_mend(vllm: Fake) 
     until(vllm.gone, "its other processes are gone too")
 
 
-def test_what_did_not_start_is_tried_again_by_the_next_pump(vllm: Fake, tmp_path: Path) -> None:
+def test_the_next_engine_tries_to_start_the_server_again(vllm: Fake, tmp_path: Path) -> None:
     vllm.tell(says="ValueError: no", once=str(tmp_path / "once"))
     with pytest.raises(FatalError):
         ask()
@@ -243,7 +241,7 @@ def test_a_port_that_was_taken_meanwhile_is_no_failure(vllm: Fake, tmp_path: Pat
     assert len(vllm.starts()) == 2
 
 
-def test_without_the_program_the_mend_is_to_install_it(
+def test_a_missing_program_is_reported_with_how_to_install_it(
     vllm: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TANDEM_VLLM", "no-such-vllm")
@@ -426,11 +424,11 @@ def test_a_secret_among_the_flags_is_refused_since_manifests_tell_them(
          "another process took the port"),
     ],
 )  # fmt: skip
-def test_the_log_s_words_become_a_cause_with_its_mend(line: str, mend: str) -> None:
+def test_a_known_log_line_becomes_a_cause_with_its_remedy(line: str, mend: str) -> None:
     assert mend in explain_log(f"INFO 11-22 00:07:29 [a.py:1] starting\n{line}\nbye\n")
 
 
-def test_the_line_that_is_shown_is_the_root_of_the_failure() -> None:
+def test_the_shown_log_line_is_the_root_cause() -> None:
     log = (
         "(EngineCore pid=7) ERROR 11-22 00:07:29 [core.py:12] ValueError: the root\n"
         "(APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above.\n"

@@ -190,7 +190,7 @@ def test_each_file_belongs_to_the_run_that_wrote_its_requests(
     assert "8 were loaded before" in exchange(campaign, rater, files[1])
 
 
-def test_nobody_else_asks_while_the_requests_are_out(
+def test_no_other_run_starts_while_requests_are_out(
     campaign: Campaign, rater: Judge, tmp_path: Path
 ) -> None:
     written(campaign, rater, tmp_path)
@@ -241,7 +241,7 @@ def test_an_answer_that_comes_too_late_is_counted_as_paid_and_changes_no_label(
     assert JudgeRun.objects.filter(judge=rater).order_by("id")[0].calls == 12
 
 
-def test_taking_in_twice_changes_nothing(
+def test_loading_results_twice_changes_nothing(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
@@ -264,7 +264,7 @@ def everything(rater: Judge) -> list[Any]:
     return [list(table.order_by("pk").values()) for table in tables]
 
 
-def test_what_has_not_come_back_stays_out_until_it_does(
+def test_a_run_waits_for_results_that_have_not_come_back(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
@@ -277,7 +277,7 @@ def test_what_has_not_come_back_stays_out_until_it_does(
     assert JudgeRun.objects.get(judge=rater).state == "done"
 
 
-def test_lines_with_errors_leave_their_rows_open(
+def test_lines_with_errors_leave_assignments_open(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     """In the shapes of a provider's error file, of an expired batch, and of `vllm run-batch`."""
@@ -303,7 +303,7 @@ def test_lines_with_errors_leave_their_rows_open(
     assert "4 done" in run(campaign, rater)
 
 
-def test_an_error_that_is_the_row_s_own_result_closes_it(
+def test_a_final_error_closes_its_assignment(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     asked = lines_of(written(campaign, rater, tmp_path))
@@ -365,7 +365,7 @@ def test_a_result_after_an_error_is_taken(
         (lambda ls: [*ls, "{"], "line 13: is not a JSON object"),
     ],
 )
-def test_a_line_that_cannot_be_joined_refuses_the_file_whole(
+def test_an_unmatched_line_refuses_the_whole_file(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path, spoil: Any, said: str
 ) -> None:
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
@@ -375,7 +375,7 @@ def test_a_line_that_cannot_be_joined_refuses_the_file_whole(
     assert everything(rater) == before
 
 
-def test_a_file_that_broke_off_is_refused_whole(
+def test_a_truncated_file_is_refused(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
@@ -451,7 +451,9 @@ def test_a_file_s_size_is_bounded_too(
     assert path.exists()
 
 
-def test_a_limit_writes_so_many(campaign: Campaign, rater: Judge, tmp_path: Path) -> None:
+def test_a_limit_bounds_the_written_requests(
+    campaign: Campaign, rater: Judge, tmp_path: Path
+) -> None:
     assert len(lines_of(written(campaign, rater, tmp_path, "--limit", "3"))) == 3
 
 
@@ -471,7 +473,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(
     assert standing(rater) == {"open": 12, "done": 0}
 
 
-def test_an_equal_request_is_not_written_where_its_answer_is_taken(
+def test_a_request_with_a_reusable_answer_is_not_written(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     run(campaign, judge_of(server, "online"), "--limit", "5")
@@ -535,7 +537,7 @@ def killed_while_taking_in(campaign: Campaign, rater: Judge, path: Path) -> None
     JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
 
 
-def test_deaths_while_results_are_taken_in_strike_no_row(
+def test_a_kill_while_loading_results_gives_no_strikes(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
@@ -546,7 +548,7 @@ def test_deaths_while_results_are_taken_in_strike_no_row(
     assert not Strike.objects.exists()
 
 
-def test_rows_at_which_workers_died_are_told_to_be_left_out(
+def test_assignments_with_strikes_are_left_out_and_reported(
     campaign: Campaign, rater: Judge, tmp_path: Path
 ) -> None:
     planning.plan(campaign, rater)
@@ -590,7 +592,7 @@ def test_an_ordinary_run_says_how_to_continue_with_what_a_dead_writer_left(
     "order", [lifecycle.ask_to_stop, lifecycle.ask_to_cancel], ids=["stop", "cancel"]
 )
 @pytest.mark.parametrize("when", ["_lines", "Files.close", "Files.move_into_place"])
-def test_who_ends_a_run_while_its_requests_are_written_finds_none_out(
+def test_ending_a_run_while_writing_removes_its_files(
     campaign: Campaign,
     rater: Judge,
     tmp_path: Path,
@@ -648,7 +650,7 @@ def test_the_manifest_names_the_files(
     assert is_sealed(manifest)
 
 
-def test_no_key_stands_in_the_file(
+def test_batch_files_contain_no_key(
     campaign: Campaign, server: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BATCH_KEY", "sk-canary-of-the-batch")
@@ -694,7 +696,7 @@ def test_options_of_an_online_run_are_refused(
     assert "--concurrency cannot be used with --batch-file" in said
 
 
-def test_item_by_item_works_as_well(campaign: Campaign, server: Running, tmp_path: Path) -> None:
+def test_batches_work_item_by_item(campaign: Campaign, server: Running, tmp_path: Path) -> None:
     whole = judge_of(server, "whole", "item")
     results = answered(server, lines_of(written(campaign, whole, tmp_path)))
     assert "4 done" in exchange(campaign, whole, write(tmp_path / "results.jsonl", results))

@@ -58,13 +58,13 @@ def test_a_call_ends_with_its_deadline() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("error", [ValueError("x"), TimeoutError(), RecursionError(), OSError()])
-def test_no_exception_of_a_backend_gets_out(error: Exception) -> None:
+def test_exceptions_of_a_backend_become_replies(error: Exception) -> None:
     _, came = attempted(server(error), row())
     assert not isinstance(came, Answer)
     assert reason_for(came) in ("error", "timeout")
 
 
-def test_a_call_that_is_called_off_says_so() -> None:
+def test_a_cancelled_call_is_marked_as_cancelled() -> None:
     async def off() -> None:
         task = asyncio.create_task(attempt(server(Answer("{}"), 3600), row(), 7200, now))
         await asyncio.sleep(1)

@@ -15,7 +15,7 @@ def ended(breaker: Breaker, *failed: bool) -> None:
         breaker.ended(each)
 
 
-def test_it_opens_when_more_than_half_of_the_last_50_failed() -> None:
+def test_the_breaker_opens_when_more_than_half_of_the_last_50_failed() -> None:
     breaker = Breaker(clock=Clock())
     ended(breaker, *[False] * 50, *[True] * 25)
     assert not breaker.is_open
@@ -23,7 +23,7 @@ def test_it_opens_when_more_than_half_of_the_last_50_failed() -> None:
     assert breaker.is_open
 
 
-def test_it_forgets_the_call_before_the_last_50() -> None:
+def test_the_breaker_considers_only_the_last_50_calls() -> None:
     breaker = Breaker(clock=Clock())
     ended(breaker, True, *[False] * 25, *[True] * 25)
     assert not breaker.is_open
@@ -38,7 +38,7 @@ def test_a_few_failures_at_the_beginning_do_not_open_it() -> None:
     assert breaker.is_open
 
 
-def test_while_open_it_lets_one_probe_pass_each_5_seconds() -> None:
+def test_an_open_breaker_allows_one_probe_every_5_seconds() -> None:
     clock = Clock()
     breaker = Breaker(clock=clock)
     breaker.trip()
@@ -55,7 +55,7 @@ def test_while_open_it_lets_one_probe_pass_each_5_seconds() -> None:
     assert breaker.allows()
 
 
-def test_a_probe_that_is_answered_closes_it_with_a_clean_slate() -> None:
+def test_an_answered_probe_closes_and_resets_the_breaker() -> None:
     clock = Clock()
     breaker = Breaker(clock=clock)
     ended(breaker, *[True] * 20)
@@ -107,12 +107,12 @@ def test_a_short_run_can_retry() -> None:
         ("status-403", 3),
     ],
 )
-def test_a_lane_is_given_up_after_so_many_answers(state: str, times: int) -> None:
+def test_a_lane_is_given_up_after_enough_refusals(state: str, times: int) -> None:
     refusals = Refusals()
     assert [refusals.is_final(state) for _ in range(times)] == [False] * (times - 1) + [True]
 
 
-def test_an_answer_in_between_begins_the_count_anew() -> None:
+def test_an_answer_resets_the_count_of_refusals() -> None:
     refusals = Refusals()
     for _ in range(5):
         assert not refusals.is_final("status-403")
@@ -122,5 +122,5 @@ def test_an_answer_in_between_begins_the_count_anew() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("p95", "seconds"), [(None, 120), (0.1, 30), (10, 60), (1000, 600)])
-def test_the_deadline_follows_what_calls_take(p95: float | None, seconds: float) -> None:
+def test_the_deadline_follows_the_latencies(p95: float | None, seconds: float) -> None:
     assert deadline(p95) == seconds

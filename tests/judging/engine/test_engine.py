@@ -131,14 +131,14 @@ def test_what_no_database_keeps_is_written_as_escapes(campaign: Campaign) -> Non
     assert JudgeCall.objects.get().completion == "a\\u0000b\\ud800"
 
 
-def test_failed_rows_are_not_asked_again(campaign: Campaign) -> None:
+def test_failed_assignments_are_not_asked_again(campaign: Campaign) -> None:
     run_scripted(campaign, judge(), lambda request: "prose")
     run, _, backend = run_scripted(campaign, judge())
     assert (run.done, backend.asked) == (0, [])
     assert failed_reasons(campaign) == {"unreadable": ITEMS}
 
 
-def test_transport_is_tried_again_and_every_attempt_is_kept(campaign: Campaign) -> None:
+def test_transport_failures_are_retried_and_every_attempt_is_stored(campaign: Campaign) -> None:
     lines = iter([TransientError("reset", "gone"), RateError("later", wait=0.001), None])
 
     def script(request: Request) -> Any:
@@ -167,7 +167,7 @@ def test_a_refused_key_stops_the_run_and_leaves_the_rest_open(campaign: Campaign
     assert ledger.count_by_status(campaign, rater) == {"open": UNITS}
 
 
-def test_a_server_that_is_not_there_leaves_every_row_open(campaign: Campaign) -> None:
+def test_an_unreachable_server_leaves_every_assignment_open(campaign: Campaign) -> None:
     gone = TransientError("refused-connection", "nobody listens", unreachable=True)
     run, ending, backend = run_scripted(campaign, judge(), lambda request: gone)
     assert (ending.how, run.state) == ("fatal", "stopped")
@@ -176,7 +176,7 @@ def test_a_server_that_is_not_there_leaves_every_row_open(campaign: Campaign) ->
     assert JudgeCall.objects.count() == run.calls == len(backend.asked)
 
 
-def test_a_server_that_only_fails_does_not_close_the_rows(campaign: Campaign) -> None:
+def test_a_failing_server_closes_no_assignments(campaign: Campaign) -> None:
     down = TransientError("status-500", "the server answered 500")
     rater = judge(granularity="unit")
     _, ending, _ = run_scripted(campaign, rater, lambda request: down)
@@ -231,7 +231,7 @@ def test_answers_of_a_lost_lease_change_nothing(campaign: Campaign) -> None:
     assert (run.state, run.done) == ("running", 0)
 
 
-def test_an_answer_that_was_stored_but_not_written_is_not_paid_again(campaign: Campaign) -> None:
+def test_an_answer_stored_without_labels_is_not_paid_again(campaign: Campaign) -> None:
     rater = judge()
     run_scripted(campaign, rater)
     Response.objects.all().delete()
@@ -265,7 +265,7 @@ def test_tokens_are_counted_whatever_the_server_says(campaign: Campaign) -> None
     assert (run.prompt_tokens, run.completion_tokens) == (7, 3)
 
 
-def test_a_mistake_of_ours_ends_the_run_with_its_name(
+def test_a_bug_ends_the_run_with_its_name(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: Any, **kwargs: Any) -> None:
@@ -287,7 +287,7 @@ def test_evidence_is_located_in_code_points(campaign: Campaign) -> None:
     assert report.text[span.start : span.end] == span.quote == report.text[:10]
 
 
-def test_a_quote_that_stands_nowhere_is_kept_without_a_place(campaign: Campaign) -> None:
+def test_an_unfound_quote_is_kept_without_a_location(campaign: Campaign) -> None:
     line = json.dumps({"evidence": [{"quote": "Elephants dance", "start": 3}], "answerable": "yes"})
     run, _, _ = run_scripted(campaign, judge(granularity="unit"), lambda request: line, limit=1)
     span = Label.objects.get().spans.get()

@@ -70,7 +70,7 @@ def names(steps: Any) -> list[str]:
     return [each if isinstance(each, str) else each[0] for each in steps.told]
 
 
-def test_each_step_is_taken_once_with_what_belongs_to_it(campaign: Campaign, steps: Any) -> None:
+def test_each_step_of_a_run_is_carried_out_once(campaign: Campaign, steps: Any) -> None:
     run, token = held(campaign, judge())
     control, backend = Control(), Scripted(yes)
     steps.ending = Ending("finished", limits=((1.0, 2),))
@@ -88,7 +88,7 @@ def test_each_step_is_taken_once_with_what_belongs_to_it(campaign: Campaign, ste
     assert (fresh(run).state, fresh(run).error, fresh(run).lease) == ("done", "", None)
 
 
-def test_without_them_control_and_backend_are_its_own(
+def test_control_and_backend_default_to_new_ones(
     campaign: Campaign, steps: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, token = held(campaign, judge())
@@ -105,7 +105,7 @@ def test_without_them_control_and_backend_are_its_own(
 @pytest.mark.parametrize(
     ("how", "state"), [("fatal", "stopped"), ("stopped", "interrupted"), ("lost", "running")]
 )
-def test_where_the_probe_ends_it_nothing_is_asked(
+def test_a_probe_that_ends_the_run_asks_nothing(
     campaign: Campaign, steps: Any, how: Any, state: str
 ) -> None:
     run, token = held(campaign, served())
@@ -119,9 +119,7 @@ def test_where_the_probe_ends_it_nothing_is_asked(
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("how", ["fatal", "budget", "time", "cancelled"])
-def test_only_what_was_finished_is_looked_at_again(
-    campaign: Campaign, steps: Any, how: Any
-) -> None:
+def test_only_finished_runs_are_probed_again(campaign: Campaign, steps: Any, how: Any) -> None:
     run, token = held(campaign, judge())
     steps.ending, steps.mixed = Ending(how, "why"), "another model"
     assert worker.work(run, token, None, Scripted(yes)) == steps.ending
@@ -149,7 +147,7 @@ def test_a_server_that_changed_meanwhile_stops_what_was_finished(
         (DatabaseError("wrong"), "stopped", "DatabaseError: wrong"),
     ],
 )
-def test_whatever_goes_wrong_the_lease_is_given_back(
+def test_any_error_releases_the_lease(
     campaign: Campaign, steps: Any, monkeypatch: pytest.MonkeyPatch,
     error: Exception, state: str, told: str,
 ) -> None:  # fmt: skip
@@ -170,7 +168,7 @@ def test_whatever_goes_wrong_the_lease_is_given_back(
     assert gc.get_freeze_count() == 0
 
 
-def test_where_the_database_stays_away_its_own_error_is_told(
+def test_a_lasting_database_outage_raises_its_own_error(
     campaign: Campaign, steps: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*_: object) -> None:
@@ -246,7 +244,7 @@ class TestPumping:
                 told = self.pumped(campaign, monkeypatch, each, limit)
                 assert told == (pumps, plans, Ending("finished")), closes
 
-    def test_rows_in_others_hands_are_left(
+    def test_assignments_leased_by_others_are_left_alone(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def each(number: int) -> Ending:

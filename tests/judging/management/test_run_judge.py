@@ -45,7 +45,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, script: Any) -> None:
     monkeypatch.setattr("judging.engine.worker.build_backend", lambda judge: Scripted(script))
 
 
-def test_it_runs_a_judge_and_says_what_came_of_it(campaign: Campaign) -> None:
+def test_the_command_runs_a_judge_and_reports_the_results(campaign: Campaign) -> None:
     judge()
     said = run(campaign)
     assert said.startswith("Run ")
@@ -53,7 +53,7 @@ def test_it_runs_a_judge_and_says_what_came_of_it(campaign: Campaign) -> None:
     assert Label.objects.count() == 12
 
 
-def test_a_second_time_there_is_nothing_to_do(campaign: Campaign) -> None:
+def test_running_again_has_nothing_to_do(campaign: Campaign) -> None:
     judge()
     run(campaign)
     assert "Nothing to do" in run(campaign)
@@ -114,7 +114,7 @@ def test_where_a_budget_is_spent_it_says_of_how_much_and_how_to_continue(
     assert "left open" in message
 
 
-def test_where_no_price_is_known_it_says_what_to_mend(
+def test_a_budget_without_a_price_says_what_to_do(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge()
@@ -142,7 +142,7 @@ def test_lists_and_their_matches_are_not_asked_apart(db: None, tmp_path: Path) -
     assert not Assignment.objects.exists()
 
 
-def test_it_waits_for_a_dead_lease_and_says_so(
+def test_the_command_waits_for_a_dead_lease_and_says_so(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead = lifecycle.start(campaign, judge())
@@ -157,7 +157,7 @@ def test_it_waits_for_a_dead_lease_and_says_so(
     assert "4 done" in said
 
 
-def test_it_gives_up_on_a_lease_that_is_alive(
+def test_the_command_gives_up_on_a_live_lease(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lifecycle.take(lifecycle.start(campaign, judge()))
@@ -165,7 +165,7 @@ def test_it_gives_up_on_a_lease_that_is_alive(
     assert "is at work" in refusal(campaign)
 
 
-def test_queue_rings_after_the_commit_and_returns(
+def test_queueing_messages_the_workers_after_the_commit(
     campaign: Campaign, bells: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
     judge()
@@ -187,7 +187,7 @@ def test_queueing_a_run_that_died_leaves_it_to_the_workers(
     assert JudgeRun.objects.get().queued
 
 
-def test_the_pump_works_a_queued_run_off_and_a_second_message_does_nothing(
+def test_a_worker_finishes_a_queued_run_and_ignores_a_second_message(
     campaign: Campaign, bells: list[int]
 ) -> None:
     rater = judge()
@@ -215,7 +215,7 @@ def test_a_message_for_a_foreground_run_or_none_does_nothing(campaign: Campaign)
     assert not Label.objects.exists()
 
 
-def test_a_pump_whose_time_is_over_rings_for_the_next(
+def test_a_worker_whose_time_is_over_messages_the_next(
     campaign: Campaign,
     bells: list[int],
     monkeypatch: pytest.MonkeyPatch,
@@ -250,7 +250,7 @@ def test_without_a_broker_the_run_is_queued_all_the_same(
     assert list(lifecycle.runs_without_worker()) == [JudgeRun.objects.get()]
 
 
-def test_the_sweep_rings_for_neglected_runs_alone(campaign: Campaign, bells: list[int]) -> None:
+def test_the_sweep_messages_only_for_neglected_runs(campaign: Campaign, bells: list[int]) -> None:
     queued = lifecycle.start(campaign, judge("queued"), queued=True)
     lifecycle.take(lifecycle.start(campaign, judge("busy"), queued=True))
     lifecycle.start(campaign, judge("foreground"))

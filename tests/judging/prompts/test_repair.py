@@ -38,7 +38,7 @@ def repair(prepared: Prepared, answer: Any, by_unit: bool = True) -> Request | N
     return repair_request(prepared, Answer(text))
 
 
-def test_what_can_be_read_is_not_repaired(campaign: Campaign) -> None:
+def test_a_readable_answer_is_not_repaired(campaign: Campaign) -> None:
     assert repair(first_of(campaign), NO) is None
 
 
@@ -53,7 +53,7 @@ def test_what_can_be_read_is_not_repaired(campaign: Campaign) -> None:
         ({"answerable": "no"}, "evidence: is missing"),
     ],
 )
-def test_what_is_wrong_is_said_and_what_was_written_is_shown(
+def test_a_repair_shows_the_answer_and_its_problems(
     campaign: Campaign, answer: Any, problem: str
 ) -> None:
     prepared = first_of(campaign)
@@ -91,11 +91,11 @@ def test_a_repair_is_another_request(campaign: Campaign) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x" * (MAX_ANSWER_LENGTH + 1)])
-def test_nothing_and_far_too_much_are_not_sent_back(campaign: Campaign, text: str) -> None:
+def test_empty_and_overlong_answers_are_not_sent_back(campaign: Campaign, text: str) -> None:
     assert repair(first_of(campaign), text) is None
 
 
-def test_only_the_first_problems_are_told(campaign: Campaign) -> None:
+def test_only_the_first_problems_are_listed(campaign: Campaign) -> None:
     request = repair(first_of(campaign), {f"k{n}": "x" * 100 for n in range(100)})
     assert request
     assert request.messages[-1].content.count("\n- ") == 10

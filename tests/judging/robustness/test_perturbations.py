@@ -76,9 +76,7 @@ def test_a_trial_is_the_judge_under_another_name(campaign: Campaign, base: Judge
     assert (trial.backend, trial.granularity) == (base.backend, base.granularity)
 
 
-def test_the_same_trial_is_made_once_and_another_seed_is_another(
-    campaign: Campaign, base: Judge
-) -> None:
+def test_equal_trials_are_created_once_per_seed(campaign: Campaign, base: Judge) -> None:
     first = trial_of(campaign, base, "random")
     assert trial_of(campaign, base, "random") == first
     other = trial_of(campaign, base, "random", seed=1)
@@ -86,23 +84,23 @@ def test_the_same_trial_is_made_once_and_another_seed_is_another(
     assert other.rater.name.startswith("base~random~")
 
 
-def test_the_same_again_is_the_same_request_and_paid_again(campaign: Campaign, base: Judge) -> None:
+def test_a_repeat_trial_sends_the_same_request_and_pays_again(
+    campaign: Campaign, base: Judge
+) -> None:
     before = set(JudgeCall.objects.values_list("request_hash", flat=True))
     _, backend = asked_in(campaign, base, "again")
     assert len(backend.asked) == 4
     assert set(JudgeCall.objects.values_list("request_hash", flat=True)) == before
 
 
-def test_only_what_the_judge_has_answered_is_asked_again(campaign: Campaign) -> None:
+def test_a_trial_repeats_only_answered_assignments(campaign: Campaign) -> None:
     base = judge("base")
     run_scripted(campaign, base, limit=2)
     _, backend = asked_in(campaign, base, "again")
     assert len(backend.asked) == 2
 
 
-def test_a_draw_is_seeded_and_a_larger_one_holds_the_smaller(
-    campaign: Campaign, base: Judge
-) -> None:
+def test_a_trial_sample_is_seeded_and_nested(campaign: Campaign, base: Judge) -> None:
     def keys(items: int, seed: int) -> list[str]:
         return [
             row.item.key for row in sample_assignments(campaign, base, TrialSample(items), seed)
@@ -113,11 +111,11 @@ def test_a_draw_is_seeded_and_a_larger_one_holds_the_smaller(
     assert len({tuple(keys(4, seed)) for seed in range(8)}) > 1
 
 
-def test_without_a_number_few_items_are_all_drawn(campaign: Campaign, base: Judge) -> None:
+def test_few_items_are_all_sampled(campaign: Campaign, base: Judge) -> None:
     assert len(sample_assignments(campaign, base, TrialSample(), 0)) == 4
 
 
-def test_a_share_is_of_the_units(
+def test_a_trial_share_counts_units(
     campaign: Campaign, base: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.runs.planning.LEAST_UNITS", 1)
@@ -125,7 +123,7 @@ def test_a_share_is_of_the_units(
     assert len(sample_assignments(campaign, base, TrialSample(share=0.5), 0)) == 2
 
 
-def test_a_trial_can_be_given_more_and_keeps_what_it_had(campaign: Campaign, base: Judge) -> None:
+def test_a_trial_can_be_extended_and_keeps_its_assignments(campaign: Campaign, base: Judge) -> None:
     trial = trial_of(campaign, base, "again")
     assert plan_trial(campaign, trial, TrialSample(items=1)) == 3
     assert plan_trial(campaign, trial, TrialSample(items=1)) == 3
@@ -134,7 +132,7 @@ def test_a_trial_can_be_given_more_and_keeps_what_it_had(campaign: Campaign, bas
     assert Assignment.objects.filter(rater=trial.rater).count() == 2
 
 
-def test_unit_by_unit_every_row_of_an_item_is_drawn(campaign: Campaign) -> None:
+def test_a_trial_by_unit_repeats_whole_items(campaign: Campaign) -> None:
     base = judge("base", granularity="unit")
     run_scripted(campaign, base)
     _, backend = asked_in(campaign, base, "empty", draw=TrialSample(items=1))
@@ -308,7 +306,7 @@ def test_every_protocol_has_a_paraphrase_with_all_slots(protocol: str) -> None:
     assert prompt.sha256 != own.sha256
 
 
-def test_so_has_the_reading_of_the_points_of_answers() -> None:
+def test_answer_points_have_a_paraphrase_with_all_slots() -> None:
     reading = PROTOCOLS["key-point-verification"].read_as("answers")
     prompt = read_prompt(read_paraphrase(reading.slug))
     assert "Do the passages back it?" in prompt.system
@@ -399,13 +397,15 @@ def test_a_trial_of_a_trial_is_refused(campaign: Campaign, base: Judge) -> None:
         ("question-typing", "false_premise", "no"),
     ],
 )
-def test_the_label_that_an_author_wishes_for(protocol: str, name: str, label: str) -> None:
+def test_the_favourable_code_is_yes_or_the_top_of_the_scale(
+    protocol: str, name: str, label: str
+) -> None:
     variable = next(v for v in PROTOCOLS[protocol].variables if v.name == name)
     assert favourable_code(variable) == label
     assert position_on_scale(variable, label) == 1.0
 
 
-def test_a_place_on_the_scale_is_from_the_worst_to_the_best() -> None:
+def test_positions_on_the_scale_run_from_worst_to_best() -> None:
     rating = Variable("rating", "question", "?", tuple("012345"), level="ordinal")
     key = Variable("key", "key-point", "?", ("agree", "neutral", "disagree"), level="ordinal")
     assert [position_on_scale(rating, code) for code in "05"] == [0.0, 1.0]
@@ -413,7 +413,7 @@ def test_a_place_on_the_scale_is_from_the_worst_to_the_best() -> None:
     assert position_on_scale(rating, "invalid") is None
 
 
-def test_a_hostile_text_wishes_for_every_variable_that_is_asked(tmp_path: Path, db: None) -> None:
+def test_a_hostile_text_asks_for_every_asked_variable(tmp_path: Path, db: None) -> None:
     campaign = campaign_of(tmp_path, variables="answerable,rating")
     base = judge("base")
     command("run_judge", "--campaign", campaign.name, "--judge", "base")

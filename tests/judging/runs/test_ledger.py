@@ -21,7 +21,7 @@ def let_the_lease_run_out(run: JudgeRun) -> None:
     JudgeRun.objects.filter(pk=run.pk).update(lease_until=Now() - timedelta(seconds=1))
 
 
-def test_planning_twice_makes_nothing_new(campaign: Campaign) -> None:
+def test_planning_twice_creates_nothing_new(campaign: Campaign) -> None:
     rater = judge()
     planning.plan(campaign, rater)
     planning.plan(campaign, rater)
@@ -29,7 +29,7 @@ def test_planning_twice_makes_nothing_new(campaign: Campaign) -> None:
 
 
 @pytest.mark.postgresql
-def test_planning_in_many_steps_makes_the_same(
+def test_planning_in_steps_creates_the_same_assignments(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ledger, "CHUNK", 5)
@@ -43,9 +43,7 @@ def test_planning_in_many_steps_makes_the_same(
     assert rows.count() == 2 * UNITS
 
 
-def test_what_is_given_back_is_of_its_judge_and_campaign_alone(
-    campaign: Campaign, tmp_path: Path
-) -> None:
+def test_reopening_affects_only_the_judge_and_campaign(campaign: Campaign, tmp_path: Path) -> None:
     mine, other = judge(), judge("other")
     elsewhere = campaign_of(tmp_path, "rubric-passage")
     for where, who in ((campaign, mine), (campaign, other), (elsewhere, mine)):
@@ -85,7 +83,7 @@ def test_an_item_is_asked_whole_in_its_stored_order(campaign: Campaign) -> None:
         assert (row.scope, row.slot) == ("", None)
 
 
-def test_judges_take_no_place_of_people(campaign: Campaign) -> None:
+def test_judges_take_no_slots_of_people(campaign: Campaign) -> None:
     planning.plan(campaign, judge())
     assert set(campaign.items.values_list("taken", flat=True)) == {0}
 
@@ -99,7 +97,7 @@ def test_a_random_order_asks_the_same_units(db: None, tmp_path: Path) -> None:
 
 
 @pytest.mark.postgresql
-def test_two_claims_never_get_the_same_row(campaign: Campaign) -> None:
+def test_two_claims_never_get_the_same_assignment(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
     planning.plan(campaign, rater)
     first = ledger.claim(campaign, rater, uuid.uuid4(), 7)
@@ -109,7 +107,7 @@ def test_two_claims_never_get_the_same_row(campaign: Campaign) -> None:
 
 
 @pytest.mark.postgresql
-def test_rows_are_claimed_in_the_order_of_the_campaign(campaign: Campaign) -> None:
+def test_assignments_are_claimed_in_campaign_order(campaign: Campaign) -> None:
     rater = judge()
     planning.plan(campaign, rater)
     rows = ledger.claim(campaign, rater, uuid.uuid4(), 10)
@@ -117,7 +115,7 @@ def test_rows_are_claimed_in_the_order_of_the_campaign(campaign: Campaign) -> No
 
 
 @pytest.mark.postgresql
-def test_a_lease_is_had_by_one_at_a_time(campaign: Campaign) -> None:
+def test_only_one_process_has_a_lease(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     assert lifecycle.take(run)
     assert lifecycle.take(run) is None
@@ -131,7 +129,7 @@ def test_a_second_run_waits_while_the_first_is_at_work(campaign: Campaign) -> No
 
 
 @pytest.mark.postgresql
-def test_a_dead_run_is_closed_and_its_rows_are_given_back(campaign: Campaign) -> None:
+def test_a_dead_run_is_closed_and_its_assignments_reopened(campaign: Campaign) -> None:
     rater = judge()
     dead = lifecycle.start(campaign, rater)
     lease = lifecycle.take(dead)
@@ -193,7 +191,7 @@ def test_judges_and_calls_are_never_changed(campaign: Campaign) -> None:
         rater.save()
 
 
-def test_rows_of_other_raters_are_left_alone(campaign: Campaign) -> None:
+def test_assignments_of_other_raters_are_left_alone(campaign: Campaign) -> None:
     person = Rater.objects.create(name="ada")
     item = campaign.items.first()
     assert item
@@ -223,7 +221,9 @@ class TestStrikes:
         assert lease
         return lease, ledger.claim(campaign, rater, lease, 12)
 
-    def test_only_rows_that_a_dead_holder_had_leased_are_struck(self, campaign: Campaign) -> None:
+    def test_only_assignments_leased_by_a_dead_worker_get_a_strike(
+        self, campaign: Campaign
+    ) -> None:
         rater = judge(granularity="unit")
         self.die(campaign, rater, rows=3)
         assert self.struck() == {}
@@ -233,7 +233,7 @@ class TestStrikes:
         )
         assert self.struck() == dict.fromkeys(first, 1)
 
-    def test_an_orderly_end_strikes_nobody(self, campaign: Campaign) -> None:
+    def test_an_orderly_end_gives_no_strikes(self, campaign: Campaign) -> None:
         rater = judge()
         for end in (
             lifecycle.hand_over,
@@ -247,7 +247,9 @@ class TestStrikes:
             JudgeRun.objects.all().update(state="interrupted", lease=None)
         assert self.struck() == {}
 
-    def test_rows_with_two_strikes_come_last_and_alone(self, campaign: Campaign) -> None:
+    def test_assignments_with_two_strikes_are_asked_last_and_alone(
+        self, campaign: Campaign
+    ) -> None:
         rater = judge(granularity="unit")
         self.die(campaign, rater, rows=2)
         self.die(campaign, rater, rows=2)
@@ -262,7 +264,7 @@ class TestStrikes:
         assert ledger.claim(campaign, rater, lease, 12) == []
 
     @pytest.mark.postgresql
-    def test_a_third_death_closes_the_row_and_no_other(self, campaign: Campaign) -> None:
+    def test_a_third_strike_closes_only_that_assignment(self, campaign: Campaign) -> None:
         rater = judge()
         self.die(campaign, rater, rows=1)
         self.die(campaign, rater, rows=1)
@@ -282,7 +284,7 @@ class TestStrikes:
         run.refresh_from_db()
         assert run.failures == {"error": 1}
 
-    def test_an_answer_clears_a_row(self, campaign: Campaign) -> None:
+    def test_an_answer_clears_the_strikes(self, campaign: Campaign) -> None:
         rater = judge()
         self.die(campaign, rater)
         run, _, _ = run_scripted(campaign, rater)

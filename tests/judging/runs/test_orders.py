@@ -25,7 +25,7 @@ def of(campaign: Campaign, *options: str) -> str:
     return command("run_judge", "--campaign", campaign.name, "--judge", "judge", *options)
 
 
-def test_a_run_that_nobody_holds_stops_at_once(campaign: Campaign) -> None:
+def test_a_run_without_a_worker_stops_at_once(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     assert lifecycle.ask_to_stop(run)
     run.refresh_from_db()
@@ -35,7 +35,9 @@ def test_a_run_that_nobody_holds_stops_at_once(campaign: Campaign) -> None:
     assert not lifecycle.ask_to_stop(run)
 
 
-def test_a_cancelled_run_closes_its_rows_and_a_later_run_opens_them(campaign: Campaign) -> None:
+def test_a_cancelled_run_closes_assignments_and_a_later_run_reopens_them(
+    campaign: Campaign,
+) -> None:
     rater = judge()
     run_scripted(campaign, rater, limit=1)
     run = lifecycle.start(campaign, rater, queued=True)
@@ -48,7 +50,7 @@ def test_a_cancelled_run_closes_its_rows_and_a_later_run_opens_them(campaign: Ca
     assert ledger.count_by_status(campaign, rater) == {"done": ITEMS}
 
 
-def test_whoever_holds_a_run_is_told_what_is_wished(campaign: Campaign) -> None:
+def test_the_worker_of_a_run_learns_the_wish(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     token = lifecycle.take(run)
     assert token
@@ -60,7 +62,7 @@ def test_whoever_holds_a_run_is_told_what_is_wished(campaign: Campaign) -> None:
     assert run.state == "running"
 
 
-def test_a_wish_that_the_holder_did_not_read_is_heeded_when_he_lets_go(campaign: Campaign) -> None:
+def test_an_unread_wish_takes_effect_when_the_lease_is_released(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     token = lifecycle.take(run)
     assert token
@@ -71,7 +73,7 @@ def test_a_wish_that_the_holder_did_not_read_is_heeded_when_he_lets_go(campaign:
     assert ledger.count_by_status(campaign, judge()) == {"cancelled": ITEMS}
 
 
-def test_a_wish_that_a_dead_holder_did_not_read_is_heeded_by_the_next(campaign: Campaign) -> None:
+def test_a_wish_unread_by_a_dead_worker_takes_effect_at_the_next(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     assert lifecycle.take(run)
     lifecycle.ask_to_stop(run)
@@ -136,7 +138,7 @@ class TestByCommand:
         lifecycle.start(campaign, rater, queued=True)
         assert "is cancelled." in of(campaign, "--cancel")
 
-    def test_of_a_run_at_work_it_says_that_it_ends_soon(
+    def test_stopping_an_active_run_says_that_it_ends_soon(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(run_judge, "PATIENCE_SECONDS", 0)
@@ -159,7 +161,7 @@ class TestByCommand:
         assert ledger.count_by_status(campaign, run.judge) == {"cancelled": ITEMS}
 
     @pytest.mark.parametrize("option", ["--stop", "--cancel"])
-    def test_where_no_run_is_under_way_that_is_an_error(
+    def test_stopping_without_an_active_run_is_an_error(
         self, campaign: Campaign, option: str
     ) -> None:
         judge()
@@ -171,7 +173,7 @@ class TestByCommand:
         of(campaign, "--cancel")
         assert "4 done" in of(campaign)
 
-    def test_a_run_takes_its_terms_along(self, campaign: Campaign) -> None:
+    def test_a_run_stores_its_limits(self, campaign: Campaign) -> None:
         judge()
         of(campaign, "--queue", "--concurrency", "3", "--most-tokens", "900", "--most-cost", "1.5")
         run = JudgeRun.objects.get()
@@ -180,7 +182,9 @@ class TestByCommand:
     @pytest.mark.parametrize(
         "option", [("--concurrency", "0"), ("--most-tokens", "-1"), ("--most-cost", "0")]
     )
-    def test_terms_below_one_are_refused(self, campaign: Campaign, option: tuple[str, str]) -> None:
+    def test_limits_below_one_are_refused(
+        self, campaign: Campaign, option: tuple[str, str]
+    ) -> None:
         judge()
         with pytest.raises(CommandError, match=f"{option[0]} is not above 0"):
             of(campaign, *option)
