@@ -102,14 +102,14 @@ def due(study: Study, when: timedelta | None) -> None:
 
 
 class TestDeadline:
-    def test_before_it_all_goes_on(self, study: Study) -> None:
+    def test_before_the_deadline_items_are_assigned(self, study: Study) -> None:
         due(study, LATER)
         assert study.campaign.takes_answers
         assert Campaign.objects.filter(open_now()).exists()
         assert "Start" in client_of(study.ada).get("/tasks/").content.decode()
 
     @pytest.mark.postgresql
-    def test_after_it_no_item_is_given(self, study: Study) -> None:
+    def test_after_the_deadline_no_item_is_assigned(self, study: Study) -> None:
         due(study, PAST)
         client, pk = client_of(study.ada), study.campaign.pk
         assert "Nothing to label" in client.get("/tasks/").content.decode()
@@ -132,14 +132,14 @@ class TestDeadline:
         form |= {"version": "1"}
         assert client_of(study.ada).post(page("submit", mine), form).status_code == 200
 
-    def test_the_api_refuses_it_too(self, study: Study) -> None:
+    def test_the_api_refuses_answers_after_the_deadline(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         due(study, PAST)
         told = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
         (problem,) = assert_told(told, 422)
         assert "deadline is past" in str(problem["wrong"])
 
-    def test_the_page_says_so(self, study: Study) -> None:
+    def test_the_page_says_that_the_deadline_is_past(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         due(study, PAST)
         html = client_of(study.ada).get(page("item", mine)).content.decode()
@@ -147,7 +147,7 @@ class TestDeadline:
         assert "data-closed" in html
 
     @pytest.mark.postgresql
-    def test_a_prerequisite_past_its_deadline_holds_nobody_up(self, batch: Path) -> None:
+    def test_a_prerequisite_past_its_deadline_delays_nobody(self, batch: Path) -> None:
         first, second = coverage(people=2), rating()
         answer(first, "r", "ann", {"a/b#1": "yes"})
         assert next_assignment(second, rater("bo")) is None
@@ -162,16 +162,16 @@ class TestDeadline:
             ("2026-12-31T17:00+01:00", datetime(2026, 12, 31, 16, 0, tzinfo=UTC)),
         ],
     )
-    def test_a_moment_is_read(self, text: str, moment: datetime) -> None:
+    def test_a_deadline_is_read(self, text: str, moment: datetime) -> None:
         assert read_deadline(text) == moment
 
     @pytest.mark.parametrize("text", ["soon", "2026-13-01", "2026-02-30T10:00"])
-    def test_what_is_no_moment_is_refused(self, batch: Path, text: str) -> None:
+    def test_an_invalid_deadline_is_refused(self, batch: Path, text: str) -> None:
         with pytest.raises(CommandError, match="is not a time; write it as"):
             campaign_of("report-coverage", "--deadline", text)
 
     @pytest.mark.parametrize("text", ["9999-12-31T23:59:59-01:00", "0001-01-01T00:00+14:00"])
-    def test_what_no_calendar_holds_everywhere_is_refused(self, batch: Path, text: str) -> None:
+    def test_a_deadline_outside_the_calendar_is_refused(self, batch: Path, text: str) -> None:
         with pytest.raises(CommandError, match="is not in the years 2000 to 9998"):
             campaign_of("report-coverage", "--deadline", text)
 
@@ -184,7 +184,7 @@ class TestClosing:
         assert "is open" in run("set_campaign", "Pilot", "--open")
         assert Campaign.objects.filter(open_now()).exists()
 
-    def test_one_past_its_deadline_needs_another_to_open(self, study: Study) -> None:
+    def test_opening_after_the_deadline_needs_a_new_one(self, study: Study) -> None:
         due(study, PAST)
         with pytest.raises(CommandError, match="deadline is past; give a later one"):
             run("set_campaign", "Pilot", "--open")
@@ -205,7 +205,7 @@ class TestGuideline:
         path.write_text("# Ours\r\n\r\nSay **yes** only if it stands there.\n", "utf-8")
         return path
 
-    def test_it_stands_instead_of_the_protocols(self, study: Study, words: Path) -> None:
+    def test_a_campaigns_guideline_replaces_the_protocols(self, study: Study, words: Path) -> None:
         run("set_campaign", "Pilot", "--guideline", words)
         mine = study.assignment(study.ada)
         html = client_of(study.ada).get(page("guideline", mine)).content.decode()
@@ -231,7 +231,7 @@ class TestGuideline:
         versions = dict(study.campaign.guidelines.values_list("digest", "version"))
         assert [versions[digest] for digest in digests] == [1, 2]
 
-    def test_one_who_saw_the_old_one_is_not_turned_away(self, study: Study, words: Path) -> None:
+    def test_an_answer_under_the_old_guideline_is_accepted(self, study: Study, words: Path) -> None:
         mine = study.assignment(study.ada)
         spec, asked = present(mine.item), schema(study.campaign)
         seen = str(basis_of(asked, spec, asked_units(mine, spec).values()))
@@ -240,7 +240,7 @@ class TestGuideline:
         assert client_of(study.ada).post(page("submit", mine), form).status_code == 200
         assert Response.objects.get().basis == seen
 
-    def test_judges_read_it_too(self, study: Study, words: Path) -> None:
+    def test_judges_read_the_campaigns_guideline(self, study: Study, words: Path) -> None:
         run("set_campaign", "Pilot", "--guideline", words)
         campaign, floor = Campaign.objects.get(), judge("floor")
         planning.plan(campaign, floor)
@@ -256,7 +256,7 @@ class TestGuideline:
         row = study.campaign.guidelines.get()
         assert (row.version, row.digest) == (1, guideline_digest(row.text))
 
-    def test_an_empty_one_takes_it_back(self, study: Study, words: Path) -> None:
+    def test_an_empty_guideline_restores_the_protocols(self, study: Study, words: Path) -> None:
         run("set_campaign", "Pilot", "--guideline", words)
         words.write_text("", "utf-8")
         assert "its protocol's guideline" in run("set_campaign", "Pilot", "--guideline", words)
@@ -277,7 +277,7 @@ class TestGuideline:
 
 
 class TestTerms:
-    def test_they_come_with_a_new_campaign(self, batch: Path, tmp_path: Path) -> None:
+    def test_settings_may_be_given_at_creation(self, batch: Path, tmp_path: Path) -> None:
         path = tmp_path / "g.md"
         path.write_text("Be kind.", "utf-8")
         made = campaign_of(
@@ -307,12 +307,14 @@ class TestTerms:
             ("--practice-of", "nowhere", "'nowhere', which does not exist"),
         ],
     )
-    def test_what_cannot_be(self, batch: Path, option: str, value: str, said: str) -> None:
+    def test_an_invalid_setting_is_refused(
+        self, batch: Path, option: str, value: str, said: str
+    ) -> None:
         with pytest.raises(CommandError, match=said):
             campaign_of("report-coverage", option, value)
         assert not Campaign.objects.exists()
 
-    def test_a_campaign_that_one_may_not_read_is_none_to_name(self, study: Study) -> None:
+    def test_an_unreadable_campaign_cannot_be_named(self, study: Study) -> None:
         check_named("practice_of", study.campaign.name, study.rita)
         check_named("practice_of", "nowhere", None)
         check_named("practice_of", "", study.ada)
@@ -320,7 +322,7 @@ class TestTerms:
             with pytest.raises(DesignError, match=f"{told}.*which does not exist"):
                 check_named(field, study.campaign.name, study.ada)
 
-    def test_what_a_script_gives_wrong_is_told_with_its_field(self, study: Study) -> None:
+    def test_an_invalid_setting_in_the_api_names_its_field(self, study: Study) -> None:
         cases: list[tuple[str, Any, str]] = [
             ("revoked", "hidden", "revoked is 'hidden'; give keep or"),
             ("guideline_shown", "never", "guideline shown is 'never'; give "),
@@ -389,7 +391,9 @@ class TestTerms:
         change(study.campaign, CampaignSettings(practice_of=""), user=study.ada)
         assert study.campaign.practice_of is None
 
-    def test_one_reads_what_one_may_read_and_a_command_reads_all(self, study: Study) -> None:
+    def test_only_readable_campaigns_may_be_named_and_commands_may_name_all(
+        self, study: Study
+    ) -> None:
         create_campaign("Second", "report-coverage", Batch.objects.get(), Design())
         second = Campaign.objects.get(name="Second")
         ended = {"role": "researcher", "ended_at": timezone.now()}
@@ -401,7 +405,7 @@ class TestTerms:
         with pytest.raises(DesignError, match="which does not exist"):
             check_named("practice_of", "Second", study.rita)
 
-    def test_a_setting_differs_until_it_is_made(self, study: Study) -> None:
+    def test_a_setting_differs_until_it_is_applied(self, study: Study) -> None:
         assert {*MADE, "practice_of"} == {field.name for field in fields(CampaignSettings)}
         assert CampaignSettings().is_empty
         assert not settings_differ(study.campaign, CampaignSettings())

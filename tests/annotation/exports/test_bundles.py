@@ -64,7 +64,7 @@ def rows_in(path: Path) -> int:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
-def test_everything_is_every_export_in_the_form_that_was_asked(
+def test_the_complete_bundle_has_every_export_in_the_requested_form(
     campaign: Campaign, tmp_path: Path, form: str
 ) -> None:
     folder = tmp_path / "out"
@@ -78,7 +78,7 @@ def test_everything_is_every_export_in_the_form_that_was_asked(
 
 
 @pytest.mark.parametrize("what", ["all", "dataset"])
-def test_the_manifest_counts_and_hashes_what_is_there(
+def test_the_manifest_counts_and_hashes_the_files(
     campaign: Campaign, tmp_path: Path, what: str
 ) -> None:
     told = export(what, tmp_path / "out")
@@ -91,7 +91,7 @@ def test_the_manifest_counts_and_hashes_what_is_there(
         assert file["defused"] is False
 
 
-def test_the_manifest_says_what_of_and_by_which_version(campaign: Campaign, tmp_path: Path) -> None:
+def test_the_manifest_names_campaign_and_version(campaign: Campaign, tmp_path: Path) -> None:
     told = export("all", tmp_path / "out", "--format", "csv")
     assert told["version"] == settings.TANDEM_VERSION
     assert told["campaign"]["name"] == "c"
@@ -190,7 +190,7 @@ def test_a_campaign_that_grades_passages_has_qrels_beside(tmp_path: Path) -> Non
     )
 
 
-def test_what_breaks_leaves_no_folder(
+def test_a_failed_export_leaves_no_folder(
     campaign: Campaign, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(campaign: object) -> Iterator[Line]:
@@ -205,9 +205,7 @@ def test_what_breaks_leaves_no_folder(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_holds_something_is_not_written_over(
-    campaign: Campaign, tmp_path: Path
-) -> None:
+def test_a_folder_with_content_is_not_overwritten(campaign: Campaign, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     export("dataset", folder)
@@ -225,7 +223,7 @@ def test_a_folder_that_holds_something_is_not_written_over(
         (("--output", "x", "--format", "trec"), "all comes as jsonl, csv, parquet"),
     ],
 )
-def test_a_wrong_call_is_told(campaign: Campaign, more: tuple[str, ...], said: str) -> None:
+def test_wrong_options_are_explained(campaign: Campaign, more: tuple[str, ...], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         run("export", "--campaign", "c", "--what", "all", *more)
 
@@ -241,7 +239,7 @@ def test_an_archive_holds_the_same_files(campaign: Campaign) -> None:
         assert archive.namelist()[-2:] == ["README.md", "manifest.json"]
 
 
-def test_an_archive_is_sent_while_it_is_made() -> None:
+def test_an_archive_is_streamed() -> None:
     asked: list[int] = []
 
     def pieces() -> Iterator[bytes]:

@@ -94,7 +94,7 @@ class TestWebAnnotations:
         labelled("report-coverage", tmp_path)
         assert exported("c", "web-annotations") == exported("c", "web-annotations")
 
-    def test_a_quote_that_stands_nowhere_has_no_place(self, tmp_path: Path) -> None:
+    def test_an_unfound_quote_has_no_location(self, tmp_path: Path) -> None:
         campaign_of("report-coverage")
         row: Line = {"item": "r", "unit": "🌉", "variable": "answerable", "value": "yes"}
         row |= {"rater": "ann", "spans": [{"text": "the moon is made of cheese, they say"}]}
@@ -121,7 +121,7 @@ class TestWebAnnotations:
         assert found["@context"] == shared
         assert [{"@context": shared, **each} for each in found["first"]["items"]] == lines
 
-    def test_none_of_them_are_a_collection_too(self) -> None:
+    def test_a_campaign_without_spans_gives_an_empty_collection(self) -> None:
         campaign_of("report-coverage")
         found = document("web-annotations")
         assert (found["total"], found["first"]["items"]) == (0, [])

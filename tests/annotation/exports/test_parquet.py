@@ -180,7 +180,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     assert max(held) < 1.2 * few
 
 
-def test_what_breaks_leaves_the_old_file_and_nothing_beside_it(
+def test_a_failed_export_keeps_the_old_file(
     answered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "out"
@@ -206,7 +206,9 @@ def test_what_breaks_leaves_the_old_file_and_nothing_beside_it(
         (("--output", "nowhere/labels.parquet"), "cannot be written (no such file or directory)"),
     ],
 )
-def test_a_wrong_call_is_told_in_one_line(batch: Any, more: tuple[str, ...], says: str) -> None:
+def test_wrong_options_are_explained_in_one_line(
+    batch: Any, more: tuple[str, ...], says: str
+) -> None:
     campaign_of("report-coverage")
     with pytest.raises(CommandError) as error:
         run("export", "--campaign", "c", "--what", "labels", "--format", "parquet", *more)

@@ -82,7 +82,7 @@ def study() -> Study:
     return make_study(people=3)
 
 
-def test_who_closes_exports_reopens_and_answers_is_marked_with_what_and_when(study: Study) -> None:
+def test_an_answer_after_an_export_is_marked_with_the_look(study: Study) -> None:
     client, item = client_of(study.rita), study.assignment(study.rita)
     answer(study, study.ada)
     turned(client, study.campaign, "closed")
@@ -98,7 +98,7 @@ def test_who_closes_exports_reopens_and_answers_is_marked_with_what_and_when(stu
     assert evidence.units == ["q:0", "q:1", "q:2"]
 
 
-def test_who_looked_at_nothing_or_only_answered_before_is_not_marked(study: Study) -> None:
+def test_an_answer_without_an_earlier_look_is_not_marked(study: Study) -> None:
     before = answer(study, study.rita)
     assert answer(study, study.ada).exposed is False
     exported(client_of(study.rita), study.campaign)
@@ -117,7 +117,7 @@ def test_ones_own_labels_are_no_exposure(study: Study) -> None:
     assert submit(mine.assignment, payload("no"), "page").response.exposed is True
 
 
-def test_only_what_was_there_at_the_time_was_seen(study: Study) -> None:
+def test_a_look_shows_only_answers_that_existed_then(study: Study) -> None:
     exported(client_of(study.rita), study.campaign)
     answer(study, study.ada)
     assert answer(study, study.rita).exposed is False
@@ -171,7 +171,7 @@ class TestOtherCampaigns:
         design = Design(raters_per_item=3, **options)
         return create_campaign(f"Over {batch.name}", "report-coverage", batch, design).campaign
 
-    def test_over_the_same_batch(self, study: Study) -> None:
+    def test_a_look_in_another_campaign_over_the_batch_exposes(self, study: Study) -> None:
         answer(study, study.ada)
         exported(client_of(study.rita), study.campaign)
         found = answer(study, study.rita, campaign=self.over(study.campaign.batch))
@@ -198,7 +198,7 @@ class TestOtherCampaigns:
         ],
     )
     @pytest.mark.parametrize("ids", ["the same ids", "other ids"])
-    def test_over_another_batch_with_the_same_texts(
+    def test_a_look_in_another_batch_with_equal_texts_exposes(
         self, tmp_path: Path, study: Study, ids: str, report: str, question: str,
         expected: list[str] | None,
     ) -> None:  # fmt: skip
@@ -313,7 +313,7 @@ class TestTheLedger:
             ledger.saw_answers("export", study.campaign)
         ledger.record(study.rita.pk, looks)
 
-    def test_to_ask_whether_an_export_is_there_is_no_look(self, study: Study) -> None:
+    def test_asking_for_an_exports_status_is_no_look(self, study: Study) -> None:
         answer(study, study.ada)
         client = client_of(study.rita)
         client.head(reverse("export-file", args=[study.campaign.pk, "labels", "jsonl"]))
@@ -325,7 +325,7 @@ class TestTheLedger:
         exported(client_of(study.rita), study.campaign, what)
         assert not Look.objects.exists()
 
-    def test_what_arrived_while_a_file_was_sent_may_have_been_seen(self, study: Study) -> None:
+    def test_answers_that_arrive_during_a_download_count_as_seen(self, study: Study) -> None:
         answer(study, study.ada)
         found = client_of(study.rita).get(
             reverse("export-file", args=[study.campaign.pk, "labels", "jsonl"])
@@ -334,9 +334,7 @@ class TestTheLedger:
         b"".join(found)
         assert [look.upto >= late.pk for look in Look.objects.order_by("pk")] == [False, True]
 
-    def test_a_result_that_was_computed_elsewhere_is_a_look_of_whoever_fetches_it(
-        self, study: Study
-    ) -> None:
+    def test_fetching_a_computed_result_is_a_look(self, study: Study) -> None:
         answer(study, study.ada)
         with ledger.collected() as computing:
             ledger.saw_figures("report", study.campaign, 6)
@@ -349,13 +347,13 @@ class TestTheLedger:
         assert (look.kind, look.number) == ("report", 6)
         assert look.upto == Response.objects.order_by("pk")[0].pk
 
-    def test_nothing_is_noted_where_nobody_asks(self, study: Study) -> None:
+    def test_without_a_request_no_look_is_recorded(self, study: Study) -> None:
         with CaptureQueriesContext(connection) as queries:
             ledger.saw_answers("export", study.campaign)
         assert not queries
         assert not ledger.is_collecting()
 
-    def test_a_forgotten_account_leaves_its_looks_to_nobody(self, study: Study) -> None:
+    def test_an_erased_accounts_looks_name_nobody(self, study: Study) -> None:
         answer(study, study.ada)
         self.look(study)
         study.rita.delete()
@@ -381,18 +379,18 @@ class TestTheCheck:
         assert self.wrong(study) == []
         assert exposure.CHECK in CHECKS
 
-    def test_a_mark_that_was_taken_away_is_found(self, study: Study, marked: Response) -> None:
+    def test_the_check_finds_a_removed_mark(self, study: Study, marked: Response) -> None:
         marked.exposures.all().delete()
         Response.objects.filter(pk=marked.pk).update(exposed=False)
         (found,) = self.wrong(study)
         assert "revision 1: is not marked on unit q:0 and 2 more" in found
 
-    def test_so_is_one_that_no_look_explains(self, study: Study, marked: Response) -> None:
+    def test_the_check_finds_a_mark_without_a_look(self, study: Study, marked: Response) -> None:
         Look.objects.update(exposing=False)
         (found,) = self.wrong(study)
         assert "is marked on unit q:0 and 2 more, although no look" in found
 
-    def test_so_is_a_mark_without_evidence(self, study: Study, marked: Response) -> None:
+    def test_the_check_finds_a_mark_without_evidence(self, study: Study, marked: Response) -> None:
         marked.exposures.all().delete()
         (found,) = self.wrong(study)
         assert found.endswith("is marked without a look")
@@ -447,7 +445,9 @@ class TestWhatIsToldOfPeople:
         assert not has_exposed(study.campaign)
         assert marks_of_person(study.campaign, rater_of(study.rita).pk).answers == 0
 
-    def test_only_of_the_campaign_itself_and_of_answers_that_stand(self, study: Study) -> None:
+    def test_only_current_answers_of_the_campaign_are_counted_as_exposed(
+        self, study: Study
+    ) -> None:
         unit = answer(study, study.ada).assignment.item.units.get(name="q:1")
         with ledger.collected() as looks:
             ledger.saw_answers("dispute", study.campaign, units=[unit.pk])

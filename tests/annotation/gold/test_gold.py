@@ -111,21 +111,21 @@ class TestTurns:
             runs = [sum(turns[n : n + every]) for n in range(0, len(turns), every)]
             assert runs == [1] * 10
 
-    def test_people_have_them_at_other_places(self) -> None:
+    def test_each_person_gets_gold_items_at_other_positions(self) -> None:
         places = {
             name: [n for n in range(100) if is_gold_turn(0, name, n, 10)]
             for name in ("ann", "bo", "cy")
         }
         assert len({tuple(each) for each in places.values()}) == 3
 
-    def test_none_comes_where_none_is_wanted(self) -> None:
+    def test_no_gold_comes_if_none_is_set(self) -> None:
         assert not any(is_gold_turn(0, "ann", n, 0) for n in range(20))
         assert count_gold_to_come(0, "ann", 0, 0, 5, 5) == 0
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("every", [2, 3, 7])
     @pytest.mark.parametrize("others", [0, 1, 4, 9, 30])
-    def test_what_is_to_come_is_what_comes(self, every: int, others: int) -> None:
+    def test_the_predicted_gold_items_are_those_that_come(self, every: int, others: int) -> None:
         for number in range(9):
             for gold in (0, 1, 3, 20):
                 left, came, at = others, 0, number
@@ -140,7 +140,7 @@ class TestTurns:
 
 class TestGold:
     @pytest.mark.postgresql
-    def test_they_leave_the_study_and_everybody_gets_them(self, folder: Path) -> None:
+    def test_gold_items_leave_the_study_and_go_to_everybody(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "3")
         assert "4 gold answers to 2 gold items" in set_known(known(folder, 2, 5), "gold")
         gold = campaign.items.filter(use="gold")
@@ -150,7 +150,7 @@ class TestGold:
         assert {item.key for item in first} == {f"r{n}" for n in range(REPORTS)}
         assert [item.key for item in second] == []
 
-    def test_nobody_sees_which_they_are(self, tmp_path: Path, db: None) -> None:
+    def test_gold_items_are_not_recognisable(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(4)])
         path = known(tmp_path, 1, meta={"reason": "planted-reason"})
         set_known(path, "gold", "Study")
@@ -167,7 +167,7 @@ class TestGold:
         assert not any("gold" in text or "planted" in text for _, text in told)
         assert not any("Practice" in text for _, text in told)
 
-    def test_the_total_of_ones_work_never_tells(self, tmp_path: Path, db: None) -> None:
+    def test_totals_do_not_reveal_gold_items(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(9)])
         set_known(known(tmp_path, 0, 4, 7), "gold", "Study")
         Campaign.objects.update(gold_every=3)
@@ -178,7 +178,7 @@ class TestGold:
             answer(held)
         assert set(totals) == {len(totals)}
 
-    def test_they_stand_in_no_agreement_and_no_export(self, folder: Path) -> None:
+    def test_gold_items_are_in_no_agreement_and_no_export(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--raters-per-item", "2", "--gold-every", "2")
         set_known(known(folder, 2, 5), "gold")
         campaign.refresh_from_db()
@@ -202,7 +202,7 @@ class TestGold:
         assert score(campaign, rater("ann"), "gold") == told
 
     @pytest.mark.postgresql
-    def test_pages_of_all_people_count_the_first_answer_too(self, folder: Path) -> None:
+    def test_overviews_count_first_answers_to_gold_items(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")
         set_known(known(folder, 2, 5), "gold")
         campaign.refresh_from_db()
@@ -231,7 +231,7 @@ class TestGold:
         assert scores(campaign, [ann.pk], "gold") == {ann.pk: none}
         assert begun_scores(campaign, [ann.pk], "gold") == {}
 
-    def test_only_what_was_asked_is_checked(self, folder: Path) -> None:
+    def test_only_asked_gold_answers_are_checked(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")
         set_known(known(folder, 2), "gold")
         campaign.refresh_from_db()
@@ -242,7 +242,7 @@ class TestGold:
         assert scores(campaign, [ann.pk], "gold") == begun_scores(campaign, [ann.pk], "gold")
         assert begun_scores(campaign, [ann.pk], "gold") == {ann.pk: told}
 
-    def test_what_one_had_is_left_no_more(self, folder: Path) -> None:
+    def test_answered_gold_items_do_not_come_again(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")
         set_known(known(folder, 2, 5), "gold")
         campaign.refresh_from_db()
@@ -255,7 +255,7 @@ class TestGold:
         assert count_remaining_gold(campaign, ann, 10) == (0, 2)
         assert count_remaining_gold(campaign, rater("bo"), 10) == (0, 2)
 
-    def test_who_was_put_out_gets_none(self, tmp_path: Path, db: None) -> None:
+    def test_a_removed_person_gets_no_gold_items(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(4)])
         set_known(known(tmp_path, 1), "gold", "Study")
         Campaign.objects.update(gold_every=2)
@@ -264,9 +264,7 @@ class TestGold:
         end_membership(study.campaign, study.ada)
         assert next_assignment(study.campaign, _rater_of(study)) is None
 
-    def test_what_was_mended_stands_beside_the_known_answer_as_it_was_first(
-        self, folder: Path
-    ) -> None:
+    def test_feedback_compares_the_first_answer_even_after_a_revision(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")
         set_known(known(folder, 2), "gold")
         campaign.refresh_from_db()
@@ -278,7 +276,7 @@ class TestGold:
         ] * 2
 
     @pytest.mark.postgresql
-    def test_no_places_are_counted_for_them(self, folder: Path) -> None:
+    def test_gold_items_have_no_counted_slots(self, folder: Path) -> None:
         campaign_of("report-coverage")
         set_known(known(folder, 2), "gold")
         from annotation.progress.counts import with_counts
@@ -307,14 +305,14 @@ class TestPractice:
         campaign.refresh_from_db()
         return campaign
 
-    def test_it_comes_first_for_everybody(self, campaign: Campaign) -> None:
+    def test_practice_comes_first_for_everybody(self, campaign: Campaign) -> None:
         for name in ("ann", "bo"):
             got = work(campaign, rater(name))
             assert [item.key for item in got[:2]] == ["r3", "r6"]
             assert len(got) == REPORTS
 
     @pytest.mark.postgresql
-    def test_whoever_fails_gets_no_more(self, campaign: Campaign) -> None:
+    def test_failing_the_practice_ends_the_items(self, campaign: Campaign) -> None:
         got = work(campaign, rater("ann"), {"r3": "yes"})
         assert [item.key for item in got] == ["r3", "r6"]
         assert not is_ready(campaign, rater("ann"))
@@ -323,25 +321,25 @@ class TestPractice:
         assert (told.right, told.asked) == (2, 4)
 
     @pytest.mark.postgresql
-    def test_mending_the_answer_afterwards_helps_nothing(self, campaign: Campaign) -> None:
+    def test_revising_a_practice_answer_does_not_change_the_score(self, campaign: Campaign) -> None:
         work(campaign, rater("ann"), {"r3": "yes"})
         answer(Assignment.objects.get(item__key="r3"), "no")
         assert next_assignment(campaign, rater("ann")) is None
 
-    def test_a_researcher_may_let_them_in(self, campaign: Campaign) -> None:
+    def test_a_researcher_may_admit_a_person_who_failed(self, campaign: Campaign) -> None:
         work(campaign, rater("ann"), {"r3": "yes"})
         run("admit", "ann", "--campaign", "c", "--reason", "read too fast")
         assert Admission.objects.get().reason == "read too fast"
         assert len(work(campaign, rater("ann"))) == REPORTS - 2
 
-    def test_another_campaign_may_ask_for_it(self, campaign: Campaign) -> None:
+    def test_practice_of_another_campaign_may_be_required(self, campaign: Campaign) -> None:
         other = campaign_of("report-coverage", "--practice-of", "c", "--qualify", "0.9", name="d")
         assert next_assignment(other, rater("ann")) is None
         work(campaign, rater("ann"))
         assert len(work(other, rater("ann"))) == REPORTS
         assert next_assignment(other, rater("bo")) is None
 
-    def test_practice_stands_in_no_agreement(self, campaign: Campaign) -> None:
+    def test_practice_is_in_no_agreement(self, campaign: Campaign) -> None:
         for name in ("ann", "bo"):
             work(campaign, rater(name))
         report = campaign_report(campaign, ReportOptions(resamples=2))
@@ -362,12 +360,12 @@ class TestPractice:
             (Score(10, 10, 7, 10), 0.7, True),
         ],
     )
-    def test_all_of_it_has_to_be_answered_and_enough_to_be_right(
+    def test_passing_requires_all_practice_answers_and_the_pass_mark(
         self, told: Score, qualify: float | None, passed: bool
     ) -> None:
         assert passes(Campaign(qualify=qualify), told) == passed
 
-    def test_to_be_let_in_holds_for_one_person_and_one_campaign(self, campaign: Campaign) -> None:
+    def test_an_admission_is_for_one_person_and_one_campaign(self, campaign: Campaign) -> None:
         other = campaign_of("report-coverage", "--practice-of", "c", "--qualify", "1", name="d")
         ann, bo = rater("ann"), rater("bo")
         assert admit(campaign, ann, "known to me")
@@ -377,7 +375,7 @@ class TestPractice:
 
 
 class TestFeedback:
-    def test_the_page_tells_what_is_right_and_why_and_only_afterwards(
+    def test_feedback_shows_gold_answers_only_after_answering(
         self, tmp_path: Path, db: None
     ) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])
@@ -402,9 +400,7 @@ class TestFeedback:
         # Whoever reads it has been given nothing else meanwhile.
         assert Assignment.objects.get(rater__user=study.ada) == held
 
-    def test_what_is_right_and_what_is_asked_are_told_in_percent(
-        self, tmp_path: Path, db: None
-    ) -> None:
+    def test_score_and_pass_mark_are_shown_in_percent(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])
         set_known(known(tmp_path, 1, 2), "practice", "Study")
         Campaign.objects.update(qualify=0.85)
@@ -415,7 +411,7 @@ class TestFeedback:
         assert (told["percent"], told["pass_mark"], told["passed"]) == (100, 85, True)
         assert told["texts"] == (("", present(done.item).texts[0]),)
 
-    def test_a_script_is_told_the_same(self, tmp_path: Path, db: None) -> None:
+    def test_the_api_gives_the_same_feedback(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])
         set_known(known(tmp_path, 1, meta={"reason": "It says so."}), "practice", "Study")
         Campaign.objects.update(qualify=0.5)
@@ -436,7 +432,7 @@ class TestFeedback:
         assert (told["qualify"], told["passed"]) == (0.5, True)
         assert_told(script_of(study.ben).get(place(held, "feedback/")), 404)
 
-    def test_my_work_says_what_it_waits_for(self, tmp_path: Path, db: None) -> None:
+    def test_my_work_says_that_items_wait_for_practice(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])
         set_known(known(tmp_path, 1), "practice", "Study")
         Campaign.objects.update(qualify=0.8)
@@ -452,13 +448,13 @@ class TestRefusals:
         assert not GoldAnswer.objects.exists()
         return str(error.value)
 
-    def test_an_unknown_unit_or_code(self, folder: Path) -> None:
+    def test_an_unknown_unit_or_code_is_refused(self, folder: Path) -> None:
         campaign_of("report-coverage")
         assert "line 1: campaign 'c': answerable is" in self.said(known(folder, 1, code="maybe"))
         line = {"item": "r1", "unit": "x", "variable": "answerable", "value": "no", "rater": "a"}
         assert 'unit "x"' in self.said(write_lines(folder / "x.jsonl", [line]))
 
-    def test_two_answers_to_one_question(self, folder: Path) -> None:
+    def test_two_gold_answers_to_one_question_are_refused(self, folder: Path) -> None:
         campaign_of("report-coverage")
         line = {"item": "r1", "unit": "q1:a", "variable": "answerable", "value": "no"}
         lines = [{**line, "rater": "a"}, {**line, "value": "yes", "rater": "b"}]
@@ -469,7 +465,7 @@ class TestRefusals:
         )
         assert GoldAnswer.objects.get().value == "yes"
 
-    def test_an_item_that_people_were_given_already(self, folder: Path) -> None:
+    def test_an_item_already_assigned_to_people_is_refused(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage")
         assert next_assignment(campaign, rater("ann"))
         assert 'item "r0" was given to people already' in self.said(known(folder, 0))
@@ -483,7 +479,7 @@ class TestRefusals:
         assert set(GoldAnswer.objects.values_list("value", flat=True)) == {"yes"}
         assert Item.objects.get(key="r1").use == "practice"
 
-    def test_known_answers_to_other_items_stay(self, folder: Path) -> None:
+    def test_gold_answers_of_other_items_are_kept(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage")
         set_known(known(folder, 1, 2), "gold")
         other = campaign_of("report-coverage", name="other")
@@ -525,7 +521,7 @@ class TestRefusals:
         set_known(known(folder, 1, meta={"reason": 7}), "gold")
         assert set(GoldAnswer.objects.values_list("reason", flat=True)) == {""}
 
-    def test_practice_of_a_campaign_that_has_none(self, folder: Path) -> None:
+    def test_practice_of_a_campaign_without_practice_is_refused(self, folder: Path) -> None:
         campaign_of("report-coverage")
         with pytest.raises(CommandError, match="'c' has no practice items"):
             campaign_of("report-coverage", "--practice-of", "c", name="d")

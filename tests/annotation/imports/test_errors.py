@@ -119,7 +119,7 @@ WRONG: dict[str, tuple[Line, str]] = {
 class TestLines:
     @pytest.mark.every_case
     @pytest.mark.parametrize(("line", "said"), WRONG.values(), ids=WRONG)
-    def test_a_wrong_line_is_named_with_its_mend(
+    def test_a_wrong_line_is_named_with_its_remedy(
         self, coverage: Campaign, tmp_path: Path, line: Line, said: str
     ) -> None:
         path = write_lines(tmp_path / "l.jsonl", [GOOD | {"unit": "a/b#1"}, line])
@@ -145,14 +145,14 @@ class TestLines:
             (b'{"item": "r", "item": "r"}', 'line 2: the key "item" appears twice'),
         ],
     )
-    def test_bytes_that_are_no_line_are_named(
+    def test_bytes_that_are_not_utf8_are_reported(
         self, coverage: Campaign, tmp_path: Path, raw: bytes, said: str
     ) -> None:
         path = write_lines(tmp_path / "l.jsonl", [GOOD])
         path.write_bytes(path.read_bytes() + raw + b"\n")
         assert said in refusal(path)
 
-    def test_a_label_that_stands_twice_is_named_with_both_lines(
+    def test_a_repeated_label_is_named_with_both_lines(
         self, coverage: Campaign, tmp_path: Path
     ) -> None:
         path = write_lines(tmp_path / "l.jsonl", [GOOD, GOOD | {"value": "yes"}])
@@ -278,7 +278,9 @@ class TestCsv:
         path.write_text(f"{HEADER}\nr,é,answerable,no,ann\n", encoding)
         assert "save it as UTF-8" in refusal(path) or "save the file as UTF-8" in refusal(path)
 
-    def test_what_a_spreadsheet_saves_is_taken(self, coverage: Campaign, tmp_path: Path) -> None:
+    def test_files_saved_by_a_spreadsheet_are_accepted(
+        self, coverage: Campaign, tmp_path: Path
+    ) -> None:
         path = tmp_path / "l.csv"
         path.write_bytes(f"\ufeff{HEADER}\r\n{CELLS}\r\n\r\n".encode())
         assert "Imported 1 labels from ann." in run("import_labels", path, "--campaign", "c")
@@ -327,9 +329,7 @@ class TestResponses:
         assert told.startswith(f"{path}, line 1: ")
         assert said in told
 
-    def test_a_response_that_stands_twice_is_named(
-        self, coverage: Campaign, tmp_path: Path
-    ) -> None:
+    def test_a_repeated_response_is_named(self, coverage: Campaign, tmp_path: Path) -> None:
         path = write_lines(tmp_path / "r.jsonl", [self.row(), self.row()])
         assert refusal(path) == (
             f'{path}, line 2: \'ann\' has unit "🌉" of item "r" on line 1 too; '
@@ -417,7 +417,7 @@ class TestTheCommandItself:
         assert "broken CSV (field larger than field limit" in said
         assert peak < 300
 
-    def test_an_export_to_a_place_that_is_none_is_one_line(
+    def test_an_export_to_an_invalid_path_is_a_one_line_error(
         self, house: Path, tmp_path: Path
     ) -> None:
         out = tmp_path / "none" / "units.jsonl"

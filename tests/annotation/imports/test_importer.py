@@ -43,7 +43,7 @@ def test_two_files_may_hold_parts_of_one_item(coverage: Campaign, tmp_path: Path
     assert exported("c", "labels")[1]["spans"] == [SPAN]
 
 
-def test_the_same_label_without_its_quotes_takes_none_away(
+def test_an_equal_label_without_quotes_keeps_the_stored_quotes(
     coverage: Campaign, tmp_path: Path
 ) -> None:
     take(tmp_path, YES | {"spans": [SPAN], "score": 0.5})
@@ -51,9 +51,7 @@ def test_the_same_label_without_its_quotes_takes_none_away(
     assert facts("score", "spans") == [(0.5, [SPAN])]
 
 
-def test_another_value_takes_quotes_and_score_of_the_old_one_with_it(
-    coverage: Campaign, tmp_path: Path
-) -> None:
+def test_a_new_value_drops_the_old_quotes_and_score(coverage: Campaign, tmp_path: Path) -> None:
     take(tmp_path, YES | {"spans": [SPAN], "score": 0.5, "meta": {"a": 1}})
     take(tmp_path, YES | {"value": "no"})
     assert facts("value", "score", "spans", "meta", "revision") == [("no", None, None, None, 2)]
@@ -110,9 +108,7 @@ def test_a_joined_quote_is_taken_apart(coverage: Campaign, tmp_path: Path) -> No
     assert Response.objects.count() == 1
 
 
-def test_a_quote_that_stands_nowhere_is_kept_with_a_warning(
-    coverage: Campaign, tmp_path: Path
-) -> None:
+def test_an_unfound_quote_is_kept_with_a_warning(coverage: Campaign, tmp_path: Path) -> None:
     said = take(tmp_path, YES | {"spans": [{"text": "Quite another thing, by far"}]})
     assert "Warning:" in said
     assert "line 1: unit '🌉' evidence: 'Quite another thing, by far' was not found" in said
@@ -210,9 +206,7 @@ def test_a_judge_is_one_assignment_where_it_comes_from_a_file(
     assert Assignment.objects.filter(item__campaign__name="again").count() == 1
 
 
-def test_whoever_is_named_becomes_a_rater_without_a_place(
-    coverage: Campaign, tmp_path: Path
-) -> None:
+def test_an_unknown_name_becomes_a_rater_without_a_slot(coverage: Campaign, tmp_path: Path) -> None:
     take(tmp_path, YES | {"rater": "שרה", "rater_kind": "reference"})
     assert Rater.objects.get().kind == "reference"
     assert Assignment.objects.get().slot is None
@@ -227,7 +221,9 @@ def test_a_rater_may_be_named_for_the_whole_file(coverage: Campaign, tmp_path: P
 
 
 @pytest.mark.postgresql
-def test_an_older_revision_comes_behind_the_newer(coverage: Campaign, tmp_path: Path) -> None:
+def test_an_older_imported_revision_does_not_become_current(
+    coverage: Campaign, tmp_path: Path
+) -> None:
     old, new = YES | {"value": "no", "revision": 1}, YES | {"value": "invalid", "revision": 4}
     take(tmp_path, new, old)
     assert facts("value", "revision") == [("invalid", 4)]

@@ -83,7 +83,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("name", ["replicate", "revision", "seconds", "score", "spans", "meta"])
     @pytest.mark.parametrize("cell", ["{", "NaN", "[" * 20_000])
-    def test_a_cell_that_is_no_json_is_refused(self, file: File, name: str, cell: str) -> None:
+    def test_a_cell_with_malformed_json_is_refused(self, file: File, name: str, cell: str) -> None:
         cells = {**self.LEAST, name: cell}
         text = "".join(write_rows(list(cells), iter([cells]))).encode()
         with pytest.raises(InputError, match=f"{name} is .*; write it as JSON"):
@@ -204,7 +204,7 @@ class TestLabels:
         (row,) = read_labels(file([{**self.LEAST, "rater": own}]), rater)
         assert (row.rater, rater.used) == (name, used)
 
-    def test_whoever_stood_in_once_is_known_after_other_lines(self, file: File) -> None:
+    def test_use_of_the_default_rater_is_remembered(self, file: File) -> None:
         rater = StandIn("bo")
         rows = read_labels(file([{**self.LEAST, "rater": None}, self.LEAST]), rater)
         assert [row.rater for row in rows] == ["bo", "ada"]
@@ -236,7 +236,7 @@ class TestCells:
         ['{"a": 1, "a": 1}', "NaN", "-Infinity", "1e309", "-1e309", "9" * 31, "-" + "9" * 31,
          '"\\u0000"', '{"\\u0000": 1}', '{"a": {"b": ["\\ud800"]}}', "[1", ""],
     )  # fmt: skip
-    def test_what_no_database_keeps_is_refused(self, text: str) -> None:
+    def test_unstorable_json_is_refused(self, text: str) -> None:
         with pytest.raises(ValueError):  # noqa: PT011 - each is told by its place alone
             strict_json(text)
 
@@ -283,7 +283,7 @@ class TestSpreadsheet:
         with pytest.raises(InputError, match="line 2: the line is longer than 32 MiB"):
             self.rows(file, b"a,b\n" + b"x" * (rest + 1) + b",y\n")
 
-    def test_a_file_that_is_not_there_is_told(self, tmp_path: Path) -> None:
+    def test_a_missing_file_is_reported(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"cannot be read \(no such file"):
             list(read_rows(tmp_path / "none.csv", self.COLUMNS))
 
@@ -583,7 +583,7 @@ class TestLabelStudio:
             ({"seconds": -1}, '"seconds" of annotation 1 is -1'),
         ],
     )
-    def test_what_is_out_of_bounds_is_refused(
+    def test_numbers_out_of_bounds_are_refused(
         self, file: File, own: dict[str, Any], said: str
     ) -> None:
         with pytest.raises(InputError) as caught:
@@ -637,7 +637,7 @@ class TestLabelStudio:
         with pytest.raises(InputError, match=f'"{key}" of the value of result 1'):
             self.one(file, {"result": [result("labels", start=0) | {"value": {key: 2**31}}]})
 
-    def test_quotes_that_stood_nowhere_are_highlights_without_a_place(self, file: File) -> None:
+    def test_unfound_quotes_are_highlights_without_a_location(self, file: File) -> None:
         own = {"unanchored": {"v": [{"field": "report", "text": "a"}, {"text": "b"}]}}
         region = result("labels", start=0, end=1, labels=["v"])
         assert self.one(file, {"tandem": own, "result": [region]}).highlights == (

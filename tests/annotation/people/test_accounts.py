@@ -59,7 +59,7 @@ def told(study: Study) -> str:
 
 
 class TestPseudonyms:
-    def test_exports_and_reports_hold_no_account(self, study: Study) -> None:
+    def test_exports_and_reports_contain_no_account_names(self, study: Study) -> None:
         User.objects.filter(pk=study.ada.pk).update(
             username="adelaide", email="adelaide@example.org", first_name="Adelaide"
         )
@@ -68,13 +68,13 @@ class TestPseudonyms:
         assert "adelaide" not in said.casefold()
         assert rater_of(study.ada).name in said
 
-    def test_they_tell_nothing_and_are_ones_own(self, study: Study) -> None:
+    def test_pseudonyms_reveal_nothing_and_are_unique(self, study: Study) -> None:
         names = [rater_of(user).name for user in (study.ada, study.ben, study.rita)]
         assert len(set(names)) == 3
         assert rater_of(study.ada).name == names[0]
         assert all(name.startswith("person-") and len(name) == 13 for name in names)
 
-    def test_another_one_is_drawn_or_named(self, study: Study) -> None:
+    def test_a_new_pseudonym_is_random_or_given(self, study: Study) -> None:
         rater, before = rater_of(study.ada), rater_of(study.ada).name
         assert rename_rater(rater) != before
         assert rename_rater(rater, "  rater  7 ") == "rater 7"
@@ -82,7 +82,9 @@ class TestPseudonyms:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("name", ["ada", "BEN", "taken", "x" * 151, "a\x00b"])
-    def test_no_name_of_an_account_or_of_another_rater(self, study: Study, name: str) -> None:
+    def test_a_pseudonym_cannot_be_an_account_or_another_rater(
+        self, study: Study, name: str
+    ) -> None:
         Rater.objects.create(name="taken")
         with pytest.raises(PeopleError):
             rename_rater(rater_of(study.ada), name)
@@ -97,7 +99,7 @@ class TestPseudonyms:
             rename_rater(bens, "ADA")
         assert set(Rater.objects.values_list("name", flat=True)) == {"Blue heron", bens.name}
 
-    def test_one_from_before_that_tells_the_account_is_known(self, study: Study) -> None:
+    def test_a_pseudonym_equal_to_the_account_name_is_detected(self, study: Study) -> None:
         rater = Rater.objects.create(name="Ada", user=study.ada)
         assert uses_account_name(rater)
         rename_rater(rater)
@@ -105,7 +107,7 @@ class TestPseudonyms:
 
 
 class TestAnotherRole:
-    def test_sessions_and_tokens_end_with_it(self, study: Study) -> None:
+    def test_a_new_role_ends_sessions_and_tokens(self, study: Study) -> None:
         client, script = client_of(study.ada), script_of(study.ada)
         assert is_in(client)
         assert may_ask(script)
@@ -114,17 +116,17 @@ class TestAnotherRole:
         assert not may_ask(script)
         assert not change_role(study.ada, "researcher")
 
-    def test_a_role_that_was_changed_past_us_ends_sessions_too(self, study: Study) -> None:
+    def test_a_role_changed_in_the_database_ends_sessions(self, study: Study) -> None:
         client = client_of(study.ada)
         User.objects.filter(pk=study.ada.pk).update(role="admin")
         assert not is_in(client)
 
-    def test_nobody_elses_session_ends(self, study: Study) -> None:
+    def test_a_role_change_ends_only_the_accounts_sessions(self, study: Study) -> None:
         other = client_of(study.ben)
         change_role(study.ada, "researcher")
         assert is_in(other)
 
-    def test_roles_in_campaigns_shrink_to_it(self, study: Study) -> None:
+    def test_roles_in_campaigns_are_limited_by_the_new_role(self, study: Study) -> None:
         add_member(study.campaign, study.rita, "researcher")
         change_role(study.rita, "annotator")
         assert Membership.objects.get(user=study.rita).role == "annotator"
@@ -134,7 +136,7 @@ class TestAnotherRole:
         mine.refresh_from_db()
         assert mine.status == "cancelled"
 
-    def test_an_admin_remains(self, study: Study) -> None:
+    def test_the_last_admin_cannot_be_demoted(self, study: Study) -> None:
         for act in (lambda u: change_role(u, "annotator"), switch_off, forget):
             with pytest.raises(PeopleError, match="only admin"):
                 act(study.root)
@@ -167,7 +169,7 @@ class TestAnotherRole:
         study.ada.refresh_from_db()
         assert study.ada.sessions == before
 
-    def test_who_becomes_an_admin_holds_no_place_and_no_role(self, study: Study) -> None:
+    def test_a_new_admin_loses_leases_and_campaign_roles(self, study: Study) -> None:
         add_member(study.campaign, study.ada, "annotator")
         mine, other = study.assignment(study.ada), study.assignment(study.ben)
         change_role(study.ada, "admin")
@@ -179,7 +181,7 @@ class TestAnotherRole:
 
 
 class TestSwitchedOff:
-    def test_who_is_off_is_out_and_holds_no_place(self, study: Study) -> None:
+    def test_a_deactivated_account_loses_sessions_and_leases(self, study: Study) -> None:
         done = study.assignment(study.ada)
         submit(done, payload("no"), "page")
         held = study.assignment(study.ada)
@@ -198,7 +200,7 @@ class TestSwitchedOff:
         assert_whole(study.campaign)
         assert not switch_off(study.ada)
 
-    def test_who_is_on_again_logs_in_anew(self, study: Study) -> None:
+    def test_a_reactivated_account_has_to_log_in_again(self, study: Study) -> None:
         client = client_of(study.ada)
         switch_off(study.ada)
         assert switch_on(study.ada)
@@ -224,7 +226,7 @@ class TestSwitchedOff:
 
 
 class TestForgotten:
-    def test_answers_stay_and_the_person_goes(self, study: Study) -> None:
+    def test_erasing_an_account_keeps_its_answers(self, study: Study) -> None:
         Rater.objects.create(name="ada", user=study.ada)
         made = invite("annotator", study.campaign, note="Ada Lovelace", by=study.root).invitation
         made.used_at, made.used_by = made.created_at, study.ada
@@ -245,7 +247,7 @@ class TestForgotten:
         assert '"ada"' not in told(study)
         assert_whole(study.campaign)
 
-    def test_what_others_are_at_stays(self, study: Study) -> None:
+    def test_erasing_an_account_does_not_affect_others(self, study: Study) -> None:
         mine, others = study.assignment(study.ada), study.assignment(study.ben)
         for each in (mine, others):
             Draft.objects.create(assignment=each, payload=payload("no"))
@@ -258,7 +260,7 @@ class TestForgotten:
         others.refresh_from_db()
         assert others.status == "open"
 
-    def test_what_fails_half_way_leaves_the_whole_account(
+    def test_a_failed_erasure_keeps_the_whole_account(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def full(*_: object, **__: object) -> None:
@@ -271,14 +273,14 @@ class TestForgotten:
         assert User.objects.get(pk=study.ada.pk).is_active
         assert AuthToken.objects.filter(user=study.ada).exists()
 
-    def test_who_never_worked_leaves_nothing(self, study: Study) -> None:
+    def test_erasing_an_account_without_work_leaves_nothing(self, study: Study) -> None:
         rater_of(study.ben)
         assert forget(study.ben) is None
         assert not Rater.objects.exists()
 
 
 class TestThePages:
-    def test_an_admin_sees_who_is_who(self, study: Study) -> None:
+    def test_an_admin_sees_accounts_and_pseudonyms(self, study: Study) -> None:
         name, root = rater_of(study.ada).name, client_of(study.root)
         for where in (reverse("people"), reverse("person", args=[study.ada.pk])):
             said = root.get(where).content.decode()
@@ -293,7 +295,7 @@ class TestThePages:
         assert ">ada<" not in said
 
     @pytest.mark.parametrize("order", ["role", "off", "forget"])
-    def test_nobody_does_it_to_themselves(self, study: Study, order: str) -> None:
+    def test_nobody_can_change_their_own_account_here(self, study: Study, order: str) -> None:
         User.objects.create(username="second", role="admin")
         where = reverse("person-change", args=[study.root.pk])
         answer = client_of(study.root).post(
@@ -303,7 +305,7 @@ class TestThePages:
         assert "your own account" in answer.content.decode()
         assert User.objects.get(pk=study.root.pk).is_active
 
-    def test_each_order_does_what_it_says(self, study: Study) -> None:
+    def test_each_order_on_an_account_is_carried_out(self, study: Study) -> None:
         root, where = client_of(study.root), reverse("person-change", args=[study.ada.pk])
         rater = rater_of(study.ada)
         root.post(where, {"order": "role", "role": "researcher"})
@@ -324,7 +326,7 @@ class TestThePages:
         assert root.post(where, {"order": "forget", "name": "ben"})["Location"] == "/people/"
         assert not User.objects.filter(username="ben").exists()
 
-    def test_late_work_of_who_was_switched_off_is_refused(self, study: Study) -> None:
+    def test_late_work_of_a_deactivated_account_is_refused(self, study: Study) -> None:
         mine, client = study.assignment(study.ada), client_of(study.ada)
         switch_off(study.ada)
         sent = client.post(page("draft", mine), {}, headers={"accept": "application/json"})
@@ -332,7 +334,7 @@ class TestThePages:
 
 
 class TestTheCommand:
-    def test_it_tells_and_changes(self, study: Study) -> None:
+    def test_the_command_shows_and_changes_an_account(self, study: Study) -> None:
         assert run("person", "ada") == "ada: annotator, on\nhas taken no item yet\n"
         assert run("person", "ada", "--role", "researcher") == "ada is researcher now.\n"
         assert run("person", "ada", "--off") == "ada is switched off.\n"
@@ -350,7 +352,7 @@ class TestTheCommand:
             (("ben", "--pseudonym"), "has no pseudonym until"),
         ],
     )
-    def test_it_says_what_is_wrong(
+    def test_the_command_explains_errors(
         self, study: Study, arguments: tuple[str, ...], told: str, tmp_path: Path
     ) -> None:
         with pytest.raises(CommandError, match=told):

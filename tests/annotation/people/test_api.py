@@ -32,7 +32,7 @@ def study() -> Study:
 
 
 class TestAccounts:
-    def test_an_admin_reads_who_is_who(self, study: Study) -> None:
+    def test_an_admin_reads_accounts_and_pseudonyms(self, study: Study) -> None:
         name = rater_of(study.ada).name
         told = script_of(study.root).get("people/").json()["results"]
         by_name = {each["name"]: each["pseudonym"] for each in told}
@@ -74,7 +74,7 @@ class TestAccounts:
     @pytest.mark.parametrize(
         "sent", [{"role": "owner"}, {"is_superuser": True}, {"username": "x"}, {"is_guest": True}]
     )
-    def test_what_may_not_be_set_is_refused_by_name(
+    def test_fields_that_may_not_be_set_are_refused_by_name(
         self, study: Study, sent: dict[str, object]
     ) -> None:
         problems = assert_told(script_of(study.root).put(f"people/{study.ada.pk}/", sent), 400)
@@ -82,7 +82,7 @@ class TestAccounts:
 
 
 class TestInvitations:
-    def test_the_link_is_told_once(self, study: Study) -> None:
+    def test_the_link_of_an_invitation_is_shown_once(self, study: Study) -> None:
         rita = script_of(study.rita)
         sent = {"campaign": study.campaign.pk, "note": "Eve"}
         made = rita.post("invitations/", sent)
@@ -102,7 +102,7 @@ class TestInvitations:
         assert_told(rita.post("invitations/", {"campaign": study.campaign.pk}), 422)
         assert not Invitation.objects.exists()
 
-    def test_one_is_taken_back(self, study: Study) -> None:
+    def test_an_invitation_is_revoked(self, study: Study) -> None:
         root = script_of(study.root)
         number = root.post("invitations/", {"role": "researcher"}).json()["id"]
         assert root.post(f"invitations/{number}/revoke/").json()["state"] == "revoked"
@@ -110,7 +110,7 @@ class TestInvitations:
 
 
 class TestACampaign:
-    def test_its_people_are_read_and_set(self, study: Study) -> None:
+    def test_a_campaigns_people_are_read_and_changed(self, study: Study) -> None:
         rita, path = script_of(study.rita), f"campaigns/{study.campaign.pk}/people/"
         wanted = {"pool": "named", "hold_minutes": 60, "items_per_person": 2}
         told = rita.put(path, wanted).json()
@@ -129,7 +129,7 @@ class TestACampaign:
         assert_told(rita.put(path, {"name": "ada", "role": "researcher"}), 422)
         assert_told(rita.put(path, {"name": "nobody", "role": "annotator"}), 422)
 
-    def test_places_are_freed(self, study: Study) -> None:
+    def test_leases_are_released_by_the_api(self, study: Study) -> None:
         study.assignment(study.ada)
         rater = rater_of(study.ada).pk
         path = f"campaigns/{study.campaign.pk}/raters/{rater}/free/"

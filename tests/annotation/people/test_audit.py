@@ -237,7 +237,7 @@ def study() -> Study:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
-def test_it_is_one_event(study: Study, deed: Deed) -> None:
+def test_a_change_of_people_is_one_event(study: Study, deed: Deed) -> None:
     act = deed.act(study)
     before = set(Event.objects.values_list("pk", flat=True))
     act()
@@ -251,7 +251,7 @@ def test_it_is_one_event(study: Study, deed: Deed) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
-def test_where_it_cannot_be_told_it_has_not_happened(
+def test_a_change_that_cannot_be_recorded_is_undone(
     study: Study, deed: Deed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:

@@ -47,7 +47,7 @@ def agreement(found: dict[str, Any]) -> Any:
     return found["variables"]["answerable"]["agreement"]
 
 
-def test_no_statistic_counts_who_is_left_out(study: Study) -> None:
+def test_excluded_raters_are_in_no_statistic(study: Study) -> None:
     before = agreement(report(study))
     assert len(before["pairs"]) == 3
     exclude(study.campaign, rater_of(study.rita), WHY, study.root)
@@ -67,7 +67,7 @@ def test_the_report_says_who_and_why_in_every_format(study: Study) -> None:
         assert WHY in (told.decode() if isinstance(told, bytes) else told)
 
 
-def test_its_labels_stay_as_they_are(study: Study) -> None:
+def test_an_exclusion_changes_no_labels(study: Study) -> None:
     before = list(rows.labels(study.campaign))
     exclude(study.campaign, rater_of(study.rita), WHY)
     assert list(rows.labels(study.campaign)) == before
@@ -82,7 +82,7 @@ def test_a_kept_report_is_not_shown_again(study: Study) -> None:
     assert agreement(computed_report(study.campaign, CHOICES).report) == agreement(first)
 
 
-def test_it_can_be_undone_and_is_remembered(study: Study) -> None:
+def test_an_undone_exclusion_is_kept_as_a_record(study: Study) -> None:
     rita = rater_of(study.rita)
     exclude(study.campaign, rita, WHY, study.root)
     assert include(study.campaign, rita, study.root)
@@ -102,13 +102,13 @@ def test_another_reason_takes_the_place_of_the_one_before(study: Study) -> None:
     assert Exclusion.objects.count() == 2
 
 
-def test_it_holds_for_its_campaign_alone(study: Study) -> None:
+def test_an_exclusion_applies_to_one_campaign(study: Study) -> None:
     exclude(study.campaign, rater_of(study.rita), WHY)
     assert excluded("Another") == {}
 
 
 @pytest.mark.parametrize("reason", ["", "  ", "x" * 501])
-def test_a_reason_is_owed(study: Study, reason: str) -> None:
+def test_an_exclusion_requires_a_reason(study: Study, reason: str) -> None:
     with pytest.raises(PeopleError, match="reason"):
         exclude(study.campaign, rater_of(study.rita), reason)
 
@@ -134,7 +134,9 @@ def test_one_rater_is_left_out_and_counted_again_alone(study: Study) -> None:
     assert excluded(study.campaign.name) == {rater_of(study.rita).name: WHY}
 
 
-def test_of_two_at_once_the_second_is_told(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_of_two_simultaneous_exclusions_is_refused(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the first one made is there only when the second one writes."""
     rater = rater_of(study.rita)
     exclude(study.campaign, rater, WHY)
@@ -157,7 +159,7 @@ def test_the_database_takes_one_standing_exclusion(study: Study) -> None:
         Exclusion.objects.create(campaign=study.campaign, rater=row.rater, reason="again")
 
 
-def test_a_researcher_does_it_on_the_page(study: Study) -> None:
+def test_a_researcher_excludes_a_rater_on_the_page(study: Study) -> None:
     rita = client_of(study.rita)
     where = reverse("campaign-people-change", args=[study.campaign.pk])
     ben = rater_of(study.ben)
@@ -171,7 +173,7 @@ def test_a_researcher_does_it_on_the_page(study: Study) -> None:
     assert excluded("Pilot") == {}
 
 
-def test_a_script_does_it_too(study: Study) -> None:
+def test_the_api_excludes_a_rater(study: Study) -> None:
     script, ben = script_of(study.rita), rater_of(study.ben)
     path = f"campaigns/{study.campaign.pk}/raters/{ben.pk}/exclusion/"
     told = script.put(path, {"reason": WHY}).json()["raters"]

@@ -43,7 +43,7 @@ def wrong(kind: type[forms.Form], **changed: str) -> set[str]:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("kind", GOOD)
-def test_what_is_meant_is_taken(kind: type[forms.Form]) -> None:
+def test_valid_forms_are_accepted(kind: type[forms.Form]) -> None:
     assert wrong(kind) == set()
 
 
@@ -57,7 +57,7 @@ def test_what_is_meant_is_taken(kind: type[forms.Form]) -> None:
         (ProlificForm, "most_people"),
     ],
 )  # fmt: skip
-def test_what_is_needed_is_asked_for(kind: type[forms.Form], field: str) -> None:
+def test_missing_fields_are_reported(kind: type[forms.Form], field: str) -> None:
     assert wrong(kind, **{field: ""}) == {field}
 
 
@@ -70,7 +70,7 @@ def test_what_is_needed_is_asked_for(kind: type[forms.Form], field: str) -> None
         (ProlificForm, "completion_code", 64),
     ],
 )  # fmt: skip
-def test_words_have_a_length(kind: type[forms.Form], field: str, most: int) -> None:
+def test_texts_have_a_maximum_length(kind: type[forms.Form], field: str, most: int) -> None:
     assert wrong(kind, **{field: "x" * most}) == set()
     assert wrong(kind, **{field: "x" * (most + 1)}) == {field}
 
@@ -100,7 +100,9 @@ def test_numbers_have_bounds(kind: type[forms.Form], field: str, least: int, mos
         (MemberForm, "role", {"annotator", "adjudicator", "researcher"}),
     ],
 )
-def test_only_what_is_offered_is_taken(kind: type[forms.Form], field: str, codes: set[str]) -> None:
+def test_only_offered_choices_are_accepted(
+    kind: type[forms.Form], field: str, codes: set[str]
+) -> None:
     for code in ("annotator", "adjudicator", "researcher", "admin", "open", "named"):
         assert (wrong(kind, **{field: code}) == set()) == (code in codes)
 
@@ -131,7 +133,7 @@ class TestOfAnAccount:
         good = {"role": "annotator", "campaign_role": "annotator", "campaign": "", "note": ""}
         return set(InviteForm(good | changed, user=user).errors)
 
-    def test_one_invites_to_what_one_reads(self, study: Study) -> None:
+    def test_invitations_offer_only_readable_campaigns(self, study: Study) -> None:
         campaign = str(study.campaign.pk)
         assert self.invite(study.root) == set()
         assert self.invite(study.root, campaign=campaign) == set()

@@ -86,26 +86,26 @@ def end(made: NewInvitation) -> None:
 
 
 class TestTheLink:
-    def test_only_a_digest_of_it_is_kept(self, study: Study) -> None:
+    def test_only_the_digest_of_an_invitation_key_is_stored(self, study: Study) -> None:
         made = invite("annotator", study.campaign, by=study.root)
         row = Invitation.objects.values().get()
         assert row["digest"] == digest_of(made.key)
         assert made.key not in str(row)
         assert len(made.key) >= 43
 
-    def test_it_holds_for_seven_days(self, study: Study) -> None:
+    def test_an_invitation_is_valid_for_seven_days(self, study: Study) -> None:
         made = invite("annotator", by=study.root).invitation
         assert made.expires_at - made.created_at < LIFE + timedelta(seconds=5)
         assert timedelta(days=7) == LIFE
 
-    def test_to_look_at_it_uses_nothing_up(self, study: Study) -> None:
+    def test_opening_the_link_does_not_use_the_invitation(self, study: Study) -> None:
         made = invite("annotator", by=study.root)
         for _ in range(3):
             assert Client().get(door(made)).status_code == 200
         assert made.invitation.state == "open"
 
     @pytest.mark.postgresql
-    def test_it_makes_the_account_that_was_meant(self, study: Study) -> None:
+    def test_an_invitation_creates_the_intended_account(self, study: Study) -> None:
         made = invite("annotator", study.campaign, "adjudicator", by=study.root)
         client = Client()
         answer = client.post(door(made), GOOD)
@@ -137,7 +137,7 @@ class TestTheLink:
         )  # fmt: skip
 
     @pytest.mark.postgresql
-    def test_it_works_once(self, study: Study) -> None:
+    def test_an_invitation_works_once(self, study: Study) -> None:
         made = invite("annotator", by=study.root)
         assert Client().post(door(made), GOOD).status_code == 302
         again = Client().post(door(made), {**GOOD, "name": "mallory"})
@@ -145,7 +145,7 @@ class TestTheLink:
         assert "This link was used" in again.content.decode()
         assert not User.objects.filter(username="mallory").exists()
 
-    def test_an_expired_one_says_so(self, study: Study) -> None:
+    def test_an_expired_invitation_says_so(self, study: Study) -> None:
         made = invite("annotator", by=study.root)
         end(made)
         for answer in (Client().get(door(made)), Client().post(door(made), GOOD)):
@@ -153,7 +153,7 @@ class TestTheLink:
             assert "This link has expired" in answer.content.decode()
         assert not User.objects.filter(username="eve").exists()
 
-    def test_one_that_was_taken_back_says_so(self, study: Study) -> None:
+    def test_a_revoked_invitation_says_so(self, study: Study) -> None:
         made = invite("annotator", by=study.root)
         assert revoke(made.invitation)
         answer = Client().post(door(made), GOOD)
@@ -163,10 +163,12 @@ class TestTheLink:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("key", ["", "x", "x" * 5000, "\x00", "🌉"])
-    def test_a_made_up_key_opens_nothing(self, study: Study, key: str) -> None:
+    def test_a_made_up_invitation_key_is_refused(self, study: Study, key: str) -> None:
         assert Client().get(reverse("join"), {"key": key}).status_code == 404
 
-    def test_the_log_does_not_hold_it(self, study: Study, caplog: pytest.LogCaptureFixture) -> None:
+    def test_invitation_keys_are_not_logged(
+        self, study: Study, caplog: pytest.LogCaptureFixture
+    ) -> None:
         made = invite("annotator", by=study.root)
         with caplog.at_level("INFO"):
             Client().get(door(made))
@@ -186,7 +188,7 @@ class TestWhatIsChosen:
             ({"again": "another-long-word"}, "differ"),
         ],
     )
-    def test_what_cannot_be_is_told_and_uses_nothing_up(
+    def test_an_invalid_name_or_password_does_not_use_the_invitation(
         self, study: Study, wrong: dict[str, str], told: str
     ) -> None:
         made = invite("annotator", by=study.root)
@@ -202,7 +204,7 @@ class TestWhatIsChosen:
 
 
 class TestAnAccountThatIsThere:
-    def test_it_takes_part_by_the_same_link(self, study: Study) -> None:
+    def test_an_existing_account_takes_part_by_the_same_link(self, study: Study) -> None:
         made = invite("annotator", study.campaign, by=study.rita)
         client = client_of(study.ada)
         assert "Take part as ada" in client.get(door(made)).content.decode()
@@ -210,7 +212,7 @@ class TestAnAccountThatIsThere:
         assert Membership.objects.get().user == study.ada
         assert Invitation.objects.get().used_by == study.ada
 
-    def test_it_keeps_its_own_role(self, study: Study) -> None:
+    def test_an_existing_account_keeps_its_role(self, study: Study) -> None:
         made = invite("researcher", study.campaign, "researcher", by=study.root)
         answer = client_of(study.ada).post(door(made))
         assert answer.status_code == 409
@@ -230,7 +232,7 @@ class TestWhoInvites:
         with pytest.raises(PeopleError, match="not yours"):
             invite("annotator", study.campaign, by=study.rita)
 
-    def test_what_somebody_promised_ends_with_their_role(self, study: Study) -> None:
+    def test_invitations_end_with_the_inviters_role(self, study: Study) -> None:
         first = invite("annotator", study.campaign, by=study.rita)
         change_role(study.rita, "annotator")
         second = invite("admin", by=User.objects.create(username="r2", role="admin"))
@@ -240,7 +242,7 @@ class TestWhoInvites:
             assert made.invitation.state == "revoked"
 
     @pytest.mark.parametrize("there", [False, True])
-    def test_who_was_put_out_brings_nobody_in_afterwards(self, study: Study, there: bool) -> None:
+    def test_a_removed_researchers_invitations_are_void(self, study: Study, there: bool) -> None:
         set_pool(study.campaign, "named", study.rita)
         made = invite("annotator", study.campaign, by=study.rita)
         end_membership(study.campaign, study.rita, study.root)
@@ -300,7 +302,7 @@ class TestUsingItUp:
         made.refresh_from_db()
         assert made.used_at is None
 
-    def test_it_holds_up_to_its_last_moment(
+    def test_an_invitation_is_valid_until_its_last_moment(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made = invite("annotator", study.campaign, by=study.root).invitation
@@ -324,7 +326,7 @@ class TestUsingItUp:
         assert not Membership.objects.exists()
 
     @pytest.mark.postgresql
-    def test_where_it_cannot_be_used_no_account_is_made(self, study: Study) -> None:
+    def test_an_unusable_invitation_creates_no_account(self, study: Study) -> None:
         made = invite("annotator", study.campaign, by=study.root)
         end(made)
         with pytest.raises(PeopleError):
@@ -348,7 +350,7 @@ class TestUsingItUp:
                 accept(made, name, GOOD["password"])
             assert wrong.value.problems == {"name": ["This name is taken; choose another."]}
 
-    def test_one_that_was_taken_back_is_not_used(self, study: Study) -> None:
+    def test_a_revoked_invitation_is_not_used(self, study: Study) -> None:
         made = invite("annotator", study.campaign, by=study.rita).invitation
         revoke(made)
         made.refresh_from_db()
@@ -368,7 +370,7 @@ class TestUsingItUp:
         with pytest.raises(PeopleError, match="cannot be researcher"):
             invite("annotator", study.campaign, "researcher", by=study.root)
 
-    def test_what_is_not_written_down_is_not_promised(
+    def test_an_invitation_that_cannot_be_recorded_is_not_created(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def broken(*_: object, **__: object) -> None:
@@ -418,7 +420,7 @@ class TestWhatItHolds:
         plain = invite("annotator", study.campaign).invitation
         assert (plain.campaign_role, plain.note, plain.by) == ("annotator", "", None)
 
-    def test_what_one_may_not_promise_is_told(self, study: Study) -> None:
+    def test_inviting_beyond_ones_rights_is_refused(self, study: Study) -> None:
         others = Team.objects.create(name="others")
         mine = study.campaign.team
         more = "a researcher invites annotators to a campaign or a team; ask an admin for more"
@@ -479,7 +481,7 @@ class TestWhatItHolds:
 
 class TestTheDatabase:
     @pytest.mark.postgresql
-    def test_it_refuses_one_that_is_used_and_taken_back(self, study: Study) -> None:
+    def test_the_database_refuses_a_used_and_revoked_invitation(self, study: Study) -> None:
         made = invite("annotator", by=study.root).invitation
         now = timezone.now()
         with pytest.raises(IntegrityError), transaction.atomic():
@@ -488,7 +490,7 @@ class TestTheDatabase:
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_of_many_who_come_at_once_one_gets_in() -> None:
+def test_one_of_simultaneous_users_of_an_invitation_gets_in() -> None:
     root = User.objects.create(username="root", role="admin")
     made = invite("annotator", by=root)
     barrier, said = threading.Barrier(6), list[str]()
@@ -521,7 +523,7 @@ class TestTheCommand:
         assert Client().post(link.removeprefix("https://x.example"), GOOD).status_code == 302
         assert run("invite", "--list").startswith(f"{Invitation.objects.get().pk}: used, annotator")
 
-    def test_it_takes_one_back_once(self, study: Study) -> None:
+    def test_the_command_revokes_an_invitation_once(self, study: Study) -> None:
         run("invite", "--role", "researcher")
         number = Invitation.objects.get().pk
         run("invite", "--revoke", number)

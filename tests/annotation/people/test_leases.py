@@ -69,18 +69,18 @@ def send(client: Client, what: str, mine: Assignment, **more: Any) -> Any:
 
 
 class TestTheTime:
-    def test_a_place_is_held_so_long(self, study: Study) -> None:
+    def test_a_lease_lasts_as_long_as_the_campaign_sets(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         assert mine.held_until is not None
         left = mine.held_until - timezone.now()
         assert timedelta(minutes=59) < left <= timedelta(minutes=60)
 
-    def test_without_a_time_it_is_held_for_good(self, study: Study) -> None:
+    def test_a_lease_without_a_time_never_expires(self, study: Study) -> None:
         set_lease(study.campaign, None)
         assert study.assignment(study.ada).held_until is None
         assert release_expired(study.campaign) == 0
 
-    def test_a_draft_is_a_sign_of_life(self, study: Study) -> None:
+    def test_a_draft_renews_the_lease(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         run_out(mine)
         assert send(client_of(study.ada), "draft", mine).status_code == 200
@@ -88,14 +88,14 @@ class TestTheTime:
         mine.refresh_from_db()
         assert mine.status == "open"
 
-    def test_a_time_that_is_set_later_holds_for_what_is_held_already(self, study: Study) -> None:
+    def test_a_new_lease_length_applies_to_current_leases(self, study: Study) -> None:
         set_lease(study.campaign, None)
         mine = study.assignment(study.ada)
         set_lease(study.campaign, 30)
         mine.refresh_from_db()
         assert mine.held_until is not None
 
-    def test_a_place_that_is_used_while_expired_ones_go_back_is_kept(
+    def test_a_renewed_lease_is_not_released(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Ada saves a draft between the look at what has expired and the taking back."""
@@ -119,7 +119,7 @@ class TestTheTime:
         assert (mine.status, mine.slot) == ("open", 1)
         assert_whole(study.campaign)
 
-    def test_a_place_is_held_up_to_its_last_moment(
+    def test_a_lease_is_valid_until_its_last_moment(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         mine = study.assignment(study.ada)
@@ -130,14 +130,14 @@ class TestTheTime:
         monkeypatch.setattr(timezone, "now", lambda: last + timedelta(microseconds=1))
         assert release_expired(study.campaign) == 1
 
-    def test_places_of_other_campaigns_do_not_go_back(self, study: Study) -> None:
+    def test_leases_of_other_campaigns_are_not_released(self, study: Study) -> None:
         run_out(study.assignment(study.ada))
         other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
         set_lease(other, 60)
         assert release_expired(other) == 0
         assert release_expired(study.campaign) == 1
 
-    def test_an_answer_is_never_taken_back(self, study: Study) -> None:
+    def test_an_answered_assignment_is_never_released(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         run_out(mine)
         submit(mine, payload("no"), "page")
@@ -149,7 +149,7 @@ class TestTheTime:
 
 
 class TestWhoComesNext:
-    def test_somebody_else_gets_the_place(self, study: Study) -> None:
+    def test_a_released_slot_goes_to_another_person(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         assert study.assignment(study.ben).item != mine.item
         run_out(mine)
@@ -158,7 +158,7 @@ class TestWhoComesNext:
         assert (other.item, other.slot) == (mine.item, 1)
         assert_whole(study.campaign)
 
-    def test_who_held_it_gets_it_again_if_it_is_free(self, study: Study) -> None:
+    def test_a_person_may_reclaim_an_expired_lease(self, study: Study) -> None:
         mine = lost(study)
         again = study.assignment(study.ada)
         assert again.pk == mine.pk
@@ -176,7 +176,7 @@ class TestWhoComesNext:
         assert release(mine, Ended.FREED)
         assert study.assignment(study.ada).item != mine.item
 
-    def test_it_is_freed_once(self, study: Study) -> None:
+    def test_a_lease_is_released_once(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         assert [release(mine, Ended.FREED) for _ in range(2)] == [True, False]
         assert_whole(study.campaign)
@@ -210,13 +210,13 @@ class TestWhoComesNext:
 
 
 class TestWhatComesLate:
-    def test_it_counts_where_the_place_is_free(self, study: Study) -> None:
+    def test_a_late_answer_counts_if_a_slot_is_free(self, study: Study) -> None:
         mine = lost(study)
         assert send(client_of(study.ada), "submit", mine).status_code == 200
         assert Response.objects.get().assignment == mine
         assert_whole(study.campaign)
 
-    def test_it_is_kept_where_it_is_not(self, study: Study) -> None:
+    def test_a_late_answer_is_kept_as_a_draft_if_no_slot_is_free(self, study: Study) -> None:
         mine = lost(study)
         assert study.assignment(study.ben).item == mine.item
         answer = send(client_of(study.ada), "submit", mine)
@@ -245,7 +245,7 @@ class TestWhatComesLate:
         assert Draft.objects.get().assignment == mine
         assert_whole(study.campaign)
 
-    def test_a_draft_takes_the_place_again(self, study: Study) -> None:
+    def test_a_late_draft_reclaims_the_slot(self, study: Study) -> None:
         mine = lost(study)
         assert send(client_of(study.ada), "draft", mine).status_code == 200
         assert open_assignments(study.campaign).get().pk == mine.pk
@@ -256,7 +256,7 @@ class TestWhatComesLate:
         assert send(client_of(study.ada), "submit", mine).status_code == 422
         assert Draft.objects.exists()
 
-    def test_who_was_put_out_takes_nothing_again(self, study: Study) -> None:
+    def test_a_removed_person_cannot_reclaim_a_slot(self, study: Study) -> None:
         mine = lost(study)
         end_membership(study.campaign, study.ada)
         assert not reclaim(mine)
@@ -295,7 +295,7 @@ class TestWhatComesLate:
         assert not reclaim(seen_before)
         assert_whole(study.campaign)
 
-    def test_a_closed_campaign_gives_nothing_again(self, study: Study) -> None:
+    def test_a_closed_campaign_allows_no_reclaiming(self, study: Study) -> None:
         mine = lost(study)
         Campaign.objects.update(is_open=False)
         mine.item.campaign.refresh_from_db()
@@ -311,7 +311,7 @@ class TestWhatComesLate:
         mine.refresh_from_db()
         assert not reclaim(mine)
 
-    def test_a_script_may_come_late_too(self, study: Study) -> None:
+    def test_a_late_answer_by_the_api_counts(self, study: Study) -> None:
         mine = lost(study)
         sent = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
         assert sent.status_code == 201

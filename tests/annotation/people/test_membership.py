@@ -53,7 +53,7 @@ def reads(user: User) -> bool:
 
 
 class TestAnOpenPool:
-    def test_the_accounts_own_role_decides(self, study: Study) -> None:
+    def test_in_an_open_pool_the_accounts_role_decides(self, study: Study) -> None:
         may = {u.username: (works(u), reads(u)) for u in User.objects.all()}
         assert may == {
             "ada": (True, False),
@@ -62,7 +62,7 @@ class TestAnOpenPool:
             "root": (False, True),
         }
 
-    def test_a_role_in_the_campaign_takes_the_place_of_the_accounts(self, study: Study) -> None:
+    def test_a_campaign_role_takes_precedence(self, study: Study) -> None:
         add_member(study.campaign, study.rita, "annotator")
         assert (works(study.rita), reads(study.rita)) == (True, False)
         add_member(study.campaign, study.ada, "adjudicator")
@@ -70,7 +70,7 @@ class TestAnOpenPool:
         assert is_adjudicator(study.ada, study.campaign)
         assert take(study, study.ada) is None
 
-    def test_who_was_put_out_stays_out(self, study: Study) -> None:
+    def test_a_removed_person_stays_out_of_an_open_pool(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         end_membership(study.campaign, study.ada)
         mine.refresh_from_db()
@@ -79,7 +79,7 @@ class TestAnOpenPool:
         assert take(study, study.ada) is None
         assert_whole(study.campaign)
 
-    def test_who_is_put_out_between_two_items_gets_no_more(self, study: Study) -> None:
+    def test_a_person_removed_between_items_gets_no_more(self, study: Study) -> None:
         mine, client = study.assignment(study.ada), client_of(study.ada)
         Membership.objects.create(campaign=study.campaign, user=study.ada, ended_at=mine.created_at)
         form = answers("no", "no", "no", version=0, seen=0)
@@ -90,7 +90,7 @@ class TestAnOpenPool:
         assert "All done" in told
         assert client.post(reverse("take-next", args=[study.campaign.pk])).status_code == 404
 
-    def test_a_role_that_ended_is_none(self, study: Study) -> None:
+    def test_an_ended_role_gives_no_access(self, study: Study) -> None:
         for user, role in ((study.ben, "adjudicator"), (study.rita, "researcher")):
             add_member(study.campaign, user, role)
             end_membership(study.campaign, user)
@@ -100,12 +100,12 @@ class TestAnOpenPool:
         add_member(study.campaign, study.rita, "annotator")
         assert works(study.rita)
 
-    def test_who_is_switched_off_takes_nothing(self, study: Study) -> None:
+    def test_a_deactivated_account_gets_no_items(self, study: Study) -> None:
         User.objects.filter(pk=study.ada.pk).update(is_active=False)
         study.ada.refresh_from_db()
         assert not works(study.ada)
 
-    def test_a_role_elsewhere_counts_for_nothing_here(self, study: Study) -> None:
+    def test_a_role_in_another_campaign_gives_no_access(self, study: Study) -> None:
         other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
         add_member(other, study.ada, "adjudicator")
         assert workable(study.ada).get() == study.campaign
@@ -153,7 +153,7 @@ class TestANamedPool:
         assert take(study, study.ada)
         assert take(study, study.ben) is None
 
-    def test_nobody_else_sees_it_on_any_page(self, study: Study) -> None:
+    def test_a_named_pool_is_hidden_on_every_page(self, study: Study) -> None:
         ben, rita, pk = client_of(study.ben), client_of(study.rita), study.campaign.pk
         assert "Pilot" not in ben.get(reverse("work")).content.decode()
         assert ben.post(reverse("take-next", args=[pk])).status_code == 404
@@ -163,7 +163,7 @@ class TestANamedPool:
             assert rita.get(reverse(name, args=[pk])).status_code == 404
             assert client_of(study.root).get(reverse(name, args=[pk])).status_code == 200
 
-    def test_nobody_else_sees_it_by_the_api(self, study: Study) -> None:
+    def test_a_named_pool_is_hidden_in_the_api(self, study: Study) -> None:
         pk = study.campaign.pk
         for user in (study.ben, study.rita):
             script = script_of(user)
@@ -209,7 +209,7 @@ class TestANamedPool:
         set_pool(study.campaign, "open")
         assert take(study, study.ben) == theirs
 
-    def test_own_work_stays_ones_own(self, study: Study) -> None:
+    def test_ones_own_work_stays_visible(self, study: Study) -> None:
         add_member(study.campaign, study.ada, "annotator")
         mine = study.assignment(study.ada)
         submit(mine, payload("no"), "page")
@@ -239,7 +239,9 @@ class TestTheAccountsRoleIsTheMost:
         ("name", "role"),
         [("ada", "researcher"), ("root", "annotator"), ("root", "researcher"), ("ada", "admin")],
     )
-    def test_no_role_goes_beyond_it(self, study: Study, name: str, role: str) -> None:
+    def test_no_campaign_role_exceeds_the_accounts_role(
+        self, study: Study, name: str, role: str
+    ) -> None:
         with pytest.raises(PeopleError):
             add_member(study.campaign, getattr(study, name), role)
         assert not Membership.objects.exists()
@@ -266,7 +268,7 @@ class TestItemsForOnePerson:
         assert take(study, study.ben)
 
     @pytest.mark.postgresql
-    def test_it_is_reached_by_exactly_so_many(self, study: Study) -> None:
+    def test_the_limit_of_items_is_exact(self, study: Study) -> None:
         rater = rater_of(study.ada)
         set_most_items(study.campaign, 2)
         assert not has_reached_limit(study.campaign, rater)
@@ -291,13 +293,13 @@ class TestItemsForOnePerson:
         set_most_items(study.campaign, 1)
         assert take(study, study.ada)
 
-    def test_the_page_counts_with_it(self, study: Study) -> None:
+    def test_the_page_counts_with_the_limit_of_items(self, study: Study) -> None:
         set_most_items(study.campaign, 3)
         submit(study.assignment(study.ada), payload("no"), "page")
         told = client_of(study.ada).get(reverse("work")).content.decode()
         assert "1 of 3" in told
 
-    def test_a_place_that_went_back_counts_no_more(self, study: Study) -> None:
+    def test_a_released_slot_does_not_count_towards_the_limit(self, study: Study) -> None:
         set_most_items(study.campaign, 1)
         mine = study.assignment(study.ada)
         Assignment.objects.filter(pk=mine.pk).update(status="cancelled", slot=None)
@@ -305,7 +307,7 @@ class TestItemsForOnePerson:
 
 
 class TestTheCommand:
-    def test_it_sets_and_tells(self, study: Study) -> None:
+    def test_the_command_sets_and_shows_people(self, study: Study) -> None:
         run("campaign_people", "Pilot", "--pool", "named", "--items-per-person", 2, "--add", "ada")
         submit(study.assignment(study.ada), payload("no"), "page")
         told = run("campaign_people", "Pilot")

@@ -57,7 +57,7 @@ def work(client: Client, address: str) -> str:
 
 
 class TestIn:
-    def test_to_look_makes_nobody(self, study: Study) -> None:
+    def test_opening_the_link_creates_no_participant(self, study: Study) -> None:
         answer = Client().get(link(study))
         assert answer.status_code == 200
         assert "Start" in answer.content.decode()
@@ -71,7 +71,7 @@ class TestIn:
         assert there.user.is_guest
         assert not there.user.has_usable_password()
 
-    def test_who_comes_again_is_the_same_with_the_same_item(self, study: Study) -> None:
+    def test_a_returning_participant_keeps_their_item(self, study: Study) -> None:
         client, first = come(study)
         _, again = come(study, browser=client)
         client.post(reverse("logout"))
@@ -92,12 +92,12 @@ class TestIn:
             "?PROLIFIC_PID=p1&STUDY_ID=another&SESSION_ID=s",
         ],
     )
-    def test_a_link_that_is_none_lets_nobody_in(self, study: Study, query: str) -> None:
+    def test_a_malformed_link_is_refused(self, study: Study, query: str) -> None:
         where = reverse("prolific", args=[study.campaign.pk])
         assert Client().post(f"{where}{query}").status_code == 422
         assert not Participant.objects.exists()
 
-    def test_no_more_come_than_the_study_takes(self, study: Study) -> None:
+    def test_no_more_participants_come_than_the_study_takes(self, study: Study) -> None:
         for pid in ("p1", "p2"):
             browser, answer = come(study, pid)
             assert answer.status_code == 302
@@ -129,7 +129,7 @@ class TestAnotherBrowser:
         assert Participant.objects.get().session_id == "s1"
         assert client.get(first["Location"]).status_code == 200
 
-    def test_nor_in_the_browser_of_another_participant(self, study: Study) -> None:
+    def test_another_participants_browser_opens_no_answers(self, study: Study) -> None:
         _, first = come(study)
         stranger, _ = come(study, "p2")
         assert come(study, "p1", browser=stranger)[1].status_code == 422
@@ -159,7 +159,7 @@ class TestAnotherBrowser:
         assert answer["Location"] == first["Location"]
         assert come(study)[1].status_code == 422
 
-    def test_that_lasts_a_day(self, study: Study) -> None:
+    def test_opening_a_study_once_more_lasts_a_day(self, study: Study) -> None:
         come(study)
         open_once(Participant.objects.get())
         Participant.objects.update(open_until=timezone.now() - timedelta(seconds=1))
@@ -203,7 +203,7 @@ def make_other(study: Study) -> int:
 
 
 class TestPutOut:
-    def test_who_was_put_out_gets_no_code(self, study: Study) -> None:
+    def test_an_ended_participant_gets_no_code(self, study: Study) -> None:
         client, first = come(study)
         work(client, first["Location"])
         guest = Participant.objects.get().user
@@ -244,7 +244,7 @@ class TestOut:
             assert CODE not in client_of(user).get(over).content.decode()
 
     @pytest.mark.parametrize("status", ["returned", "timed-out"])
-    def test_who_left_makes_room(self, study: Study, status: str) -> None:
+    def test_a_participant_who_left_makes_room(self, study: Study, status: str) -> None:
         client, answer = come(study)
         following = work(client, answer["Location"])
         come(study, "p2")
@@ -282,7 +282,7 @@ class TestOut:
         assert first.status == "open"
         assert_whole(study.campaign)
 
-    def test_places_of_who_vanished_go_back_by_themselves(self, study: Study) -> None:
+    def test_leases_of_vanished_participants_expire(self, study: Study) -> None:
         set_lease(study.campaign, 30)
         _, answer = come(study)
         mine = Assignment.objects.get()

@@ -62,7 +62,9 @@ def role_of(user: User) -> str:
 
 
 class TestASiteWithOneTeam:
-    def test_everybody_is_in_it_and_its_first_researcher_owns_it(self, study: Study) -> None:
+    def test_with_one_team_everybody_is_in_it_and_the_first_researcher_owns_it(
+        self, study: Study
+    ) -> None:
         second = User.objects.create(username="sam", role="researcher")
         roles = [role_of(user) for user in (study.rita, second, study.ada)]
         assert roles == ["owner", "manager", "member"]
@@ -70,7 +72,7 @@ class TestASiteWithOneTeam:
         assert study.campaign.team == study.campaign.batch.team == Team.objects.get()
 
     @pytest.mark.parametrize("user", ["rita", "root"])
-    def test_no_page_has_a_word_more(self, study: Study, user: str) -> None:
+    def test_with_one_team_no_page_mentions_teams(self, study: Study, user: str) -> None:
         client, pk = client_of(getattr(study, user)), study.campaign.pk
         pages = [reverse(name) for name in ("campaigns", "batches", "judges", "judge-new",
                                             "upload-new", "campaign-new")]  # fmt: skip
@@ -80,7 +82,7 @@ class TestASiteWithOneTeam:
             told = client.get(page).content.decode()
             assert not re.search(r"\bteams?\b", told, re.IGNORECASE), page
 
-    def test_the_api_and_commands_say_no_more(self, study: Study) -> None:
+    def test_with_one_team_api_and_commands_mention_no_teams(self, study: Study) -> None:
         script = script_of(study.rita)
         assert "owner" not in script.get("batches/").json()["results"][0]
         assert "owner" not in script.get("campaigns/").json()["results"][0]["study"]
@@ -95,11 +97,11 @@ class TestSeveralTeams:
         apart(olga, name="bridges")
         return olga
 
-    def test_a_newcomer_is_in_none_until_somebody_says_which(self, olga: User) -> None:
+    def test_with_several_teams_a_new_account_is_in_none(self, olga: User) -> None:
         assert not User.objects.create(username="eve").teams.exists()
         assert list(teams.without_a_team().values_list("username", flat=True)) == ["eve"]
 
-    def test_the_pool_is_the_teams_and_nobody_elses(self, study: Study, olga: User) -> None:
+    def test_an_open_pool_is_open_to_the_team_only(self, study: Study, olga: User) -> None:
         other = User.objects.create(username="eve")
         joined(other, olga.teams.get().team)
         for user in (other, olga):
@@ -211,7 +213,7 @@ class TestSeveralTeams:
         form = client_of(olga).get(reverse("judge-new")).content.decode()
         assert 'name="team"' in form
 
-    def test_a_command_asks_for_which(self, study: Study, olga: User) -> None:
+    def test_a_command_requires_a_team_if_there_are_several(self, study: Study, olga: User) -> None:
         new = ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "harbour")
         for command in (new, ("create_judge", "w", "--backend", "lexical")):
             with pytest.raises(CommandError, match="Say for which team, by --team: bridges, main"):
@@ -243,25 +245,27 @@ class TestMembers:
         leave(team, study.rita, study.rita)
         assert not study.rita.teams.exists()
 
-    def test_who_leaves_gives_back_what_was_reserved(self, study: Study) -> None:
+    def test_leaving_a_team_releases_leases(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         leave(study.campaign.team, study.ada, study.rita)
         assert Assignment.objects.get(pk=mine.pk).status == "cancelled"
         assert next_assignment(study.campaign, rater_of(study.ada)) is None
 
-    def test_who_labels_only_is_member(self, study: Study, sam: User) -> None:
+    def test_an_annotator_is_only_a_member(self, study: Study, sam: User) -> None:
         with pytest.raises(TeamError, match="can be member"):
             set_role(study.campaign.team, study.ada, "manager", study.rita)
         create_team("bridges")
         change_role(sam, "annotator")
         assert role_of(sam) == "member"
 
-    def test_a_member_lets_nobody_in(self, study: Study, sam: User) -> None:
+    def test_a_member_cannot_add_people(self, study: Study, sam: User) -> None:
         joined(sam, role="member")
         with pytest.raises(NotManagedError):
             set_role(study.campaign.team, User.objects.create(username="eve"), "member", sam)
 
-    def test_by_the_page(self, study: Study, sam: User, client: Client) -> None:
+    def test_people_are_managed_on_the_teams_page(
+        self, study: Study, sam: User, client: Client
+    ) -> None:
         create_team("bridges")
         eve = User.objects.create(username="eve")
         client.force_login(study.rita)
@@ -296,7 +300,9 @@ class TestSharingAndMoving:
         return olga
 
     @pytest.mark.postgresql
-    def test_what_is_moved_is_the_others_with_what_it_needs(self, study: Study, olga: User) -> None:
+    def test_a_moved_object_belongs_to_the_other_team_with_its_batch(
+        self, study: Study, olga: User
+    ) -> None:
         mine, team = study.assignment(study.ada), olga.teams.get().team
         told = move(study.campaign, team)
         assert told == [

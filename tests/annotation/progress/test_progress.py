@@ -85,7 +85,7 @@ def answer(campaign: Campaign, who: Rater, seconds: float | None, code: str = "n
 
 class TestSpeed:
     @pytest.mark.postgresql
-    def test_it_is_the_median_of_each_persons_times(self) -> None:
+    def test_speed_is_the_median_of_a_persons_times(self) -> None:
         study, dice = make_study(reports=9), random.Random(1)
         given: dict[str, list[float]] = {}
         for name, number in (("ann", 1), ("bo", 2), ("cy", 8), ("di", 9)):
@@ -110,7 +110,7 @@ class TestSpeed:
         assert found.reason_recent is None
         assert format_change(found.change) == "25% faster"
 
-    def test_gold_items_have_no_part_in_it(self) -> None:
+    def test_gold_items_do_not_count_towards_speed(self) -> None:
         study = make_study()
         gold = answer(study.campaign, rater("ann"), 500.0)
         Item.objects.filter(pk=gold.item_id).update(use=Item.Use.GOLD)
@@ -173,7 +173,7 @@ class TestCounts:
         assert by_day(study.campaign, today, 4, [rater("ann").pk]) == [0, 1, 0, 0]
         assert by_day(study.campaign, today, 4, [rater("bo").pk]) == [0, 0, 0, 0]
 
-    def test_it_asks_no_more_for_ten_times_the_items_and_people(self) -> None:
+    def test_the_number_of_queries_does_not_grow_with_items_and_people(self) -> None:
         study = make_study(reports=30, people=9)
         Item.objects.filter(position=0).update(use="gold")
         unit = study.campaign.items.get(position=0).units.get(name="q:0")
@@ -198,7 +198,7 @@ class TestCounts:
 
 
 class TestTimeLeft:
-    def test_work_and_end_by_hand(self) -> None:
+    def test_the_forecast_matches_a_hand_calculation(self) -> None:
         # 70 in the last of three days: 23.3 a day; 140 left at 30 seconds are 70 minutes.
         found = forecast(140, 30.0, [0] * 13 + [70], NOW - timedelta(days=3), NOW, None)
         assert found.hours == pytest.approx(140 * 30 / 3600)
@@ -333,7 +333,7 @@ class TestPages:
         args = [study.campaign.pk, *([rater_of(user).pk] if user else [])]
         return reverse(name, args=args)
 
-    def test_a_look_gets_the_part_that_moves(self, study: Study) -> None:
+    def test_polling_returns_only_the_changing_part(self, study: Study) -> None:
         client = client_of(study.rita)
         for where in (
             self.where(study, "campaign-progress"),
@@ -429,7 +429,7 @@ class TestPages:
         assert {each["gold"] for each in told} == {None}
         assert all("open item" in each["known_reason"] for each in told)
 
-    def test_a_campaign_of_others_is_not_there(self, study: Study) -> None:
+    def test_progress_of_anothers_campaign_is_404(self, study: Study) -> None:
         Campaign.objects.update(pool="named")
         joined(study.rita)
         client = client_of(study.rita)
@@ -441,7 +441,7 @@ class TestPages:
 
 class TestApi:
     @pytest.mark.postgresql
-    def test_it_tells_what_the_page_shows(self) -> None:
+    def test_the_api_returns_the_numbers_of_the_page(self) -> None:
         study = make_study(reports=2)
         deadline = NOW + timedelta(days=30)
         Campaign.objects.update(deadline=deadline)

@@ -242,10 +242,10 @@ class TestNew:
         for name, value in asdict(Assumptions()).items():
             assert re.search(rf'name="{name}" value="{value}"', form)
 
-    def test_one_that_is_not_there_is_told(self, rita: Client) -> None:
+    def test_an_unknown_prerequisite_is_reported(self, rita: Client) -> None:
         assert "from the lists" in html(rita, NEW, protocol="nothing", batch="harbour")
 
-    def test_a_campaign_is_made(self, rita: Client, study: Study) -> None:
+    def test_a_campaign_is_created_on_the_page(self, rita: Client, study: Study) -> None:
         sent = {**FORM, "deadline": "2999-01-02T10:30", "language": "en", "guideline": "Be kind.",
                 "development": "0", "qualify": "", "gold_every": ""}  # fmt: skip
         answer = rita.post(NEW, sent)
@@ -261,11 +261,11 @@ class TestNew:
         rita.post(NEW, {**FORM, "variables": ["answerable", "rating"]})
         assert Campaign.objects.get(name="Second").options["variables"] == ["answerable", "rating"]
 
-    def test_the_same_sent_twice_is_one_campaign(self, rita: Client) -> None:
+    def test_a_form_sent_twice_creates_one_campaign(self, rita: Client) -> None:
         assert [rita.post(NEW, FORM).status_code for _ in range(2)] == [302, 302]
         assert Campaign.objects.filter(name="Second").count() == 1
 
-    def test_a_dry_run_makes_nothing_and_keeps_what_was_typed(self, rita: Client) -> None:
+    def test_a_dry_run_creates_nothing_and_keeps_the_input(self, rita: Client) -> None:
         answer = rita.post(NEW, {**FORM, "dry": "1", "people": "3"})
         told = answer.content.decode()
         assert answer.status_code == 200
@@ -336,12 +336,12 @@ class TestNew:
 
 
 class TestPage:
-    def test_it_shows_design_and_draw(self, rita: Client, study: Study) -> None:
+    def test_the_settings_page_shows_design_and_sample(self, rita: Client, study: Study) -> None:
         told = html(rita, at(study, "settings/"))
         assert "1 of 1 queries are sampled for people, who are asked 6 of 6 questions" in told
         assert "The batch’s order" in told
 
-    def test_the_draw_is_there_to_download(self, rita: Client, study: Study) -> None:
+    def test_the_sample_can_be_downloaded(self, rita: Client, study: Study) -> None:
         answer = rita.get(at(study, "draws.csv"))
         assert answer["Content-Type"] == "text/csv"
         assert answer["Content-Disposition"].startswith("attachment")
@@ -354,7 +354,9 @@ class TestPage:
             study.campaign.refresh_from_db()
             assert study.campaign.takes_answers is stands
 
-    def test_one_past_its_deadline_asks_for_another(self, rita: Client, study: Study) -> None:
+    def test_opening_after_the_deadline_asks_for_a_new_one(
+        self, rita: Client, study: Study
+    ) -> None:
         past = timezone.now() - timezone.timedelta(hours=1)  # type: ignore[attr-defined]
         Campaign.objects.update(is_open=False, deadline=past)
         answer = rita.post(at(study, "turn/"), {"to": "open"})
@@ -378,7 +380,7 @@ class TestPage:
         assert (study.campaign.deadline, study.campaign.qualify) == (None, None)
         assert (study.campaign.guideline, study.campaign.gold_every) == ("", 0)
 
-    def test_of_two_who_saw_the_same_terms_the_second_is_told(
+    def test_the_second_of_two_concurrent_changes_is_refused(
         self, rita: Client, study: Study
     ) -> None:
         seen = seen_on(html(rita, at(study, "settings/")))
@@ -398,7 +400,7 @@ class TestPage:
         study.campaign.refresh_from_db()
         assert study.campaign.guideline == "Be strict."
 
-    def test_terms_that_cannot_be_change_nothing(self, rita: Client, study: Study) -> None:
+    def test_invalid_settings_change_nothing(self, rita: Client, study: Study) -> None:
         answer = rita.post(at(study, "terms/"), {"language": "!", "guideline": "Be kind."})
         assert answer.status_code == 422
         assert "is not a tag" in answer.content.decode()
@@ -422,16 +424,14 @@ class TestKnown:
         )  # fmt: skip
         return {"use": "practice", "file": SimpleUploadedFile("../known.jsonl", lines.encode())}
 
-    def test_a_file_makes_practice(self, rita: Client, study: Study) -> None:
+    def test_a_file_creates_practice_items(self, rita: Client, study: Study) -> None:
         assert rita.post(at(study, "known/"), self.sent()).status_code == 302
         assert GoldAnswer.objects.count() == 3
         study.campaign.refresh_from_db()
         assert study.campaign.practice_of == study.campaign
         assert "1 practice item" in html(rita, at(study, "settings/"))
 
-    def test_what_is_wrong_is_told_by_line_and_nothing_is_kept(
-        self, rita: Client, study: Study
-    ) -> None:
+    def test_a_wrong_line_is_reported_and_nothing_stored(self, rita: Client, study: Study) -> None:
         answer = rita.post(at(study, "known/"), self.sent(value="maybe"))
         told = answer.content.decode()
         assert answer.status_code == 422
@@ -439,13 +439,15 @@ class TestKnown:
         assert "/tmp" not in told
         assert not GoldAnswer.objects.exists()
 
-    def test_a_file_that_is_none(self, rita: Client, study: Study) -> None:
+    def test_a_file_that_is_not_a_labels_file_is_refused(self, rita: Client, study: Study) -> None:
         file = SimpleUploadedFile("known.jsonl", b"\xff\x00nothing")
         answer = rita.post(at(study, "known/"), {"use": "gold", "file": file})
         assert answer.status_code == 422
         assert not GoldAnswer.objects.exists()
 
-    def test_whoever_failed_is_let_in_with_a_reason(self, rita: Client, study: Study) -> None:
+    def test_a_person_who_failed_is_admitted_with_a_reason(
+        self, rita: Client, study: Study
+    ) -> None:
         rita.post(at(study, "known/"), self.sent())
         Campaign.objects.update(qualify=0.9)
         study.campaign.refresh_from_db()
@@ -465,7 +467,7 @@ class TestKnown:
         assert next_assignment(study.campaign, ada) is not None
         assert "admitted" in html(rita, at(study, "settings/"))
 
-    def test_a_judge_is_nobody_to_let_in(self, rita: Client, study: Study) -> None:
+    def test_a_judge_cannot_be_admitted(self, rita: Client, study: Study) -> None:
         judge = Rater.objects.create(name="j", kind="judge")
         sent = {"rater": judge.pk, "reason": "x"}
         assert rita.post(at(study, "admit/"), sent).status_code == 404

@@ -61,7 +61,7 @@ def test_the_page_offers_every_export_in_its_forms(campaign: Campaign, rita: Cli
     [("labels", "jsonl"), ("labels", "csv"), ("spans", "csv"), ("units", "jsonl"),
      ("label-studio", "json"), ("web-annotations", "jsonld"), ("labels", "parquet")],
 )  # fmt: skip
-def test_a_file_is_what_the_command_writes(
+def test_a_downloaded_file_equals_that_of_the_command(
     campaign: Campaign, rita: Client, tmp_path: Path, what: str, form: str
 ) -> None:
     out = tmp_path / "out"
@@ -91,7 +91,9 @@ def test_a_folder_comes_as_an_archive(
         assert {file["path"] for file in told["files"]} < set(archive.namelist())
 
 
-def test_who_has_an_open_item_takes_along_only_the_batch(campaign: Campaign, rita: Client) -> None:
+def test_a_person_with_an_open_item_exports_only_the_batch(
+    campaign: Campaign, rita: Client
+) -> None:
     user = User.objects.get(username="rita")
     assert next_assignment(campaign, rater_of(user)) is not None
     waiting = (("labels", "csv"), ("units", "csv"), ("label-studio", "json"), ("all", "jsonl"))
@@ -111,9 +113,7 @@ def test_thirteen_in_an_hour_are_one_too_many_by_page_and_api_together(
     assert "Try again later" in answers[-1].content.decode()
 
 
-def test_an_id_that_trec_s_form_cannot_hold_is_told_before_the_file_begins(
-    rita: Client, tmp_path: Path
-) -> None:
+def test_an_id_that_does_not_fit_trecs_form_is_reported_first(rita: Client, tmp_path: Path) -> None:
     cache.clear()
     made = campaign_of("grounding-relevance")
     row = {"item": "q 2", "unit": "q 2/p2", "variable": "relevant", "value": "yes", "rater": "ann"}
@@ -128,13 +128,13 @@ def test_an_id_that_trec_s_form_cannot_hold_is_told_before_the_file_begins(
     ("what", "form"),
     [("labels", "trec"), ("qrels", "trec"), ("nothing", "csv"), ("dataset", "csv")],
 )
-def test_what_a_campaign_has_not_is_not_there(
+def test_an_export_that_the_campaign_lacks_is_404(
     campaign: Campaign, rita: Client, what: str, form: str
 ) -> None:
     assert get(rita, campaign, what, form).status_code == 404
 
 
-def test_an_annotator_is_told_that_he_may_not(campaign: Campaign, client: Client) -> None:
+def test_an_annotator_is_refused_exports(campaign: Campaign, client: Client) -> None:
     client.force_login(User.objects.create_user("ada", role="annotator"))
     assert get(client, campaign, "labels", "csv").status_code == 403
     assert client.get(reverse("exports", args=[campaign.pk])).status_code == 403
