@@ -207,7 +207,7 @@ def find_passages(user: User, campaign: Campaign, name: str) -> tuple[str, Campa
 
 
 def available_points(user: User, campaign: Campaign) -> dict[str, Campaign]:
-    """Return the campaigns that may give KPP and KPF to one of key-point recall, by name."""
+    """Return, by name, the campaigns whose labels add KPP and KPF to a key-point recall."""
     if campaign.protocol != RECALL:
         return {}
     beside = readable(user).filter(protocol=VERIFICATION, batch=campaign.batch)

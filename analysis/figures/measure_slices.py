@@ -48,7 +48,7 @@ def _named(stratum: str) -> str:
 
 
 def _order(subject: Subject) -> list[str]:
-    """Return the systems by the whole measure of the first evaluator, the highest first."""
+    """Return the systems by the measure on all queries, by the first evaluator, highest first."""
     rows = _rows(subject.block["systems"], subject)
     first = next((name for row in rows for name in row.numbers), "")
     return [row.name for row in multiples.sorted_rows(rows, first)]

@@ -54,7 +54,7 @@ def _of_items(campaign: Campaign) -> Iterator[Violation]:
 
 
 def _has_final_sample(rows: Sequence[UnitSampling]) -> bool:
-    """Whether the units were sampled at creation. An item with later sampling has all units."""
+    """Whether the units were sampled at creation. If they are sampled later, the item has all."""
     return all(row.kind in ("all", "simple") for row in rows)
 
 
