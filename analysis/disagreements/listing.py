@@ -94,6 +94,11 @@ class Listed:
             name: text for name, text in SHOWS.items() if self.is_ordered or name not in ORDERED
         }
 
+    @property
+    def shown_as(self) -> str:
+        """What the list shows, in words."""
+        return self.shows[self.choice.show]
+
     def _among(self) -> Bools | None:
         """Return the units that a tag or words restrict the list to, None without either."""
         found: Bools | None = None

@@ -5,7 +5,8 @@ A job collects the labels by unit. The list chooses from those of the last one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -47,10 +48,14 @@ from audit.recording import record_export
 from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
-from datasets.text import as_sentence
+from datasets.text import as_sentence, number_in
 from judging.access import blind_page, check_reviewer, reviews
 
-PAGE = 50
+PAGE = 15
+"""How many units a page shows: a telephone has them all on two screens."""
+SIZES = (PAGE, 50, 100)
+FEW = 4
+"""Up to so many raters of a kind, a row names each one; more are counted by answer."""
 
 
 @require_safe
@@ -75,7 +80,8 @@ def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _list(request: HttpRequest, campaign: Campaign, listed: Listed) -> dict[str, Any]:
     """Return what the page shows of the chosen units."""
-    page = Paginator(listed.found, PAGE).get_page(request.GET.get("page"))
+    size = _size(request)
+    page = Paginator(listed.found, size).get_page(request.GET.get("page"))
     counts, user = tag_counts(campaign, listed.variable), get_account(request)
     return {
         "listed": listed,
@@ -87,10 +93,29 @@ def _list(request: HttpRequest, campaign: Campaign, listed: Listed) -> dict[str,
         "tag_counts": [(tag, label, counts[tag]) for tag, label in UnitTag.Tag.choices],
         "has_tags": bool(counts),
         "query": listed.query(),
+        "size": "" if size == PAGE else size,
+        "pages_query": _with_size(listed, size),
+        "sizes": list(_sizes(listed)),
         "adjudicable": adjudicable(user).filter(pk=campaign.pk).exists(),
         "manages": may_manage(user, campaign.pk),
         "actions": ACTIONS,
     }
+
+
+def _size(request: HttpRequest) -> int:
+    asked = number_in(request.GET.get("rows", ""))
+    return asked if asked in SIZES else PAGE
+
+
+def _with_size(listed: Listed, size: int) -> str:
+    return listed.query() if size == PAGE else listed.query(rows=str(size))
+
+
+def _sizes(listed: Listed) -> Iterator[tuple[int, str]]:
+    """Yield each size of a page that differs for the units found, with its address's query."""
+    for number, size in enumerate(SIZES):
+        if number == 0 or len(listed.found) > SIZES[number - 1]:
+            yield size, _with_size(listed, size)
 
 
 def _rows(
@@ -108,13 +133,23 @@ def _rows(
             "votes": votes,
             "unit": unit,
             "words": words,
-            "people": [(who, listed.words.get(c, c)) for who, c in votes.people.items()],
-            "judges": [(who, listed.words.get(c, c)) for who, c in votes.judges.items()],
+            "people": list(_said(votes.people, listed.words)),
+            "judges": list(_said(votes.judges, listed.words)),
             "query": unit.item.query,
             "said": votes.judges.get(listed.choice.judge),
             "score": votes.scores.get(listed.choice.judge),
             "tag": tags.get(votes.unit),
         }
+
+
+def _said(codes: Mapping[str, str], words: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
+    """Yield who gave an answer, its word, and how many they are; one rater each if they are few."""
+    if len(codes) <= FEW:
+        yield from ((who, words.get(code, code), 1) for who, code in codes.items())
+        return
+    for code, number in Counter(codes.values()).most_common():
+        who = ", ".join(name for name, given in codes.items() if given == code)
+        yield who, words.get(code, code), number
 
 
 @require_safe

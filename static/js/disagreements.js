@@ -1,5 +1,5 @@
 // Disagreements: keys that move through the list, and highlight layers that can be hidden. Without
-// this script all layers are shown, and Tab moves.
+// this script all layers are shown, Tab moves, and the filters fold again with each choice.
 
 import { singleKeys } from "./site_keys.js";
 
@@ -15,6 +15,8 @@ function move(step) {
   const all = summaries();
   const here = all.findIndex((each) => each.parentElement?.contains(document.activeElement));
   const next = all[here < 0 ? 0 : here + step];
+  const onward = document.querySelector(`.list-foot a[rel="${step > 0 ? "next" : "prev"}"]`);
+  if (!next && onward instanceof HTMLElement) onward.click();
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
 }
@@ -42,6 +44,17 @@ function paint(unit) {
     }
   }
 }
+
+/** Whether the filters were unfolded on a narrow page when the list was replaced. */
+let unfolded = false;
+
+document.addEventListener("htmx:beforeSwap", () => {
+  unfolded = Boolean(document.querySelector("#finding[open]"));
+});
+
+document.addEventListener("htmx:afterSwap", () => {
+  if (unfolded) document.querySelector("#finding")?.setAttribute("open", "");
+});
 
 document.addEventListener("change", (event) => {
   const box = event.target;

@@ -140,7 +140,8 @@ def test_a_pair_of_raters_is_listed_with_the_units_that_both_labelled(
     both = {"one": pair["a"], "other": pair["b"]}
     shared = listed(rita, labelled, show="all", **both)
     assert shared["page"].paginator.count == pair["units"]
-    shown = [row["votes"].people for row in listed(rita, labelled, show="people", **both)["rows"]]
+    apart = listed(rita, labelled, show="people", rows="50", **both)
+    shown = [row["votes"].people for row in apart["rows"]]
     assert len(shown) == round(pair["units"] * (1 - pair["percent"]["value"]))
     assert all(people[pair["a"]] != people[pair["b"]] for people in shown)
 
@@ -246,6 +247,41 @@ def test_annotators_and_strangers_see_none_of_it(labelled: Campaign) -> None:
     for address in (f"{start}/", f"{start}.csv", f"{start}/{unit.pk}/"):
         assert ada.get(address).status_code in (403, 404)
         assert Client().get(address).status_code == 302
+
+
+def test_an_address_says_how_many_units_a_page_shows(
+    rita: Client, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "PAGE", 2)
+    monkeypatch.setattr(views, "SIZES", (2, 5, 1000))
+    assert len(listed(rita, labelled, show="all")["rows"]) == 2
+    context = listed(rita, labelled, show="all", rows="5")
+    assert len(context["rows"]) == 5
+    assert context["sizes"] == [
+        (2, "show=all"),
+        (5, "show=all&rows=5"),
+        (1000, "show=all&rows=1000"),
+    ]
+    for other in ("7", "many", "0"):
+        assert len(listed(rita, labelled, show="all", rows=other)["rows"]) == 2
+    address = f"/campaigns/{labelled.pk}/disagreements/"
+    page = rita.get(address, {"show": "all", "rows": "5"}).content.decode()
+    assert 'href="?show=all&rows=5&page=2#found"' in unescape(page)
+    assert '<input type="hidden" name="rows" value="5">' in page
+    # A list of one page offers no other sizes.
+    few = listed(rita, labelled, show="all", find="no such words")
+    assert [size for size, _ in few["sizes"]] == [2]
+
+
+def test_many_raters_of_a_unit_are_counted_by_their_answers() -> None:
+    words = {"yes": "Yes", "no": "No"}
+    few = dict.fromkeys(("ada", "bram"), "yes")
+    assert list(views._said(few, words)) == [("ada", "Yes", 1), ("bram", "Yes", 1)]
+    many = {**dict.fromkeys(("ada", "bram", "chidi", "dora"), "no"), "emil": "yes"}
+    assert list(views._said(many, words)) == [
+        ("ada, bram, chidi, dora", "No", 4),
+        ("emil", "Yes", 1),
+    ]
 
 
 def test_a_page_of_the_list_costs_the_same_however_many_units_there_are(
