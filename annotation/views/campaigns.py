@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -176,10 +177,7 @@ def _count_answers(campaign: Campaign) -> tuple[dict[str, int], int]:
 @require_safe
 @role_required(*READERS)
 def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the settings. With `guideline` in the address, fill in the protocol's own guideline."""
     found, user = readable_campaign(request, pk), get_account(request)
-    if "guideline" in request.GET and may_manage(user, found.pk):
-        return _proposed(request, found, declared(found).guideline, "protocol")
     return render(request, "campaigns/settings.html", _campaign_context(found, user))
 
 
@@ -188,12 +186,16 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
 def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the form's settings, unless they changed since the form was opened.
 
-    With `propose`, which a draft's page sends, only fill in a guideline, without storing it.
+    With `propose`, only fill in a guideline, without storing it: a draft's page sends its own, and
+    `own` asks for the protocol's beside the form's other values.
     """
     user, seen = get_account(request), request.POST.get("seen")
     if request.POST.get("propose") == "guideline":
         text = request.POST.get("text", "")[:LONGEST_GUIDELINE]
         return _proposed(request, managed_campaign(request, pk), text, "draft")
+    if "own" in request.POST:
+        found = managed_campaign(request, pk)
+        return _proposed(request, found, declared(found).guideline, "protocol", request.POST)
     with transaction.atomic():
         found = managed_campaign(request, pk, lock=True)
         form = SettingsForm(request.POST)
@@ -212,12 +214,21 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "campaigns/settings.html", context, status=422)
 
 
-def _proposed(request: HttpRequest, found: Campaign, text: str, source: str) -> HttpResponse:
-    """Show the settings with a guideline filled in that is not stored."""
-    user = get_account(request)
-    form = SettingsForm(initial=initial_settings(found) | {"guideline": text})
+def _proposed(
+    request: HttpRequest,
+    found: Campaign,
+    text: str,
+    source: str,
+    typed: Mapping[str, str] | None = None,
+) -> HttpResponse:
+    """Show the settings, or the values typed so far, with a guideline that is not stored."""
+    user, typed = get_account(request), typed or {}
+    values = {name: typed.get(name, value) for name, value in initial_settings(found).items()}
+    form = SettingsForm(initial=values | {"guideline": text})
     form.offer_practice(user, found)
     context = _campaign_context(found, user, form) | {"proposed": source}
+    # What was typed was typed over the settings seen then.
+    context["seen"] = typed.get("seen", context["seen"])
     return render(request, "campaigns/settings.html", context)
 
 

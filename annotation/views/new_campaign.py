@@ -52,7 +52,7 @@ MAX_SHARES = 30
 TOO_MANY = "Too many previews within the hour. Try again later."
 DRAFT, LONGEST_DRAFT = "new-campaign", 120_000
 MOST_LINES = 4000
-OF_DRAFT = ("dry", "page", "back", "seen", "csrfmiddlewaretoken")
+OF_DRAFT = ("dry", "page", "back", "own", "seen", "csrfmiddlewaretoken")
 """Parameters of the form that are not values of a draft."""
 
 
@@ -61,8 +61,8 @@ OF_DRAFT = ("dry", "page", "back", "seen", "csrfmiddlewaretoken")
 def new_campaign(request: HttpRequest) -> HttpResponse:
     """Show the tasks that fit a batch, then the form of one; on POST, create the campaign.
 
-    A form that is sent with `back`, `dry` or `page` leads back to the tasks, shows a dry run, or
-    shows the annotator's page.
+    A form that is sent with `back`, `own`, `dry` or `page` leads back to the tasks, is shown with
+    the protocol's own guideline, shows a dry run, or shows the annotator's page.
     """
     data = request.POST if request.method == "POST" else request.GET
     chosen = TaskForm(data if "protocol" in data else None, user=get_account(request))
@@ -74,6 +74,8 @@ def new_campaign(request: HttpRequest) -> HttpResponse:
     _keep_draft(request)
     if "back" in request.POST:
         return redirect(f"{reverse('campaign-new')}?{_query(batch=form.batch.name)}")
+    if "own" in request.POST:
+        return _render_new(request, _with_own_guideline(request, form))
     if not form.is_valid():
         return _render_new(request, form, status=422)
     try:
@@ -197,10 +199,16 @@ def _campaign_form(request: HttpRequest, chosen: TaskForm) -> CampaignForm:
     protocol, batch = chosen.cleaned_data["protocol"], chosen.cleaned_data["batch"]
     draft = _draft_of(request, protocol, batch.name)
     initial: dict[str, Any] = {"name": _free_name(protocol, batch), **draft}
-    if "guideline" in request.GET:
-        initial["guideline"] = PROTOCOLS[protocol].guideline
     user = get_account(request)
     return CampaignForm(data, initial=initial, user=user, protocol=protocol, batch=batch)
+
+
+def _with_own_guideline(request: HttpRequest, form: CampaignForm) -> CampaignForm:
+    """Return the form with what was typed, unchecked, and the protocol's own guideline."""
+    typed: dict[str, Any] = {name: form[name].value() for name in form.fields}
+    typed["guideline"] = form.protocol.guideline
+    protocol, batch = form.protocol.name, form.batch
+    return CampaignForm(initial=typed, user=form.user, protocol=protocol, batch=batch)
 
 
 def _free_name(protocol: str, batch: Batch) -> str:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from analysis.templatetags import cockpit_tags
 from annotation.answers.submission import submit
 from annotation.models import rater_of
+from annotation.registry import PROTOCOLS
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
 
@@ -101,15 +102,63 @@ def test_every_part_has_the_name_as_its_heading_and_says_which_it_is(study: Stud
         ]  # fmt: skip
 
 
-def test_a_guideline_starts_from_the_protocols_own_text_and_nothing_is_stored(study: Study) -> None:
-    rita = client_of(study.rita)
-    settings = reverse("campaign-settings", args=[study.campaign.pk])
-    assert 'href="?guideline=1#id_guideline"' in rita.get(settings).content.decode()
-    filled = rita.get(settings, {"guideline": 1}).content.decode()
-    assert "The guideline below is the protocol’s own" in filled
-    assert "## Can the report answer it?" in filled
+def test_a_guideline_starts_from_the_protocols_own_text_beside_what_was_typed(
+    study: Study,
+) -> None:
+    """Nothing is stored, and a change by somebody else meanwhile is still detected."""
+    rita, pk = client_of(study.rita), study.campaign.pk
+    shown = rita.get(reverse("campaign-settings", args=[pk]))
+    terms, seen = reverse("campaign-terms", args=[pk]), shown.context["seen"]
+    button = rf'<button [^>]*name="own" value="1" formaction="{terms}#id_guideline"'
+    assert re.search(button, shown.content.decode())
+    typed = {"language": "pt", "qualify": "0.8", "deadline": "soon", "seen": seen, "own": "1"}
+    study.campaign.pay = "14 EUR per hour"
+    study.campaign.save()
+    filled = rita.post(terms, typed)
+    assert filled.status_code == 200
+    page = filled.content.decode()
+    assert "The guideline below is the protocol’s own" in page
+    assert "## Can the report answer it?" in page
+    for name in ("language", "qualify", "deadline"):
+        assert re.search(rf'name="{name}" value="{typed[name]}"', page), name
+    assert not re.search(button, page)
+    before = study.campaign.guideline, study.campaign.language
     study.campaign.refresh_from_db()
-    assert not study.campaign.guideline
+    assert (study.campaign.guideline, study.campaign.language) == before == ("", "")
+    kept = filled.context["form"].initial | {"deadline": "", "seen": filled.context["seen"]}
+    sent = {name: value for name, value in kept.items() if value is not None}
+    assert rita.post(terms, sent).status_code == 409
+
+
+def test_a_new_campaign_keeps_what_was_typed_when_its_guideline_is_filled_in(study: Study) -> None:
+    rita, batch = client_of(study.rita), study.campaign.batch.name
+    typed = {
+        "protocol": "question-typing", "batch": batch, "name": "Typing", "human_share": "lots",
+        "variables": ["sensitivity", "popularity"], "own": "1",
+    }  # fmt: skip
+    answer = rita.post(reverse("campaign-new"), typed)
+    assert answer.status_code == 200
+    page = answer.content.decode()
+    assert re.search(r'name="name" value="Typing"', page)
+    assert re.search(r'name="human_share" value="lots"', page)
+    assert re.findall(r'name="variables" value="(\w+)"[^>]* checked', page) == typed["variables"]
+    assert PROTOCOLS["question-typing"].guideline[:40] in page
+    # Whoever looks at another page meanwhile finds the rest again.
+    assert "own" not in rita.session["new-campaign"]
+
+
+def test_the_first_button_of_the_settings_saves_since_enter_presses_it(study: Study) -> None:
+    rita, batch = client_of(study.rita), study.campaign.batch.name
+    pages = {
+        reverse("campaign-settings", args=[study.campaign.pk]): "campaign-terms",
+        f"{reverse('campaign-new')}?protocol=report-coverage&batch={batch}": "campaign-new",
+    }
+    for address, action in pages.items():
+        page = rita.get(address).content.decode()
+        args = [study.campaign.pk] if action == "campaign-terms" else []
+        form = page[page.index(f'action="{reverse(action, args=args)}"') :]
+        (first, *_) = re.findall(r"<button[^>]*>", form)
+        assert first == '<button type="submit" hidden>'
 
 
 def test_whoever_saves_the_settings_is_told(study: Study) -> None:
