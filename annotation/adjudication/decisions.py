@@ -7,17 +7,19 @@ as a response of the Reference.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count, product
 from string import ascii_uppercase
 
 from django.db import transaction
+from django.db.models import Count
 
 from annotation.adjudication.disputes import (
     Disagreement,
+    Dispute,
     adjudicable,
     counted,
     in_dispute,
@@ -50,6 +52,7 @@ from annotation.presentation import (
     Blinding,
     blinding_of,
     ordered_texts,
+    preload,
     present,
     schema,
 )
@@ -207,6 +210,60 @@ def _history(unit: Unit) -> list[Response]:
         assignment__rater__kind=Rater.Kind.REFERENCE,
     )
     return list(rows.select_related("decision__by").order_by("-revision"))
+
+
+@dataclass(frozen=True)
+class DecidedUnit:
+    """A current decision as adjudicators read it: its values, and the answers that it is between.
+
+    `answers` counts raters by value for each variable, people and judges together, the most
+    frequent value first. Codes of a pair are those of the decision's page.
+    """
+
+    response: Response
+    kind: str
+    values: Mapping[str, str]
+    answers: Mapping[str, tuple[tuple[str, int], ...]]
+
+
+def decided_among(campaign: Campaign, found: Sequence[Dispute]) -> dict[int, DecidedUnit]:
+    """Return the decisions on disputes by unit, in a few database queries."""
+    saw_answers("disputes", campaign, units=[each.unit for each in found])
+    rows = Decision.objects.filter(
+        unit__in=[each.unit for each in found], response__current=True
+    ).select_related("unit", "by", "response__assignment__item__query")
+    decisions = {row.unit_id: row for row in rows}
+    items = [row.response.assignment.item for row in decisions.values()]
+    for item in items:
+        item.campaign = campaign
+    preload(campaign, items)
+    counts = _answers_by_value(campaign, decisions)
+    return {unit: _decided_unit(row, counts[unit]) for unit, row in decisions.items()}
+
+
+def _decided_unit(row: Decision, counts: Mapping[str, Counter[str]]) -> DecidedUnit:
+    assignment = row.response.assignment
+    blinding = blinding_of(assignment, present(assignment.item))
+    swapped: Mapping[str, str] = SWAPPED_CODES if blinding.swapped else {}
+    units = (blinding.for_page(row.response.payload) or {}).get("units", {})
+    answers = {
+        name: tuple((swapped.get(code, code), number) for code, number in of.most_common())
+        for name, of in counts.items()
+    }
+    values: Mapping[str, str] = next(iter(units.values()), {})
+    return DecidedUnit(row.response, row.unit.kind, values, answers)
+
+
+def _answers_by_value(
+    campaign: Campaign, units: Iterable[int]
+) -> Mapping[int, Mapping[str, Counter[str]]]:
+    """Count the raters by unit, variable and value."""
+    found: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    labels = counted(campaign).filter(unit__in=list(units))
+    rows = labels.values_list("unit", "variable", "value").annotate(number=Count("pk"))
+    for unit, variable, value, number in rows.order_by("value"):
+        found[unit][variable][value] = number
+    return found
 
 
 @dataclass(frozen=True)

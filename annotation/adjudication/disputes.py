@@ -285,6 +285,18 @@ def queue_sizes(campaign: Campaign, part: QueuePart = QueuePart()) -> dict[State
     return {state: len(_find(campaign, replace(part, state=state))) for state in STATES}
 
 
+def disputed_units(campaign: Campaign) -> frozenset[int]:
+    """Return the units in dispute, decided or not, without a look: callers note one."""
+    return frozenset(each.unit for each in disputes(counted(campaign)))
+
+
+def own_sizes(user: User, campaign: Campaign, disputed: frozenset[int]) -> dict[State, int]:
+    """Return the sizes of an adjudicator's own queue, for the units in dispute."""
+    mine = disputed.difference(own_units(user, campaign))
+    done = len(mine & decided_units(campaign))
+    return {"open": len(mine) - done, "decided": done}
+
+
 def next_dispute(campaign: Campaign, user: User, unit: Unit, part: QueuePart) -> int | None:
     """Return the primary key of the unit to decide after `unit`, or None.
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -20,6 +22,7 @@ from annotation.adjudication import (
     DISPUTES_AMONG,
     STATES,
     Case,
+    DecidedUnit,
     Disagreement,
     Dispute,
     NotYoursError,
@@ -28,6 +31,7 @@ from annotation.adjudication import (
     RaterAnswer,
     adjudicable,
     decide,
+    decided_among,
     find_case,
     is_by,
     next_dispute,
@@ -59,7 +63,8 @@ from datasets.access import WORKERS, role_required
 from datasets.messages import Message
 
 NO_LONGER_YOURS = Message("you may no longer decide this unit; ask a researcher of the campaign")
-MAX_LINES = 100
+PAGE_LINES = 10
+"""How many disputes a page of the queue lists."""
 DECIDED_BY = {
     True: gettext_noop("by you"),
     False: gettext_noop("by another adjudicator"),
@@ -95,7 +100,7 @@ def case_for(user: User, campaign: Campaign, unit: int) -> Case:
 
 def read_part(request: HttpRequest, campaign: Campaign) -> QueuePart:
     """Return the part of the queue that the address names. Raises Http404 if there is none."""
-    given = {name: text for name, text in request.GET.items() if text}
+    given = {name: text for name, text in request.GET.items() if text and name != "page"}
     names = {variable.name for variable in schema(campaign).variables}
     options: dict[str, set[str]] = {
         "of": set(DISPUTES_AMONG),
@@ -203,6 +208,25 @@ class Split:
 
 
 @dataclass(frozen=True)
+class DecidedValue:
+    """The word decided for a question, and the number of raters behind each answer."""
+
+    question: str
+    word: str
+    between: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A decision in the list; `by` says whether it is the reader's own."""
+
+    values: tuple[DecidedValue, ...]
+    by: str
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True)
 class Line:
     """One dispute in the list. `query` is set on the first dispute of an item."""
 
@@ -210,6 +234,7 @@ class Line:
     query: str
     text: str
     splits: tuple[Split, ...]
+    decided: Decided | None
 
 
 @require_safe
@@ -219,6 +244,7 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
     campaign = campaign_for(user, pk)
     part = read_part(request, campaign)
     found = queue(campaign, user, part)
+    page = Paginator(found, PAGE_LINES).get_page(request.GET.get("page"))
     context = {
         "campaign": campaign,
         "title": declared(campaign).title,
@@ -226,8 +252,11 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
         "query_string": query_string(part),
         "total": len(found),
         "items": len({each.item for each in found}),
-        "lines": list(lines(campaign, found[:MAX_LINES], part)),
+        "page": page,
+        "query": query_string(part).removeprefix("?"),
+        "lines": list(lines(campaign, user, list(page.object_list), part)),
         "parts": list(part_links(campaign, part)),
+        "asks_several": len(schema(campaign).variables) > 1,
     }
     return render(request, "adjudication/queue.html", context)
 
@@ -250,13 +279,31 @@ def guideline(request: HttpRequest, pk: int) -> HttpResponse:
     return render(request, "work/guideline.html", guideline_parts(campaign))
 
 
-def lines(campaign: Campaign, found: Sequence[Dispute], part: QueuePart) -> Iterator[Line]:
+def lines(
+    campaign: Campaign, user: User, found: Sequence[Dispute], part: QueuePart
+) -> Iterator[Line]:
     before, asked = None, schema(campaign)
+    decided = decided_among(campaign, found) if part.state == "decided" else {}
     for each, query, text in with_texts(campaign, found):
         address = address_of(campaign, each.unit, part)
         splits = tuple(_split(asked, one) for one in each.disagreements)
-        yield Line(address, query if each.item != before else "", text, splits)
+        done = decided.get(each.unit)
+        shown = _decided(asked, done, user) if done else None
+        yield Line(address, query if each.item != before else "", text, splits, shown)
         before = each.item
+
+
+def _decided(asked: Schema, done: DecidedUnit, user: User) -> Decided:
+    values = []
+    for variable in asked.variables_of(done.kind):
+        code, answers = done.values.get(variable.name), done.answers.get(variable.name, ())
+        # What all raters answered and the adjudicator as well was never in question.
+        if code and [given for given, _ in answers] != [code]:
+            between = tuple((word_of(variable, given), number) for given, number in answers)
+            word = word_of(variable, code)
+            values.append(DecidedValue(gettext(variable.question), word, between))
+    by, response = DECIDED_BY[is_by(done.response, user)], done.response
+    return Decided(tuple(values), gettext(by), response.created_at, response.comment)
 
 
 def _split(asked: Schema, found: Disagreement) -> Split:

@@ -24,15 +24,17 @@ from annotation.access import (
     open_campaigns,
     own,
 )
-from annotation.adjudication.disputes import adjudicable
+from annotation.adjudication import adjudicable, disputed_units, own_sizes
 from annotation.assignments.declining import REASONS, decline, take_up_again
+from annotation.exposure.ledger import saw_figures
 from annotation.gold.scoring import GoldComparison, compare_with_gold, passes, score, shows_feedback
 from annotation.item_context import with_headings, word_of
-from annotation.models import Assignment, Campaign, Draft, Item, Response, User, rater_of
+from annotation.models import Assignment, Campaign, Draft, Item, Response, Unit, User, rater_of
 from annotation.people.consent import asked_for_consent
 from annotation.people.languages import translated
 from annotation.people.prolific import completion
 from annotation.presentation import asked_units, blinding_of, ordered_texts, present, schema
+from annotation.progress import cached
 from annotation.progress.person import Progress, minutes_left, progress_of, seconds_per_item
 from annotation.protocols.base import ItemSpec, Variable
 from annotation.registry import declared
@@ -72,11 +74,27 @@ def work(request: HttpRequest) -> HttpResponse:
     context = {
         "first": first,
         "rest": rest,
-        "adjudicating": list(adjudicable(user)),
+        "adjudicating": [(each, _queue_sizes(user, each)) for each in adjudicable(user)],
         "consents": asked_for_consent(user),
         "languages": settings.LANGUAGES,
     }
     return render(request, "work/list.html", context)
+
+
+def _queue_sizes(user: User, campaign: Campaign) -> dict[str, int]:
+    """Return how many disputes an adjudicator has to decide and how many are decided.
+
+    Those of a large campaign are found again after a minute; decisions count at once.
+    """
+
+    def find() -> tuple[tuple[frozenset[int], int], int]:
+        units = Unit.objects.filter(item__campaign=campaign).count()
+        return (disputed_units(campaign), units), units
+
+    disputed, units = cached(f"disputed-{campaign.pk}", find)
+    saw_figures("disputes", campaign, units)
+    sizes = own_sizes(user, campaign, disputed)
+    return {**sizes, "all": sum(sizes.values())}
 
 
 @require_POST

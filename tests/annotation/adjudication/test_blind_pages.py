@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,9 @@ class TestBlindAnswers:
         stored = client.post(place, fields)
         assert stored.status_code == 200
         bodies += [stored.content, client.post(place, {**fields, "comment": "x"}).content]
+        decided = reverse("adjudication", args=[study.campaign.pk]) + "?state=decided"
+        bodies.append(client.get(decided).content)
+        assert b'class="outcome"' in bodies[-1]
         for body in bodies:
             assert SECRET not in html.unescape(body.decode())
 
@@ -91,3 +95,9 @@ class TestBlindAnswers:
             assert said == {"first" if first < second else "second", "tie-bad"}
             turned.add(first > second)
         assert turned == {True, False}
+        # The list of what was decided says the same of each unit as its page did.
+        decided = reverse("adjudication", args=[study.campaign.pk]) + "?state=decided"
+        shown = re.sub(r"<[^>]+>", "", client.get(decided).content.decode())
+        lines = re.findall(r"Decided: (.+?) raters: (.+?) ×1, (.+?) ×1by you", shown)
+        assert [word for word, *_ in lines] == ["The first"] * len(units)
+        assert all(len({one, other} & {"The first", "The second"}) == 1 for _, one, other in lines)

@@ -8,13 +8,17 @@ import re
 from typing import Any
 
 import pytest
+from django.core.cache import caches
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Decision, Rater, Unit, User, rater_of
 from annotation.people.membership import add_member, end_membership
+from annotation.progress import counts
+from annotation.views import adjudication, work
 from tests.annotation.adjudication.cast import (
     BOAT,
     REASON,
@@ -86,6 +90,93 @@ class TestTheQueue:
         assert queue_of(there) not in client_of(there.study.ada).get("/tasks/").content.decode()
 
 
+def listed(there: Dispute, part: str = "", user: User | None = None) -> str:
+    """The text of the queue's page."""
+    page = client_of(user or there.dora).get(queue_of(there) + part).content.decode()
+    (found,) = re.findall(r'<ol class="disputes[^>]*>(.*?)</ol>', page, re.DOTALL)
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", found)).split())
+
+
+class TestWhatWasDecided:
+    def test_it_shows_the_value_the_answers_who_when_and_why(self, there: Dispute) -> None:
+        decided(there, there.units[1], "no", reason="Only the year is there.")
+        shown = listed(there, "?state=decided")
+        assert "Decided: No raters: Yes ×3 , No ×1 by you," in shown
+        assert "Only the year is there." in shown
+        made = Decision.objects.get().response.created_at
+        assert f"{timezone.localtime(made):%-d %b %Y, %H:%M}" in shown
+        page = client_of(there.dora).get(queue_of(there) + "?state=decided").content.decode()
+        assert f'href="{address(there, there.units[1])}?state=decided"' in page
+
+    def test_people_and_judges_are_counted_together_and_nobody_is_named(
+        self, there: Dispute
+    ) -> None:
+        """On the third question all people say no, and the judge alone yes."""
+        decided(there, there.units[2], "invalid", by=there.dirk)
+        shown = listed(there, "?state=decided")
+        assert "Decided: The question is not valid" not in shown
+        assert "raters: No ×3 , Yes ×1 by another adjudicator," in shown
+        assert not [name for name in (*HIDDEN, "dirk") if name in shown]
+
+    def test_what_is_open_shows_no_answer(self, there: Dispute) -> None:
+        shown = listed(there)
+        assert "2 : 1 : 1" in shown
+        assert not re.search(r"\b(Yes|No)\b", shown)
+
+    def test_a_list_costs_the_same_however_many_are_decided(self, there: Dispute) -> None:
+        numbers = []
+        for unit in there.units:
+            decided(there, unit)
+            with CaptureQueriesContext(connection) as queries:
+                listed(there, "?state=decided")
+            numbers.append(len(queries))
+        # The first time, a look is stored as well.
+        assert abs(numbers[2] - numbers[1]) <= 2
+
+    def test_long_queues_have_pages(self, there: Dispute, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(adjudication, "PAGE_LINES", 2)
+        client = client_of(there.dora)
+        first = client.get(queue_of(there) + "?of=all").content.decode()
+        assert address(there, there.units[1]) in first
+        assert address(there, there.units[2]) not in first
+        assert 'rel="next" href="?page=2#disputes"' in first
+        second = client.get(queue_of(there) + "?page=2").content.decode()
+        assert address(there, there.units[2]) in second
+        assert "Page 2 of 2" in second
+
+
+class TestMyWork:
+    def card(self, there: Dispute, user: User | None = None) -> str:
+        page = client_of(user or there.dora).get("/tasks/").content.decode()
+        found = re.search(r'aria-labelledby="adjudicate-.*?</section>', page, re.DOTALL)
+        text = re.sub(r"<[^>]+>", " ", found[0] if found else "")
+        return " ".join(html.unescape(text).split())
+
+    def test_the_card_says_how_many_wait_and_how_many_are_decided(self, there: Dispute) -> None:
+        assert "3 questions to decide" in self.card(there)
+        assert "decided" not in self.card(there)
+        decided(there, there.units[0], by=there.dirk)
+        assert "2 questions to decide · 1 decided" in self.card(there)
+        for unit in there.units[1:]:
+            decided(there, unit)
+        assert "Nothing to decide here · 3 decided" in self.card(there)
+
+    def test_it_counts_as_the_queue_does_without_ones_own_units(self, there: Dispute) -> None:
+        end_membership(there.study.campaign, there.study.ada)
+        add_member(there.study.campaign, there.study.ada, "adjudicator")
+        assert "No disputes so far" in self.card(there, there.study.ada)
+
+    def test_a_large_campaign_is_searched_once_a_minute(
+        self, there: Dispute, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(counts, "MANY", 1)
+        assert "3 questions to decide" in self.card(there)
+        monkeypatch.setattr(work, "disputed_units", lambda campaign: pytest.fail("again"))
+        decided(there, there.units[0])
+        assert "2 questions to decide · 1 decided" in self.card(there)
+        caches["reports"].clear()
+
+
 class TestADispute:
     def test_a_dispute_shows_all_labels_with_highlights(self, there: Dispute) -> None:
         said = opinions_on(shown(there)).values()
@@ -114,6 +205,7 @@ class TestADispute:
         assert (
             "<strong>3 Fragen</strong> in 1 Aufgabe." in dora.get(queue_of(there)).content.decode()
         )
+        assert "3 Fragen zu entscheiden" in dora.get("/tasks/").content.decode()
         page = dora.get(address(there, first)).content.decode()
         assert "<h3>Stimme A</h3>" in page
         told = dora.post(address(there, first, "decide"), form(first, reason="")).json()

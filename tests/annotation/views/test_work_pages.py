@@ -160,7 +160,8 @@ def test_the_list_names_languages_what_one_adjudicates_and_what_one_agreed_to(
     other = another(study, "Other").campaign
     add_member(other, study.ben, "adjudicator")
     of_ben, of_ada = told(study.ben), told(study.ada)
-    assert (of_ben["adjudicating"], of_ada["adjudicating"]) == ([other], [])
+    nothing = {"open": 0, "decided": 0, "all": 0}
+    assert (of_ben["adjudicating"], of_ada["adjudicating"]) == ([(other, nothing)], [])
     assert of_ada["languages"] == settings.LANGUAGES
     assert list(of_ada["consents"]) == []
 
