@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from analysis.document import count
 from annotation.access import is_blind
 from annotation.adjudication.gold import gold_targets, goldable, make_gold
 from annotation.adjudication.requests import Selection, send, sendable
 from annotation.models import Campaign, User
+from annotation.presentation import schema
 from datasets.rows import InputError
 from judging.prompts.examples import choosable, choose_examples
 
@@ -32,6 +34,10 @@ class Chosen:
     variable: str
     units: Collection[int]
     target: Campaign | None = None
+
+    def count(self, number: int) -> str:
+        """Return a number of units with the protocol's noun for them."""
+        return count(number, *schema(self.campaign).noun)
 
     @property
     def gold_target(self) -> Campaign:
@@ -63,8 +69,8 @@ ACTIONS: Mapping[str, Action] = {
     ),
     "gold": Action(
         "Make gold",
-        "Units that people decided become gold answers of another campaign, whose people have not "
-        "seen them.",
+        "What people decided becomes gold answers of another campaign, whose people have not seen "
+        "it.",
         "made gold",
         lambda chosen: goldable(chosen.campaign, chosen.units, chosen.variable, chosen.gold_target),
         lambda chosen, by: make_gold(
@@ -107,8 +113,8 @@ def planned(action: Action, chosen: Chosen) -> Selection:
     """Return the units that an action can take. Raises ActionError."""
     if len(chosen.units) > MOST:
         raise ActionError(
-            f"the list has {len(chosen.units):,} units, and at most {MOST:,} are taken at once; "
-            "restrict it by a filter"
+            f"the list has {chosen.count(len(chosen.units))}, and at most {MOST:,} are taken at "
+            "once; restrict it by a filter"
         )
     return action.possible(chosen)
 
@@ -120,16 +126,16 @@ def carry_out(action: Action, chosen: Chosen, by: User | None) -> tuple[int, Sel
     """
     found = planned(action, chosen)
     if not found.units:
-        raise ActionError("; ".join(sentences(action, found)))
+        raise ActionError("; ".join(sentences(action, found, chosen)))
     try:
         return action.carry_out(replace(chosen, units=found.units), by), found
     except InputError as error:
         raise ActionError(f"{error.wrong}; {error.remedy}") from error
 
 
-def sentences(action: Action, found: Selection) -> Iterator[str]:
+def sentences(action: Action, found: Selection, chosen: Chosen) -> Iterator[str]:
     """Yield in words how many units an action can take, and why not the others."""
     total = len(found.units) + sum(found.refused.values())
-    yield f"{len(found.units):,} of {total:,} units can be {action.done}"
+    yield f"{len(found.units):,} of {chosen.count(total)} can be {action.done}"
     for reason, number in sorted(found.refused.items(), key=lambda each: -each[1]):
         yield f"{number:,} cannot: {reason}"

@@ -254,10 +254,10 @@ def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
         chosen = Chosen(campaign, listed.variable, listed.units, target)
         if request.method == "POST":
             number, _ = carry_out(action, chosen, user)
-            context["done"] = f"{number:,} unit{'' if number == 1 else 's'} {action.done}."
+            context["done"] = f"{chosen.count(number)} {action.done}."
         elif target is not None or not action.needs_target:
             found = planned(action, chosen)
-            context |= {"found": found, "told": list(sentences(action, found))}
+            context |= {"found": found, "told": list(sentences(action, found, chosen))}
     except ActionError as error:
         context["problem"] = as_sentence(error)
     return render(

@@ -12,7 +12,7 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from statistics import NormalDist
 from typing import NamedTuple
@@ -36,6 +36,7 @@ from annotation.campaigns.sampling import (
 )
 from annotation.campaigns.settings import CampaignSettings, check_practice, check_settings
 from annotation.models import Campaign, User
+from annotation.presentation import schema
 from annotation.registry import declared
 from datasets.jobs.guard import for_workers
 from datasets.models import Batch, Team
@@ -202,7 +203,7 @@ class DryRun:
     and maximum of units that two people share, or None for too many pairs. `judge_only` queries
     have no people. `kappa` and `share` are computed from people, and `powered` from people and a
     judge on evaluation queries. `characters` are those of all items' texts. `is_chosen` says that
-    the items were chosen, not sampled.
+    the items were chosen, not sampled. `noun` is the protocol's own for its units, one and several.
     """
 
     queries: int
@@ -224,6 +225,7 @@ class DryRun:
     assumptions: Assumptions
     characters: int
     is_chosen: bool
+    noun: tuple[str, str] = ("unit", "units")
 
 
 class _Item(NamedTuple):
@@ -294,7 +296,8 @@ def simulate(
     ]
     if old:
         items = _fill(items, campaign, old, design)
-    return _summarize(items, drawn, design, people, assumptions or Assumptions())
+    told = _summarize(items, drawn, design, people, assumptions or Assumptions())
+    return replace(told, noun=schema(campaign).noun)
 
 
 def _fill(items: list[_Item], campaign: Campaign, old: Campaign, design: Design) -> list[_Item]:
@@ -425,7 +428,7 @@ def _common(
 def sentences(found: DryRun) -> Iterator[str]:
     """Yield sentences about a dry run, from the campaign's size to its intervals."""
     yield (
-        f"{_count(found.items, 'item')} with {_count(found.units, 'unit')} from "
+        f"{_count(found.items, 'item')} with {_count(found.units, *found.noun)} from "
         f"{_count(found.queries, 'query', 'queries')}."
     )
     if found.is_chosen:
@@ -435,20 +438,21 @@ def sentences(found: DryRun) -> Iterator[str]:
         names = [f"{number} for {role}" for role, number in sorted(found.roles.items())]
         yield f"Queries by split: {', '.join(names)}."
     yield from _describe_people(found)
-    yield f"Kappa between people: {describe_interval(found.kappa)}."
-    yield f"A share such as coverage, by people alone: {describe_interval(found.share)}."
+    noun = found.noun
+    yield f"Kappa between people: {describe_interval(found.kappa, noun)}."
+    yield f"A share such as coverage, by people alone: {describe_interval(found.share, noun)}."
     if found.powered:
-        yield f"The same with a judge on all queries: {describe_interval(found.powered)}."
+        yield f"The same with a judge on all queries: {describe_interval(found.powered, noun)}."
     yield describe_assumptions(found.assumptions)
 
 
-def describe_interval(expected: Expected) -> str:
+def describe_interval(expected: Expected, noun: tuple[str, str]) -> str:
     """Describe the width of an interval, or the reason why there is none."""
     if expected.width is None:
         return f"no interval, since {expected.reason}"
     return (
         f"an interval about {expected.width:.2f} wide (± {expected.width / 2:.2f}), from "
-        f"{_count(expected.units, 'unit')} of {expected.queries} queries, worth "
+        f"{_count(expected.units, *noun)} of {expected.queries} queries, worth "
         f"{expected.effective:.0f} independent ones"
     )
 
@@ -476,10 +480,11 @@ def _describe_people(found: DryRun) -> Iterator[str]:
     units = sorted(share.units for share in found.shares)
     yield (
         f"{_count(found.people, 'person', 'people')} at the same pace would get "
-        f"{_range(items[0], items[-1])} items and {_range(units[0], units[-1])} units each."
+        f"{_range(items[0], items[-1])} items and {_range(units[0], units[-1])} "
+        f"{found.noun[1]} each."
     )
     if found.common:
-        yield f"Two of them would have {_range(*found.common)} units in common."
+        yield f"Two of them would have {_range(*found.common)} {found.noun[1]} in common."
     if found.unfilled:
         yield f"{_count(found.unfilled, 'slot')} would stay empty: more people are needed."
 

@@ -107,4 +107,5 @@ def dry_run_of(result: Any) -> DryRun:
     for name in ("kappa", "share", "powered"):
         values[name] = Expected(**values[name]) if values[name] else None
     values["assumptions"] = Assumptions(**values["assumptions"])
+    values["noun"] = tuple(values.get("noun", ("unit", "units")))
     return DryRun(**{each.name: values[each.name] for each in fields(DryRun)})

@@ -17,6 +17,7 @@ from annotation.models import User
 from annotation.people.membership import readable, readable_judges
 from annotation.prerequisites import RULES
 from annotation.protocols import PROTOCOLS
+from annotation.protocols.schema import Schema
 from annotation.views.settings_forms import SettingsForm
 from datasets.models import Batch
 from datasets.options import options_of
@@ -30,9 +31,9 @@ ITEM_ORDERS = (
 ORDERS = (("", "The protocol’s order"), ("fixed", "Fixed"), ("random", "Random"))
 SAMPLINGS = (
     ("", "The protocol’s rule"),
-    ("shared", "One sample of units for all people"),
+    ("shared", "One sample of {many} for all people"),
     ("own", "A separate sample for each person"),
-    ("all", "Every unit"),
+    ("all", "Every {one}"),
 )
 POINTS_OF = (("answers", "Points of the answers, against the context of each"),)
 ASSUMED = ("kappa", "prevalence", "icc", "correlation")
@@ -170,7 +171,7 @@ class CampaignForm(SettingsForm):
         """Yield a field for each option that this protocol uses."""
         protocol, first = self.protocol, self._prerequisites()
         if protocol.sampled:
-            yield from _sampling_fields()
+            yield from _sampling_fields(*Schema(protocol, protocol.variables).noun)
         if "passages" in protocol.needs:
             yield (
                 "passages",
@@ -279,14 +280,15 @@ class CampaignForm(SettingsForm):
         return [self[name] for name in ASSUMED]
 
 
-def _sampling_fields() -> Iterator[tuple[str, forms.Field]]:
-    yield (
-        "sampling",
-        forms.ChoiceField(label="Units of an item", choices=SAMPLINGS, required=False),
-    )
+def _sampling_fields(one: str, many: str) -> Iterator[tuple[str, forms.Field]]:
+    choices = [(name, text.format(one=one, many=many)) for name, text in SAMPLINGS]
+    label = f"{many.capitalize()} of an item"
+    yield "sampling", forms.ChoiceField(label=label, choices=choices, required=False)
     yield (
         "per_passage",
-        forms.IntegerField(label="Units sampled", initial=2, min_value=1, max_value=2**31 - 1),
+        forms.IntegerField(
+            label=f"{many.capitalize()} sampled", initial=2, min_value=1, max_value=2**31 - 1
+        ),
     )
 
 

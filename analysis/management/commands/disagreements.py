@@ -19,6 +19,7 @@ from analysis.disagreements.actions import (
 )
 from analysis.disagreements.listing import NAMES, Listed
 from analysis.disagreements.votes import votes_of
+from analysis.document import count
 from annotation.management.base import campaign_called
 from annotation.presentation import schema
 from datasets.console import Command as BaseCommand
@@ -50,7 +51,8 @@ class Command(BaseCommand):
         if variable not in names:
             raise CommandError(f"There is no variable {variable!r}; there are {', '.join(names)}.")
         listed = Listed(options, campaign, variable, votes_of(campaign, variable))
-        self.say(f"{len(listed.found):,} units of {len(listed.table):,} that anybody labelled.")
+        number = count(len(listed.found), *schema(campaign).noun)
+        self.say(f"{number} of {len(listed.table):,} that anybody labelled.")
         if options["do"] is None:
             return
         action = ACTIONS[options["do"]]
@@ -64,7 +66,7 @@ class Command(BaseCommand):
         """Carry out an action, or say what it could do. Raises ActionError."""
         if not dry_run:
             number, _ = carry_out(action, chosen, None)
-            self.say(f"{number:,} units {action.done}.")
+            self.say(f"{chosen.count(number)} {action.done}.")
             return
-        for line in sentences(action, planned(action, chosen)):
+        for line in sentences(action, planned(action, chosen), chosen):
             self.say(f"{line}.")

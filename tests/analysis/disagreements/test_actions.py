@@ -91,13 +91,15 @@ def test_command_and_api_do_what_the_page_does(rita: Client, labelled: Campaign)
     found = rita.get(address(labelled, "adjudicate", "show=judge")).context["found"]
     options = ("disagreements", "--campaign", labelled.name, "--show", "judge")
     told = run(*options, "--do", "adjudicate", "--dry-run")
-    assert f"{len(found.units)} of {len(found.units)} units can be sent" in told
+    assert f"{len(found.units)} of {len(found.units)} questions can be sent" in told
     api = script_of(User.objects.get(username="rita"))
     where = f"/api/v1/campaigns/{labelled.pk}/disagreements/"
     body = {"action": "adjudicate", "show": "judge", "dry_run": True}
     dry = api.post(where, body).json()
     assert (dry["units"], dry["refused"]) == (len(found.units), [])
-    assert f"{len(found.units)} units sent to adjudication" in run(*options, "--do", "adjudicate")
+    assert f"{len(found.units)} questions sent to adjudication" in run(
+        *options, "--do", "adjudicate"
+    )
     refused = api.post(where, body | {"dry_run": False})
     assert refused.status_code == 422
     with pytest.raises(CommandError, match="they were sent before"):

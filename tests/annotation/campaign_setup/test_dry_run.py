@@ -176,7 +176,7 @@ class TestCommand:
     def test_the_command_describes_the_dry_run(self, many: Batch) -> None:
         told = self.dry("--raters-per-item", "3", "--overlap", "0.5", "--people", "4")
         assert "Nothing is stored" in told
-        assert "40 items with 120 units from 20 queries" in told
+        assert "40 items with 120 questions from 20 queries" in told
         assert "80 slots for people" in told
         assert "kappa" in told
         assert "Assumed: true kappa 0.6" in told

@@ -608,6 +608,7 @@ class TestSending:
 
 
 NONE = Expected(None, 0, 0, 0.0, "there are too few")
+UNITS = ("unit", "units")
 WIDE = Expected(0.25, 1, 12, 30.4)
 REHEARSAL = DryRun(
     queries=12, asked_queries=8, judge_only=4, roles={"evaluation": 9, "development": 3},
@@ -643,6 +644,12 @@ class TestDryRuns:
             "The items were chosen, not sampled: figures will describe them alone, not the batch.",
         ]
 
+    def test_units_have_the_protocols_own_noun(self) -> None:
+        told = list(sentences(replace(REHEARSAL, noun=("question", "questions"), common=(1, 4))))
+        assert told[0] == "1 item with 2 questions from 12 queries."
+        assert "Two of them would have 1 to 4 questions in common." in told
+        assert not [sentence for sentence in told if "unit" in sentence]
+
     def test_what_is_not_there_is_not_told(self) -> None:
         plain = replace(
             REHEARSAL, queries=1, roles={"evaluation": 1}, several=0, judge_only=0, people=2,
@@ -653,7 +660,7 @@ class TestDryRuns:
             "3 slots for people on 8 queries.",
             "2 people at the same pace would get 3 items and 5 units each.",
             "Kappa between people: no interval, since there are too few.",
-            f"A share such as coverage, by people alone: {describe_interval(WIDE)}.",
+            f"A share such as coverage, by people alone: {describe_interval(WIDE, UNITS)}.",
         ]
 
     ITEMS = (_Item("a", "q", 3, 2, 10), _Item("b", "q", 1, 0, 20), _Item("c", "p", 2, 1, 30),

@@ -270,7 +270,7 @@ class TestNew:
         told = answer.content.decode()
         assert answer.status_code == 200
         assert "what this design would give" in told
-        assert "2 items with 6 units from 1 query" in told
+        assert "2 items with 6 questions from 1 query" in told
         assert "1 query is too few for an interval" in told
         assert 'value="Second"' in told
         assert not Campaign.objects.filter(name="Second").exists()
