@@ -20,6 +20,9 @@ from datasets.jobs import Kind, Options, Progress, Result, queue, results
 from datasets.models import Job
 
 CHECKS = "checks"
+FORM = 2
+"""Which parts a result has; another number where these change, so that older results are replaced.
+"""
 
 
 def question(campaign: Campaign | int) -> dict[str, Any]:
@@ -75,7 +78,7 @@ def _state(options: Options) -> Any:
     decisions = Decision.objects.filter(unit__item__campaign=campaign, response__current=True)
     versions = campaign.guidelines.order_by("-version").values_list("version", flat=True)
     newest = decisions.order_by("-pk").values_list("pk", flat=True)
-    return [state_of(campaign), decisions.count(), newest.first(), versions.first()]
+    return [FORM, state_of(campaign), decisions.count(), newest.first(), versions.first()]
 
 
 def _carry_out(options: Options, progress: Progress) -> Result:

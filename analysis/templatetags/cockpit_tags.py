@@ -6,13 +6,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import template
+from django.http import HttpRequest
 from django.template import Context
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from analysis.attention import matters_for
-from analysis.attention.checks import last_checks
+from analysis.attention.checks import CHECKS, last_checks, question
 from analysis.document import rounded
 from analysis.formats.contents import name_of_section
 from analysis.types import JSON
@@ -21,6 +22,7 @@ from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
 from annotation.people.membership import may_manage
 from annotation.progress import with_counts
+from datasets.jobs import pages as jobs
 
 register = template.Library()
 WIDTH, HEIGHT, MARGIN = 200, 14, 6
@@ -51,18 +53,20 @@ def campaign_head(context: Context, here: str) -> dict[str, Any]:
         "tab_url": reverse(route, args=[campaign.pk]) if route else "",
         "people": row.people,
         "judges": row.judges,
-        **_disputes(None if is_blind(user, campaign) else campaign),
+        **_disputes(context["request"], None if is_blind(user, campaign) else campaign),
         "manages": may_manage(user, campaign.pk),
     }
 
 
-def _disputes(campaign: Campaign | None) -> dict[str, int | None]:
+def _disputes(request: HttpRequest, campaign: Campaign | None) -> dict[str, int | None]:
     checks = campaign and last_checks(campaign)
     if not campaign or not checks or checks["units"] < FEWEST_UNITS:
         return {"disputes": None, "among_people": None}
     saw_figures("overview", campaign, checks["units"])
     found = checks["disputes"]
-    # Checks of earlier versions do not tell the two apart.
+    if "among_people" not in found:
+        # Checks of earlier releases do not tell the two apart. A worker checks again.
+        jobs.follow(request, CHECKS, question(campaign), reverse("campaign", args=[campaign.pk]))
     return {"disputes": found["open"], "among_people": found.get("among_people")}
 
 

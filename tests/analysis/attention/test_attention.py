@@ -10,12 +10,14 @@ import pytest
 from django.utils import timezone
 
 from analysis.attention import RULES, Facts, checks, facts_of, matters, matters_for
-from analysis.attention.checks import checked
+from analysis.attention.checks import CHECKS, checked, last_checks
 from analysis.monitoring.flags import quality
+from analysis.templatetags import cockpit_tags
 from annotation.answers.submission import submit
 from annotation.campaigns.settings import CampaignSettings, change
 from annotation.models import Assignment, Campaign, GuidelineVersion, Rater, User, rater_of
 from annotation.progress.flags import Flag
+from datasets.models import Job
 from judging.models import Judge, JudgeRun, Lane
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload, plant
@@ -250,6 +252,29 @@ def test_a_dispute_with_a_judge_alone_is_none_among_people(study: Study) -> None
     asked = Assignment.objects.create(item=item, rater=judge, asked=["q:0", "q:1", "q:2"])
     submit(asked, payload("invalid"), "api")
     assert checked(study.campaign)["disputes"] == {"open": 3, "among_people": 0, "decided": 0}
+
+
+def test_checks_of_an_earlier_release_are_repeated_at_the_first_look(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They count disputes, but not those among people; labels may never change again."""
+    submit(study.assignment(study.ada), payload("no"), "page")
+    submit(study.assignment(study.ben), payload("invalid"), "page")
+    monkeypatch.setattr(cockpit_tags, "FEWEST_UNITS", 1)
+    rita, pk = client_of(study.rita), study.campaign.pk
+    with monkeypatch.context() as earlier:
+        old = {**checked(study.campaign), "disputes": {"open": 3, "decided": 0}}
+        earlier.setattr(checks, "FORM", 1)
+        earlier.setattr(checks, "checked", lambda campaign: old)
+        rita.get(f"/campaigns/{pk}/?now=1")
+    assert last_checks(study.campaign) == old
+    rita.get(f"/campaigns/{pk}/disagreements/")
+    found = last_checks(study.campaign)
+    assert found is not None
+    assert found["disputes"] == {"open": 3, "among_people": 3, "decided": 0}
+    jobs = Job.objects.filter(kind=CHECKS).count()
+    rita.get(f"/campaigns/{pk}/disagreements/")
+    assert Job.objects.filter(kind=CHECKS).count() == jobs == 2
 
 
 def test_the_api_and_the_command_tell_the_same(study: Study) -> None:

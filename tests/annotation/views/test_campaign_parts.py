@@ -83,7 +83,7 @@ def test_the_number_of_disputes_is_explained_on_the_page_that_it_leads_to(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = {"disputes": 1067, "among_people": 958}
-    monkeypatch.setattr(cockpit_tags, "_disputes", lambda campaign: number)
+    monkeypatch.setattr(cockpit_tags, "_disputes", lambda request, campaign: number)
     told = "1,067 questions are in dispute in at least one variable"
     client, here = client_of(study.rita), [study.campaign.pk]
     for name in ("disagreements", "results"):
