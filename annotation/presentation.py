@@ -27,7 +27,15 @@ from annotation.campaigns.design import Design, stored_design
 from annotation.campaigns.relevance import Uses, keep_passages, without_uses
 from annotation.models import Assignment, Campaign, Item, Label, Response, Unit
 from annotation.protocols import PROTOCOLS
-from annotation.protocols.base import ItemSpec, Payload, Text, UnitSpec, kinds_of, name_units
+from annotation.protocols.base import (
+    ForgottenUnitError,
+    ItemSpec,
+    Payload,
+    Text,
+    UnitSpec,
+    kinds_of,
+    name_units,
+)
 from annotation.protocols.guidelines import trimmed
 from annotation.protocols.schema import Schema, schema_of
 from annotation.protocols.validation import NOT_AMONG, Problem, RefusedError
@@ -138,7 +146,7 @@ def by_others(answers: QuerySet[Response], rater: int) -> QuerySet[Response]:
 
 
 class ForgottenItemError(LookupError):
-    """A stored item that its protocol no longer yields: the batch or the protocol changed."""
+    """A stored item, or a unit of it, that its batch no longer gives: texts or protocol changed."""
 
 
 def design(campaign: Campaign) -> Design:
@@ -321,7 +329,11 @@ def _identity(item: Item) -> object:
 def asked_units(assignment: Assignment, spec: ItemSpec) -> dict[str, UnitSpec]:
     """Return the units that an assignment asks about, by name, in the order of the page."""
     named = name_units(spec.units)
-    return {name: named[name] for name in assignment.asked}
+    try:
+        return {name: named[name] for name in assignment.asked}
+    except ForgottenUnitError as error:
+        where = f"item {spec.key!r} of campaign {assignment.item.campaign.name!r}"
+        raise ForgottenItemError(f"unit {error.args[0]!r} of {where}") from error
 
 
 def ordered_texts(assignment: Assignment, spec: ItemSpec) -> list[Text]:

@@ -36,6 +36,8 @@ from structlog.contextvars import bound_contextvars
 
 from annotation.exposure import ledger
 from annotation.people.languages import translated
+from annotation.presentation import ForgottenItemError
+from annotation.protocols.base import ForgottenUnitError
 from audit.recording import Actor, address_class, current_actor, on_behalf
 from datasets.access import client_address, wants_data
 from datasets.jobs.guard import answering
@@ -345,6 +347,26 @@ class DatabaseAway:
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
         return unavailable(request) if isinstance(error, DATABASE_ERRORS) else None
+
+
+class ItemsChanged:
+    """Says so where a stored item cannot be shown, since its texts changed in the database."""
+
+    def __init__(self, handle: Handler) -> None:
+        self.handle = handle
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.handle(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponseBase | None:
+        if not isinstance(error, ForgottenItemError | ForgottenUnitError):
+            return None
+        logger.error("a stored item cannot be shown, see `tandem check`: %s", error)
+        sentence = (
+            "the texts of an item were changed after its campaign was created, so it cannot be "
+            "shown; an admin can restore them: `tandem check` names the item"
+        )
+        return _answer(request, 500, "changed.html", sentence)
 
 
 def unavailable(request: HttpRequest) -> HttpResponseBase:

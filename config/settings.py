@@ -73,6 +73,7 @@ MIDDLEWARE = [
     "annotation.people.devices.devices",
     "config.middleware.ledger_of_looks",
     "config.middleware.DatabaseAway",
+    "config.middleware.ItemsChanged",
 ]
 
 ROOT_URLCONF = "config.urls"

@@ -28,6 +28,7 @@ TEMPLATES = (
     "500.html",
     "503.html",
     "base.html",
+    "changed.html",
     "_words.html",
     "accounts/*.html",
     "adjudication/*.html",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from annotation.integrity import draws, evidence, exposure
+from annotation.integrity import draws, evidence, exposure, items
 from annotation.integrity.answers import (
     LABELS,
     REVISIONS,
@@ -42,6 +42,7 @@ CHECKS: tuple[Check, ...] = (
     STATUS,
     *(check for check, _ in _OF_ANSWERS),
     draws.CHECK,
+    items.CHECK,
     exposure.CHECK,
 )
 
@@ -56,6 +57,7 @@ def violations(checked_elsewhere: Collection[int], checked: CheckedCounts) -> It
         checked.campaigns += 1
         yield from draws.wrong(campaign)
         yield from exposure.wrong(campaign)
+        yield from items.wrong(Study(campaign))
         for each in answered(Study(campaign), checked):
             if each.row.rater not in checked_elsewhere:
                 yield from wrong_status(each)

@@ -263,7 +263,18 @@ class Protocol:
         return first.removeprefix("version:").strip(), rest.lstrip("\n")
 
 
-def name_units(units: Iterable[UnitSpec]) -> dict[str, UnitSpec]:
+class ForgottenUnitError(KeyError):
+    """A stored unit that its item's texts no longer have, since they were changed meanwhile."""
+
+
+class NamedUnits(dict[str, UnitSpec]):
+    """The units of an item by name. Raises ForgottenUnitError for a name that is none of them."""
+
+    def __missing__(self, name: str) -> UnitSpec:
+        raise ForgottenUnitError(name)
+
+
+def name_units(units: Iterable[UnitSpec]) -> NamedUnits:
     """Return units by their name in a response: the key, or `kind:key` where two kinds share it.
 
     A key that reads like `kind:key` is prefixed too, so that no two units have the same name.
@@ -272,7 +283,7 @@ def name_units(units: Iterable[UnitSpec]) -> dict[str, UnitSpec]:
     keys = Counter(unit.key for unit in units)
     prefixed = {f"{unit.kind}:{unit.key}" for unit in units}
     plain = {key for key, count in keys.items() if count == 1 and key not in prefixed}
-    return {u.key if u.key in plain else f"{u.kind}:{u.key}": u for u in units}
+    return NamedUnits((u.key if u.key in plain else f"{u.kind}:{u.key}", u) for u in units)
 
 
 def kinds_of(variables: Iterable[Variable]) -> set[str]:

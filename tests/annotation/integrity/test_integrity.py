@@ -9,18 +9,22 @@ from pathlib import Path
 
 import pytest
 from django.db import transaction
+from django.db.models import F, Value
+from django.db.models.functions import Concat
+from django.urls import reverse
 
+from annotation import presentation
 from annotation.answers.drafts import save_draft
 from annotation.answers.submission import submit
 from annotation.integrity import CheckedCounts, violations
-from annotation.models import Assignment, Campaign, Label, Response, Span
+from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, User
 from annotation.protocols import PROTOCOLS
-from datasets.models import Passage
+from datasets.models import Passage, Report
 from tests.annotation.answering import good_answer, person
 from tests.annotation.follow_cast import answer, coverage, rating
 from tests.annotation.validating_cast import judge, validating
 from tests.cast import campaign_of, run
-from tests.page_cast import study_of
+from tests.page_cast import client_of, study_of
 
 pytestmark = pytest.mark.usefixtures("db")
 
@@ -160,3 +164,54 @@ def test_evidence_that_moved_to_another_passage_is_named(batch: Path) -> None:
     surplus, lost = found()
     assert surplus.endswith("quotes 'It', but its answer does not")
     assert lost.endswith("its answer quotes 'It', but no span does")
+
+
+class TestTextsChangedUnderStoredSentences:
+    @pytest.fixture
+    def changed(self, batch: Path) -> tuple[Campaign, Assignment]:
+        """Somebody shortened a report in the database, whose sentences people are asked about."""
+        campaign = campaign_of("answer-rating", "--option", "variables=support")
+        asked = next(
+            item for item in campaign.items.all() if item.units.filter(kind="sentence").count() > 1
+        )
+        row = person(asked, "ann")
+        reports = Report.objects.filter(query=asked.query)
+        reports.update(text="Short.", sentences=["Short."])
+        presentation._specs.clear()
+        return campaign, row
+
+    def test_the_page_says_what_is_wrong_and_who_mends_it(
+        self, changed: tuple[Campaign, Assignment]
+    ) -> None:
+        _, row = changed
+        user = User.objects.create(username="ann", role="annotator")
+        Rater.objects.filter(pk=row.rater_id).update(user=user)
+        client = client_of(user)
+        client.raise_request_exception = False
+        answer = client.get(reverse("item", args=[row.uid]))
+        assert answer.status_code == 500
+        page = answer.content.decode()
+        assert "This item has changed" in page
+        assert "<code>tandem check</code> names the item" in page
+        assert row.item.key not in page
+        told = client.get(reverse("item", args=[row.uid]), headers={"Accept": "application/json"})
+        assert "`tandem check` names the item" in told.json()["error"]
+
+    def test_the_check_names_the_item_and_the_unit(
+        self, changed: tuple[Campaign, Assignment]
+    ) -> None:
+        campaign, row = changed
+        (wrong,) = [each for each in found() if row.item.key in each and each.startswith("items")]
+        assert wrong.startswith(f"items: campaign {campaign.name}, item {row.item.key}: asks unit ")
+        assert wrong.endswith("which its texts no longer have")
+
+    def test_an_item_that_the_batch_lost_is_named_as_well(self, batch: Path) -> None:
+        campaign = campaign_of("report-coverage")
+        item = campaign.items.first()
+        assert item is not None
+        assert found() == []
+        Report.objects.filter(query=item.query).update(key=Concat(F("key"), Value("-renamed")))
+        assert (
+            f"items: campaign {campaign.name}, item {item.key}: its batch no longer gives it"
+            in (found())
+        )
