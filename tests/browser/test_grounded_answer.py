@@ -92,7 +92,10 @@ def test_an_item_is_answered_by_keyboard_alone(answers: Desk) -> None:
     expect(field).to_be_focused()
     keys(page, "Backspace", "Backspace")
     expect(page.locator("#words")).to_have_text("4 words")
-    keys(page, "Escape", "l", *["Space", "l"] * STATEMENTS)
+    # A confirmed statement moves on to the next one: five keys for four of them.
+    keys(page, "Escape", "l", *["Space"] * STATEMENTS)
+    expect(page.locator("#checklist :checked")).to_have_count(STATEMENTS)
+    expect(page.locator("#checklist input").last).to_be_focused()
     submitted(answers, lambda: keys(page, "Control+Enter"))
     assert selected("Study") == [
         "passage-sentence q/1/p#1 yes",
@@ -130,6 +133,7 @@ def test_an_item_is_answered_by_mouse_with_undo_and_reload(
     expect(page.locator("#answer")).to_have_value("By hand [2]")
     for box in page.locator("#checklist input").all():
         box.click()
+        expect(box).to_be_focused()
     submitted(answers, lambda: page.get_by_role("button", name="Submit").click())
     assert [line.rpartition(" ")[2] for line in selected("Study")] == ["yes"] * 3
     assert written("Study") == {"text": "By hand [2]", "citations": ["p#1"]}

@@ -150,7 +150,7 @@ PAGE = Page(
         ("space x", "tick or untick the current sentence"),
         ("w", "write the answer; esc leaves the field"),
         ("[", "in the answer: cite a passage; ↑ ↓ choose one, ⏎ inserts it"),
-        ("l", "go to the next statement of the checklist"),
+        ("l", "go to the checklist; space confirms a statement and goes to the next one"),
         ("y n", "when validating: grounded or not, then the next sentence"),
     ),
     facts=facts,

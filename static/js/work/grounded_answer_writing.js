@@ -82,6 +82,14 @@ export function setUpAnswer(desk, unit, ticks) {
   does.more.l = () => !byId("checklist").hidden && (boxes.find((box) => !box.checked) ?? boxes[0]).focus();
   for (const box of saver.closed ? boxes : []) box.disabled = true;
 
+  // As at questions: what a key answers moves on to what is still open. A click stays where it is.
+  let byKey = false;
+  byId("checklist").addEventListener("keydown", ({ key }) => (byKey = key === " "));
+  byId("checklist").addEventListener("pointerdown", () => (byKey = false));
+  byId("checklist").addEventListener("change", ({ target }) => {
+    if (byKey && target.checked && board.movesOn) boxes.find((box) => !box.checked)?.focus();
+  });
+
   function showCited() {
     const wrong = astray();
     const cited = sources.filter(({ number }) => numbersIn(field.value).includes(number));
