@@ -50,8 +50,8 @@ class Choice:
     `stratum` is a name and a value, `guideline` the digest of the one that people followed, and
     `pair` names two raters: only units with a category from both, and in a list of disagreements
     only those where these two differ. `by` is a rater and a code or an escape: only units to
-    which the rater gave it, or any category if it is empty. `codes` are the variable's, in order of
-    rank.
+    which the rater gave it, or any category if it is empty. `score` are the ends of a range: only
+    units with a score from the judge within it. `codes` are the variable's, in order of rank.
     """
 
     show: Show = "judge"
@@ -65,6 +65,7 @@ class Choice:
     pair: tuple[str, str] | None = None
     by: tuple[str, str] | None = None
     codes: tuple[str, ...] = ()
+    score: tuple[float, float] | None = None
 
 
 def chosen(table: VoteTable, choice: Choice, among: Bools | None = None) -> Ints:
@@ -104,6 +105,9 @@ def _is_of(table: VoteTable, choice: Choice) -> Bools:
         found &= table.within(*choice.stratum)
     if choice.guideline:
         found &= table.under(choice.guideline)
+    if choice.score:
+        scores, (low, high) = table.scores_by(choice.judge), choice.score
+        found &= (scores >= low) & (scores <= high)
     if choice.by:
         rater, code = choice.by
         found &= _has(table, table.answers_by(rater) if code else table.codes_by(rater), code)

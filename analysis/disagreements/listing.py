@@ -34,6 +34,7 @@ NAMES: Mapping[str, str] = {
     "label": "only units with this label from the one rater",
     "people": "only units with this label from most people",
     "said": "only units with this label from the judge",
+    "score": "only units whose score from the judge is within this range, such as 0.25:0.5",
     "tag": "only units with this tag",
     "find": "only units with these words in the query or the unit's id",
     "sort": "the order: unanimous, sure or order",
@@ -85,6 +86,7 @@ class Listed:
             if given["one"] in table.names and not given["other"]
             else None,
             self.codes,
+            _range(given["score"]) if judge else None,
         )
 
     @property
@@ -132,6 +134,7 @@ class Listed:
         names = ["one", "other"] if self.choice.pair else []
         names += ["one", "label"] if self.choice.by else []
         names += ["people", "said"] if self.choice.cell else []
+        names += ["score"] if self.choice.score else []
         return [(name, self.given[name]) for name in names if self.given[name]]
 
     @property
@@ -198,3 +201,12 @@ class Listed:
             }
             for people in codes
         ]
+
+
+def _range(text: str) -> tuple[float, float] | None:
+    """Read a range of scores, such as 0.25:0.5; None for anything else."""
+    low, _, high = text.partition(":")
+    try:
+        return float(low), float(high)
+    except ValueError:
+        return None

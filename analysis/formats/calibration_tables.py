@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 
 from ..document import Cell, Number, Table
 from ..types import JSON
@@ -17,11 +18,14 @@ SHARES = {"yes": "People's share of yes", "label": "Share that people label alik
 
 
 def calibration_tables(
-    found: JSON, reference: str, units: Callable[[int], int] = int
+    found: JSON,
+    reference: str,
+    units: Callable[[int], int] = int,
+    within: Callable[[JSON], int] = itemgetter("units"),
 ) -> list[Table]:
     """Return the scores and the reliability by bins; older snapshots are about yes.
 
-    `units` gives a count of units the way to its list.
+    `units` gives a count of units the way to its list, and `within` that of a bin.
     """
     of = found.get("of", "yes")
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -30,7 +34,7 @@ def calibration_tables(
         if key in found
     )
     bins: tuple[tuple[Cell, ...], ...] = tuple(
-        (Number(each["probability"]), Number.from_estimate(each["share"]), each["units"])
+        (Number(each["probability"]), Number.from_estimate(each["share"]), within(each))
         for each in found["reliability"]
     )
     against = f"against the {reference}"

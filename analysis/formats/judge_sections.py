@@ -175,8 +175,22 @@ def _scored(block: JSON, judge: str) -> list[Table]:
         tables.append(_curves(block, judge))
     if "calibration" in block:
         units = partial(compared_units, block, judge)
-        tables += calibration_tables(block["calibration"], block["reference"], units)
+        within = partial(_in_bin, block, judge)
+        tables += calibration_tables(block["calibration"], block["reference"], units, within)
     return tables
+
+
+def _in_bin(block: JSON, judge: str, bin_: JSON) -> int:
+    """Return the count of a bin's units: of those of a probability of yes there is a list.
+
+    Other probabilities than that of yes are no scores of labels. Older snapshots have no range.
+    """
+    if block["calibration"].get("of", "yes") != "yes" or "lowest" not in bin_:
+        units: int = bin_["units"]
+        return units
+    show = "labelled" if block["reference"] == "mean" else "decided"
+    score = f"{bin_['lowest']!r}:{bin_['highest']!r}"
+    return UnitCount.of(bin_["units"], show=show, judge=judge, score=score)
 
 
 def _describe_left_out(block: JSON, judge: str, codes: Mapping[str, str]) -> CountedText:

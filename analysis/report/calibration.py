@@ -73,6 +73,12 @@ def _of_label(sample: Sample, column: int, reference: Ints) -> JSON:
 
 def _bins(reliability: Sequence[Bin]) -> list[JSON]:
     return [
-        {"units": each.units, "probability": each.probability, "share": each.share.as_json()}
+        {
+            "units": each.units,
+            "probability": each.probability,
+            "lowest": each.lowest,
+            "highest": each.highest,
+            "share": each.share.as_json(),
+        }
         for each in reliability
     ]

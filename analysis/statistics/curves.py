@@ -21,11 +21,16 @@ MOST_LEVELS = 500
 
 @dataclass(frozen=True)
 class Bin:
-    """Units with neighbouring probabilities: their mean and people's share of yes."""
+    """Units with neighbouring probabilities: their mean and people's share of yes.
+
+    The probabilities reach from `lowest` to `highest`. No other bin has any of these.
+    """
 
     units: int
     probability: float
     share: Estimate
+    lowest: float
+    highest: float
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ def calibration(
         method,
         _informative(bootstrap, size),
     )
-    return Calibration(brier, error.within(*SHARE), _reliability(bootstrap, size))
+    return Calibration(brier, error.within(*SHARE), _reliability(bootstrap, p, place))
 
 
 def equal_count_bins(values: Floats, bins: int) -> Ints:
@@ -104,11 +109,17 @@ def _informative(bootstrap: Bootstrap, size: int) -> int:
     return informative_shares(y.sum(axis=1), n.sum(axis=1))
 
 
-def _reliability(bootstrap: Bootstrap, size: int) -> list[Bin]:
+def _reliability(bootstrap: Bootstrap, values: Floats, place: Ints) -> list[Bin]:
     n, p, _ = _thirds(bootstrap.tally.total)
     return [
-        Bin(int(n[b]), float(p[b] / n[b]), _share_of(bootstrap, b, size, int(n[b])))
-        for b in range(size)
+        Bin(
+            int(n[b]),
+            float(p[b] / n[b]),
+            _share_of(bootstrap, b, len(n), int(n[b])),
+            float(values[place == b].min()),
+            float(values[place == b].max()),
+        )
+        for b in range(len(n))
     ]
 
 

@@ -97,15 +97,12 @@ def test_each_count_of_units_in_the_results_leads_to_as_many(
     shows = {given["show"] for given, _ in found}
     assert shows >= {"judge", "people", "ties", "agree", "several", "decided", "all"}
     parts = set().union(*(given for given, _ in found))
-    assert parts >= {"system", "slice", "one", "other", "label", "people", "said"}
-    # No list has the units of the baseline, which is no rater, or those of a probability.
+    assert parts >= {"system", "slice", "one", "other", "label", "people", "said", "score"}
+    # No list has the units of the baseline, which is no rater.
     page = re.sub(r"<figure.*?</figure>", "", page, flags=re.DOTALL)
     tables = re.findall(r"<caption>([^<,]+).*?</caption>(.*?)</table>", page, re.DOTALL)
     plain = re.compile(r'data-label="(?:Questions|Support)">\d+</td>')
-    assert [caption for caption, body in tables if plain.search(body)] == [
-        "Word overlap",
-        "Reliability of the probability of yes",
-    ]
+    assert [caption for caption, body in tables if plain.search(body)] == ["Word overlap"]
 
 
 def test_a_list_says_whose_label_it_is_about_and_forgets_it(
@@ -118,6 +115,21 @@ def test_a_list_says_whose_label_it_is_about_and_forgets_it(
     assert "model-x says Yes, people say No show all" in shown
     assert page.context["listed"].kept == [("one", "model-x"), ("label", "yes"), ("people", "no")]
     assert page.context["listed"].without_kept == "show=all"
+
+
+def test_a_range_of_scores_is_said_and_what_is_none_restricts_nothing(
+    rita: Client, labelled: Campaign
+) -> None:
+    address = f"/campaigns/{labelled.pk}/disagreements/"
+    asked = {"show": "decided", "judge": "model-x", "score": "0.25:0.5"}
+    page = rita.get(address, asked)
+    assert "score 0.250 to 0.500 from model-x" in re.sub(r"<[^>]+>", "", page.content.decode())
+    scores = [row["score"] for row in page.context["rows"]]
+    assert all(score is not None and 0.25 <= score <= 0.5 for score in scores)
+    every = listed(rita, labelled, show="decided")["page"].paginator.count
+    for other in ("0.25", "low:high", ":"):
+        found = listed(rita, labelled, show="decided", score=other)
+        assert found["page"].paginator.count == every
 
 
 def test_unanimous_people_come_first(rita: Client, labelled: Campaign) -> None:
