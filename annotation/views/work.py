@@ -94,7 +94,7 @@ def _queue_sizes(user: User, campaign: Campaign) -> dict[str, int]:
     disputed, units = cached(f"disputed-{campaign.pk}", find)
     saw_figures("disputes", campaign, units)
     sizes = own_sizes(user, campaign, disputed)
-    return {**sizes, "all": sum(sizes.values())}
+    return {"open": sizes["open"], "decided": sizes["decided"], "all": sum(sizes.values())}
 
 
 @require_POST

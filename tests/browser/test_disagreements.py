@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.cache import caches
 from django.urls import reverse
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
 from analysis.disagreements.views import PAGE
 from annotation.models import Campaign
@@ -19,8 +19,8 @@ from tests.cast import write_lines
 from tests.page_cast import make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-TELEPHONE = {"width": 390, "height": 844}
-DESK = {"width": 1280, "height": 800}
+TELEPHONE: ViewportSize = {"width": 390, "height": 844}
+DESK: ViewportSize = {"width": 1280, "height": 800}
 HEIGHT = "document.documentElement.scrollHeight / innerHeight"
 WIDTH = "document.documentElement.scrollWidth"
 
