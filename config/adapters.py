@@ -24,7 +24,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from annotation.models import Invitation, User
-from annotation.people import identities
+from annotation.people import identities, second_factor
 from annotation.people.identities import Identity
 from annotation.people.languages import sentence
 from annotation.people.membership import PeopleError
@@ -50,6 +50,12 @@ class _Quiet:
 
 class AccountAdapter(_Quiet, DefaultAccountAdapter):
     """Logs in with Django's backend, and leads to no other host."""
+
+    def pre_login(self, request: HttpRequest, user: Any, **more: Any) -> HttpResponse | None:
+        response: HttpResponse | None = super().pre_login(request, user, **more)
+        if response is None:
+            second_factor.begin_step(request, user)
+        return response
 
     def login(self, request: HttpRequest, user: Any) -> None:
         login(request, user, backend=BACKEND)
@@ -120,7 +126,8 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
                 refused(request, Message("the identity provider names two people"))
             )
         try:
-            identity = identities.identity_of({**token, **more}, settings.TANDEM_OIDC_ISSUER)
+            identities.check_nonce(token.get("nonce"), request.GET.get("state", ""))
+            identity = identities.identity_of(together(token, more), settings.TANDEM_OIDC_ISSUER)
         except PeopleError as error:
             raise ImmediateHttpResponse(refused(request, error.args[0])) from error
         sociallogin.identity = identity
@@ -167,6 +174,13 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
     ) -> None:
         reason = Message("the log-in was cancelled or failed at the identity provider; try again")
         raise ImmediateHttpResponse(refused(request, reason, status=401))
+
+
+def together(token: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """Return all claims. One source's word on an address says nothing about the other's."""
+    if "email" in more:
+        token = {name: said for name, said in token.items() if name != "email_verified"}
+    return {**token, **more}
 
 
 def refused(request: HttpRequest, reason: str, status: int = 403) -> HttpResponse:

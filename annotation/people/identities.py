@@ -22,6 +22,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 from django.dispatch import receiver
+from django.utils.crypto import constant_time_compare, salted_hmac
 
 from annotation.models import Invitation, User
 from annotation.people.invitations import accept_identity, join
@@ -62,6 +63,23 @@ def identity_of(claims: Mapping[str, Any], issuer: str) -> Identity:
     verified = claims.get("email_verified") in (True, "true")
     address = email.strip().lower() if verified and isinstance(email, str) else ""
     return Identity(uid, address, _name(claims))
+
+
+def nonce_of(state: str) -> str:
+    """Return what an ID token has to repeat for the log-in that began with `state`.
+
+    A code that was issued for another browser's log-in then logs nobody in, even at a provider
+    that does not check PKCE.
+    """
+    return salted_hmac("tandem.oidc.nonce", state, algorithm="sha256").hexdigest()
+
+
+def check_nonce(said: object, state: str) -> None:
+    """Raise PeopleError if an ID token was not issued for the log-in that began with `state`."""
+    if not isinstance(said, str) or not constant_time_compare(said, nonce_of(state)):
+        raise PeopleError(
+            Message("the identity provider's answer belongs to another log-in; log in again")
+        )
 
 
 def _name(claims: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """The second factor: codes of an authenticator app, security keys, and recovery codes.
 
 django-allauth stores and checks them. Which roles need one is `settings.TANDEM_SECOND_FACTOR`; a
-person without one can do nothing but add one. API tokens need none, since they are created after
-it.
+person without one can do nothing but add one. API tokens need none: adding a factor ends those that
+were created before it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from allauth.mfa.totp.internal.auth import (
 )
 from allauth.mfa.utils import decrypt
 from django.conf import settings
+from django.contrib.auth import update_session_auth_hash
 from django.db import transaction
 from django.dispatch import receiver
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.crypto import constant_time_compare
 
 from annotation.models import User
 from annotation.people.accounts import end_sessions
@@ -40,15 +42,18 @@ Type = Authenticator.Type
 MAIN = (Type.TOTP, Type.WEBAUTHN)
 """What counts as a factor. Recovery codes only stand in for one."""
 LAST = "last_counter"
+STEP = "first_step"
 OPEN = frozenset(
     {
-        "login", "logout", "who", "mfa_index", "mfa_activate_totp", "mfa_view_recovery_codes",
-        "mfa_generate_recovery_codes", "mfa_download_recovery_codes", "mfa_list_webauthn",
-        "mfa_add_webauthn", "mfa_reauthenticate", "mfa_reauthenticate_webauthn",
+        "login", "logout", "who", "mfa_index", "mfa_activate_totp", "mfa_reauthenticate",
         "account_reauthenticate",
     }
 )  # fmt: skip
-"""The addresses for a person who needs a second factor and has not given it."""
+"""The addresses for a person who needs a second factor and has not given it.
+
+Recovery codes are not among them, since a password alone would open them, and they stand in for the
+factor.
+"""
 
 
 def is_required(user: User) -> bool:
@@ -89,11 +94,27 @@ class Required:
         return redirect(f"{where}?{urlencode({'next': back})}")
 
 
-def note_new(request: HttpRequest, user: User, kind: str) -> None:
-    """Record a new factor, in the transaction that adds it.
+def begin_step(request: HttpRequest, user: User) -> None:
+    """Remember what the account was like when its first step was taken."""
+    request.session[STEP] = user.get_session_auth_hash()
 
-    The session counts as authenticated by it, since adding it required a code or a touch.
+
+def is_outdated(request: HttpRequest, user: User) -> bool:
+    """Return whether the first step counts no longer: its password is another one, for example."""
+    known = request.session.get(STEP, "")
+    return not user.is_active or not constant_time_compare(known, user.get_session_auth_hash())
+
+
+def note_new(request: HttpRequest, user: User, kind: str, code: str) -> None:
+    """Record a new factor, in the transaction that adds it. Setting it up has already shown it.
+
+    Other sessions and all tokens end, since they were created without it. The code that has shown
+    the factor is used up.
     """
+    use_once(Authenticator.objects.get(user=user, type=kind), code)
+    with folded():
+        end_sessions(user)
+    update_session_auth_hash(request, user)
     record("factor.added", of=("account", user.pk), by=user.pk, kind=kind)
     record_authentication(request, user, "mfa", type=kind)
 

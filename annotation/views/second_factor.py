@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from allauth.account.internal.stagekit import clear_login
 from allauth.account.stages import LoginStageController
 from allauth.account.views import ReauthenticateView
 from allauth.mfa.adapter import get_adapter
@@ -136,7 +137,8 @@ class AddApp(ActivateTOTPView):
     def form_valid(self, form: Any) -> HttpResponse:
         with transaction.atomic():
             response: HttpResponse = super().form_valid(form)
-            second_factor.note_new(self.request, get_account(self.request), "totp")
+            user, code = get_account(self.request), _clean(form.cleaned_data["code"])
+            second_factor.note_new(self.request, user, Authenticator.Type.TOTP, code)
         return response
 
 
@@ -170,6 +172,12 @@ class ConfirmByPassword(ReauthenticateView):
     template_name = "accounts/confirm.html"
     extra_context = {"part": "tokens"}
 
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not settings.TANDEM_PASSWORDS:
+            raise PermissionDenied
+        response: HttpResponse = super().post(request, *args, **kwargs)
+        return response
+
     def form_valid(self, form: Any) -> HttpResponse:
         user = get_account(self.request)
         accept_password(self.request, user)
@@ -196,6 +204,9 @@ _step = SecondStep.as_view()
 def second_step(request: HttpRequest) -> HttpResponseBase:
     """Ask for the code. A person who has not yet given a password is sent to the log-in."""
     pending = LoginStageController.enter(request, AuthenticateStage.key)
+    if pending is not None and second_factor.is_outdated(request, pending.login.user):
+        clear_login(request)
+        pending = None
     if pending is None and not request.user.is_authenticated:
         return redirect_to_login(reverse("home"))
     return _step(request)

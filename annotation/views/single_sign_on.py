@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import requests
 from allauth.account.internal.flows.login import perform_login, record_authentication
@@ -41,6 +42,8 @@ def start(request: HttpRequest, provider_id: str) -> HttpResponseBase:
             raise PermissionDenied
         raise_if_reauthentication_required(request, app="allauth.socialaccount")
     invitation = invitation_of(request.POST.get("key", ""))
+    # One that an earlier person in this browser left on the way is not for the next.
+    request.session.pop(INVITATION, None)
     if invitation is not None and invitation.state == "open":
         request.session[INVITATION] = invitation.pk
     try:
@@ -49,8 +52,14 @@ def start(request: HttpRequest, provider_id: str) -> HttpResponseBase:
         return render(request, "accounts/refused.html", {"reason": AWAY}, status=503)
     if response.status_code != 302:
         return response
-    context = {"address": response["Location"], "name": settings.TANDEM_OIDC_NAME}
+    context = {"address": _with_nonce(response["Location"]), "name": settings.TANDEM_OIDC_NAME}
     return render(request, "accounts/away.html", context)
+
+
+def _with_nonce(address: str) -> str:
+    """Add the nonce, which allauth does not send."""
+    state = parse_qs(urlsplit(address).query)["state"][0]
+    return f"{address}&{urlencode({'nonce': identities.nonce_of(state)})}"
 
 
 @require_safe

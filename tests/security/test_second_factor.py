@@ -137,6 +137,60 @@ class TestTheStep:
         assert give(password()[0], codes[3]).status_code == 200
         assert give(password()[0], codes[4]).status_code == 302
 
+    def test_the_code_that_added_the_app_logs_nobody_in(self, study: Study, clock: Clock) -> None:
+        secret = add_app(password()[0], clock)
+        assert give(password()[0], clock.code(secret)).status_code == 200
+        clock.step += 1
+        assert give(password()[0], clock.code(secret)).status_code == 302
+
+    def test_a_recovery_code_counts_once_of_two_at_the_same_moment(
+        self, secret: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        codes = Authenticator.objects.get(type="recovery_codes").wrap().get_unused_codes()
+        first, second = password()[0], password()[0]
+        load, answers = Authenticator.wrap, []
+
+        def overtaken(authenticator: Authenticator) -> Any:
+            monkeypatch.setattr(Authenticator, "wrap", load)
+            answers.append(give(second, codes[0]).status_code)
+            return load(authenticator)
+
+        monkeypatch.setattr(Authenticator, "wrap", overtaken)
+        assert [give(first, codes[0]).status_code, *answers] == [200, 302]
+
+    @pytest.mark.parametrize("change", ["password", "sessions", "off"])
+    def test_the_password_counts_no_longer_once_the_account_changed(
+        self, study: Study, secret: str, clock: Clock, change: str
+    ) -> None:
+        client, _ = password()
+        if change == "password":
+            study.ada.set_password("another-long-word")
+            study.ada.save()
+        elif change == "sessions":
+            run("person", "ada", "--end-sessions")
+        else:
+            User.objects.filter(pk=study.ada.pk).update(is_active=False)
+        answer = give(client, clock.code(secret))
+        assert answer.headers["Location"] == "/login/?next=/"
+        assert not inside(client)
+        assert client.get(reverse("mfa_authenticate")).status_code == 302
+
+    def test_a_log_out_forgets_the_password(self, secret: str, clock: Clock) -> None:
+        client, _ = password()
+        client.post("/logout/")
+        assert give(client, clock.code(secret)).headers["Location"] == "/login/?next=/"
+
+    @pytest.mark.parametrize(
+        "where", ["/tokens/", "/account/", "/account/app/remove/", "/account/codes/", "/api/v1/"]
+    )
+    def test_between_the_steps_no_page_and_no_endpoint_opens(self, secret: str, where: str) -> None:
+        client, _ = password()
+        for answer in (client.get(where), client.post(where, {"scopes": "label", "days": 1})):
+            assert answer.status_code in (302, 401, 405)
+            assert answer.headers.get("Location", "/login/").startswith("/login/")
+        basic = {"authorization": "Basic YWRhOmEtbG9uZy1lbm91Z2gtd29yZA=="}
+        assert Client().get("/api/v1/", headers=basic).status_code == 401
+
     def test_the_code_page_requires_a_password_first(self, secret: str, clock: Clock) -> None:
         client = Client()
         answer = give(client, clock.code(secret))
@@ -210,6 +264,41 @@ class TestAddingAndRemoving:
         client.get(reverse("mfa_activate_totp"))
         assert client.post(reverse("mfa_activate_totp"), {"code": "000000"}).status_code == 200
         assert not Authenticator.objects.exists()
+
+    def test_what_was_opened_without_it_ends(self, study: Study, clock: Clock) -> None:
+        elsewhere, here = password()[0], password()[0]
+        token = run("create_token", "ada").strip()
+        before = here.cookies["sessionid"].value
+        add_app(here, clock)
+        assert inside(here)
+        assert not inside(elsewhere)
+        stolen = Client()
+        stolen.cookies["sessionid"] = before
+        assert not inside(stolen)
+        headers = {"authorization": f"Token {token}"}
+        assert Client().get("/api/v1/", headers=headers).status_code == 401
+
+    @pytest.mark.parametrize(
+        "address", ["https://evil.example/", "//evil.example", "/\\evil.example"]
+    )
+    def test_confirming_leads_to_no_other_site(
+        self, secret: str, clock: Clock, address: str
+    ) -> None:
+        client, _ = password(next=address)
+        assert give(client, clock.code(secret)).headers["Location"] == "/"
+        where = f"{reverse('account_reauthenticate')}?next={address}"
+        assert client.post(where, {"password": PASSWORD}).headers["Location"] == "/"
+        where = f"{reverse('mfa_reauthenticate')}?next={address}"
+        assert client.post(where, {"code": clock.code(secret, 1)}).headers["Location"] == "/"
+
+    def test_wrong_codes_that_confirm_count_as_at_the_log_in(
+        self, secret: str, clock: Clock
+    ) -> None:
+        client, _ = password()
+        give(client, clock.code(secret))
+        where = reverse("mfa_reauthenticate")
+        found = [client.post(where, {"code": "000000"}).status_code for _ in range(11)]
+        assert found == [200] * 10 + [429]
 
     def test_adding_a_factor_is_recorded_and_shown(self, study: Study, secret: str) -> None:
         told = Event.objects.get(event="factor.added")
@@ -316,6 +405,18 @@ class TestRolesThatNeedOne:
         back = client.post(answer.headers["Location"], {"code": clock.code(found)})
         assert back.headers["Location"] == "/campaigns/?x=1"
         assert client.get("/campaigns/").status_code == 200
+
+    def test_a_session_without_it_gets_no_recovery_codes_by_the_password(
+        self, study: Study, clock: Clock
+    ) -> None:
+        add_app(password("rita")[0], clock)
+        client = client_of(User.objects.get(pk=study.rita.pk))
+        confirm(client)
+        for name in ("view_recovery_codes", "generate_recovery_codes", "download_recovery_codes"):
+            answer = client.get(reverse(f"mfa_{name}"))
+            assert answer.headers["Location"].startswith(reverse("mfa_reauthenticate"))
+        answer = client.post(reverse("mfa_deactivate_totp"))
+        assert answer.headers["Location"].startswith(reverse("mfa_reauthenticate"))
 
     def test_removing_a_required_factor_makes_it_required_again(
         self, study: Study, clock: Clock

@@ -6,6 +6,7 @@ import html
 import os
 import re
 from collections.abc import Iterator
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -19,11 +20,12 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from annotation.models import Invitation, User
-from annotation.people.identities import set_email
+from annotation.people.identities import identity_of, set_email
 from annotation.people.invitations import invite
 from annotation.people.membership import PeopleError, set_pool
 from audit.models import Event
 from config import env
+from config.adapters import together
 from tests.cast import run
 from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study
@@ -148,6 +150,25 @@ class TestWhoGetsWhich:
         assert study.ada.memberships.get().campaign == study.campaign
         assert User.objects.filter(username="ada").count() == 1
 
+    def test_an_invitation_left_on_the_way_is_not_for_the_next_person(
+        self, study: Study, university: Provider
+    ) -> None:
+        browser, made = Client(), invite("researcher", by=study.root)
+        leave(browser, key=made.key)
+        assert come_back(browser, "new-there").status_code == 403
+        assert Invitation.objects.get().state == "open"
+
+    @pytest.mark.parametrize("claims", [{"email_verified": True}, {"email_verified": "true"}])
+    def test_an_address_counts_only_with_the_word_of_its_own_source(
+        self, claims: dict[str, object]
+    ) -> None:
+        token = {"sub": "x", "email": "x@uni.example", **claims}
+        more = {"sub": "x", "email": "ada@uni.example"}
+        found = identity_of(together(token, more), "https://uni.example")
+        assert found.email == ""
+        assert identity_of(together(token, {"sub": "x"}), "u").email == "x@uni.example"
+        assert identity_of(together({"sub": "x"}, {**more, **claims}), "u").email == more["email"]
+
     def test_newcomers_get_the_configured_role(
         self, study: Study, university: Provider, settings: Settings
     ) -> None:
@@ -252,6 +273,22 @@ class TestTheWayThereAndBack:
         client.post("/logout/")
         assert client.get(back).status_code == 401
 
+    def test_a_stolen_code_logs_nobody_in_elsewhere(
+        self, study: Study, university: Provider
+    ) -> None:
+        """Even at a provider that, like this one, does not check PKCE."""
+        set_email(study.ada, "ada@uni.example")
+        stolen = answer_of(leave(Client()), "ada-there")
+        thief = Client()
+        own = answer_of(leave(thief), "eve-there")
+        code = parse_qs(urlsplit(stolen).query)["code"][0]
+        state = parse_qs(urlsplit(own).query)["state"][0]
+        query = urlencode({"code": code, "state": state})
+        answer = thief.get(f"{reverse('openid_connect_callback', args=['sso'])}?{query}")
+        assert answer.status_code == 403
+        assert "belongs to another log-in" in answer.content.decode()
+        assert who(thief) is None
+
     def test_single_sign_on_starts_a_new_session(self, study: Study, university: Provider) -> None:
         set_email(study.ada, "ada@uni.example")
         client = Client()
@@ -342,6 +379,12 @@ class TestWithoutPasswords:
         assert 'name="password"' not in Client().get(where).content.decode()
         assert Client().post(where, form).status_code == 409
         assert not User.objects.filter(username="newbie").exists()
+
+    def test_a_password_confirms_nothing(self, study: Study) -> None:
+        client = client_of(study.ada)
+        where = f"{reverse('account_reauthenticate')}?next=/account/app/remove/"
+        assert client.post(where, {"password": PASSWORD}).status_code == 403
+        assert client.get(reverse("password")).status_code == 403
 
     def test_a_command_creates_accounts_for_addresses(self, study: Study) -> None:
         run("create_account", "grace", "--email", "Grace@uni.example", "--role", "researcher")
