@@ -1,6 +1,7 @@
 """Settings of the web server: `gunicorn -c config/gunicorn.py config.wsgi`.
 
-On TERM it accepts no new connections and lets running requests finish within the grace period.
+On TERM it accepts no new connections and lets running requests finish within the grace period. On
+HUP it starts again with new code, and no request is lost (`config.front.renewal`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from config import env
-from config.front import beside, exchange
+from config.front import beside, exchange, renewal
 from config.logging import logging_config
 
 bind = env.read("BIND", "127.0.0.1:8000")
@@ -51,6 +52,12 @@ logconfig_dict["loggers"] |= {
 
 def on_starting(_: Any) -> None:
     """Refuse to start with unsafe settings, and print what the checks ask to set."""
+    if found := problem():
+        sys.exit(f"Not started: {found}")
+
+
+def problem() -> str:
+    """Return what the checks of the settings ask to set; empty if they pass."""
     plain = env.flag("DEBUG") or env.flag("TANDEM_PLAIN_HTTP")
     strict = () if plain else ("--deploy", "--tag", "security", "--fail-level", "WARNING")
     # A separate process, so that workers do not inherit what the checks have opened.
@@ -60,22 +67,18 @@ def on_starting(_: Any) -> None:
         text=True,
         check=False,
     )
-    if done.returncode:
-        found = [line.removeprefix("?: ") for line in done.stderr.splitlines() if "?: " in line]
-        sys.exit(f"Not started: {'; '.join(found) or done.stderr.strip()}")
+    found = [line.removeprefix("?: ") for line in done.stderr.splitlines() if "?: " in line]
+    return ("; ".join(found) or done.stderr.strip()) if done.returncode else ""
 
 
 def when_ready(server: Any) -> None:
-    """Start the workers beside the site, if there are to be any."""
+    """Start the workers beside the site, if there are to be any, and load the application."""
     if workers > _WORK:
         server.tandem_exchange = exchange.Exchange(_WORK)
     if env.flag("TANDEM_WITH_WORKERS"):
         server.tandem_beside = beside.start(env.data_dir() / "worker.log")
-
-
-def on_reload(server: Any) -> None:
-    if passing := getattr(server, "tandem_exchange", None):
-        passing.renew(_WORK)
+    renewal.preload(server)
+    renewal.renew_on_hup(server, problem)
 
 
 def pre_fork(server: Any, worker: Any) -> None:
@@ -96,10 +99,3 @@ def post_fork(server: Any, worker: Any) -> None:
 def on_exit(server: Any) -> None:
     if kept := getattr(server, "tandem_beside", None):
         kept.stop()
-
-
-def post_worker_init(worker: Any) -> None:
-    """Import all views before the first request, which would otherwise wait for it."""
-    from django.urls import get_resolver
-
-    assert get_resolver().url_patterns

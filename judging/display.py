@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.db.models.functions import Now
 
-from judging import lanes
+from annotation.prerequisites import ready_for_judges
+from judging import lanes, manifest
 from judging.backends.logprobs import STORED_KEY
 from judging.costs import with_last_cost
 from judging.models import ACTIVE, JudgeCall, JudgeRun
@@ -40,8 +41,19 @@ class Standing:
 
 
 @dataclass(frozen=True)
+class Planning:
+    """How far the requests of a run are planned: over `done` of the campaign's `items`."""
+
+    done: int
+    items: int
+
+
+@dataclass(frozen=True)
 class Progress:
-    """A run in numbers. `rate` is in requests per second, `left` in seconds, if known."""
+    """A run in numbers. `rate` is in requests per second, `left` in seconds, if known.
+
+    While `planning` is not None, there will be more requests than are counted.
+    """
 
     run: JudgeRun
     standing: Standing
@@ -50,6 +62,7 @@ class Progress:
     cancelled: int
     rate: float | None
     left: float | None
+    planning: Planning | None = None
 
     @property
     def total(self) -> int:
@@ -147,7 +160,19 @@ def progress_of(run: Any) -> Progress:
         ahead = min(waiting, max(0, run.limit - run.done - run.failed))
     left = ahead / rate if rate and run.state in ACTIVE else None
     cancelled = counts.get("cancelled", 0)
-    return Progress(run, standing_of(run), waiting, closed, cancelled, rate, left)
+    standing, planning = standing_of(run), planning_of(run)
+    return Progress(run, standing, waiting, closed, cancelled, rate, left, planning)
+
+
+def planning_of(run: JudgeRun) -> Planning | None:
+    """Return how far a queued run is planned, until its worker has planned all and begins."""
+    to_plan = run.queued and run.state in ACTIVE and run.judge.base_id is None
+    if not to_plan or manifest.has_begun(run):
+        return None
+    ready = run.campaign.items.filter(ready_for_judges(run.campaign)).count()
+    rows = ledger.assignments_of(run.campaign, run.judge)
+    planned = rows.aggregate(items=Count("item", distinct=True))["items"]
+    return Planning(planned, ready) if planned < ready else None
 
 
 def _rate(run: Any) -> float | None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from rest_framework.request import Request
@@ -49,6 +48,7 @@ from annotation.people.invitations import invite, revoke
 from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, find_readable
 from annotation.people.pay import pay_table, work_line
+from annotation.people.search import account_known
 from datasets.access import ADMIN, READERS
 from datasets.api.base import (
     List,
@@ -267,17 +267,11 @@ def refused(error: PeopleError) -> RefusedBodyError:
     return RefusedBodyError(str(error))
 
 
-def visible_named(user: User, name: str) -> QuerySet[User]:
-    """Return the account with exactly this name. Researchers cannot list accounts."""
-    if user.role not in READERS:
-        return User.objects.none()
-    return User.objects.filter(username=name, is_guest=False)
-
-
-def account_named(me: User, name: str) -> User:
-    found = visible_named(me, name).first()
+def account_named(me: User, name: str, campaign: Campaign | None = None) -> User:
+    """Return an account by its name, unless `me` may not know whether there is one."""
+    found = account_known(me, name, campaign)
     if found is None:
-        wrong = [problem("is not an account; invite the person", "name")]
+        wrong = [problem("is not an account that you may see; invite the person", "name")]
         raise RefusedBodyError("no role was changed", wrong)
     return found
 
@@ -368,7 +362,7 @@ class MemberRole(Resource):
     def put(self, request: Request, pk: int) -> Response:
         campaign, me = managed_campaign(request, pk), get_account(request)
         body = checked(MemberChangeSerializer, request.data)
-        user = account_named(me, body["name"])
+        user = account_named(me, body["name"], campaign)
         try:
             if body["role"] is None:
                 membership.end_membership(campaign, user, me)

@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 
 from annotation.models import Campaign, User
 from datasets.models import TeamMember
-from datasets.teams import teams_of
+from datasets.teams import teams_of, there_are_several
 
 MOST, MOST_COMPARED = 8, 500
 LONGEST = 100
@@ -78,6 +78,21 @@ def findable(by: User, campaign: Campaign) -> QuerySet[User]:
         "user"
     )
     return rows.filter(pk__in=beside)
+
+
+def account_known(by: User, name: str, campaign: Campaign | None = None) -> User | None:
+    """Return the account with exactly this name, if `by` may know whether there is one.
+
+    On a site with several teams that is an account of a team of theirs, or of the campaign. For any
+    other name the answer is the same whether it is an account or not.
+    """
+    rows = User.objects.filter(username=name, is_guest=False)
+    if by.role != User.Role.ADMIN and there_are_several():
+        known = Q(pk=by.pk) | Q(teams__team__in=teams_of(by))
+        if campaign is not None:
+            known |= Q(teams__team=campaign.team_id) | Q(memberships__campaign=campaign)
+        rows = rows.filter(known).distinct()
+    return rows.first()
 
 
 def _contains(word: str) -> Q:

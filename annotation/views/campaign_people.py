@@ -22,7 +22,7 @@ from annotation.people.invitations import invite
 from annotation.people.leases import free, set_lease
 from annotation.people.membership import PeopleError, may_manage, readable
 from annotation.people.pay import PayTable, pay_table
-from annotation.people.search import LONGEST, find_people
+from annotation.people.search import LONGEST, account_known, find_people
 from annotation.people.shares import share_statuses
 from annotation.progress.counts import cached
 from annotation.views.orders import FormError, carry_out, clean, posted_number
@@ -38,9 +38,10 @@ from annotation.views.people_forms import (
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.paging import other_pages, pages_of
+from datasets.teams import there_are_several
 from datasets.text import as_sentence
 
-MemberAct = Callable[[Campaign, HttpRequest], None]
+MemberAct = Callable[[Campaign, HttpRequest], HttpResponse | None]
 
 
 @require_safe
@@ -104,14 +105,21 @@ def _change_participation(campaign: Campaign, request: HttpRequest) -> None:
         membership.set_most_items(campaign, data["items_per_person"])
 
 
-def _add_member(campaign: Campaign, request: HttpRequest) -> None:
-    form = MemberForm(request.POST)
+def _add_member(campaign: Campaign, request: HttpRequest) -> HttpResponse | None:
+    """Give an account a role, or create a link for whoever this account's owner cannot see."""
+    form, by = MemberForm(request.POST), get_account(request)
     data = clean(form)
-    user = User.objects.filter(username=data["account"].strip()).first()
-    if user is None:
+    name, role = data["account"].strip(), data["role"]
+    if user := account_known(by, name, campaign):
+        membership.add_member(campaign, user, role, by)
+        return None
+    if by.role == User.Role.ADMIN or not there_are_several():
         form.add_error("account", "No account has this name; invite the person.")
         raise FormError(form)
-    membership.add_member(campaign, user, data["role"], get_account(request))
+    if seconds_to_wait("invite", by.pk) is not None:
+        raise PeopleError(TOO_MANY)
+    created = invite(User.Role.ANNOTATOR, campaign, role, note=name, by=by)
+    return show_link(request, created, reverse("campaign-people", args=[campaign.pk]))
 
 
 def _remove_member(campaign: Campaign, request: HttpRequest) -> None:

@@ -22,14 +22,15 @@ class FormError(Exception):
 
 
 def carry_out(
-    acts: Mapping[str, Callable[[Subject, HttpRequest], None]],
+    acts: Mapping[str, Callable[[Subject, HttpRequest], HttpResponse | None]],
     subject: Subject,
     request: HttpRequest,
     page: Callable[..., HttpResponse],
     refused: type[Exception],
 ) -> HttpResponse | None:
-    """Carry out the request's order, and return None. An unknown order does nothing.
+    """Carry out the request's order; return a page that it has for the person, or None.
 
+    An unknown order does nothing.
     If the form is invalid, or the act raises `refused`, return the `page` that says why.
     """
     order = request.POST.get("order", "")
@@ -37,12 +38,11 @@ def carry_out(
     if act is None:
         return None
     try:
-        act(subject, request)
+        return act(subject, request)
     except FormError as error:
         return page(request, subject, {order: error.form}, status=422)
     except refused as error:
         return page(request, subject, wrong=as_sentence(error), status=409)
-    return None
 
 
 def clean(form: forms.Form) -> dict[str, Any]:

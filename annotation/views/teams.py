@@ -9,15 +9,27 @@ from django import forms
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import get_account
 from annotation.models import User
 from annotation.people import teams as service
+from annotation.people.invitations import invite
+from annotation.people.search import account_known
 from annotation.views.orders import FormError, carry_out, clean, posted_number
+from annotation.views.people import TOO_MANY, show_link
 from datasets.access import READERS, role_required
+from datasets.api.throttling import seconds_to_wait
 from datasets.models import Share, Team, TeamMember
-from datasets.teams import NotManagedError, TeamError, kinds, managed_teams, visible_teams
+from datasets.teams import (
+    NotManagedError,
+    TeamError,
+    kinds,
+    managed_teams,
+    there_are_several,
+    visible_teams,
+)
 from datasets.text import as_sentence
 
 NO_ACCOUNT = "No account has this name; invite the person first."
@@ -114,15 +126,22 @@ def _visible(request: HttpRequest, pk: int) -> Team:
     return get_object_or_404(visible_teams(get_account(request)), pk=pk)
 
 
-def _add(team: Team, request: HttpRequest) -> None:
+def _add(team: Team, request: HttpRequest) -> HttpResponse | None:
+    """Give an account a role, or create a link for whoever this account's owner cannot see."""
     form, by = MemberForm(request.POST), get_account(request)
     service.check_lets_in(team, by)
     data = clean(form)
-    user = User.objects.filter(username=data["account"].strip(), is_guest=False).first()
-    if user is None:
+    name = data["account"].strip()
+    if user := account_known(by, name):
+        service.set_role(team, user, data["role"], by)
+        return None
+    if by.role == User.Role.ADMIN or not there_are_several():
         form.add_error("account", NO_ACCOUNT)
         raise FormError(form)
-    service.set_role(team, user, data["role"], by)
+    if seconds_to_wait("invite", by.pk) is not None:
+        raise TeamError(TOO_MANY)
+    created = invite(User.Role.ANNOTATOR, team=team, note=name, by=by)
+    return show_link(request, created, reverse("team", args=[team.pk]))
 
 
 def _remove(team: Team, request: HttpRequest) -> None:
@@ -160,7 +179,7 @@ def _member(team: Team, request: HttpRequest) -> User:
     return get_object_or_404(User, pk__in=found.values("user"))
 
 
-ORDERS: dict[str, Callable[[Team, HttpRequest], None]] = {
+ORDERS: dict[str, Callable[[Team, HttpRequest], HttpResponse | None]] = {
     "add": _add,
     "remove": _remove,
     "leave": _leave,

@@ -87,18 +87,13 @@ class Exchange:
 
     def __init__(self, work: int) -> None:
         self.requests, self.returns = Line(), Line()
-        self._work, self._generation = work, 0
+        self._work = work
         self._present = mmap.mmap(-1, SLOTS)
-
-    def renew(self, work: int) -> None:
-        """Start a new generation of processes, of which this many are for work on items."""
-        self._work, self._generation = work, self._generation + 1
 
     def assign(self, worker: Any, living: Iterable[Any]) -> None:
         """Say what a new process is for: for work on items while there are too few of these."""
-        mine = [each for each in living if each.generation == self._generation]
-        worker.exchange, worker.generation = self, self._generation
-        worker.is_other = sum(not each.is_other for each in mine) >= self._work
+        worker.exchange = self
+        worker.is_other = sum(not each.is_other for each in living) >= self._work
 
     def note(self, worker: Any, is_there: bool) -> None:
         """Note that a process takes requests from now on, or no longer."""

@@ -123,7 +123,6 @@ class Worker(_ThreadWorker):
     exchange: Exchange | None = None
     is_other = False
     alive: bool
-    generation = 0
 
     def init_process(self) -> None:
         self.connections: dict[Connection, None] = {}

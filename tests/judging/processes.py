@@ -156,7 +156,7 @@ def query(number: int, asked: int = QUESTIONS) -> dict[str, object]:
     return {"id": f"q{number}", "text": "Tell all.", "questions": questions, "reports": [report]}
 
 
-def kill_9(process: subprocess.Popen[str]) -> None:
+def kill_9(process: subprocess.Popen[Any]) -> None:
     """The process with all its children, without a chance to tidy up."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)

@@ -104,13 +104,13 @@ def _main(world: World) -> int:
 
 
 def _team(order: str, event: str, **sent: str) -> Doing:
-    """By the admin where something is given, else by Rita; Ben has left the team before."""
+    """By the admin where something is given or somebody unseen added; Ben has left before."""
 
     def deed(world: World) -> Deed:
         TeamMember.objects.filter(user=world.study.ben).delete()
         address, role = (
             _at(world, "team-change", _main(world)),
-            ADMIN if order == "give" else RESEARCHER,
+            ADMIN if order in ("give", "add") else RESEARCHER,
         )
         return Deed(event, address, {"order": order, **sent}, role)
 

@@ -55,15 +55,6 @@ class TestRoles:
         assert not started(exchange, second, other).is_other
         assert started(exchange, first, second).is_other
 
-    def test_a_reload_replaces_all_of_them(self) -> None:
-        exchange = Exchange(work=1)
-        old = [started(exchange)]
-        old.append(started(exchange, *old))
-        exchange.renew(work=1)
-        new = started(exchange, *old)
-        assert not new.is_other
-        assert started(exchange, *old, new).is_other
-
     def test_requests_are_passed_on_only_while_somebody_takes_them(self) -> None:
         exchange = Exchange(work=1)
         work = started(exchange)

@@ -50,6 +50,7 @@ from tests.page_cast import Study, client_of, make_study
 from tests.team_cast import apart, joined
 
 pytestmark = pytest.mark.django_db
+VARYING = r'key=[\w-]+|nonce=\S+|name="csrfmiddlewaretoken" value="\w+"|hx-headers=\S+ \S+'
 
 
 @once
@@ -266,8 +267,8 @@ class TestMembers:
     def test_people_are_managed_on_the_teams_page(
         self, study: Study, sam: User, client: Client
     ) -> None:
-        create_team("bridges")
         eve = User.objects.create(username="eve")
+        TeamMember.objects.filter(user=eve).delete()
         client.force_login(study.rita)
         team = study.campaign.team
         page, change = (reverse(name, args=[team.pk]) for name in ("team", "team-change"))
@@ -283,6 +284,64 @@ class TestMembers:
         assert role_of(sam) == "owner"
         assert client.post(change, {"order": "leave"})["Location"] == reverse("teams")
         assert client.get(page).status_code == 404
+
+    def test_whoever_is_elsewhere_gets_a_link_and_nobody_learns_whether_they_exist(
+        self, study: Study
+    ) -> None:
+        eve, team = User.objects.create(username="eve-lyn"), study.campaign.team
+        apart(eve, name="bridges")
+        rita = client_of(study.rita)
+        for where in (
+            reverse("team-change", args=[team.pk]),
+            reverse("campaign-people-change", args=[study.campaign.pk]),
+        ):
+            role = "member" if "teams" in where else "annotator"
+            pages = []
+            for name in ("eve-lyn", "no-body"):
+                answer = rita.post(where, {"order": "add", "account": name, "role": role})
+                text = answer.content.decode().replace(name, "NAME")
+                pages.append((answer.status_code, re.sub(VARYING, "", text)))
+            assert pages[0] == pages[1]
+            assert pages[0][0] == 200
+            assert "Link created" in pages[0][1]
+        assert set(eve.teams.values_list("team__name", flat=True)) == {"bridges"}
+        assert not eve.memberships.exists()
+
+    def test_the_link_makes_a_member_of_who_accepts_it(self, study: Study) -> None:
+        eve, team = User.objects.create(username="eve"), study.campaign.team
+        apart(eve, name="bridges")
+        given = {"order": "add", "account": "eve", "role": "member"}
+        page = client_of(study.rita).post(reverse("team-change", args=[team.pk]), given)
+        link = re.search(r"/join/\?key=[\w-]+", page.content.decode())
+        assert link is not None
+        accepting = client_of(eve)
+        assert "Take part as eve" in accepting.get(link[0]).content.decode()
+        assert accepting.post(link[0]).status_code == 302
+        assert team.members.get(user=eve).role == "member"
+        # Now they see each other.
+        given = {"order": "add", "account": "eve", "role": "owner"}
+        told = client_of(study.rita).post(reverse("team-change", args=[team.pk]), given)
+        assert "labels only" in told.content.decode()
+
+    def test_the_api_says_the_same_of_both_and_an_admin_adds_anybody(self, study: Study) -> None:
+        eve, team = User.objects.create(username="eve"), study.campaign.team
+        apart(eve, name="bridges")
+        script = script_of(study.rita)
+        answers = [
+            script.put(path, {"name": name, "role": role})
+            for path, role in (
+                (f"teams/{team.pk}/members/", "member"),
+                (f"campaigns/{study.campaign.pk}/members/", "annotator"),
+            )
+            for name in ("eve", "nobody")
+        ]
+        assert [answer.status_code for answer in answers] == [422] * 4
+        told = [answer.json() for answer in answers]
+        assert told[0] == told[1]
+        assert told[2] == told[3]
+        change = reverse("team-change", args=[team.pk])
+        client_of(study.root).post(change, {"order": "add", "account": "eve", "role": "member"})
+        assert team.members.filter(user=eve).exists()
 
     def test_only_an_admin_creates_one(self, study: Study) -> None:
         assert client_of(study.rita).post(reverse("teams"), {"name": "x"}).status_code == 403

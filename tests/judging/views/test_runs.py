@@ -29,7 +29,7 @@ from judging.display import (
 )
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
 from judging.robustness.trials import ensure_trials
-from judging.runs import lifecycle
+from judging.runs import lifecycle, planning
 from judging.runs.planning import TrialSample, plan_trial
 from tests.judging.answers.test_label_mass import HIGH, LOW, scoring
 from tests.judging.cast import judge, run_scripted, yes
@@ -133,6 +133,23 @@ def test_a_queued_run_says_when_no_worker_comes(campaign: Campaign) -> None:
     assert word(run) == "Queued"
     assert word(changed(run, started_at=timezone.now() - timedelta(seconds=40))) == "No worker"
     assert word(changed(run, queued=False)) == "Interrupted"
+
+
+def test_a_queued_run_says_how_much_of_it_is_planned(
+    rita: Client, campaign: Campaign, rung: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its page counts the first requests only, until a worker has planned the others."""
+    monkeypatch.setattr(lifecycle, "AT_FIRST", 1)
+    run = lifecycle.start(campaign, judge(), queued=True)
+    items = campaign.items.count()
+    assert f"Planning: 1 request so far, for 1 of {items} items" in get(rita, "judge-run", run.pk)
+    planning.plan(campaign, run.judge)
+    assert "0 of 4 requests done" in get(rita, "judge-run", run.pk)
+    # What a worker has begun is planned, whatever became of the items since.
+    campaign.items.last().assignments.all().delete()
+    assert "Planning" in get(rita, "judge-run", run.pk)
+    changed(run, manifest={"platform": {}})
+    assert "Planning" not in get(rita, "judge-run", run.pk)
 
 
 def test_a_run_whose_requests_are_out_says_where_they_are(campaign: Campaign) -> None:

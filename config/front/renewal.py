@@ -1,0 +1,94 @@
+"""The application is loaded once, in the main process, and web processes are forked with it.
+
+So a web process that was killed is replaced at once, and all of them share the memory of what was
+loaded. Nothing that a fork may not share is open by then: no connection to the database, no thread.
+
+For new code on HUP, the main process therefore starts again as itself: the same process id, the
+same listening sockets, another interpreter. Until its web processes are there, those of before it
+go on answering; then they are told to stop, and finish what they have begun.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+FORMER = "TANDEM_FORMER_PROCESSES"
+"""How the main process tells itself, once it has started again, which web processes to end."""
+GRACE_SECONDS = 5.0
+"""What a process gets beyond its own grace period before it is killed."""
+
+
+def preload(server: Any) -> None:
+    """Load the application and all views, so that neither a fork nor a first request waits."""
+    server.app.wsgi()
+    from django.db import connections
+    from django.urls import get_resolver
+
+    assert get_resolver().url_patterns
+    connections.close_all()
+    # A collection in a forked process would write to all objects, and so copy their memory.
+    gc.collect()
+    gc.freeze()
+
+
+def renew_on_hup(server: Any, problem: Callable[[], str]) -> None:
+    """Have HUP start the main process again, unless `problem` finds one in the settings."""
+    former = [int(pid) for pid in os.environ.pop(FORMER, "").split(",") if pid]
+    server.handle_hup = partial(_start_again, server, problem)
+    if former:
+        _end_later(server, former)
+
+
+def _start_again(server: Any, problem: Callable[[], str]) -> None:
+    if found := problem():
+        server.log.error("Not reloaded: %s", found)
+        return
+    server.log.info("Starting again with new code")
+    listeners = {"GUNICORN_FD": ",".join(str(each.fileno()) for each in server.LISTENERS)}
+    if server.systemd:
+        listeners = {"LISTEN_PID": str(server.pid), "LISTEN_FDS": str(len(server.LISTENERS))}
+    # gunicorn takes sockets over from the process that is named here.
+    known = {"GUNICORN_PID": str(server.pid), FORMER: ",".join(map(str, server.WORKERS))}
+    os.chdir(server.START_CTX["cwd"])
+    # What gunicorn keeps of its own command line starts `python -m gunicorn` as another program.
+    os.execve(sys.executable, sys.orig_argv, server.cfg.env_orig | listeners | known)
+
+
+def _end_later(server: Any, former: Sequence[int]) -> None:
+    """End the web processes of before once there are new ones, by what gunicorn calls each second.
+
+    gunicorn does not know them any more.
+    """
+    manage, ends = server.manage_workers, list[float]()
+
+    def managed() -> None:
+        manage()
+        if not ends:
+            _tell(server, former, signal.SIGTERM)
+            ends.append(time.monotonic() + server.cfg.graceful_timeout + GRACE_SECONDS)
+        elif time.monotonic() > ends[0]:
+            _tell(server, former, signal.SIGKILL)
+            server.manage_workers = manage
+
+    server.manage_workers = managed
+
+
+def _tell(server: Any, processes: Sequence[int], number: signal.Signals) -> None:
+    for pid in processes:
+        # One that has ended is no child any more, and its number may be another process's.
+        if pid not in server.WORKERS and _is_running_child(pid):
+            os.kill(pid, number)
+
+
+def _is_running_child(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG) == (0, 0)
+    except ChildProcessError:
+        return False

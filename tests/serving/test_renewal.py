@@ -1,0 +1,131 @@
+"""Web processes are forked with the application loaded, and HUP brings new code without a gap."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from config.front import renewal
+from tests.judging.processes import kill_9, until
+from tests.patience import PATIENCE
+from tests.serving.site import ROOT, Person, Site
+
+pytestmark = [pytest.mark.processes, pytest.mark.once]
+
+
+@pytest.fixture(scope="module")
+def own(
+    django_db_setup: None, static: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Site, subprocess.Popen[bytes], float]]:
+    """A site whose processes start as on a server, and how long its start took."""
+    processes = {"WEB_WORKERS": "2", "WEB_OTHER_WORKERS": "1"}
+    site = Site(tmp_path_factory.mktemp("renewed"), {**processes, **static})
+    site.env["OPENBLAS_NUM_THREADS"] = "1"
+    site.open_campaign(400, 2, "ada", "ben")
+    command = [sys.executable, "-m", "gunicorn", *site.command]
+    began = time.monotonic()
+    with (site.folder / "site.log").open("ab") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=site.env, stdout=log, stderr=log, start_new_session=True
+        )
+        try:
+            until(lambda: process.poll() is not None or site.is_ready(), "the site is ready")
+            assert process.poll() is None, (site.folder / "site.log").read_text("utf-8")
+            yield site, process, time.monotonic() - began
+        finally:
+            kill_9(process)
+
+
+def save(person: Person, uid: str) -> str:
+    following = person.answer(uid)
+    assert following is not None
+    return following
+
+
+def test_what_was_killed_is_replaced_without_loading_the_application_again(
+    own: tuple[Site, subprocess.Popen[bytes], float],
+) -> None:
+    site, process, start = own
+    ada = Person(site, "ada").come_in()
+    uid = ada.take_next()
+    assert uid is not None
+    for kept in (1, 0):
+        killed = site.serving(process)[kept:]
+        began = time.monotonic()
+        for pid in killed:
+            os.kill(pid, signal.SIGKILL)
+        uid = save(ada, uid)
+        # A ratio within one run: each process took as long as the whole site before.
+        assert time.monotonic() - began < start / 2
+        until(lambda: len(site.serving(process)) == 3, "all are there again")
+        assert not set(killed) & set(site.serving(process))
+    assert ada.odd == []
+
+
+def test_what_is_forked_has_no_connection_of_the_main_process(
+    own: tuple[Site, subprocess.Popen[bytes], float],
+) -> None:
+    _, process, _ = own
+    files = Path(f"/proc/{process.pid}/fd")
+    if not files.exists():
+        pytest.skip("this system does not say which files a process has open")
+    opened = [str(file.readlink()) for file in files.iterdir() if file.exists()]
+    assert not [path for path in opened if "sqlite3" in path]
+    threads = Path(f"/proc/{process.pid}/task")
+    names = [(each / "comm").read_text().strip() for each in threads.iterdir()]
+    # A library's allocator starts its own thread again in what is forked; Python starts none.
+    assert len([name for name in names if name != "jemalloc_bg_thd"]) == 1
+
+
+def test_new_code_comes_by_hup_while_people_save(
+    own: tuple[Site, subprocess.Popen[bytes], float],
+) -> None:
+    site, process, _ = own
+    before, over = site.serving(process), threading.Event()
+    ben = Person(site, "ben").come_in()
+
+    def work() -> None:
+        uid = ben.take_next()
+        while uid and not over.is_set():
+            uid = ben.answer(uid)
+
+    saving = threading.Thread(target=work)
+    saving.start()
+    process.send_signal(signal.SIGHUP)
+    until(lambda: not set(before) & set(site.serving(process)), "all are replaced")
+    until(lambda: len(site.serving(process)) == 3, "all are there again")
+    over.set()
+    saving.join(PATIENCE)
+    assert ben.odd == []
+    assert process.poll() is None
+    stored = site.ask(
+        "import json\nfrom annotation.models import Assignment\n"
+        "rows = Assignment.objects.filter(status='done', rater__user__username='ben')\n"
+        "print(json.dumps([str(each) for each in rows.values_list('uid', flat=True)]))"
+    )
+    assert sorted(ben.acknowledged) == sorted(stored)
+
+
+def test_it_stops_as_told_afterwards(own: tuple[Site, subprocess.Popen[bytes], float]) -> None:
+    _, process, _ = own
+    process.terminate()
+    assert process.wait(PATIENCE) == 0
+
+
+def test_settings_that_do_not_pass_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    log = SimpleNamespace(error=lambda text, *more: said.append(text % more))
+    server = SimpleNamespace(log=log)
+    monkeypatch.setattr(os, "execve", lambda *_: pytest.fail("it has started again"))
+    renewal.renew_on_hup(server, lambda: "ALLOWED_HOSTS must not be empty")
+    server.handle_hup()
+    assert said == ["Not reloaded: ALLOWED_HOSTS must not be empty"]
