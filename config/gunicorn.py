@@ -73,6 +73,7 @@ def problem() -> str:
 
 def when_ready(server: Any) -> None:
     """Start the workers beside the site, if there are to be any, and load the application."""
+    renewal.hear_signals()
     if workers > _WORK:
         server.tandem_exchange = exchange.Exchange(_WORK)
     if env.flag("TANDEM_WITH_WORKERS"):

@@ -21,6 +21,7 @@ from typing import Any
 
 FORMER = "TANDEM_FORMER_PROCESSES"
 """How the main process tells itself, once it has started again, which web processes to end."""
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 GRACE_SECONDS = 5.0
 """What a process gets beyond its own grace period before it is killed."""
 
@@ -46,9 +47,17 @@ def renew_on_hup(server: Any, problem: Callable[[], str]) -> None:
         _end_later(server, former)
 
 
+def hear_signals() -> None:
+    """Take the signals that waited while the main process started again, as by `_start_again`."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
 def _start_again(server: Any, problem: Callable[[], str]) -> None:
+    # A signal to stop would be lost with this interpreter, or end the next one before it can hear.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     if found := problem():
         server.log.error("Not reloaded: %s", found)
+        hear_signals()
         return
     server.log.info("Starting again with new code")
     listeners = {"GUNICORN_FD": ",".join(str(each.fileno()) for each in server.LISTENERS)}

@@ -115,10 +115,22 @@ def test_new_code_comes_by_hup_while_people_save(
     assert sorted(ben.acknowledged) == sorted(stored)
 
 
-def test_it_stops_as_told_afterwards(own: tuple[Site, subprocess.Popen[bytes], float]) -> None:
+def test_it_stops_as_told_even_while_it_starts_again(
+    own: tuple[Site, subprocess.Popen[bytes], float],
+) -> None:
     _, process, _ = own
+    process.send_signal(signal.SIGHUP)
+    until(lambda: _waits_for_signals(process), "it is about to start again")
     process.terminate()
     assert process.wait(PATIENCE) == 0
+
+
+def _waits_for_signals(process: subprocess.Popen[bytes]) -> bool:
+    status = Path(f"/proc/{process.pid}/status")
+    if not status.exists():
+        pytest.skip("this system does not say which signals a process blocks")
+    blocked = next(line for line in status.read_text().splitlines() if line.startswith("SigBlk:"))
+    return bool(int(blocked.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
 def test_settings_that_do_not_pass_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
