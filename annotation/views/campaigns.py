@@ -186,8 +186,8 @@ def campaign_settings(request: HttpRequest, pk: int) -> HttpResponse:
 def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
     """Store the form's settings, unless they changed since the form was opened.
 
-    With `propose`, only fill in a draft's guideline, and with `own` the protocol's beside the form's
-    other values. Neither stores anything.
+    With `propose`, only fill in a draft's guideline, and with `own` the protocol's beside the
+    form's other values. Neither stores anything.
     """
     user, seen = get_account(request), request.POST.get("seen")
     if request.POST.get("propose") == "guideline":
