@@ -86,9 +86,10 @@ export function setUpAnswer(desk, unit, ticks) {
   let byKey = false;
   byId("checklist").addEventListener("keydown", ({ key }) => (byKey = key === " "));
   byId("checklist").addEventListener("pointerdown", () => (byKey = false));
-  byId("checklist").addEventListener("change", ({ target }) => {
-    if (byKey && target.checked && board.movesOn) boxes.find((box) => !box.checked)?.focus();
-  });
+  for (const ticked of boxes)
+    ticked.addEventListener("change", () => {
+      if (byKey && ticked.checked && board.movesOn) boxes.find((box) => !box.checked)?.focus();
+    });
 
   function showCited() {
     const wrong = astray();
