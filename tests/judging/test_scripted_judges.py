@@ -163,7 +163,9 @@ def test_measures_and_the_robustness_sheet_name_it_a_fake(
     assert {r["name"]: r["scripted"] for r in told["raters"]} == {"replayed": True}
     words = command("measures", "--campaign", campaign.name, "--resamples", "2", "--format", "md")
     assert "Fakes, whose answers come from a file: replayed" in words
-    assert "a fake" in as_markdown(sheet(campaign, run.judge))
+    assert "a scripted judge, whose answers come from a file" in as_markdown(
+        sheet(campaign, run.judge)
+    )
 
 
 def test_a_jury_with_a_scripted_member_is_marked_too(campaign: Campaign, tmp_path: Path) -> None:

@@ -15,7 +15,11 @@ NOBODYS = (
     "quota", "slot", "held_until", "status", "current", "score", "door", "assisted_by", "rater_id",
     "asked", "shown", "drawn", "probability", "last_login", "groups", "user_permissions",
 )  # fmt: skip
-SEARCHED = {("AssignmentParameters", "status"), ("AskedParameters", "status")}
+SEARCHED = {
+    ("AssignmentParameters", "status"),
+    ("AskedParameters", "status"),
+    ("ActionOrderSerializer", "score"),
+}
 """Where such a name chooses among what one may see anyway, and sets nothing."""
 
 

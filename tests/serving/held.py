@@ -30,8 +30,6 @@ def post_worker_init(worker: Any) -> None:
 def application() -> Any:
     from config.wsgi import application as site
 
-    process = str(os.getpid())
-
     def held(environ: dict[str, Any], start_response: Any) -> Any:
         if "HTTP_X_HOLD" in environ:
             folder = Path(os.environ["TANDEM_TEST_HELD"])
@@ -40,7 +38,7 @@ def application() -> Any:
                 time.sleep(0.02)
 
         def start(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
-            return start_response(status, [*headers, ("X-Process", process)], *more)
+            return start_response(status, [*headers, ("X-Process", str(os.getpid()))], *more)
 
         return site(environ, start)
 

@@ -52,7 +52,7 @@ def test_nothing_is_left_of_what_came_half_or_does_not_run(
     uv.chmod(0o755)
     monkeypatch.setattr(setting_up, "_uv", lambda: str(uv))
     monkeypatch.setattr(setting_up, "_pip", lambda folder: [str(uv)])
-    monkeypatch.setattr(setting_up, "_mend", lambda *told: None)
+    monkeypatch.setattr(setting_up, "_repair", lambda *told: None)
     with pytest.raises(SetUpError):
         set_up(folder, "cpu")
     assert not folder.exists()
