@@ -57,7 +57,7 @@ CHANGING = re.compile(
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?|csrfmiddlewaretoken\" value=\"\w+"
     r"|\w{3}, \d+ \w{3} \d{4} [\d:]+ GMT|nonce=[\"'][^\"']+|X-Request-ID': '\w+|opened=\d+"
     r"|\d\d:\d\d:\d\d|/jobs/\w+/"
-    r"|\d+ (second|minute)s? ago"
+    r"|\d+ (second|minute)s? ago|/link/\?key=[\w-]+"
 )
 
 
