@@ -100,7 +100,7 @@ def begin_step(request: HttpRequest, user: User) -> None:
 
 
 def is_outdated(request: HttpRequest, user: User) -> bool:
-    """Return whether the first step counts no longer: its password is another one, for example."""
+    """Return whether the first step no longer counts, for example since the password changed."""
     known = request.session.get(STEP, "")
     return not user.is_active or not constant_time_compare(known, user.get_session_auth_hash())
 
