@@ -51,6 +51,16 @@ def save(person: Person, uid: str) -> str:
     return following
 
 
+def until_replaced(site: Site, process: subprocess.Popen[bytes], before: list[int]) -> None:
+    """What was killed stays a child until the main process notices, and the system lists it."""
+
+    def is_replaced() -> bool:
+        serving = site.serving(process)
+        return len(serving) == 3 and set(before).isdisjoint(serving)
+
+    until(is_replaced, "all are there again")
+
+
 def test_what_was_killed_is_replaced_without_loading_the_application_again(
     own: tuple[Site, subprocess.Popen[bytes], float],
 ) -> None:
@@ -66,8 +76,7 @@ def test_what_was_killed_is_replaced_without_loading_the_application_again(
         uid = save(ada, uid)
         # A ratio within one run: each process took as long as the whole site before.
         assert time.monotonic() - began < start / 2
-        until(lambda: len(site.serving(process)) == 3, "all are there again")
-        assert not set(killed) & set(site.serving(process))
+        until_replaced(site, process, killed)
     assert ada.odd == []
 
 
@@ -101,8 +110,7 @@ def test_new_code_comes_by_hup_while_people_save(
     saving = threading.Thread(target=work)
     saving.start()
     process.send_signal(signal.SIGHUP)
-    until(lambda: not set(before) & set(site.serving(process)), "all are replaced")
-    until(lambda: len(site.serving(process)) == 3, "all are there again")
+    until_replaced(site, process, before)
     over.set()
     saving.join(PATIENCE)
     assert ben.odd == []
