@@ -20,7 +20,7 @@ PROBLEM = {"unit", "field", "wrong"}
 
 @dataclass
 class Script:
-    """A client of one account; `path` stands below /api/v1/."""
+    """A client of one account; `path` is relative to /api/v1/."""
 
     token: str
     client: Client = field(default_factory=lambda: Client(raise_request_exception=False))
@@ -52,7 +52,7 @@ def as_json(body: Any) -> bytes:
 
 
 def script_of(user: User, *scopes: str) -> Script:
-    """With all scopes that are of use to its role, unless some are named."""
+    """A script with all scopes that the role can use, unless some are named."""
     return Script(make_token(user, scopes or MOST[user.role])[1])
 
 
@@ -61,7 +61,7 @@ def stranger() -> Script:
 
 
 def body(*codes: str, quote: tuple[str, int] | None = None, **more: Any) -> dict[str, Any]:
-    """An answer of the study of `tests.page_cast`, each yes with one quote."""
+    """An answer in the study of `tests.page_cast`, each yes with one quote."""
     words, start = quote or (QUOTE, TEXT.index(QUOTE))
     return {
         "units": {
@@ -80,7 +80,7 @@ def place(assignment: Assignment, rest: str = "") -> str:
 
 
 def assert_told(answer: Any, status: int) -> list[dict[str, Any]]:
-    """The problems of an error, once its form is checked."""
+    """Check the form of an error response and return its problems."""
     assert answer.status_code == status, answer.content
     assert answer["Content-Type"] == "application/json"
     error = json.loads(answer.content)

@@ -1,4 +1,4 @@
-"""What the tests of the API share."""
+"""Fixtures shared by the tests of the API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.page_cast import Study, make_study
 
 @pytest.fixture(autouse=True)
 def _fresh_limits() -> Iterator[None]:
-    """Accounts of other tests had the same numbers, and asked a lot."""
+    """Reset the limits, which accounts with the same ids in other tests have used up."""
     cache.clear()
     yield
     cache.clear()

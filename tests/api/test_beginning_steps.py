@@ -1,4 +1,4 @@
-"""How a step of preparation is begun by the API, and what becomes of answers with problems."""
+"""Beginning a step of preparation by the API, and answers with problems."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def user(folder: Path) -> User:
     return researcher()
 
 
-def test_a_step_is_begun_once_and_a_run_over_it_started(
+def test_a_step_is_begun_once_and_a_run_can_be_started_on_it(
     user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.tasks.ring", lambda run: None)
@@ -45,12 +45,12 @@ def test_a_step_is_begun_once_and_a_run_over_it_started(
 
 
 @pytest.mark.parametrize("step", ["sentences", "scoring"])
-def test_what_asks_nobody_or_finds_nothing_cannot_be_begun(user: User, step: str) -> None:
+def test_a_step_that_asks_nobody_or_has_no_items_cannot_be_begun(user: User, step: str) -> None:
     assert_told(script_of(user).post(at(f"{step}/")), 422)
     assert not Campaign.objects.exists()
 
 
-def test_problems_of_an_answer_are_told(user: User) -> None:
+def test_an_answer_lists_its_problems(user: User) -> None:
     script = script_of(user)
     script.post(at("key-points/"))
     prepare("key-points", "documents", author(), {**WROTE, INQUIRY: INVENTED})
@@ -58,13 +58,13 @@ def test_problems_of_an_answer_are_told(user: User) -> None:
     assert "'caught fire' was not found" in problem
 
 
-def test_to_accept_all_leaves_what_has_a_problem(user: User) -> None:
+def test_accepting_all_skips_answers_with_problems(user: User) -> None:
     script = script_of(user)
     script.post(at("key-points/"))
     prepare("key-points", "documents", author(), {**WROTE, INQUIRY: INVENTED})
     sent = {"author": "author"}
-    told = [script.post(at("key-points/accept/"), sent).json() for _ in range(2)]
-    assert told == [
+    results = [script.post(at("key-points/accept/"), sent).json() for _ in range(2)]
+    assert results == [
         {"accepted": 2, "left": 1, "reviewed_before": 0},
         {"accepted": 0, "left": 1, "reviewed_before": 2},
     ]

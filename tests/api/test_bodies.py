@@ -1,4 +1,4 @@
-"""What comes in: bodies within limits, and how often one may ask."""
+"""Request bodies within limits, and rate limits."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def ada(study: Study) -> Script:
         (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), "levels"),
     ],
 )
-def test_a_body_that_has_no_one_reading_is_refused(sent: bytes, said: str) -> None:
+def test_an_ambiguous_or_broken_body_is_refused(sent: bytes, said: str) -> None:
     with pytest.raises(ParseError, match=said):
         parsed(sent)
 
 
-def test_whatever_json_can_say_is_read_as_it_is() -> None:
+def test_any_valid_json_is_read_unchanged() -> None:
     value = {"a": [1, -2.5, None, True, "🌉 שלום\r\n\u2028"], "ключ": {"b": {}}, "big": 10**30}
     assert parsed(as_json(value)) == value
     assert parsed(b"[" * DEEPEST + b"]" * DEEPEST)
@@ -64,7 +64,7 @@ def test_the_api_answers_a_broken_body_with_400(study: Study, ada: Script, sent:
     assert not Response.objects.exists()
 
 
-def test_a_body_that_is_no_json_by_its_own_word_is_refused(study: Study, ada: Script) -> None:
+def test_a_body_with_another_content_type_than_json_is_refused(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; a=b"):
         sent = ada.put(place(mine, "response/"), body("no", "no", "no"), Content_Type=kind)
@@ -81,13 +81,13 @@ def test_a_body_above_the_limit_is_refused(study: Study, ada: Script) -> None:
     assert fits.status_code == 201
 
 
-def test_an_empty_body_names_what_is_missing(study: Study, ada: Script) -> None:
+def test_the_error_for_an_empty_body_names_the_missing_field(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     (problem,) = assert_told(ada.put(place(mine, "response/"), {}), 400)
     assert problem["field"] == "units"
 
 
-def test_an_account_that_asks_too_much_is_told_when_to_come_again(
+def test_an_account_over_its_limit_is_told_when_to_try_again(
     study: Study, ada: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates = {**api_settings.DEFAULT_THROTTLE_RATES, "user": "3/min"}
@@ -103,7 +103,7 @@ def test_an_account_that_asks_too_much_is_told_when_to_come_again(
     assert ada.get("").status_code == 200
 
 
-def test_the_limit_is_six_hundred_a_minute() -> None:
+def test_the_limits_of_each_kind_of_request_are_these() -> None:
     assert api_settings.DEFAULT_THROTTLE_RATES == {
         "user": "600/min",
         "export": "12/h",
@@ -115,7 +115,7 @@ def test_the_limit_is_six_hundred_a_minute() -> None:
     }
 
 
-def test_requests_at_the_same_moment_do_not_slip_through_together(
+def test_concurrent_requests_do_not_exceed_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(api_settings, "DEFAULT_THROTTLE_RATES", {"user": "20/min"})
@@ -128,7 +128,7 @@ def test_requests_at_the_same_moment_do_not_slip_through_together(
     assert sum(passed) == 20
 
 
-def test_answers_are_json_that_keeps_every_text(study: Study, ada: Script) -> None:
+def test_answers_are_json_with_every_text_unchanged(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     sent = body("no", "no", "no", comment="<script>alert(1)</script> \u202e 🌉 e\u0301")
     saved = ada.put(place(mine, "response/"), sent)

@@ -1,4 +1,4 @@
-"""Making campaigns by the API: the command's own checks, and nothing that a client may not set."""
+"""Creating campaigns by the API: the command's checks apply, other fields cannot be set."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rita(batch: Path) -> Script:
     return script_of(User.objects.create(username="rita", role="researcher"))
 
 
-def test_a_campaign_is_made_as_by_the_command(rita: Script) -> None:
+def test_the_api_creates_the_same_campaign_as_the_command(rita: Script) -> None:
     options = {
         "variables": ["answerable", "rating"],
         "order": "random",
@@ -52,7 +52,7 @@ def _items(campaign: Campaign) -> list[tuple[Any, ...]]:
     return list(rows.values_list("key", "quota", "probability"))
 
 
-def test_the_same_campaign_again_changes_nothing(rita: Script) -> None:
+def test_creating_the_same_campaign_again_changes_nothing(rita: Script) -> None:
     first, second = (rita.post("campaigns/", NEW) for _ in range(2))
     assert (first.status_code, second.status_code) == (201, 200)
     assert first.json() == second.json()
@@ -65,7 +65,7 @@ def test_another_design_under_a_taken_name_is_refused(rita: Script) -> None:
     assert "another design" in problem["wrong"]
 
 
-def test_one_that_comes_at_the_same_moment_is_compared(
+def test_a_campaign_created_concurrently_is_compared_with_the_request(
     rita: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries, create = [], creation.create_campaign
@@ -108,7 +108,7 @@ def test_one_that_comes_at_the_same_moment_is_compared(
         ({"options": []}, "options"),
     ],
 )
-def test_what_is_not_as_described_is_refused_by_its_name(
+def test_an_invalid_field_is_refused_and_named(
     rita: Script, more: dict[str, Any], field: str
 ) -> None:
     problems = assert_told(rita.post("campaigns/", NEW | more), 400)
@@ -130,7 +130,7 @@ def test_what_is_not_as_described_is_refused_by_its_name(
         ({"name": " \u2003"}, "its name is blank"),
     ],
 )
-def test_a_design_that_cannot_be_is_refused_as_by_the_command(
+def test_an_impossible_design_is_refused_as_by_the_command(
     rita: Script, tmp_path: Path, more: dict[str, Any], said: str
 ) -> None:
     cast.load(tmp_path, [{"id": "q", "text": "Alone?"}], name="empty")
@@ -156,7 +156,7 @@ def test_a_problem_of_the_design_names_the_field_at_fault(
     assert problem["field"] == field
 
 
-def test_a_list_is_paged_in_the_order_of_names(rita: Script) -> None:
+def test_the_list_is_paged_and_sorted_by_name(rita: Script) -> None:
     for name in ("c2", "c1", "c3"):
         rita.post("campaigns/", NEW | {"name": name})
     first = rita.get("campaigns/?page_size=2").json()
@@ -168,7 +168,7 @@ def test_a_list_is_paged_in_the_order_of_names(rita: Script) -> None:
     assert last["previous"].endswith("page=1")
 
 
-def test_a_list_costs_the_same_however_many_there_are(
+def test_the_list_takes_as_many_queries_for_one_campaign_as_for_many(
     rita: Script, django_assert_max_num_queries: Any
 ) -> None:
     for number in range(6):

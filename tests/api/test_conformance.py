@@ -1,5 +1,5 @@
-"""Whatever the description allows, and some that it does not: no call breaks anything, and every
-answer is as described. Made up by schemathesis, the same in each run.
+"""Calls that the description allows, and some that it does not: none breaks the server, and every
+answer matches the description. schemathesis generates them, the same in each run.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ FEW = settings(
 
 @dataclass(frozen=True)
 class Filled:
-    """A study, its adjudicator, and a token of everybody in it."""
+    """A study, its adjudicator, and a token for each of its accounts."""
 
     study: Study
     dora: User
@@ -78,7 +78,7 @@ class Filled:
 
 
 def fill(study: Study) -> Filled:
-    """With an answer of Ada's, and others beside it; Dora decides where they disagree."""
+    """Add an answer by Ada and answers by others; Dora decides where they disagree."""
     mine = study.assignment(study.ada)
     script_of(study.ada).put(place(mine, "response/"), body("yes", "no", "no"))
     row = plant(study)[-1]
@@ -106,7 +106,7 @@ def fill(study: Study) -> Filled:
 
 
 def _prepared(study: Study, judge: Judge) -> None:
-    """Rita has begun a step of preparation, and a judge has written for it."""
+    """Let Rita begin a step of preparation and a judge write for it."""
     campaign = campaign_for(study.campaign.batch, STEPS["questions"], study.rita)
     codes = dict.fromkeys(CRITERIA, "yes") | {"kind": "factual", "category": "society"}
     row = Assignment.objects.create(item=campaign.items.get(), rater=judge.rater, asked=["q"])
@@ -126,7 +126,7 @@ def filled(made: Filled, db: None) -> Filled:
 
 
 def things(study: Study, user: User, path: str, names: Iterable[str]) -> dict[str, object]:
-    """What there is for an address's parameters, so that it leads somewhere."""
+    """Return values that exist for an address's parameters, so that it is not a 404."""
     lists: dict[str, Any] = {
         "batches": Batch.objects,
         "people": User.objects.filter(username="ben"),
@@ -159,9 +159,9 @@ def things(study: Study, user: User, path: str, names: Iterable[str]) -> dict[st
 
 @pytest.fixture(autouse=True)
 def _one_connection(filled: Filled) -> Iterator[None]:
-    """A request's end would close the connection that this test's own transaction is on.
+    """Keep the connection of this test's transaction open, which the end of a request would close.
 
-    Django's test client sees to it by itself, and connects the signals again: so this comes last.
+    Django's test client does this itself and reconnects the signals, so this fixture comes last.
     """
     signals = (request_started, request_finished)
     for signal in signals:
@@ -172,7 +172,7 @@ def _one_connection(filled: Filled) -> Iterator[None]:
 
 
 def reader_of(filled: Filled, path: str) -> User:
-    """Whoever else may do most at an address."""
+    """Return the other account with the most rights at an address."""
     if "/adjudication/" in path:
         return filled.dora
     return filled.study.root if path.startswith(ADMINS) else filled.study.rita
@@ -180,7 +180,7 @@ def reader_of(filled: Filled, path: str) -> User:
 
 @pytest.fixture(scope="module")
 def refused() -> set[tuple[str, str]]:
-    """Whom an operation refused by 403: whatever else they send there is refused as well."""
+    """Operations with the accounts that they refused by 403; other calls would be refused too."""
     return set()
 
 
@@ -189,12 +189,12 @@ def refused() -> set[tuple[str, str]]:
 @pytest.mark.parametrize("checks", [CHECKS], ids=["worker and reader"])
 @api.parametrize()
 @FEW
-def test_every_answer_is_as_described(
+def test_every_answer_matches_the_description(
     case: Any, filled: Filled, refused: set[tuple[str, str]], checks: Any
 ) -> None:
-    """To a worker, and to whoever else may do most."""
+    """For an annotator, and for the other account with the most rights."""
     for user in (filled.study.ada, reader_of(filled, case.path)):
-        # What speaks WSGI here does not unpack what is packed on the way.
+        # The WSGI client used here does not decompress responses.
         plain = {
             "Authorization": f"Token {filled.tokens[user.username]}",
             "Accept-Encoding": "identity",

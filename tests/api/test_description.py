@@ -1,4 +1,4 @@
-"""The description: whole, without a warning, and true."""
+"""The API's description: complete, accurate, and generated without a warning."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-def test_it_is_made_without_a_single_warning(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_generated_without_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     GENERATOR_STATS.reset()
     call_command("spectacular", "--validate", "--fail-on-warn", "--file", "/dev/null")
     assert "Warning" not in capsys.readouterr().err
@@ -68,7 +68,7 @@ def test_every_operation_says_what_it_does_with_an_example(
         assert {"400", "413", "415"} <= set(responses)
 
 
-def test_every_part_of_it_has_a_name_of_its_own() -> None:
+def test_every_operation_has_a_unique_id() -> None:
     ids = [operation["operationId"] for _, _, operation in operations()]
     assert len(ids) == len(set(ids))
 
@@ -80,7 +80,7 @@ def test_it_names_every_protocol() -> None:
 
 
 @pytest.mark.django_db
-def test_it_is_served_to_tokens_and_to_pages_of_those_logged_in(study: Study) -> None:
+def test_it_is_served_to_tokens_and_to_logged_in_browsers(study: Study) -> None:
     script = script_of(study.ada)
     by_token = script.get("/api/schema/?format=json")
     assert by_token.status_code == 200
@@ -92,7 +92,7 @@ def test_it_is_served_to_tokens_and_to_pages_of_those_logged_in(study: Study) ->
 
 
 @pytest.mark.django_db
-def test_it_takes_no_parameters_of_foreign_making(study: Study) -> None:
+def test_it_refuses_unknown_parameters(study: Study) -> None:
     for query in ("lang=%00", "version=9", "x=1"):
         assert script_of(study.ada).get(f"/api/schema/?{query}").status_code == 400
 
@@ -105,14 +105,14 @@ def test_it_holds_no_data(study: Study) -> None:
 
 
 @pytest.mark.django_db
-def test_its_page_is_for_those_who_are_logged_in(study: Study) -> None:
+def test_its_page_requires_a_login(study: Study) -> None:
     assert Client().get("/api/docs/").headers["Location"].startswith("/login/")
     for user in (study.ada, study.rita, study.root):
         assert client_of(user).get("/api/docs/").status_code == 200
     assert_told(stranger().get("/api/v1/docs/"), 404)
 
 
-def test_a_practice_without_a_pass_mark_may_say_so() -> None:
+def test_feedback_on_practice_may_have_no_pass_mark() -> None:
     fields = description()["components"]["schemas"]["Feedback"]["properties"]
     assert fields["qualify"]["nullable"]
     assert "nullable" not in fields["passed"]

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
-def test_while_the_database_is_away_it_says_when_to_come_again(
+def test_while_the_database_is_down_the_api_says_when_to_try_again(
     study: Study, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     def away(*arguments: object) -> None:
@@ -45,7 +45,7 @@ def test_a_save_gets_through_once_the_database_is_back(
     assert again.status_code == 201
 
 
-def test_what_breaks_tells_its_id_and_nothing_of_the_inside(
+def test_an_internal_error_shows_the_request_id_but_no_internals(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*arguments: object) -> None:

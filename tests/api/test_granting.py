@@ -1,4 +1,4 @@
-"""Tokens by hand: who may have one, for how long, how many, and what is written down of it."""
+"""Creating tokens: who may have one, for how long, how many, and what the trail records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def events() -> list[tuple[Any, ...]]:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("days", "fits"), [(0, False), (1, True), (3650, True), (3651, False)])
-def test_one_lasts_from_a_day_to_ten_years(ada: User, days: int, fits: bool) -> None:
+def test_a_token_lasts_from_one_day_to_ten_years(ada: User, days: int, fits: bool) -> None:
     if not fits:
         with pytest.raises(TokenError, match="for 1 to 3650 days"):
             make_token(ada, days=days)
@@ -42,7 +42,7 @@ def test_one_lasts_from_a_day_to_ten_years(ada: User, days: int, fits: bool) -> 
     assert events() == [("token.made", "account", str(ada.pk), {"days": days})]
 
 
-def test_it_lasts_a_year_unless_somebody_says_so(ada: User) -> None:
+def test_a_token_lasts_a_year_by_default(ada: User) -> None:
     assert make_token(ada)[0].token.expiry > timezone.now() + timedelta(days=364)
     assert events()[0][3] == {"days": 365}
 
@@ -58,7 +58,9 @@ def test_it_lasts_a_year_unless_somebody_says_so(ada: User) -> None:
         ("annotator", ("label", "read"), ["read", "label"]),
     ],
 )
-def test_scopes_stand_in_one_order(role: str, asked: tuple[str, ...], granted: list[str]) -> None:
+def test_scopes_are_stored_in_a_fixed_order(
+    role: str, asked: tuple[str, ...], granted: list[str]
+) -> None:
     user = User.objects.create(username="u", role=role)
     grant, _ = make_token(user, asked, note="nightly")
     assert (grant.scopes, grant.note, grant.token.user) == (granted, "nightly", user)
@@ -68,7 +70,7 @@ def test_scopes_stand_in_one_order(role: str, asked: tuple[str, ...], granted: l
 @pytest.mark.parametrize(
     ("role", "scope"), [("annotator", "manage"), ("admin", "label"), ("researcher", "fly")]
 )
-def test_a_scope_that_is_of_no_use_to_the_role_is_refused(role: str, scope: str) -> None:
+def test_a_scope_that_the_role_cannot_use_is_refused(role: str, scope: str) -> None:
     user = User.objects.create(username="u", role=role)
     with pytest.raises(TokenError, match=f"no use for the scope {scope}"):
         make_token(user, ("read", scope))
@@ -76,7 +78,7 @@ def test_a_scope_that_is_of_no_use_to_the_role_is_refused(role: str, scope: str)
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("length", "fits"), [(100, True), (101, False)])
-def test_a_note_has_a_length(ada: User, length: int, fits: bool) -> None:
+def test_a_note_has_at_most_100_characters(ada: User, length: int, fits: bool) -> None:
     if fits:
         assert make_token(ada, note="x" * length)[0].note == "x" * length
     else:
@@ -89,7 +91,7 @@ def test_a_note_has_a_length(ada: User, length: int, fits: bool) -> None:
     ("state", "why"),
     [({"is_active": False}, "is disabled"), ({"is_guest": True}, "a guest cannot have a token")],
 )
-def test_who_may_not_work_on_their_own_has_none(
+def test_guests_and_disabled_accounts_get_no_token(
     ada: User, state: dict[str, bool], why: str
 ) -> None:
     User.objects.filter(pk=ada.pk).update(**state)
@@ -98,7 +100,7 @@ def test_who_may_not_work_on_their_own_has_none(
         make_token(ada)
 
 
-def test_an_account_has_fifty_that_hold_at_most(ada: User) -> None:
+def test_an_account_has_at_most_fifty_valid_tokens(ada: User) -> None:
     ben = User.objects.create(username="ben", role="annotator")
     make_token(ben)
     first = make_token(ada)[0]
@@ -111,14 +113,14 @@ def test_an_account_has_fifty_that_hold_at_most(ada: User) -> None:
     assert make_token(ben)
 
 
-def test_the_newest_stands_first_and_each_sees_ones_own(ada: User) -> None:
+def test_an_account_sees_its_own_tokens_newest_first(ada: User) -> None:
     ben = User.objects.create(username="ben", role="annotator")
     grants = [make_token(user)[0] for user in (ada, ben, ada)]
     assert list(tokens_of(ada)) == [grants[2], grants[0]]
     assert list(tokens_of(ben)) == [grants[1]]
 
 
-def test_one_is_taken_back_or_all_of_them(ada: User) -> None:
+def test_one_token_or_all_of_an_account_can_be_revoked(ada: User) -> None:
     ben = User.objects.create(username="ben", role="annotator")
     first, *_ = [make_token(user)[0] for user in (ada, ada, ada, ben)]
     before = len(events())
@@ -131,7 +133,7 @@ def test_one_is_taken_back_or_all_of_them(ada: User) -> None:
     assert events()[before:] == [(*mine, {"tokens": number}) for number in (1, 2, 0)]
 
 
-def test_where_it_cannot_be_written_down_nothing_happens(
+def test_no_token_changes_if_the_event_cannot_be_recorded(
     ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = make_token(ada)[0]

@@ -44,11 +44,11 @@ def unit(name: str, text: str, heading: str, *asked: dict[str, Any], **more: Any
 
 
 def text(field: str, heading: str, words: str, **facts: str) -> dict[str, Any]:
-    told = [{"name": name, "value": value} for name, value in facts.items()]
-    return {"field": field, "heading": heading, "text": words, "facts": told, "suggested": []}
+    listed = [{"name": name, "value": value} for name, value in facts.items()]
+    return {"field": field, "heading": heading, "text": words, "facts": listed, "suggested": []}
 
 
-def test_a_report_comes_with_its_questions_and_the_rule_of_their_evidence(tmp_path: Path) -> None:
+def test_a_report_comes_with_its_questions_and_the_rule_for_evidence(tmp_path: Path) -> None:
     mine, ada = begun("report-coverage", tmp_path)
     item = ada.get(place(mine)).json()
     assert list(quoted(item, "🌉")) == ["quote", "start"]
@@ -79,13 +79,13 @@ def test_a_report_comes_with_its_questions_and_the_rule_of_their_evidence(tmp_pa
 
 
 def quoted(item: dict[str, Any], unit: str) -> dict[str, Any]:
-    """What the schema of an answer says of a quote for the unit."""
+    """What the schema of an answer says about a quote for the unit."""
     answer = item["answer_schema"]["properties"][unit]
     found: dict[str, Any] = answer["properties"]["evidence"]["items"]["properties"]
     return found
 
 
-def test_a_quote_names_its_text_where_several_may_be_quoted(tmp_path: Path) -> None:
+def test_a_quote_names_its_text_if_several_texts_can_be_quoted(tmp_path: Path) -> None:
     mine, ada = begun("key-point-verification", tmp_path, points="answers")
     item = ada.get(place(mine)).json()
     assert list(quoted(item, item["units"][0]["name"])) == ["quote", "start", "field"]
@@ -118,7 +118,7 @@ def test_passages_come_with_their_facts_and_a_written_answer_with_its_sources(
     assert query == {name: value for name, value in whole.items() if name != "variables"}
 
 
-def test_a_point_to_match_has_no_text_until_ones_own_list_is_complete(tmp_path: Path) -> None:
+def test_points_to_match_are_hidden_until_the_raters_own_list_is_complete(tmp_path: Path) -> None:
     mine, ada = begun("key-point-writing", tmp_path)
     holds = variable(
         "holds_points", "Does the text hold key points for the question?",
@@ -140,7 +140,9 @@ def test_a_point_to_match_has_no_text_until_ones_own_list_is_complete(tmp_path: 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("yes", [False, True])
-def test_practice_on_a_pair_is_told_as_the_pair_was_shown(tmp_path: Path, yes: bool) -> None:
+def test_feedback_on_a_pair_follows_the_order_in_which_it_was_shown(
+    tmp_path: Path, yes: bool
+) -> None:
     study = blind_study("answer-preference", tmp_path, reports=2)
     study.campaign.items.update(use="practice")
     Campaign.objects.update(practice_of=study.campaign.pk)
@@ -150,12 +152,12 @@ def test_practice_on_a_pair_is_told_as_the_pair_was_shown(tmp_path: Path, yes: b
     for variable, value in (("preferred", "second"), ("unasked", "tie-good")):
         GoldAnswer.objects.create(unit=unit, variable=variable, value=value, reason="So.")
     submit(mine, {"units": {unit.name: {"preferred": "first"}}, "comment": None}, "api")
-    told = script_of(study.ada).get(place(mine, "feedback/")).json()
+    feedback = script_of(study.ada).get(place(mine, "feedback/")).json()
     said, known = ("second", "first") if yes else ("first", "second")
-    assert told["answers"] == [
+    assert feedback["answers"] == [
         {"unit": "u0", "variable": "preferred", "said": said, "known": known, "reason": "So.",
          "is_right": False},
         {"unit": "u0", "variable": "unasked", "said": None, "known": "tie-good", "reason": "So.",
          "is_right": False},
     ]  # fmt: skip
-    assert (told["qualify"], told["passed"]) == (None, True)
+    assert (feedback["qualify"], feedback["passed"]) == (None, True)

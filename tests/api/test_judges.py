@@ -52,37 +52,41 @@ def done(study: Study, of: Judge, script: Any = yes) -> JudgeRun:
 
 
 class TestDefining:
-    def test_a_judge_is_made_and_read_back(self, rita: Script) -> None:
+    def test_a_judge_is_created_and_read_back(self, rita: Script) -> None:
         sent = {**MODEL, "params": {"temperature": "0.5"}, "granularity": "unit"}
         made = rita.post("judges/", sent)
         assert made.status_code == 201
-        told = rita.get(f"judges/{made.json()['id']}/").json()
-        assert told == made.json()
-        assert (told["params"], told["granularity"]) == ({"temperature": 0.5}, "unit")
-        assert told["api_key_env"] == "OPENAI_API_KEY"
+        read = rita.get(f"judges/{made.json()['id']}/").json()
+        assert read == made.json()
+        assert (read["params"], read["granularity"]) == ({"temperature": 0.5}, "unit")
+        assert read["api_key_env"] == "OPENAI_API_KEY"
         assert rita.get("judges/?name=m").json()["count"] == 1
         assert rita.get("judges/?backend=lexical").json()["count"] == 0
 
-    def test_a_body_is_changed_with_json(self, rita: Script) -> None:
+    def test_request_parameters_can_be_nested_json(self, rita: Script) -> None:
         params = {"omit": ["seed"], "extra_body": {"top_k": 20}, "temperature": 0.5}
         made = rita.post("judges/", {**MODEL, "params": params})
         assert made.status_code == 201
         assert made.json()["params"] == params
 
-    def test_a_judge_file_is_kept_and_told(self, rita: Script) -> None:
-        told = rita.post("judges/", {**MODEL, "file": GRADED}).json()
-        assert told == rita.get(f"judges/{told['id']}/").json()
-        assert (told["file"], told["file_sha256"]) == (GRADED, sha256_of(GRADED))
-        assert (told["isolate"], told["granularity"], told["prompt"]) == ("unit", "unit", "")
+    def test_a_judge_file_is_stored_and_returned(self, rita: Script) -> None:
+        created = rita.post("judges/", {**MODEL, "file": GRADED}).json()
+        assert created == rita.get(f"judges/{created['id']}/").json()
+        assert (created["file"], created["file_sha256"]) == (GRADED, sha256_of(GRADED))
+        assert (created["isolate"], created["granularity"], created["prompt"]) == (
+            "unit",
+            "unit",
+            "",
+        )
         (row,) = rita.get("judges/").json()["results"]
-        assert row["file_sha256"] == told["file_sha256"]
+        assert row["file_sha256"] == created["file_sha256"]
         assert "file" not in row
         event = Event.objects.get(event="judge.made")
-        assert event.facts == {"backend": "openai", "file": told["file_sha256"][:16]}
+        assert event.facts == {"backend": "openai", "file": created["file_sha256"][:16]}
 
-    def test_a_judge_without_a_file_may_choose_what_one_request_shows(self, rita: Script) -> None:
-        told = rita.post("judges/", {**MODEL, "params": {"isolate": "response"}}).json()
-        assert (told["isolate"], told["file_sha256"]) == ("response", "")
+    def test_a_judge_without_a_file_may_choose_its_isolation(self, rita: Script) -> None:
+        created = rita.post("judges/", {**MODEL, "params": {"isolate": "response"}}).json()
+        assert (created["isolate"], created["file_sha256"]) == ("response", "")
 
     @pytest.mark.parametrize(
         ("sent", "field", "words"),
@@ -97,7 +101,7 @@ class TestDefining:
             ({"file": GRADED, "params": {"isolate": "item"}}, "params.isolate", "sets this itself"),
         ],
     )
-    def test_a_wrong_file_is_refused_by_its_line(
+    def test_an_invalid_file_is_refused_with_its_line(
         self, rita: Script, sent: dict[str, Any], field: str, words: str
     ) -> None:
         (wrong,) = assert_told(rita.post("judges/", {**MODEL, **sent}), 422)
@@ -105,7 +109,7 @@ class TestDefining:
         assert words in wrong["wrong"]
         assert not Judge.objects.exists()
 
-    def test_the_library_is_listed_and_its_files_are_judges_to_be(self, rita: Script) -> None:
+    def test_files_of_the_library_are_listed_and_can_define_judges(self, rita: Script) -> None:
         rows = rita.get("judges/library/").json()["results"]
         assert {row["name"] for row in rows} == set(library.names())
         for row in rows:
@@ -117,8 +121,8 @@ class TestDefining:
         assert made.json()["file_sha256"] == rows[-1]["sha256"]
 
     def test_a_judge_of_anthropic_has_the_provider_s_server_and_key(self, rita: Script) -> None:
-        told = rita.post("judges/", {**MODEL, "backend": "anthropic"}).json()
-        assert told["api_key_env"] == "ANTHROPIC_API_KEY"
+        created = rita.post("judges/", {**MODEL, "backend": "anthropic"}).json()
+        assert created["api_key_env"] == "ANTHROPIC_API_KEY"
         (wrong,) = assert_told(
             rita.post(
                 "judges/",
@@ -128,7 +132,7 @@ class TestDefining:
         )
         assert "no log probabilities" in wrong["wrong"]
 
-    def test_the_same_key_makes_it_once_and_the_same_name_is_refused(self, rita: Script) -> None:
+    def test_the_same_key_creates_one_judge_and_a_taken_name_is_refused(self, rita: Script) -> None:
         for _ in range(2):
             assert rita.post("judges/", MODEL, Idempotency_Key="j").status_code == 201
         (wrong,) = assert_told(rita.post("judges/", MODEL), 422)
@@ -149,7 +153,7 @@ class TestDefining:
             ({"model": ""}, "model"),
         ],
     )
-    def test_what_cannot_work_is_refused_by_its_field(
+    def test_an_invalid_setting_is_refused_with_its_field(
         self, rita: Script, sent: dict[str, Any], field: str
     ) -> None:
         answer = rita.post("judges/", {**MODEL, **sent})
@@ -157,7 +161,9 @@ class TestDefining:
         assert field in {each["field"] for each in found}
         assert not Judge.objects.exists()
 
-    def test_no_key_of_ours_is_told(self, rita: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_sites_api_keys_are_never_shown(
+        self, rita: Script, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", "canary-of-the-key")
         made = rita.post("judges/", MODEL)
         assert "canary" not in made.content.decode()
@@ -165,12 +171,12 @@ class TestDefining:
 
 
 class TestTrying:
-    def test_a_try_tells_all_and_stores_nothing(self, rita: Script, study: Study) -> None:
+    def test_a_try_returns_everything_and_stores_nothing(self, rita: Script, study: Study) -> None:
         key = study.campaign.items.get(position=1).key
         sent = {"campaign": study.campaign.pk, "item": key}
-        told = rita.post(f"judges/{judge().pk}/try/", sent)
-        assert told.status_code == 200
-        found = told.json()
+        tried = rita.post(f"judges/{judge().pk}/try/", sent)
+        assert tried.status_code == 200
+        found = tried.json()
         assert found["item"] == key
         assert len(found["labels"]) == found["asked"] == 3
         assert found["state"] == "answered"
@@ -178,7 +184,7 @@ class TestTrying:
         assert not JudgeCall.objects.exists()
         assert not Label.objects.exists()
 
-    def test_a_definition_is_tried_and_not_stored(
+    def test_a_definition_can_be_tried_without_being_stored(
         self, rita: Script, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file = library.text_of("report-coverage")
@@ -199,21 +205,23 @@ class TestTrying:
         assert not Judge.objects.exists()
         assert not JudgeCall.objects.exists()
 
-    def test_a_slow_answer_is_fetched_from_its_job_by_who_asked(
+    def test_only_the_account_that_asked_can_fetch_a_slow_answer_from_its_job(
         self, rita: Script, study: Study, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.JOBS_EAGER = False
         monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
         monkeypatch.setattr("datasets.jobs.asking.WAIT_SECONDS", 0)
-        told = rita.post(f"judges/{judge().pk}/try/", {"campaign": study.campaign.pk})
-        assert (told.status_code, told.json()["state"]) == (202, "waiting")
+        pending = rita.post(f"judges/{judge().pk}/try/", {"campaign": study.campaign.pk})
+        assert (pending.status_code, pending.json()["state"]) == (202, "waiting")
         carry_out(queue.lease_now(Job.objects.get()), lambda done, total: None, strict=True)
-        path = f"judges/try/?job={told.json()['key']}"
+        path = f"judges/try/?job={pending.json()['key']}"
         assert rita.get(path).json()["state"] == "answered"
         other = script_of(User.objects.create(username="root2", role="admin"))
         assert_told(other.get(path), 404)
 
-    def test_a_definition_that_cannot_work_sends_nothing(self, rita: Script, study: Study) -> None:
+    def test_a_definition_that_cannot_work_sends_no_request(
+        self, rita: Script, study: Study
+    ) -> None:
         sent = {"backend": "openai", "model": "m", "campaign": study.campaign.pk}
         other = {**sent, "file": library.text_of("graded-relevance")}
         answer = rita.post("judges/try/", other)
@@ -224,17 +232,19 @@ class TestTrying:
             ({"base_url": "http://127.0.0.1:8000/v1"}, "base_url"),
             ({"file": "["}, "file"),
         ):
-            (told,) = assert_told(rita.post("judges/try/", {**sent, **wrong}), 422)
-            assert told["field"] == field
+            (wrong_field,) = assert_told(rita.post("judges/try/", {**sent, **wrong}), 422)
+            assert wrong_field["field"] == field
 
-    def test_not_with_an_open_item_before_one(self, rita: Script, study: Study) -> None:
+    def test_trying_is_refused_to_an_account_with_an_open_item(
+        self, rita: Script, study: Study
+    ) -> None:
         study.assignment(study.rita)
         path = f"judges/{judge().pk}/try/"
         assert_told(rita.post(path, {"campaign": study.campaign.pk}), 403)
         draft = {"backend": "lexical", "campaign": study.campaign.pk}
         assert_told(rita.post("judges/try/", draft), 403)
 
-    def test_ten_times_a_minute(
+    def test_tries_are_limited_per_minute(
         self, rita: Script, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("judging.tries.TRIES", 1)
@@ -245,7 +255,7 @@ class TestTrying:
         assert_told(refused, 429)
         assert int(refused["Retry-After"]) > 0
 
-    def test_an_item_that_is_not_there_is_named(self, rita: Script, study: Study) -> None:
+    def test_an_unknown_item_is_refused_and_named(self, rita: Script, study: Study) -> None:
         sent = {"campaign": study.campaign.pk, "item": "nothing"}
         (wrong,) = assert_told(rita.post(f"judges/{judge().pk}/try/", sent), 422)
         assert wrong["field"] == "item"
@@ -254,23 +264,23 @@ class TestTrying:
 class TestRuns:
     def test_an_estimate_says_what_will_be_asked(self, rita: Script, study: Study) -> None:
         path = f"judges/{judge().pk}/estimate/"
-        told = rita.get(f"{path}?campaign={study.campaign.pk}&limit=1").json()
-        assert (told["rows"], told["missing"], told["calls"]) == (2, 2, 1)
-        assert told["sentence"]
+        estimate = rita.get(f"{path}?campaign={study.campaign.pk}&limit=1").json()
+        assert (estimate["rows"], estimate["missing"], estimate["calls"]) == (2, 2, 1)
+        assert estimate["sentence"]
         assert not JudgeRun.objects.exists()
 
-    def test_a_run_is_queued_and_workers_are_rung(
+    def test_a_run_is_queued_and_a_worker_is_woken(
         self, rita: Script, study: Study, rung: list[int], django_capture_on_commit_callbacks: Any
     ) -> None:
         with django_capture_on_commit_callbacks(execute=True):
             made = started(rita, study, judge(), limit=1, most_cost="0.5")
         assert made.status_code == 201
         assert rung == [made.json()["id"]]
-        told = rita.get(f"runs/{rung[0]}/").json()
-        assert (told["state"], told["limit"], told["most_cost"]) == ("queued", 1, "0.500000")
-        assert told["progress"]["open"] == 2
+        run = rita.get(f"runs/{rung[0]}/").json()
+        assert (run["state"], run["limit"], run["most_cost"]) == ("queued", 1, "0.500000")
+        assert run["progress"]["open"] == 2
 
-    def test_one_under_way_is_answered_as_it_stands(
+    def test_starting_a_run_twice_returns_the_one_that_is_running(
         self, rita: Script, study: Study, rung: list[int]
     ) -> None:
         of = judge()
@@ -280,18 +290,18 @@ class TestRuns:
         assert (first.status_code, second.status_code) == (201, 200)
         assert first.json()["id"] == second.json()["id"]
 
-    def test_where_nothing_is_open_none_begins(self, rita: Script, study: Study) -> None:
+    def test_a_run_with_nothing_left_to_judge_is_refused(self, rita: Script, study: Study) -> None:
         of = judge()
         done(study, of)
         assert_told(started(rita, study, of), 409)
 
-    def test_it_is_told_what_to_do_until_it_has_ended(
+    def test_a_run_takes_orders_until_it_has_ended(
         self, rita: Script, study: Study, rung: list[int]
     ) -> None:
         pk = started(rita, study, judge()).json()["id"]
         order = f"runs/{pk}/order/"
-        told = rita.post(order, {"order": "concurrency", "concurrency": 3}).json()
-        assert told["concurrency"] == 3
+        run = rita.post(order, {"order": "concurrency", "concurrency": 3}).json()
+        assert run["concurrency"] == 3
         (wrong,) = assert_told(rita.post(order, {"order": "concurrency"}), 422)
         assert wrong["field"] == "concurrency"
         assert rita.post(order, {"order": "stop"}).json()["state"] == "interrupted"
@@ -299,7 +309,7 @@ class TestRuns:
         assert_told(rita.post(order, {"order": "resume"}), 409)
         assert_told(rita.post(order, {"order": "halt"}), 400)
 
-    def test_a_paused_server_is_asked_again(
+    def test_a_paused_server_can_be_resumed(
         self, rita: Script, study: Study, rung: list[int]
     ) -> None:
         of = judge("n", "openai", model="m", base_url="https://host.example/v1", api_key_env="")
@@ -309,7 +319,7 @@ class TestRuns:
         assert rita.post(f"runs/{pk}/order/", {"order": "resume"}).status_code == 200
         assert Lane.objects.get().paused == ""
 
-    def test_lists_are_filtered_by_what_is_named_only(
+    def test_lists_take_only_the_documented_filters(
         self, rita: Script, study: Study, rung: list[int]
     ) -> None:
         of = judge()
@@ -327,7 +337,7 @@ class TestTrials:
         sent = {"campaign": study.campaign.pk, "items": 1, **more}
         return script.post(f"judges/{of.pk}/trials/", sent)
 
-    def test_each_that_is_named_gets_a_run_and_is_followed_in_a_list(
+    def test_each_requested_trial_gets_a_run_and_is_listed(
         self, rita: Script, study: Study, rung: list[int]
     ) -> None:
         of = judge()
@@ -345,13 +355,13 @@ class TestTrials:
             rita.get(f"judges/{of.pk}/trials/?campaign={study.campaign.pk}").json() == made.json()
         )
 
-    def test_an_estimate_says_what_each_kind_would_ask_or_why_it_cannot_be(
+    def test_an_estimate_has_the_calls_of_each_trial_or_why_it_is_impossible(
         self, rita: Script, study: Study
     ) -> None:
         of = judge()
         done(study, of)
-        told = rita.get(f"judges/{of.pk}/trials/estimate/?campaign={study.campaign.pk}&items=1")
-        found = {row["kind"]: row for row in told.json()["results"]}
+        estimate = rita.get(f"judges/{of.pk}/trials/estimate/?campaign={study.campaign.pk}&items=1")
+        found = {row["kind"]: row for row in estimate.json()["results"]}
         assert (found["again"]["calls"], found["again"]["impossible"]) == (1, "")
         assert (found["swapped"]["calls"], found["swapped"]["impossible"]) == (
             0, "report-coverage has no pairs",
@@ -367,17 +377,17 @@ class TestTrials:
         monkeypatch.setattr("datasets.jobs.asking.WAIT_SECONDS", 0)
         of = judge()
         done(study, of)
-        told = self.started(rita, study, of, kinds=["again"])
-        assert (told.status_code, told.json()["state"]) == (202, "waiting")
+        pending = self.started(rita, study, of, kinds=["again"])
+        assert (pending.status_code, pending.json()["state"]) == (202, "waiting")
         assert not Judge.objects.filter(base=of).exists()
         carry_out(queue.lease_now(Job.objects.get()), lambda done, total: None, strict=True)
-        job = rita.get(f"jobs/{told.json()['key']}/").json()
+        job = rita.get(f"jobs/{pending.json()['key']}/").json()
         path = job["result"].partition("/api/v1/")[2]
         assert [row["kind"] for row in rita.get(path).json()["results"]] == ["again"]
         other = script_of(User.objects.create(username="root2", role="admin"))
         assert_told(other.get(path), 404)
 
-    def test_one_that_cannot_be_is_refused_and_nothing_is_stored(
+    def test_an_impossible_trial_is_refused_and_nothing_is_stored(
         self, rita: Script, study: Study
     ) -> None:
         of = judge()
@@ -390,7 +400,9 @@ class TestTrials:
         assert wrong["field"] == "kinds"
         assert not Judge.objects.filter(base=of).exists()
 
-    def test_only_by_who_manages_campaign_and_judge(self, rita: Script, study: Study) -> None:
+    def test_trials_need_the_right_to_manage_campaign_and_judge(
+        self, rita: Script, study: Study
+    ) -> None:
         of = judge()
         done(study, of)
         Judge.objects.filter(pk=of.pk).update(team=Team.objects.create(name="others"))
@@ -403,7 +415,7 @@ class TestCalls:
     def run(self, study: Study) -> JudgeRun:
         return done(study, judge(), half)
 
-    def test_each_is_listed_and_read_word_for_word(self, rita: Script, run: JudgeRun) -> None:
+    def test_calls_are_listed_and_can_be_read_verbatim(self, rita: Script, run: JudgeRun) -> None:
         listed = rita.get(f"runs/{run.pk}/calls/").json()["results"]
         assert [each["state"] for each in listed] == ["answered"] * 2
         assert {each["missing"] for each in listed} == {None, "unreadable"}
@@ -412,12 +424,12 @@ class TestCalls:
         (bad,) = [each for each in listed if each["missing"]]
         assert rita.get(f"calls/{bad['id']}/").json()["completion"] == "no JSON at all"
 
-    def test_the_manifest_is_that_of_the_page(self, rita: Script, run: JudgeRun) -> None:
-        told = rita.get(f"runs/{run.pk}/manifest/").json()
-        assert told["run"] == run.pk
-        assert told["sha256"]
+    def test_the_manifest_has_its_run_and_checksum(self, rita: Script, run: JudgeRun) -> None:
+        manifest = rita.get(f"runs/{run.pk}/manifest/").json()
+        assert manifest["run"] == run.pk
+        assert manifest["sha256"]
 
-    def test_not_with_an_open_item_before_one(
+    def test_calls_are_hidden_from_an_account_with_an_open_item(
         self, rita: Script, study: Study, run: JudgeRun
     ) -> None:
         mine = study.assignment(study.rita)
@@ -430,9 +442,9 @@ class TestCalls:
 
 
 class TestACampaignOfAnotherTeam:
-    """Rita is not in it: nothing of it is there for her; the admin reads all."""
+    """Rita is not in the team and finds nothing of its campaign; the admin reads everything."""
 
-    def test_its_runs_and_calls_are_not_there(self, rita: Script, study: Study) -> None:
+    def test_its_runs_and_calls_are_not_found(self, rita: Script, study: Study) -> None:
         of = judge()
         run = done(study, of)
         call = JudgeCall.objects.all()[0]
@@ -447,7 +459,7 @@ class TestACampaignOfAnotherTeam:
         assert rita.get("runs/").json()["count"] == 0
         assert_told(rita.post(f"runs/{run.pk}/order/", {"order": "stop"}), 404)
 
-    def test_no_judge_is_set_on_it(self, rita: Script, study: Study) -> None:
+    def test_no_judge_can_be_run_on_it(self, rita: Script, study: Study) -> None:
         of = judge()
         given_away(study.campaign)
         (wrong,) = assert_told(started(rita, study, of), 422)
@@ -458,7 +470,7 @@ class TestACampaignOfAnotherTeam:
         assert not JudgeRun.objects.exists()
 
 
-def test_annotators_learn_nothing_of_judges(study: Study) -> None:
+def test_annotators_learn_nothing_about_judges(study: Study) -> None:
     run = done(study, judge("planted-judge"))
     ada = script_of(study.ada)
     rater_of(study.ada)
@@ -468,19 +480,19 @@ def test_annotators_learn_nothing_of_judges(study: Study) -> None:
         assert "planted" not in answer.content.decode()
 
 
-class TestCompared:
-    def test_each_judge_of_a_campaign_stands_beside_the_others(
+class TestComparison:
+    def test_all_judges_of_a_campaign_are_listed_for_comparison(
         self, rita: Script, study: Study
     ) -> None:
         path = f"campaigns/{study.campaign.pk}/judges/"
         assert rita.get(path).json() == {"results": []}
         done(study, judge("good"))
         done(study, judge("odd"), half)
-        told = {each["name"]: each for each in rita.get(path).json()["results"]}
-        assert set(told) == {"good", "odd"}
-        counts = {name: (each["done"], each["missing"]) for name, each in told.items()}
+        judges = {each["name"]: each for each in rita.get(path).json()["results"]}
+        assert set(judges) == {"good", "odd"}
+        counts = {name: (each["done"], each["missing"]) for name, each in judges.items()}
         assert counts == {"good": (2, 0), "odd": (1, 1)}
-        assert told["odd"]["reasons"] == {"unreadable": 1}
-        assert {each["base"] for each in told.values()} == {None}
+        assert judges["odd"]["reasons"] == {"unreadable": 1}
+        assert {each["base"] for each in judges.values()} == {None}
         given_away(study.campaign)
         assert_told(rita.get(path), 404)

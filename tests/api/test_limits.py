@@ -1,4 +1,4 @@
-"""How often one may ask: exactly so often, each for itself, and again when the time is over."""
+"""Rate limits: exact, separate for each account and campaign, and renewed in each window."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def asks(limit: PerUser, user: int = 1, campaign: int = 1) -> bool:
     return limit.allow_request(request, view)
 
 
-def test_so_many_may_pass_in_a_window_and_no_more(clock: list[int]) -> None:
+def test_requests_up_to_the_limit_pass_in_each_window(clock: list[int]) -> None:
     assert [asks(PerUser()) for _ in range(5)] == [True, True, True, False, False]
     assert asks(PerUser(), user=2)
     clock[0] += 59
@@ -46,7 +46,7 @@ def test_exports_are_counted_for_each_campaign(clock: list[int]) -> None:
     assert asks(PerUser())
 
 
-def test_one_who_is_refused_is_told_when_the_window_ends(clock: list[int]) -> None:
+def test_a_refused_request_says_when_the_window_ends(clock: list[int]) -> None:
     limit = PerUser()
     asks(limit)
     assert limit.wait() == 60
@@ -54,7 +54,7 @@ def test_one_who_is_refused_is_told_when_the_window_ends(clock: list[int]) -> No
     assert limit.wait() == 1
 
 
-def test_a_page_counts_together_with_the_api(clock: list[int]) -> None:
+def test_pages_and_api_share_one_count(clock: list[int]) -> None:
     assert asks(PerExport(), user=1, campaign=5)
     clock[0] += 600
     assert seconds_to_wait("export", 1, 5) is None
@@ -64,7 +64,7 @@ def test_a_page_counts_together_with_the_api(clock: list[int]) -> None:
     assert seconds_to_wait("export", 1, 6) is None
 
 
-def test_what_has_no_limit_is_never_refused(clock: list[int]) -> None:
+def test_a_kind_of_request_without_a_limit_is_never_refused(clock: list[int]) -> None:
     class PerNothing(PerUser):
         scope = "nothing"
 
@@ -72,7 +72,7 @@ def test_what_has_no_limit_is_never_refused(clock: list[int]) -> None:
     assert {seconds_to_wait("nothing", 1) for _ in range(9)} == {None}
 
 
-def test_a_count_that_the_cache_dropped_begins_anew(
+def test_a_count_that_the_cache_dropped_starts_again(
     clock: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dropped(key: str) -> int:

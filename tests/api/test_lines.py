@@ -29,7 +29,7 @@ WHAT = ("units", "labels", "responses")
 
 @once
 def campaign(folder: Path) -> Campaign:
-    """Two people on each item, one of them gone before the last."""
+    """Two people label each item; one of them leaves before the last."""
     cast.load(folder)
     made = cast.campaign_of("report-coverage", "--raters-per-item", "2")
     for item in Item.objects.filter(campaign=made).order_by("position"):
@@ -48,7 +48,7 @@ def rita(db: None) -> Script:
 
 
 def paged(script: Script, path: str, size: int) -> list[dict[str, Any]]:
-    """All lines; a page holds no more than were asked for but to the end of its last item."""
+    """Read all pages; a page exceeds `size` only to complete its last item."""
     lines: list[dict[str, Any]] = []
     address: str | None = path if "?" in path else f"{path}?page_size={size}"
     while address:
@@ -62,7 +62,7 @@ def paged(script: Script, path: str, size: int) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("what", WHAT)
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 200])
-def test_pages_hold_the_lines_of_the_export(
+def test_the_pages_together_are_the_lines_of_the_export(
     campaign: Campaign, rita: Script, what: str, size: int
 ) -> None:
     expected = cast.exported("c", what)
@@ -72,7 +72,7 @@ def test_pages_hold_the_lines_of_the_export(
 
 @pytest.mark.parametrize("what", WHAT)
 @pytest.mark.parametrize("way", ["header", "parameter"])
-def test_the_stream_is_the_file_of_the_export(
+def test_the_stream_is_identical_to_the_exported_file(
     campaign: Campaign, rita: Script, what: str, way: str, tmp_path: Path
 ) -> None:
     path, file = f"campaigns/{campaign.pk}/{what}/", tmp_path / "lines.jsonl"
@@ -93,7 +93,9 @@ def test_a_missing_label_comes_with_its_reason(campaign: Campaign, rita: Script)
     assert all("value" not in line for line in missing)
 
 
-def test_a_page_costs_the_same_wherever_it_stands(campaign: Campaign, rita: Script) -> None:
+def test_a_later_page_takes_no_more_queries_than_the_first(
+    campaign: Campaign, rita: Script
+) -> None:
     path = f"campaigns/{campaign.pk}/labels/?page_size=1"
     costs = []
     for cursor in ("0", "4"):
@@ -104,15 +106,13 @@ def test_a_page_costs_the_same_wherever_it_stands(campaign: Campaign, rita: Scri
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "1.", "-1", "1.0", "1\n", "²", "1000000000"])
-def test_a_cursor_that_no_page_gave_is_refused(
-    campaign: Campaign, rita: Script, cursor: str
-) -> None:
+def test_an_invalid_cursor_is_refused(campaign: Campaign, rita: Script, cursor: str) -> None:
     answer = rita.get(f"campaigns/{campaign.pk}/labels/?cursor={quote(cursor)}")
     (problem,) = assert_told(answer, 400)
     assert problem["field"] == "cursor"
 
 
-def test_behind_the_end_there_is_nothing(campaign: Campaign, rita: Script) -> None:
+def test_a_cursor_beyond_the_end_gives_an_empty_page(campaign: Campaign, rita: Script) -> None:
     answer = rita.get(f"campaigns/{campaign.pk}/labels/?cursor=999999999")
     assert answer.json() == {"next": None, "results": []}
 
@@ -125,10 +125,10 @@ def test_a_campaign_without_answers_has_no_labels(campaign: Campaign, rita: Scri
     assert rita.get(f"campaigns/{new.pk}/labels/").json()["results"] == []
 
 
-def test_an_answer_between_two_pages_hides_no_line_and_repeats_none(
+def test_an_answer_that_arrives_between_two_pages_neither_hides_nor_repeats_a_line(
     campaign: Campaign, rita: Script
 ) -> None:
-    """Within an item lines stand by their rater's name, and the newcomer's comes first."""
+    """The lines of an item are sorted by rater, and the new rater's name sorts first."""
     path = f"campaigns/{campaign.pk}/responses/"
     before = rita.get(path + "?page_size=1").json()
     first = campaign.items.order_by("position")[0]
@@ -136,12 +136,12 @@ def test_an_answer_between_two_pages_hides_no_line_and_repeats_none(
     late = Assignment.objects.create(item=first, rater=rater, asked=[])
     Response.objects.create(assignment=late, payload={"units": {}}, door="import")
     lines = [*before["results"], *paged(rita, before["next"].partition("/api/v1/")[2], 50)]
-    told = [(line["item"], line["rater"]) for line in lines]
+    paged_keys = [(line["item"], line["rater"]) for line in lines]
     there = [(line["item"], line["rater"]) for line in cast.exported("c", "responses")]
-    assert sorted([*told, (first.key, " aaa")]) == sorted(there)
+    assert sorted([*paged_keys, (first.key, " aaa")]) == sorted(there)
 
 
-def test_whoever_has_an_open_item_does_not_read_what_others_said(
+def test_an_account_with_an_open_item_cannot_read_labels_of_others(
     campaign: Campaign, rita: Script
 ) -> None:
     first = campaign.items.order_by("position")[0]
@@ -153,13 +153,13 @@ def test_whoever_has_an_open_item_does_not_read_what_others_said(
         assert "open item" in answer.json()["error"]
 
 
-def test_a_form_that_is_not_there_is_refused(campaign: Campaign, rita: Script) -> None:
+def test_an_unsupported_format_is_refused(campaign: Campaign, rita: Script) -> None:
     path = f"campaigns/{campaign.pk}/labels/"
     assert rita.get(path, Accept="text/html").status_code == 406
     assert rita.get("campaigns/", Accept="application/x-ndjson").status_code == 406
 
 
-def test_whole_exports_are_counted_apart(campaign: Campaign, rita: Script) -> None:
+def test_whole_exports_have_a_limit_of_their_own(campaign: Campaign, rita: Script) -> None:
     path = f"campaigns/{campaign.pk}/units/?format=jsonl"
     codes = [rita.get(path).status_code for _ in range(13)]
     assert codes == [200] * 12 + [429]
@@ -169,16 +169,14 @@ def test_whole_exports_are_counted_apart(campaign: Campaign, rita: Script) -> No
     assert rita.get(f"campaigns/{campaign.pk}/units/").status_code == 200
 
 
-def test_the_report_is_the_commands(campaign: Campaign, rita: Script) -> None:
+def test_the_report_is_that_of_the_command(campaign: Campaign, rita: Script) -> None:
     answer = rita.get(f"campaigns/{campaign.pk}/report/?seed=3&resamples=50&epsilon=0.1")
     expected = campaign_report(campaign, ReportOptions(3, 50, 0.1))
     expected = json.loads(json.dumps(expected)) | {"generated_at": answer.json()["generated_at"]}
     assert answer.json() == expected
 
 
-def test_the_report_takes_the_choices_of_the_pages_address(
-    campaign: Campaign, rita: Script
-) -> None:
+def test_the_report_takes_the_same_options_as_the_page(campaign: Campaign, rita: Script) -> None:
     query = "resamples=50&width=0.3&rater=ben&rater=judge&variable=answerable"
     answer = rita.get(f"campaigns/{campaign.pk}/report/?{query}").json()
     assert answer["choices"]["raters"] == ["ben", "judge"]
@@ -188,7 +186,7 @@ def test_the_report_takes_the_choices_of_the_pages_address(
 
 
 @pytest.mark.parametrize("query", ["rater=nobody", "stratum=system:none", "threshold=9"])
-def test_a_choice_of_what_is_not_there_is_refused(
+def test_an_option_that_names_something_unknown_is_refused(
     campaign: Campaign, rita: Script, query: str
 ) -> None:
     (problem,) = assert_told(rita.get(f"campaigns/{campaign.pk}/report/?{query}"), 400)
@@ -208,14 +206,14 @@ def test_a_choice_of_what_is_not_there_is_refused(
         "x=1",
     ],
 )
-def test_a_report_beyond_its_limits_is_refused(
+def test_report_options_beyond_their_limits_are_refused(
     campaign: Campaign, rita: Script, query: str
 ) -> None:
     (problem,) = assert_told(rita.get(f"campaigns/{campaign.pk}/report/?{query}"), 400)
     assert problem["field"] == query.partition("=")[0]
 
 
-def test_a_query_is_the_line_of_its_batch(campaign: Campaign, rita: Script) -> None:
+def test_a_query_is_returned_as_its_line_in_the_batch(campaign: Campaign, rita: Script) -> None:
     (listed,) = rita.get("batches/?name=b").json()["results"]
     assert listed["counts"]["queries"] == len(cast.BATCH)
     assert rita.get(f"batches/{listed['id']}/").json()["name"] == "b"
@@ -231,14 +229,18 @@ def test_a_query_is_the_line_of_its_batch(campaign: Campaign, rita: Script) -> N
     assert_told(rita.get(f"batches/{listed['id']}/queries/3/"), 404)
 
 
-def test_a_page_behind_the_last_is_not_there(campaign: Campaign, rita: Script) -> None:
+def test_a_page_after_the_last_is_not_found(campaign: Campaign, rita: Script) -> None:
     assert_told(rita.get("batches/?page=2"), 404)
     assert rita.get("batches/?page=1").json()["count"] == 1
 
 
-def test_a_page_from_the_middle_tells_the_trail_once(campaign: Campaign, rita: Script) -> None:
+def test_reading_pages_from_the_middle_is_recorded_once_in_the_trail(
+    campaign: Campaign, rita: Script
+) -> None:
     path = f"campaigns/{campaign.pk}/labels/"
     for page in ("?cursor=4", "?cursor=8", "?format=jsonl&cursor=4", "?format=jsonl&cursor=4"):
         assert rita.get(path + page).status_code == 200
-    told = Event.objects.filter(event="export").order_by("pk").values_list("facts__form", flat=True)
-    assert list(told) == ["pages", "jsonl", "jsonl"]
+    exports = (
+        Event.objects.filter(event="export").order_by("pk").values_list("facts__form", flat=True)
+    )
+    assert list(exports) == ["pages", "jsonl", "jsonl"]

@@ -1,4 +1,4 @@
-"""What many answered items cost whoever lists them."""
+"""The cost of listing many answered items."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def study(db: None) -> Study:
     return make_study(reports=12)
 
 
-def test_the_list_costs_the_same_however_long_it_is(
+def test_the_list_takes_the_same_queries_however_long_it_is(
     study: Study, django_assert_max_num_queries: Any
 ) -> None:
     ada = script_of(study.ada)

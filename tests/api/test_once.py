@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: the same write twice makes one thing, and is answered alike."""
+"""`Idempotency-Key`: sending a write twice creates one object and gets the same answer."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.api.test_description import operations
 from tests.page_cast import Study, make_study
 
 INVITING: dict[str, Any] = {"role": "annotator", "note": "Eve"}
-# Its answer's own row keeps the key of these.
+# For this operation the row of the answer itself keeps the key.
 BY_THEMSELVES = {"responses_submit_by_post"}
-# These make nothing that stays.
+# These create nothing lasting.
 NOTHING_MADE = {"campaigns_rehearse", "jobs_cancel", "judges_try", "judges_try_draft"}
 
 
-def test_every_write_that_makes_something_takes_a_key() -> None:
+def test_every_write_that_creates_something_takes_a_key() -> None:
     for path, method, operation in operations():
         name = operation["operationId"]
         if method != "post" or name in NOTHING_MADE:
@@ -52,19 +52,19 @@ class TestTheSameKey:
         return root.post("invitations/", sent or INVITING, Idempotency_Key=key)
 
     @pytest.mark.postgresql
-    def test_and_the_same_body_make_one_thing(self, root: Script) -> None:
+    def test_with_the_same_body_creates_one_object(self, root: Script) -> None:
         first, second = (self.invite(root, "a") for _ in range(2))
         assert (first.status_code, second.status_code) == (201, 201)
         assert Invitation.objects.count() == 1
         assert second.json() == {**first.json(), "link": None}
 
-    def test_and_the_same_body_set_out_otherwise_is_the_same(self, root: Script) -> None:
+    def test_with_the_same_body_in_another_layout_creates_one_object(self, root: Script) -> None:
         self.invite(root, "a")
         turned = json.dumps(dict(reversed(INVITING.items())), indent=2).encode()
         assert self.invite(root, "a", turned).status_code == 201
         assert Invitation.objects.count() == 1
 
-    def test_and_another_body_is_refused(self, root: Script) -> None:
+    def test_with_another_body_is_refused(self, root: Script) -> None:
         self.invite(root, "a")
         (wrong,) = assert_told(self.invite(root, "a", {**INVITING, "note": "Bob"}), 422)
         assert wrong["field"] == "Idempotency-Key"
@@ -76,24 +76,24 @@ class TestTheSameKey:
         assert_told(root.post(path, {"is_open": False}, Idempotency_Key="a"), 422)
         assert Campaign.objects.get(pk=study.campaign.pk).is_open
 
-    def test_of_another_account_is_another_key(self, root: Script, study: Study) -> None:
+    def test_from_another_account_is_another_key(self, root: Script, study: Study) -> None:
         self.invite(root, "a")
         sent = {**INVITING, "campaign": study.campaign.pk}
         assert self.invite(script_of(study.rita), "a", sent).status_code == 201
         assert Invitation.objects.count() == 2
 
-    def test_after_a_refusal_begins_anew(self, root: Script) -> None:
+    def test_can_be_used_again_after_a_refusal(self, root: Script) -> None:
         assert_told(self.invite(root, "a", {"campaign": 10**6}), 422)
         assert not KeptAnswer.objects.exists()
         assert self.invite(root, "a").status_code == 201
 
-    def test_after_a_day_begins_anew(self, root: Script) -> None:
+    def test_can_be_used_again_after_a_day(self, root: Script) -> None:
         self.invite(root, "a")
         KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=24, minutes=1))
         assert self.invite(root, "a").json()["link"]
         assert Invitation.objects.count() == 2
 
-    def test_holds_for_a_day_and_is_ones_own(self, root: Script, study: Study) -> None:
+    def test_is_kept_for_a_day_and_per_account(self, root: Script, study: Study) -> None:
         self.invite(root, "a")
         almost = timezone.now() - timedelta(hours=23, minutes=59)
         KeptAnswer.objects.update(created_at=almost)
@@ -103,7 +103,7 @@ class TestTheSameKey:
         assert KeptAnswer.objects.count() == Invitation.objects.count() == 2
 
     @pytest.mark.postgresql
-    def test_to_which_something_failed_leaves_nothing(
+    def test_of_a_write_that_failed_leaves_nothing_behind(
         self, root: Script, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def broken(*_: Any) -> None:
@@ -117,18 +117,18 @@ class TestTheSameKey:
         assert not Invitation.objects.exists()
         assert not KeptAnswer.objects.exists()
 
-    def test_keeps_no_secret(self, root: Script) -> None:
+    def test_is_stored_without_the_secrets_of_the_answer(self, root: Script) -> None:
         link = self.invite(root, "a").json()["link"]
         (row,) = KeptAnswer.objects.all()
         assert link.partition("key=")[2] not in row.body
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("key", ["", "a b", "é", "x" * 65])
-    def test_of_another_form_is_refused(self, root: Script, key: str) -> None:
+    def test_is_refused_if_malformed(self, root: Script, key: str) -> None:
         assert_told(self.invite(root, key), 400)
         assert not Invitation.objects.exists()
 
-    def test_of_a_form_counts_every_field_and_byte(self) -> None:
+    def test_with_a_form_compares_every_field_and_byte(self) -> None:
         def digest(*fields: tuple[str, str], name: str = "a.txt", content: bytes = b"one") -> str:
             data = MultiValueDict[str, Any]()
             for field, value in fields:
@@ -140,7 +140,7 @@ class TestTheSameKey:
             assert file.read() == content, "whoever takes the file reads it from its beginning"
             return made
 
-        told = [
+        digests = [
             digest(),
             digest(("name", "b")),
             digest(("name", "b"), ("name", "c")),
@@ -149,10 +149,12 @@ class TestTheSameKey:
             digest(name="b.txt"),
             digest(content=b"two"),
         ]
-        assert len(set(told)) == len(told)
+        assert len(set(digests)) == len(digests)
         assert digest(("a", "1"), ("b", "2")) == digest(("b", "2"), ("a", "1"))
 
-    def test_came_before_only_with_an_answer_of_ones_own(self, root: Script, study: Study) -> None:
+    def test_counts_as_answered_only_for_the_account_that_sent_it(
+        self, root: Script, study: Study
+    ) -> None:
         self.invite(root, "a")
 
         def came(user: User, key: str | None) -> bool:
@@ -165,7 +167,7 @@ class TestTheSameKey:
         assert not came(study.root, None)
         assert not came(study.rita, "a")
 
-    def test_gives_the_answer_back_with_its_status_and_its_version(self, study: Study) -> None:
+    def test_returns_the_stored_answer_with_status_and_version(self, study: Study) -> None:
         row = KeptAnswer(user=study.root, key="a", asked="it")
         for sent, hidden, data, etag in (
             (Response({"a": 1, "b": 2}, status=201, headers={"ETag": '"7"'}), ("b",),
@@ -182,7 +184,7 @@ class TestTheSameKey:
             concurrency._stored_response(row, "other")
 
     @pytest.mark.postgresql
-    def test_gives_an_item_that_was_taken_again(self, study: Study) -> None:
+    def test_returns_the_same_item_again(self, study: Study) -> None:
         ada = script_of(study.ada)
         path = f"campaigns/{study.campaign.pk}/next/"
         first, second = (ada.post(path, Idempotency_Key="n").json() for _ in range(2))
@@ -191,7 +193,7 @@ class TestTheSameKey:
 
 @pytest.mark.postgresql
 @pytest.mark.django_db
-def test_old_ones_are_forgotten(study: Study) -> None:
+def test_keys_older_than_a_day_are_deleted(study: Study) -> None:
     for name, age in (("old", 25), ("new", 23)):
         at = timezone.now() - timedelta(hours=age)
         KeptAnswer.objects.create(user=study.root, key=name, asked="", created_at=at)
@@ -201,7 +203,7 @@ def test_old_ones_are_forgotten(study: Study) -> None:
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_of_two_equal_writes_at_the_same_moment_one_is_done() -> None:
+def test_concurrent_equal_writes_are_carried_out_once() -> None:
     study = make_study()
     script, barrier = script_of(study.root), Barrier(4)
     found: list[Any] = []

@@ -1,4 +1,4 @@
-"""A script reads its own answers and drafts, and what came between is told."""
+"""A script reads its own answers and drafts, and conflicting changes are reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def ada(study: Study) -> Script:
     return script_of(study.ada)
 
 
-def test_ones_own_answer_and_draft_come_with_their_versions(study: Study, ada: Script) -> None:
+def test_an_item_comes_with_the_raters_own_answer_and_draft_and_their_versions(
+    study: Study, ada: Script
+) -> None:
     Draft.objects.create(assignment=study.assignment(study.ben), payload=payload("yes", "his"))
     mine = study.assignment(study.ada)
     submit(mine, payload("no", "first"), "page")
@@ -39,7 +41,7 @@ def test_ones_own_answer_and_draft_come_with_their_versions(study: Study, ada: S
     assert datetime.fromisoformat(saved["saved_at"]) == draft.saved_at
 
 
-def test_there_is_feedback_on_practice_alone_and_after_the_answer(
+def test_feedback_exists_on_practice_items_only_and_after_the_answer(
     study: Study, ada: Script
 ) -> None:
     mine = study.assignment(study.ada)
@@ -51,9 +53,7 @@ def test_there_is_feedback_on_practice_alone_and_after_the_answer(
     assert_told(ada.get(place(mine, "feedback/")), 404)
 
 
-def test_the_list_tells_of_answers_and_drafts_and_stands_by_campaign(
-    study: Study, ada: Script
-) -> None:
+def test_the_list_shows_answers_and_drafts_by_campaign(study: Study, ada: Script) -> None:
     done = study.assignment(study.ada)
     submit(done, payload("no"), "page")
     answer = submit(done, payload("invalid"), "page").response
@@ -64,8 +64,8 @@ def test_the_list_tells_of_answers_and_drafts_and_stands_by_campaign(
         name="A first", protocol="report-coverage", batch=study.campaign.batch
     )
     rows = ada.get("assignments/").json()["results"]
-    told = [(row["uid"], row["status"], row["revision"], row["has_draft"]) for row in rows]
-    assert told == [(str(done.uid), "done", 2, False), (str(begun.uid), "open", 0, True)]
+    listed = [(row["uid"], row["status"], row["revision"], row["has_draft"]) for row in rows]
+    assert listed == [(str(done.uid), "done", 2, False), (str(begun.uid), "open", 0, True)]
     when = [row["submitted_at"] and datetime.fromisoformat(row["submitted_at"])
             for row in rows]  # fmt: skip
     assert when == [answer.created_at, None]
@@ -76,7 +76,9 @@ def test_the_list_tells_of_answers_and_drafts_and_stands_by_campaign(
     assert [row["uid"] for row in only] == [str(done.uid)]
 
 
-def test_the_next_item_under_a_key_is_the_same_after_its_answer(study: Study, ada: Script) -> None:
+def test_the_same_key_returns_the_same_next_item_even_after_its_answer(
+    study: Study, ada: Script
+) -> None:
     place_of_next = f"campaigns/{study.campaign.pk}/next/"
     item = ada.post(place_of_next, Idempotency_Key="k").json()
     ada.put(f"assignments/{item['uid']}/response/", body("no", "no", "no"))
@@ -86,12 +88,12 @@ def test_the_next_item_under_a_key_is_the_same_after_its_answer(study: Study, ad
     assert Assignment.objects.count() == 2
 
 
-class TestWhereAnAnswerIsRefused:
+class TestRefusedAnswers:
     def refused(self, study: Study, mine: Assignment) -> list[str]:
         sent = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
         return [each["wrong"] for each in assert_told(sent, 422)]
 
-    def test_the_reason_is_told_with_what_to_do(self, study: Study) -> None:
+    def test_the_reason_says_what_to_do(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         Campaign.objects.update(deadline=timezone.now() - timedelta(minutes=1))
         past = "the campaign's deadline is past; ask its researcher for more time"
@@ -101,7 +103,7 @@ class TestWhereAnAnswerIsRefused:
         assert self.refused(study, mine) == [closed]
         assert not Response.objects.exists()
 
-    def test_an_answer_that_came_before_is_confirmed_after_the_closing(self, study: Study) -> None:
+    def test_an_earlier_answer_is_confirmed_after_the_campaign_closed(self, study: Study) -> None:
         mine, ada = study.assignment(study.ada), script_of(study.ada)
         first = ada.put(place(mine, "response/"), body("no", "no", "no"), Idempotency_Key="k")
         Campaign.objects.update(is_open=False)
@@ -111,7 +113,7 @@ class TestWhereAnAnswerIsRefused:
         assert_told(other, 422)
 
 
-def test_a_conflict_tells_the_newest_with_its_versions(study: Study, ada: Script) -> None:
+def test_a_conflict_returns_the_newest_answer_and_its_versions(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     sentence = "there is a newer {} of your answer; read it, and send yours again"
     submit(mine, payload("no", "first"), "page")

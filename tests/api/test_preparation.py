@@ -39,7 +39,7 @@ INVENTED = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caug
 
 @once
 def user(folder: Path) -> User:
-    """She has begun the step, and an author has written for it."""
+    """A researcher who has begun the step; an author has written for it."""
     load(folder, TOPIC, EMPTY)
     made = researcher()
     assert script_of(made).post(at("key-points/")).status_code == 201
@@ -74,13 +74,13 @@ def changed() -> Json:
 
 
 class TestSteps:
-    def test_all_are_listed_with_runs_and_counts(self, rosa: Script) -> None:
+    def test_all_steps_are_listed_with_runs_and_counts(self, rosa: Script) -> None:
         rosa.post(f"{one(rosa, 2)}review/", {"verdict": "rejected"})
         steps = {each["step"]: each for each in rosa.get(at()).json()["results"]}
         assert list(steps) == list(STEPS)
-        (told,) = steps["key-points"]["authors"]
+        (listed_author,) = steps["key-points"]["authors"]
         run = JudgeRun.objects.get()
-        assert told == {
+        assert listed_author == {
             "author": "author",
             "answers": {"accepted": 0, "changed": 0, "rejected": 1, "waiting": 2},
             "missing": {},
@@ -91,7 +91,7 @@ class TestSteps:
         assert (steps["request"]["asks"], steps["request"]["campaign"]) == (True, None)
         assert (steps["sentences"]["asks"], steps["ratings"]["thresholds"]) == (False, {"eta": 3.0})
 
-    def test_a_step_that_is_none_is_not_there(self, rosa: Script) -> None:
+    def test_an_unknown_step_is_not_found(self, rosa: Script) -> None:
         for path in ("nothing/", "nothing/answers/"):
             assert_told(rosa.get(at(path)), 404)
         assert_told(rosa.get(at("request/answers/")), 404)
@@ -101,8 +101,8 @@ class TestSteps:
         other = researcher("olga")
         joined(other, role="member")
         olga = script_of(other)
-        (told,) = [s for s in olga.get(at()).json()["results"] if s["step"] == "key-points"]
-        assert (told["hidden"], told["campaign"], told["authors"]) == (True, None, [])
+        (step,) = [s for s in olga.get(at()).json()["results"] if s["step"] == "key-points"]
+        assert (step["hidden"], step["campaign"], step["authors"]) == (True, None, [])
         assert_told(olga.post(at("key-points/")), 403)
         for answer in (
             olga.get(at("key-points/answers/")),
@@ -130,7 +130,9 @@ class TestSteps:
         ):
             assert_told(reader.post(path, sent), 403)
 
-    def test_not_with_an_open_item_before_one(self, rosa: Script, user: User) -> None:
+    def test_answers_are_hidden_from_an_account_with_an_open_item(
+        self, rosa: Script, user: User
+    ) -> None:
         place = one(rosa)
         Campaign.objects.update(is_open=True)
         assert next_assignment(Campaign.objects.get(), rater_of(user))
@@ -164,24 +166,24 @@ class TestAnswers:
         assert_told(rosa.get(at(f"key-points/answers/?{query}")), 400)
 
     def test_come_in_pages_in_the_order_of_the_items(self, rosa: Script) -> None:
-        told = rosa.get(at("key-points/answers/?page_size=2")).json()
-        assert (told["count"], [each["item"] for each in told["results"]]) == (
+        page = rosa.get(at("key-points/answers/?page_size=2")).json()
+        assert (page["count"], [each["item"] for each in page["results"]]) == (
             3,
             ["t1/d1", "t1/d2"],
         )
-        assert told["next"].endswith("page_size=2&page=2")
+        assert page["next"].endswith("page_size=2&page=2")
 
-    def test_one_is_told_with_its_texts_and_what_it_may_be(self, rosa: Script) -> None:
-        told = rosa.get(one(rosa)).json()
-        assert told["texts"] == [
+    def test_an_answer_comes_with_its_texts_and_its_schema(self, rosa: Script) -> None:
+        answer = rosa.get(one(rosa)).json()
+        assert answer["texts"] == [
             {"field": "passage", "heading": "The loss of the Aurora", "text": FERRY}
         ]
-        assert told["answer"] == told["written"] == POINTS
-        assert (told["step"], told["query"], told["problems"]) == ("key-points", "ferry", [])
-        assert list(told["units"]) == told["answer_schema"]["required"] == ["t1/d1"]
-        assert (told["verdict"], told["note"], told["reviewed_at"]) == (None, "", None)
+        assert answer["answer"] == answer["written"] == POINTS
+        assert (answer["step"], answer["query"], answer["problems"]) == ("key-points", "ferry", [])
+        assert list(answer["units"]) == answer["answer_schema"]["required"] == ["t1/d1"]
+        assert (answer["verdict"], answer["note"], answer["reviewed_at"]) == (None, "", None)
 
-    def test_an_answer_of_another_campaign_is_none_to_review(self, rosa: Script) -> None:
+    def test_an_answer_in_another_campaign_cannot_be_reviewed(self, rosa: Script) -> None:
         place = one(rosa)
         Campaign.objects.update(name="a study")
         assert_told(rosa.get(place), 404)
@@ -189,24 +191,28 @@ class TestAnswers:
 
 
 class TestReviewing:
-    def test_what_stands_is_accepted(self, rosa: Script, user: User) -> None:
+    def test_an_answer_is_accepted_as_written(self, rosa: Script, user: User) -> None:
         place = one(rosa)
-        told = rosa.post(f"{place}review/", {"verdict": "accepted", "note": " fine "}).json()
-        assert (told["verdict"], told["note"], told["answer"]) == ("accepted", "fine", POINTS)
-        assert told == rosa.get(place).json()
+        review = rosa.post(f"{place}review/", {"verdict": "accepted", "note": " fine "}).json()
+        assert (review["verdict"], review["note"], review["answer"]) == ("accepted", "fine", POINTS)
+        assert review == rosa.get(place).json()
         made = Review.objects.get()
         assert (made.verdict, made.answer, made.by.user) == ("accepted", None, user)
-        assert told["reviewed_by"] == made.by.name
+        assert review["reviewed_by"] == made.by.name
 
     @pytest.mark.parametrize("verdict", ["accepted", "changed"])
-    def test_a_changed_answer_stands_beside_what_was_written(
+    def test_a_changed_answer_is_stored_beside_the_original(
         self, rosa: Script, verdict: str
     ) -> None:
         sent = {"verdict": verdict, "answer": changed()}
-        told = rosa.post(f"{one(rosa)}review/", sent).json()
-        assert (told["verdict"], told["answer"], told["written"]) == ("changed", changed(), POINTS)
+        review = rosa.post(f"{one(rosa)}review/", sent).json()
+        assert (review["verdict"], review["answer"], review["written"]) == (
+            "changed",
+            changed(),
+            POINTS,
+        )
 
-    def test_a_change_says_to_what(self, rosa: Script) -> None:
+    def test_a_change_needs_the_new_answer(self, rosa: Script) -> None:
         (wrong,) = assert_told(rosa.post(f"{one(rosa)}review/", {"verdict": "changed"}), 422)
         assert wrong["field"] == "answer"
 
@@ -221,15 +227,17 @@ class TestReviewing:
             {"t1/d1": [1], "t9": None},
         ],
     )
-    def test_what_cannot_be_accepted_is_named(self, rosa: Script, answer: Json) -> None:
+    def test_an_invalid_answer_is_refused_with_its_problems(
+        self, rosa: Script, answer: Json
+    ) -> None:
         sent = {"verdict": "accepted", "answer": answer}
         assert assert_told(rosa.post(f"{one(rosa)}review/", sent), 422)
         assert not Review.objects.exists()
 
-    def test_a_rejection_needs_no_mending(self, rosa: Script) -> None:
+    def test_a_rejection_needs_no_valid_answer(self, rosa: Script) -> None:
         sent = {"verdict": "rejected", "answer": {}, "note": "no"}
-        told = rosa.post(f"{one(rosa)}review/", sent).json()
-        assert (told["verdict"], told["answer"]) == ("rejected", POINTS)
+        review = rosa.post(f"{one(rosa)}review/", sent).json()
+        assert (review["verdict"], review["answer"]) == ("rejected", POINTS)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -241,11 +249,13 @@ class TestReviewing:
             ({"verdict": "accepted", "by": "root"}, "by"),
         ],
     )
-    def test_a_form_that_is_none_is_refused(self, rosa: Script, sent: Json, field: str) -> None:
+    def test_an_invalid_review_is_refused_with_its_field(
+        self, rosa: Script, sent: Json, field: str
+    ) -> None:
         (wrong,) = assert_told(rosa.post(f"{one(rosa)}review/", sent), 400)
         assert wrong["field"] == field
 
-    def test_a_review_that_one_has_not_seen_is_not_overwritten(self, rosa: Script) -> None:
+    def test_a_review_that_the_client_has_not_seen_is_not_overwritten(self, rosa: Script) -> None:
         place = one(rosa)
         seen = rosa.get(place)["ETag"]
         first = rosa.post(f"{place}review/", {"verdict": "rejected"}, If_Match=seen)
@@ -271,7 +281,7 @@ class TestReviewing:
 
 
 class TestAcceptingAll:
-    def test_an_author_is_one_who_wrote(self, rosa: Script) -> None:
+    def test_an_author_without_answers_is_refused(self, rosa: Script) -> None:
         author("other")
         (wrong,) = assert_told(rosa.post(at("key-points/accept/"), {"author": "other"}), 422)
         assert wrong["field"] == "author"
@@ -282,24 +292,26 @@ class TestBuilding:
         headers = {name: sent.pop(name) for name in list(sent) if name == "Idempotency_Key"}
         return script.post(at(f"{step}/build/"), {"name": "new", **sent}, **headers)
 
-    def test_makes_a_batch_of_what_was_accepted(self, rosa: Script) -> None:
+    def test_creates_a_batch_of_the_accepted_answers(self, rosa: Script) -> None:
         rosa.post(at("key-points/accept/"), {"author": "author"})
         both = [self.build(rosa, author="author", Idempotency_Key="b") for _ in range(2)]
         assert [each.status_code for each in both] == [201, 201]
-        told = both[0].json()
+        built = both[0].json()
         made = Batch.objects.get(name="new")
-        assert (told["batch"]["id"], told["queries"], told["left_out"]) == (made.pk, 2, [])
+        assert (built["batch"]["id"], built["queries"], built["left_out"]) == (made.pk, 2, [])
         assert [len(query.key_points) for query in batch_rows(made)] == [3, 0]
-        assert both[1].json() == told
+        assert both[1].json() == built
         assert rosa.get(f"batches/{made.pk}/").json()["counts"]["key_points"] == 3
 
-    def test_waits_for_the_reviews_unless_a_partial_one_is_wanted(self, rosa: Script) -> None:
+    def test_is_refused_before_all_reviews_unless_a_partial_batch_is_requested(
+        self, rosa: Script
+    ) -> None:
         refused = self.build(rosa, author="author")
         assert_told(refused, 409)
         assert "3 not reviewed" in refused.json()["error"]
         assert self.build(rosa, author="author", partial=True).status_code == 201
 
-    def test_by_rule_asks_for_no_author(self, rosa: Script) -> None:
+    def test_by_rule_needs_no_author(self, rosa: Script) -> None:
         assert self.build(rosa, "sentences").json()["queries"] == 2
         (first, _) = batch_rows(Batch.objects.get(name="new"))
         assert first.reports[0].sentences is not None
@@ -315,14 +327,14 @@ class TestBuilding:
             ("key-points", {"author": "author", "thresholds": {"eta": 3}}, "thresholds"),
         ],
     )
-    def test_what_cannot_be_is_refused_by_its_field(
+    def test_an_invalid_request_is_refused_with_its_field(
         self, rosa: Script, step: str, sent: Json, field: str
     ) -> None:
         (wrong,) = assert_told(self.build(rosa, step, **sent), 422)
         assert wrong["field"] == field
         assert Batch.objects.count() == 1
 
-    def test_a_batch_of_nothing_is_not_made(self, rosa: Script) -> None:
+    def test_an_empty_batch_is_not_created(self, rosa: Script) -> None:
         rosa.post(at("request/"))
         nothing = {"usable": "no", "request": None, "questions": None}
         prepare(

@@ -1,4 +1,4 @@
-"""Who may ask for what: the roles of the pages, and nothing of others' work."""
+"""Permissions: the same roles as for the pages, and no view of others' work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db
 
 ANNOTATOR, RESEARCHER, ADMIN = EVERYBODY
 READERS, WORKERS = {RESEARCHER, ADMIN}, {ANNOTATOR, RESEARCHER}
-# Address and method by the roles that may use them: the pages' own, see `tests.page_cast.OPEN_TO`.
+# The roles that may use each address, as for the pages; see `tests.page_cast.OPEN_TO`.
 MAY = {
     ("GET", ""): {ANNOTATOR, RESEARCHER, ADMIN},
     ("GET", "campaigns/"): {ANNOTATOR, RESEARCHER, ADMIN},
@@ -111,14 +111,16 @@ def test_each_address_is_open_to_its_roles_only(
 
 
 @pytest.mark.parametrize(("method", "path"), list(MAY))
-def test_a_stranger_hears_401_and_how_to_come_in(study: Study, method: str, path: str) -> None:
+def test_a_request_without_a_token_gets_401_and_the_scheme_to_use(
+    study: Study, method: str, path: str
+) -> None:
     answer = stranger().send(method, filled(path, study))
     assert assert_told(answer, 401) == []
     assert answer["WWW-Authenticate"] == "Token"
 
 
 @pytest.mark.parametrize("name", ["ada", "rita", "root"])
-def test_a_cookie_opens_nothing(study: Study, name: str) -> None:
+def test_a_session_cookie_gives_no_access(study: Study, name: str) -> None:
     client = client_of(getattr(study, name))
     mine = study.assignment(study.ada)
     assert Session.objects.exists()
@@ -132,7 +134,7 @@ def test_a_cookie_opens_nothing(study: Study, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["ada", "rita"])
-def test_a_foreign_assignment_is_not_there_by_any_method(study: Study, name: str) -> None:
+def test_an_assignment_of_another_rater_is_not_found_by_any_method(study: Study, name: str) -> None:
     study.assignment(study.ada)
     script = script_of(getattr(study, name))
     for other in plant(study):
@@ -144,7 +146,7 @@ def test_a_foreign_assignment_is_not_there_by_any_method(study: Study, name: str
     assert Response.objects.count() == 2
 
 
-def test_an_admin_is_no_annotator_here_either(study: Study) -> None:
+def test_an_admin_cannot_act_as_an_annotator(study: Study) -> None:
     mine = study.assignment(study.ada)
     root = script_of(study.root)
     for rest in BELOW:
@@ -152,7 +154,7 @@ def test_an_admin_is_no_annotator_here_either(study: Study) -> None:
 
 
 @pytest.mark.parametrize("finished", [False, True], ids=["before her own", "after her own"])
-def test_an_annotator_learns_nothing_of_others(study: Study, finished: bool) -> None:
+def test_an_annotator_learns_nothing_about_others(study: Study, finished: bool) -> None:
     ada, mine = script_of(study.ada), study.assignment(study.ada)
     planted = plant(study)
     assert mine.item == planted[0].item
@@ -168,7 +170,7 @@ def test_an_annotator_learns_nothing_of_others(study: Study, finished: bool) -> 
         assert not any(secret in whole for secret in PLANTED)
 
 
-def test_what_others_did_changes_nothing_that_an_annotator_is_told(study: Study) -> None:
+def test_answers_of_others_change_nothing_that_an_annotator_sees(study: Study) -> None:
     ada, mine = script_of(study.ada), study.assignment(study.ada)
     paths = ["", "campaigns/", "assignments/", *(place(mine, rest) for rest in BELOW)]
     before = [ada.get(path).content for path in paths]
@@ -186,7 +188,7 @@ def test_an_annotator_sees_no_design_and_no_counts_of_others(study: Study, ada: 
     assert script_of(study.root).get("campaigns/").json()["results"][0]["work"] is None
 
 
-def test_a_campaign_without_anything_for_one_is_not_there(study: Study) -> None:
+def test_a_campaign_without_work_for_the_annotator_is_not_found(study: Study) -> None:
     study.campaign.items.update(quota=1)
     ada, ben = script_of(study.ada), script_of(study.ben)
     while next_assignment(study.campaign, rater_of(study.ben)):
@@ -198,7 +200,7 @@ def test_a_campaign_without_anything_for_one_is_not_there(study: Study) -> None:
     assert ada.post(f"campaigns/{study.campaign.pk}/next/").status_code == 204
 
 
-def test_a_closed_campaign_is_shown_to_those_who_answered_in_it(study: Study) -> None:
+def test_a_closed_campaign_is_shown_to_its_annotators_only(study: Study) -> None:
     study.assignment(study.ada)
     study.campaign.is_open = False
     study.campaign.save()
@@ -206,7 +208,7 @@ def test_a_closed_campaign_is_shown_to_those_who_answered_in_it(study: Study) ->
     assert script_of(study.ben).get("campaigns/").json()["count"] == 0
 
 
-def test_ids_of_another_batch_do_not_reach_into_this_one(study: Study) -> None:
+def test_a_query_is_not_found_under_another_batch(study: Study) -> None:
     other = make_batch_beside(study)
     rita = script_of(study.rita)
     assert rita.get(f"batches/{study.campaign.batch_id}/queries/0/").status_code == 200
@@ -259,7 +261,7 @@ def test_every_address_says_who_may_use_each_of_its_methods() -> None:
 
 
 def test_objects_are_reached_only_through_what_an_account_may_see() -> None:
-    """In the API's modules `Model.objects` stands only in functions that are given the user."""
+    """In the API's modules `Model.objects` is used only in functions that take the user."""
     modules = [
         path
         for path in ROOT.rglob("*.py")
@@ -297,13 +299,13 @@ def loose_objects(source: str) -> list[int]:
     return found
 
 
-def test_the_check_itself_sees_a_loose_view() -> None:
+def test_that_check_finds_an_unfiltered_view() -> None:
     assert loose_objects("def get(self):\n    return Campaign.objects.filter(pk=1)") == [2]
     assert loose_objects("def visible_x(user):\n    return X.objects.all()") == [2]
     assert loose_objects("def visible_x(user):\n    return X.objects.filter(user=user)") == []
 
 
-def test_methods_that_an_address_lacks_are_answered_by_405(study: Study, ada: Script) -> None:
+def test_unsupported_methods_are_answered_by_405(study: Study, ada: Script) -> None:
     for method in ("DELETE", "PATCH", "OPTIONS", "TRACE", "PUT"):
         answer = ada.send(method, "campaigns/")
         assert answer.status_code == 405, method
@@ -311,7 +313,7 @@ def test_methods_that_an_address_lacks_are_answered_by_405(study: Study, ada: Sc
     assert Campaign.objects.count() == 1
 
 
-def test_a_method_that_an_address_lacks_counts_against_no_limit(study: Study) -> None:
+def test_unsupported_methods_count_against_no_limit(study: Study) -> None:
     ada, rita = script_of(study.ada), script_of(study.rita)
     export = f"campaigns/{study.campaign.pk}/labels/?format=jsonl"
     for script in (ada, rita):
@@ -320,12 +322,12 @@ def test_a_method_that_an_address_lacks_counts_against_no_limit(study: Study) ->
     assert rita.get(export).status_code == 200
 
 
-def test_a_head_says_what_a_get_says(study: Study, ada: Script) -> None:
+def test_head_is_answered_like_get(study: Study, ada: Script) -> None:
     assert ada.send("HEAD", "campaigns/").status_code == 200
     assert script_of(study.root).send("HEAD", "assignments/").status_code == 403
 
 
-def test_an_account_that_was_switched_off_is_out(study: Study, ada: Script) -> None:
+def test_a_disabled_account_has_no_access(study: Study, ada: Script) -> None:
     study.ada.is_active = False
     study.ada.save()
     assert_told(ada.get("campaigns/"), 401)
@@ -336,11 +338,11 @@ def test_an_account_that_was_switched_off_is_out(study: Study, ada: Script) -> N
     "value",
     ["Token", "Token x", "Token a b", "Token é", "Basic YTpi", "Bearer x", f"Token {'a' * 9999}"],
 )
-def test_a_token_that_is_none_is_refused(study: Study, value: str) -> None:
+def test_an_invalid_token_is_refused(study: Study, value: str) -> None:
     assert_told(stranger().get("campaigns/", Authorization=value), 401)
 
 
-def test_an_address_that_is_not_there_is_told_as_json(study: Study, ada: Script) -> None:
+def test_an_unknown_address_is_answered_in_json(study: Study, ada: Script) -> None:
     for path in ("nothing/", f"campaigns/{10**30}/", "batches/x/", "assignments/1/"):
         answer = ada.get(path)
         assert answer.status_code in {403, 404}
@@ -348,7 +350,7 @@ def test_an_address_that_is_not_there_is_told_as_json(study: Study, ada: Script)
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT"])
-def test_a_forgotten_slash_is_told_and_never_made_a_get(
+def test_a_missing_trailing_slash_is_an_error_and_not_a_redirect(
     study: Study, ada: Script, method: str
 ) -> None:
     mine = study.assignment(study.ada)
@@ -357,7 +359,7 @@ def test_a_forgotten_slash_is_told_and_never_made_a_get(
     assert "ends with a slash" in answer.json()["error"]
 
 
-def test_the_beginning_leads_on(study: Study, ada: Script) -> None:
+def test_the_root_links_to_the_lists_of_the_role(study: Study, ada: Script) -> None:
     for script, lists in (
         (ada, {"campaigns", "assignments"}),
         (script_of(study.root), set(LISTS) - {"assignments"}),
@@ -368,6 +370,6 @@ def test_the_beginning_leads_on(study: Study, ada: Script) -> None:
             assert script.get(address.removeprefix("http://testserver")).status_code == 200
 
 
-def test_the_pages_stay_where_they_were(study: Study) -> None:
+def test_the_api_leaves_the_addresses_of_pages_unchanged(study: Study) -> None:
     assert reverse("campaigns") == "/campaigns/"
     assert Client().get("/campaigns/").status_code == 302

@@ -38,7 +38,7 @@ def test_the_description_names_the_scopes_of_every_operation() -> None:
         assert all(f"`{scope}`" in operation["description"] for scope in operation["x-scopes"])
 
 
-def test_the_least_is_a_part_of_the_most_for_every_role() -> None:
+def test_the_default_scopes_of_a_role_are_among_those_it_can_use() -> None:
     for role in EVERYBODY:
         assert set(LEAST[role]) <= set(MOST[role]) <= set(SCOPES)
 
@@ -53,17 +53,17 @@ def test_a_token_for_reading_changes_nothing(study: Study) -> None:
     assert study.campaign.is_open
 
 
-def test_a_token_is_told_what_it_is_for(study: Study) -> None:
+def test_the_root_lists_the_scopes_of_the_token(study: Study) -> None:
     assert script_of(study.rita, "judge", "read").get("").json()["scopes"] == ["read", "judge"]
 
 
-def test_what_it_lacks_is_named(study: Study) -> None:
+def test_the_error_names_the_missing_scope(study: Study) -> None:
     answer = script_of(study.rita, "read").post("campaigns/", {})
     assert_told(answer, 403)
     assert "lacks the scope manage" in answer.json()["error"]
 
 
-def test_a_token_for_labelling_labels_and_reads_no_study(study: Study) -> None:
+def test_a_token_for_labelling_can_label_but_not_read_studies(study: Study) -> None:
     labeller = script_of(study.ada, "label")
     item = labeller.post(f"campaigns/{study.campaign.pk}/next/").json()
     mine = study.assignment(study.ada)
@@ -74,12 +74,12 @@ def test_a_token_for_labelling_labels_and_reads_no_study(study: Study) -> None:
     assert_told(rita.get("batches/"), 403)
 
 
-def test_who_reads_studies_does_not_read_accounts_by_it(study: Study) -> None:
+def test_the_scope_read_does_not_include_accounts(study: Study) -> None:
     assert_told(script_of(study.root, "read").get("people/"), 403)
     assert script_of(study.root, "people").get("people/").status_code == 200
 
 
-def test_a_scope_gives_no_role_what_it_may_not_do(study: Study) -> None:
+def test_a_scope_gives_no_rights_beyond_the_role(study: Study) -> None:
     token = script_of(study.ada)
     AuthToken.objects.get(user=study.ada).grant.delete()
     assert_told(token.get("campaigns/"), 403)
@@ -90,20 +90,20 @@ def test_a_scope_gives_no_role_what_it_may_not_do(study: Study) -> None:
     assert_told(wide.get("batches/"), 403)
 
 
-def test_a_token_that_nobody_granted_anything_opens_nothing(study: Study) -> None:
+def test_a_token_without_a_grant_gives_no_access(study: Study) -> None:
     bare = Script(AuthToken.objects.create(study.rita)[1])
     assert_told(bare.get(""), 403)
     assert_told(bare.get("campaigns/"), 403)
 
 
-class TestTheCommand:
-    def test_without_scopes_it_grants_the_least(self, study: Study) -> None:
+class TestCommand:
+    def test_without_scopes_it_grants_the_default_ones(self, study: Study) -> None:
         for name in ("ada", "rita", "root"):
             run("create_token", name)
         granted = {t.user.username: tuple(t.grant.scopes) for t in AuthToken.objects.all()}
         assert granted == {"ada": ("label",), "rita": ("read",), "root": ("read",)}
 
-    def test_it_grants_what_is_named_and_lists_it(self, study: Study) -> None:
+    def test_it_grants_the_named_scopes_and_lists_them(self, study: Study) -> None:
         run("create_token", "rita", "--scope", "manage", "--scope", "read", "--note", "nightly")
         grant = AuthToken.objects.get().grant
         listed = run("create_token", "rita", "--list")
@@ -111,7 +111,7 @@ class TestTheCommand:
         assert ", read manage, until 20" in listed
         assert listed.endswith(", nightly\n")
 
-    def test_one_of_several_is_taken_back_by_its_number(self, study: Study) -> None:
+    def test_one_of_several_tokens_is_revoked_by_its_number(self, study: Study) -> None:
         kept, gone = (Script(run("create_token", "rita").strip()) for _ in range(2))
         newest = AuthToken.objects.order_by("grant__pk").last()
         assert newest is not None
@@ -121,7 +121,7 @@ class TestTheCommand:
         assert kept.get("").status_code == 200
 
 
-class TestThePage:
+class TestPage:
     def made(self, client: Client, **fields: Any) -> Any:
         return client.post("/tokens/", {"scopes": ["read"], "days": "30", **fields})
 
@@ -134,11 +134,11 @@ class TestThePage:
         assert words not in again
         assert "for the notebook" in again
 
-    def test_a_token_is_offered_for_ninety_days(self, study: Study) -> None:
+    def test_the_form_suggests_ninety_days(self, study: Study) -> None:
         page = client_of(study.rita).get("/tokens/").content.decode()
         assert 'name="days" value="90"' in page
 
-    def test_only_what_the_role_can_use_is_offered_and_taken(self, study: Study) -> None:
+    def test_only_scopes_that_the_role_can_use_are_offered_and_accepted(self, study: Study) -> None:
         client = client_of(study.ada)
         assert 'value="manage"' not in client.get("/tokens/").content.decode()
         assert self.made(client, scopes=["manage"]).status_code == 422
@@ -146,7 +146,7 @@ class TestThePage:
         assert self.made(client, scopes=[]).status_code == 422
         assert not AuthToken.objects.exists()
 
-    def test_ones_own_token_is_taken_back(self, study: Study) -> None:
+    def test_an_account_can_revoke_its_own_tokens_only(self, study: Study) -> None:
         script = script_of(study.ada)
         grant = AuthToken.objects.get().grant
         assert client_of(study.ben).post(f"/tokens/{grant.pk}/take-back/").status_code == 404
@@ -154,7 +154,7 @@ class TestThePage:
         client_of(study.ada).post(f"/tokens/{grant.pk}/take-back/")
         assert_told(script.get(""), 401)
 
-    def test_a_guest_has_none(self, study: Study) -> None:
+    def test_a_guest_cannot_have_a_token(self, study: Study) -> None:
         study.ada.is_guest = True
         study.ada.save()
         assert client_of(study.ada).get("/tokens/").status_code == 403

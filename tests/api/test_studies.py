@@ -28,12 +28,12 @@ def of(study: Study, rest: str) -> str:
     return f"campaigns/{study.campaign.pk}/{rest}"
 
 
-def told(answer: Any) -> bytes:
+def streamed(answer: Any) -> bytes:
     return b"".join(answer.streaming_content)
 
 
 class TestItems:
-    def test_each_says_what_it_is_and_what_it_asks(self, rita: Script, study: Study) -> None:
+    def test_an_item_comes_with_its_facts_and_its_units(self, rita: Script, study: Study) -> None:
         study.assignment(study.ada)
         first, second = rita.get(of(study, "items/")).json()["results"]
         taken = first if first["taken"] else second
@@ -46,18 +46,22 @@ class TestItems:
         assert "harbour" not in whole["texts"]
         assert whole["texts"]["report"]
 
-    def test_filters_are_those_that_are_named(self, rita: Script, study: Study) -> None:
+    def test_only_documented_filters_are_accepted(self, rita: Script, study: Study) -> None:
         for query, count in ((f"item={ITEM}", 1), ("system=hidden-system-1", 1), ("query=x", 0)):
             assert rita.get(of(study, f"items/?{query}")).json()["count"] == count
         for query in ("report__system=x", "assignments__rater__name=ada", "taken=1", "use=gold"):
             assert_told(rita.get(of(study, f"items/?{query}")), 400)
 
-    def test_while_one_labels_nobody_says_which_are_known(self, rita: Script, study: Study) -> None:
+    def test_a_researcher_with_an_open_item_does_not_see_which_items_are_gold(
+        self, rita: Script, study: Study
+    ) -> None:
         study.assignment(study.rita)
         assert_told(rita.get(of(study, "items/0/")), 403)
         assert rita.get(of(study, "items/")).json()["results"][1]["use"] is None
 
-    def test_what_others_said_changes_nothing_of_them(self, rita: Script, study: Study) -> None:
+    def test_answers_of_others_do_not_change_the_list_of_items(
+        self, rita: Script, study: Study
+    ) -> None:
         begun = study.assignment(study.ben)
         before = rita.get(of(study, "items/")).content
         submit(begun, payload("no", "planted"), "page")
@@ -65,22 +69,26 @@ class TestItems:
 
 
 class TestAssignments:
-    def test_who_was_asked_what_and_how_it_stands(self, rita: Script, study: Study) -> None:
+    def test_assignments_are_listed_with_rater_status_and_units(
+        self, rita: Script, study: Study
+    ) -> None:
         plant(study)
         path = of(study, "assignments/")
         rows = rita.get(path).json()["results"]
-        told = {(row["rater"], row["status"], row["units"]) for row in rows}
+        assignments = {(row["rater"], row["status"], row["units"]) for row in rows}
         ben = rater_of(study.ben).name
-        assert told == {(ben, "done", 3), (ben, "open", 3), ("planted-judge", "done", 3)}
+        assert assignments == {(ben, "done", 3), (ben, "open", 3), ("planted-judge", "done", 3)}
         assert rita.get(f"{path}?rater_kind=judge").json()["count"] == 1
         assert rita.get(f"{path}?rater={ben}&status=done").json()["count"] == 1
         assert_told(rita.get(f"{path}?rater__user__username=ben"), 400)
 
-    def test_they_hold_no_answer(self, rita: Script, study: Study) -> None:
+    def test_the_list_contains_no_answers(self, rita: Script, study: Study) -> None:
         plant(study)
         assert "planted-comment" not in rita.get(of(study, "assignments/")).content.decode()
 
-    def test_whoever_labels_reads_none(self, rita: Script, study: Study) -> None:
+    def test_the_list_is_hidden_from_an_account_with_an_open_item(
+        self, rita: Script, study: Study
+    ) -> None:
         study.assignment(study.rita)
         assert_told(rita.get(of(study, "assignments/")), 403)
 
@@ -89,22 +97,22 @@ class TestSearch:
     def find(self, rita: Script, study: Study, query: str) -> Any:
         return rita.get(f"batches/{study.campaign.batch_id}/search/?{query}")
 
-    def test_hits_say_where_the_words_stand(self, rita: Script, study: Study) -> None:
+    def test_a_hit_shows_where_the_words_were_found(self, rita: Script, study: Study) -> None:
         found = self.find(rita, study, "q=pier+held").json()
         assert found["count"] == 2
-        told = [(hit["kind"], hit["position"], hit["id"]) for hit in found["results"]]
-        assert told == [("report", 0, "hidden-system-0:r"), ("report", 0, "hidden-system-1:r")]
+        hits = [(hit["kind"], hit["position"], hit["id"]) for hit in found["results"]]
+        assert hits == [("report", 0, "hidden-system-0:r"), ("report", 0, "hidden-system-1:r")]
         for hit in found["results"]:
             assert hit["found"] == ["pier", "held"]
             assert "The pier held." in hit["snippet"]
         assert self.find(rita, study, 'q="Report+1"+held').json()["count"] == 1
 
-    def test_it_needs_a_word(self, rita: Script, study: Study) -> None:
+    def test_a_search_without_words_is_refused(self, rita: Script, study: Study) -> None:
         for query in ("", "q=", 'q="%20"', f"q={'x' * 301}"):
             assert_told(self.find(rita, study, query), 400)
 
 
-def test_who_did_not_pass_is_let_in_with_a_reason(rita: Script, study: Study) -> None:
+def test_a_rater_who_failed_practice_is_admitted_with_a_reason(rita: Script, study: Study) -> None:
     study.assignment(study.ada)
     path = of(study, f"raters/{rater_of(study.ada).pk}/admission/")
     assert_told(rita.put(path, {"reason": ""}), 400)
@@ -115,9 +123,7 @@ def test_who_did_not_pass_is_let_in_with_a_reason(rita: Script, study: Study) ->
 
 
 class TestExports:
-    def test_all_that_the_page_offers_is_offered_and_comes(
-        self, rita: Script, study: Study
-    ) -> None:
+    def test_the_api_offers_the_same_exports_as_the_page(self, rita: Script, study: Study) -> None:
         plant(study)
         rows = rita.get(of(study, "exports/")).json()["results"]
         assert [row["what"] for row in rows] == [
@@ -127,16 +133,18 @@ class TestExports:
             (row,) = (row for row in rows if row["what"] == what)
             answer = rita.get(row["files"][form].removeprefix("http://testserver"))
             assert answer.streaming
-            assert told(answer) == b"".join(download(study.campaign, what, form).pieces)
+            assert streamed(answer) == b"".join(download(study.campaign, what, form).pieces)
             assert answer["Content-Disposition"].startswith("attachment; ")
 
-    def test_the_form_is_the_addresss_whatever_is_accepted(
+    def test_the_format_follows_the_address_and_not_the_accept_header(
         self, rita: Script, study: Study
     ) -> None:
         answer = rita.get(of(study, "exports/units/csv/"), Accept="text/html")
         assert answer["Content-Type"].startswith("text/csv")
 
-    def test_what_tells_answers_waits_for_ones_own(self, rita: Script, study: Study) -> None:
+    def test_exports_are_refused_to_an_account_with_an_open_item(
+        self, rita: Script, study: Study
+    ) -> None:
         plant(study)
         study.assignment(study.rita)
         for path in ("exports/labels/csv/", "exports/label-studio/json/"):
@@ -147,11 +155,11 @@ class TestExports:
         assert_told(rita.get(of(study, "units/")), 403)
         assert rita.get(of(study, "exports/batch/jsonl/")).status_code == 200
 
-    def test_no_other_form_and_no_other_export(self, rita: Script, study: Study) -> None:
+    def test_unknown_exports_and_formats_are_not_found(self, rita: Script, study: Study) -> None:
         for path in ("exports/labels/trec/", "exports/qrels/trec/", "exports/nothing/csv/"):
             assert_told(rita.get(of(study, path)), 404)
 
-    def test_the_page_counts_the_same_hour(self, rita: Script, study: Study) -> None:
+    def test_page_and_api_share_the_limit_on_exports(self, rita: Script, study: Study) -> None:
         for _ in range(12):
             assert rita.get(of(study, "exports/units/csv/")).status_code == 200
         assert_told(rita.get(of(study, "exports/units/csv/")), 429)
@@ -162,11 +170,11 @@ class TestExports:
 LINE = {"item": ITEM, "unit": "q:0", "variable": "answerable", "value": "no", "rater": "crowd-7"}
 
 
-class TestLabelsMadeElsewhere:
+class TestImportedLabels:
     def send(self, script: Script, study: Study, *lines: dict[str, Any], **more: Any) -> Any:
         return script.post(of(study, "imports/"), {"labels": list(lines), **more})
 
-    def test_they_are_taken_and_the_same_again_change_nothing(
+    def test_importing_the_same_labels_twice_changes_nothing(
         self, rita: Script, study: Study
     ) -> None:
         first = self.send(rita, study, LINE)
@@ -176,18 +184,22 @@ class TestLabelsMadeElsewhere:
         assert (again["labels"], again["unchanged"]) == ({}, 1)
         assert Label.objects.get().response.assignment.rater.name == "crowd-7"
 
-    def test_a_rater_stands_in_where_a_line_names_none(self, rita: Script, study: Study) -> None:
+    def test_the_default_rater_is_used_for_lines_without_one(
+        self, rita: Script, study: Study
+    ) -> None:
         line = {name: value for name, value in LINE.items() if name != "rater"}
         assert self.send(rita, study, line, rater="crowd-8").json()["labels"] == {"crowd-8": 1}
 
-    def test_one_wrong_line_refuses_all_by_its_number(self, rita: Script, study: Study) -> None:
+    def test_one_invalid_line_refuses_the_whole_import_with_its_number(
+        self, rita: Script, study: Study
+    ) -> None:
         (wrong,) = assert_told(self.send(rita, study, LINE, {**LINE, "unit": "q:9"}), 422)
         assert wrong["field"] == "labels.1"
         assert str(wrong["wrong"]).startswith("labels, line 2: ")
         assert not Label.objects.exists()
 
     @pytest.mark.parametrize("who", ["account", "pseudonym of one who left", "judge"])
-    def test_nobody_who_answers_here_is_spoken_for(
+    def test_labels_for_a_rater_who_answers_in_tandem_are_refused(
         self, rita: Script, study: Study, who: str
     ) -> None:
         if who == "judge":
@@ -204,7 +216,9 @@ class TestLabelsMadeElsewhere:
         assert "answers on this site" in str(wrong["wrong"])
         assert Label.objects.count() == before
 
-    def test_whoever_labels_answers_first(self, rita: Script, study: Study) -> None:
+    def test_importing_is_refused_to_an_account_with_an_open_item(
+        self, rita: Script, study: Study
+    ) -> None:
         study.assignment(study.rita)
         assert_told(self.send(rita, study, LINE), 403)
 
@@ -215,7 +229,7 @@ class TestFrozenReports:
         sent = {"campaign": study.campaign.pk, "inputs": read["inputs"]["sha256"], "resamples": 2}
         return script.post("reports/", {**sent, **more})
 
-    def test_what_was_read_is_kept_word_for_word(self, rita: Script, study: Study) -> None:
+    def test_the_report_is_stored_exactly_as_it_was_read(self, rita: Script, study: Study) -> None:
         plant(study)
         made = self.freeze(rita, study, epsilon=0.15)
         assert made.status_code == 201, made.content
@@ -227,7 +241,7 @@ class TestFrozenReports:
         assert rita.get("reports/").json()["results"] == [made.json()]
         assert rita.get("reports/?campaign=1000000").json()["count"] == 0
 
-    def test_its_page_shows_the_same_choices(self, rita: Script, study: Study) -> None:
+    def test_its_page_opens_with_the_same_options(self, rita: Script, study: Study) -> None:
         self.freeze(rita, study, assisted=True)
         row = FrozenReport.objects.get()
         client = client_of(study.rita)
@@ -235,17 +249,21 @@ class TestFrozenReports:
         assert client.get(page).status_code == 200
         assert "assisted=true" in row.choices
 
-    def test_labels_that_came_since_are_told_first(self, rita: Script, study: Study) -> None:
+    def test_a_report_is_not_frozen_if_its_labels_have_changed(
+        self, rita: Script, study: Study
+    ) -> None:
         (wrong,) = [self.freeze(rita, study, inputs="0" * 64)]
         assert_told(wrong, 409)
         assert wrong.json()["current"]["sha256"]
         assert not FrozenReport.objects.exists()
 
-    def test_a_choice_that_is_not_there_is_named(self, rita: Script, study: Study) -> None:
+    def test_an_unknown_option_is_refused_with_its_field(self, rita: Script, study: Study) -> None:
         (wrong,) = assert_told(self.freeze(rita, study, variable=["nothing"]), 400)
         assert wrong["field"] == "variable"
 
-    def test_whoever_labels_reads_none(self, rita: Script, study: Study) -> None:
+    def test_frozen_reports_are_hidden_from_an_account_with_an_open_item(
+        self, rita: Script, study: Study
+    ) -> None:
         plant(study)
         key = self.freeze(rita, study).json()["key"]
         study.assignment(study.rita)
@@ -253,7 +271,7 @@ class TestFrozenReports:
         assert rita.get("reports/").status_code == 200
 
 
-def test_of_a_campaign_of_another_team_nothing_is_there(rita: Script, study: Study) -> None:
+def test_nothing_of_another_teams_campaign_is_found(rita: Script, study: Study) -> None:
     root = script_of(study.root)
     key = TestFrozenReports().freeze(root, study).json()["key"]
     given_away(study.campaign)

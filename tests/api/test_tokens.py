@@ -1,4 +1,4 @@
-"""Tokens: made on the command line, shown once, kept as hashes."""
+"""Tokens: created on the command line, shown once, stored as hashes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_token_is_printed_once_and_kept_as_a_hash(study: Study) -> None:
     assert Script(token).get("").json()["account"] == "ada"
 
 
-def test_it_lasts_a_year_unless_told_otherwise(study: Study) -> None:
+def test_a_token_lasts_a_year_by_default(study: Study) -> None:
     for days, arguments in ((365, ()), (2, ("--days", "2"))):
         AuthToken.objects.all().delete()
         run("create_token", "ada", *arguments)
@@ -35,13 +35,13 @@ def test_it_lasts_a_year_unless_told_otherwise(study: Study) -> None:
         assert timedelta(days=days) - timedelta(minutes=5) < left <= timedelta(days=days)
 
 
-def test_a_token_that_has_run_out_opens_nothing(study: Study) -> None:
+def test_an_expired_token_gives_no_access(study: Study) -> None:
     script = Script(run("create_token", "ada", "--days", "1").strip())
     AuthToken.objects.update(expiry=timezone.now() - timedelta(seconds=1))
     assert_told(script.get(""), 401)
 
 
-def test_all_tokens_of_an_account_are_taken_back_at_once(study: Study) -> None:
+def test_all_tokens_of_an_account_can_be_revoked_at_once(study: Study) -> None:
     scripts = [Script(run("create_token", "ada").strip()) for _ in range(2)]
     other = Script(run("create_token", "ben").strip())
     assert run("create_token", "ada", "--revoke") == "Revoked 2 tokens of 'ada'.\n"
@@ -60,13 +60,15 @@ def test_all_tokens_of_an_account_are_taken_back_at_once(study: Study) -> None:
         (("ada", "--days", "1", "--revoke"), "not allowed with"),
     ],
 )
-def test_what_it_cannot_do_is_one_line(study: Study, arguments: tuple[str, ...], said: str) -> None:
+def test_a_wrong_call_is_refused_in_one_line(
+    study: Study, arguments: tuple[str, ...], said: str
+) -> None:
     with pytest.raises(CommandError, match=said):
         run("create_token", *arguments)
     assert not AuthToken.objects.exists()
 
 
-def test_an_account_that_is_switched_off_gets_none(study: Study) -> None:
+def test_a_disabled_account_gets_no_token(study: Study) -> None:
     study.ada.is_active = False
     study.ada.save()
     with pytest.raises(CommandError, match="is disabled"):

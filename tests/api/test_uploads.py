@@ -1,4 +1,4 @@
-"""Batches by the API: files sent, looked at, kept; by the rules of the pages."""
+"""Uploading batches by the API: send, preview and keep, by the rules of the pages."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def test_files_become_a_batch_in_four_steps(study: Study, rita: Script) -> None:
     kept = rita.post(place + "keep/", decided)
     assert (kept.status_code, kept.json()["state"]) == (202, "keeping")
     looked_through(made["key"])
-    told = rita.get(place).json()
+    upload = rita.get(place).json()
     batch = Batch.objects.get(name="kept")
-    assert (told["state"], told["batch"]) == ("kept", batch.pk)
+    assert (upload["state"], upload["batch"]) == ("kept", batch.pk)
     assert rita.get(f"batches/{batch.pk}/").status_code == 200
     assert rita.post(place + "keep/", decided).status_code == 202
 
@@ -74,13 +74,15 @@ def test_a_stale_preview_is_a_conflict(study: Study, rita: Script) -> None:
     assert not Batch.objects.filter(name="study").exists()
 
 
-def test_what_is_no_batch_is_told_with_file_and_line(study: Study, rita: Script) -> None:
+def test_a_file_that_is_not_a_batch_is_refused_with_file_and_line(
+    study: Study, rita: Script
+) -> None:
     made = sent(study.rita, files=posted(b'{"id": "a"}\n', "mine.jsonl"))
     looked_through(made["key"])
-    told = rita.get(f"uploads/{made['key']}/").json()
-    assert told["state"] == "refused"
-    assert told["error"].startswith("mine.jsonl, line 1: ")
-    assert told["preview"] is None
+    upload = rita.get(f"uploads/{made['key']}/").json()
+    assert upload["state"] == "refused"
+    assert upload["error"].startswith("mine.jsonl, line 1: ")
+    assert upload["preview"] is None
 
 
 @pytest.mark.every_case
@@ -95,20 +97,18 @@ def test_what_is_no_batch_is_told_with_file_and_line(study: Study, rita: Script)
         ({"files": posted(b"\x1f\x8b")}, 422),
     ],
 )
-def test_what_is_not_as_described_is_refused(
-    study: Study, fields: dict[str, Any], status: int
-) -> None:
+def test_a_malformed_upload_is_refused(study: Study, fields: dict[str, Any], status: int) -> None:
     if not isinstance(fields.get("files", ""), str):
         fields["files"].seek(0)
     assert_told(post(study.rita, **fields), status)
     assert not Upload.objects.exists()
 
 
-def test_a_body_of_json_is_none(rita: Script) -> None:
+def test_a_json_body_is_not_accepted_as_an_upload(rita: Script) -> None:
     assert_told(rita.post("uploads/", {"files": []}), 415)
 
 
-def test_the_limit_is_that_of_the_pages(study: Study) -> None:
+def test_the_hourly_limit_is_that_of_the_pages(study: Study) -> None:
     for _ in range(MAX_PER_HOUR):
         Upload.objects.create(user=study.rita, name="x", state="kept")
     answer = post(study.rita, files=posted())
@@ -116,7 +116,7 @@ def test_the_limit_is_that_of_the_pages(study: Study) -> None:
     assert int(answer["Retry-After"]) > 3500
 
 
-def test_an_upload_is_its_senders_only(study: Study, rita: Script) -> None:
+def test_only_the_sender_can_see_and_use_an_upload(study: Study, rita: Script) -> None:
     made = sent(study.root)
     assert rita.get("uploads/").json()["count"] == 0
     for rest in ("", "keep/", "discard/"):
@@ -127,10 +127,10 @@ def test_an_upload_is_its_senders_only(study: Study, rita: Script) -> None:
 
 @pytest.fixture(autouse=True)
 def _own_quarantine(own_quarantine: Path) -> None:
-    """Nothing of other tests lies there."""
+    """Use a quarantine without files from other tests."""
 
 
-def test_a_full_disk_is_told(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_answered_by_507(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -19,7 +19,7 @@ def root(study: Study) -> Script:
 
 
 def cases(study: Study) -> list[tuple[str, str, str, dict[str, Any], dict[str, Any]]]:
-    """Where it is read, how and where it is changed, one change and another."""
+    """For each resource, where it is read, how and where it is changed, and two changes."""
     campaign, person = f"campaigns/{study.campaign.pk}/", f"people/{study.ada.pk}/"
     people = f"{campaign}people/"
     return [
@@ -30,7 +30,9 @@ def cases(study: Study) -> list[tuple[str, str, str, dict[str, Any], dict[str, A
 
 
 @pytest.mark.parametrize("which", range(3))
-def test_of_two_who_saw_the_same_the_second_is_told(root: Script, study: Study, which: int) -> None:
+def test_of_two_changes_to_the_same_version_the_second_is_refused(
+    root: Script, study: Study, which: int
+) -> None:
     read, method, path, one, other = cases(study)[which]
     seen = root.get(read)["ETag"]
     first = root.send(method, path, one, {"If-Match": seen})
@@ -46,7 +48,7 @@ def test_of_two_who_saw_the_same_the_second_is_told(root: Script, study: Study, 
 @pytest.mark.every_case
 @pytest.mark.parametrize("which", range(3))
 @pytest.mark.parametrize("seen", [None, "*", 'W/{}, "another"'])
-def test_without_it_or_by_any_the_change_is_made(
+def test_without_if_match_or_with_a_star_the_change_is_made(
     root: Script, study: Study, which: int, seen: str | None
 ) -> None:
     read, method, path, one, _ = cases(study)[which]
@@ -54,17 +56,17 @@ def test_without_it_or_by_any_the_change_is_made(
     assert root.send(method, path, one, headers).status_code == 200
 
 
-def test_what_is_no_etag_is_refused(root: Script, study: Study) -> None:
+def test_an_invalid_etag_is_refused(root: Script, study: Study) -> None:
     path = f"campaigns/{study.campaign.pk}/terms/"
     assert_told(root.post(path, {"language": "en"}, If_Match="three"), 400)
 
 
-def test_a_new_member_is_a_change_of_the_people(root: Script, study: Study) -> None:
+def test_adding_a_member_changes_the_version_of_the_people(root: Script, study: Study) -> None:
     path = f"campaigns/{study.campaign.pk}/people/"
     seen = root.get(path)["ETag"]
     add_member(study.campaign, study.ben, "annotator")
     assert_told(root.put(path, {"hold_minutes": 5}, If_Match=seen), 409)
 
 
-def test_annotators_get_no_version_of_what_they_cannot_change(study: Study) -> None:
+def test_annotators_get_no_version_of_campaigns(study: Study) -> None:
     assert "ETag" not in script_of(study.ada).get(f"campaigns/{study.campaign.pk}/")

@@ -28,7 +28,7 @@ def next_item(ada: Script, study: Study) -> dict[str, Any]:
 
 
 @pytest.mark.postgresql
-def test_a_script_does_the_whole_round_of_an_annotator(study: Study, ada: Script) -> None:
+def test_a_script_can_do_all_the_work_of_an_annotator(study: Study, ada: Script) -> None:
     (campaign,) = ada.get("campaigns/").json()["results"]
     assert campaign["work"] == {"done": 0, "begun": 0, "left": 2, "waiting": 0}
     for _ in range(2):
@@ -47,7 +47,7 @@ def test_a_script_does_the_whole_round_of_an_annotator(study: Study, ada: Script
     assert Label.objects.count() == 6
 
 
-def test_an_item_comes_as_its_page_shows_it(study: Study, ada: Script) -> None:
+def test_an_item_has_what_its_page_shows(study: Study, ada: Script) -> None:
     item = next_item(ada, study)
     assert [text["text"] for text in item["texts"]] == [TEXT]
     assert item["query"] == "What of the harbour? ⛵"
@@ -59,7 +59,7 @@ def test_an_item_comes_as_its_page_shows_it(study: Study, ada: Script) -> None:
     assert set(item["answer_schema"]["properties"]) == {"q:0", "q:1", "q:2"}
 
 
-def test_the_order_of_the_units_is_the_pages(study: Study, ada: Script) -> None:
+def test_units_have_the_same_order_as_on_the_page(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     mine.asked = ["q:2", "q:0", "q:1"]
     mine.save()
@@ -67,7 +67,7 @@ def test_the_order_of_the_units_is_the_pages(study: Study, ada: Script) -> None:
     assert [unit["name"] for unit in item["units"]] == ["q:2", "q:0", "q:1"]
 
 
-def test_ones_assignments_are_listed_by_campaign_and_status(study: Study, ada: Script) -> None:
+def test_assignments_can_be_filtered_by_campaign_and_status(study: Study, ada: Script) -> None:
     mine, pk = study.assignment(study.ada), study.campaign.pk
     for query, found in (("", 1), (f"campaign={pk}", 1), (f"campaign={pk + 1}", 0),
                          (f"campaign={pk}&status=open", 1), ("status=done", 0)):  # fmt: skip
@@ -76,7 +76,7 @@ def test_ones_assignments_are_listed_by_campaign_and_status(study: Study, ada: S
     assert ada.get("assignments/").json()["results"][0]["uid"] == str(mine.uid)
 
 
-def test_an_item_that_is_lost_while_its_answer_is_stored_is_gone(
+def test_an_item_whose_lease_is_lost_during_the_save_is_gone(
     study: Study, ada: Script, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine = study.assignment(study.ada)
@@ -90,13 +90,13 @@ def test_an_item_that_is_lost_while_its_answer_is_stored_is_gone(
     assert "another person has it now" in sent.content.decode()
 
 
-def test_the_guideline_is_at_hand(study: Study, ada: Script) -> None:
+def test_the_guideline_is_returned_as_markdown(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     assert ada.get(place(mine, "guideline/")).json()["markdown"].startswith("#")
 
 
 @pytest.mark.postgresql
-def test_both_doors_store_the_same(study: Study, ada: Script) -> None:
+def test_page_and_api_store_the_same_answer(study: Study, ada: Script) -> None:
     start = TEXT.index(QUOTE)
     by_page, by_api = study.assignment(study.ben), study.assignment(study.ada)
     form = answers("yes", "no", "invalid", quote=(QUOTE, start), comment="odd 🛶", seconds="9.5")
@@ -122,7 +122,7 @@ def _spans(response: Response) -> list[tuple[Any, ...]]:
     return list(spans.values_list("field", "start", "end", "quote"))
 
 
-def test_what_was_sent_is_read_back(study: Study, ada: Script) -> None:
+def test_an_answer_is_read_back_as_it_was_sent(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     assert ada.get(place(mine, "response/")).status_code == 404
     sent = body("yes", "no", "no", comment="שלום\r\n🌉")
@@ -135,7 +135,7 @@ def test_what_was_sent_is_read_back(study: Study, ada: Script) -> None:
 
 @pytest.mark.postgresql
 @pytest.mark.parametrize("method", ["POST", "PUT"])
-def test_a_save_sent_twice_under_its_key_is_stored_once(
+def test_a_save_sent_twice_with_the_same_key_is_stored_once(
     study: Study, ada: Script, method: str
 ) -> None:
     mine, headers = study.assignment(study.ada), {"Idempotency-Key": str(uuid.uuid4())}
@@ -148,7 +148,7 @@ def test_a_save_sent_twice_under_its_key_is_stored_once(
     assert Response.objects.count() == 1
 
 
-def test_a_late_repeat_changes_nothing_that_came_after(study: Study, ada: Script) -> None:
+def test_repeating_an_old_save_changes_no_later_answer(study: Study, ada: Script) -> None:
     mine, key = study.assignment(study.ada), {"Idempotency-Key": "first"}
     ada.put(place(mine, "response/"), body("no", "no", "no"), **key)
     ada.put(place(mine, "response/"), body("invalid", "no", "no", revision=1))
@@ -160,7 +160,7 @@ def test_a_late_repeat_changes_nothing_that_came_after(study: Study, ada: Script
     assert Draft.objects.exists()
 
 
-def test_a_key_never_stands_for_two_answers(study: Study, ada: Script) -> None:
+def test_the_same_key_with_another_answer_is_refused(study: Study, ada: Script) -> None:
     mine, key = study.assignment(study.ada), {"Idempotency-Key": "mine"}
     ada.put(place(mine, "response/"), body("no", "no", "no"), **key)
     again = ada.put(place(mine, "response/"), body("no", "no", "invalid"), **key)
@@ -171,7 +171,7 @@ def test_a_key_never_stands_for_two_answers(study: Study, ada: Script) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("key", ["", "x" * 65, "a b", "é"])
-def test_a_key_that_cannot_be_kept_is_refused(study: Study, ada: Script, key: str) -> None:
+def test_an_invalid_key_is_refused(study: Study, ada: Script, key: str) -> None:
     mine = study.assignment(study.ada)
     assert_told(ada.put(place(mine, "response/"), body("no", "no", "no"), Idempotency_Key=key), 400)
     assert not Response.objects.exists()
@@ -183,7 +183,7 @@ def test_a_key_that_cannot_be_kept_is_refused(study: Study, ada: Script, key: st
     ("headers", "more"),
     [({}, {}), ({}, {"revision": 0}), ({"If-Match": '"7"'}, {}), ({"If-Match": '"0"'}, {})],
 )
-def test_an_unseen_revision_is_a_conflict_that_says_what_stands(
+def test_a_save_based_on_an_older_revision_is_a_conflict_with_the_current_answer(
     study: Study, ada: Script, headers: dict[str, str], more: dict[str, Any]
 ) -> None:
     mine = study.assignment(study.ada)
@@ -200,7 +200,7 @@ def test_an_unseen_revision_is_a_conflict_that_says_what_stands(
     ("headers", "more"),
     [({}, {"revision": 1}), ({"If-Match": '"1"'}, {}), ({"If-Match": 'W/"1"'}, {"revision": 1})],
 )
-def test_who_saw_the_revision_makes_the_next(
+def test_a_save_based_on_the_current_revision_makes_the_next(
     study: Study, ada: Script, headers: dict[str, str], more: dict[str, Any]
 ) -> None:
     mine = study.assignment(study.ada)
@@ -217,18 +217,22 @@ def test_who_saw_the_revision_makes_the_next(
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("match", ["1", "*", '"x"', '"1", "2"', '"9999999999"'])
-def test_an_if_match_that_is_no_revision_is_refused(study: Study, ada: Script, match: str) -> None:
+def test_an_if_match_header_that_is_not_a_revision_is_refused(
+    study: Study, ada: Script, match: str
+) -> None:
     mine = study.assignment(study.ada)
     assert_told(ada.put(place(mine, "response/"), body("no", "no", "no"), If_Match=match), 400)
 
 
-def test_two_sayings_of_what_was_seen_are_refused(study: Study, ada: Script) -> None:
+def test_if_match_and_revision_that_contradict_each_other_are_refused(
+    study: Study, ada: Script
+) -> None:
     mine = study.assignment(study.ada)
     sent = body("no", "no", "no", revision=2)
     assert_told(ada.put(place(mine, "response/"), sent, If_Match='"1"'), 400)
 
 
-def test_the_answer_that_stands_may_come_again(study: Study, ada: Script) -> None:
+def test_sending_the_current_answer_again_is_accepted(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     codes = [
         ada.put(place(mine, "response/"), body("no", "no", "no")).status_code for _ in range(2)
@@ -236,7 +240,7 @@ def test_the_answer_that_stands_may_come_again(study: Study, ada: Script) -> Non
     assert codes == [201, 200]
 
 
-def test_unfinished_work_of_the_page_is_not_overwritten_unseen(study: Study, ada: Script) -> None:
+def test_a_draft_from_the_page_is_not_overwritten_unseen(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     form = answers("invalid", None, None, version=0)
     client_of(study.ada).post(page("draft", mine), form)
@@ -268,7 +272,7 @@ def test_unfinished_work_of_the_page_is_not_overwritten_unseen(study: Study, ada
         (body("yes", "no", "no", quote=("harbour", 10**30))["units"], "q:0", "evidence"),
     ],
 )
-def test_a_refused_answer_names_unit_and_field_and_keeps_the_draft(
+def test_the_error_for_a_refused_answer_names_unit_and_field_and_keeps_the_draft(
     study: Study, ada: Script, units: dict[str, Any], unit: str, field: str | None
 ) -> None:
     mine = study.assignment(study.ada)
@@ -279,16 +283,16 @@ def test_a_refused_answer_names_unit_and_field_and_keeps_the_draft(
     assert not Response.objects.exists()
 
 
-def test_a_program_reads_english_and_codes_whatever_its_account_chose(
+def test_the_api_answers_in_english_and_codes_whatever_the_accounts_language(
     study: Study, ada: Script
 ) -> None:
     client_of(study.ada).post("/account/language/", {"language": "de"})
     answer = body("yes") | {"units": {"q:0": {"evidence": [], "answerable": "maybe"}}}
-    told = ada.put(place(study.assignment(study.ada), "response/"), answer, Accept_Language="de")
-    assert "'maybe' is not a code; give one of yes, no, invalid" in told.content.decode()
+    refused = ada.put(place(study.assignment(study.ada), "response/"), answer, Accept_Language="de")
+    assert "'maybe' is not a code; give one of yes, no, invalid" in refused.content.decode()
 
 
-def test_a_yes_without_its_quote_is_refused(study: Study, ada: Script) -> None:
+def test_a_yes_without_a_required_quote_is_refused(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     sent = body("yes", "no", "no")
     sent["units"]["q:0"]["evidence"] = []
@@ -312,7 +316,7 @@ def test_a_yes_without_its_quote_is_refused(study: Study, ada: Script) -> None:
         ({"units": {"q:0": "no"}}, "units.q:0"),
     ],
 )
-def test_a_field_that_nobody_may_set_is_refused_by_its_name(
+def test_a_read_only_or_invalid_field_is_refused_by_name(
     study: Study, ada: Script, more: dict[str, Any], field: str
 ) -> None:
     mine = study.assignment(study.ada)

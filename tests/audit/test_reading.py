@@ -1,4 +1,4 @@
-"""Reading the trail: who may, what it tells, what the filters find, page by page."""
+"""Reading the trail: permissions, what is shown, filters and paging."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def study() -> Study:
 
 @pytest.fixture
 def mine(study: Study) -> str:
-    """Ada has answered and changed her mind; her pseudonym."""
+    """Let Ada answer and then change the answer; return her pseudonym."""
     assignment = study.assignment(study.ada)
     submit(assignment, payload("no"), "page")
     with on_behalf(Actor(lambda: study.ada.pk, "r1", "public")):
@@ -65,7 +65,7 @@ def test_a_researcher_reads_a_campaign_and_an_admin_the_site(study: Study) -> No
     assert "Logged in</span>" not in text(client_of(study.root).get(of(study)))
 
 
-def test_a_campaign_that_is_not_ones_own_is_not_there(study: Study) -> None:
+def test_the_trail_of_another_teams_campaign_is_not_found(study: Study) -> None:
     set_pool(study.campaign, "named")
     joined(study.rita)
     for address in (of(study), f"/campaigns/{study.campaign.pk}/audit.jsonl"):
@@ -74,22 +74,25 @@ def test_a_campaign_that_is_not_ones_own_is_not_there(study: Study) -> None:
     assert answer.status_code == 404
 
 
-def test_a_rater_is_told_by_the_pseudonym_alone(study: Study, mine: str) -> None:
+def test_researchers_see_a_rater_under_the_pseudonym_only(study: Study, mine: str) -> None:
     with on_behalf(Actor(lambda: study.ada.pk, "r2", "public")):
         record("invitation.used", study.campaign.pk)
     with on_behalf(Actor(lambda: study.rita.pk, "r3", "public")):
         add_member(study.campaign, study.ada, "annotator", study.rita)
     shown = rows(client_of(study.rita).get(f"/campaigns/{study.campaign.pk}/audit.jsonl"))
-    told = {row["event"]: row for row in shown}
-    assert told["answer.changed"]["who"] == mine
-    assert told["invitation.used"]["who"] == "an annotator"
-    assert (told["member.added"]["who"], told["member.added"]["object"]) == ("rita", "an annotator")
+    by_event = {row["event"]: row for row in shown}
+    assert by_event["answer.changed"]["who"] == mine
+    assert by_event["invitation.used"]["who"] == "an annotator"
+    assert (by_event["member.added"]["who"], by_event["member.added"]["object"]) == (
+        "rita",
+        "an annotator",
+    )
     assert not [row for row in shown if "ada" in (row["who"], row["object"])]
     whole = rows(client_of(study.root).get("/audit.jsonl?event=answer.changed"))
     assert [row["who"] for row in whole] == ["ada"]
 
 
-def test_the_filter_of_a_person_tells_no_more_than_the_list(study: Study, mine: str) -> None:
+def test_the_filter_by_person_reveals_no_more_than_the_list(study: Study, mine: str) -> None:
     with on_behalf(Actor(lambda: study.rita.pk, "r3", "public")):
         add_member(study.campaign, study.ben, "annotator", study.rita)
 
@@ -107,19 +110,19 @@ def test_the_filter_of_a_person_tells_no_more_than_the_list(study: Study, mine: 
 
 def test_an_admin_filters_the_whole_trail_by_account(study: Study, mine: str) -> None:
     root = client_of(study.root)
-    told = rows(root.get("/audit.jsonl?person=ada&event=answer.changed"))
-    assert [row["who"] for row in told] == ["ada"]
+    events = rows(root.get("/audit.jsonl?person=ada&event=answer.changed"))
+    assert [row["who"] for row in events] == ["ada"]
     assert rows(root.get(f"/audit.jsonl?person={mine}&event=answer.changed")) == []
 
 
-def test_without_the_right_to_read_a_campaign_there_are_no_events(study: Study) -> None:
+def test_events_are_hidden_from_accounts_that_may_not_read_the_campaign(study: Study) -> None:
     assert visible_events(study.rita, study.campaign).exists()
     assert not visible_events(study.ada, study.campaign).exists()
     assert visible_events(study.root).exists()
     assert not visible_events(study.rita).exists()
 
 
-def test_what_when_and_whether_it_is_sealed(study: Study) -> None:
+def test_an_event_is_shown_with_its_time_and_its_seal(study: Study) -> None:
     seal()
     end_membership(study.campaign, study.ben)
     page = text(client_of(study.rita).get(of(study)))
@@ -138,7 +141,9 @@ def test_what_when_and_whether_it_is_sealed(study: Study) -> None:
      ("until=2999-01-01T00:00", 1), ("until=2000-01-01", 0), ("before=0", 0),
      ("user__password__startswith=a", 1), ("ordering=who", 1)],
 )  # fmt: skip
-def test_filters_are_those_of_the_list_and_no_others(study: Study, query: str, found: int) -> None:
+def test_the_download_takes_the_same_filters_as_the_list(
+    study: Study, query: str, found: int
+) -> None:
     answer = client_of(study.rita).get(f"/campaigns/{study.campaign.pk}/audit.jsonl?{query}")
     events = [row["event"] for row in rows(answer)]
     assert events.count("campaign.made") == found
@@ -150,13 +155,13 @@ def test_filters_are_those_of_the_list_and_no_others(study: Study, query: str, f
     ["event=nothing", "since=soon", "before=-1", "before=x", f"before={10**30}",
      "person=" + "x" * 200, "since=%00", "person=a%00b"],
 )  # fmt: skip
-def test_a_filter_that_cannot_be_is_told(study: Study, query: str) -> None:
+def test_an_invalid_filter_is_refused(study: Study, query: str) -> None:
     for address in (of(study), f"/campaigns/{study.campaign.pk}/audit.jsonl"):
         assert client_of(study.rita).get(f"{address}?{query}").status_code == 422
     assert script_of(study.root).get(f"audit/?{query}").status_code == 400
 
 
-def test_older_ones_are_on_the_next_page_and_none_comes_twice(study: Study) -> None:
+def test_older_events_are_on_the_next_page_and_no_event_appears_twice(study: Study) -> None:
     for number in range(60):
         record("run.changed", study.campaign.pk, concurrency=number)
     client, seen, address = client_of(study.rita), [], of(study)
@@ -171,7 +176,7 @@ def test_older_ones_are_on_the_next_page_and_none_comes_twice(study: Study) -> N
     assert seen == sorted(seen, reverse=True)
 
 
-def test_the_api_leads_on_by_key(study: Study) -> None:
+def test_the_api_links_the_next_page_by_the_last_events_id(study: Study) -> None:
     root = script_of(study.root)
     first = root.get("audit/?page_size=1&event=campaign.made")
     assert [row["event"] for row in first.json()["results"]] == ["campaign.made"]
@@ -183,7 +188,7 @@ def test_the_api_leads_on_by_key(study: Study) -> None:
     assert root.get("audit/?who=1").status_code == 400
 
 
-def test_somebody_who_was_deleted_is_told_as_such(study: Study, mine: str) -> None:
+def test_a_deleted_account_is_shown_as_deleted(study: Study, mine: str) -> None:
     forget(study.ada)
     campaign = rows(client_of(study.rita).get(f"/campaigns/{study.campaign.pk}/audit.jsonl"))
     changed = next(row for row in campaign if row["event"] == "answer.changed")
@@ -193,7 +198,7 @@ def test_somebody_who_was_deleted_is_told_as_such(study: Study, mine: str) -> No
     assert whole[0]["who"] == f"account {pk}, deleted"
 
 
-def test_a_page_asks_as_much_whether_it_tells_of_one_or_of_many(
+def test_a_page_takes_the_same_queries_for_one_event_as_for_many(
     study: Study, django_assert_max_num_queries: Any
 ) -> None:
     client = client_of(study.root)

@@ -1,4 +1,4 @@
-"""What is written down of a change, and what never is."""
+"""What the trail records about a change, and what it must never record."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ def study() -> Study:
     return make_study()
 
 
-def told() -> list[str]:
+def recorded() -> list[str]:
     return list(Event.objects.order_by("pk").values_list("event", flat=True))
 
 
 @pytest.mark.postgresql
-def test_an_event_stands_or_falls_with_its_change() -> None:
+def test_an_event_is_rolled_back_with_its_change() -> None:
     def fails() -> None:
         record("login", by=1)
         raise RuntimeError
 
     with pytest.raises(RuntimeError), transaction.atomic():
         fails()
-    assert told() == []
+    assert recorded() == []
 
 
-def test_what_is_a_part_of_something_is_not_told_by_itself() -> None:
+def test_a_change_that_is_part_of_a_larger_one_is_not_recorded() -> None:
     with folded():
         record("account.off")
     record("account.forgotten")
-    assert told() == ["account.forgotten"]
+    assert recorded() == ["account.forgotten"]
 
 
-def test_an_event_names_the_request_and_the_class_of_its_address() -> None:
+def test_an_event_records_the_request_and_the_class_of_its_address() -> None:
     with on_behalf(Actor(lambda: 4, "id-of-the-request", address_class("10.0.0.7"))):
         record("account.on", of=("account", 5))
     record("account.off", of=("account", 5))
@@ -63,18 +63,18 @@ def test_an_event_names_the_request_and_the_class_of_its_address() -> None:
     [("127.0.0.1", "loopback"), ("::1", "loopback"), ("192.168.1.4", "private"),
      ("8.8.8.8", "public"), ("no address", "unknown"), ("", "unknown")],
 )  # fmt: skip
-def test_of_an_address_only_its_class_is_kept(address: str, found: str) -> None:
+def test_only_the_class_of_an_address_is_kept(address: str, found: str) -> None:
     assert address_class(address) == found
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("fact", ["two words", "x" * 61, "sk-ü", 1.5, ["a"], {"a": 1}])
-def test_no_text_gets_in_as_a_fact(fact: object) -> None:
+def test_free_text_is_refused_as_a_fact(fact: object) -> None:
     with pytest.raises(ValueError, match="neither a whole number nor a plain word"):
         record("export", what=fact)  # type: ignore[arg-type]
 
 
-def test_an_unknown_event_is_a_mistake_of_ours() -> None:
+def test_recording_an_unknown_event_raises_an_error() -> None:
     with pytest.raises(ValueError, match="is not an event of"):
         record("something.happened")
 
@@ -86,14 +86,14 @@ def test_equal_states_of_two_objects_have_different_digests() -> None:
 
 
 @pytest.mark.postgresql
-def test_a_first_answer_is_no_event_and_a_second_one_is(study: Study) -> None:
+def test_a_changed_answer_is_an_event_and_a_first_answer_is_not(study: Study) -> None:
     mine = study.assignment(study.ada)
-    before = len(told())
+    before = len(recorded())
     submit(mine, payload("no", COMMENT), "page")
     submit(mine, payload("no", COMMENT), "page")
-    assert told()[before:] == []
+    assert recorded()[before:] == []
     submit(mine, payload("no", COMMENT + "!"), "page")
-    assert told()[before:] == ["answer.changed"]
+    assert recorded()[before:] == ["answer.changed"]
     event = Event.objects.get(event="answer.changed")
     assert (event.campaign, event.object_id) == (study.campaign.pk, str(mine.pk))
     assert event.before != event.after
@@ -103,7 +103,7 @@ def test_a_first_answer_is_no_event_and_a_second_one_is(study: Study) -> None:
 
 
 @pytest.mark.postgresql
-def test_answers_are_counted_with_each_seal(study: Study) -> None:
+def test_each_count_covers_the_answers_since_the_last_one(study: Study) -> None:
     assert count_answers() == 0
     submit(study.assignment(study.ada), payload("no"), "page")
     submit(study.assignment(study.ben), payload("no"), "api")
@@ -115,13 +115,15 @@ def test_answers_are_counted_with_each_seal(study: Study) -> None:
 
 class TestLoggingIn:
     @pytest.mark.postgresql
-    def test_it_is_told_with_who_came(self, study: Study) -> None:
+    def test_a_login_is_recorded_with_its_account(self, study: Study) -> None:
         Client().post("/login/", {"username": "ada", "password": PASSWORD})
         event = Event.objects.get(event="login")
         assert (event.who, event.address) == (study.ada.pk, "loopback")
         assert event.request
 
-    def test_a_wrong_password_is_told_without_what_was_typed(self, study: Study) -> None:
+    def test_a_wrong_password_is_recorded_without_the_text_that_was_typed(
+        self, study: Study
+    ) -> None:
         for name in ("ada", "my-password-in-the-wrong-field"):
             Client().post("/login/", {"username": name, "password": "guess-guess"})
         known, unknown = Event.objects.filter(event="login.failed").order_by("pk")
@@ -130,18 +132,18 @@ class TestLoggingIn:
         assert "guess" not in whole
         assert "wrong-field" not in whole
 
-    def test_whoever_goes_on_while_it_is_locked_fills_nothing(self, study: Study) -> None:
+    def test_attempts_on_a_locked_account_do_not_fill_the_trail(self, study: Study) -> None:
         for _ in range(14):
             Client().post("/login/", {"username": "ada", "password": "guess-guess"})
         assert Event.objects.filter(event="login.failed").count() < 11
 
-    def test_a_log_out_is_told(self, study: Study) -> None:
+    def test_a_logout_is_recorded(self, study: Study) -> None:
         client_of(study.ada).post("/logout/")
-        assert told()[-2:] == ["login", "logout"]
+        assert recorded()[-2:] == ["login", "logout"]
 
 
 @pytest.mark.postgresql
-def test_who_is_forgotten_leaves_a_number_and_a_chain_that_holds(study: Study) -> None:
+def test_a_forgotten_account_leaves_its_number_and_an_intact_chain(study: Study) -> None:
     mine = study.assignment(study.ada)
     submit(mine, payload("no"), "page")
     client_of(study.ada).post("/logout/")
@@ -151,4 +153,4 @@ def test_who_is_forgotten_leaves_a_number_and_a_chain_that_holds(study: Study) -
     assert not User.objects.filter(pk=pk).exists()
     assert Assignment.objects.get(pk=mine.pk).rater.name == name
     assert list(broken()) == []
-    assert told()[-1] == "account.forgotten"
+    assert recorded()[-1] == "account.forgotten"

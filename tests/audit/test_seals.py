@@ -1,4 +1,4 @@
-"""What is written down stays as it is: the database refuses, and the seals tell."""
+"""Recorded events cannot change: the database refuses, and seals reveal any change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CAMPAIGN, OTHER = 7, 8
 
 @pytest.fixture
 def trail() -> list[Seal]:
-    """Three sealed batches: the site and a campaign, the same with another campaign, the site."""
+    """Three rounds of sealing: site and a campaign; the same and another campaign; the site."""
     record("login", by=1)
     record("campaign.opened", CAMPAIGN, ("campaign", CAMPAIGN))
     first = seal()
@@ -37,7 +37,7 @@ def trail() -> list[Seal]:
 
 @contextmanager
 def a_thief() -> Iterator[None]:
-    """Somebody who can drop triggers."""
+    """Act as an intruder who can drop triggers."""
     with connection.cursor() as cursor:
         for statement in drop_statements(connection.vendor):
             cursor.execute(statement)
@@ -47,8 +47,8 @@ def a_thief() -> Iterator[None]:
 
 
 def test_each_chain_has_its_own_numbers_and_the_site_is_sealed_last(trail: list[Seal]) -> None:
-    told = [(each.chain, each.number, each.count) for each in trail]
-    assert told == [
+    seals = [(each.chain, each.number, each.count) for each in trail]
+    assert seals == [
         (CAMPAIGN, 1, 1), (SITE, 1, 1),
         (CAMPAIGN, 2, 1), (OTHER, 1, 1), (SITE, 2, 0),
         (SITE, 3, 1),
@@ -57,7 +57,7 @@ def test_each_chain_has_its_own_numbers_and_the_site_is_sealed_last(trail: list[
     assert trail[2].previous == trail[0].digest
 
 
-def test_an_untouched_trail_holds(trail: list[Seal]) -> None:
+def test_an_untouched_trail_has_no_broken_seal(trail: list[Seal]) -> None:
     assert list(broken()) == []
     assert seal() == []
     record("login", by=2)
@@ -72,7 +72,7 @@ def test_a_changed_event_breaks_its_seal(trail: list[Seal], change: dict[str, ob
     assert list(broken()) == ["seal 2 of campaign 7 covers other events than those stored now"]
 
 
-def test_broken_seals_are_told_chain_by_chain(trail: list[Seal]) -> None:
+def test_broken_seals_are_listed_chain_by_chain(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.update(event="something.else")
     chains = [each.split(" covers")[0].partition(" of ")[2] for each in broken()]
@@ -95,13 +95,13 @@ def test_a_deleted_event_breaks_its_seal(trail: list[Seal]) -> None:
     ]
 
 
-def test_a_campaign_whose_every_event_is_gone_is_counted(trail: list[Seal]) -> None:
+def test_a_campaign_that_lost_all_its_events_is_reported(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.filter(campaign=OTHER).delete()
     assert "campaign 8 has 0 events, but its seals cover 1" in list(broken())
 
 
-def test_an_inserted_event_breaks_the_seal_that_it_was_put_under(trail: list[Seal]) -> None:
+def test_an_inserted_event_breaks_the_seal_that_covers_its_number(trail: list[Seal]) -> None:
     moved = Event.objects.get(event="campaign.made").pk
     with a_thief():
         Event.objects.filter(pk=moved).delete()
@@ -109,7 +109,7 @@ def test_an_inserted_event_breaks_the_seal_that_it_was_put_under(trail: list[Sea
     assert "seal 2 of the site covers 0 events, but there is 1" in list(broken())
 
 
-def test_an_event_put_in_between_two_seals_of_its_campaign_is_found(trail: list[Seal]) -> None:
+def test_an_event_moved_to_another_campaign_is_found(trail: list[Seal]) -> None:
     gone = Event.objects.get(event="logout").pk
     with a_thief():
         Event.objects.filter(pk=gone).update(campaign=OTHER)
@@ -118,7 +118,7 @@ def test_an_event_put_in_between_two_seals_of_its_campaign_is_found(trail: list[
     assert "seal 3 of the site covers 1 event, but there are 0" in found
 
 
-def test_a_seal_that_is_gone_from_the_middle_is_found(trail: list[Seal]) -> None:
+def test_a_seal_deleted_from_the_middle_of_a_chain_is_found(trail: list[Seal]) -> None:
     with a_thief():
         Seal.objects.filter(chain=SITE, number=2).delete()
     found = list(broken())
@@ -126,7 +126,7 @@ def test_a_seal_that_is_gone_from_the_middle_is_found(trail: list[Seal]) -> None
     assert not any(line.startswith("seal 3 of the site") for line in found)
 
 
-def test_where_events_are_written_all_the_time_nothing_is_sealed(
+def test_nothing_is_sealed_while_writers_never_pause(
     trail: list[Seal], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     record("login", by=2)
@@ -137,10 +137,10 @@ def test_where_events_are_written_all_the_time_nothing_is_sealed(
     assert unsealed() == 1
 
 
-def test_of_two_who_seal_at_once_one_does(
+def test_only_one_of_two_concurrent_sealers_succeeds(
     trail: list[Seal], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second one reads which seal was the last before the first one has made another."""
+    """The second sealer read the last seal before the first sealer stored a new one."""
     record("login", by=2)
     before = Seal.objects.count()
     late = Seal.objects.get(chain=SITE, number=2)
@@ -155,14 +155,14 @@ def _again(made: Seal) -> Seal:
     )
 
 
-def test_a_campaign_whose_last_seal_was_cut_off_is_found(trail: list[Seal]) -> None:
+def test_a_campaign_whose_last_seal_was_deleted_is_found(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.filter(campaign=CAMPAIGN, event="campaign.closed").delete()
         Seal.objects.filter(chain=CAMPAIGN, number=2).delete()
     assert list(broken()) == ["seal 2 of campaign 7 is not the one that the site's seals name"]
 
 
-def test_a_seal_made_anew_does_not_fit_those_after_it(trail: list[Seal]) -> None:
+def test_a_rewritten_seal_does_not_match_the_seals_after_it(trail: list[Seal]) -> None:
     with a_thief():
         Seal.objects.filter(chain=CAMPAIGN, number=1).update(digest="0" * 64)
     found = list(broken())
@@ -173,7 +173,7 @@ def test_a_seal_made_anew_does_not_fit_those_after_it(trail: list[Seal]) -> None
 @pytest.mark.every_case
 @pytest.mark.parametrize("model", [Event, Seal])
 @pytest.mark.parametrize("how", ["change", "delete"])
-def test_the_database_refuses_to_change_what_is_written(
+def test_the_database_refuses_to_change_or_delete_events_and_seals(
     trail: list[Seal], model: type[Event] | type[Seal], how: str
 ) -> None:
     rows = model._default_manager.all()
@@ -186,7 +186,9 @@ def test_the_database_refuses_to_change_what_is_written(
     assert list(broken()) == []
 
 
-def test_commands_seal_and_check(trail: list[Seal], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands_seal_and_check_the_trail(
+    trail: list[Seal], capsys: pytest.CaptureFixture[str]
+) -> None:
     record("login", by=2)
     call_command("seal_audit")
     head = Seal.objects.filter(chain=SITE).latest("number").digest

@@ -49,8 +49,8 @@ def second(study: Study) -> Study:
     return Study(made.campaign, study.ada, study.ben, study.rita, study.root)
 
 
-def told(wanted: EventFilter, whole: bool = True) -> list[int]:
-    return [event.pk for event in filter_events(Event.objects.all(), wanted, whole)]
+def selected(selection: EventFilter, whole: bool = True) -> list[int]:
+    return [event.pk for event in filter_events(Event.objects.all(), selection, whole)]
 
 
 def happened(event: str, campaign: int | None = None, **facts: Any) -> int:
@@ -63,18 +63,18 @@ def shown(event: Event, whole: bool = False) -> ShownEvent:
     return found
 
 
-def test_what_is_asked_for_includes_both_ends_of_a_time_but_not_the_event_before_which() -> None:
+def test_since_and_until_are_inclusive_and_before_is_exclusive() -> None:
     first, middle, last = (
         Event.objects.create(event="login", at=NOW + timedelta(minutes=n)).pk for n in (-1, 0, 1)
     )
-    assert told(EventFilter(event="login")) == [last, middle, first]
-    assert told(EventFilter(event="login", since=NOW)) == [last, middle]
-    assert told(EventFilter(event="login", until=NOW)) == [middle, first]
-    assert told(EventFilter(event="login", before=middle)) == [first]
-    assert told(EventFilter(event="logout")) == []
+    assert selected(EventFilter(event="login")) == [last, middle, first]
+    assert selected(EventFilter(event="login", since=NOW)) == [last, middle]
+    assert selected(EventFilter(event="login", until=NOW)) == [middle, first]
+    assert selected(EventFilter(event="login", before=middle)) == [first]
+    assert selected(EventFilter(event="logout")) == []
 
 
-def test_who_reads_one_campaign_reads_the_events_of_no_other(second: Study, study: Study) -> None:
+def test_a_reader_of_one_campaign_sees_no_events_of_another(second: Study, study: Study) -> None:
     joined(study.rita)
     set_pool(study.campaign, "named")
     assert {event.campaign for event in visible_events(study.rita, second.campaign)} == {
@@ -86,18 +86,18 @@ def test_who_reads_one_campaign_reads_the_events_of_no_other(second: Study, stud
     assert all_of_them == {study.campaign.pk, second.campaign.pk, None}
 
 
-def test_an_event_is_found_by_the_name_under_which_it_is_shown(study: Study) -> None:
+def test_the_filter_by_person_takes_the_name_that_is_shown(study: Study) -> None:
     as_rater = rater_of(study.rita).name
     with on_behalf(Actor(lambda: study.rita.pk)):
         acted, researched = happened("answer.changed", 5), happened("member.added", 5)
     with on_behalf(Actor(lambda: study.ada.pk)):
         by_ada = happened("member.added", 5)
-    assert told(EventFilter(person=as_rater), whole=False) == [acted]
-    assert told(EventFilter(person="rita"), whole=False) == [researched]
-    assert told(EventFilter(person="ada"), whole=False) == []
-    assert told(EventFilter(person="rita")) == [researched, acted]
-    assert told(EventFilter(person="ada")) == [by_ada]
-    assert told(EventFilter(person=as_rater)) == []
+    assert selected(EventFilter(person=as_rater), whole=False) == [acted]
+    assert selected(EventFilter(person="rita"), whole=False) == [researched]
+    assert selected(EventFilter(person="ada"), whole=False) == []
+    assert selected(EventFilter(person="rita")) == [researched, acted]
+    assert selected(EventFilter(person="ada")) == [by_ada]
+    assert selected(EventFilter(person=as_rater)) == []
 
 
 def test_an_event_has_the_seal_of_its_own_chain() -> None:
@@ -149,7 +149,7 @@ class TestCountingAnswers:
 
 
 class TestChanges:
-    def test_the_latest_twenty_since_the_campaign_was_created(self) -> None:
+    def test_changes_are_the_latest_twenty_since_the_campaign_was_created(self) -> None:
         happened("campaign.people", 77)
         happened("campaign.made", 77)
         changes = [happened("member.added", 77) for _ in range(2)]
@@ -161,25 +161,23 @@ class TestChanges:
         changes += [happened("places.freed", 77) for _ in range(19)]
         assert [each.event.pk for each in changes_of(Campaign(pk=77))] == changes[:0:-1]
 
-    def test_those_of_a_campaign_older_than_the_trail_are_told_from_its_first_event_on(
+    def test_a_campaign_older_than_the_trail_has_changes_from_its_first_event_on(
         self,
     ) -> None:
         first = Event.objects.create(pk=1, event="member.added", campaign=77)
         assert [each.event for each in changes_of(Campaign(pk=77))] == [first]
 
-    def test_people_who_are_no_researchers_have_no_name_there(self, study: Study) -> None:
+    def test_annotators_are_not_named_among_the_changes(self, study: Study) -> None:
         Event.objects.create(event="member.added", campaign=77, who=study.ada.pk)
         assert [each.who for each in changes_of(Campaign(pk=77))] == ["an annotator"]
 
 
 class TestWords:
-    def test_who_acted_without_an_account(self) -> None:
+    def test_an_event_without_an_account_says_who_acted(self) -> None:
         assert shown(Event(event="login.failed", address="public")).who == "nobody logged in"
         assert shown(Event(event="login.failed", address="command")).who == "a command or worker"
 
-    def test_a_rater_is_named_by_the_pseudonym_or_by_the_account_to_an_admin(
-        self, study: Study
-    ) -> None:
+    def test_a_rater_has_the_pseudonym_or_for_admins_the_account_name(self, study: Study) -> None:
         pseudonym = rater_of(study.ada).name
         event = Event(event="answer.changed", who=study.ada.pk)
         assert (shown(event).who, shown(event, whole=True).who) == (pseudonym, "ada")
@@ -189,7 +187,7 @@ class TestWords:
         event.event = "an event of an older version"
         assert (shown(event).who, shown(event).title) == ("an annotator", event.event)
 
-    def test_only_researchers_and_admins_have_a_name(self, study: Study) -> None:
+    def test_only_researchers_and_admins_are_named_to_researchers(self, study: Study) -> None:
         found = [
             (shown(event).who, shown(event, whole=True).who)
             for user in (study.ada, study.rita, study.root)
@@ -200,7 +198,7 @@ class TestWords:
         assert shown(gone).who == "a deleted account"
         assert shown(gone, whole=True).who == "account 1000000, deleted"
 
-    def test_only_the_accounts_that_are_named_are_looked_up(self, study: Study) -> None:
+    def test_only_accounts_that_occur_in_the_events_are_looked_up(self, study: Study) -> None:
         looked_up: list[str] = []
 
         def note(instance: User, **_: object) -> None:
@@ -216,7 +214,7 @@ class TestWords:
             post_init.disconnect(note, sender=User)
         assert looked_up == ["rita"]
 
-    def test_what_it_is_about(self, study: Study) -> None:
+    def test_an_event_names_the_object_that_it_is_about(self, study: Study) -> None:
         rater = rater_of(study.ada)
         about = {
             ("account", str(study.ada.pk)): ("an annotator", "an annotator"),
@@ -235,31 +233,31 @@ class TestWords:
         found = list(describe_events(events, whole=False))
         assert [(each.object, each.of) for each in found] == list(about.values())
 
-    def test_facts_are_told_in_words_without_those_that_are_missing(self) -> None:
+    def test_facts_are_shown_in_words_and_missing_ones_are_left_out(self) -> None:
         facts = {"new_account": True, "again": False, "was": None, "places": 0, "form": "csv"}
         event = shown(Event(event="export", facts=facts))
         assert event.facts == ["new account yes", "again no", "places 0", "form csv"]
         assert event.title == "Exported"
 
-    def test_as_json_what_is_empty_is_null(self) -> None:
+    def test_empty_fields_are_null_in_json(self) -> None:
         full = Event(
             pk=3, event="login", at=NOW, campaign=7, facts={"n": 1}, before="b", after="a",
             request="r", address="public", object_kind="campaign", object_id="7",
         )  # fmt: skip
         full.seal = 2  # type: ignore[attr-defined]
-        told = {
+        expected = {
             "id": 3, "at": "2026-03-01T12:00:00+00:00", "event": "login",
             "who": "nobody logged in", "object": "campaign 7", "campaign": 7, "facts": {"n": 1},
             "before": "b", "after": "a", "request": "r", "address": "public", "seal": 2,
         }  # fmt: skip
-        assert shown(full).as_json() == told
+        assert shown(full).as_json() == expected
         empty = Event(pk=4, event="login", at=NOW)
         assert shown(empty).as_json() == {
-            **dict.fromkeys(told), "id": 4, "at": told["at"], "event": "login",
+            **dict.fromkeys(expected), "id": 4, "at": expected["at"], "event": "login",
             "who": "nobody logged in", "object": "", "facts": {},
         }  # fmt: skip
 
-    def test_what_raters_do_is_told_under_a_pseudonym(self) -> None:
+    def test_events_by_raters_are_shown_under_a_pseudonym(self) -> None:
         assert set(BY_RATER) == {
             "prolific.arrived", "answer.changed", "adjudication.decided", "adjudication.changed",
             "consent.given", "consent.revoked",

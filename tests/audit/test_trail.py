@@ -1,4 +1,4 @@
-"""The audit trail: what an event has, what a seal covers, and what is reported of a fault."""
+"""The audit trail: what an event holds, what a seal covers, and how faults are reported."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ database = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-class TestWhatAnEventHolds:
+class TestEvents:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("of", "kind", "key"),
@@ -50,7 +50,7 @@ class TestWhatAnEventHolds:
          (("account", 0), "account", "0"), (Campaign(pk=9), "campaign", "9"),
          (User(pk=3), "user", "3")],
     )  # fmt: skip
-    def test_it_names_what_it_happened_to(self, of: Any, kind: str, key: str) -> None:
+    def test_an_event_names_the_object_that_it_changed(self, of: Any, kind: str, key: str) -> None:
         event = build_event("login", 4, of, {"a": 1}, {"a": 2}, by=6, n=1)
         assert (event.event, event.campaign, event.who) == ("login", 4, 6)
         assert (event.object_kind, event.object_id) == (kind, key)
@@ -58,7 +58,7 @@ class TestWhatAnEventHolds:
         assert event.after == digest_of(kind, key, {"a": 2}) != event.before
         assert event.facts == {"n": 1}
 
-    def test_who_acts_is_the_account_of_the_request_unless_another_is_named(self) -> None:
+    def test_the_actor_is_the_requests_account_unless_another_is_named(self) -> None:
         with on_behalf(Actor(lambda: 4, "r", "private")):
             assert (build_event("login").who, build_event("login", by=0).who) == (4, 0)
             assert (build_event("login").request, build_event("login").address) == ("r", "private")
@@ -66,7 +66,7 @@ class TestWhatAnEventHolds:
         assert (nobody.who, nobody.request, nobody.address) == (None, "", "command")
         assert current_actor() is COMMAND
 
-    def test_a_request_that_fails_leaves_its_name_to_nobody(self) -> None:
+    def test_the_actor_is_reset_when_a_request_fails(self) -> None:
         with pytest.raises(RuntimeError), on_behalf(Actor(lambda: 4)):
             raise RuntimeError
         assert current_actor() is COMMAND
@@ -77,22 +77,22 @@ class TestWhatAnEventHolds:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("fact", [None, 0, 7, True, False, "", "x" * 60, "a.b_c:d+e-f9"])
-    def test_numbers_and_words_of_our_own_are_facts(self, fact: Any) -> None:
+    def test_numbers_and_plain_words_are_accepted_as_facts(self, fact: Any) -> None:
         assert build_event("login", fact=fact).facts == {"fact": fact}
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("fact", ["x" * 61, "a b", "a\n", "é", 0.5, b"a", ["a"]])
-    def test_nothing_else_is(self, fact: Any) -> None:
+    def test_other_values_are_refused_as_facts(self, fact: Any) -> None:
         with pytest.raises(ValueError, match="the fact fact is neither"):
             build_event("login", fact=fact)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("state", ["", 0, False, [], {}])
-    def test_a_state_that_is_empty_has_a_digest_and_none_has_none(self, state: object) -> None:
+    def test_an_empty_state_has_a_digest_and_no_state_has_none(self, state: object) -> None:
         assert len(digest_of("a", "1", state)) == 64
         assert digest_of("a", "1", None) == ""
 
-    def test_a_digest_is_over_kind_key_and_state_in_any_order_of_names(self) -> None:
+    def test_a_digest_depends_on_kind_key_and_state_but_not_on_the_order_of_names(self) -> None:
         digests = {digest_of(*each) for each in (
             ("a", "1", {"x": 1, "y": 2}), ("b", "1", {"x": 1, "y": 2}),
             ("a", "2", {"x": 1, "y": 2}), ("a", "1", {"x": 1, "y": 3}),
@@ -102,7 +102,7 @@ class TestWhatAnEventHolds:
         assert len(digest_of("a", "1", NOW)) == 64
 
     @database
-    def test_parts_of_something_are_written_again_once_it_is_over(self) -> None:
+    def test_events_are_recorded_again_after_a_folded_block(self) -> None:
         def fails() -> None:
             record("login")
             raise RuntimeError
@@ -116,8 +116,8 @@ class TestWhatAnEventHolds:
             record("login")
         write([])
         write([build_event("login"), build_event("logout")])
-        told = Event.objects.order_by("pk").values_list("event", flat=True)
-        assert list(told) == ["logout", "login", "logout"]
+        events = Event.objects.order_by("pk").values_list("event", flat=True)
+        assert list(events) == ["logout", "login", "logout"]
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -126,58 +126,60 @@ class TestWhatAnEventHolds:
          ("fe80::1", "private"), ("8.8.8.8", "public"), ("2001:4860:4860::8888", "public"),
          ("0.0.0.0", "private"), ("x", "unknown")],
     )  # fmt: skip
-    def test_an_address_is_told_by_its_class(self, address: str, found: str) -> None:
+    def test_an_address_is_reduced_to_its_class(self, address: str, found: str) -> None:
         assert address_class(address) == found
 
-    def test_only_what_raters_do_is_told_under_a_pseudonym(self) -> None:
+    def test_only_events_by_raters_are_shown_under_a_pseudonym(self) -> None:
         assert {name for name, kind in EVENTS.items() if kind.by_rater} == {
             "prolific.arrived", "answer.changed", "adjudication.decided", "adjudication.changed",
             "consent.given", "consent.revoked",
         }  # fmt: skip
 
     @database
-    def test_log_ins_and_log_outs_are_told_of_their_account(self) -> None:
+    def test_logins_and_logouts_are_recorded_with_their_account(self) -> None:
         ada = _user("ada", "annotator")
         request = RequestFactory().get("/")
         request.session = type("Session", (dict,), {"cycle_key": lambda self: None})()
         user_logged_in.send(User, user=ada, request=request)
         user_logged_out.send(User, user=ada, request=request)
         user_logged_out.send(User, user=None, request=request)
-        told = Event.objects.order_by("pk").values_list("event", "object_kind", "object_id", "who")
+        events = Event.objects.order_by("pk").values_list(
+            "event", "object_kind", "object_id", "who"
+        )
         pk = str(ada.pk)
-        assert list(told) == [("login", "account", pk, ada.pk), ("logout", "account", pk, ada.pk)]
+        assert list(events) == [("login", "account", pk, ada.pk), ("logout", "account", pk, ada.pk)]
 
 
 @database
 class TestExports:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("method", "campaign", "of", "told"),
+        ("method", "campaign", "of", "expected"),
         [("GET", 7, None, [(7, "campaign", "7")]), ("GET", None, None, [(None, "", "")]),
          ("GET", 7, ("report", 3), [(7, "report", "3")]), ("HEAD", 7, None, []),
          ("GET", 0, None, [(0, "campaign", "0")])],
     )  # fmt: skip
-    def test_who_takes_a_file_along_is_told_with_what_it_is_of(
-        self, method: str, campaign: int | None, of: Any, told: list[Any]
+    def test_an_export_is_recorded_with_the_object_that_was_exported(
+        self, method: str, campaign: int | None, of: Any, expected: list[Any]
     ) -> None:
         record_export(RequestFactory().generic(method, "/"), campaign, "labels", "csv", of)
         found = Event.objects.values_list("campaign", "object_kind", "object_id")
-        assert list(found) == told
+        assert list(found) == expected
         assert [each.facts for each in Event.objects.all()] == [
-            {"what": "labels", "form": "csv"} for _ in told
+            {"what": "labels", "form": "csv"} for _ in expected
         ]
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("changes", "told"),
+        ("changes", "expected"),
         [({}, True), ({"event": "login"}, False), ({"campaign": 8}, False), ({"who": 2}, False),
          ({"facts": {"what": "items", "form": "csv"}}, False),
          ({"facts": {"what": "labels", "form": "jsonl"}}, False),
          ({"at": NOW - timedelta(days=1)}, True),
          ({"at": NOW - timedelta(days=1, seconds=1)}, False)],
     )  # fmt: skip
-    def test_a_file_is_begun_once_a_day_by_account_campaign_content_and_form(
-        self, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], told: bool
+    def test_the_same_export_by_the_same_account_is_recorded_once_a_day(
+        self, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], expected: bool
     ) -> None:
         monkeypatch.setattr(timezone, "now", lambda: NOW)
         request = RequestFactory().get("/")
@@ -186,27 +188,27 @@ class TestExports:
         Event.objects.create(
             **{"event": "export", "campaign": 7, "who": 1, "at": NOW, "facts": facts, **changes}
         )
-        assert was_exported(request, 7, "labels", "csv") is told
+        assert was_exported(request, 7, "labels", "csv") is expected
 
 
-class TestWhatASealIsOver:
-    def test_the_digest_before_each_line_and_the_heads(self) -> None:
+class TestSealDigests:
+    def test_a_digest_covers_the_previous_digest_each_line_and_the_heads(self) -> None:
         events = [
             Event(pk=n, event="login", at=NOW, who=n, campaign=None, facts={"ü": 1}) for n in (1, 2)
         ]
         heads: sealing.Heads = {"7": [1, "d"]}
-        told = (START + line(events[0]) + line(events[1]) + '{"7":[1,"d"]}').encode()
-        assert digest_over(START, iter(events), heads) == (2, hashlib.sha256(told).hexdigest())
+        content = (START + line(events[0]) + line(events[1]) + '{"7":[1,"d"]}').encode()
+        assert digest_over(START, iter(events), heads) == (2, hashlib.sha256(content).hexdigest())
         assert digest_over("x", [], {}) == (0, hashlib.sha256(b"x{}").hexdigest())
 
-    def test_a_line_holds_every_column_by_name(self) -> None:
+    def test_a_line_holds_every_column_sorted_by_name(self) -> None:
         east = NOW.astimezone(timezone.get_fixed_timezone(60))
         event = Event(pk=3, event="login", at=east, who=1, campaign=2, facts={"ü": 1})
         assert line(event).endswith("}\n")
         assert '"ü":1' in line(event)
-        told = json.loads(line(event))
-        assert list(told) == sorted(told)
-        assert told == {
+        columns = json.loads(line(event))
+        assert list(columns) == sorted(columns)
+        assert columns == {
             "id": 3, "event": "login", "at": "2026-03-01T12:00:00.000000+00:00", "who": 1,
             "campaign": 2, "object_kind": "", "object_id": "", "before": "", "after": "",
             "request": "", "address": "", "facts": {"ü": 1},
@@ -215,7 +217,7 @@ class TestWhatASealIsOver:
 
 @database
 class TestSealing:
-    def test_each_chain_goes_on_where_the_site_was_sealed_last(self) -> None:
+    def test_each_chain_continues_where_the_site_was_sealed_last(self) -> None:
         assert seal() == []
         for campaign in (9, None, 3):
             record("login", campaign)
@@ -241,7 +243,7 @@ class TestSealing:
             rows = sealing.of_chain(each.chain).filter(pk__gt=each.since, pk__lte=each.last)
             assert digest_over(each.previous, rows, each.heads) == (each.count, each.digest)
 
-    def test_nothing_is_sealed_beyond_what_is_surely_there(
+    def test_nothing_is_sealed_beyond_the_horizon_of_committed_events(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         record("login")
@@ -255,7 +257,9 @@ class TestSealing:
         assert seal() == []
         assert unsealed() == 1
 
-    def test_who_comes_second_seals_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_sealer_that_comes_second_seals_nothing(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         def quicker(upto: int) -> list[Seal]:
             Seal.objects.create(chain=5, number=1, since=0, last=1, count=0)
             raise IntegrityError
@@ -265,14 +269,12 @@ class TestSealing:
         assert seal() == []
         assert not Seal.objects.exists()
 
-    def test_what_was_sealed_is_logged_with_its_digest(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_each_seal_is_logged_with_its_digest(self, monkeypatch: pytest.MonkeyPatch) -> None:
         logged: list[Any] = []
         monkeypatch.setattr(sealing.logger, "info", lambda what, extra: logged.append(extra))
         record("login", 4)
-        told = seal()
-        assert logged == [{"seal": str(each), "digest": each.digest} for each in told]
+        seals = seal()
+        assert logged == [{"seal": str(each), "digest": each.digest} for each in seals]
 
 
 @database
@@ -287,15 +289,15 @@ class TestChecking:
             found += seal()
         return found
 
-    def test_a_chain_is_named_by_its_campaign(self) -> None:
+    def test_a_seal_is_named_by_its_campaign_or_the_site(self) -> None:
         assert describe_seal(SITE, 2) == "seal 2 of the site"
         assert describe_seal(7, 3) == "seal 3 of campaign 7"
 
-    def test_a_digest_is_known_if_a_seal_has_it(self, trail: list[Seal]) -> None:
+    def test_a_digest_is_a_seal_if_a_stored_seal_has_it(self, trail: list[Seal]) -> None:
         assert is_seal(trail[0].digest)
         assert not is_seal("0" * 64)
 
-    def test_what_the_site_has_not_sealed_waits_even_if_a_campaign_has(
+    def test_events_sealed_by_a_campaign_but_not_by_the_site_still_wait(
         self, trail: list[Seal]
     ) -> None:
         assert unsealed() == 0
@@ -303,7 +305,7 @@ class TestChecking:
             trail[-1].delete()
         assert unsealed() == 2
 
-    def test_a_seal_that_is_missing_is_named_and_those_after_it_are_still_checked(
+    def test_a_missing_seal_is_named_and_later_seals_are_still_checked(
         self, trail: list[Seal]
     ) -> None:
         with a_thief():
@@ -317,7 +319,9 @@ class TestChecking:
             Seal.objects.filter(chain=7, number=3).update(digest="0" * 64)
         assert "seal 3 of campaign 7 covers other events than those stored now" in list(broken())
 
-    def test_a_seal_that_does_not_follow_is_named(self, trail: list[Seal]) -> None:
+    def test_a_seal_that_does_not_follow_from_the_one_before_is_named(
+        self, trail: list[Seal]
+    ) -> None:
         with a_thief():
             Seal.objects.filter(chain=7, number=2).update(previous="1" * 64)
         assert list(broken()) == [
@@ -325,12 +329,14 @@ class TestChecking:
             "seal 2 of campaign 7 covers other events than those stored now",
         ]
 
-    def test_a_first_seal_follows_from_nothing(self, trail: list[Seal]) -> None:
+    def test_a_first_seal_must_follow_from_no_other_seal(self, trail: list[Seal]) -> None:
         with a_thief():
             Seal.objects.filter(chain=SITE, number=1).update(previous="1" * 64)
         assert "seal 1 of the site does not follow from the one before" in list(broken())
 
-    def test_other_heads_break_the_sites_seal_and_name_another(self, trail: list[Seal]) -> None:
+    def test_changed_heads_break_the_sites_seal_and_contradict_the_campaigns(
+        self, trail: list[Seal]
+    ) -> None:
         with a_thief():
             Seal.objects.filter(chain=SITE, number=2).update(heads={"7": [2, "0" * 64]})
         assert list(broken()) == [
@@ -338,7 +344,7 @@ class TestChecking:
             "seal 2 of campaign 7 is not the one that the site's seals name",
         ]
 
-    def test_another_count_is_told_with_both(self, trail: list[Seal]) -> None:
+    def test_a_wrong_count_is_reported_with_the_actual_one(self, trail: list[Seal]) -> None:
         with a_thief():
             Seal.objects.filter(chain=7, number=1).update(count=5)
         assert list(broken()) == [
@@ -346,15 +352,15 @@ class TestChecking:
             "campaign 7 has 3 events, but its seals cover 7",
         ]
 
-    def test_events_without_any_seal_of_their_chain_are_told(self, trail: list[Seal]) -> None:
+    def test_events_of_a_chain_without_seals_are_reported(self, trail: list[Seal]) -> None:
         with a_thief():
             Event.objects.filter(pk=trail[0].last).update(campaign=8)
             Event.objects.filter(pk=trail[0].last - 1).update(campaign=8)
-        told = list(broken())
-        assert "campaign 8 has 2 events, but its seals cover 0" in told
-        assert "the site has 2 events, but its seals cover 3" in told
-        assert "campaign 7 has 2 events, but its seals cover 3" in told
+        problems = list(broken())
+        assert "campaign 8 has 2 events, but its seals cover 0" in problems
+        assert "the site has 2 events, but its seals cover 3" in problems
+        assert "campaign 7 has 2 events, but its seals cover 3" in problems
 
-    def test_what_waits_for_a_seal_is_no_fault(self, trail: list[Seal]) -> None:
+    def test_events_waiting_for_a_seal_are_no_fault(self, trail: list[Seal]) -> None:
         record("login", 8)
         assert list(broken()) == []

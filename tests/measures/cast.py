@@ -34,7 +34,8 @@ def example_ratings(
 ) -> Ratings:
     """The example's ratings, 0 where the table says nothing.
 
-    At these (passage, question)s there is none: the judgement failed, or nobody was asked.
+    The pairs (passage, question) in `failed` and `unrated` have none: the judgement failed, or
+    nobody was asked.
     """
     values = np.zeros((1, PASSAGES, QUESTIONS))
     for passage, rated in RATED.items():

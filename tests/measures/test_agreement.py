@@ -1,4 +1,4 @@
-"""The orders that tables give to systems, compared in blocks of resamples."""
+"""Comparing how tables order systems, in blocks of resamples."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def ranks(resamples: int, tables: int, systems: int) -> agreement.Ranks:
 
 
 @pytest.mark.parametrize("near", [1, 200, 1_000_000])
-def test_pairs_ordered_alike_less_those_ordered_oppositely_in_blocks_of_any_size(
+def test_the_excess_of_pairs_ordered_alike_is_the_same_for_any_block_size(
     monkeypatch: pytest.MonkeyPatch, near: int
 ) -> None:
     monkeypatch.setattr(agreement, "NEAR", near)
@@ -32,7 +32,7 @@ def test_pairs_ordered_alike_less_those_ordered_oppositely_in_blocks_of_any_size
                 assert made[a, b] == by_hand
 
 
-def test_many_resamples_take_no_more_memory_for_pairs_than_few() -> None:
+def test_many_resamples_take_no_more_memory_than_few() -> None:
     many = ranks(10_000, 2, 40)
     tracemalloc.start()
     try:

@@ -41,13 +41,13 @@ def texts(answer: str, *references: str, passage: str | None = None, ok: bool = 
 
 
 class TestTexts:
-    def test_of_several_references_the_best_counts_or_their_mean(self) -> None:
+    def test_the_score_is_the_best_or_the_mean_over_several_references(self) -> None:
         # "the cat sat": all three words of the second, in order; one of two of the first.
         of = texts("the cat sat", "a cat", "the cat sat")
         assert rouge_l_of(of, DEFAULT) == pytest.approx([1.0])
         assert rouge_l_of(of, Options(references="mean")) == pytest.approx([(2 / 5 + 1) / 2])
 
-    def test_recall_counts_each_word_as_often_as_it_is_there(self) -> None:
+    def test_recall_counts_repeated_words_each_time(self) -> None:
         assert rouge_1_recall("the the cat", "the cat the dog the") == pytest.approx(3 / 5)
         assert recall_of(texts("the cat", "the cat sat"), DEFAULT) == pytest.approx([2 / 3])
 
@@ -81,7 +81,7 @@ class TestUnanswerable:
             ("It opened in 1990.", 0),
         ],
     )
-    def test_an_answer_refuses_that_holds_a_phrase_of_the_list(
+    def test_an_answer_with_a_phrase_of_the_list_is_a_refusal(
         self, answer: str, refuses: int
     ) -> None:
         assert unanswerable_accuracy(texts(answer, ok=False), DEFAULT) == [refuses]
@@ -95,7 +95,7 @@ phrases = ["no idea"]
 phrases = ["Nope."]
 """
 
-    def test_systems_may_have_refusals_of_their_own(self, tmp_path: Path) -> None:
+    def test_a_list_may_have_phrases_for_single_systems(self, tmp_path: Path) -> None:
         (tmp_path / "own.toml").write_text(self.OWN, "utf-8")
         answers = ["No  idea, sorry", "nope.", "nope.", "no idea"]
         systems = ["plain", "plain", "terse", "terse"]
@@ -103,7 +103,9 @@ phrases = ["Nope."]
         options = Options(refusals=f"file:{tmp_path}/own.toml")
         assert unanswerable_accuracy(of, options).tolist() == [1, 0, 1, 0]
 
-    def test_an_own_list_is_named_by_its_content_and_not_by_its_place(self, tmp_path: Path) -> None:
+    def test_a_custom_list_is_named_by_its_content_and_not_by_its_path(
+        self, tmp_path: Path
+    ) -> None:
         path = tmp_path / "own.toml"
         path.write_text(self.OWN, "utf-8")
         before = refusal_list(f"file:{path}").name
@@ -116,26 +118,28 @@ phrases = ["Nope."]
         ["phrases = 'no'", "phrases = [1]", "phrases = ['']", "about = 'x'", "[[", "systems = 1",
          "phrases = ['no']\nsystems = 1", "phrases = ['no']\n[systems]\na = ['no']"],
     )  # fmt: skip
-    def test_a_file_that_is_no_list_is_refused(self, tmp_path: Path, content: str) -> None:
+    def test_a_file_that_is_not_a_list_of_refusals_is_refused(
+        self, tmp_path: Path, content: str
+    ) -> None:
         (tmp_path / "own.toml").write_text(content, "utf-8")
         with pytest.raises(ValueError, match="cannot be read as a list of refusals"):
             refusal_list(f"file:{tmp_path}/own.toml")
 
-    def test_an_unknown_list_is_refused_with_those_that_there_are(self) -> None:
+    def test_an_unknown_list_is_refused_and_the_known_ones_are_named(self) -> None:
         with pytest.raises(ValueError, match=r"no list of refusals is called 'mine'.*plain-1"):
             refusal_list("mine")
 
 
-class TestGrades:
-    #: The paper's figures: means 3.0 and 3.5, and 3.0 printed, which items only can give.
+class TestFaithfulAndAppropriate:
+    #: The paper prints means 3.0 and 3.5 and 3.0 for both, which only a mean over items can give.
     GRADES = Grades(np.array([4.0, 2.0, np.nan]), np.array([3.0, 4.0, 4.0]), np.full(3, np.nan))
 
-    def test_it_is_the_harmonic_mean_of_each_answer(self) -> None:
+    def test_by_default_it_is_the_harmonic_mean_of_each_answers_grades(self) -> None:
         found = faithful_and_appropriate(self.GRADES, DEFAULT)
         expected = [24 / 7, 16 / 6, float("nan")]
         assert found == pytest.approx(np.array(expected), nan_ok=True)
 
-    def test_or_that_of_the_means(self) -> None:
+    def test_it_can_be_the_harmonic_mean_of_the_two_means(self) -> None:
         found = faithful_and_appropriate(self.GRADES, Options(harmonic="means"))
         made = estimate(MEASURES["F+A"], found, np.arange(3))
         assert made.value == pytest.approx(2 * 3 * 3.5 / 6.5)
@@ -149,7 +153,7 @@ class TestWinRate:
         first, second, verdict = np.array(given, dtype=np.int64).T
         return Preferences(first, second, verdict, 3)
 
-    def test_it_is_wins_over_systems_less_one_times_annotators(self) -> None:
+    def test_it_is_wins_divided_by_comparisons(self) -> None:
         # Two annotators, three systems: four verdicts on each answer.
         of = self.verdicts(
             (0, 1, FIRST),
@@ -166,7 +170,7 @@ class TestWinRate:
     @pytest.mark.parametrize(
         ("rule", "rates"), [("half", (0.5, 0.5)), ("good", (0.5, 0.5)), ("none", (0, 0))]
     )
-    def test_a_tie_follows_the_rule(self, rule: str, rates: tuple[float, float]) -> None:
+    def test_ties_count_as_the_option_says(self, rule: str, rates: tuple[float, float]) -> None:
         of = self.verdicts((0, 1, TIE_GOOD), (0, 1, TIE_BAD))
         found = win_rate(of, Options(ties=rule))
         assert found[:2] == pytest.approx(rates)

@@ -28,11 +28,11 @@ ORACLE = np.ones((1, PASSAGES), bool)
 
 
 class TestAnswerability:
-    def test_a_rating_from_eta_on_answers(self) -> None:
+    def test_a_rating_of_at_least_eta_answers_the_question(self) -> None:
         found = answers(example_ratings(), DEFAULT)
         assert found.yes[0, P1].nonzero()[0].tolist() == [0, 1, 2, 3, 7]
 
-    def test_a_higher_eta_answers_less(self) -> None:
+    def test_with_a_higher_eta_fewer_questions_are_answered(self) -> None:
         found = answers(example_ratings(), Options(eta=5))
         assert found.yes[0, P2].nonzero()[0].tolist() == [2, 6]
 
@@ -49,7 +49,7 @@ class TestAnswerability:
         kept = answerable(answers(example_ratings(), DEFAULT), only_p3, DEFAULT)
         assert kept[0].nonzero()[0].tolist() == [0, 4]
 
-    def test_a_question_that_is_padding_is_no_question(self) -> None:
+    def test_padding_does_not_count_as_a_question(self) -> None:
         rated = example_ratings()
         seven = np.arange(QUESTIONS)[None] < 7
         found = answers(Ratings(rated.values, rated.passages, seven), DEFAULT)
@@ -71,24 +71,24 @@ class TestCoverage:
         nothing = Ratings(np.zeros((1, 3, 10)), np.ones((1, 3), bool), np.ones((1, 10), bool))
         assert np.isnan(cov(context_of(P1, ratings=nothing)))
 
-    def test_it_is_undefined_where_the_system_answered_nothing(self) -> None:
+    def test_it_is_undefined_for_a_query_without_an_answer_of_the_system(self) -> None:
         assert np.isnan(cov(replace(context_of(P1), present=np.zeros(1, bool))))
 
-    def test_a_missing_rating_takes_its_question_out(self) -> None:
+    def test_a_question_with_a_missing_rating_is_left_out(self) -> None:
         # q4 of p3 is not rated: of p3 and p1, q0 q1 q2 q3 q7 of seven are covered.
         rated = example_ratings(failed=[(P3, 4)])
         assert cov(context_of(P3, P1, ratings=rated)) == pytest.approx([5 / 7])
 
-    def test_a_question_goes_out_even_where_another_passage_answers_it(self) -> None:
+    def test_it_is_left_out_even_if_another_passage_answers_it(self) -> None:
         rated = example_ratings(failed=[(P3, 0)])
         assert cov(context_of(P3, P1, ratings=rated)) == pytest.approx([5 / 7])
 
-    def test_a_missing_rating_can_be_a_zero_as_in_the_paper(self) -> None:
+    def test_a_missing_rating_can_count_as_zero_as_in_the_paper(self) -> None:
         rated = example_ratings(failed=[(P3, 4)])
         found = cov(context_of(P3, P1, ratings=rated, options=AS_ZERO))
         assert found == pytest.approx([5 / 8])
 
-    def test_it_is_cut_at_a_rank_or_at_the_size_of_the_oracle(self) -> None:
+    def test_a_context_can_be_cut_at_a_rank_or_at_the_size_of_the_oracle(self) -> None:
         whole = context_of(P3, P1, P2)
         assert cov(whole.cut(1)) == pytest.approx([2 / 8])
         assert cov(whole.cut(None)) == pytest.approx([1.0])
@@ -111,11 +111,11 @@ class TestAlphaNdcg:
         found = alpha_ndcg(context_of(P3, P1), Options(alpha=1.0))
         assert found == pytest.approx([gain / ideal])
 
-    def test_the_best_order_has_1(self) -> None:
+    def test_the_best_order_scores_1(self) -> None:
         assert alpha_ndcg(context_of(P2, P1, P3), DEFAULT) == pytest.approx([1.0])
         assert alpha_ndcg(context_of(P1, P2, P3), DEFAULT) == pytest.approx([1.0])
 
-    def test_of_equal_passages_the_last_identifier_leads_the_best_order(self) -> None:
+    def test_the_best_order_puts_the_last_identifier_first_among_equal_passages(self) -> None:
         # a answers q0 q1, b q1 q2, c q2 q3, and alpha is 1: c leads with 2, and a adds 2 more. Were
         # b to lead, a and c would add 1 each.
         values = np.zeros((1, 3, 4))
@@ -129,11 +129,11 @@ class TestAlphaNdcg:
         assert alpha_ndcg(context_of(), DEFAULT) == pytest.approx([0.0])
         assert alpha_ndcg(context_of().cut(10), DEFAULT) == pytest.approx([0.0])
 
-    def test_a_cut_that_goes_further_than_the_context_takes_the_ideal_that_far(self) -> None:
+    def test_the_ideal_is_taken_up_to_a_cut_beyond_the_end_of_the_context(self) -> None:
         ideal = 5 + 4 / np.log2(3) + 1 / np.log2(4)
         assert alpha_ndcg(context_of(P3).cut(10), DEFAULT) == pytest.approx([2 / ideal])
 
-    def test_it_is_undefined_where_nothing_answers(self) -> None:
+    def test_it_is_undefined_if_no_passage_answers_a_question(self) -> None:
         nothing = Ratings(np.zeros((1, 3, 10)), np.ones((1, 3), bool), np.ones((1, 10), bool))
         assert np.isnan(alpha_ndcg(context_of(P1, ratings=nothing), DEFAULT))
 
@@ -143,23 +143,23 @@ class TestDensity:
         # Cov 6/8 in 15 words, the oracle 1 in 25: (0.05 / 0.04) ** 0.5.
         assert den(context_of(P3, P1), DEFAULT) == pytest.approx([1.25**0.5])
 
-    def test_the_length_that_it_divides_by_stands_beside_it(self) -> None:
+    def test_the_length_that_density_divides_by_is_a_measure_too(self) -> None:
         assert tokens(context_of(P3, P1), DEFAULT) == pytest.approx([15])
 
-    def test_a_passage_of_unknown_length_leaves_it_open(self) -> None:
+    def test_it_is_undefined_if_a_passage_has_no_known_length(self) -> None:
         of = replace(context_of(P3, P1), tokens=np.array([[10, np.nan, 5]]))
         # p2, whose text is not there, stands in the oracle context alone.
         assert tokens(of, DEFAULT) == pytest.approx([15])
         assert np.isnan(den(of, DEFAULT))
         assert np.isnan(tokens(of.as_oracle(), DEFAULT))
 
-    def test_its_weight_is_an_option(self) -> None:
+    def test_the_exponent_is_an_option(self) -> None:
         assert den(context_of(P3, P1), Options(weight=1.0)) == pytest.approx([1.25])
 
-    def test_a_context_that_covers_nothing_has_0(self) -> None:
+    def test_a_context_that_covers_nothing_has_density_0(self) -> None:
         assert den(context_of(), DEFAULT) == pytest.approx([0.0])
 
-    def test_it_is_undefined_where_the_oracle_covers_nothing(self) -> None:
+    def test_it_is_undefined_if_the_oracle_covers_nothing(self) -> None:
         # Without the filter there are questions, and the oracle answers none.
         nothing = Ratings(np.zeros((1, 3, 10)), np.ones((1, 3), bool), np.ones((1, 10), bool))
         off = Options(filtered=False)
@@ -167,7 +167,7 @@ class TestDensity:
 
 
 class TestRequiredSubset:
-    def test_it_keeps_what_answers_something_new(self) -> None:
+    def test_it_keeps_passages_that_answer_a_new_question(self) -> None:
         found = required_subset(answers(example_ratings(), DEFAULT), ORACLE)
         assert found[0].tolist() == [True, True, False]
 
@@ -181,7 +181,7 @@ class TestRequiredSubset:
         assert required.ranked.tolist() == [[P1, P2]]
         assert cov(required) == pytest.approx([1.0])
 
-    def test_the_grades_tell_chosen_from_better_rated_and_from_redundant(self) -> None:
+    def test_grades_distinguish_chosen_better_rated_and_redundant_passages(self) -> None:
         # p3 rates q4 with 5, the chosen with 3: grade 2. With q4 of p3 at 3 nothing exceeds: 1.
         rated = example_ratings()
         found = answers(rated, DEFAULT)
@@ -194,7 +194,7 @@ class TestRequiredSubset:
         rated = example_ratings()
         assert required_grades(rated, answers(rated, DEFAULT), oracle).tolist() == [[3, 0, 3]]
 
-    def test_the_greedy_step_counts_new_answers_where_the_ranking_counts_all(self) -> None:
+    def test_passages_are_chosen_by_how_many_questions_they_answer_in_all(self) -> None:
         # a answers q0 q1 q2, b q0 q1 and q3, c q3 q4: by number b comes before c, and both are
         # kept; by new answers c comes before b, which then has nothing new.
         values = np.zeros((1, 3, 5))
@@ -207,14 +207,14 @@ class TestRequiredSubset:
 
 
 class TestSampledContexts:
-    def test_they_hold_different_passages_of_the_query(self) -> None:
+    def test_they_hold_distinct_passages_of_their_own_query(self) -> None:
         there = np.array([[True, True, False, True], [True, False, False, False]])
         made = sampled_contexts(there, np.array([2, 2]), 20, seed=0)
         for ranked in made:
             assert members(ranked, 4).sum(axis=1).tolist() == [2, 1]
             assert not (members(ranked, 4) & ~there).any()
 
-    def test_equal_seeds_give_equal_contexts_and_others_others(self) -> None:
+    def test_equal_seeds_give_equal_contexts_and_other_seeds_others(self) -> None:
         there, sizes = np.ones((1, 50), bool), np.array([5])
         one, same, other = (sampled_contexts(there, sizes, 1, seed)[0] for seed in (1, 1, 2))
         assert one.tolist() == same.tolist()
@@ -222,12 +222,12 @@ class TestSampledContexts:
 
 
 def rated(*ratings: float, asked: int = QUESTIONS) -> RatedReports:
-    """A report's ratings, of which the first so many were asked for."""
+    """A report's ratings; the first `asked` of them were asked for."""
     return RatedReports(np.array([ratings], float), np.arange(QUESTIONS)[None] < asked)
 
 
 def many(of: Contexts, times: int) -> Contexts:
-    """The same context of so many queries alike."""
+    """The same context, repeated for `times` identical queries."""
     found = replace(
         of.answers,
         **{
@@ -268,7 +268,7 @@ class TestThresholdTable:
         # Cov(Z) 2/8 < 6/8 < 1 and Cov(y) 1/8, 4/8, 2/8: two pairs agree, one does not.
         assert row.tau.value == pytest.approx(1 / 3)
 
-    def test_a_report_that_nobody_was_asked_about_covers_nothing_and_is_no_zero(self) -> None:
+    def test_a_report_that_nobody_was_asked_about_is_left_out_of_the_mean(self) -> None:
         contexts = [context_of(P3), context_of(P3, P1)]
         nothing = [np.nan] * QUESTIONS
         reports = [rated(*nothing, asked=0), rated(*[3.0] * 4, *nothing[4:], asked=QUESTIONS)]
@@ -283,7 +283,7 @@ class TestThresholdTable:
         ("unrated", "questions", "covered"),
         [("condensed", 6, 6 / 6), ("zero", 7, 6 / 7), ("refuse", None, None)],
     )
-    def test_of_one_system_an_unrated_cell_counts_as_the_options_say(
+    def test_an_unrated_cell_counts_as_the_option_says(
         self, unrated: str, questions: int | None, covered: float | None
     ) -> None:
         # Nobody was asked q5 of p2. Without p2 nothing answers q5 and q6; as a 0, only q5 goes.
@@ -295,7 +295,7 @@ class TestThresholdTable:
         assert row.context.value == (covered and pytest.approx(covered))
         assert (row.report.value is None) == (questions is None)
 
-    def test_enough_queries_give_the_table_its_intervals(self) -> None:
+    def test_from_ten_queries_on_the_table_has_intervals(self) -> None:
         # Twelve times the example; the report of every second query is better than its context.
         one, times = example_ratings(), 12
         ratings = Ratings(*(np.repeat(each, times, axis=0) for each in vars(one).values()))
@@ -311,7 +311,7 @@ class TestThresholdTable:
         assert (row.tau.low or 0) < (row.tau.value or 0) < (row.tau.high or 0)
 
 
-def test_a_missing_rating_is_one_of_nought_and_not_of_one() -> None:
+def test_a_missing_rating_counted_as_zero_does_not_answer_at_eta_1() -> None:
     ratings = Ratings(
         np.array([[[np.nan, 1.0, 0.5]]]),
         np.ones((1, 1), bool),
@@ -335,7 +335,7 @@ def test_without_any_passage_no_question_is_answered_at_any_rank() -> None:
     assert not found.any()
 
 
-def test_where_no_passage_is_chosen_a_low_rating_exceeds_nothing_at_all() -> None:
+def test_if_no_passage_is_chosen_any_rating_above_zero_exceeds_the_chosen() -> None:
     # Both passages are below eta: none is chosen, and the highest rating among none is 0.
     ratings = Ratings(np.array([[[0.5], [0.0]]]), np.ones((1, 2), bool), np.ones((1, 1), bool))
     found = answers(ratings, Options(eta=3))
@@ -343,7 +343,7 @@ def test_where_no_passage_is_chosen_a_low_rating_exceeds_nothing_at_all() -> Non
     assert grades.tolist() == [[2, 1]]
 
 
-def test_a_missing_rating_exceeds_no_other() -> None:
+def test_a_missing_rating_exceeds_no_other_rating() -> None:
     values = np.array([[[4.0, 0.0], [np.nan, 0.0], [4.0, 0.5]]])
     ratings = Ratings(values, np.ones((1, 3), bool), np.ones((1, 2), bool))
     found = answers(ratings, Options(eta=3))
@@ -359,14 +359,14 @@ def test_without_any_passage_there_is_no_grade() -> None:
     assert required_grades(ratings, found, np.ones((2, 0), bool)).shape == (2, 0)
 
 
-def test_a_threshold_of_which_nothing_counts_says_so() -> None:
+def test_a_threshold_without_any_context_or_report_gives_a_reason() -> None:
     (row,) = threshold_table(example_ratings(), [], [], (3,), DEFAULT)
     for made, name in ((row.context, "Cov(Z)"), (row.report, "Cov(y)")):
         assert (made.value, made.n, made.reason) == (None, 0, NOTHING)
         assert made.method == f"mean of {name}"
 
 
-def test_what_is_adjusted_is_said_to_be_of_eligible_responses() -> None:
+def test_adjusted_factuality_is_described_as_a_share_of_eligible_responses() -> None:
     said = {name: MEASURES[name].summary for name in ("Factuality", "RAF", "uFactuality", "uRAF")}
     eligible = {name for name, words in said.items() if words.startswith("Share of eligible")}
     assert eligible == {"Factuality", "RAF"}

@@ -22,7 +22,7 @@ DEFAULT, AS_ZERO = Options(), Options(missing="zero")
 
 
 def responses(eligible: list[int], *sentences: str, asked: list[bool] | None = None) -> Responses:
-    """Responses of which each letter is a sentence: y borne out, n not, ? missing."""
+    """Responses with one letter per sentence: y supported, n not supported, ? missing."""
     codes = {"y": 1, "n": 0, "?": -1}
     borne = [codes[letter] for each in sentences for letter in each]
     row = [n for n, each in enumerate(sentences) for _ in each]
@@ -32,22 +32,22 @@ def responses(eligible: list[int], *sentences: str, asked: list[bool] | None = N
 
 
 class TestFactuality:
-    def test_every_sentence_must_be_borne_out(self) -> None:
+    def test_every_sentence_must_be_supported(self) -> None:
         of = responses([1, 1, 1], "yyy", "yny", "n")
         assert unadjusted_factuality(of, DEFAULT) == pytest.approx([1, 0, 0])
 
-    def test_it_needs_eligibility_too(self) -> None:
+    def test_adjusted_factuality_also_needs_eligibility(self) -> None:
         of = responses([1, 0, 1], "y", "y", "n")
         assert factuality(of, DEFAULT) == pytest.approx([1, 0, 0])
 
-    def test_a_response_without_sentences_has_none(self) -> None:
+    def test_a_response_without_sentences_has_no_factuality(self) -> None:
         assert np.isnan(unadjusted_factuality(responses([1], ""), DEFAULT))
 
-    def test_a_missing_sentence_leaves_the_response_out_whatever_the_others_say(self) -> None:
+    def test_a_sentence_without_a_label_leaves_the_response_out(self) -> None:
         found = unadjusted_factuality(responses([1, 1], "y?", "n?"), DEFAULT)
         assert np.isnan(found).all()
 
-    def test_or_counts_as_unsupported(self) -> None:
+    def test_a_sentence_without_a_label_can_count_as_unsupported(self) -> None:
         found = unadjusted_factuality(responses([1, 1], "y?", "y"), AS_ZERO)
         assert found == pytest.approx([0, 1])
 
@@ -55,8 +55,8 @@ class TestFactuality:
         assert np.isnan(factuality(responses([-1], "y"), DEFAULT))
         assert eligibility(responses([-1, 1], "y", "y"), AS_ZERO) == pytest.approx([0, 1])
 
-    def test_of_what_nobody_was_asked_nothing_is_missing(self) -> None:
-        """Two failed judgements, of which one was never asked for: it is no zero."""
+    def test_eligibility_that_nobody_was_asked_about_is_not_counted_as_zero(self) -> None:
+        """Of two missing judgements one was never requested, so it is not taken as zero."""
         of = responses([-1, -1, 1], "y", "y", "y", asked=[True, False, True])
         nan = float("nan")
         assert eligibility(of, DEFAULT) == pytest.approx([nan, nan, 1], nan_ok=True)
@@ -77,14 +77,14 @@ class TestDeflection:
         measure = MEASURES[f"Deflection:{name}"]
         return estimate(measure, measure.of(self.OF, options), np.arange(7)).value
 
-    def test_true_positives_are_among_what_people_deflect(self) -> None:
+    def test_true_positives_are_a_share_of_the_questions_that_people_deflected(self) -> None:
         assert self.rate("TP", DEFAULT) == pytest.approx(1 / 2)
 
-    def test_false_positives_are_elsewhere(self) -> None:
+    def test_false_positives_are_a_share_of_the_other_questions(self) -> None:
         assert self.rate("FP", DEFAULT) == pytest.approx(1 / 3)
         assert self.rate("FP", AS_ZERO) == pytest.approx(1 / 4)
 
-    def test_without_a_question_that_people_deflect_there_is_a_reason(self) -> None:
+    def test_if_people_deflected_no_question_the_rate_is_null_with_a_reason(self) -> None:
         measure = MEASURES["Deflection:TP"]
         of = Deflections(np.array([1]), np.array([0]), np.array([True]))
         found = estimate(measure, measure.of(of, DEFAULT), np.arange(1))
@@ -122,7 +122,7 @@ class TestAttribution:
         found = self.values("P", Options(uncited="zero"))
         assert found == pytest.approx([2 / 3, 0, 1, float("nan")], nan_ok=True)
 
-    def test_micro_figures_are_of_all_citations_together(self) -> None:
+    def test_micro_figures_pool_the_citations_of_all_responses(self) -> None:
         # Cited 3 + 0 + 1, people's 4 + 1 + 1, both 2 + 0 + 1.
         names = ("P-micro", "R-micro", "F1-micro")
         found = [
@@ -131,13 +131,13 @@ class TestAttribution:
         ]
         assert found == pytest.approx([3 / 4, 3 / 6, 6 / 10])
 
-    def test_several_human_answers_are_one_set_or_the_best_of_them(self) -> None:
+    def test_several_human_answers_are_pooled_or_the_best_one_is_taken(self) -> None:
         of = Citations([cites("a", "b")], [[cites("a"), cites("b", "c")]])
         recall = self.measure("R")
         assert recall.of(of, DEFAULT) == pytest.approx([2 / 3])
         assert recall.of(of, Options(cited_by="best")) == pytest.approx([1.0])
 
-    def test_where_nobody_cites_nothing_is_defined(self) -> None:
+    def test_if_nobody_cites_anything_all_three_are_undefined(self) -> None:
         of = Citations([cites()], [[cites()]])
         found = [macro(of, DEFAULT, name) for name in ("P", "R", "F1")]
         assert np.isnan(np.concatenate(found)).all()
@@ -148,7 +148,7 @@ def test_quality_is_binned_at_thirds() -> None:
     assert grounding_quality(shares) == ["low", "low", "medium", "medium", "medium", "high", None]
 
 
-def test_slices_hold_the_rows_of_each_name() -> None:
+def test_each_slice_is_computed_from_its_own_rows() -> None:
     values = np.array([1.0, 2.0, 4.0, 8.0])
     found = sliced(["web", None, "private", "web"], lambda rows: float(values[rows].sum()))
     assert found == {"private": 4.0, "web": 9.0}

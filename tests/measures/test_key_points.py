@@ -31,7 +31,7 @@ DEFAULT, AS_ZERO = Options(), Options(missing="zero")
 
 
 def points(*answers: str, retrieved: str = "") -> Points:
-    """Return answers with a point per letter: y, n, or ? if missing. `retrieved`: so, or all y."""
+    """Answers with a point per letter: y, n, or ? if missing. `retrieved` alike, or all y."""
     codes = {"y": 1, "n": 0, "?": -1}
     expressed = [codes[letter] for answer in answers for letter in answer]
     row = [n for n, answer in enumerate(answers) for _ in answer]
@@ -55,9 +55,9 @@ class TestRecall:
 
 
 def of_answers(*answers: str | None) -> AnswerPoints:
-    """Return answers with a point of their own per letter: y, n, or ? if missing.
+    """Answers with a point of their own per letter: y, n, or ? if missing.
 
-    From None no points were extracted, and the empty answer has none."""
+    None is an answer from which no points were extracted; "" is an answer without points."""
     codes = {"y": 1, "n": 0, "?": -1}
     labels = [codes[letter] for answer in answers for letter in answer or ""]
     row = [n for n, answer in enumerate(answers) for _ in answer or ""]
@@ -73,13 +73,13 @@ class TestPrecision:
         assert key_point_precision(of_answers("y?n"), DEFAULT) == pytest.approx([1 / 2])
         assert key_point_precision(of_answers("y?n"), AS_ZERO) == pytest.approx([1 / 3])
 
-    def test_an_answer_that_makes_no_point_has_none_or_0_by_choice(self) -> None:
+    def test_the_precision_of_an_answer_without_points_is_undefined_or_0_by_option(self) -> None:
         found = of_answers("", None)
         assert np.isnan(key_point_precision(found, DEFAULT)).all()
         zero = key_point_precision(found, Options(unexpressed="zero"))
         assert zero.tolist() == pytest.approx([0.0, np.nan], nan_ok=True)
 
-    def test_without_labels_it_is_null_and_says_what_to_label(self) -> None:
+    def test_without_labels_it_is_null_and_the_reason_says_what_to_label(self) -> None:
         measure = MEASURES["KPP"]
         found = estimate(measure, measure.of(of_answers(None), DEFAULT), np.arange(1))
         assert found.value is None
@@ -95,7 +95,7 @@ class TestPointsFromContext:
         """Which is why it is not the paper's precision."""
         assert points_from_context(points("yn"), DEFAULT) == pytest.approx([1.0])
 
-    def test_an_answer_that_expresses_nothing_has_none_or_0_by_choice(self) -> None:
+    def test_an_answer_that_expresses_no_point_is_undefined_or_0_by_option(self) -> None:
         assert np.isnan(points_from_context(points("nn"), DEFAULT))
         assert points_from_context(points("nn"), Options(unexpressed="zero")) == [0.0]
 
@@ -104,7 +104,7 @@ class TestPointsFromContext:
         assert np.isnan(points_from_context(unknown, DEFAULT))
         assert np.isnan(points_from_context(unknown, Options(unexpressed="zero")))
 
-    def test_of_an_answer_without_any_label_nothing_is_known(self) -> None:
+    def test_an_answer_without_any_label_is_undefined(self) -> None:
         silent = Options(unexpressed="zero")
         found = points_from_context(points("??", "?n", "nn", "?y"), silent)
         assert found.tolist() == pytest.approx([np.nan, 0.0, 0.0, 1.0], nan_ok=True)
@@ -113,16 +113,16 @@ class TestPointsFromContext:
 
 
 class TestF:
-    def test_it_is_harmonic_for_each_answer(self) -> None:
+    def test_it_is_the_harmonic_mean_for_each_answer(self) -> None:
         # KPR 3/4, KPP 2/3: 2 * 1/2 / (17/12) = 12/17.
         found = key_point_f(Both(points("yyyn"), of_answers("yyn")), DEFAULT)
         assert found == pytest.approx([12 / 17])
 
-    def test_it_is_0_where_both_are_and_where_no_point_is_made(self) -> None:
+    def test_it_is_0_if_recall_and_precision_are_0_or_the_answer_makes_no_point(self) -> None:
         of = Both(points("nn", "nn", "yn"), of_answers("n", "", "nn"))
         assert key_point_f(of, DEFAULT) == pytest.approx([0.0, 0.0, 0.0])
 
-    def test_it_is_unknown_where_either_is(self) -> None:
+    def test_it_is_undefined_if_recall_or_precision_is(self) -> None:
         of = Both(points("??", "yn", "yn"), of_answers("y", None, "?"))
         assert np.isnan(key_point_f(of, DEFAULT)).all()
         # By the paper's convention what failed is a no; what was never asked is still unknown.
@@ -137,7 +137,7 @@ class TestF:
 
 
 class TestScore:
-    def test_a_cut_tells_false_discoveries_from_false_positives(self) -> None:
+    def test_a_cut_has_its_rates_of_false_discoveries_and_false_positives(self) -> None:
         # Kept from 0.7: three, of which one is not key; of the two that are not key one is kept.
         scores = np.array([0.9, 0.8, 0.7, 0.6, 0.5, np.nan])
         verdicts = np.array([1, 0, 1, 0, 1, 1])
@@ -146,16 +146,16 @@ class TestScore:
         assert cut.false_discovery.value == pytest.approx(1 / 3)
         assert cut.false_positive.value == pytest.approx(1 / 2)
 
-    def test_a_point_without_a_verdict_is_kept_and_no_discovery(self) -> None:
+    def test_a_point_without_a_verdict_is_kept_but_not_counted_as_a_discovery(self) -> None:
         (cut,) = cuts(np.array([0.9, 0.8]), np.array([-1, 0]), np.arange(2), [0.7])
         assert (cut.kept, cut.false_discovery.n, cut.false_discovery.value) == (2, 1, 1.0)
 
-    def test_a_cut_that_keeps_nothing_has_no_rate_but_a_reason(self) -> None:
+    def test_the_rate_of_a_cut_that_keeps_nothing_is_null_with_a_reason(self) -> None:
         (cut,) = cuts(np.array([0.1]), np.array([1]), np.arange(1), [0.7])
         assert cut.false_discovery.value is None
         assert cut.false_discovery.reason == "no point that is kept has a verdict"
 
-    def test_enough_queries_give_each_rate_an_interval(self) -> None:
+    def test_with_enough_queries_each_rate_has_an_interval(self) -> None:
         scores, verdicts = np.tile([0.9, 0.8, 0.4], 40), np.tile([1, 0, 0, 1, 1, 1], 20)
         (cut,) = cuts(scores, verdicts, np.arange(120) // 3, [0.7], draws=200)
         assert cut.false_discovery.low is not None
@@ -170,11 +170,11 @@ class TestRetention:
         1,
     )
 
-    def test_a_point_is_kept_that_is_grounded_and_key(self) -> None:
+    def test_only_points_that_are_grounded_and_key_are_kept(self) -> None:
         assert kept(self.OF, DEFAULT).tolist() == [1, 0, 0, 0, -1, -1]
         assert retention(self.OF, DEFAULT) == pytest.approx([1 / 4])
 
-    def test_of_all_points_together_a_query_with_many_weighs_more(self) -> None:
+    def test_in_the_micro_mean_queries_with_many_points_weigh_more(self) -> None:
         # One of one, and one of three of which a fourth is not known.
         of = Verified(
             np.array([1, 1, 0, 0, -1]),
@@ -191,19 +191,19 @@ class TestRetention:
         assert rate(DEFAULT) == pytest.approx(2 / 4)
         assert rate(AS_ZERO) == pytest.approx(2 / 5)
 
-    def test_neutral_points_are_kept_by_choice(self) -> None:
+    def test_neutral_points_are_kept_if_the_option_says_so(self) -> None:
         found = retention(self.OF, Options(keep_neutral=True))
         assert found == pytest.approx([2 / 4])
 
 
 class TestFailures:
-    def test_each_kind_has_its_share_of_those_with_a_kind(self) -> None:
+    def test_each_kind_has_its_share_of_the_failures_with_a_kind(self) -> None:
         of = Failures(np.array([0, 2, 2, 1, -1, 2]), np.array([0, 0, 1, 1, 1, 1]), 2)
         measures = [MEASURES[f"Failure:{kind}"] for kind in ("incomplete", "general", "missing")]
         found = [estimate(m, m.of(of, DEFAULT), np.arange(2)).value for m in measures]
         assert found == pytest.approx([1 / 5, 1 / 5, 3 / 5])
 
-    def test_without_failures_there_is_a_reason(self) -> None:
+    def test_without_failures_the_share_is_null_with_a_reason(self) -> None:
         measure = MEASURES["Failure:general"]
         of = Failures(np.array([-1]), np.array([0]), 1)
         found = estimate(measure, measure.of(of, DEFAULT), np.arange(1))

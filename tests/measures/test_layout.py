@@ -31,24 +31,26 @@ def oracle_of(options: Options, *queries: Query) -> list[list[str]]:
 
 
 class TestOracle:
-    def test_it_is_the_context_of_the_system_or_else_the_setting_of_that_name(self) -> None:
+    def test_the_oracle_context_is_that_of_the_system_or_else_the_setting_named_oracle(
+        self,
+    ) -> None:
         of_setting = Report("r", "x", system="writer", setting="oracle", context=("tp2",))
         of_system = Report("o", "x", system="oracle", context=("tp3", "tp1"))
         other = Report("s", "x", system="writer", setting="bm25", context=("tp1",))
         assert oracle_of(DEFAULT, query("t", other, of_setting)) == [["tp2"]]
         assert oracle_of(DEFAULT, query("t", of_setting, of_system)) == [["tp3", "tp1"]]
 
-    def test_without_such_a_context_it_is_what_the_batch_marks(self) -> None:
+    def test_without_such_a_context_it_is_the_passages_marked_relevant(self) -> None:
         assert oracle_of(DEFAULT, query(marks=(False, True, None))) == [["tp2"]]
 
-    def test_without_a_mark_it_is_every_passage(self) -> None:
+    def test_without_marks_it_is_every_passage(self) -> None:
         assert oracle_of(BY_MARKS, query()) == [["tp1", "tp2", "tp3"]]
 
-    def test_where_all_marks_say_no_there_is_none(self) -> None:
+    def test_it_is_empty_if_all_passages_are_marked_irrelevant(self) -> None:
         assert oracle_of(BY_MARKS, query(marks=(False, False, False))) == [[]]
 
 
-def test_a_query_whose_passages_are_all_irrelevant_counts_for_no_ranking() -> None:
+def test_a_query_whose_passages_are_all_irrelevant_has_no_relevance() -> None:
     queries = (
         Query("a", "?", passages=(Passage("a1", "x", relevant=True),),
               rankings=(Ranking("bm25", ("a1",)),)),

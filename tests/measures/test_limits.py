@@ -1,4 +1,4 @@
-"""Several queries at once, bounds, and where values begin to be refused, all by hand."""
+"""Measures over several queries, their bounds, and limits of options, worked by hand."""
 
 from __future__ import annotations
 
@@ -96,25 +96,25 @@ class TestBounds:
         shares = {name for name, bounds in of.items() if bounds == (0.0, 1.0)}
         assert shares == self.ALL - self.AMOUNTS - self.GRADED
 
-    def test_a_share_is_cut_at_one_and_at_nothing(self) -> None:
+    def test_the_interval_of_a_share_is_cut_at_zero_and_one(self) -> None:
         high = np.array([1.0] * 11 + [0.0])
         assert self.ends("Cov", high)[1] == 1.0
         assert self.ends("Cov", 1 - high)[0] == 0.0
 
-    def test_an_amount_is_cut_at_nothing_alone(self) -> None:
+    def test_the_interval_of_an_amount_is_cut_at_zero_only(self) -> None:
         low, high = self.ends("Tokens", np.array([30.0] + [0.0] * 11))
         assert low == 0.0
         assert high > 5
 
-    def test_grades_are_cut_at_one_and_four(self) -> None:
+    def test_the_interval_of_a_grade_is_cut_at_one_and_four(self) -> None:
         assert self.ends("Faithful", np.array([4.0] * 11 + [1]))[1] == 4.0
         assert self.ends("Faithful", np.array([1.0] * 11 + [4]))[0] == 1.0
 
-    def test_what_was_observed_beyond_them_stays(self) -> None:
+    def test_an_interval_reaches_observed_values_beyond_the_bounds(self) -> None:
         low, high = self.ends("alpha_nDCG", np.array([1.02] * 11 + [0.98]))
         assert low < 1.016 < high == pytest.approx((1.02 * 11 + 0.98) / 12)
 
-    def test_sums_of_nothing_are_no_rows(self) -> None:
+    def test_rows_whose_sums_are_zero_are_not_counted(self) -> None:
         measure, sums = MEASURES["Retention-micro"], np.array([[1.0, 2], [0, 0], [3, 4]])
         pooled = Pooled(sums, lambda totals: totals[..., 0] / totals[..., 1])
         made = estimate(measure, pooled, np.arange(3))
@@ -122,7 +122,7 @@ class TestBounds:
         nothing = estimate(measure, Pooled(np.zeros((3, 2)), pooled.of), np.arange(3))
         assert (nothing.value, nothing.n, nothing.reason) == (None, 0, "no key point was verified")
 
-    def test_two_thousand_resamples_are_made_unless_another_number_is_asked_for(self) -> None:
+    def test_there_are_two_thousand_resamples_by_default(self) -> None:
         measure, sums = MEASURES["Retention-micro"], np.ones((40, 2))
         sums[::3, 0] = 0
         pooled = Pooled(sums, lambda totals: totals[..., 0] / totals[..., 1])
@@ -136,15 +136,15 @@ class TestBounds:
         (cut,) = cuts(np.full(40, 0.9), np.arange(40) % 2, np.arange(40), [0.7])
         assert cut.false_discovery.method.endswith("2000 resamples")
 
-    def test_without_a_value_the_measure_says_why(self) -> None:
+    def test_an_undefined_value_has_the_measures_reason(self) -> None:
         made = estimate(MEASURES["Cov"], np.array([NAN]), np.arange(1))
         assert (made.value, made.n, made.reason) == (None, 0, MEASURES["Cov"].undefined)
 
 
 def two_queries(*ranked: list[int], depth: int = 2, there: bool = True) -> Contexts:
-    """Of the first query two passages answer q0 and q0 q1, of the second only the third q1.
+    """In the first query two passages answer q0, and q0 and q1; in the second the third answers q1.
 
-    Oracle: all of the first; the third of the second.
+    The oracle has all passages of the first query and the third of the second.
     """
     values = np.zeros((2, 3, 2))
     values[0, 0, 0] = values[0, 1, 0] = values[0, 1, 1] = values[1, 2, 1] = 3
@@ -163,7 +163,7 @@ def two_queries(*ranked: list[int], depth: int = 2, there: bool = True) -> Conte
 
 
 class TestTwoQueries:
-    def test_coverage_is_of_each_query_s_own_questions(self) -> None:
+    def test_coverage_counts_each_querys_own_questions(self) -> None:
         # The first counts q0 and q1, of which p0 answers one; the second q1 alone.
         of = two_queries([0, -1], [2, 0])
         assert of.counted.tolist() == [[True, True], [False, True]]
@@ -178,14 +178,14 @@ class TestTwoQueries:
         assert of.cut(None).depth.tolist() == [2, 1]
         assert sizes_of(of.ranked).tolist() == [2, 2]
 
-    def test_density_of_each(self) -> None:
+    def test_density_is_computed_for_each_query(self) -> None:
         # 1/2 in 4 words beside 1 in 10: (0.125 / 0.1)^0.5; 1 in 7 beside 1 in 2: (2/7)^0.5.
         of = two_queries([0, -1], [2, 0])
         assert same(tokens(of, DEFAULT), 4, 7)
         assert same(den(of, DEFAULT), 1.25**0.5, (2 / 7) ** 0.5)
         assert same(tokens(two_queries([0, 1], [0, 1], there=False), DEFAULT), 10, NAN)
 
-    def test_ranked_coverage_of_each(self) -> None:
+    def test_ranked_coverage_is_computed_for_each_query(self) -> None:
         # p0 then p1: 1 + (1/2 + 1)/log2 3 of the best, 2 + (1/2)/log2 3. The second finds its only
         # answer at rank two.
         of = two_queries([0, 1], [0, 2])
@@ -195,13 +195,13 @@ class TestTwoQueries:
         without = two_queries([0, 1], [0, 2], there=False)
         assert same(alpha_ndcg(without, DEFAULT)[1:], NAN)
 
-    def test_the_best_order_of_each_no_longer_than_it_is_asked_for(self) -> None:
+    def test_each_querys_best_order_ends_at_the_requested_depth(self) -> None:
         yes = two_queries([0, 1], [0, 2]).answers.yes
         assert ideal_gains(yes, 0.5, 3).tolist() == [[2, 0.5, 0], [1, 0, 0]]
         assert ideal_gains(yes, 0.5, 1).tolist() == [[2], [1]]
         assert ideal_gains(yes, 0.5, 9).shape == (2, 3)
 
-    def test_the_required_passages_of_each_as_a_context(self) -> None:
+    def test_each_querys_required_passages_become_a_context(self) -> None:
         of = two_queries([0, 1], [0, 2])
         oracle = members(of.oracle, 3)
         kept = required_subset(of.answers, oracle)
@@ -215,10 +215,10 @@ class TestTwoQueries:
         ratings = Ratings(values, of.answers.passages, of.answers.questions)
         assert required_grades(ratings, of.answers, oracle).tolist() == [[2, 3, 0], [0, 0, 3]]
 
-    def test_a_rating_that_is_just_eta_answers_and_cuts(self) -> None:
+    def test_a_rating_of_exactly_eta_counts_as_answered(self) -> None:
         assert cut_ratings(np.array([2.9, 3.0, NAN, 5]), 3.0).tolist() == [0, 1, -1, 1]
 
-    def test_reports_are_shares_of_what_counts(self) -> None:
+    def test_the_coverage_of_a_report_is_a_share_of_the_questions_that_count(self) -> None:
         # Of the first report: yes, no, yes that does not count, missing; of the second nothing.
         of = ReportQuestions(
             np.array([1, 0, 1, -1, 1]),
@@ -229,13 +229,13 @@ class TestTwoQueries:
         assert same(report_coverage(of, DEFAULT), 1 / 2, NAN, NAN)
         assert same(report_coverage(of, AS_ZERO), 1 / 3, NAN, NAN)
 
-    def test_what_ir_measures_says_is_taken_within_a_hundred_thousandth(self) -> None:
+    def test_a_figure_of_ir_measures_may_differ_by_a_hundred_thousandth(self) -> None:
         ours = np.array([0.5, NAN])
         assert same(checked(ours, np.array([0.500009, NAN])), 0.500009, NAN)
         with pytest.raises(ValueError, match=r"is 0\.500020 where ours is 0\.500000"):
             checked(ours, np.array([0.50002, NAN]))
 
-    def test_rankings(self) -> None:
+    def test_measures_of_rankings_match_the_sums_by_hand(self) -> None:
         # Relevant 0 and 2 of the first, found at ranks 2 and 3; 1 of the second, at rank 1; the
         # third query was not ranked.
         of = Ranked(
@@ -263,25 +263,25 @@ class TestTwoQueries:
 
 
 class TestShares:
-    def test_all_units_of_each_row(self) -> None:
+    def test_every_is_one_only_if_all_units_of_the_row_are_yes(self) -> None:
         labels, row = np.array([1, 1, 1, 0, -1, 1]), np.array([0, 0, 1, 1, 2, 2])
         assert same(every(labels, row, 4), 1, 0, NAN, NAN)
         assert same(every(labels, row, 4, "zero"), 1, 0, 0, NAN)
         assert same(share(labels, row, 4), 1, 1 / 2, 1, NAN)
         assert same(share(labels, row, 4, "zero"), 1, 1 / 2, 1 / 2, NAN)
 
-    def test_both_of_two_values(self) -> None:
+    def test_both_is_one_only_if_both_values_are(self) -> None:
         one, other = np.array([1.0, 1, 0, NAN, 0]), np.array([1.0, 0, 1, 1, NAN])
         assert same(both(one, other).astype(float), 1, 0, 0, NAN, NAN)
 
-    def test_a_label_that_is_missing_is_a_no_only_where_it_was_asked_for(self) -> None:
+    def test_a_missing_label_counts_as_no_only_if_it_was_asked_for(self) -> None:
         labels, asked = np.array([1, 0, -1, -1]), np.array([True, True, True, False])
         assert same(known_labels(labels, asked), 1, 0, NAN, NAN)
         assert same(known_labels(labels, asked, "zero"), 1, 0, 0, NAN)
 
 
 class TestGroundedResponses:
-    def test_where_neither_cites_anything_nothing_is_punished(self) -> None:
+    def test_an_uncited_answer_is_penalised_only_if_people_cited_something(self) -> None:
         of = Citations([frozenset(), frozenset()], [[frozenset()], [frozenset("a")]])
         assert same(macro(of, Options(uncited="zero"), "P"), NAN, 0)
         assert same(macro(of, Options(uncited="zero"), "R"), NAN, 0)
@@ -296,37 +296,37 @@ class TestGroundedResponses:
         assert same(macro(of, best, "P"), 1 / 2)
         assert same(macro(of, DEFAULT, "R"), 1 / 2)
 
-    def test_an_answer_that_cites_something_is_met_before_one_that_cites_nothing(self) -> None:
+    def test_a_human_answer_with_citations_is_preferred_to_one_without(self) -> None:
         of = Citations([frozenset()], [[frozenset("a"), frozenset()]])
         assert same(macro(of, Options(cited_by="best"), "F1"), 0)
 
-    def test_a_response_without_a_human_answer_has_nothing_to_be_held_against(self) -> None:
+    def test_a_response_without_a_human_answer_is_undefined(self) -> None:
         assert same(macro(Citations([frozenset("a")], [[]]), DEFAULT, "P"), NAN)
 
-    def test_of_what_people_did_not_say_no_deflection_is_known(self) -> None:
+    def test_a_question_without_peoples_verdict_has_no_deflection_rate(self) -> None:
         of = Deflections(np.array([1, 1, 0]), np.array([1, 0, -1]), np.ones(3, bool))
         assert same(MEASURES["Deflection:TP"].of(of, DEFAULT), 1, NAN, NAN)  # type: ignore[arg-type]
         assert same(MEASURES["Deflection:FP"].of(of, DEFAULT), NAN, 1, NAN)  # type: ignore[arg-type]
 
-    def test_quality_changes_at_a_third_and_above_two_thirds(self) -> None:
+    def test_quality_is_medium_from_one_third_up_to_two_thirds(self) -> None:
         shares = np.array([1 / 3 - 1e-9, 1 / 3, 2 / 3, 2 / 3 + 1e-9, 1.0])
         assert grounding_quality(shares) == ["low", "medium", "medium", "high", "high"]
 
 
 class TestKeyPoints:
-    def test_each_resample_has_shares_of_its_own(self) -> None:
+    def test_shares_are_computed_for_each_resample(self) -> None:
         of = Failures(np.array([0, 1, 2, 2, 0]), np.array([0, 0, 0, 1, 1]), 2)
         pooled = MEASURES["Failure:incomplete"].of(of, DEFAULT)
         assert isinstance(pooled, Pooled)
         assert pooled.sums.tolist() == [[1, 1, 1], [1, 0, 1]]
         assert same(np.asarray(pooled.of(np.array([[1.0, 1, 2], [2, 0, 0]]))), 1 / 4, 1)
 
-    def test_a_cut_of_nothing_keeps_nothing(self) -> None:
+    def test_a_cut_of_points_without_scores_keeps_nothing(self) -> None:
         (cut,) = cuts(np.array([NAN]), np.array([1]), np.arange(1), [0.7])
         assert (cut.kept, cut.share, cut.threshold) == (0, 0.0, 0.7)
         assert cut.false_positive.reason == "people call no point not key"
 
-    def test_each_threshold_has_its_cut(self) -> None:
+    def test_each_threshold_has_a_cut(self) -> None:
         scores, verdicts = np.array([0.9, 0.5, 0.5, 0.1]), np.array([1, 0, -1, 0])
         low, middle = cuts(scores, verdicts, np.arange(4), [0.1, 0.5])
         assert (low.kept, low.share, low.false_discovery.n, low.false_positive.n) == (4, 1, 3, 2)
@@ -337,25 +337,23 @@ class TestKeyPoints:
 
 class TestAnswers:
     @pytest.mark.parametrize("rule", ["half", "good", "none"])
-    def test_whoever_is_preferred_wins_by_every_rule(self, rule: str) -> None:
+    def test_the_preferred_answer_wins_under_every_rule_for_ties(self, rule: str) -> None:
         options = Options(ties=rule)
         first = Preferences(np.array([0]), np.array([1]), np.array([0]), 2)
         assert same(win_rate(first, options), 1, 0)
         assert same(win_rate(replace(first, verdict=np.array([1])), options), 0, 1)
         assert same(win_rate(replace(first, verdict=np.array([-1])), options), NAN, NAN)
 
-    def test_a_passage_without_words_is_none(self) -> None:
+    def test_an_empty_passage_counts_as_no_passage(self) -> None:
         of = Texts(["a b", "a b"], [[], []], [None, ""], np.ones(2, bool))
         assert same(rouge_l_to_passage(of, DEFAULT), NAN, NAN)
 
-    def test_a_reference_without_words_recalls_nothing(self) -> None:
+    def test_recall_of_an_empty_reference_is_zero(self) -> None:
         of = Texts(["a b"], [[""]], [None], np.ones(1, bool))
         assert same(recall_of(of, DEFAULT), 0)
         assert same(length(of, DEFAULT), 3)
 
-    def test_an_answer_of_blanks_refuses_and_a_phrase_within_others_does(
-        self, tmp_path: Path
-    ) -> None:
+    def test_a_blank_answer_is_a_refusal_and_phrases_are_normalised(self, tmp_path: Path) -> None:
         assert refusal_list("plain-1").refuses(" \n")
         path = tmp_path / "own.toml"
         path.write_text('about = "ours"\nphrases = ["No   IDEA"]\n', "utf-8")
@@ -366,18 +364,18 @@ class TestAnswers:
         assert not own.refuses("No good idea.")
         assert "plain-1" in refusal_lists()
 
-    def test_without_systems_all_share_one_list(self) -> None:
+    def test_without_named_systems_all_answers_share_one_list(self) -> None:
         of = Texts(["I do not know", "In 1990."], [[], []], [None, None], np.zeros(2, bool))
         assert same(unanswerable_accuracy(of, DEFAULT), 1, 0)
 
 
 class TestAgreeing:
-    def test_two_systems_have_no_order_to_speak_of(self) -> None:
+    def test_two_systems_have_no_tau_and_a_reason(self) -> None:
         (made,) = orderings({"a": np.ones((12, 2)), "b": np.ones((12, 2))})
         assert (made.kendall.value, made.kendall.reason) == (None, "fewer than three systems")
         assert orderings({"a": np.ones((12, 3))}) == []
 
-    def test_orders_by_hand(self) -> None:
+    def test_tau_of_three_systems_matches_the_count_by_hand(self) -> None:
         # Means 1 2 3 beside 1 3 2: of three pairs two alike and one contrary. Beside 1 2 2, where
         # a pair is tied: 2 / root(3 * 2). A contrary order: -1.
         def table(*means: float) -> Floats:
@@ -394,7 +392,7 @@ class TestAgreeing:
         assert of["x", "w"] == pytest.approx(-1)
         assert of["y", "z"] == pytest.approx(2 / 6**0.5)
 
-    def test_orders_of_equal_systems_and_of_one_without_scores_say_why(self) -> None:
+    def test_tau_is_null_with_a_reason_for_equal_systems_and_missing_scores(self) -> None:
         level, rising = np.ones((12, 3)), np.tile(np.arange(3.0), (12, 1))
         without = rising.copy()
         without[:, 1] = NAN
@@ -402,7 +400,7 @@ class TestAgreeing:
             (made,) = orderings({"a": rising, "b": other}, draws=20)
             assert (made.kendall.value, made.kendall.reason) == (None, EQUAL)
 
-    def test_pairs_without_a_test_leave_the_adjustment(self) -> None:
+    def test_pairs_without_a_test_are_left_out_of_the_adjustment(self) -> None:
         rising = np.arange(12.0)
         made = settings({"a": rising, "b": rising, "c": rising - 1 - rising / 12})
         ab, ac, bc = made
@@ -422,7 +420,7 @@ class TestPeopleAndJudge:
             np.where(there[:, None], human, NAN), judge, there, np.full(queries, asked / queries)
         )
 
-    def test_the_p_value_is_that_of_t_on_the_difference_s_own_error(self) -> None:
+    def test_the_p_value_is_a_t_test_on_the_standard_error_of_the_difference(self) -> None:
         rng = np.random.default_rng(3)
         human = rng.random((30, 2)) + np.array([0.3, 0])
         judge = human + 0.1 * rng.random((30, 2))
@@ -456,7 +454,7 @@ class TestOptions:
             {"samples": 0},
         ],
     )
-    def test_the_ends_of_what_may_be_chosen(self, given: dict[str, float]) -> None:
+    def test_the_limits_of_each_option_are_accepted(self, given: dict[str, float]) -> None:
         assert vars(Options(**given)).items() >= given.items()  # type: ignore[arg-type]
 
     @pytest.mark.parametrize(
@@ -471,11 +469,11 @@ class TestOptions:
             ({"eta": inf}, "eta is inf; it is a finite number"),
         ],
     )
-    def test_what_lies_beyond_them_is_refused(self, given: dict[str, float], says: str) -> None:
+    def test_values_beyond_the_limits_are_refused(self, given: dict[str, float], says: str) -> None:
         with pytest.raises(ValueError, match=says):
             Options(**given)  # type: ignore[arg-type]
 
-    def test_words_become_what_the_option_holds(self) -> None:
+    def test_texts_are_parsed_to_the_type_of_each_option(self) -> None:
         found = Options().changed(
             {
                 "cuts": "1,5,",
@@ -493,7 +491,7 @@ class TestOptions:
         assert type(found.samples) is int
 
 
-def test_words_between_blanks_are_tokens_and_another_tokenizer_is_refused() -> None:
+def test_tokens_are_split_at_whitespace_and_an_unknown_tokenizer_is_refused() -> None:
     counted = tokenizer("whitespace")
     assert (counted.name, counted.count(" a  b\nc ")) == ("whitespace", 3)
     with pytest.raises(ValueError, match="no tokenizer is called 'bpe'"):

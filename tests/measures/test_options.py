@@ -23,21 +23,21 @@ pytestmark = pytest.mark.every_case
 
 
 class TestOptions:
-    def test_every_choice_gives_its_reason(self) -> None:
+    def test_every_option_states_its_reason(self) -> None:
         assert all(each.metadata["reason"].endswith(".") for each in fields(Options))
 
-    def test_every_option_of_a_measure_is_one(self) -> None:
+    def test_every_option_that_a_measure_names_exists(self) -> None:
         known = {each.name for each in fields(Options)}
         assert {name for m in MEASURES.values() for name in m.options} <= known
 
     def test_every_paper_has_a_preset(self) -> None:
         assert set(PRESETS) == {"tandem", "crux", "long2rag", "garage", "clapnq"}
 
-    def test_clapnq_cuts_rankings_of_relevant_passages_where_the_paper_does(self) -> None:
+    def test_the_clapnq_preset_cuts_rankings_at_the_papers_ranks(self) -> None:
         assert PRESETS["clapnq"].cuts == (1, 3, 5, 10)
         assert PRESETS["clapnq"].oracle == "relevant"
 
-    def test_words_are_read_as_what_the_option_holds(self) -> None:
+    def test_texts_are_parsed_to_the_type_of_each_option(self) -> None:
         found = Options().changed({"eta": "5", "cuts": "5,10", "filtered": "no", "missing": "zero"})
         assert (found.eta, found.cuts, found.filtered) == (5, (5, 10), False)
         assert found.missing == "zero"
@@ -54,23 +54,25 @@ class TestOptions:
             ({"cuts": "0"}, "at least 1"),
         ],
     )
-    def test_a_wrong_choice_is_refused_in_words(self, given: dict[str, str], words: str) -> None:
+    def test_a_wrong_choice_is_refused_with_a_message(
+        self, given: dict[str, str], words: str
+    ) -> None:
         with pytest.raises(ValueError, match=words):
             Options().changed(given)
 
 
 class TestRegistry:
-    def test_a_measure_stands_under_its_name(self) -> None:
+    def test_each_measure_is_registered_under_its_name(self) -> None:
         assert all(name == measure.name for name, measure in MEASURES.items())
 
-    def test_every_measure_has_words_a_source_and_a_formula(self) -> None:
+    def test_every_measure_has_a_summary_a_citation_and_a_formula(self) -> None:
         for measure in MEASURES.values():
             function = getattr(measure.of, "func", measure.of)
             assert measure.summary.endswith("."), measure.name
             assert measure.citation, measure.name
             assert function.__doc__, measure.name
 
-    def test_a_family_has_its_measures_in_order(self) -> None:
+    def test_a_family_lists_its_measures_in_order(self) -> None:
         names = [measure.name for measure in of_family("contexts")]
         assert names == ["Cov", "alpha_nDCG", "Den", "Tokens"]
 
@@ -82,8 +84,8 @@ class TestEstimate:
         assert found.value == pytest.approx(0.5)
         assert found.low is not None
 
-    def test_the_interval_of_a_share_ends_where_shares_do(self) -> None:
-        """Nine of 1 and one of 0.5: mean 0.95, its error 0.05, t with 9 degrees 2.2622."""
+    def test_the_interval_of_a_share_is_cut_at_0_and_1(self) -> None:
+        """Nine values of 1 and one of 0.5: mean 0.95, standard error 0.05, t(9) = 2.2622."""
         found = estimate(MEASURES["KPR"], np.array([0.5] + [1.0] * 9), np.arange(10))
         assert (found.value, found.high) == (pytest.approx(0.95), 1.0)
         assert found.low == pytest.approx(0.95 - 2.26216 * 0.05, abs=1e-5)
@@ -114,13 +116,13 @@ class TestEstimate:
             "F+A",
         }
 
-    def test_what_was_observed_is_never_cut(self) -> None:
+    def test_an_observed_value_beyond_the_bounds_is_not_cut(self) -> None:
         """Greedy normalisation can lift alpha-nDCG a hair above 1."""
         found = estimate(MEASURES["alpha_nDCG"], np.array([1.0, 1.02] * 5), np.arange(10))
         assert (found.value, found.high) == (pytest.approx(1.01), pytest.approx(1.01))
 
-    def test_an_interval_that_is_cut_covers_as_often_as_before(self) -> None:
-        """Shares of 20 queries near 1: the cut ones hold the truth just where the others do."""
+    def test_cutting_an_interval_does_not_change_how_often_it_covers_the_truth(self) -> None:
+        """With shares near 1, the cut interval contains the truth where the uncut one does."""
         draw = np.random.default_rng(3)
         truth, queries, cut = 0.96, np.arange(20), 0
         for _ in range(200):
@@ -134,17 +136,17 @@ class TestEstimate:
             cut += kept.high < whole.high
         assert cut > 20
 
-    def test_fewer_queries_have_none(self) -> None:
+    def test_fewer_than_ten_queries_have_no_interval(self) -> None:
         found = estimate(MEASURES["KPR"], np.array([0.0, 1.0]), np.arange(2))
         assert (found.value, found.low) == (0.5, None)
 
-    def test_without_a_value_there_is_the_reason_of_the_measure(self) -> None:
+    def test_an_undefined_value_has_the_measures_reason(self) -> None:
         found = estimate(MEASURES["KPR"], np.array([np.nan]), np.arange(1))
         assert (found.value, found.reason) == (None, "no key point was labelled")
 
 
 class TestAgreeing:
-    def test_measures_that_order_systems_alike_have_tau_1(self) -> None:
+    def test_tau_compares_how_two_measures_order_the_systems(self) -> None:
         cov = np.array([[0.1, 0.5, 0.9], [0.3, 0.5, 0.7]])
         recall = np.array([[0.2, 0.3, 0.4], [0.2, 0.4, 0.3]])
         (found,) = orderings({"Cov": cov, "Recall": recall})
@@ -152,7 +154,7 @@ class TestAgreeing:
         assert (found.a, found.b) == ("Cov", "Recall")
         assert found.kendall.value == pytest.approx(2 / np.sqrt(3 * 2))
 
-    def test_every_pair_is_what_the_library_says_of_it_alone(self) -> None:
+    def test_every_pair_has_the_tau_that_it_has_when_computed_alone(self) -> None:
         generator = np.random.default_rng(5)
         tables = {name: np.round(generator.random((12, 5)), 1) for name in "abc"}
         tables["b"][3, 1] = np.nan
@@ -164,7 +166,7 @@ class TestAgreeing:
             assert each.kendall.low == pytest.approx(alone.low)
 
     @pytest.mark.parametrize("systems", [128, 129, 300])
-    def test_many_systems_are_ordered_as_the_library_orders_them(self, systems: int) -> None:
+    def test_tau_over_many_systems_is_that_of_scipy(self, systems: int) -> None:
         generator = np.random.default_rng(systems)
         tables = {name: generator.random((12, systems)) for name in "ab"}
         tables["b"][:, 5] = tables["b"][:, 4]
@@ -172,7 +174,7 @@ class TestAgreeing:
         theirs = kendalltau(*(table.mean(axis=0) for table in tables.values()))
         assert found.kendall.value == pytest.approx(theirs.statistic)
 
-    def test_where_a_measure_is_silent_on_a_system_its_order_is_unknown(self) -> None:
+    def test_a_measure_without_a_value_for_a_system_has_no_tau(self) -> None:
         tables = {name: np.arange(12.0).reshape(3, 4) for name in "abc"}
         tables["b"][:, 2] = np.nan
         found = {each.a + each.b: each.kendall for each in orderings(tables, draws=0)}
@@ -180,7 +182,7 @@ class TestAgreeing:
         assert found["ab"].value is found["bc"].value is None
         assert found["ab"].reason
 
-    def test_two_systems_have_no_order_to_speak_of(self) -> None:
+    def test_two_systems_have_no_tau_and_a_reason(self) -> None:
         (found,) = orderings({"a": np.ones((3, 2)), "b": np.ones((3, 2))})
         assert (found.kendall.value, found.kendall.reason) == (None, "fewer than three systems")
 
@@ -198,7 +200,7 @@ class TestAgreeing:
 
     @settings_of_hypothesis(max_examples=60)
     @given(seed=st.integers(0, 10_000), queries=st.integers(10, 30), shift=st.floats(0, 0.3))
-    def test_a_mean_is_higher_where_the_interval_of_the_difference_leaves_out_0(
+    def test_means_differ_significantly_exactly_if_the_interval_excludes_0(
         self, seed: int, queries: int, shift: float
     ) -> None:
         generator = np.random.default_rng(seed)
@@ -217,7 +219,7 @@ class TestAgreeing:
         assert found.test.p_value is None
         assert found.test.reason == "fewer than ten queries have both scores"
 
-    def test_ranks_may_say_what_means_do_not(self) -> None:
+    def test_the_rank_test_can_be_significant_where_the_test_of_means_is_not(self) -> None:
         """Fourteen queries are a little better, and one is far worse."""
         difference = np.append(np.linspace(0.01, 0.02, 14), -0.9)
         level = np.full(15, 0.95)
@@ -232,16 +234,14 @@ class TestAgreeing:
 
 
 class TestTokenizer:
-    def test_blanks_part_words(self) -> None:
+    def test_whitespace_separates_tokens(self) -> None:
         assert tokenizer("whitespace").count("one  two\nthree") == 3
 
-    def test_an_unknown_one_is_refused(self) -> None:
+    def test_an_unknown_tokenizer_is_refused(self) -> None:
         with pytest.raises(ValueError, match="whitespace or file:PATH"):
             tokenizer("bert")
 
-    def test_a_file_counts_with_its_tokenizer_and_is_named_by_its_content(
-        self, tmp_path: object
-    ) -> None:
+    def test_a_tokenizer_file_is_used_and_named_by_its_content(self, tmp_path: object) -> None:
         library = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
         made = library.Tokenizer(library.models.WordLevel({"one": 0, "?": 1}, unk_token="?"))
         made.pre_tokenizer = library.pre_tokenizers.Punctuation()
@@ -252,7 +252,7 @@ class TestTokenizer:
         assert found.name.startswith("tokenizer.json (sha256 ")
         assert str(tmp_path) not in found.name
 
-    def test_a_file_that_is_none_is_refused(self, tmp_path: object) -> None:
+    def test_a_file_that_is_not_a_tokenizer_is_refused(self, tmp_path: object) -> None:
         pytest.importorskip("tokenizers", reason="tokenizers is not installed")
         with pytest.raises(ValueError, match=r"cannot be read as a tokenizer\.json"):
             tokenizer(f"file:{tmp_path}/absent.json")

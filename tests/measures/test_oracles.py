@@ -1,4 +1,4 @@
-"""Our measures against the libraries that have them, on random data, where these are installed."""
+"""Our measures against other libraries on random data, where these are installed."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def test_alpha_ndcg_agrees_with_ir_measures(alpha: float, depth: int) -> None:
         for q, p, m in np.ndindex(*values.shape)
     ]
     theirs = library.alpha_nDCG(alpha=alpha) @ depth
-    wanted = of_library(library, theirs, qrels, ranked)
-    np.testing.assert_allclose(alpha_ndcg(contexts.cut(depth), options), wanted, atol=1e-5)
+    expected = of_library(library, theirs, qrels, ranked)
+    np.testing.assert_allclose(alpha_ndcg(contexts.cut(depth), options), expected, atol=1e-5)
 
 
 def contexts_of_all_depths(alpha: float) -> tuple[Contexts, Options]:
@@ -119,7 +119,7 @@ def contexts_of_all_depths(alpha: float) -> tuple[Contexts, Options]:
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
-def test_ir_measures_figures_are_taken_where_ours_bear_them_out(alpha: float) -> None:
+def test_figures_of_ir_measures_are_used_if_ours_agree(alpha: float) -> None:
     pytest.importorskip("pyndeval", reason="pyndeval is not installed")
     contexts, options = contexts_of_all_depths(alpha)
     theirs = alpha_ndcg(contexts, options)
@@ -129,7 +129,7 @@ def test_ir_measures_figures_are_taken_where_ours_bear_them_out(alpha: float) ->
     assert theirs[0] == 0
 
 
-def test_figures_of_ir_measures_that_ours_contradict_are_refused() -> None:
+def test_figures_of_ir_measures_are_refused_if_ours_disagree() -> None:
     with pytest.raises(ValueError, match=r"is 0\.400000 where ours is 0\.500000"):
         checked(np.array([np.nan, 0.5]), np.array([np.nan, 0.4]))
 
@@ -142,9 +142,9 @@ def test_rouge_agrees_with_rouge_score() -> None:
     scorer = scoring.RougeScorer(["rouge1", "rougeL"])
     generator = np.random.default_rng(3)
     for _ in range(200):
-        answer, wanted = (
+        answer, reference = (
             " ".join(generator.choice(WORDS, generator.integers(1, 25))) + "." for _ in range(2)
         )
-        theirs = scorer.score(wanted, answer)
-        assert rouge_1_recall(answer, wanted) == pytest.approx(theirs["rouge1"].recall)
-        assert rouge_l(answer, wanted).f1 == pytest.approx(theirs["rougeL"].fmeasure)
+        theirs = scorer.score(reference, answer)
+        assert rouge_1_recall(answer, reference) == pytest.approx(theirs["rouge1"].recall)
+        assert rouge_l(answer, reference).f1 == pytest.approx(theirs["rougeL"].fmeasure)

@@ -1,4 +1,4 @@
-"""People and a judge together, on numbers worked by hand; what cannot be relied on is refused."""
+"""Estimates from people and a judge together, worked by hand; unreliable ones are refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def study(queries: int = 30, asked: int = 12, systems: int = 3, seed: int = 4) -
     return Labelled(np.where(there[:, None], human, NAN), judge, there, chances)
 
 
-def test_two_labelled_queries_and_two_judged_only_by_hand() -> None:
+def test_two_labelled_and_two_judged_queries_give_the_mean_worked_by_hand() -> None:
     # People 1 and 0, judge 1 and 0, the others 1 and 1: the judge's mean there is 1. The variance
     # of all judge scores is 1/4, the covariance 1/2, so lambda is 1/2 / (2 * 1/4) = 1.
     of = Labelled(
@@ -45,7 +45,7 @@ def test_two_labelled_queries_and_two_judged_only_by_hand() -> None:
     assert found.low is None
 
 
-def test_equal_chances_give_the_prediction_powered_mean() -> None:
+def test_with_equal_chances_it_is_the_prediction_powered_mean() -> None:
     of = study()
     found, worth = powered_mean(of, 1)
     human, judge = of.human[of.sampled, 1], of.judge[of.sampled, 1]
@@ -54,7 +54,7 @@ def test_equal_chances_give_the_prediction_powered_mean() -> None:
     assert worth > 12
 
 
-def test_unequal_chances_weigh_by_their_inverse() -> None:
+def test_queries_with_unequal_chances_are_weighted_by_the_inverse() -> None:
     of = study()
     of = replace(of, chances=np.where(np.arange(30) % 2, 0.6, 0.3))
     human, judge = of.human[of.sampled, 0], of.judge[of.sampled, 0]
@@ -64,14 +64,14 @@ def test_unequal_chances_weigh_by_their_inverse() -> None:
     assert powered_mean(of, 0) == (expected, None)
 
 
-def test_what_people_labelled_outside_of_the_draw_does_not_count() -> None:
+def test_labels_on_queries_outside_the_draw_do_not_count() -> None:
     of = study()
     human = of.human.copy()
     human[20] = 5.0
     assert powered_mean(replace(of, human=human), 0) == powered_mean(of, 0)
 
 
-def test_an_unfinished_draw_is_no_sample() -> None:
+def test_an_unfinished_draw_gives_no_estimate() -> None:
     found, worth = powered_mean(replace(study(), reason="people have not finished"), 0)
     assert (found.value, found.reason, worth) == (None, "people have not finished", None)
 
@@ -84,7 +84,7 @@ def test_a_labelled_query_that_the_judge_failed_on_leaves_no_estimate() -> None:
     assert found.reason == "the judge has no score on 1 of the labelled queries"
 
 
-def test_where_nothing_is_judged_only_people_s_figure_is_not_repeated() -> None:
+def test_without_queries_that_only_the_judge_labelled_there_is_no_estimate() -> None:
     of = study(queries=12)
     for each in (of, replace(of, judge=np.full((12, 3), NAN))):
         found, worth = powered_mean(each, 2)
@@ -92,8 +92,8 @@ def test_where_nothing_is_judged_only_people_s_figure_is_not_repeated() -> None:
         assert {pair.test.reason for pair in powered_pairs(each, ["a", "b", "c"])} == {PEOPLE_ALONE}
 
 
-def test_pairs_of_a_useless_judge_are_tested_as_people_are_and_adjusted_together() -> None:
-    """A judge that never varies is given no weight, so that people's differences are left."""
+def test_with_a_useless_judge_pairs_are_tested_by_peoples_labels_and_adjusted() -> None:
+    """A judge that never varies gets no weight, so only people's differences remain."""
     of = replace(study(), judge=np.full((30, 3), 0.5))
     pairs = powered_pairs(of, ["a", "b", "c"])
     assert [(each.a, each.b) for each in pairs] == [("a", "b"), ("a", "c"), ("b", "c")]
@@ -111,17 +111,17 @@ def test_below_ten_queries_nothing_is_tested() -> None:
     assert pair.adjusted_p_value is None
 
 
-def test_a_drawn_share_stays_the_chance_where_roles_are_drawn_alike() -> None:
+def test_the_chance_of_a_query_depends_on_its_role_only_if_shares_differ() -> None:
     assert chance_given_split(0.25, 0.5, 0.5) == pytest.approx(0.25)
     # Of 4 asked queries 1 is for evaluation, of 12 others 6 are: one in seven of these is asked.
     assert chance_given_split(4 / 16, 1 / 4, 1 / 2) == pytest.approx(1 / 7)
 
 
 @pytest.mark.parametrize(("others", "low"), [(0.7, 0.9842), (0.55, 1.0)])
-def test_a_mean_that_is_carried_out_of_its_bounds_is_cut_with_its_interval(
+def test_a_mean_beyond_its_bounds_is_cut_together_with_its_interval(
     others: float, low: float
 ) -> None:
-    """A judge that gives half of what people give, and more than that where people said nothing."""
+    """The judge gives half of people's scores, and more on queries that people did not label."""
     human = np.array([1.0] * 10 + [0.9] * 2)
     judge = np.array([0.5] * 10 + [0.4] * 2)
     only = np.full(30, others)

@@ -1,4 +1,4 @@
-"""The data kit's figures of CRUX's coverage and CLAPnq's texts, by the measures themselves."""
+"""The measures reproduce the data kit's figures for CRUX's coverage and CLAPnq's texts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TestCrux:
     @staticmethod
     @cache
     def coverages(person: str) -> dict[str, float]:
-        """Of each report, from the person's own labels."""
+        """Coverage of each report, from the person's own labels."""
         rows = lines(f"crux/annotations/{person}/qlabels.jsonl")
         labels = np.array([label for row in rows for label in row["answerability"]])
         of = ReportQuestions(
@@ -57,7 +57,7 @@ class TestCrux:
         return dict(zip((row["id"] for row in rows), found.tolist(), strict=True))
 
     def of_setting(self, setting: str, person: str) -> Floats:
-        """In the order of topics."""
+        """Coverage of the setting's reports, in the order of topics."""
         other = tuple(f"{name}_" for name in SETTINGS[1:])
         rows = {
             key.removeprefix(f"{setting}_"): value
@@ -101,9 +101,9 @@ class TestCrux:
             for each in settings(means)
             if each.a == "oracle"
         }
-        wanted = stated()["crux.t1.setting_difference"]
-        for name, values in wanted["value"].items():
-            assert found[name] == pytest.approx(values, abs=wanted["tolerance"])
+        published = stated()["crux.t1.setting_difference"]
+        for name, values in published["value"].items():
+            assert found[name] == pytest.approx(values, abs=published["tolerance"])
 
 
 class TestClapnq:
@@ -117,7 +117,9 @@ class TestClapnq:
         yield from (each for each in question["output"] if each["answer"] not in ("", "NA", "."))
 
     @pytest.mark.parametrize(("name", "references"), [("max", "best"), ("mean", "mean")])
-    def test_the_whole_passage_as_an_answer(self, name: str, references: str) -> None:
+    def test_the_whole_passage_taken_as_the_answer_scores_as_published(
+        self, name: str, references: str
+    ) -> None:
         every = self.questions()
         passages = [question["passages"][0]["text"] for question in every]
         answers = [[each["answer"] for each in self.usable(question)] for question in every]
@@ -127,7 +129,7 @@ class TestClapnq:
         found = {key: np.nanmean(measure(of, options)) for key, measure in scores.items()}
         expect(f"clapnq.full_passage_baseline.{name}_over_references.nostem", found)
 
-    def test_answers_against_their_passage_and_their_length(self) -> None:
+    def test_overlap_of_answers_with_their_passage_and_their_length_are_as_published(self) -> None:
         pairs = [
             (each, question["passages"][0]["text"])
             for question in self.questions()
@@ -137,12 +139,12 @@ class TestClapnq:
         of = Texts(answers, [[]] * len(pairs), passages, np.ones(len(pairs), bool))
         selected = np.array([bool(each["selected_sentences"]) for each, _ in pairs])
         copied = rouge_l_to_passage(of, Options())[selected].mean()
-        wanted = stated()["clapnq.rougeL.A_P.all_usable_outputs.nostem"]
-        assert copied == pytest.approx(wanted["value"]["f1"], abs=wanted["tolerance"])
+        published = stated()["clapnq.rougeL.A_P.all_usable_outputs.nostem"]
+        assert copied == pytest.approx(published["value"]["f1"], abs=published["tolerance"])
         characters = stated()["clapnq.lengths"]["value"]["answer_chars_usable"]
         assert length(of, Options()).mean() == pytest.approx(characters, abs=0.005)
 
-    def test_answers_against_what_was_selected(self) -> None:
+    def test_overlap_of_answers_with_selected_sentences_is_as_published(self) -> None:
         found = [
             rouge_l(each["answer"], " ".join(each["selected_sentences"]))
             for question in self.questions()

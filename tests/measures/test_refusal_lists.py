@@ -19,16 +19,16 @@ SHIPPED = {
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_list_is_word_for_word_what_it_was(name: str) -> None:
+def test_a_shipped_list_never_changes(name: str) -> None:
     content = (FOLDER / f"{name}.toml").read_bytes()
     assert sha256(content).hexdigest() == SHIPPED[name], "make a new list with the next number"
 
 
-def test_every_list_is_guarded() -> None:
+def test_every_list_has_its_digest_recorded_here() -> None:
     assert set(refusal_lists()) == set(SHIPPED), "put the new list's digest here"
 
 
-# Each phrase in an answer that refuses, and beside it an answer alike that does not.
+# For each phrase, an answer that refuses and a similar answer that does not.
 REFUSALS = {
     "unanswerable": ("Unanswerable.", "It is answerable: in 1890."),
     "cannot be answered": (
@@ -128,7 +128,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("phrase", REFUSALS)
-def test_each_phrase_refuses_and_an_answer_alike_does_not(phrase: str) -> None:
+def test_each_phrase_matches_a_refusal_but_not_a_similar_answer(phrase: str) -> None:
     refusals = refusal_list("plain-2")
     alone = type(refusals)(
         "one",
@@ -141,7 +141,7 @@ def test_each_phrase_refuses_and_an_answer_alike_does_not(phrase: str) -> None:
     assert not refusals.refuses(answering)
 
 
-def test_no_phrase_of_the_newest_list_is_without_its_two_answers() -> None:
+def test_every_phrase_of_the_newest_list_has_two_example_answers() -> None:
     newest = refusal_list(Options().refusals)
     assert newest.name == refusal_lists()[-1]
     assert set(REFUSALS) == set(newest.phrases) | set(newest.hedges)
@@ -161,7 +161,9 @@ def test_no_phrase_of_the_newest_list_is_without_its_two_answers() -> None:
         ),
     ],
 )
-def test_a_hedge_refuses_unless_its_sentence_turns_to_an_answer(answer: str, refuses: bool) -> None:
+def test_a_hedge_is_a_refusal_unless_its_sentence_goes_on_to_answer(
+    answer: str, refuses: bool
+) -> None:
     assert refusal_list("plain-2").refuses(answer) is refuses
 
 
@@ -176,7 +178,7 @@ def test_a_system_with_phrases_of_its_own_has_no_hedges(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hedges", ['"but"', '[" "]', "[1]"])
-def test_hedges_that_are_no_texts_are_refused(tmp_path: Path, hedges: str) -> None:
+def test_hedges_that_are_not_a_list_of_texts_are_refused(tmp_path: Path, hedges: str) -> None:
     path = tmp_path / "own.toml"
     path.write_text(f'phrases = ["no idea"]\nhedges = {hedges}\n')
     with pytest.raises(ValueError, match="its `hedges` are a list of texts that are not blank"):

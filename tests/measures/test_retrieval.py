@@ -24,7 +24,7 @@ def test_average_precision_takes_the_precision_at_each_relevant_passage() -> Non
     assert average_precision(ranking([1, 0, 1, 1], [0, 1, 2], 3)) == pytest.approx([5 / 9])
 
 
-def test_recall_counts_down_to_the_cut() -> None:
+def test_recall_counts_relevant_passages_up_to_the_cut() -> None:
     assert recall(ranking([1, 0, 1, 1], [0, 1, 2], 3)) == pytest.approx([2 / 3])
     assert recall(ranking([1, 0, 1, 1], [0, 1, 2], 2)) == pytest.approx([1 / 3])
 
@@ -41,23 +41,23 @@ def test_the_ideal_stops_at_the_cut_too() -> None:
 
 
 @pytest.mark.parametrize("measure", [average_precision, recall, ndcg])
-def test_without_a_relevant_passage_nothing_is_defined(measure: object) -> None:
+def test_without_a_relevant_passage_every_measure_is_undefined(measure: object) -> None:
     assert callable(measure)
     assert np.isnan(measure(ranking([0, 0], [0, 1], 2))).all()
 
 
 @pytest.mark.parametrize("measure", [average_precision, recall, ndcg])
 @pytest.mark.parametrize("depth", [0, 10])
-def test_an_empty_ranking_has_0(measure: object, depth: int) -> None:
+def test_an_empty_ranking_scores_0(measure: object, depth: int) -> None:
     assert callable(measure)
     assert measure(ranking([1, 0], [], depth)) == pytest.approx([0.0])
 
 
-def test_where_a_query_has_no_passage_nothing_stands_at_any_rank() -> None:
+def test_a_query_without_passages_has_a_gain_of_0_at_every_rank() -> None:
     found = gathered(np.zeros((2, 0)), np.full((2, 3), -1))
     assert found.tolist() == [[0.0] * 3] * 2
 
 
-def test_what_stands_at_each_rank_is_taken_and_nothing_is_nought() -> None:
+def test_the_gain_at_each_rank_is_that_of_its_passage_and_0_if_empty() -> None:
     found = gathered(np.array([[0.5, 0.25], [1.0, 2.0]]), np.array([[1, -1], [0, 1]]))
     assert found.tolist() == [[0.25, 0.0], [1.0, 2.0]]

@@ -15,7 +15,7 @@ def query(name: str, *sources: str | None, meta: dict[str, Any] | None = None) -
     return Query(name, "?", passages=passages, reports=(Report(f"r{name}", "x"),), meta=meta)
 
 
-def test_passages_say_where_a_query_draws_from_unless_its_meta_does() -> None:
+def test_the_source_of_a_query_is_in_its_meta_or_that_of_its_passages() -> None:
     queries = (
         query("a", "web", "web"),
         query("b", "web", "private"),
@@ -26,7 +26,7 @@ def test_passages_say_where_a_query_draws_from_unless_its_meta_does() -> None:
     assert found == ["web", "private + web", None, "archive"]
 
 
-def test_the_kind_of_a_question_divides_them_and_so_do_the_25_categories_of_garage() -> None:
+def test_queries_are_sliced_by_kind_and_by_the_25_categories_of_garage() -> None:
     kinds = {0: "causal", 1: "predictive"}
     queries = tuple(
         query(f"q{n}", meta={"kind": kinds[n % 2], "category": f"category {n}"}) for n in range(25)
@@ -45,7 +45,7 @@ def test_rows_of_another_system_have_the_same_slices() -> None:
     assert other.numbers.tolist() == [0, 1]
 
 
-def test_as_many_values_as_garage_has_divide_and_many_more_do_not() -> None:
+def test_a_meta_key_with_25_values_makes_slices_and_one_with_31_does_not() -> None:
     def of(number: int) -> dict[str, list[str | None]]:
         queries = tuple(query(f"q{n}", meta={"category": f"c{n}"}) for n in range(number))
         return Rows(queries, ("s",) * number).strata

@@ -1,4 +1,4 @@
-"""Never asked, failed and no are three things: the worked example with cells that lack a rating."""
+"""Cells without a rating: never asked, failed and no are three different things."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.measures.cast import P1, P2, P3, PASSAGES, context_of, example_rating
 
 LOG3 = np.log2(3)
 ONE = example_ratings(unrated=[(P3, 4)])
-"""Nobody was asked what p3 says of q4; p2 answers it."""
+"""Nobody was asked whether p3 answers q4; p2 answers it."""
 HIDING = example_ratings(unrated=[(P2, 8)])
-"""Nobody was asked what p2 says of q8, which neither p1 nor p3 answers."""
+"""Nobody was asked whether p2 answers q8; neither p1 nor p3 answers it."""
 
 
 def found(name: str, *passages: int, of: Ratings = ONE, **options: object) -> Estimate:
-    """A measure of a context of the example; unless it is said, by the default options."""
+    """Compute a measure of a context of the example, with default options unless given."""
     chosen = Options(**options)  # type: ignore[arg-type]
     contexts = context_of(*passages, options=chosen, ratings=of)
     return measured(name, contexts, chosen)
@@ -47,7 +47,7 @@ def bounds(made: Estimate) -> tuple[float | None, float | None]:
 
 class TestRefuse:
     @pytest.mark.parametrize("name", ["Cov", "alpha_nDCG", "Den"])
-    def test_a_cell_that_nobody_was_asked_about_leaves_no_figure(self, name: str) -> None:
+    def test_a_cell_that_nobody_was_asked_about_makes_the_figure_null(self, name: str) -> None:
         # Two passages by eight questions that count: one cell of sixteen.
         made = found(name, P3, P1)
         assert (made.value, judged(made)) == (None, 15 / 16)
@@ -56,24 +56,26 @@ class TestRefuse:
             "unrated=condensed or unrated=zero"
         )
 
-    def test_coverage_hangs_on_the_cells_of_its_own_context(self) -> None:
+    def test_coverage_depends_on_the_cells_of_its_own_context(self) -> None:
         made = found("Cov", P1)
         assert (made.value, judged(made)) == (5 / 8, 1)
 
     @pytest.mark.parametrize("name", ["alpha_nDCG", "Den"])
-    def test_the_best_order_and_density_hang_on_more(self, name: str) -> None:
+    def test_the_best_order_and_density_depend_on_cells_outside_the_context(
+        self, name: str
+    ) -> None:
         # Of the three passages by eight questions one cell; Den's oracle context holds the three.
         made = found(name, P1)
         assert (made.value, judged(made)) == (None, 1)
         assert (made.reason or "").startswith("4 % of the cells by which the best order is found")
 
-    def test_which_questions_count_hangs_on_the_oracles_cells(self) -> None:
+    def test_which_questions_count_depends_on_the_oracles_cells(self) -> None:
         made = found("Cov", P3, P1, of=HIDING)
         assert made.value is None
         assert "or the questions that count" in (made.reason or "")
         assert found("Cov", P3, P1, of=HIDING, filtered=False).value == pytest.approx(6 / 10)
 
-    def test_a_question_that_is_known_not_to_count_needs_no_rating_elsewhere(self) -> None:
+    def test_cells_of_a_question_that_does_not_count_need_no_rating(self) -> None:
         # The oracle is p1 and p2, neither of which answers q8.
         chosen = Options()
         ratings = example_ratings(unrated=[(P3, 8)])
@@ -84,7 +86,7 @@ class TestRefuse:
         assert measured("Cov", contexts, chosen).value == pytest.approx(6 / 8)
         assert measured("alpha_nDCG", contexts, chosen).value is not None
 
-    def test_queries_that_are_complete_are_not_averaged_by_themselves(self) -> None:
+    def test_there_is_no_mean_over_the_complete_queries_only(self) -> None:
         parts = ("values", "passages", "questions")
         both = [np.concatenate([getattr(of, n) for of in (ONE, example_ratings())]) for n in parts]
         chosen = Options()
@@ -105,7 +107,7 @@ class TestRefuse:
         alone = rows_of(made, np.array([False, True]))
         assert estimate(MEASURES["Cov"], alone, np.arange(1)).value == 6 / 8
 
-    def test_a_share_is_neither_none_nor_all_unless_it_is(self) -> None:
+    def test_a_percentage_is_not_rounded_to_0_or_100(self) -> None:
         assert [percent(x) for x in (0.0, 0.001, 0.37, 0.999, 1.0)] == [
             "0 %",
             "less than 1 %",
@@ -116,7 +118,7 @@ class TestRefuse:
 
 
 class TestBounds:
-    def test_they_are_the_figure_with_all_no_and_with_all_yes(self) -> None:
+    def test_the_bounds_take_all_unrated_cells_as_no_and_as_yes(self) -> None:
         made = found("Cov", P3, P1, unrated="bounds")
         assert made.value is None
         assert bounds(made) == pytest.approx((5 / 8, 6 / 8))
@@ -126,18 +128,18 @@ class TestBounds:
         assert bounds(ranked) == pytest.approx(((1 + 4.5 / LOG3) / ideal, (2 + 4.5 / LOG3) / ideal))
         assert "all of them yes" in (ranked.reason or "")
 
-    def test_another_question_that_may_count_lowers_the_second(self) -> None:
+    def test_another_question_that_may_count_lowers_the_upper_bound(self) -> None:
         # If p2 answers q8 there are nine questions, of which p3 and p1 cover six.
         made = found("Cov", P3, P1, of=HIDING, unrated="bounds")
         assert bounds(made) == pytest.approx((6 / 8, 6 / 9))
 
-    def test_where_all_is_rated_they_are_the_figure(self) -> None:
+    def test_with_all_cells_rated_both_bounds_are_the_figure(self) -> None:
         made = found("Cov", P1, unrated="bounds")
         assert (made.value, bounds(made)) == (5 / 8, (5 / 8, 5 / 8))
 
 
 class TestCondensed:
-    def test_the_passage_leaves_the_ranking_the_oracle_and_the_best_order(self) -> None:
+    def test_an_unrated_passage_is_dropped_from_ranking_oracle_and_best_order(self) -> None:
         def condensed(name: str) -> float | None:
             return found(name, P3, P1, unrated="condensed").value
 
@@ -153,25 +155,25 @@ class TestCondensed:
         # The share that was rated is of the two that stood within the cut.
         assert judged(measured("Cov", contexts, chosen)) == 15 / 16
 
-    def test_nothing_is_left_of_a_context_of_such_passages(self) -> None:
+    def test_a_context_of_unrated_passages_only_is_undefined(self) -> None:
         made = found("Cov", P3, unrated="condensed")
         assert made.value is None
         assert found("Cov", unrated="condensed").value == 0
 
 
 class TestZero:
-    def test_they_are_a_no(self) -> None:
+    def test_unrated_cells_count_as_no(self) -> None:
         made = found("Cov", P3, P1, unrated="zero")
         assert (made.value, judged(made)) == (5 / 8, 15 / 16)
 
-    def test_the_share_that_was_rated_is_the_same_by_every_option(self) -> None:
+    def test_the_share_of_rated_cells_is_the_same_under_every_option(self) -> None:
         shares = {
             judged(found("Cov", P3, P1, of=HIDING, unrated=each))
             for each in ("refuse", "bounds", "condensed", "zero")
         }
         assert len(shares) == 1
 
-    def test_a_failed_judgement_is_no_such_cell(self) -> None:
+    def test_a_failed_judgement_is_not_an_unrated_cell(self) -> None:
         failed = example_ratings(failed=[(P3, 4)])
         for unrated in ("refuse", "zero"):
             made = found("Cov", P3, P1, of=failed, unrated=unrated)
@@ -181,23 +183,23 @@ class TestZero:
 
 class TestScope:
     def outside(self, *, marked: bool) -> Ratings:
-        """p3 without ratings: the batch calls it not relevant, or it is none of the query's own."""
+        """p3 without ratings: the batch marks it irrelevant, or it is not one of the query's."""
         rated = example_ratings()
         rated.values[0, P3] = np.nan
         where = np.arange(PASSAGES)[None] == P3
         return replace(rated, **{"outside" if marked else "unlisted": where})
 
-    def test_a_passage_that_is_marked_is_a_no_in_its_place(self) -> None:
+    def test_a_passage_marked_irrelevant_counts_as_no_and_keeps_its_rank(self) -> None:
         made = found("alpha_nDCG", P3, P1, of=self.outside(marked=True))
         assert made.value == pytest.approx((5 / LOG3) / (5 + 4 / LOG3))
         assert judged(made) == 1
 
-    def test_one_that_is_none_of_the_querys_own_is_so_by_cruxs_choice_alone(self) -> None:
+    def test_a_passage_of_another_query_counts_as_no_only_with_scope_listed(self) -> None:
         assert found("Cov", P3, P1, of=self.outside(marked=False)).value is None
         made = found("Cov", P3, P1, of=self.outside(marked=False), scope="listed")
         assert (made.value, judged(made)) == (5 / 8, 1)
 
-    def test_a_rating_wins_and_a_failed_judgement_does_not(self) -> None:
+    def test_a_rating_overrides_the_mark_and_a_failed_judgement_does_not(self) -> None:
         marked = np.arange(PASSAGES)[None] == P3
         rated = replace(example_ratings(), outside=marked)
         assert found("Cov", P3, P1, of=rated).value == pytest.approx(6 / 8)
@@ -205,7 +207,7 @@ class TestScope:
         assert found("Cov", P3, P1, of=failed).value == pytest.approx(5 / 8)
 
 
-def test_a_query_about_which_nothing_was_asked_was_not_drawn() -> None:
+def test_a_query_that_nobody_was_asked_about_is_left_out() -> None:
     blank = example_ratings()
     blank.values[:] = np.nan
     for unrated in ("refuse", "bounds", "condensed", "zero"):

@@ -47,13 +47,13 @@ SETTINGS = ("oracle", "bm25", "dr_rankfirst")
 
 
 def number(value: float | None) -> float:
-    """A number that must be there."""
+    """The value, which must not be None."""
     assert value is not None
     return value
 
 
 def interval(made: Estimate) -> tuple[float, float]:
-    """The two ends of an interval that must be there."""
+    """The two ends of the interval, which must exist."""
     return number(made.low), number(made.high)
 
 
@@ -102,5 +102,5 @@ def reference_tables() -> dict[str, Any]:
 
 
 def setting_of(report: str) -> str:
-    """The retrieval setting, which only the prefix of a report's id tells."""
+    """The retrieval setting, known only from the prefix of the report's id."""
     return next((s for s in SETTINGS[1:] if report.startswith(s)), "oracle")

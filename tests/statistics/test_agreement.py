@@ -51,7 +51,7 @@ COEFFICIENTS = {
 CHANCE_FROM_LABELS = [n for n in COEFFICIENTS if n.startswith(("fleiss", "alpha"))]
 NOMINAL = [n for n in COEFFICIENTS if n not in ("ac2", "alpha_ordinal", "alpha_interval")]
 
-# Of each coefficient; tests/statistics/test_properties.py has as many again of other shapes.
+# Examples per coefficient; test_properties.py tries as many again with other shapes.
 FEW = settings(max_examples=100 if Extent.everything else 15)
 every_coefficient = pytest.mark.parametrize("name", COEFFICIENTS)
 codes_of_any_raters = arrays(
@@ -93,12 +93,12 @@ def test_percent_agreement_averages_over_units_with_two_labels():
     ]
 
 
-def test_pooled_percent_agreement_takes_all_pairs_together():
+def test_pooled_percent_agreement_is_the_share_of_all_pairs_that_agree():
     # 1 of 3 and 1 of 1 pairs: 2 of 4.
     assert percent_agreement_pooled(MIXED) == pytest.approx(0.5)
 
 
-def test_fleiss_kappa_by_hand_in_both_readings():
+def test_fleiss_kappa_averaged_and_pooled_by_hand():
     # Labels on units with two or more: a 2, b 3; Pe = 0.16 + 0.36 = 0.52.
     # Averaged (2/3 - 0.52)/0.48 = 0.305556; pooled (0.5 - 0.52)/0.48 = -0.041667.
     assert fleiss_kappa(MIXED) == pytest.approx(0.305556, abs=1e-6)
@@ -186,7 +186,7 @@ NUMBERS = np.array([1.0, 2.5, 3.0, 7.0])
 
 @pytest.fixture(scope="module")
 def library_alpha():
-    """Their alphas by seed and level, by one run of the process that has the library."""
+    """The library's alphas by seed and level, from one run of its process."""
     cases = list(product(range(5), LEVELS))
     arrays = {f"{seed}/codes": random_codes(seed) for seed in range(5)}
     arrays |= {f"{seed}/values": NUMBERS for seed in range(5)}
@@ -224,7 +224,7 @@ def test_alpha_of_years_is_as_exact_as_that_of_small_numbers():
 
 @every_coefficient
 @pytest.mark.parametrize("seed", range(3))
-def test_a_weight_of_two_is_a_unit_that_stands_there_twice(name, seed):
+def test_a_weight_of_two_counts_a_unit_twice(name, seed):
     counts, weights = counts_of(random_codes(seed), K), random_weights(seed, 40)
     function = COEFFICIENTS[name]
     repeated = [function(np.repeat(counts, w.astype(int), axis=0)) for w in weights]
@@ -232,7 +232,7 @@ def test_a_weight_of_two_is_a_unit_that_stands_there_twice(name, seed):
 
 
 @pytest.mark.parametrize("weighting", [None, "linear", "quadratic"])
-def test_cohen_kappa_of_a_stack_of_tables_is_that_of_each(weighting):
+def test_cohen_kappa_of_a_stack_of_tables_is_computed_for_each_table(weighting):
     codes, weights = random_codes(1, raters=2), random_weights(1, 40)
     tables = confusion(codes[:, 0], codes[:, 1], K, weights)
     one_by_one = [cohen_kappa(table, weighting) for table in tables]
@@ -240,13 +240,13 @@ def test_cohen_kappa_of_a_stack_of_tables_is_that_of_each(weighting):
 
 
 @every_coefficient
-def test_without_a_pair_of_labels_there_is_no_agreement(name):
+def test_agreement_is_undefined_if_no_unit_has_two_labels(name):
     for counts in ([[1, 0], [0, 1]], [[0, 0]]):
         assert np.isnan(COEFFICIENTS[name](np.array(counts)))
 
 
 @every_coefficient
-def test_a_resample_without_any_unit_is_undefined_and_does_not_spoil_the_others(name):
+def test_an_empty_resample_is_undefined_and_leaves_the_others_alone(name):
     counts, weights = counts_of(random_codes(0), K), random_weights(0, 40)
     weights[2] = 0
     assert (
@@ -255,27 +255,27 @@ def test_a_resample_without_any_unit_is_undefined_and_does_not_spoil_the_others(
 
 
 @pytest.mark.parametrize("name", CHANCE_FROM_LABELS)
-def test_on_a_single_category_a_coefficient_with_observed_chance_is_undefined(name):
+def test_with_a_single_category_coefficients_with_observed_chance_are_undefined(name):
     assert np.isnan(COEFFICIENTS[name](np.array([[3, 0], [2, 0], [2, 0]])))
 
 
-def test_on_a_single_category_cohen_kappa_is_undefined_though_they_agree():
+def test_cohen_kappa_is_undefined_if_both_raters_always_use_one_category():
     assert np.isnan(cohen_kappa(np.array([[7.0, 0], [0, 0]])))
     assert np.isnan(cohen_kappa(np.zeros((2, 2))))
 
 
-def test_a_constant_rating_is_undefined_whatever_rounding_leaves_of_its_variance():
+def test_alpha_of_a_constant_rating_is_undefined_despite_rounding_errors():
     values = 2.4398107176008175 + np.array([0, 1.3, 2.9])
     counts = np.array([[3, 0, 0], [2, 0, 0], [2, 0, 0]])
     assert np.isnan(krippendorff_alpha(counts, "interval", values))
 
 
-def test_on_a_single_used_category_of_two_the_fixed_chance_coefficients_are_one():
+def test_fixed_chance_coefficients_are_one_if_only_one_of_two_categories_is_used():
     counts = np.array([[3, 0], [2, 0]])
     assert (randolph_kappa(counts, 2), gwet_ac(counts, "nominal")) == (1, 1)
 
 
-def test_where_only_one_category_is_on_offer_every_corrected_coefficient_is_undefined():
+def test_with_one_category_available_every_chance_corrected_coefficient_is_undefined():
     counts = np.array([[3], [2]])
     for name in set(COEFFICIENTS) - {"percent", "percent_pooled"}:
         assert np.isnan(COEFFICIENTS[name](counts)), name
@@ -303,7 +303,7 @@ def test_the_names_of_nominal_categories_do_not_matter(name, codes, names):
 @pytest.mark.parametrize("name", ["ac2", "alpha_ordinal", "alpha_interval"])
 @FEW
 @given(codes=codes_of_any_raters)
-def test_turning_an_ordered_scale_round_does_not_matter(name, codes):
+def test_reversing_an_ordered_scale_does_not_matter(name, codes):
     counts = counts_of(codes, K)
     function = COEFFICIENTS[name]
     assert function(counts[:, ::-1]) == pytest.approx(function(counts), nan_ok=True, abs=1e-9)
@@ -312,7 +312,7 @@ def test_turning_an_ordered_scale_round_does_not_matter(name, codes):
 @pytest.mark.parametrize("name", [n for n in COEFFICIENTS if not n.startswith("alpha")])
 @FEW
 @given(codes=codes_of_any_raters)
-def test_doubling_every_unit_leaves_the_value(name, codes):
+def test_counting_every_unit_twice_does_not_change_the_value(name, codes):
     counts = counts_of(codes, K)
     function = COEFFICIENTS[name]
     doubled = function(np.concatenate([counts, counts]))
@@ -338,20 +338,20 @@ def test_no_coefficient_exceeds_one(name, codes):
 @pytest.mark.parametrize("name", [n for n in COEFFICIENTS if not n.startswith("ac")])
 @FEW
 @given(codes=codes_of_any_raters)
-def test_units_with_a_single_label_say_nothing(name, codes):
+def test_units_with_a_single_label_do_not_change_the_value(name, codes):
     counts = counts_of(codes, K)
     alone = np.concatenate([counts, np.eye(K, dtype=int)])
     function = COEFFICIENTS[name]
     assert function(alone) == pytest.approx(function(counts), nan_ok=True, abs=1e-9)
 
 
-def test_units_with_a_single_label_enter_the_prevalence_of_gwet():
+def test_units_with_a_single_label_count_in_gwets_prevalence():
     counts = np.array([[2, 0], [1, 1]])
     assert gwet_ac(np.vstack([counts, [[1, 0]]]), "nominal") > gwet_ac(counts, "nominal")
 
 
 @FEW
 @given(codes=codes_of_any_raters)
-def test_the_two_readings_of_fleiss_are_equal_where_nothing_is_missing(codes):
+def test_averaged_and_pooled_fleiss_kappa_are_equal_if_no_label_is_missing(codes):
     counts = counts_of(np.maximum(codes, 0), K)
     assert fleiss_kappa(counts) == pytest.approx(fleiss_kappa_pooled(counts), nan_ok=True)

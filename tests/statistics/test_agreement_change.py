@@ -1,4 +1,4 @@
-"""How agreement changes from one set of labels to another, held against both sides by hand."""
+"""The change of agreement between two sets of labels, compared with both taken separately."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def kappa_change(before, after, clusters, **options):
     return made["fleiss_kappa"]
 
 
-def test_it_is_the_figure_after_minus_the_figure_before():
+def test_the_change_is_the_coefficient_after_minus_the_one_before():
     before, after, clusters = two_sides()
     change = agreement_change(before, after, clusters, 2, names=NAMES, draws=200)
     one = agreement_estimates(before, clusters, 2, names=NAMES, draws=0)
@@ -38,13 +38,13 @@ def test_it_is_the_figure_after_minus_the_figure_before():
     assert "difference" in change["fleiss_kappa"].method
 
 
-def test_its_interval_holds_the_planted_change_and_leaves_out_none():
+def test_the_interval_contains_the_planted_change_and_excludes_zero():
     change = kappa_change(*two_sides(), draws=2000)
-    # Two who are right with chance .8, or else guess, agree by kappa .8 squared.
+    # Two raters who are right with chance .8 and otherwise guess have a kappa of .8 squared.
     assert 0 < change.low < 0.64 < change.high
 
 
-def test_equal_sides_differ_by_nothing():
+def test_equal_labels_before_and_after_give_a_change_of_zero():
     before, _, clusters = two_sides()
     change = agreement_change(before, before, clusters, 2, names=NAMES, draws=200)
     assert {name: of.value for name, of in change.items()} == dict.fromkeys(NAMES, 0.0)
@@ -58,7 +58,7 @@ def test_fewer_than_ten_queries_on_one_side_give_no_interval():
     assert (change.low, "9 queries" in change.method) == (None, True)
 
 
-def test_a_side_without_two_labels_of_a_unit_is_named_as_the_reason():
+def test_the_change_is_undefined_if_one_side_has_no_unit_with_two_labels():
     before, after, clusters = two_sides()
     after[:, 1:] = -1
     change = agreement_change(before, after, clusters, 2, names=["fleiss_kappa"], draws=20)
@@ -67,7 +67,7 @@ def test_a_side_without_two_labels_of_a_unit_is_named_as_the_reason():
 
 
 @pytest.mark.every_case
-def test_its_interval_covers_a_change_that_is_known():
+def test_the_interval_covers_the_true_change_as_often_as_stated():
     """Of 200 simulated studies at least 92.5 % of intervals contain the true change."""
     within = 0
     for seed in range(200):

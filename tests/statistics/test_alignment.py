@@ -36,13 +36,13 @@ def test_a_tie_leaves_no_reference_and_is_marked():
     assert ties.tolist() == [True, True, False]
 
 
-def test_a_unit_without_labels_has_no_reference_and_is_no_tie():
+def test_a_unit_without_labels_has_no_reference_and_is_not_a_tie():
     reference, ties = majority(np.array([[-1, -1], [1, 1]]))
     assert reference.tolist() == [-1, 1]
     assert not ties.any()
 
 
-def test_where_nobody_labelled_anything_there_is_no_reference():
+def test_without_any_label_no_unit_has_a_reference():
     reference, ties = majority(np.full((3, 2), -1))
     assert reference.tolist() == [-1, -1, -1]
     assert not ties.any()
@@ -62,28 +62,28 @@ def test_precision_recall_and_f1_by_hand():
     assert accuracy(TABLE) == pytest.approx(4 / 6)
 
 
-def test_precision_is_undefined_where_the_judge_never_uses_a_category():
+def test_precision_is_undefined_for_a_category_that_the_judge_never_uses():
     assert np.isnan(precision(TABLE)[2])
     assert (recall(TABLE)[2], f1(TABLE)[2]) == (0, 0)
 
 
-def test_recall_is_undefined_where_people_never_use_a_category():
+def test_recall_is_undefined_for_a_category_that_people_never_use():
     assert np.isnan(recall(TABLE.T)[2])
     assert (precision(TABLE.T)[2], f1(TABLE.T)[2]) == (0, 0)
 
 
-def test_f1_is_undefined_only_where_neither_uses_a_category():
+def test_f1_is_undefined_only_for_a_category_that_neither_uses():
     assert np.isnan(f1(np.array([[3.0, 0], [0, 0]]))).tolist() == [False, True]
 
 
-def test_accuracy_of_nothing_is_undefined():
+def test_accuracy_of_an_empty_table_is_undefined():
     assert np.isnan(accuracy(np.zeros((2, 2))))
 
 
 @pytest.mark.parametrize(
     "function", [precision, recall, f1, accuracy, specificity, balanced_accuracy]
 )
-def test_a_stack_of_tables_gives_what_each_table_gives(function):
+def test_a_stack_of_tables_gives_the_result_of_each_table(function):
     codes, weights = random_codes(2, raters=2), random_weights(2, 40)
     tables = confusion(codes[:, 0], codes[:, 1], 4, weights)
     one_by_one = np.array([function(table) for table in tables])
@@ -104,18 +104,18 @@ def test_specificity_and_balanced_accuracy_by_hand():
     assert balanced_accuracy(TABLE) == pytest.approx((2 / 3 + 1 + 0) / 3)
 
 
-def test_a_mean_over_categories_passes_over_undefined_ones():
+def test_a_mean_over_categories_skips_undefined_ones():
     # Precisions 1 and 1/2, the third undefined; F1 4/5, 2/3 and 0.
     assert macro(precision(TABLE)) == pytest.approx(3 / 4)
     assert macro(f1(TABLE)) == pytest.approx((4 / 5 + 2 / 3) / 3)
     assert np.isnan(macro(np.full(3, np.nan)))
 
 
-def test_where_people_use_one_category_only_it_has_no_specificity():
+def test_specificity_is_undefined_if_people_use_one_category_only():
     assert np.isnan(specificity(np.array([[3.0, 1], [0, 0]]))[0])
 
 
-def test_the_mean_absolute_error_leaves_units_without_a_score_out():
+def test_the_mean_absolute_error_skips_units_without_a_score():
     x, y = np.array([1.0, 2, np.nan, 5]), np.array([2.0, 2, 3, 2])
     assert mean_absolute_error(x, y) == pytest.approx(4 / 3)
     weights = np.array([[2.0, 0, 1, 1], [0, 0, 1, 0]])
@@ -125,7 +125,7 @@ def test_the_mean_absolute_error_leaves_units_without_a_score_out():
 @given(
     table=arrays(np.float64, (3, 3), elements=st.integers(0, 9)), order=st.permutations(range(3))
 )
-def test_the_names_of_categories_do_not_matter_to_means_over_them(table, order):
+def test_renaming_categories_does_not_change_means_over_categories(table, order):
     renamed = table[np.ix_(order, order)]
     for measure in (precision, recall, f1, specificity):
         assert macro(measure(renamed)) == pytest.approx(macro(measure(table)), nan_ok=True)

@@ -41,7 +41,7 @@ def naive(human, judge, score, epsilon):
     return results
 
 
-def test_a_small_table_by_hand():
+def test_the_test_of_a_small_table_by_hand():
     # Without the first: the judge equals the second on items 1, 3, 4, the first on 1, 3: the judge
     # wins or ties everywhere, the first loses item 4: d = 0 0 0 -1, mean -1/4, s = 1/2.
     # t = (-0.25 - 0.2) / (0.5 / 2) = -1.8 with 3 degrees of freedom: p = 0.0848. The second alike.
@@ -65,19 +65,19 @@ def test_without_variance_the_mean_alone_decides():
     assert p_below(np.ones(40), 0.2) == 1
 
 
-def test_a_single_difference_proves_nothing():
+def test_a_single_difference_is_never_significant():
     assert p_below(np.array([-1.0]), 0.2) == 1
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_rejections_are_those_of_statsmodels(seed):
+def test_rejections_agree_with_statsmodels(seed):
     p_values = np.random.default_rng(seed).random(9) ** 4
     expected = multipletests(p_values, alpha=0.05, method="fdr_by")[0]
     assert (benjamini_yekutieli(p_values) == expected).all()
 
 
 @pytest.mark.parametrize(("p", "rejected"), [(0.0166, 1), (0.0168, 0)])
-def test_of_two_annotators_one_must_fall_below_one_sixtieth(p, rejected):
+def test_with_two_annotators_the_smaller_p_value_must_be_below_one_sixtieth(p, rejected):
     # q / (m * (1 + 1/2)) = 0.05 / 3 = 0.01667.
     assert benjamini_yekutieli(np.array([p, 0.9])).sum() == rejected
 
@@ -91,7 +91,7 @@ def test_of_two_annotators_one_must_fall_below_one_sixtieth(p, rejected):
         ("interval", lambda f, others: -np.sqrt(np.mean([(f - o) ** 2 for o in others]))),
     ],
 )
-def test_it_agrees_with_the_definition_written_out(seed, level, score):
+def test_the_test_agrees_with_its_definition_written_out(seed, level, score):
     human, judge = three_people(seed)
     human = np.where(np.random.default_rng(seed).random(human.shape) < 0.3, -1, human)
     test = alt_test(human, judge, np.arange(120), level=level, epsilon=0.2)
@@ -108,7 +108,7 @@ def test_codes_and_values_give_the_same_test():
     assert codes == alt_test(values, judge * 1.0, np.arange(120), level="ordinal", epsilon=0.2)
 
 
-def test_minus_one_is_a_value_where_missing_is_nan():
+def test_minus_one_is_a_value_if_missing_labels_are_nan():
     human, judge = three_people(1)
     shifted = alt_test(human - 1.0, judge - 1.0, np.arange(120), level="interval", epsilon=0.2)
     assert shifted == alt_test(human, judge, np.arange(120), level="interval", epsilon=0.2)
@@ -142,7 +142,7 @@ def test_a_missing_answer_of_the_judge_is_a_loss():
     assert number(test.advantage_probability) <= 0.5
 
 
-def test_the_judge_that_copies_an_annotator_passes():
+def test_a_judge_that_copies_an_annotator_passes():
     human, _ = three_people(3)
     test = alt_test(human, human[:, 0], np.arange(120), level="nominal", epsilon=0.2)
     assert test.passed
@@ -150,7 +150,7 @@ def test_the_judge_that_copies_an_annotator_passes():
     assert test.annotators[0].wins
 
 
-def test_the_names_of_categories_do_not_matter_where_they_are_nominal():
+def test_renaming_nominal_categories_does_not_matter():
     human, judge = three_people(4)
     renamed = np.array([2, 0, 1])
     test = alt_test(human, judge, np.arange(120), level="nominal", epsilon=0.2)
@@ -178,7 +178,7 @@ def test_items_that_nobody_else_labelled_do_not_count():
 
 
 @pytest.mark.parametrize("people", [1, 2])
-def test_below_two_annotators_it_is_null_and_says_why(people):
+def test_with_fewer_than_two_annotators_the_test_is_null_with_a_reason(people):
     human, judge = three_people(6, units=29 if people == 2 else 120)
     test = alt_test(human[:, :people], judge, np.arange(len(judge)), level="nominal", epsilon=0.2)
     shown = test.as_json()
@@ -187,14 +187,14 @@ def test_below_two_annotators_it_is_null_and_says_why(people):
     assert "fewer than two annotators have 30 items" in str(shown["reason"])
 
 
-def test_where_every_item_is_a_query_of_its_own_the_items_decide_and_both_readings_agree():
+def test_if_every_item_is_its_own_query_items_decide_and_both_readings_agree():
     human, judge = three_people(7)
     test = alt_test(human, judge, np.arange(120), level="nominal", epsilon=0.2)
     assert test.decides == "items"
     assert test.by_query == test.items
 
 
-def test_where_queries_hold_several_items_they_decide():
+def test_if_queries_have_several_items_the_reading_by_query_decides():
     human, judge = three_people(7)
     queries = np.repeat(np.arange(12), 10)
     test = alt_test(human, judge, queries, level="nominal", epsilon=0.2)
@@ -203,7 +203,7 @@ def test_where_queries_hold_several_items_they_decide():
     assert test.by_query.advantage_probability == pytest.approx(test.advantage_probability)
 
 
-def test_equal_items_within_a_query_are_worth_one():
+def test_identical_items_of_a_query_count_once_by_query():
     human, judge = three_people(8, units=40)
     once = alt_test(human, judge, np.arange(40), level="nominal", epsilon=0.2)
     copies = [np.repeat(x, 6, axis=0) for x in (human, judge, np.arange(40))]
@@ -220,7 +220,7 @@ def test_the_deciding_reading_says_whether_the_judge_passes():
     assert (test.by_query.winning_rate, test.passed, test.verdict) == (0, None, "undecided")
 
 
-def test_a_larger_epsilon_never_makes_the_judge_lose():
+def test_the_winning_rate_never_falls_with_a_larger_epsilon():
     human, judge = three_people(9, units=60)
     curve = epsilon_curve(human, judge, np.arange(60), level="nominal")
     assert [test.epsilon for test in curve] == [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3]
@@ -229,7 +229,7 @@ def test_a_larger_epsilon_never_makes_the_judge_lose():
     assert rates[0] < rates[-1]
 
 
-def test_its_form_in_the_report_is_plain_json():
+def test_its_result_in_the_report_is_plain_json():
     human, judge = three_people(7)
     test = alt_test(human, judge, np.repeat(np.arange(12), 10), level="nominal", epsilon=0.2)
     shown = json.loads(json.dumps(test.as_json()))
@@ -241,7 +241,7 @@ def test_its_form_in_the_report_is_plain_json():
     assert (shown["decides"], "reason" in shown) == ("by_query", False)
 
 
-def test_means_of_queries_hold_the_error_rate_that_items_exceed():
+def test_testing_means_of_queries_keeps_the_error_rate_and_testing_items_does_not():
     # At the boundary mean d = epsilon, 20 queries of 10 items that resemble each other.
     rng, rejected = np.random.default_rng(10), []
     for _ in range(600):
@@ -253,7 +253,7 @@ def test_means_of_queries_hold_the_error_rate_that_items_exceed():
 
 
 def ties(queries, broken=0):
-    """Three people who agree throughout, on so many queries; on some of them the judge differs."""
+    """Three people who always agree, and a judge who differs on `broken` of the queries."""
     size = -(-30 // queries) + 1
     index = np.repeat(np.arange(queries), size)
     return np.zeros((len(index), 3), int), np.where(index < broken, 1, 0), index
@@ -264,26 +264,26 @@ def of_ties(queries, epsilon=0.2, broken=0):
 
 
 class TestFewQueries:
-    """By query no p-value is below Markov's bound, and too few queries for a tie decide nothing."""
+    """By query no p-value is below Markov's bound, so too few queries decide nothing."""
 
-    def test_the_bound_by_hand(self):
+    def test_markovs_bound_by_hand(self):
         # Mean -1/4: (0.8 / 1.25)^2; of differences of at most 0.8 from 0: (0.8 / 1.05)^2.
         assert markov(np.array([0.0, -0.5]), 0.2) == pytest.approx(0.4096)
         assert markov(np.array([0.0, -0.5]), 0.0, most=0.8) == pytest.approx((0.8 / 1.05) ** 2)
 
-    def test_it_is_one_where_the_mean_is_no_lower_than_epsilon(self):
+    def test_the_bound_is_one_if_the_mean_is_not_below_epsilon(self):
         assert markov(np.array([0.1, 0.3]), 0.2) == 1
         assert markov(np.array([1.0, 1.0]), 0.2) == 1
 
     @pytest.mark.parametrize("queries", [2, 10, 25])
-    def test_a_tie_throughout_has_the_bound_for_its_p_value(self, queries):
+    def test_if_every_item_is_a_tie_the_p_value_is_the_bound(self, queries):
         test = of_ties(queries)
         p_values = [a.p_value for a in test.by_query.annotators]
         assert p_values == pytest.approx([0.8**queries] * 3)
         assert [a.p_value for a in test.annotators] == [0, 0, 0], "by items, as published"
 
     @pytest.mark.parametrize("broken", [1, 3, 5, 6])
-    def test_with_variance_it_is_the_larger_of_both(self, broken):
+    def test_with_variance_the_p_value_is_the_larger_of_t_test_and_bound(self, broken):
         differences = np.array([1.0] * broken + [0.0] * (30 - broken))
         mean = broken / 30
         bound = 1.0 if mean >= 0.2 else (0.8 / (1 - mean)) ** 30
@@ -295,21 +295,23 @@ class TestFewQueries:
         ("annotators", "epsilon", "needed"),
         [(3, 0.2, 18), (3, 0.15, 25), (3, 0.1, 39), (2, 0.2, 19), (3, 0.0, None), (3, 1.0, 1)],
     )
-    def test_how_many_queries_a_tie_needs(self, annotators, epsilon, needed):
+    def test_the_number_of_queries_needed_for_ties_to_pass_by_hand(
+        self, annotators, epsilon, needed
+    ):
         # Two p-values of at most 2 * .05 / (3 * 11/6) = .0182; ln .0182 / ln .8 = 17.95.
         assert queries_needed(annotators, epsilon) == needed
 
-    def test_one_query_fewer_decides_nothing(self):
+    def test_with_one_query_fewer_than_needed_the_verdict_is_undecided(self):
         short, enough = of_ties(17), of_ties(18)
         assert (short.verdict, short.passed) == ("undecided", None)
         assert (short.queries, short.queries_needed) == (17, 18)
         assert (enough.verdict, enough.passed) == ("passes", True)
 
-    def test_from_then_on_a_judge_that_does_not_pass_fails(self):
+    def test_with_enough_queries_a_judge_that_does_not_pass_fails(self):
         assert of_ties(17, broken=9).verdict == "undecided"
         assert of_ties(18, broken=9).verdict == "fails"
 
-    def test_a_judge_better_than_people_passes_with_fewer(self):
+    def test_a_judge_better_than_people_passes_with_fewer_queries(self):
         # Each person is wrong on every third item, the judge never.
         human = np.zeros((72, 3), int)
         for person in range(3):
@@ -318,26 +320,26 @@ class TestFewQueries:
         test = alt_test(human, np.zeros(72, int), index, level="nominal", epsilon=0.2)
         assert (test.queries, test.queries_needed, test.verdict) == (12, 18, "passes")
 
-    def test_at_an_epsilon_of_nought_a_tie_never_passes(self):
+    def test_with_epsilon_zero_ties_never_pass(self):
         test = of_ties(50, epsilon=0.0)
         assert (test.verdict, test.queries_needed) == ("undecided", None)
 
-    def test_the_people_who_make_half_count(self):
-        # Half of three are two: these have 20 queries, the third but 10.
+    def test_queries_are_counted_for_the_half_of_annotators_that_must_be_beaten(self):
+        # Half of three are two: these have 20 queries, the third only 10.
         human, judge, index = (np.repeat(each, 2, axis=0) for each in ties(20))
         human[index >= 10, 2] = -1
         test = alt_test(human, judge, index, level="nominal", epsilon=0.2)
         assert [a.n for a in test.by_query.annotators] == [20, 20, 10]
         assert (test.queries, test.verdict) == (20, "passes")
 
-    def test_where_items_decide_nothing_is_said_of_queries(self):
+    def test_if_items_decide_no_number_of_queries_is_given(self):
         human, judge = three_people(7)
         test = alt_test(human, judge, np.arange(120), level="nominal", epsilon=0.2)
         assert (test.decides, test.queries, test.queries_needed) == ("items", None, None)
 
     @pytest.mark.parametrize("queries", [10, 15, 20, 30])
-    def test_a_judge_broken_on_every_fifth_query_passes_in_a_twentieth_at_most(self, queries):
-        # Exactly, over how many of the queries it is broken on, each with a chance of a fifth.
+    def test_a_judge_wrong_on_every_fifth_query_passes_at_most_one_time_in_twenty(self, queries):
+        # Summed over the number of queries that it is wrong on, each with a chance of a fifth.
         broken = range(queries // 3 + 1)
         passes = [of_ties(queries, broken=n).passed is True for n in broken]
         assert stats.binom.pmf(broken, queries, 0.2) @ np.array(passes) <= 0.05

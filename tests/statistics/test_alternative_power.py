@@ -18,17 +18,17 @@ def simulated(seed, items, accuracy=0.85, k=3):
     ("epsilon", "items", "measured"),
     [(0.1, 50, 0.29), (0.1, 200, 0.86), (0.15, 100, 0.89), (0.2, 30, 0.59), (0.2, 50, 0.80)],
 )
-def test_three_annotators_have_the_power_that_others_measured(epsilon, items, measured):
+def test_the_power_with_three_annotators_is_as_published(epsilon, items, measured):
     # 600 trials each: a standard error of 0.02 on either side.
     assert alt_test_power(items, epsilon=epsilon) == pytest.approx(measured, abs=0.08)
 
 
-def test_a_judge_ten_points_worse_passes_as_often_as_others_measured():
+def test_the_power_for_a_judge_ten_points_worse_is_as_published():
     assert alt_test_power(100, judge_accuracy=0.75) == pytest.approx(0.56, abs=0.08)
     assert alt_test_power(200, judge_accuracy=0.75) == pytest.approx(0.86, abs=0.06)
 
 
-def test_it_is_the_share_of_tests_that_pass():
+def test_power_is_the_share_of_simulated_tests_that_pass():
     passed = []
     for seed in range(200):
         people, judge = simulated(seed, 40)
@@ -50,12 +50,12 @@ def test_equal_seeds_give_equal_power():
     assert alt_test_power(50, trials=100, seed=3) == alt_test_power(50, trials=100, seed=3)
 
 
-def test_people_who_always_agree_leave_no_doubt():
+def test_if_people_always_agree_the_power_is_one_or_zero():
     assert alt_test_power(50, accuracy=1.0, trials=20) == 1
     assert alt_test_power(50, accuracy=1.0, judge_accuracy=0.0, trials=20) == 0
 
 
-def test_it_needs_two_annotators_and_two_items():
+def test_power_needs_at_least_two_annotators_and_two_items():
     with pytest.raises(ValueError, match="two annotators"):
         alt_test_power(50, annotators=1)
     with pytest.raises(ValueError, match="two items"):
@@ -63,16 +63,16 @@ def test_it_needs_two_annotators_and_two_items():
 
 
 @pytest.mark.parametrize("accuracy", [0.5, 0.7, 0.95])
-def test_accuracy_is_found_again_from_the_agreement(accuracy):
+def test_accuracy_is_recovered_from_the_agreement(accuracy):
     agreement = accuracy**2 + (1 - accuracy) ** 2 / 3
     assert accuracy_of(agreement, 4) == pytest.approx(accuracy)
 
 
-def test_less_agreement_than_by_guessing_is_guessing():
+def test_agreement_below_chance_gives_the_accuracy_of_guessing():
     assert accuracy_of(0.2, 4) == 0.25
 
 
-def test_studies_are_simulated_a_few_at_a_time_and_as_many_as_asked_for(monkeypatch):
+def test_studies_are_simulated_in_batches_up_to_the_requested_number(monkeypatch):
     shapes = []
 
     def passes(labels, epsilon, q):

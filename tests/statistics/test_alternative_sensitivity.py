@@ -30,7 +30,7 @@ def test_the_multiplicative_form_by_hand():
     assert [a.p_value for a in test.annotators] == pytest.approx([found, found])
 
 
-def test_the_multiplicative_form_bears_every_epsilon():
+def test_the_multiplicative_form_is_defined_for_every_epsilon():
     assert multiplicative(np.ones(4), np.ones(4), 1.0) == 0
     assert multiplicative(np.ones(4), np.ones(4), 0.0) == 1
 
@@ -40,7 +40,7 @@ def test_signed_ranks_by_hand():
     assert signed_rank(np.ones(4), np.array([1.0, 1, 1, 0]), 0.2) == pytest.approx(1 / 16)
 
 
-def test_dropping_what_is_missing_is_the_test_of_the_rest():
+def test_dropping_missing_answers_gives_the_test_of_the_other_items():
     people, judge, clusters = study()
     judge[:40] = -1
     dropped = rules(people, judge, clusters)["missing_dropped"]
@@ -50,7 +50,7 @@ def test_dropping_what_is_missing_is_the_test_of_the_rest():
     assert lost.advantage_probability < dropped.advantage_probability
 
 
-def test_values_that_are_missing_are_dropped_like_codes():
+def test_missing_values_are_dropped_like_missing_codes():
     people, judge, clusters = study()
     judge[:40] = -1
     values = np.where(judge < 0, np.nan, judge)
@@ -58,13 +58,13 @@ def test_values_that_are_missing_are_dropped_like_codes():
     assert by_codes["missing_dropped"] == by_values["missing_dropped"]
 
 
-def test_only_what_has_a_cause_is_shown():
+def test_only_applicable_variants_are_shown():
     people, judge, clusters = study()
     assert list(rules(people, judge, clusters)) == ["multiplicative"]
     assert "wilcoxon" in rules(people, judge, clusters // 5)
 
 
-def test_where_items_are_too_few_for_the_test_signed_ranks_still_speak():
+def test_signed_ranks_are_computed_even_if_the_t_test_has_too_few_items():
     people, judge, _ = study(units=20, accuracy=0.95)
     test = alt_test(people, judge, np.arange(20), level="nominal", epsilon=0.2)
     found = rules(people, judge, np.arange(20))
@@ -73,26 +73,26 @@ def test_where_items_are_too_few_for_the_test_signed_ranks_still_speak():
     assert [a.n for a in found["wilcoxon"].annotators] == [20, 20, 20]
 
 
-def test_items_of_a_query_that_are_all_alike_count_as_one():
+def test_identical_items_of_a_query_count_as_one_effective_item():
     people, judge, _ = study(units=40)
     repeated = [np.repeat(each, 5, axis=0) for each in (people, judge, np.arange(40))]
     assert effective_items(*repeated, level="nominal") == pytest.approx(40, rel=0.05)
     assert effective_items(people, judge, np.arange(40), level="nominal") == pytest.approx(40)
 
 
-def test_independent_items_all_count_and_none_without_annotators():
+def test_independent_items_all_count_as_effective_items():
     people, judge, clusters = study(units=2000)
     assert (effective_items(people, judge, clusters, level="nominal") or 0) > 1600
     assert effective_items(people[:20], judge[:20], clusters[:20], level="nominal") is None
 
 
-def test_an_annotator_with_just_as_many_items_as_asked_is_tested():
+def test_an_annotator_with_exactly_the_minimum_of_items_is_tested():
     people, judge, _ = study(units=40)
     assert effective_items(people, judge, np.arange(40), level="nominal", minimum=40) is not None
     assert effective_items(people, judge, np.arange(40), level="nominal", minimum=41) is None
 
 
-def test_signed_ranks_are_taken_of_a_single_item_too():
+def test_signed_ranks_are_computed_for_a_single_item_too():
     found = rules(PEOPLE[:1], JUDGE[:1], np.arange(1))
     assert found["wilcoxon"].reason is None
     assert [a.n for a in found["wilcoxon"].items.annotators] == [1, 1]

@@ -33,17 +33,17 @@ def test_equal_seeds_give_equal_weights():
     assert (cluster_weights(TWENTY, 50, 7) != cluster_weights(TWENTY, 50, 8)).any()
 
 
-def test_all_items_of_a_query_are_drawn_together():
+def test_all_items_of_a_query_are_resampled_together():
     weights = cluster_weights(TWENTY, 50, 0).reshape(50, 20, 5)
     assert (weights == weights[:, :, :1]).all()
 
 
-def test_each_resample_draws_as_many_queries_as_there_are():
+def test_each_resample_has_as_many_queries_as_the_data():
     weights = cluster_weights(TWENTY, 50, 0)
     assert (weights[:, ::5].sum(axis=1) == 20).all()
 
 
-def test_the_items_of_a_query_need_not_stand_together():
+def test_the_items_of_a_query_need_not_be_adjacent():
     scattered = np.tile([907, 3, 55], 4)
     weights = cluster_weights(scattered, 30, 0)
     assert (weights[:, 0] == weights[:, 3]).all()
@@ -51,7 +51,7 @@ def test_the_items_of_a_query_need_not_stand_together():
 
 
 @pytest.mark.parametrize(("block", "lengths"), [(700, [7] * 7 + [1]), (1, [1] * 50)])
-def test_the_blocks_together_are_the_weights(monkeypatch, block, lengths):
+def test_the_blocks_concatenated_are_the_weights(monkeypatch, block, lengths):
     monkeypatch.setattr("analysis.statistics.resampling.BLOCK", block)
     resamples = Resamples.draw(TWENTY, 50, 0)
     blocks = list(resamples.blocks())
@@ -75,7 +75,7 @@ def test_many_undefined_resamples_leave_no_interval():
     assert percentile_interval(np.array([])) is None
 
 
-def test_below_ten_queries_the_value_stands_without_an_interval():
+def test_below_ten_queries_there_is_a_value_and_no_interval():
     values, nine = np.arange(45.0), np.repeat(np.arange(9), 5)
     made = estimate(mean_of(values), cluster_weights(nine, 100, 0), nine, 45, "mean")
     assert (made.value, made.low, made.high) == (22.0, None, None)
@@ -98,12 +98,12 @@ def test_weights_and_resamples_give_the_same_estimate(monkeypatch):
     assert estimate(mean_of(values), drawn, TWENTY, 100, "mean").low == pytest.approx(whole.low)
 
 
-def test_an_undefined_value_carries_the_reason_given():
+def test_an_undefined_value_has_the_given_reason():
     made = estimate(lambda w: float("nan"), None, TWENTY, 100, "kappa", "no labels")
     assert (made.value, made.reason) == (None, "no labels")
 
 
-def test_an_interval_that_is_undefined_too_often_is_named():
+def test_the_method_says_if_too_many_resamples_are_undefined():
     resampled = np.r_[np.ones(50), [np.nan] * 50]
     made = estimate_from(1.0, resampled, 20, 100, "kappa", "")
     assert made.low is None
@@ -114,7 +114,7 @@ def test_without_resamples_the_method_says_so():
     assert "not resampled" in estimate(lambda w: 1.0, None, TWENTY, 100, "kappa").method
 
 
-def test_with_equal_queries_the_mean_has_the_t_interval_of_query_means():
+def test_with_queries_of_equal_size_the_mean_has_the_t_interval_of_query_means():
     values = clustered(np.random.default_rng(1), 20, 5, 0.3)
     means = values.reshape(20, 5).mean(axis=1)
     low, high = stats.t.interval(0.95, 19, means.mean(), stats.sem(means))
@@ -122,7 +122,7 @@ def test_with_equal_queries_the_mean_has_the_t_interval_of_query_means():
     assert (made.value, made.low, made.high) == pytest.approx((values.mean(), low, high))
 
 
-def test_with_unequal_queries_the_mean_is_that_of_the_items_and_the_interval_is_linearised():
+def test_with_queries_of_unequal_size_the_item_mean_has_a_linearised_interval():
     # Ten queries: nine of one item 0 and one of eleven items 1: the mean is 11/20 = 0.55.
     # Residuals s - mean*n: 9 times -0.55 and 11 - 6.05 = 4.95; squares 9*0.3025 + 24.5025 =
     # 27.225; variance 10/9 * 27.225 / 400 = 0.075625, root 0.275; t(9) = 2.262157.
@@ -132,12 +132,12 @@ def test_with_unequal_queries_the_mean_is_that_of_the_items_and_the_interval_is_
     assert (made.value, made.low, made.high) == pytest.approx((0.55, 0.55 - half, 0.55 + half))
 
 
-def test_items_without_a_value_are_left_out_of_the_mean():
+def test_items_without_a_value_do_not_enter_the_mean():
     made = mean_by_cluster(np.r_[np.nan, np.arange(20.0)], np.r_[0, np.arange(20)])
     assert (made.value, made.n) == (9.5, 20)
 
 
-def test_a_mean_of_nothing_is_undefined():
+def test_a_mean_without_values_is_undefined():
     made = mean_by_cluster(np.array([np.nan]), np.array([0]))
     assert (made.value, made.n, made.reason) == (None, 0, "no values")
 
@@ -166,7 +166,7 @@ def test_the_bootstrap_interval_covers_the_truth_nearly_as_often(queries, at_lea
     assert np.mean(covered) >= at_least
 
 
-def test_no_more_weights_are_made_at_once_than_a_block_holds(monkeypatch):
+def test_weights_are_created_one_block_at_a_time(monkeypatch):
     drawn = Resamples.draw(np.arange(6) // 2, 7, 0)
     for block, sizes in ((18, [3, 3, 1]), (6, [1] * 7), (5, [1] * 7), (42, [7])):
         monkeypatch.setattr("analysis.statistics.resampling.BLOCK", block)

@@ -11,13 +11,13 @@ TWENTY = np.arange(400) // 20
 
 
 def honest(n=400, seed=0):
-    """Probabilities that mean what they say."""
+    """Perfectly calibrated probabilities."""
     rng = np.random.default_rng(seed)
     p = rng.random(n)
     return p, (rng.random(n) < p).astype(int)
 
 
-def test_a_small_table_by_hand():
+def test_calibration_of_four_units_by_hand():
     # Bins {0.1, 0.2} and {0.6, 0.9}; people 0 1 | 1 1.
     # Brier (0.01 + 0.64 + 0.16 + 0.01)/4 = 0.205.
     # Errors |0.15 - 0.5| and |0.75 - 1|, each on half of the units: 0.3.
@@ -30,26 +30,26 @@ def test_a_small_table_by_hand():
     ]
 
 
-def test_bins_are_about_equally_full_and_keep_equal_values_together():
+def test_bins_have_about_equal_counts_and_keep_equal_values_together():
     assert np.bincount(equal_count_bins(np.arange(100.0), 10)).tolist() == [10] * 10
     values = np.array([0.0] * 50 + [1.0] * 50)
     assert np.bincount(equal_count_bins(values, 10)).tolist() == [50, 50]
     assert equal_count_bins(np.array([0.5]), 10).tolist() == [0]
 
 
-def test_a_certain_and_right_judge_is_perfect():
+def test_a_judge_that_is_certain_and_right_has_no_error():
     people = np.arange(40) % 2
     made = calibration(people.astype(float), people, np.arange(40))
     assert (made.brier.value, made.expected_calibration_error.value) == (0, 0)
 
 
-def test_a_certain_and_wrong_judge_could_not_be_worse():
+def test_a_judge_that_is_certain_and_wrong_has_the_largest_error():
     people = np.arange(40) % 2
     made = calibration((1 - people).astype(np.float64), people, np.arange(40))
     assert (made.brier.value, made.expected_calibration_error.value) == (1, 1)
 
 
-def test_an_honest_judge_is_nearer_than_one_that_is_too_sure():
+def test_a_calibrated_judge_has_a_smaller_error_than_an_overconfident_one():
     p, people = honest()
     good = calibration(p, people, TWENTY, draws=50).expected_calibration_error
     sure = calibration(np.where(p > 0.5, 0.99, 0.01), people, TWENTY, draws=50)
@@ -70,8 +70,8 @@ def test_the_curve_has_intervals_over_queries():
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.2])
-def test_the_interval_of_the_error_holds_the_truth_in_most_studies(shift):
-    """Of an honest judge, whose error is 0 and never looks like it, and of one that is too low."""
+def test_the_interval_of_the_calibration_error_contains_the_truth_in_most_studies(shift):
+    """For a calibrated judge, whose estimated error is never 0, and for one that is too low."""
     held = 0
     for seed in range(60):
         p, people = honest(200, seed)
@@ -89,13 +89,13 @@ def test_units_without_probability_or_label_are_left_out():
     assert (made.brier.value, made.brier.n) == (pytest.approx(0.205), 4)
 
 
-def test_without_any_unit_all_is_undefined():
+def test_without_any_unit_every_figure_is_undefined():
     made = calibration(np.array([np.nan]), np.array([1]), np.array([0]))
     assert (made.brier.reason, made.reliability) == ("no values", [])
     assert made.expected_calibration_error.reason == "no values"
 
 
-def test_a_rating_is_no_probability():
+def test_a_rating_above_one_is_refused_as_a_probability():
     with pytest.raises(ValueError, match="between 0 and 1"):
         calibration(np.array([3.0]), np.array([1]), np.array([0]))
 
@@ -108,7 +108,7 @@ def test_a_bin_of_few_queries_has_no_interval():
     assert (high.share.value, high.share.low) == (0.5, None)
 
 
-def test_the_calibration_error_says_how_its_interval_was_found_or_why_it_has_none():
+def test_the_method_says_how_the_interval_was_found_or_why_there_is_none():
     p, people = honest()
     made = calibration(p, people, TWENTY, draws=50).expected_calibration_error
     assert "within reach of 95 % of resamples: 20 queries" in made.method
@@ -131,7 +131,7 @@ def test_a_bin_in_which_few_queries_have_a_yes_has_no_interval():
 @pytest.mark.parametrize(
     ("probability", "refused"), [(0.0, False), (1.0, False), (-0.01, True), (1.01, True)]
 )
-def test_a_probability_lies_between_nought_and_one(probability, refused):
+def test_a_probability_outside_zero_to_one_is_refused(probability, refused):
     p = np.full(12, probability)
     if refused:
         with pytest.raises(ValueError, match="between 0 and 1"):
@@ -141,12 +141,12 @@ def test_a_probability_lies_between_nought_and_one(probability, refused):
         assert made.brier.value == probability
 
 
-def test_ten_bins_are_made_of_many_probabilities():
+def test_many_probabilities_are_put_into_ten_bins():
     made = calibration(np.arange(40) / 40, np.arange(40) % 2, np.arange(40), draws=0)
     assert [each.units for each in made.reliability] == [4] * 10
 
 
-def test_the_interval_of_a_bin_rests_on_the_queries_that_have_a_unit_in_it():
+def test_the_interval_of_a_bin_counts_the_queries_with_a_unit_in_it():
     p = np.r_[np.full(12, 0.2), np.full(9, 0.8)]
     queries = np.r_[np.arange(12), np.arange(9)]
     y = (np.arange(21) % 3 == 0).astype(int)

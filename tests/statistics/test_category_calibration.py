@@ -24,7 +24,7 @@ def test_the_ranked_probability_score_compares_cumulative_shares_by_hand():
     assert category_calibration(P, PEOPLE, OWN).ranked_probability_score is None
 
 
-def test_a_near_miss_on_a_scale_is_better_than_a_far_one():
+def test_on_an_ordered_scale_a_near_miss_scores_better_than_a_far_one():
     sure = np.array([[1.0, 0.0, 0.0]])
     near, far = (
         category_calibration(sure, np.array([code]), np.zeros(1, int), ordered=True)
@@ -36,7 +36,7 @@ def test_a_near_miss_on_a_scale_is_better_than_a_far_one():
     assert (near.ranked_probability_score.value, far.ranked_probability_score.value) == (0.5, 1)
 
 
-def test_the_most_probable_category_is_what_is_reliable_or_not():
+def test_reliability_is_that_of_the_most_probable_category():
     # Most probable: .8 right, .6 right, .5 wrong, 1.0 right; two bins {.5, .6} and {.8, 1}.
     # |.55 - .5| and |.9 - 1| on half of the units each: .075.
     made = category_calibration(P, PEOPLE, OWN, bins=2)
@@ -62,7 +62,7 @@ def test_two_categories_give_twice_the_binary_score():
     assert number(made.brier.value) == pytest.approx(2 * float(((yes - people) ** 2).mean()))
 
 
-def test_intervals_rest_on_queries():
+def test_intervals_are_computed_over_queries():
     rng = np.random.default_rng(1)
     p = rng.dirichlet([1, 1, 1], 400)
     people = np.array([rng.choice(3, p=row) for row in p])
@@ -74,19 +74,19 @@ def test_intervals_rest_on_queries():
     assert few.brier.low is None
 
 
-def test_without_any_unit_all_is_undefined():
+def test_without_any_unit_every_figure_is_undefined():
     made = category_calibration(np.full((2, 3), np.nan), np.array([0, 1]), np.arange(2))
     assert (made.brier.reason, made.reliability) == ("no values", [])
 
 
 @pytest.mark.parametrize("row", [[0.5, 0.2, 0.2], [1.2, -0.1, -0.1], [0.5, 0.5, 0.5]])
-def test_what_is_no_distribution_is_refused(row):
+def test_probabilities_that_do_not_sum_to_one_are_refused(row):
     with pytest.raises(ValueError, match="their sum is 1"):
         category_calibration(np.array([row]), np.array([0]), np.zeros(1, int))
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_brier_score_is_that_of_scikit_learn(seed):
+def test_the_brier_score_agrees_with_scikit_learn(seed):
     metrics = pytest.importorskip("sklearn.metrics", reason="scikit-learn is not installed")
     rng = np.random.default_rng(seed)
     p, people = rng.dirichlet([1, 2, 1, 1], 80), rng.integers(0, 4, 80)

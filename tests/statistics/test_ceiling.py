@@ -10,7 +10,7 @@ QUERIES = np.arange(60) % 15
 
 
 def weighted_kappa(labels, weights=None):
-    """Kappa of each pair by its own confusion, weighted by the units of that."""
+    """Mean kappa over pairs, each from its own table and weighted by its units."""
     tables = [
         confusion(labels[:, a], labels[:, b], 4, weights) for a, b in ((0, 1), (0, 2), (1, 2))
     ]
@@ -28,7 +28,7 @@ def study(careless_labels=15):
     return np.column_stack([np.where(slips, 1 - truth[:, None], truth[:, None]), careless])
 
 
-def test_three_raters_by_hand():
+def test_the_ceiling_of_three_raters_by_hand():
     # Ada and Bram agree on 3 of 4, Ada and Chidi on 4 of 4, Bram and Chidi on 3 of 4.
     labels = np.array([[0, 0, 0], [0, 1, 0], [1, 1, 1], [0, 0, 0]])
     made = ceiling_estimates(labels, np.arange(4), 2)
@@ -38,7 +38,7 @@ def test_three_raters_by_hand():
     assert made["percent"].n == 4
 
 
-def test_values_and_intervals_are_those_of_resampled_units():
+def test_value_and_interval_match_resampling_the_units():
     labels, drawn = random_codes(3, units=60, raters=3), Resamples.draw(QUERIES, 200, 1)
     made = ceiling_estimates(labels, QUERIES, 4, draws=drawn, interval="percentile")["cohen_kappa"]
     assert made.value == pytest.approx(weighted_kappa(labels))
@@ -46,7 +46,7 @@ def test_values_and_intervals_are_those_of_resampled_units():
     assert (made.low, made.high) == pytest.approx(np.quantile(resampled, [0.025, 0.975]))
 
 
-def test_a_pair_that_shares_no_unit_leaves_the_mean():
+def test_a_pair_without_a_shared_unit_is_left_out_of_the_mean():
     labels = np.array([[0, 0, -1], [1, 1, -1], [0, -1, 0], [1, -1, 0]])
     made = ceiling_estimates(labels, np.arange(4), 2)
     # Ada and Bram 1, Ada and Chidi 1/2, Bram and Chidi nothing.
@@ -54,24 +54,24 @@ def test_a_pair_that_shares_no_unit_leaves_the_mean():
 
 
 @pytest.mark.parametrize("labels", [np.zeros((5, 0), int), np.zeros((5, 1), int)])
-def test_without_two_raters_there_is_no_ceiling_and_it_says_why(labels):
+def test_without_two_raters_the_ceiling_is_null_with_a_reason(labels):
     made = ceiling_estimates(labels, np.arange(5), 2)
     assert {e.reason for e in made.values()} == {"no two people share labels that vary"}
 
 
-def test_people_who_never_vary_have_a_share_and_no_kappa():
+def test_if_people_use_one_category_only_agreement_is_defined_and_kappa_is_not():
     made = ceiling_estimates(np.zeros((20, 2), int), np.arange(20), 2, draws=20)
     assert (made["percent"].value, made["cohen_kappa"].value) == (1, None)
 
 
-def test_a_pair_weighs_as_much_as_it_shares():
+def test_pairs_are_weighted_by_their_shared_units():
     # Ada and Bram agree on 3 of 4 units, Ada and Chidi on none of 1, Bram and Chidi on 1 of 1.
     labels = np.array([[0, 1, 1], [0, 0, -1], [1, 1, -1], [0, 0, -1]])
     made = ceiling_estimates(labels, np.arange(4), 2)["percent"]
     assert made.value == pytest.approx((3 + 0 + 1) / (4 + 1 + 1))
 
 
-def test_a_careless_rater_of_fifteen_labels_moves_nothing():
+def test_a_careless_rater_with_fifteen_labels_changes_nothing():
     labels = study()
     made, alone = (
         ceiling_estimates(of, np.arange(435) // 15, 2, draws=200) for of in (labels, labels[:, :3])
@@ -87,7 +87,7 @@ def test_a_careless_rater_of_fifteen_labels_moves_nothing():
     assert "left out" not in alone["cohen_kappa"].method
 
 
-def test_a_careless_rater_of_many_labels_counts_by_them():
+def test_a_careless_rater_with_sixty_labels_is_weighted_by_them():
     labels = study(careless_labels=60)
     made = ceiling_estimates(labels, np.arange(435), 2, draws=0)["percent"]
     shares = [
@@ -97,7 +97,7 @@ def test_a_careless_rater_of_many_labels_counts_by_them():
     assert made.value == pytest.approx(np.average(shares, weights=[435] * 3 + [60] * 3))
 
 
-def test_where_nobody_shares_thirty_units_all_pairs_count():
+def test_if_no_pair_shares_thirty_units_all_pairs_count():
     made = ceiling_estimates(study()[:20], np.arange(20), 2, draws=0)["percent"]
     assert made.n == 20
     assert "left out" not in made.method

@@ -38,7 +38,7 @@ def codes(seed=0, units=60, **options):
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("clusters", [QUERIES, 3 * QUERIES + 7])
-def test_values_and_intervals_are_those_of_resampled_units(level, clusters):
+def test_values_and_intervals_match_resampling_the_units(level, clusters):
     labels, drawn = codes(), Resamples.draw(clusters, 200, 4)
     made = agreement_estimates(labels, clusters, K, level, draws=drawn, interval="percentile")
     counts = counts_of(labels, K)
@@ -55,14 +55,14 @@ def test_values_and_intervals_are_those_of_resampled_units(level, clusters):
         assert (fast.value, fast.low, fast.high) == pytest.approx((slow.value, slow.low, slow.high))
 
 
-def test_the_published_alphas_come_with_the_other_coefficients():
+def test_alpha_of_four_observers_is_as_published():
     made = agreement_estimates(FOUR_OBSERVERS, np.arange(12), 5, "ordinal")
     assert made["krippendorff_alpha"].value == pytest.approx(0.815, abs=6e-4)
     assert made["krippendorff_alpha"].n == 11
     assert "11 queries" in made["krippendorff_alpha"].method
 
 
-def test_two_raters_have_the_kappas_of_statsmodels():
+def test_kappas_of_two_raters_agree_with_statsmodels():
     labels = codes(3, raters=2, gaps=0)
     table = confusion(labels[:, 0], labels[:, 1], K)
     made = pair_estimates(labels[:, 0], labels[:, 1], QUERIES, K, draws=50)
@@ -71,7 +71,7 @@ def test_two_raters_have_the_kappas_of_statsmodels():
         assert made[f"cohen_kappa{name}"].value == pytest.approx(theirs)
 
 
-def test_the_interval_of_a_kappa_is_that_of_resampled_units():
+def test_the_interval_of_kappa_matches_resampling_the_units():
     labels, drawn = codes(3, raters=2), Resamples.draw(QUERIES, 300, 1)
     made = pair_estimates(
         labels[:, 0], labels[:, 1], QUERIES, K, draws=drawn, interval="percentile"
@@ -82,7 +82,7 @@ def test_the_interval_of_a_kappa_is_that_of_resampled_units():
     assert (made.low, made.high) == pytest.approx((slow.low, slow.high))
 
 
-def test_a_judge_has_each_measure_of_each_category_and_of_all():
+def test_a_judge_has_all_measures_for_each_category_and_overall():
     labels, drawn = codes(5, raters=2), Resamples.draw(QUERIES, 300, 1)
     made = alignment_estimates(
         labels[:, 0], labels[:, 1], QUERIES, K, draws=drawn, interval="percentile"
@@ -97,7 +97,7 @@ def test_a_judge_has_each_measure_of_each_category_and_of_all():
     assert made.classes["f1"][2].high == pytest.approx(number(slow.high))
 
 
-def test_a_category_that_the_judge_never_uses_has_no_precision_and_says_why():
+def test_precision_is_null_with_a_reason_for_a_category_that_the_judge_never_uses():
     people, judge = np.arange(60) % 3, np.arange(60) % 2
     made = alignment_estimates(people, judge, QUERIES, 3, draws=20)
     assert made.classes["precision"][2].reason == "the judge never uses the category"
@@ -105,7 +105,7 @@ def test_a_category_that_the_judge_never_uses_has_no_precision_and_says_why():
     assert made.overall["macro_precision"].value is not None
 
 
-def test_a_rare_category_and_means_over_it_have_no_interval_and_the_others_have_theirs():
+def test_a_rare_category_and_means_over_it_have_no_interval():
     rng = np.random.default_rng(0)
     people = rng.integers(0, 2, 60)
     judge = np.where(rng.random(60) < 0.8, people, 1 - people)
@@ -120,7 +120,7 @@ def test_a_rare_category_and_means_over_it_have_no_interval_and_the_others_have_
     assert made.overall["accuracy"].low is not None
 
 
-def test_unless_they_are_named_all_are_made_and_say_what_they_are():
+def test_by_default_all_coefficients_are_computed_with_their_names():
     made = agreement_estimates(codes(), QUERIES, K, draws=20)
     assert {name: of.method.partition(";")[0] for name, of in made.items()} == {
         "percent": "mean share of agreeing pairs",
@@ -136,14 +136,14 @@ def test_unless_they_are_named_all_are_made_and_say_what_they_are():
     assert ordered["krippendorff_alpha"].method.startswith("Krippendorff's alpha, ordinal;")
 
 
-def test_queries_are_those_with_a_unit_that_two_raters_labelled():
+def test_only_queries_with_a_unit_that_two_raters_labelled_are_counted():
     labels = codes(raters=2, gaps=0)
     labels[QUERIES == 3, 0] = -1
     made = agreement_estimates(labels, QUERIES, K, draws=20)["fleiss_kappa"]
     assert (made.n, "bootstrap of 14 queries" in made.method) == (56, True)
 
 
-def test_only_what_is_named_is_made():
+def test_only_named_coefficients_are_computed():
     labels = codes(raters=2)
     made = agreement_estimates(labels, QUERIES, K, names=["gwet_ac"], draws=20)
     assert list(made) == ["gwet_ac"]
@@ -152,7 +152,7 @@ def test_only_what_is_named_is_made():
     assert list(kappa) == ["cohen_kappa"]
 
 
-def test_any_measure_of_the_table_of_two_raters_is_estimated():
+def test_any_function_of_the_confusion_table_can_be_estimated():
     (one, other), drawn = codes(5, raters=2).T, Resamples.draw(QUERIES, 100, 1)
     measures = {"share": (accuracy, "share of equal labels", "no unit has both labels")}
     made = table_estimates(one, other, QUERIES, K, measures, draws=drawn)["share"]
@@ -195,7 +195,7 @@ def test_many_units_of_few_queries_have_no_interval():
     assert all(of.value is not None and of.low is None for of in found.values())
 
 
-def test_two_units_that_stand_together_in_a_query_are_worth_one_query():
+def test_two_identical_units_in_a_query_count_as_one():
     labels = codes(1, units=30)
     twice = agreement_estimates(np.repeat(labels, 2, axis=0), np.repeat(np.arange(30), 2), K)
     once = agreement_estimates(labels, np.arange(30), K)["fleiss_kappa"]
@@ -204,7 +204,7 @@ def test_two_units_that_stand_together_in_a_query_are_worth_one_query():
     assert ends == pytest.approx((once.low, once.high), abs=0.03)
 
 
-def test_of_no_units_at_all_nothing_is_known():
+def test_without_units_every_coefficient_is_null_with_a_reason():
     none = np.empty(0, np.int64)
     for name, made in pair_estimates(none, none, none, 2, draws=0).items():
         assert (made.value, made.n, made.reason) == (None, 0, "no unit has two labels"), name

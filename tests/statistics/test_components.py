@@ -22,7 +22,7 @@ def crossed(queries: int, systems: int, raters: int) -> Places:
 
 
 def scores(places: Places, deviations: Mapping[str, float], seed: int = 1) -> Floats:
-    """Scores that are made of independent effects with these standard deviations."""
+    """Scores made of independent effects with these standard deviations."""
     chance = np.random.default_rng(seed)
     query, system, rater = places
     sizes = [int(of.max()) + 1 for of in places]
@@ -71,22 +71,22 @@ def by_analysis_of_variance(y: Floats) -> dict[str, float]:
 DEVIATIONS = {"q": 0.3, "s": 0.3, "r": 0.2, "qs": 0.2, "qr": 0.15, "sr": 0.15, "e": 0.1}
 
 
-def test_a_balanced_design_has_the_components_of_the_analysis_of_variance() -> None:
+def test_components_of_a_balanced_design_match_the_analysis_of_variance() -> None:
     places = crossed(20, 4, 3)
     y = scores(places, DEVIATIONS, seed=3)
     found = variance_components(y, *places)
-    wanted = by_analysis_of_variance(y.reshape(20, 4, 3))
-    assert min(wanted.values()) > 0
-    assert found.variances == pytest.approx(wanted, rel=1e-6)
+    expected = by_analysis_of_variance(y.reshape(20, 4, 3))
+    assert min(expected.values()) > 0
+    assert found.variances == pytest.approx(expected, rel=1e-6)
     assert (found.scores, found.queries, found.systems, found.raters) == (240, 20, 4, 3)
     assert found.per_item == 3
     assert found.reason is None
 
 
-def test_one_worked_by_hand() -> None:
-    """Ten queries are 0 and 1 by turns, one of two systems is 1 higher, and what is left is .2 up
-    or down without a pattern of two: 1.6 / 27 is the residual where the interplay of two is 0,
-    (10 / 9 - 1.6 / 27) / 4 is the queries', and 1 / 2 the systems'."""
+def test_components_of_two_raters_and_two_systems_by_hand() -> None:
+    """Ten queries alternate between 0 and 1, one of two systems is 1 higher, and the rest is .2 up
+    or down without an interaction of two sources: the residual is 1.6 / 27, the queries' component
+    (10 / 9 - 1.6 / 27) / 4, and the systems' 1 / 2."""
     query, system, rater = places = crossed(10, 2, 2)
     left = 0.2 * (-1.0) ** (rater + system + query // 5)
     found = variance_components(query % 2 + system + left, *places).variances
@@ -97,7 +97,7 @@ def test_one_worked_by_hand() -> None:
         assert found[source] == pytest.approx(0, abs=1e-3)
 
 
-def test_what_is_missing_by_chance_hardly_moves_them() -> None:
+def test_components_hardly_change_if_scores_are_missing_at_random() -> None:
     places = crossed(60, 5, 3)
     y = scores(places, DEVIATIONS, seed=5)
     some = y.copy()
@@ -107,7 +107,7 @@ def test_what_is_missing_by_chance_hardly_moves_them() -> None:
         assert part[source] == pytest.approx(whole[source], rel=0.25)
 
 
-def test_systems_that_no_cell_joins_with_each_rater_have_no_interplay_of_both() -> None:
+def test_the_interaction_of_system_and_rater_is_dropped_if_they_are_not_crossed() -> None:
     query, system, rater = crossed(20, 3, 3)
     kept = (system + rater) % 3 != 2
     places = query[kept], system[kept], rater[kept]
@@ -123,7 +123,7 @@ def test_systems_that_no_cell_joins_with_each_rater_have_no_interplay_of_both() 
     }
 
 
-def test_with_one_label_an_item_the_interplay_is_in_the_residual() -> None:
+def test_with_one_label_per_item_interactions_are_pooled_into_the_residual() -> None:
     query, system, rater = crossed(20, 3, 3)
     kept = (query + system) % 3 == rater
     places = query[kept], system[kept], rater[kept]
@@ -133,7 +133,7 @@ def test_with_one_label_an_item_the_interplay_is_in_the_residual() -> None:
     assert "no item has two raters" in (mean.plans["rater"].reason or "")
 
 
-def test_negative_ones_are_0() -> None:
+def test_a_negative_component_is_set_to_0() -> None:
     places = crossed(12, 3, 3)
     found = variance_components(scores(places, {"e": 1.0}, seed=2), *places)
     assert min(found.variances.values()) == 0
@@ -147,19 +147,19 @@ def test_negative_ones_are_0() -> None:
         (crossed(10, 20, 16), "20 systems by 16 raters are too many"),
     ],
 )
-def test_what_cannot_be_told_has_a_reason(places: Places, reason: str) -> None:
+def test_components_that_cannot_be_estimated_have_a_reason(places: Places, reason: str) -> None:
     found = variance_components(scores(places, {"e": 1.0}), *places)
     assert reason in (found.reason or "")
     assert found.variances == {}
     assert decisions(found, 0.1) == []
 
 
-def test_equal_scores_have_none() -> None:
+def test_equal_scores_have_no_components() -> None:
     places = crossed(12, 2, 2)
     assert variance_components(np.ones(48), *places).reason == "all scores are equal"
 
 
-def test_of_many_queries_some_are_drawn_the_same_each_time() -> None:
+def test_many_queries_are_sampled_and_the_sample_is_always_the_same() -> None:
     places = crossed(400, 2, 2)
     y = scores(places, DEVIATIONS)
     found = variance_components(y, *places)
@@ -174,7 +174,7 @@ HALVES = Components(
 )  # fmt: skip
 
 
-def test_widths_worked_by_hand() -> None:
+def test_widths_of_intervals_by_hand() -> None:
     mean, difference, overall = decisions(HALVES, 0.2)
     # .04/20 + .003/3 + .02/20 + .006/60 + .03/60 = .0046
     assert mean.width == pytest.approx(2 * 1.959964 * 0.0046**0.5, rel=1e-6)
@@ -184,7 +184,7 @@ def test_widths_worked_by_hand() -> None:
     assert overall.width == pytest.approx(2 * 1.959964 * 0.008475**0.5, rel=1e-6)
 
 
-def test_the_numbers_needed_are_the_least_that_do() -> None:
+def test_the_numbers_needed_are_the_smallest_that_reach_the_width() -> None:
     mean, difference, _ = decisions(HALVES, 0.2)
     # Width .2 is a variance of .0026031: .001 of raters stay, and .072 over the queries goes.
     assert (mean.plans["query"].needed, mean.plans["query"].more) == (45, 25)
@@ -195,7 +195,7 @@ def test_the_numbers_needed_are_the_least_that_do() -> None:
     assert difference.plans["rater"].needed == 5
 
 
-def test_a_query_of_hundreds_of_scores_is_drawn_from_and_says_much_the_same() -> None:
+def test_sampling_from_queries_with_hundreds_of_scores_hardly_changes_components() -> None:
     places = [np.tile(of, 40) for of in crossed(12, 2, 3)]
     query, system, rater = places
     chance = np.random.default_rng(0)
@@ -208,7 +208,7 @@ def test_a_query_of_hundreds_of_scores_is_drawn_from_and_says_much_the_same() ->
     assert found == variance_components(made, query, system, rater)
 
 
-def test_a_crowd_has_too_many_effects_and_says_so() -> None:
+def test_a_crowd_of_raters_has_too_many_effects_to_fit() -> None:
     query, system, rater = crossed(10, 3, 40)
     found = variance_components(np.random.default_rng(0).normal(size=1200), query, system, rater)
     assert found.variances == {}

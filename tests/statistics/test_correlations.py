@@ -22,7 +22,7 @@ def scores(seed, n=60, ties=True):
 
 
 def by_scipy(name, x, y, clusters, drawn):
-    """The correlation of each resample, its queries written out as often as they were drawn."""
+    """The correlation of each resample, with each query repeated as often as it was drawn."""
     _, index = np.unique(clusters, return_inverse=True)
     times = drawn.draws[:, index].astype(int)
     return [SCIPY[name](np.repeat(x, w), np.repeat(y, w)).statistic for w in times]
@@ -30,7 +30,7 @@ def by_scipy(name, x, y, clusters, drawn):
 
 @pytest.mark.parametrize("name", SCIPY)
 @pytest.mark.parametrize("ties", [True, False])
-def test_every_resample_of_whole_queries_is_that_of_scipy(name, ties):
+def test_value_and_interval_match_scipy_on_resampled_queries(name, ties):
     x, y = scores(3, ties=ties)
     drawn = Resamples.draw(TWELVE, 80, 4)
     made = correlation_estimates(x, y, TWELVE, [name], draws=drawn, interval="percentile")[name]
@@ -41,7 +41,7 @@ def test_every_resample_of_whole_queries_is_that_of_scipy(name, ties):
 
 
 @pytest.mark.parametrize("name", SCIPY)
-def test_units_that_are_queries_of_their_own_are_resampled_one_by_one(name):
+def test_units_that_are_their_own_queries_are_resampled_one_by_one(name):
     x, y = scores(5)
     made = correlation_estimates(x, y, np.arange(60), [name], draws=400)[name]
     drawn = Resamples.draw(np.arange(60), 400, 9)
@@ -49,7 +49,7 @@ def test_units_that_are_queries_of_their_own_are_resampled_one_by_one(name):
     assert (made.low, made.high) == pytest.approx((low, high), abs=0.05)
 
 
-def test_kendall_without_each_query_is_that_of_the_units_that_stay():
+def test_leaving_a_query_out_gives_kendalls_tau_of_the_other_units():
     x, y = scores(6, ties=True)
     points, index = distinct_points(x, y)
     table = Tally.of(index, len(points), TWELVE).table
@@ -59,7 +59,7 @@ def test_kendall_without_each_query_is_that_of_the_units_that_stay():
         assert left_out[query] == pytest.approx(stats.kendalltau(x[stay], y[stay]).statistic)
 
 
-def test_pairs_of_queries_by_hand():
+def test_concordant_pairs_and_ties_between_queries_by_hand():
     # Query 0 has (1, 1) and (2, 2), query 1 has (1, 3): within 0 a concordant pair, met twice;
     # across, (1, 1) ties with (1, 3) in x and (2, 2) is discordant with it.
     points = np.array([[1.0, 1], [2, 2], [1, 3]])
@@ -69,7 +69,7 @@ def test_pairs_of_queries_by_hand():
     assert in_y.tolist() == [[2, 2], [2, 0]]
 
 
-def test_kendall_over_pairs_of_queries_is_kendall_over_pairs_of_points(monkeypatch):
+def test_kendalls_tau_is_the_same_by_pairs_of_queries_and_by_pairs_of_points(monkeypatch):
     x, y = scores(7, ties=False)
     of_queries = correlation_estimates(x, y, TWELVE, ["kendall"], draws=100)
     monkeypatch.setattr(correlation, "MAXIMUM_IN_CLUSTERS", 0)
@@ -79,14 +79,14 @@ def test_kendall_over_pairs_of_queries_is_kendall_over_pairs_of_points(monkeypat
 
 
 @pytest.mark.parametrize("block", [1, 300])
-def test_many_points_are_compared_in_blocks(monkeypatch, block):
+def test_comparing_points_in_blocks_gives_the_same_result(monkeypatch, block):
     x, y = scores(8, ties=False)
     whole = correlation_estimates(x, y, TWELVE, ["kendall"], draws=50)
     monkeypatch.setattr(correlation, "BLOCK", block)
     assert correlation_estimates(x, y, TWELVE, ["kendall"], draws=50) == whole
 
 
-def test_all_three_come_with_their_names_and_an_interval_around_the_value():
+def test_all_three_correlations_have_names_and_intervals():
     x, y = scores(0)
     made = correlation_estimates(x, y, TWELVE, detail=", mean human rating", draws=300)
     names = ["Spearman's rank correlation", "Kendall's tau-b", "Pearson's correlation"]
@@ -114,7 +114,7 @@ def test_one_unit_has_no_correlation():
     assert made["spearman"].reason == "fewer than two units have both scores"
 
 
-def test_beyond_the_limit_kendall_has_a_value_and_says_why_it_has_no_interval(monkeypatch):
+def test_beyond_the_limit_kendalls_tau_has_a_value_but_no_interval(monkeypatch):
     monkeypatch.setattr(correlation, "MAXIMUM_POINTS", 30)
     x, y = scores(1, n=40, ties=False)
     made = correlation_estimates(x, y, np.arange(40), draws=50)
@@ -137,7 +137,7 @@ def test_the_order_of_units_does_not_matter(order):
         assert (made.value, made.low) == pytest.approx((theirs[name].value, theirs[name].low))
 
 
-def test_with_fewer_clusters_than_points_many_points_are_resampled(monkeypatch):
+def test_many_points_can_be_resampled_if_they_are_in_few_queries(monkeypatch):
     monkeypatch.setattr("analysis.statistics.correlation.MAXIMUM_POINTS", 20)
     rng = np.random.default_rng(8)
     x = rng.normal(size=60)

@@ -1,5 +1,5 @@
-"""Whether intervals hold the truth on queries whose items resemble each other; how often exactly
-takes more studies than a test has time for: `python -m benchmarks --only coverage`."""
+"""Whether intervals contain the truth on queries whose items resemble each other. Exact rates need
+more studies than a test has time for: `python -m benchmarks --only coverage`."""
 
 import numpy as np
 import pytest
@@ -25,11 +25,11 @@ TRUTH = (0.5833, 0.5837)
 
 
 @pytest.mark.parametrize("icc", ICCS)
-def test_t_intervals_of_means_hold_the_truth_as_often_as_they_say(icc):
+def test_t_intervals_of_means_contain_the_truth_as_often_as_stated(icc):
     assert min(coverage_of_means(200, 20, icc)) >= 0.915
 
 
-def test_items_taken_as_queries_would_hold_it_far_less_often():
+def test_intervals_that_take_items_as_queries_contain_the_truth_far_less_often():
     rng, held = np.random.default_rng(1), []
     for _ in range(100):
         yes = (rng.random((20, ITEMS)) < chances(rng, 20, 0.4, 0.3)).ravel().astype(float)
@@ -38,18 +38,18 @@ def test_items_taken_as_queries_would_hold_it_far_less_often():
 
 
 @pytest.mark.parametrize("interval", ["percentile", "bca"])
-def test_bootstrap_intervals_of_coefficients_hold_it_nearly_as_often(interval):
-    # Items taken as queries would hold it in 0.6 and 0.7 of the studies.
+def test_bootstrap_intervals_of_coefficients_contain_the_truth_nearly_as_often(interval):
+    # Intervals that take items as queries would contain it in 0.6 and 0.7 of the studies.
     assert min(coverage(100, 50, 0.2, interval, 200, TRUTH)) >= 0.85
 
 
-def test_a_lenient_judge_is_corrected_to_within_the_interval():
+def test_the_bias_of_a_lenient_judge_is_corrected():
     held, fooled = corrected(150)
     assert held >= 0.92
     assert fooled < 0.05
 
 
-def test_the_simulation_has_a_line_and_a_bar_for_each_kind_of_interval():
+def test_the_simulation_reports_coverage_and_threshold_for_each_interval():
     figures = measure_coverage(QUICK)
     assert len(figures["intervals"]) == 2 * 2 * 2 * len(ICCS) + 2 * 2 * len(ICCS) + 2
     assert all(0 <= each["share"] <= 1 for each in figures["intervals"])

@@ -23,7 +23,7 @@ def scored(seed=0, n=120, levels=8):
     return np.round(people + rng.normal(0, 1, n) * levels / 4), people
 
 
-def test_a_small_sweep_by_hand():
+def test_a_threshold_sweep_of_four_units_by_hand():
     made = threshold_sweep(SCORES, PEOPLE, np.arange(4))
     assert made.thresholds.tolist() == [1, 2, 3]
     assert values(made.recall) == [1, 1, 1 / 2]
@@ -32,7 +32,7 @@ def test_a_small_sweep_by_hand():
     assert values(made.f1) == pytest.approx([2 / 3, 4 / 5, 2 / 3])
 
 
-def test_the_areas_by_hand():
+def test_areas_under_both_curves_by_hand():
     # Pairs yes over no: 2 over 1, 2 and 2 tie, 3 over 1, 3 over 2: 3.5 of 4.
     # From above: recall 1/2 at precision 1, then 1 at 2/3: 1/2 + 1/3.
     made = threshold_sweep(SCORES, PEOPLE, np.arange(4))
@@ -41,14 +41,14 @@ def test_the_areas_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_area_under_the_roc_curve_is_that_of_the_rank_sum_test(seed):
+def test_the_area_under_the_roc_curve_matches_the_rank_sum_test(seed):
     scores, people = scored(seed)
     u = stats.mannwhitneyu(scores[people == 1], scores[people == 0]).statistic
     made = threshold_sweep(scores, people, np.arange(120), draws=10)
     assert made.roc_auc.value == pytest.approx(u / (people.sum() * (120 - people.sum())))
 
 
-def test_a_perfect_judge_has_areas_of_one_and_a_reversed_one_none():
+def test_a_perfect_judge_has_areas_of_one_and_a_reversed_one_of_zero():
     people = np.arange(40) % 2
     scores = people.astype(np.float64)
     made = threshold_sweep(scores, people, np.arange(40))
@@ -56,13 +56,13 @@ def test_a_perfect_judge_has_areas_of_one_and_a_reversed_one_none():
     assert threshold_sweep(-scores, people, np.arange(40)).roc_auc.value == 0
 
 
-def test_a_score_that_is_always_the_same_tells_nothing():
+def test_a_constant_score_has_a_roc_area_of_one_half():
     made = threshold_sweep(np.ones(40), np.arange(40) % 4 // 3, np.arange(40))
     assert made.roc_auc.value == 0.5
     assert made.average_precision.value == pytest.approx(0.25)
 
 
-def test_where_people_say_one_thing_only_there_is_no_area_and_it_says_why():
+def test_if_people_use_one_label_only_the_area_is_null_with_a_reason():
     made = threshold_sweep(np.arange(20.0), np.ones(20, int), np.arange(20))
     assert made.roc_auc.reason == "people say one thing only"
     assert made.false_positive_rate[0].reason == "people say no nowhere"
@@ -75,12 +75,12 @@ def test_units_without_score_or_label_are_left_out():
     assert (made.roc_auc.value, made.roc_auc.n) == (3.5 / 4, 4)
 
 
-def test_no_unit_at_all_leaves_no_curve():
+def test_without_units_there_is_no_curve():
     made = threshold_sweep(np.full(3, np.nan), np.ones(3, int), np.arange(3))
     assert (made.recall, made.roc_auc.value, made.roc_auc.n) == ([], None, 0)
 
 
-def test_a_curve_has_fifty_points_at_most_and_its_areas_take_all_scores():
+def test_a_curve_has_at_most_fifty_points_but_its_areas_use_all_scores():
     rng = np.random.default_rng(0)
     scores, people = rng.random(300), rng.integers(0, 2, 300)
     made = threshold_sweep(scores, people, np.arange(300), draws=50)
@@ -90,14 +90,14 @@ def test_a_curve_has_fifty_points_at_most_and_its_areas_take_all_scores():
     assert made.roc_auc.value == pytest.approx(u / (people.sum() * (300 - people.sum())))
 
 
-def test_bands_resample_queries_whole():
+def test_bands_resample_whole_queries():
     scores, people = scored()
     made = threshold_sweep(scores, people, np.arange(120) // 6, draws=300)
     assert "20 queries" in made.recall[3].method
     assert covers(made.roc_auc, number(made.roc_auc.value))
 
 
-def test_without_bands_the_areas_alone_have_intervals():
+def test_without_bands_only_the_areas_have_intervals():
     scores, people = scored()
     queries = np.arange(120) // 6
     whole = threshold_sweep(scores, people, queries, draws=100)
@@ -107,7 +107,7 @@ def test_without_bands_the_areas_alone_have_intervals():
     assert all(point.low is None for point in areas.precision)
 
 
-def test_taking_neighbouring_scores_together_moves_no_end_of_an_interval(monkeypatch):
+def test_merging_neighbouring_scores_hardly_changes_intervals(monkeypatch):
     rng = np.random.default_rng(2)
     people = rng.integers(0, 2, 1500)
     scores, queries = people + rng.normal(0, 1, 1500), np.arange(1500) % 50
@@ -122,7 +122,7 @@ def test_taking_neighbouring_scores_together_moves_no_end_of_an_interval(monkeyp
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=6))
-def test_stretching_the_scores_changes_no_area(pairs):
+def test_stretching_the_scores_does_not_change_the_areas(pairs):
     weights = np.array(pairs, float).ravel()
     padded = np.insert(weights.reshape(-1, 2), 1, 0, axis=0).ravel()
     assert roc_auc(padded) == pytest.approx(roc_auc(weights), nan_ok=True)

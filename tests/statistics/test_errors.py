@@ -13,7 +13,7 @@ BO_ERRS = np.array([1, 1, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
 
 
 def labels(people, *errors):
-    """The labels of judges, (U, m), of two categories, from where they err."""
+    """Labels of judges, (U, m), in two categories, given where each judge errs."""
     return np.stack([np.where(wrong, 1 - people, people) for wrong in errors], axis=1)
 
 
@@ -27,7 +27,7 @@ def correlated(judges, people, clusters=None, **asked):
 
 
 def study(queries, items, rates, shared=0.0, seed=1):
-    """Judges with these rates of errors, of which a share copies one common judge's."""
+    """Judges with these rates of errors; a share of their errors copies one common judge's."""
     generator = np.random.default_rng(seed)
     units = queries * items
     people = generator.integers(0, 2, units)
@@ -39,7 +39,7 @@ def study(queries, items, rates, shared=0.0, seed=1):
     return labels(people, *errors), people, np.repeat(np.arange(queries), items)
 
 
-def test_the_correlation_is_the_pooled_one_within_the_labels_of_people():
+def test_the_correlation_of_errors_is_pooled_within_peoples_labels_by_hand():
     # Among the eight yes: Ada errs on 4, Bo on 3, both on 2.
     #   8 * covariance = 2 - 4 * 3 / 8 = 0.5; 8 * variances = 4 - 16/8 = 2 and 3 - 9/8 = 1.875
     # Among the four no: both err on the same one.
@@ -57,7 +57,7 @@ def test_the_correlation_is_the_pooled_one_within_the_labels_of_people():
     assert made.units == 12
 
 
-def test_it_is_the_partial_correlation_given_the_label_of_numpy():
+def test_the_correlation_matches_the_partial_correlation_given_the_label_by_numpy():
     judges, people, _ = study(60, 5, (0.2, 0.3, 0.4), shared=0.5)
     made = correlated(judges, people)
     wrong = (judges != people[:, None]).astype(float)
@@ -70,7 +70,7 @@ def test_it_is_the_partial_correlation_given_the_label_of_numpy():
     assert number(made.mean.value) == pytest.approx(expected[np.triu_indices(3, 1)].mean())
 
 
-def test_judges_that_err_each_by_itself_are_as_many_as_there_are():
+def test_judges_with_independent_errors_count_fully():
     judges, people, clusters = study(400, 10, (0.2, 0.3, 0.25))
     made = correlated(judges, people, clusters)
     assert covers(made.mean, 0)
@@ -79,7 +79,7 @@ def test_judges_that_err_each_by_itself_are_as_many_as_there_are():
     assert 2.7 < low < high < 3.4
 
 
-def test_judges_with_the_same_labels_are_one():
+def test_judges_with_identical_labels_count_as_one():
     people = np.resize([YES, NO, NO], 60)
     errs = np.resize([1, 0, 0, 0, 1], 60)
     made = correlated(labels(people, errs, errs, errs), people, np.repeat(np.arange(20), 3))
@@ -87,8 +87,8 @@ def test_judges_with_the_same_labels_are_one():
     assert number(made.effective.value) == pytest.approx(1)
 
 
-def test_labels_that_are_hard_for_all_judges_make_no_correlation():
-    """Each judge errs by itself, but on half of the yes and on none of the no."""
+def test_a_label_that_is_hard_for_all_judges_causes_no_correlation():
+    """The judges' errors are independent, but occur on half of the yes and on none of the no."""
     people = np.resize([YES] * 4 + [NO] * 4, 800)
     first = np.resize([1, 1, 0, 0, 0, 0, 0, 0], 800)
     second = np.resize([1, 0, 1, 0, 0, 0, 0, 0], 800)
@@ -97,7 +97,7 @@ def test_labels_that_are_hard_for_all_judges_make_no_correlation():
     assert np.corrcoef(first, second)[0, 1] == pytest.approx(1 / 3)
 
 
-def test_errors_that_take_turns_make_more_judges_than_there_are():
+def test_negatively_correlated_errors_give_more_effective_judges_than_judges():
     people = np.full(40, YES)
     first, second = np.resize([1, 0, 0, 0], 40), np.resize([0, 1, 0, 0], 40)
     made = correlated(labels(people, first, second), people)
@@ -105,7 +105,7 @@ def test_errors_that_take_turns_make_more_judges_than_there_are():
     assert number(made.effective.value) == pytest.approx(3)
 
 
-def test_errors_that_cancel_out_have_no_number_of_judges():
+def test_if_errors_cancel_out_the_effective_number_is_undefined():
     people = np.full(40, YES)
     first = np.resize([1, 0], 40)
     made = correlated(labels(people, first, 1 - first), people)
@@ -114,14 +114,14 @@ def test_errors_that_cancel_out_have_no_number_of_judges():
     assert "cancel" in str(made.effective.reason)
 
 
-def test_a_judge_without_errors_has_none_to_share():
+def test_the_correlation_with_a_judge_without_errors_is_undefined():
     made = correlated(labels(PEOPLE, ADA_ERRS, np.zeros(12, int)), PEOPLE)
     assert made.matrix[0][1].reason == made.mean.reason == NO_VARIATION
     assert made.effective.reason == NO_VARIATION
     assert made.rates[1].value == 0
 
 
-def test_units_without_a_label_of_people_or_of_a_judge_do_not_count():
+def test_units_without_a_label_from_people_or_a_judge_do_not_count():
     judges = labels(PEOPLE, ADA_ERRS, BO_ERRS)
     more = np.vstack([judges, [[-1, 1], [1, -1], [0, 1]]])
     people = np.append(PEOPLE, [YES, YES, -1])
@@ -130,7 +130,7 @@ def test_units_without_a_label_of_people_or_of_a_judge_do_not_count():
     assert made.matrix[0][1].value == alike.matrix[0][1].value
 
 
-def test_one_judge_and_no_unit_have_no_correlation():
+def test_one_judge_alone_or_no_units_give_no_correlation():
     assert correlated(labels(PEOPLE, ADA_ERRS), PEOPLE).effective.reason == ONE
     nobody = np.full(12, -1)
     assert correlated(labels(PEOPLE, ADA_ERRS, BO_ERRS), nobody).effective.reason == NO_UNITS
@@ -148,5 +148,5 @@ def test_equal_seeds_give_equal_intervals_and_the_truth_lies_within():
     judges, people, clusters = study(150, 8, (0.3, 0.3), shared=0.6)
     made = correlated(judges, people, clusters, seed=3)
     assert made == correlated(judges, people, clusters, seed=3)
-    # Two judges copy the common one together on .36 of the units, and the rates are equal.
+    # Both judges copy the common one on .36 of the units, and their rates are equal.
     assert covers(made.mean, 0.36)

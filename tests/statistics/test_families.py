@@ -21,7 +21,7 @@ def differences(judge, people, whose, clusters=None):
     )
 
 
-def test_each_side_is_a_mean_and_the_preference_their_difference():
+def test_the_preference_is_the_difference_of_the_two_mean_deviations():
     # Own: 4 - 3, 4 - 3.5 and 2 - 2, mean 0.5. Others: 3 - 3 and 1 - 2, mean -0.5.
     made = differences([4, 4, 2, 3, 1], [3, 3.5, 2, 3, 2], [OWN, OWN, OWN, OTHER, OTHER])
     assert (made.own.value, made.own.n) == (pytest.approx(0.5), 3)
@@ -29,7 +29,7 @@ def test_each_side_is_a_mean_and_the_preference_their_difference():
     assert (made.preference.value, made.preference.n) == (pytest.approx(1.0), 5)
 
 
-def test_a_judge_that_is_lenient_to_all_prefers_none():
+def test_a_judge_that_is_equally_lenient_to_all_has_no_preference():
     people = np.resize([1, 2, 3], 60).astype(float)
     made = differences(people + 1, people, np.resize([OWN, OTHER], 60))
     assert number(made.own.value) == number(made.others.value) == pytest.approx(1)
@@ -42,14 +42,14 @@ def test_units_of_no_named_family_or_without_a_label_do_not_count():
     assert number(made.preference.value) == pytest.approx(0)
 
 
-def test_without_one_side_there_is_no_preference():
+def test_without_answers_on_one_side_the_preference_is_null_with_a_reason():
     alone = differences([1, 2], [1, 2], [OWN, OWN])
     assert alone.others.reason == alone.preference.reason == NO_OTHERS
     strangers = differences([1, 2], [1, 2], [OTHER, OTHER])
     assert strangers.own.reason == strangers.preference.reason == NO_OWN
 
 
-def test_the_interval_rests_on_queries_and_covers_a_planted_preference():
+def test_the_interval_over_queries_covers_a_planted_preference():
     generator = np.random.default_rng(4)
     queries = 80
     clusters = np.repeat(np.arange(queries), 6)

@@ -1,4 +1,4 @@
-"""A judge measured as people are: in pairs, on the same units, and resampled with them."""
+"""A judge measured like a person: in pairs, on the same units, and in the same resamples."""
 
 from itertools import combinations
 
@@ -30,7 +30,7 @@ def columns(*raters):
 
 
 def mean_kappa(codes, pairs, weights=None):
-    """The mean of kappa over pairs, each weighing as many units as it shares; by loops."""
+    """Mean kappa over pairs, weighted by their shared units, computed by loops."""
     found = []
     for a, b in pairs:
         both = ((codes[:, a] >= 0) & (codes[:, b] >= 0)).astype(float)
@@ -40,8 +40,8 @@ def mean_kappa(codes, pairs, weights=None):
     return (kappas * units).sum(axis=0) / units.sum(axis=0)
 
 
-class TestTheGap:
-    def test_two_people_by_hand(self):
+class TestGap:
+    def test_the_gap_with_two_people_by_hand(self):
         # Ada and Bram: 3 of 4 equal, chance 1/2 * 1/4 + 1/2 * 3/4 = 1/2, so kappa 1/2. The judge
         # says what Ada says: 1 with her, 1/2 with Bram.
         made = gap_estimates(np.array(ADA), columns(ADA, BRAM), np.arange(4), 2)
@@ -49,19 +49,19 @@ class TestTheGap:
         assert made["percent"].value == pytest.approx((1 + 3 / 4) / 2 - 3 / 4)
         assert {each.n for each in made.values()} == {4}
 
-    def test_pairs_weigh_the_units_that_they_share(self):
+    def test_pairs_are_weighted_by_their_shared_units(self):
         # Chidi labelled two units, and agrees there with everybody: kappa 1 over 2 units each.
         made = gap_estimates(np.array(ADA), columns(ADA, BRAM, [0, -1, 1, -1]), np.arange(4), 2)
         judge, people = (4 * 1 + 4 / 2 + 2 * 1) / 10, (4 / 2 + 2 * 1 + 2 * 1) / 8
         assert made["cohen_kappa"].value == pytest.approx(judge - people)
 
-    def test_both_sides_are_of_the_units_that_the_judge_and_two_people_labelled(self):
+    def test_only_units_that_the_judge_and_two_people_labelled_count(self):
         lacking = np.array([*ADA, -1, 0])
         people = columns([*ADA, 1, 0], [*BRAM, 0, -1])
         made = gap_estimates(lacking, people, np.arange(6), 2)["cohen_kappa"]
         assert (made.value, made.n) == (pytest.approx(1 / 4), 4)
 
-    def test_a_judge_who_is_one_more_person_has_no_gap_on_average(self):
+    def test_a_judge_that_labels_like_a_person_has_no_gap_on_average(self):
         gaps = [
             number(
                 gap_estimates(codes[:, 0], codes[:, 1:], QUERIES, 4, draws=0)["cohen_kappa"].value
@@ -70,9 +70,9 @@ class TestTheGap:
         ]
         assert abs(np.mean(gaps)) < 3 * np.std(gaps) / np.sqrt(len(gaps))
 
-    def test_a_judge_worse_than_each_person_is_below_them_though_above_by_the_majority(self):
-        # People are right in .8 of cases and the judge in .75: people agree on .68, he with each of
-        # them on .65, and with their majority, which is right in .896, on .698.
+    def test_a_judge_worse_than_each_person_has_a_negative_gap_whatever_the_majority(self):
+        # People are right in .8 of cases and the judge in .75: people agree on .68, the judge with
+        # each of them on .65, and with their majority, which is right in .896, on .698.
         rng = np.random.default_rng(5)
         truth = rng.integers(0, 2, 6000)
         right = rng.random((6000, 4)) < [0.75, 0.8, 0.8, 0.8]
@@ -89,7 +89,7 @@ class TestTheGap:
         assert number(made["cohen_kappa"].value) == pytest.approx(2 * (0.65 - 0.68), abs=0.03)
         assert number(made["percent"].value) == pytest.approx(0.65 - 0.68, abs=0.015)
 
-    def test_values_and_intervals_are_those_of_resampled_units(self):
+    def test_value_and_interval_match_resampling_the_units(self):
         codes, drawn = random_codes(3, units=60, raters=4), Resamples.draw(QUERIES, 200, 1)
         made = gap_estimates(
             codes[:, 0], codes[:, 1:], QUERIES, 4, draws=drawn, interval="percentile"
@@ -97,13 +97,13 @@ class TestTheGap:
         judge, people = [(0, 1), (0, 2), (0, 3)], [(1, 2), (1, 3), (2, 3)]
         enter = (codes[:, 0] >= 0) & ((codes[:, 1:] >= 0).sum(axis=1) >= 2)
         there = np.where(enter[:, None], codes, -1)
-        wanted = mean_kappa(there, judge) - mean_kappa(there, people)
-        assert made.value == pytest.approx(wanted)
+        expected = mean_kappa(there, judge) - mean_kappa(there, people)
+        assert made.value == pytest.approx(expected)
         weights = drawn.weights()
         resampled = mean_kappa(there, judge, weights) - mean_kappa(there, people, weights)
         assert (made.low, made.high) == pytest.approx(np.quantile(resampled, [0.025, 0.975]))
 
-    def test_tables_made_a_few_pairs_at_a_time_give_the_same(self, monkeypatch):
+    def test_computing_a_few_pairs_at_a_time_gives_the_same_result(self, monkeypatch):
         codes = random_codes(4, units=60, raters=5)
         whole = gap_estimates(codes[:, 0], codes[:, 1:], QUERIES, 4, draws=50)
         monkeypatch.setattr("analysis.statistics.pairwise.AT_ONCE", 1)
@@ -115,7 +115,7 @@ class TestTheGap:
         turned = gap_estimates(codes[:, 0], codes[:, [3, 1, 2]], QUERIES, 4)["cohen_kappa"].value
         assert made == pytest.approx(turned)
 
-    def test_a_careless_rater_of_15_labels_changes_nothing_and_is_told(self):
+    def test_a_careless_rater_with_15_labels_changes_nothing_and_is_reported(self):
         codes = random_codes(7, units=300, raters=4, gaps=0.0)
         careless = np.where(np.arange(300) < 15, 3 - codes[:, 1], -1)
         clusters = np.arange(300) % 20
@@ -130,7 +130,7 @@ class TestTheGap:
             assert f"3 pairs below {LEAST_SHARED} shared units left out" in each.method
             assert "left out" not in plain.method
 
-    def test_a_crowd_that_shares_too_little_has_none_and_it_says_why(self):
+    def test_a_crowd_with_too_few_shared_units_has_no_gap_and_a_reason(self):
         # Forty people in pairs, each with 10 units of their own.
         unit = np.arange(200)
         people = np.full((200, 40), -1)
@@ -139,11 +139,11 @@ class TestTheGap:
         assert {each.reason for each in made.values()} == {NO_LARGE_PAIR}
 
     @pytest.mark.parametrize("people", [np.zeros((5, 0), int), np.zeros((5, 1), int)])
-    def test_without_two_people_there_is_none_and_it_says_why(self, people):
+    def test_without_two_people_the_gap_is_null_with_a_reason(self, people):
         made = gap_estimates(np.zeros(5, int), people, np.arange(5), 2)
         assert {each.reason for each in made.values()} == {NO_UNIT}
 
-    def test_people_who_never_vary_have_a_share_and_no_kappa(self):
+    def test_if_people_use_one_category_only_the_gap_in_kappa_is_undefined(self):
         made = gap_estimates(np.zeros(20, int), np.zeros((20, 2), int), np.arange(20), 2, draws=20)
         assert (made["percent"].value, made["cohen_kappa"].value) == (0, None)
         assert made["cohen_kappa"].reason == "all labels are the same category"
@@ -155,12 +155,12 @@ class TestTheGap:
 
 
 class TestWithEachPerson:
-    def test_by_hand(self):
+    def test_agreement_with_each_person_by_hand(self):
         made = with_people_estimates(np.array(ADA), columns(ADA, BRAM), np.arange(4), 2)
         assert made["cohen_kappa"].value == pytest.approx((1 + 1 / 2) / 2)
         assert made["percent"].value == pytest.approx((1 + 3 / 4) / 2)
 
-    def test_less_the_gap_it_is_what_people_reach_with_each_other(self):
+    def test_minus_the_gap_it_is_the_agreement_among_people(self):
         codes = random_codes(4, units=60, raters=4)
         arguments = (codes[:, 0], codes[:, 1:], QUERIES, 4)
         made, gap = with_people_estimates(*arguments), gap_estimates(*arguments)
@@ -178,8 +178,8 @@ class TestWithEachPerson:
         assert made["percent"].reason == NO_UNIT
 
 
-class TestOneJudgeLessAnother:
-    def test_by_hand(self):
+class TestDifferenceOfJudges:
+    def test_the_difference_of_two_judges_by_hand(self):
         # The one says what Ada says: 1 and 1/2. The other says 0 throughout: 0 and 0.
         made = judge_difference(
             np.array(ADA), np.zeros(4, int), columns(ADA, BRAM), np.arange(4), 2
@@ -187,13 +187,13 @@ class TestOneJudgeLessAnother:
         assert made["cohen_kappa"].value == pytest.approx(3 / 4)
         assert made["percent"].value == pytest.approx((1 + 3 / 4) / 2 - (1 / 2 + 1 / 4) / 2)
 
-    def test_a_judge_less_itself_is_nothing_in_every_resample(self):
+    def test_a_judge_compared_with_itself_differs_by_zero_in_every_resample(self):
         codes = random_codes(9, units=60, raters=4)
         made = judge_difference(codes[:, 0], codes[:, 0], codes[:, 1:], QUERIES, 4)["cohen_kappa"]
         assert (made.value, made.low) == (0, None)
         assert made.method.endswith("no interval: all resamples agree")
 
-    def test_it_is_the_difference_of_their_gaps_where_all_label_everything(self):
+    def test_it_is_the_difference_of_the_gaps_if_no_label_is_missing(self):
         codes = random_codes(10, units=60, raters=5, gaps=0.0)
         people = codes[:, 2:]
         one, other = (
@@ -203,7 +203,7 @@ class TestOneJudgeLessAnother:
         made = judge_difference(codes[:, 0], codes[:, 1], people, QUERIES, 4)["cohen_kappa"]
         assert made.value == pytest.approx(one - other)
 
-    def test_it_is_resampled_together_so_that_alike_judges_differ_by_little(self):
+    def test_both_judges_are_resampled_together_so_similar_ones_have_a_narrow_interval(self):
         codes = random_codes(11, units=300, raters=4, gaps=0.0)
         near = codes[:, 0].copy()
         near[:10] = (near[:10] + 1) % 4
@@ -216,7 +216,7 @@ class TestOneJudgeLessAnother:
         made = judge_difference(np.array(ADA), np.array(BRAM), columns(ADA), np.arange(4), 2)
         assert made["cohen_kappa"].value == pytest.approx(1 - 1 / 2)
 
-    def test_only_units_with_both_labels_count_and_none_is_told(self):
+    def test_without_a_unit_that_both_judges_labelled_it_is_null_with_a_reason(self):
         made = judge_difference(
             np.array([0, -1]), np.array([-1, 1]), columns([0, 1]), np.arange(2), 2
         )

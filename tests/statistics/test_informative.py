@@ -58,11 +58,11 @@ class TestRatersTogether:
         assert among(np.stack([yes_in(5), yes_in(3)], axis=1), TWELVE) == 3
         assert among(np.stack([yes_in(5, units=2), yes_in(3)], axis=1), TWELVE) == 5
 
-    def test_the_commonest_label_is_that_of_all(self):
+    def test_the_commonest_label_is_determined_over_all_queries(self):
         no = 1 - np.stack([yes_in(5, units=2), yes_in(3)], axis=1)
         assert among(no, TWELVE) == 5
 
-    def test_of_fewer_than_four_labels_half_are_enough(self):
+    def test_in_queries_with_fewer_than_four_labels_half_are_enough(self):
         # Queries of one unit and two labels: (1, 0) is informative, (1, 1) counts twice.
         codes = np.array([[1, 0], [1, 1], [0, 0], [0, 0], [0, 0], [0, 0]])
         assert among(codes, np.arange(6)) == 3
@@ -74,7 +74,7 @@ class TestRatersTogether:
         codes = np.repeat(np.arange(12) % 2, 2).reshape(12, 2)
         assert among(codes, np.arange(12)) == 12
 
-    def test_more_are_never_informative_than_there_are(self):
+    def test_there_are_never_more_informative_queries_than_queries(self):
         codes = np.repeat(np.r_[np.ones(5, int), np.zeros(6, int)], 2).reshape(11, 2)
         assert among(codes, np.arange(11)) == 10
         codes = np.repeat(np.arange(9) % 3, 2).reshape(9, 2)
@@ -82,19 +82,19 @@ class TestRatersTogether:
 
 
 class TestColumns:
-    def test_each_column_needs_one_label_in_a_query(self):
+    def test_each_rater_needs_one_rarer_label_in_a_query(self):
         assert of_each(yes_in(5), yes_in(9), TWELVE) == 5
         assert of_each(yes_in(9), 1 - yes_in(7), TWELVE) == 7
 
-    def test_one_that_says_a_single_thing_tells_nothing(self):
+    def test_a_rater_with_a_single_category_has_no_informative_queries(self):
         assert of_each(yes_in(9), yes_in(0), TWELVE) == 0
 
-    def test_missing_labels_are_no_labels(self):
+    def test_missing_labels_do_not_count(self):
         tally = Tally.of(np.array([0, 0, 1, 2]), 3, np.array([0, 0, 1, 2]))
         # Kind 2 has no label; of the others 0 is the commonest, and the 1 is alone in its query.
         assert informative_of_each(tally, np.array([0, 1, -1])) == 2
 
-    def test_a_category_has_its_own(self):
+    def test_each_category_has_its_own_informative_queries(self):
         # Three categories: 2 in nine queries, 1 in three of them, too.
         codes = np.where(yes_in(9) == 1, 2, 0)
         codes[1:12:4] = 1
@@ -102,7 +102,7 @@ class TestColumns:
         assert informative_by_category(tally, 3, *cells_of(3)) == [9, 3, 9]
 
 
-def test_a_share_is_informative_where_it_holds_both():
+def test_for_a_share_queries_with_both_outcomes_are_informative():
     parts, wholes = np.array([0.0, 0, 1, 2, 4, 0]), np.array([4.0, 4, 4, 4, 4, 0])
     # A part in three queries, a rest in four; the last query holds nothing.
     assert informative_shares(parts, wholes) == 3
@@ -172,11 +172,11 @@ def test_below_five_informative_queries_there_is_no_interval(name):
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_where_not_all_are_informative_the_method_says_how_many(name):
+def test_the_method_says_how_many_queries_are_informative(name):
     assert "queries, 7 of them informative" in STATISTICS[name](7).method
 
 
-def test_the_level_is_that_of_the_informative_queries():
+def test_the_level_is_expanded_by_the_number_of_informative_queries():
     drawn = Resamples.draw(TWELVE, 3000, 0)
     made = pair_estimates(ONE[7], ROUGH, TWELVE, 2, names=["percent"], draws=drawn)["percent"]
     equal = np.bincount(TWELVE, ONE[7] == ROUGH)
@@ -185,7 +185,7 @@ def test_the_level_is_that_of_the_informative_queries():
     assert interval(made) == pytest.approx(expected)
 
 
-def test_each_number_of_several_has_its_own_informative_queries():
+def test_several_numbers_each_have_their_own_informative_queries():
     values = np.random.default_rng(0).random((12, 2))
     bootstrap = Bootstrap(Tally.of_sums(values, np.arange(12)), draws=2000)
     wide, none = bootstrap.estimates(lambda w: w / 12, 12, "mean", informative=[6, 4])
@@ -197,24 +197,24 @@ def test_each_number_of_several_has_its_own_informative_queries():
 
 
 class TestMeansOverCategories:
-    """The judge finds each of the few yes, so that in no resample its recall of yes varies."""
+    """The judge finds every yes, so that its recall of yes varies in no resample."""
 
     def judged(self, people):
         judge = people.copy()
         judge[2::5] = 1
         return alignment_estimates(people, judge, TWELVE, 2, draws=300)
 
-    def test_one_has_no_interval_where_a_category_has_none(self):
+    def test_a_mean_has_no_interval_if_a_category_has_none(self):
         made = self.judged(ONE[7])
         assert (made.classes["recall"][1].value, made.classes["recall"][1].low) == (1, None)
         assert made.classes["recall"][0].low is not None
         assert made.overall["balanced_accuracy"].low is None
-        told = "balanced accuracy; no interval: that of a category has none"
-        assert made.overall["balanced_accuracy"].method == told
+        method = "balanced accuracy; no interval: that of a category has none"
+        assert made.overall["balanced_accuracy"].method == method
         assert made.overall["macro_f1"].low is not None
         assert made.overall["accuracy"].low is not None
 
-    def test_where_all_queries_are_informative_it_keeps_it(self):
+    def test_a_mean_keeps_its_interval_if_all_queries_are_informative(self):
         made = self.judged(BESIDE)
         assert made.classes["recall"][1].low is None
         assert made.overall["balanced_accuracy"].low is not None

@@ -24,7 +24,7 @@ def skewed(n=40, seed=0):
 
 
 def mean(weights):
-    """Of values tallied as (sum, count)."""
+    """The mean of values tallied as (sum, count)."""
     return weights[..., 0] / weights[..., 1]
 
 
@@ -35,7 +35,7 @@ def of_values(values, clusters, **options):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("statistic", [np.mean, np.std, np.median])
-def test_bca_is_that_of_scipy_on_the_same_resamples(seed, statistic):
+def test_bca_agrees_with_scipy_on_the_same_resamples(seed, statistic):
     x = skewed(seed=seed)
     found = stats.bootstrap((x,), statistic, n_resamples=999, method="BCa", rng=seed)
     left_out = np.array([statistic(np.delete(x, i)) for i in range(len(x))])
@@ -59,15 +59,15 @@ def test_the_acceleration_by_hand():
     assert acceleration(np.ones(3)) == 0
 
 
-def test_there_is_no_bca_where_every_resample_lies_on_one_side():
+def test_there_is_no_bca_if_every_resample_is_on_one_side_of_the_value():
     assert bca_interval(5.0, np.arange(100.0) / 100, np.array([1.0, 2, 3])) is None
 
 
-def test_there_is_no_bca_where_leaving_a_cluster_out_leaves_nothing_defined():
+def test_there_is_no_bca_if_leaving_out_a_cluster_is_undefined():
     assert bca_interval(0.5, np.arange(100.0) / 100, np.array([1.0, np.nan])) is None
 
 
-def test_there_is_no_bca_where_many_resamples_are_undefined():
+def test_there_is_no_bca_if_many_resamples_are_undefined():
     assert bca_interval(0.5, np.r_[np.arange(80.0) / 80, [np.nan] * 20], np.arange(5.0)) is None
 
 
@@ -76,7 +76,7 @@ def test_a_statistic_that_never_varies_has_an_interval_without_width():
 
 
 @pytest.mark.parametrize("way", ["percentile", "bca"])
-def test_a_bootstrap_of_clusters_says_what_it_is(way):
+def test_the_method_names_the_kind_of_bootstrap(way):
     made = of_values(skewed(100), TWENTY, draws=500, interval=way).estimate(mean, 100, "mean")
     assert made.value == pytest.approx(skewed(100).mean())
     assert covers(made, made.value)
@@ -85,7 +85,7 @@ def test_a_bootstrap_of_clusters_says_what_it_is(way):
 
 
 @pytest.mark.parametrize("clusters", [10, 29, 30, 200])
-def test_left_to_itself_the_interval_is_bca_at_the_expanded_level(clusters):
+def test_by_default_the_interval_is_bca_at_the_expanded_level(clusters):
     values = skewed(clusters)
     made = of_values(values, np.arange(clusters), draws=3000).estimate(mean, 1, "mean")
     drawn = Resamples.draw(np.arange(clusters), 3000, 0).draws @ values / clusters
@@ -106,7 +106,7 @@ def test_the_expanded_level_by_hand():
 
 
 @pytest.mark.parametrize(("clusters", "least"), [(10, 0.93), (20, 0.93)])
-def test_the_interval_of_a_symmetric_mean_is_about_that_of_t(clusters, least):
+def test_the_interval_of_a_symmetric_mean_is_about_the_t_interval(clusters, least):
     rng, ratios = np.random.default_rng(0), []
     for seed in range(40):
         values = 9 + rng.normal(size=clusters)
@@ -117,7 +117,7 @@ def test_the_interval_of_a_symmetric_mean_is_about_that_of_t(clusters, least):
     assert least < np.mean(ratios) < 1.05
 
 
-def test_where_nearly_all_queries_hold_the_same_there_is_no_interval():
+def test_if_nearly_all_queries_are_alike_there_is_no_interval():
     def of_yes(queries):
         codes = np.zeros((60, 2), int)
         codes[np.isin(np.arange(60) // 5, range(queries)) & (np.arange(60) % 5 < 2), 0] = 1
@@ -126,12 +126,12 @@ def test_where_nearly_all_queries_hold_the_same_there_is_no_interval():
     assert of_yes(5).low is not None
     assert of_yes(4).low is None
     assert of_yes(4).value == pytest.approx(52 / 60)
-    told = "no interval: 4 of 12 queries differ from the rest, at least 5 must"
-    assert of_yes(4).method.endswith(told)
+    reason = "no interval: 4 of 12 queries differ from the rest, at least 5 must"
+    assert of_yes(4).method.endswith(reason)
     assert "no interval: 1 of 12 queries differs" in of_yes(1).method
 
 
-def test_queries_of_many_sizes_are_alike_where_their_shares_are():
+def test_queries_of_different_sizes_are_alike_if_their_shares_are_equal():
     kinds = np.concatenate([np.zeros(n + 1, int) for n in range(9)] + [np.array([0, 1, 1])])
     clusters = np.concatenate([np.full(n + 1, n) for n in range(9)] + [np.full(3, 9)])
     assert Tally.of(kinds, 2, clusters).differing == 1
@@ -140,7 +140,7 @@ def test_queries_of_many_sizes_are_alike_where_their_shares_are():
     assert Tally.of_sums(slopes, np.arange(4)).differing == 1
 
 
-def test_an_interval_without_width_is_none():
+def test_an_interval_without_width_is_not_reported():
     made = of_values(np.tile([1.0, 2, 3], 8), np.repeat(np.arange(8), 3))
     assert made.tally.differing == 0
     codes = np.tile(np.arange(2), 12)[:, None].repeat(2, axis=1)
@@ -149,12 +149,12 @@ def test_an_interval_without_width_is_none():
     assert found.method.endswith("no interval: all resamples agree")
 
 
-def test_how_many_queries_there_are_is_asked_of_each_statistic():
+def test_each_statistic_states_its_own_number_of_queries():
     few = of_values(skewed(40), np.arange(40), draws=200).estimate(mean, 1, "mean", clusters=12)
     assert "BCa bootstrap of 12 queries" in few.method
 
 
-def test_bca_shifts_the_interval_of_a_skewed_mean_to_the_long_tail():
+def test_bca_shifts_the_interval_of_a_skewed_mean_towards_the_long_tail():
     values = skewed(200, seed=3)
     plain = of_values(values, np.arange(200), interval="percentile")
     low, high = interval(plain.estimate(mean, 200, "mean"))
@@ -163,7 +163,7 @@ def test_bca_shifts_the_interval_of_a_skewed_mean_to_the_long_tail():
     assert interval(shifted)[1] > high
 
 
-def test_draws_made_before_give_the_same_estimate_as_their_seed():
+def test_given_resamples_give_the_same_estimate_as_their_seed():
     given = of_values(skewed(100), TWENTY, draws=Resamples.draw(TWENTY, 300, 5))
     drawn = of_values(skewed(100), TWENTY, draws=300, seed=5)
     assert given.estimate(mean, 100, "mean") == drawn.estimate(mean, 100, "mean")
@@ -176,7 +176,7 @@ def test_below_ten_queries_and_without_draws_there_is_no_interval():
     assert (none.low, "not resampled" in none.method) == (None, True)
 
 
-def test_an_undefined_value_carries_its_reason():
+def test_an_undefined_value_has_its_reason():
     made = of_values(skewed(100), TWENTY).estimate(lambda w: w[..., 0] * np.nan, 9, "kappa", "why")
     assert (made.value, made.reason) == (None, "why")
 

@@ -25,9 +25,9 @@ def design(
     missing: float = 0.0,
     seed: int = 0,
 ) -> Design:
-    """Scores by each rater of each system on each query, made of effects of these deviations.
+    """Scores of each system on each query by each rater, made of effects with these deviations.
 
-    They are of as many sources as are named, and of the residual, which comes last.
+    `deviations` has one entry per source; the last entry is the residual's.
     """
     chance = np.random.default_rng(seed)
     grid = np.meshgrid(*map(range, sizes), indexing="ij")
@@ -94,7 +94,7 @@ each_design = pytest.mark.parametrize("scores", DESIGNS.values(), ids=DESIGNS)
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", INSIDE)
-def test_variances_are_near_those_of_statsmodels_where_none_is_0(name: str) -> None:
+def test_variances_above_0_are_close_to_those_of_statsmodels(name: str) -> None:
     fit = fit_mixed_model(*DESIGNS[name])
     variances, residual, likelihood = by_statsmodels(DESIGNS[name])
     assert min(fit.variances.values()) > 0
@@ -109,7 +109,7 @@ def test_the_likelihood_is_not_below_that_of_statsmodels(scores: Design) -> None
 
 
 @each_design
-def test_the_likelihood_is_that_of_all_covariances_written_out(scores: Design) -> None:
+def test_the_likelihood_matches_the_full_covariance_matrix_written_out(scores: Design) -> None:
     fit = fit_mixed_model(*scores)
     written_out = restricted(scores, fit.variances, fit.residual)
     assert fit.likelihood == pytest.approx(written_out, abs=1e-8)
@@ -132,7 +132,7 @@ def test_a_variance_at_the_boundary_is_exactly_0(name: str) -> None:
     assert min(fit_mixed_model(*DESIGNS[name]).variances.values()) == 0.0
 
 
-def test_fixed_effects_and_their_errors_are_those_of_generalised_least_squares() -> None:
+def test_fixed_effects_and_their_errors_match_generalised_least_squares() -> None:
     y, query, fixed, random = scores = DESIGNS["three sources"]
     fit = fit_mixed_model(*scores)
     v = fit.residual * np.eye(len(y)) + sum(
@@ -143,7 +143,7 @@ def test_fixed_effects_and_their_errors_are_those_of_generalised_least_squares()
     assert fit.effects == pytest.approx(error @ fixed.T @ np.linalg.solve(v, y), rel=1e-8)
 
 
-def test_a_balanced_design_has_the_variances_of_the_analysis_of_variance() -> None:
+def test_variances_of_a_balanced_design_match_the_analysis_of_variance() -> None:
     """Five scores of each query: between and within are the mean squares."""
     y, query, _, random = design((0.6, 0.5), (20, 5, 1), seed=1)
     fit = fit_mixed_model(y, query, np.ones((100, 1)), random)
@@ -155,7 +155,7 @@ def test_a_balanced_design_has_the_variances_of_the_analysis_of_variance() -> No
     assert fit.error[0, 0] == pytest.approx(between / 100, rel=1e-7)
 
 
-def test_where_queries_explain_every_score_hardly_anything_is_left() -> None:
+def test_if_queries_explain_every_score_the_residual_is_about_0() -> None:
     y, query, _, random = design((0.6, 0.0), (20, 5, 1))
     y = y.reshape(20, 5)[:, :1].repeat(5, axis=1).ravel()
     fit = fit_mixed_model(y, query, np.ones((100, 1)), random)
@@ -164,7 +164,7 @@ def test_where_queries_explain_every_score_hardly_anything_is_left() -> None:
 
 
 @pytest.mark.parametrize("seed", [778, 1498, 2457])
-def test_of_several_peaks_of_the_likelihood_it_is_the_highest(seed: int) -> None:
+def test_the_fit_is_at_the_highest_of_several_peaks_of_the_likelihood(seed: int) -> None:
     chance = np.random.default_rng(seed)
     query = np.repeat(np.arange(10), chance.integers(1, 4, size=10))
     y = chance.normal(size=len(query))
@@ -181,7 +181,7 @@ def test_of_several_peaks_of_the_likelihood_it_is_the_highest(seed: int) -> None
     assert found.likelihood >= max(map(profile, [0.0, *np.geomspace(0.01, 100, 15)]))
 
 
-def test_the_unit_of_scores_does_not_matter() -> None:
+def test_scaling_and_shifting_the_scores_does_not_matter() -> None:
     y, *_ = scores = DESIGNS["three sources"]
     one, other = fit_mixed_model(*scores), fit_mixed_model(1e6 * y + 1e9, *scores[1:])
     assert [other.variances[name] / 1e12 for name in one.variances] == pytest.approx(
@@ -190,7 +190,7 @@ def test_the_unit_of_scores_does_not_matter() -> None:
     assert other.residual / 1e12 == pytest.approx(one.residual, rel=1e-5)
 
 
-def test_what_has_no_fit_says_why() -> None:
+def test_a_model_that_cannot_be_fitted_raises_an_error_with_the_reason() -> None:
     y, query, fixed, random = design((0.6, 0.5))
     with pytest.raises(ValueError, match="the fixed effects leave nothing"):
         fit_mixed_model(fixed[:, 0].copy(), query, fixed, random)
@@ -205,7 +205,7 @@ def test_the_same_scores_have_the_same_fit() -> None:
 
 
 @pytest.mark.parametrize("failing", [1, 3])
-def test_a_start_that_leads_nowhere_is_left_out_unless_all_do(
+def test_a_failing_start_of_the_search_is_skipped_unless_all_fail(
     monkeypatch: pytest.MonkeyPatch, failing: int
 ) -> None:
     scores, search, begun = design((0.5, 0.4)), mixed_model._search, list[mixed_model._State]()

@@ -33,7 +33,7 @@ def scores(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_measures_of_categories_are_those_of_scikit_learn(seed):
+def test_measures_of_categories_agree_with_scikit_learn(seed):
     people, judge = labels(seed)
     made = alignment_estimates(people, judge, UNITS, K, draws=10)
     theirs = metrics.precision_recall_fscore_support(people, judge, labels=range(K))
@@ -54,7 +54,7 @@ def test_measures_of_categories_are_those_of_scikit_learn(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_curves_and_their_areas_are_those_of_scikit_learn(seed):
+def test_curves_and_their_areas_agree_with_scikit_learn(seed):
     people, p = scores(seed)
     made = threshold_sweep(p, people, UNITS, draws=10)
     assert made.roc_auc.value == pytest.approx(metrics.roc_auc_score(people, p))
@@ -67,7 +67,7 @@ def test_curves_and_their_areas_are_those_of_scikit_learn(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_brier_score_is_that_of_scikit_learn(seed):
+def test_the_brier_score_agrees_with_scikit_learn(seed):
     people, p = scores(seed)
     made = calibration(p, people, UNITS, draws=10)
     assert made.brier.value == pytest.approx(metrics.brier_score_loss(people, p))
@@ -75,7 +75,7 @@ def test_the_brier_score_is_that_of_scikit_learn(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("tuned", [False, True])
-def test_prediction_powered_means_are_those_of_the_reference_library(seed, tuned):
+def test_prediction_powered_means_agree_with_ppi_python(seed, tuned):
     ppi = pytest.importorskip("ppi_py", reason="ppi-python is not installed")
     rng, n = np.random.default_rng(seed), 60
     human = rng.random(n)
@@ -89,7 +89,7 @@ def test_prediction_powered_means_are_those_of_the_reference_library(seed, tuned
     assert ends == pytest.approx(theirs, abs=1e-8)
 
 
-def test_its_tuning_is_theirs_but_for_the_divisor_of_the_covariance():
+def test_the_tuning_agrees_with_ppi_python_up_to_the_divisor_of_the_covariance():
     ppi = pytest.importorskip("ppi_py", reason="ppi-python is not installed")
     rng, n = np.random.default_rng(0), 60
     human = rng.random(n)

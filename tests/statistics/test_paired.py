@@ -11,7 +11,7 @@ pytestmark = pytest.mark.every_case
 
 
 def enumerated(differences):
-    """Two-sided p over all signs of the ranks, the ranks given by the sizes found."""
+    """Two-sided p by enumerating the signs of all ranks."""
     ranks = stats.rankdata(np.abs(differences))
     observed = ranks[differences > 0].sum()
     sums = [
@@ -46,13 +46,13 @@ def test_fractions_that_are_equal_on_paper_are_tied():
     assert fractions.p_value == pytest.approx(whole.p_value)
 
 
-def test_zeros_are_left_out_of_the_test_and_stay_in_the_mean():
+def test_zeros_are_left_out_of_the_test_but_count_in_the_mean():
     test = wilcoxon_signed_rank(np.array([0.0, 0, 1, 2, 3]))
     assert test.p_value == pytest.approx(2 / 8)
     assert (test.difference.value, test.difference.n) == (pytest.approx(6 / 5), 5)
 
 
-def test_differences_of_nothing_but_zeros_have_no_p_value():
+def test_if_all_differences_are_zero_there_is_no_p_value():
     test = wilcoxon_signed_rank(np.zeros(4))
     assert (test.p_value, test.reason) == (None, "no difference is other than zero")
 
@@ -64,7 +64,7 @@ def test_many_differences_take_the_normal_approximation_and_say_so():
     assert (test.p_value, "normal" in test.method) == (pytest.approx(expected), True)
 
 
-def test_ties_and_zeros_among_many_differences_are_those_on_paper():
+def test_ties_and_zeros_are_recognised_despite_rounding_errors():
     whole = np.random.default_rng(1).integers(-3, 5, 400).astype(float)
     fractions = (whole + 1) / 10 - 0.1
     expected = stats.wilcoxon(whole[whole != 0], method="approx").pvalue
@@ -78,7 +78,7 @@ def test_two_hundred_differences_are_still_exact():
     assert wilcoxon_signed_rank(differences).p_value == pytest.approx(expected)
 
 
-def test_the_paired_t_test_takes_the_means_of_queries():
+def test_the_paired_t_test_compares_the_means_of_queries():
     rng = np.random.default_rng(1)
     a, b, queries = rng.normal(size=60), rng.normal(size=60), np.repeat(np.arange(12), 5)
     means = (a - b).reshape(12, 5).mean(axis=1)
@@ -103,7 +103,7 @@ def test_items_that_one_system_lacks_are_left_out():
     ("values", "reason"),
     [([1.0], "fewer than two queries"), ([1.0, 1.0], "all differences are equal")],
 )
-def test_where_nothing_varies_there_is_no_p_value(values, reason):
+def test_without_variation_there_is_no_p_value(values, reason):
     a = np.array(values)
     test = paired_t(a, np.zeros(len(a)), np.arange(len(a)))
     assert (test.p_value, test.reason) == (None, reason)
@@ -123,19 +123,19 @@ def test_sign_flips_by_hand():
     assert sign_flip(np.array([1.0, 2, -3])).p_value == 1
 
 
-def test_sign_flips_that_differ_in_the_last_bit_only_are_equally_far():
+def test_sums_that_differ_by_rounding_only_count_as_equally_extreme():
     # 0.1 + 0.2 - 0.3 is not 0 on a machine.
     assert sign_flip(np.array([0.1, 0.2, -0.3])).p_value == 1
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_sign_flips_are_those_of_scipy(seed):
+def test_sign_flips_agree_with_scipy(seed):
     d = np.random.default_rng(seed).normal(0.3, 1, 11)
     theirs = stats.permutation_test((d,), np.sum, permutation_type="samples", n_resamples=np.inf)
     assert sign_flip(d).p_value == pytest.approx(theirs.pvalue)
 
 
-def test_drawn_sign_flips_come_near_the_t_test():
+def test_sampled_sign_flips_are_close_to_the_t_test():
     d = np.random.default_rng(4).normal(0.25, 1, 60)
     made = sign_flip(d, seed=1)
     assert made.p_value == pytest.approx(stats.ttest_1samp(d, 0).pvalue, abs=0.02)
@@ -143,25 +143,25 @@ def test_drawn_sign_flips_come_near_the_t_test():
     assert "10000 drawn" in made.method
 
 
-def test_without_a_difference_there_is_nothing_to_flip():
+def test_without_differences_sign_flips_have_no_p_value():
     made = sign_flip(np.zeros(20))
     assert (made.p_value, made.reason) == (None, "no difference is other than zero")
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_below_zero_it_agrees_with_scipy_one_sided(seed):
+def test_the_one_sided_signed_rank_test_agrees_with_scipy(seed):
     differences = np.random.default_rng(seed).normal(-0.3, 1, 14)
     expected = stats.wilcoxon(differences, method="exact", alternative="less").pvalue
     assert signed_rank_below(differences) == pytest.approx(expected)
 
 
-def test_below_zero_by_hand():
+def test_the_one_sided_signed_rank_test_by_hand():
     # Of the 2^4 arrangements of the ranks 1 to 4 only those with sums 0 and 1 are at most 1.
     assert signed_rank_below(np.array([1.0, -2, -3, -4])) == pytest.approx(2 / 16)
     assert signed_rank_below(np.zeros(3)) == 1
 
 
-def test_below_zero_two_hundred_differences_are_exact_and_more_approximate():
+def test_the_one_sided_test_is_exact_up_to_two_hundred_differences():
     differences = np.random.default_rng(6).normal(-0.1, 1, 201)
     below = {"method": "asymptotic", "correction": False, "alternative": "less"}
     expected = stats.wilcoxon(differences, **below).pvalue
@@ -171,6 +171,6 @@ def test_below_zero_two_hundred_differences_are_exact_and_more_approximate():
     assert signed_rank_below(differences[:200]) == pytest.approx(exact, rel=1e-9)
 
 
-def test_drawn_signs_are_as_often_plus_as_minus():
+def test_sampled_signs_are_plus_and_minus_equally_often():
     # Of fourteen ones only two of 2^14 signs sum as far: of 9,999 drawn, hardly any do.
     assert (sign_flip(np.ones(14), resamples=9_999).p_value or 1) < 0.001

@@ -1,4 +1,4 @@
-"""A crowd's agreement, against a table for each pair and against the figures worked by hand."""
+"""A crowd's agreement, compared with a table for each pair and with figures worked by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.statistics.cast import interval
 def crowd_of(
     units: int, people: int, labels: int, k: int = 3, careless: int = 0, seed: int = 0
 ) -> Ints:
-    """Codes (U, R): so many labels on each unit, mostly right; `careless` people guess."""
+    """Codes (U, R): each unit has `labels` labels, mostly right; `careless` people guess."""
     generator = np.random.default_rng(seed)
     codes = np.full((units, people), -1)
     for unit in range(units):
@@ -34,7 +34,7 @@ def crowd_of(
     return codes
 
 
-def test_each_pair_is_that_of_its_own_table():
+def test_each_pair_matches_its_own_confusion_table():
     codes = crowd_of(60, 9, 4)
     found = pair_counts(codes, 3)
     assert len(found.units) == 36
@@ -45,7 +45,7 @@ def test_each_pair_is_that_of_its_own_table():
         assert found.kappa[n] == pytest.approx(cohen_kappa(table), nan_ok=True)
 
 
-def test_pairs_that_share_nothing_are_never_formed():
+def test_pairs_without_a_shared_unit_are_never_formed():
     codes = np.full((40, 2000), -1)
     for unit in range(40):
         codes[unit, [2 * unit, 2 * unit + 1]] = 0, unit % 2
@@ -54,7 +54,7 @@ def test_pairs_that_share_nothing_are_never_formed():
     assert set(found.units) == {1}
 
 
-def test_each_rater_is_held_against_all_others_by_hand():
+def test_each_rater_compared_with_all_others_by_hand():
     # Units: a b | a a b | b b. Ada, Bram and Chidi in columns; Ada's pairs: a-b, a-a, a-b, b-b.
     codes = np.array([[0, 1, -1], [0, 0, 1], [1, 1, -1]])
     found = each_with_others(codes, np.arange(3), 2)
@@ -68,25 +68,25 @@ def test_each_rater_is_held_against_all_others_by_hand():
     assert (units.tolist(), percent.tolist()) == (found.units.tolist(), found.percent.tolist())
 
 
-def test_raters_who_are_left_out_are_compared_but_are_nobodys_other():
+def test_left_out_raters_are_compared_but_nobody_is_compared_with_them():
     codes = crowd_of(60, 6, 3)
     found = each_with_others(codes, np.arange(60), 3, out=[1, 4])
     for rater in range(6):
         alone = codes.copy()
         alone[:, [each for each in (1, 4) if each != rater]] = -1
-        wanted = each_with_others(alone, np.arange(60), 3)
+        expected = each_with_others(alone, np.arange(60), 3)
         for name in ("units", "percent", "kappa", "others", "p_value"):
-            made, should_be = getattr(found, name)[rater], getattr(wanted, name)[rater]
+            made, should_be = getattr(found, name)[rater], getattr(expected, name)[rater]
             assert made == pytest.approx(should_be), (name, rater)
 
 
-def test_who_is_far_off_for_another_who_is_does_not_stand_out():
+def test_a_rater_is_not_flagged_for_disagreeing_with_careless_raters():
     # 0 is careless; 1 shares units with 0 alone, and 2 and 3 share all of theirs with everybody.
     far = {(): {0, 1}, (0, 1): {0}, (0,): {0}}
     assert confirmed([0, 1], lambda out: far[tuple(sorted(out))]) == {0}
-    # Nobody else knows of the two.
+    # Nobody else shares units with the two.
     assert confirmed([0, 1], lambda out: set() if out else {0, 1}) == {0, 1}
-    # 2 is far off without the two who are confirmed as well.
+    # 2 is far off even without the two who are confirmed.
     far = {(0, 1, 2): {0, 1}, (0, 1): {0, 1, 2}}
     assert confirmed([0, 1, 2], lambda out: far[tuple(sorted(out))]) == {0, 1, 2}
     assert confirmed([5], lambda out: set()) == {5}
@@ -99,24 +99,24 @@ def test_one_judge_has_a_table_with_each_rater():
         assert table.tolist() == confusion(codes[:, n], judge, 3).tolist()
 
 
-def test_who_guesses_stands_out_and_nobody_else_does():
+def test_only_raters_who_guess_are_flagged():
     codes = crowd_of(900, 45, 3, careless=2)
     assert far_off(each_with_others(codes, np.arange(900) // 9, 3), 0.2, 30).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_in_a_crowd_of_equals_nobody_stands_out(seed):
+def test_in_a_crowd_of_equal_raters_nobody_is_flagged(seed):
     codes = crowd_of(800, 80, 3, seed=seed)
     assert far_off(each_with_others(codes, np.arange(800) // 8, 3), 0.2, 30).tolist() == []
 
 
-def test_few_units_are_no_ground_to_stand_out():
+def test_a_rater_with_few_units_is_not_flagged():
     codes = crowd_of(900, 45, 3, careless=1)
     codes[np.flatnonzero(codes[:, 0] >= 0)[20:], 0] = -1
     assert far_off(each_with_others(codes, np.arange(900) // 9, 3), 0.2, 30).tolist() == []
 
 
-class TestTheCeiling:
+class TestCeiling:
     def test_it_is_the_mean_over_pairs_weighted_by_their_units(self):
         codes = crowd_of(120, 6, 4)
         found = pair_counts(codes, 3).least(30)
@@ -126,7 +126,7 @@ class TestTheCeiling:
             assert made[name].value == pytest.approx(np.average(of, weights=found.units))
 
     @pytest.mark.parametrize("mean_of", [_kappa, _percent])
-    def test_its_slopes_are_those_of_counting_a_unit_more_often(self, mean_of):
+    def test_its_slopes_match_counting_a_unit_more_often(self, mean_of):
         codes = crowd_of(40, 5, 3)
         value, slopes, _ = mean_of(pair_counts(codes, 3), codes)
         assert slopes.sum() == pytest.approx(0, abs=1e-12)
@@ -136,7 +136,7 @@ class TestTheCeiling:
             changed, *_ = mean_of(pair_counts(more, 3), more)
             assert (changed - value) * often == pytest.approx(slopes[unit], rel=0.01, abs=1e-6)
 
-    def test_its_interval_is_that_of_the_pairs_resampled(self):
+    def test_its_interval_matches_resampling_the_units(self):
         codes = crowd_of(200, 8, 5)
         low, high = interval(crowd_ceiling_estimates(codes, np.arange(200), 3)["cohen_kappa"])
         generator = np.random.default_rng(1)
@@ -147,11 +147,11 @@ class TestTheCeiling:
             resampled.append(np.average(found.kappa, weights=found.units))
         assert [low, high] == pytest.approx(np.quantile(resampled, [0.025, 0.975]), abs=0.02)
 
-    def test_where_no_two_share_enough_units_there_is_none_and_it_says_why(self):
+    def test_without_a_pair_with_enough_shared_units_it_is_null_with_a_reason(self):
         made = crowd_ceiling_estimates(crowd_of(60, 40, 3), np.arange(60), 3)["cohen_kappa"]
         assert (made.value, made.reason) == (None, NO_PAIR)
 
-    def test_it_rests_on_the_units_of_its_pairs_alone(self):
+    def test_it_counts_only_units_shared_by_its_pairs(self):
         # Two people share four units; a third has three units alone.
         codes = np.array([[0, 0, -1], [1, 1, -1], [0, 1, -1], [1, 1, -1], *[[-1, -1, 0]] * 3])
         clusters = np.array([0, 0, 1, 1, 2, 2, 2])

@@ -71,11 +71,11 @@ def defaults():
     return found
 
 
-def test_what_is_not_said_is_the_same_in_every_function():
+def test_defaults_are_the_same_in_every_function():
     assert defaults() == EVERYWHERE
 
 
-def test_the_limits_are_those_that_the_documentation_names():
+def test_the_limits_are_those_in_the_documentation():
     assert (resampling.MINIMUM_CLUSTERS, resampling.MAXIMUM_UNDEFINED) == (10, 0.05)
     assert (resampling.RESAMPLES, resampling.RESAMPLES_OF_FEW, resampling.FEW) == (2000, 10_000, 30)
     assert (resampling.FEWEST_DIFFERING, resampling.FEWEST_INFORMATIVE) == (5, 5)
@@ -126,7 +126,7 @@ BASIC = {"draws": 10_000, "seed": 0}
 
 
 @pytest.mark.parametrize("name", RESAMPLED | OF_MEASURES)
-def test_ten_thousand_resamples_of_seed_0_are_made_of_few_queries_unless_others_are_asked_for(name):
+def test_by_default_few_queries_get_ten_thousand_resamples_with_seed_0(name):
     function = (RESAMPLED | OF_MEASURES)[name]
     asked = BASIC | ({"interval": "bca"} if name in RESAMPLED else {})
     assert function() == function(**asked)

@@ -13,34 +13,34 @@ def test_half_the_width_takes_about_four_times_the_queries():
     assert more_queries(0.2, 20, 0.1) == Plan(73, 53)
 
 
-def test_a_width_that_is_there_needs_nothing():
+def test_a_width_that_is_reached_needs_no_more_queries_or_raters():
     assert more_queries(0.1, 20, 0.2) == Plan(20, 0)
     assert more_raters({2: 0.3, 3: 0.2}, 0.25) == Plan(3, 0)
 
 
-def test_where_the_collection_is_too_small_no_number_would():
+def test_if_the_collection_is_too_small_there_is_no_plan_and_a_reason():
     plan = more_queries(0.2, 20, 0.1, available=60)
     assert (plan.needed, plan.more) == (None, None)
     assert plan.reason == "all 60 queries would leave it wider"
     assert more_queries(0.2, 20, 0.1, available=73).needed == 73
 
 
-def test_absurd_numbers_are_no_plan():
+def test_more_than_a_million_queries_is_no_plan():
     assert "more than 1,000,000 queries" in str(more_queries(1.0, 20, 1e-4).reason)
 
 
-def test_too_few_queries_are_nothing_to_plan_from():
+def test_too_few_queries_give_no_plan():
     assert "too few to plan from" in str(more_queries(0.2, 9, 0.1).reason)
 
 
-def test_widths_are_above_zero():
+def test_widths_must_be_above_zero():
     with pytest.raises(ValueError, match="above 0"):
         more_queries(0.2, 20, 0)
     with pytest.raises(ValueError, match="above 0"):
         more_raters({2: 0.2, 3: 0.1}, -1)
 
 
-def test_raters_by_hand():
+def test_the_number_of_raters_needed_by_hand():
     # width^2 = 0.01 + 0.06/r: 0.04 with two, 0.03 with three; 0.02 takes six, 0.01 no number.
     widths = {2: 0.2, 3: np.sqrt(0.03)}
     assert more_raters(widths, np.sqrt(0.02)) == Plan(6, 3)
@@ -51,23 +51,23 @@ def test_raters_by_hand():
     )
 
 
-def test_where_raters_add_nothing_it_says_so():
+def test_if_more_raters_would_not_help_the_reason_says_so():
     assert "the queries differ" in str(more_raters({2: 0.2, 3: 0.2}, 0.1).reason)
 
 
-def test_one_number_of_raters_cannot_tell():
+def test_the_width_at_one_number_of_raters_gives_no_plan():
     assert "cannot tell" in str(more_raters({3: 0.2}, 0.1).reason)
 
 
 @given(st.integers(10, 300), st.floats(0.05, 0.95))
-def test_a_plan_is_the_smallest_number_that_does(queries, share):
+def test_a_plan_is_the_smallest_number_of_queries_that_is_enough(queries, share):
     needed = more_queries(1.0, queries, share).needed
     assert needed is not None
     assert more_queries(1.0, queries, share, available=needed).needed == needed
     assert needed == queries or more_queries(1.0, queries, share, needed - 1).needed is None
 
 
-def test_the_plan_holds_when_it_is_carried_out():
+def test_the_planned_number_of_queries_reaches_the_width():
     rng = np.random.default_rng(0)
 
     def drawn(queries):
@@ -79,7 +79,7 @@ def test_the_plan_holds_when_it_is_carried_out():
     assert np.mean([width(drawn(needed)) for _ in range(100)]) == pytest.approx(0.4, rel=0.03)
 
 
-def test_raters_planned_from_subsets_come_true():
+def test_the_planned_number_of_raters_reaches_the_width():
     rng = np.random.default_rng(1)
 
     def drawn(raters):

@@ -44,14 +44,14 @@ def test_the_mean_of_a_fixed_collection_by_hand():
     assert fixed_collection_mean(HUMAN, JUDGE, JUDGE_ONLY).value == pytest.approx(0.375)
 
 
-def test_the_people_alone_have_the_plain_t_interval():
+def test_the_mean_from_people_alone_has_the_plain_t_interval():
     human, _, _ = study(0)
     low, high = stats.t.interval(0.95, 39, human.mean(), stats.sem(human))
     made = people_only_mean(human)
     assert (made.value, made.low, made.high) == pytest.approx((human.mean(), low, high))
 
 
-def test_the_interval_is_that_of_the_variance_written_out():
+def test_the_interval_matches_the_variance_written_out():
     human, judge, only = study(1, others=40)
     lam = tuning(human, judge, only)
     assert 0.1 < lam < 0.9
@@ -63,7 +63,7 @@ def test_the_interval_is_that_of_the_variance_written_out():
     assert (made.n, f"lambda {lam:.3f}" in made.method) == (40, True)
 
 
-def test_the_interval_of_a_fixed_collection_is_that_of_its_variance_written_out():
+def test_the_interval_of_a_fixed_collection_matches_its_variance_written_out():
     human, judge, only = study(1)
     error = np.sqrt((1 - 40 / 300) * (human - judge).var(ddof=1) / 40)
     made = fixed_collection_mean(human, judge, only)
@@ -77,14 +77,14 @@ def test_the_tuning_stays_between_zero_and_one():
     assert tuning(human, human / 10, only / 10) == 1
 
 
-def test_a_judge_that_never_varies_leaves_the_people():
+def test_with_a_judge_that_never_varies_the_estimate_is_that_of_people():
     human, _, _ = study(2)
     made = prediction_powered_mean(human, np.ones(40), np.ones(260))
     alone = people_only_mean(human)
     assert (made.value, made.low, made.high) == pytest.approx((alone.value, alone.low, alone.high))
 
 
-def test_without_queries_that_only_the_judge_saw_it_is_the_mean_of_the_people():
+def test_without_queries_judged_only_the_estimate_is_peoples_mean():
     human, judge, _ = study(2)
     made = prediction_powered_mean(human, judge, np.array([]))
     assert (made.value, made.low) == pytest.approx((human.mean(), people_only_mean(human).low))
@@ -92,7 +92,7 @@ def test_without_queries_that_only_the_judge_saw_it_is_the_mean_of_the_people():
     assert (whole.value, whole.low, whole.high) == pytest.approx((human.mean(),) * 3)
 
 
-def test_a_judge_that_is_always_right_is_worth_all_its_labels_on_a_fixed_collection():
+def test_with_a_perfect_judge_the_interval_of_a_fixed_collection_has_no_width():
     human, _, only = study(3)
     made = fixed_collection_mean(human, human, only)
     assert (made.low, made.high) == pytest.approx((np.r_[human, only].mean(),) * 2)
@@ -120,20 +120,20 @@ def test_without_a_labelled_query_nothing_is_estimated():
     assert effective_labels(nothing, nothing, JUDGE_ONLY) is None
 
 
-def test_one_labelled_query_is_taken_as_it_is():
+def test_with_one_labelled_query_the_estimate_is_its_value():
     made = prediction_powered_mean(HUMAN[:1], JUDGE[:1], JUDGE_ONLY)
     assert (made.value, made.low) == (0.0, None)
     assert effective_labels(HUMAN[:1], JUDGE[:1], JUDGE_ONLY) is None
 
 
-def test_labels_and_scores_must_belong_together():
+def test_labels_and_scores_must_match_one_to_one():
     with pytest.raises(ValueError, match="one score for each"):
         prediction_powered_mean(HUMAN, JUDGE[:3], JUDGE_ONLY)
     with pytest.raises(ValueError, match="lacks a score"):
         fixed_collection_mean(HUMAN, np.array([0, np.nan, 1, 1]), JUDGE_ONLY)
 
 
-def test_the_effective_labels_are_the_ratio_of_the_two_variances():
+def test_the_effective_number_of_labels_is_the_ratio_of_the_two_variances():
     human, judge, only = study(4)
     people, powered = people_only_mean(human), prediction_powered_mean(human, judge, only)
     ratio = (width(people) / width(powered)) ** 2
@@ -146,7 +146,7 @@ def test_a_better_judge_is_worth_more_labels():
     assert worth[-1] > 80
 
 
-def test_the_error_of_a_lenient_judge_is_corrected_to_within_the_interval():
+def test_the_bias_of_a_lenient_judge_is_corrected():
     runs = [study(seed) for seed in range(500)]
     made = [prediction_powered_mean(*run) for run in runs]
     assert np.mean([covers(m, 0.5) for m in made]) >= 0.93
@@ -157,13 +157,13 @@ def test_the_error_of_a_lenient_judge_is_corrected_to_within_the_interval():
     assert widths[1] < 0.8 * widths[0]
 
 
-def test_plain_ppi_is_plain_with_a_single_query_that_the_judge_alone_saw():
+def test_plain_ppi_by_hand_with_a_single_query_judged_only():
     human, judge = np.array([0.2, 0.6]), np.array([0.1, 0.4])
     made = prediction_powered_mean(human, judge, np.array([0.8]), 1)
     assert made.value == pytest.approx(0.8 + 0.4 - 0.25)
 
 
-def test_a_fixed_collection_of_one_query_that_nobody_labelled_is_the_judge_s():
+def test_a_fixed_collection_without_labelled_queries_is_undefined():
     alone = fixed_collection_mean(np.array([0.2, 0.6]), np.array([0.2, 0.5]), np.empty(0))
     assert alone.value == pytest.approx(0.4)
     assert fixed_collection_mean(np.empty(0), np.empty(0), np.array([0.5])).value is None

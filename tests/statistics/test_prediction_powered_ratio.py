@@ -29,7 +29,7 @@ def as_means(sums):
     return np.stack([sums[:, 0] / sums[:, 1], np.ones(len(sums))], axis=1)
 
 
-def test_a_small_table_by_hand():
+def test_ratios_of_four_queries_by_hand():
     # People 3/4 and 1/4: R 0.5; judge 4/4 and 2/4: 0.75; others 6/8. With lambda 1:
     # 0.75 + 0.5 - 0.75 = 0.5; of all judged 12/16 = 0.75.
     human, judge = np.array([[3.0, 4], [1, 4]]), np.array([[4.0, 4], [2, 4]])
@@ -40,7 +40,7 @@ def test_a_small_table_by_hand():
 
 
 @pytest.mark.parametrize("lam", [None, 1])
-def test_with_a_denominator_of_one_it_is_the_mean(lam):
+def test_with_denominators_of_one_the_ratio_is_the_mean(lam):
     human, judge, rest = map(as_means, scores())
     means = prediction_powered_mean(human[:, 0], judge[:, 0], rest[:, 0], lam)
     made = prediction_powered_ratio(human, judge, rest, lam)
@@ -48,7 +48,7 @@ def test_with_a_denominator_of_one_it_is_the_mean(lam):
     assert interval(made) == pytest.approx(interval(means), abs=0.02)
 
 
-def test_with_a_denominator_of_one_the_fixed_collection_and_the_worth_are_those_of_means():
+def test_with_denominators_of_one_all_figures_match_those_of_means():
     human, judge, rest = map(as_means, scores())
     means = fixed_collection_mean(human[:, 0], judge[:, 0], rest[:, 0])
     made = fixed_collection_ratio(human, judge, rest)
@@ -57,7 +57,7 @@ def test_with_a_denominator_of_one_the_fixed_collection_and_the_worth_are_those_
     assert effective_labels_of_ratio(human, judge, rest) == pytest.approx(worth)
 
 
-def test_a_judge_that_is_right_everywhere_is_worth_all_the_labels():
+def test_a_perfect_judge_is_worth_nearly_all_its_labels():
     human, _, _ = scores(labelled=240, others=0)
     made = prediction_powered_ratio(human[:40], human[:40], human[40:], 1)
     alone = prediction_powered_ratio(human[:40], human[:40], human[40:], 0)
@@ -65,21 +65,21 @@ def test_a_judge_that_is_right_everywhere_is_worth_all_the_labels():
     assert number(effective_labels_of_ratio(human[:40], human[:40], human[40:])) > 150
 
 
-def test_where_everything_is_labelled_the_fixed_collection_has_no_width():
+def test_if_every_query_is_labelled_the_interval_of_a_fixed_collection_has_no_width():
     human, judge, _ = scores()
     made = fixed_collection_ratio(human, judge, np.empty((0, 2)))
     assert made.value == pytest.approx(human[:, 0].sum() / human[:, 1].sum())
     assert width(made) == pytest.approx(0, abs=1e-12)
 
 
-def test_without_other_queries_it_is_the_people_alone():
+def test_without_queries_judged_only_the_estimate_is_peoples_ratio():
     human, judge, _ = scores()
     made = prediction_powered_ratio(human, judge, np.empty((0, 2)))
     assert made.value == pytest.approx(human[:, 0].sum() / human[:, 1].sum())
     assert "lambda 0.000" in made.method
 
 
-def test_undefined_it_says_why():
+def test_an_undefined_ratio_has_a_reason():
     nothing, zero = np.empty((0, 2)), np.zeros((12, 2))
     assert prediction_powered_ratio(nothing, nothing, zero).reason == "no labelled queries"
     assert fixed_collection_ratio(nothing, nothing, zero).reason == "no labelled queries"
@@ -97,13 +97,13 @@ def test_below_ten_labelled_queries_there_is_no_interval():
         assert (made.low, "9 queries" in made.method) == (None, True)
 
 
-def test_people_and_judge_stand_for_the_same_queries():
+def test_people_and_judge_must_have_the_same_labelled_queries():
     human, judge, rest = scores()
     with pytest.raises(ValueError, match="each labelled query"):
         prediction_powered_ratio(human, judge[1:], rest)
 
 
-def test_a_lenient_judge_is_corrected_to_within_the_interval():
+def test_the_bias_of_a_lenient_judge_is_corrected():
     # The chance of a hit is beta (3, 3): the ratio is 1/2. The judge alone would say 0.6.
     covered = []
     for seed in range(60):
@@ -112,8 +112,8 @@ def test_a_lenient_judge_is_corrected_to_within_the_interval():
     assert np.mean(covered) >= 0.9
 
 
-def test_a_judge_without_a_ratio_in_the_rest_says_nothing() -> None:
-    """All its denominators there are 0: lambda is 0, and people's own ratio stands."""
+def test_a_judge_with_zero_denominators_on_the_other_queries_is_ignored() -> None:
+    """All its denominators there are 0, so lambda is 0 and the estimate is people's ratio."""
     human = np.array([[1.0, 2.0], [1.0, 1.0], [0.0, 2.0]])
     judge = np.array([[2.0, 2.0], [1.0, 1.0], [1.0, 2.0]])
     found = prediction_powered_ratio(human, judge, np.zeros((4, 2)))

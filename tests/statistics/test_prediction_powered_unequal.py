@@ -5,7 +5,7 @@ from analysis.statistics import Estimate, people_only_mean, prediction_powered_m
 
 
 def drawn(seed, queries=300, lenient=0.1):
-    """Queries of which the hard ones are labelled more often, with a judge who is too kind."""
+    """Queries of which hard ones are more likely to be labelled, with a lenient judge."""
     rng = np.random.default_rng(seed)
     hard = rng.random(queries) < 0.4
     truth = np.clip(np.where(hard, 0.3, 0.7) + rng.normal(0, 0.15, queries), 0, 1)
@@ -21,7 +21,7 @@ def holds(made: Estimate, value: float) -> bool:
     return made.low <= value <= made.high
 
 
-def test_four_queries_by_hand():
+def test_the_mean_of_four_queries_by_hand():
     # z of the labelled: 0.5 + (0.4 - 0.5)/0.5 = 0.3 and 0.8 + (0.9 - 0.8)/0.25 = 1.2; of the others
     # 0.6 and 0.7. The mean is 2.8 / 4.
     human, judge, chances = np.array([0.4, 0.9]), np.array([0.5, 0.8]), np.array([0.5, 0.25])
@@ -31,7 +31,7 @@ def test_four_queries_by_hand():
     assert "at least 10 are needed" in made.method
 
 
-def test_where_all_are_labelled_for_sure_it_is_the_mean_of_people():
+def test_if_every_chance_is_one_the_estimate_is_peoples_mean():
     human = np.random.default_rng(0).random(40)
     made = prediction_powered_mean_unequal(human, human**2, np.ones(40), np.empty(0))
     people = people_only_mean(human)
@@ -40,7 +40,7 @@ def test_where_all_are_labelled_for_sure_it_is_the_mean_of_people():
     )
 
 
-def test_a_lenient_judge_and_an_unequal_draw_are_both_corrected():
+def test_both_the_judges_bias_and_the_unequal_draw_are_corrected():
     # The mean of all is 0.54 but for clipping, which moves it by less than 0.002.
     inside = 0
     for seed in range(400):
@@ -49,7 +49,7 @@ def test_a_lenient_judge_and_an_unequal_draw_are_both_corrected():
     assert inside / 400 >= 0.93
 
 
-def test_the_plain_mean_of_who_was_labelled_would_miss_it():
+def test_the_plain_mean_of_labelled_queries_would_miss_the_truth():
     missed = 0
     for seed in range(100):
         people = people_only_mean(drawn(seed)[0])
@@ -57,7 +57,7 @@ def test_the_plain_mean_of_who_was_labelled_would_miss_it():
     assert missed > 50
 
 
-def test_unknown_chances_are_refused_with_a_reason():
+def test_unknown_chances_give_no_estimate_and_a_reason():
     human, judge = np.full(12, 0.5), np.full(12, 0.6)
     for wrong in (np.nan, 0.0, 1.5):
         made = prediction_powered_mean_unequal(human, judge, np.full(12, wrong), judge)

@@ -1,4 +1,4 @@
-"""What must hold of every coefficient on any labels: order, names, repetition, agreement, gaps."""
+"""Properties of every coefficient on any labels: order, names, repetition, agreement, gaps."""
 
 import numpy as np
 import pytest
@@ -83,26 +83,26 @@ class TestAgreement:
 
     @FEW
     @given(CODES, WEIGHTS)
-    def test_a_weight_is_a_unit_repeated(self, name, codes, weights):
+    def test_weighting_a_unit_equals_repeating_it(self, name, codes, weights):
         of, counts = AGREEMENT[name], counts_of(codes, K)
         assert same(of(counts, weights.astype(float)), of(np.repeat(counts, weights, axis=0)))
 
     @FEW
     @given(CODES)
-    def test_equal_labels_everywhere_are_agreement_1_wherever_it_is_defined(self, name, codes):
+    def test_if_all_raters_agree_on_every_unit_the_coefficient_is_1(self, name, codes):
         alike = np.where(codes >= 0, codes[:, :1].clip(0), -1)
         alike[0], alike[1] = 0, 1
         assert AGREEMENT[name](counts_of(alike, K)) == pytest.approx(1)
 
     @FEW
     @given(CODES)
-    def test_it_is_at_most_1(self, name, codes):
+    def test_a_coefficient_is_at_most_1(self, name, codes):
         found = AGREEMENT[name](counts_of(codes, K))
         assert np.isnan(found) or found <= 1 + 1e-12
 
     @FEW
     @given(CODES)
-    def test_kinds_of_units_tell_as_much_as_units(self, name, codes):
+    def test_the_tally_of_kinds_of_units_gives_the_same_as_the_units(self, name, codes):
         """The report computes from the kinds of units and how often each occurs: a tally."""
         of, counts = AGREEMENT[name], counts_of(codes, K)
         rows, kinds = kinds_of(counts)
@@ -121,7 +121,7 @@ def test_names_of_nominal_categories_do_not_matter(name, codes, order):
 @pytest.mark.parametrize("name", AGREEMENT)
 @FEW
 @given(codes=CODES)
-def test_a_scale_may_be_turned_round(name, codes):
+def test_reversing_the_scale_does_not_matter(name, codes):
     turned = np.where(codes < 0, -1, K - 1 - codes)
     assert same(AGREEMENT[name](counts_of(codes, K)), AGREEMENT[name](counts_of(turned, K)))
 
@@ -129,7 +129,7 @@ def test_a_scale_may_be_turned_round(name, codes):
 @pytest.mark.parametrize("name", SHARES_ONLY)
 @FEW
 @given(codes=CODES, times=st.integers(2, 4))
-def test_every_unit_repeated_alike_changes_nothing_but_alpha(name, codes, times):
+def test_repeating_every_unit_changes_only_alpha(name, codes, times):
     counts = counts_of(codes, K)
     assert same(AGREEMENT[name](np.tile(counts, (times, 1))), AGREEMENT[name](counts))
 
@@ -137,8 +137,8 @@ def test_every_unit_repeated_alike_changes_nothing_but_alpha(name, codes, times)
 @pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
 @FEW
 @given(codes=CODES, times=st.integers(2, 4))
-def test_alpha_of_repeated_units_differs_by_its_small_sample_term(level, codes, times):
-    """1 - alpha is (n - 1) D / E with n labels that can be paired; D / E knows shares only."""
+def test_repeating_units_changes_alpha_by_its_small_sample_term(level, codes, times):
+    """1 - alpha is (n - 1) D / E with n labels in pairs; D / E depends on shares only."""
     counts = counts_of(codes, K)
     paired = counts[counts.sum(axis=1) >= 2]
     n = paired.sum()
@@ -152,14 +152,14 @@ def test_alpha_of_repeated_units_differs_by_its_small_sample_term(level, codes, 
 @pytest.mark.parametrize("name", PAIRED_ONLY)
 @FEW
 @given(codes=CODES, lone=arrays(np.int64, 4, elements=st.integers(-1, K - 1)))
-def test_units_with_fewer_than_two_labels_change_nothing_but_gwet_s_chance(name, codes, lone):
+def test_units_with_fewer_than_two_labels_change_only_gwets_chance_agreement(name, codes, lone):
     single = np.full((4, RATERS), -1)
     single[:, 0] = lone
     counts, more = counts_of(codes, K), counts_of(np.concatenate([codes, single]), K)
     assert same(AGREEMENT[name](counts), AGREEMENT[name](more))
 
 
-def test_a_single_label_moves_gwet_s_chance_by_its_share():
+def test_a_single_label_changes_gwets_chance_agreement_by_hand():
     # Two units yy and nn, and a third with y alone. Agreement 1 either way; a fourth unit yn makes
     # it 2/3. Shares of y over units: (1 + 0 + 1/2) / 3 = 1/2 without the lone one, 5/8 with it.
     counts = np.array([[2, 0], [0, 2], [1, 1]])
@@ -172,13 +172,13 @@ def test_a_single_label_moves_gwet_s_chance_by_its_share():
 
 @FEW
 @given(COMPLETE)
-def test_without_gaps_both_readings_of_fleiss_and_of_percent_agree(codes):
+def test_without_missing_labels_averaged_and_pooled_coefficients_are_equal(codes):
     counts = counts_of(codes, K)
     assert same(fleiss_kappa(counts), fleiss_kappa_pooled(counts))
     assert same(percent_agreement(counts), percent_agreement_pooled(counts))
 
 
-def test_raters_who_never_agree_are_below_chance():
+def test_raters_who_never_agree_have_negative_coefficients():
     counts = np.tile([1, 1, 1], (UNITS, 1))
     assert percent_agreement(counts) == 0
     for name in NOMINAL[2:]:
@@ -189,34 +189,34 @@ def test_raters_who_never_agree_are_below_chance():
 class TestTwoRaters:
     @FEW
     @given(CODES)
-    def test_either_rater_may_stand_first(self, weighting, codes):
+    def test_the_order_of_the_two_raters_does_not_matter(self, weighting, codes):
         one, other = codes[:, 0], codes[:, 1]
         of = PAIRS[weighting]
         assert same(of(confusion(one, other, K)), of(confusion(other, one, K)))
 
     @FEW
     @given(CODES, WEIGHTS)
-    def test_a_weight_is_a_unit_repeated(self, weighting, codes, weights):
+    def test_weighting_a_unit_equals_repeating_it(self, weighting, codes, weights):
         one, other, of = codes[:, 0], codes[:, 1], PAIRS[weighting]
         again = confusion(np.repeat(one, weights), np.repeat(other, weights), K)
         assert same(of(confusion(one, other, K, weights.astype(float))), of(again))
 
     @FEW
     @given(COMPLETE)
-    def test_a_rater_agrees_with_the_same_labels(self, weighting, codes):
+    def test_identical_labels_have_kappa_1(self, weighting, codes):
         labels = np.concatenate([[0, 1], codes[:, 0]])
         assert PAIRS[weighting](confusion(labels, labels, K)) == pytest.approx(1)
 
     @FEW
     @given(CODES, st.integers(2, 4))
-    def test_every_unit_repeated_alike_changes_nothing(self, weighting, codes, times):
+    def test_repeating_every_unit_changes_nothing(self, weighting, codes, times):
         table = confusion(codes[:, 0], codes[:, 1], K)
         assert same(PAIRS[weighting](times * table), PAIRS[weighting](table))
 
 
 @FEW
 @given(CODES, st.permutations(range(K)))
-def test_names_of_categories_do_not_matter_to_plain_kappa(codes, order):
+def test_renaming_categories_does_not_change_unweighted_kappa(codes, order):
     renamed = np.where(codes < 0, -1, np.array(order)[codes])
     found, again = (cohen_kappa(confusion(c[:, 0], c[:, 1], K)) for c in (codes, renamed))
     assert same(found, again)
@@ -229,13 +229,13 @@ NUMBERS = arrays(np.float64, (2, 8), elements=st.integers(-3, 3).map(float))
 class TestScores:
     @FEW
     @given(NUMBERS, st.permutations(range(8)))
-    def test_neither_order_nor_side_matters(self, name, scores, order):
+    def test_neither_the_order_of_units_nor_of_the_two_scores_matters(self, name, scores, order):
         x, y = scores
         assert same(SCORES[name](x, y), SCORES[name](y[order], x[order]))
 
     @FEW
     @given(NUMBERS, arrays(np.int64, 8, elements=st.integers(0, 3)))
-    def test_a_weight_is_a_unit_repeated(self, name, scores, weights):
+    def test_weighting_a_unit_equals_repeating_it(self, name, scores, weights):
         x, y = scores
         if (weights > 0).sum() >= 2:
             weighted = np.ravel(SCORES[name](x, y, weights.astype(float)[None]))
@@ -244,7 +244,7 @@ class TestScores:
 
 @FEW
 @given(NUMBERS)
-def test_units_without_one_of_the_scores_change_no_mean_distance(scores):
+def test_units_without_one_of_the_scores_do_not_change_the_mean_absolute_error(scores):
     x, y = scores
     more = mean_absolute_error(np.append(x, [np.nan, 9.0]), np.append(y, [9.0, np.nan]))
     assert same(more, mean_absolute_error(x, y))
@@ -253,14 +253,14 @@ def test_units_without_one_of_the_scores_change_no_mean_distance(scores):
 @pytest.mark.parametrize("name", ["spearman", "kendall"])
 @FEW
 @given(scores=NUMBERS)
-def test_ranks_know_no_distances(name, scores):
+def test_rank_correlations_ignore_distances(name, scores):
     x, y = scores
     assert same(SCORES[name](np.exp(x), y), SCORES[name](x, y))
 
 
 @FEW
 @given(CODES)
-def test_all_coefficients_at_once_are_those_one_by_one(codes):
+def test_computing_all_coefficients_at_once_equals_computing_each(codes):
     made = agreement_estimates(codes, np.arange(UNITS), K, "ordinal", draws=2)
     counts = counts_of(codes, K)
     one_by_one = {

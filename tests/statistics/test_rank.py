@@ -35,14 +35,14 @@ def test_pearson_by_hand():
 
 @every_correlation
 @pytest.mark.filterwarnings("error")
-def test_of_no_pair_it_is_undefined(function):
+def test_a_correlation_without_pairs_is_undefined(function):
     assert np.isnan(function(np.array([]), np.array([])))
 
 
 @every_correlation
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("ties", [True, False])
-def test_it_agrees_with_scipy(function, seed, ties):
+def test_correlations_agree_with_scipy(function, seed, ties):
     x, y = scores(seed, ties=ties)
     assert function(x, y) == pytest.approx(ORACLES[function](x, y).statistic)
 
@@ -50,7 +50,7 @@ def test_it_agrees_with_scipy(function, seed, ties):
 @every_correlation
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("ties", [True, False])
-def test_a_weight_of_two_is_a_unit_that_stands_there_twice(function, seed, ties):
+def test_a_weight_of_two_counts_a_unit_twice(function, seed, ties):
     x, y = scores(seed, ties=ties)
     weights = random_weights(seed, 40)
     repeated = [
@@ -67,13 +67,13 @@ def test_a_constant_score_has_no_correlation(function):
 
 
 @every_correlation
-def test_a_resample_of_one_value_is_undefined_and_does_not_spoil_the_others(function):
+def test_a_constant_resample_is_undefined_and_leaves_the_others_alone(function):
     x, y = np.array([0.1, 0.1, 0.7, 0.3]), np.array([0.2, 0.9, 0.3, 0.4])
     weights = np.array([[1.0, 3, 0, 0], [1, 1, 1, 1], [0, 0, 0, 4], [0, 0, 0, 0]])
     assert np.isnan(function(x, y, weights)).tolist() == [True, False, True, True]
 
 
-def test_a_resample_of_one_value_is_undefined_whatever_rounding_leaves_of_its_variance():
+def test_a_constant_resample_is_undefined_despite_rounding_errors():
     x = np.array([0.1, 0.1, 0.1, 0.1, 0.1, 0.7, 0.3])
     y = np.array([0.8, 0.6, 0.9, 0.0, 0.5, 0.3, 0.4])
     five = np.array([[1.0, 1, 1, 1, 1, 0, 0]])
@@ -81,19 +81,19 @@ def test_a_resample_of_one_value_is_undefined_whatever_rounding_leaves_of_its_va
 
 
 @every_correlation
-def test_turning_a_score_round_turns_the_sign(function):
+def test_reversing_a_score_reverses_the_sign(function):
     x, y = scores(9)
     weights = random_weights(9, 40)
     assert function(x, -y, weights) == pytest.approx(-function(x, y, weights))
 
 
 @pytest.mark.parametrize("function", [spearman, kendall])
-def test_ranks_do_not_feel_a_stretched_scale(function):
+def test_stretching_a_scale_does_not_change_rank_correlations(function):
     x, y = scores(9)
     assert function(np.exp(x), y) == pytest.approx(function(x, y))
 
 
-def test_beyond_the_limit_kendall_takes_no_weights(monkeypatch):
+def test_beyond_the_limit_kendalls_tau_refuses_weights(monkeypatch):
     monkeypatch.setattr(correlation, "MAXIMUM_POINTS", 30)
     x, y = scores(1, n=40, ties=False)
     with pytest.raises(ValueError, match="40 different points"):
@@ -107,7 +107,7 @@ def test_weights_of_one_resample_give_one_number(function):
     assert function(x, y, np.ones(40)) == pytest.approx(function(x, y))
 
 
-def test_the_limit_counts_points_and_not_units_so_that_ratings_are_always_resampled():
+def test_the_limit_of_kendalls_tau_counts_distinct_points_and_not_units():
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 6, (2, 8000)).astype(float)
     weights = rng.integers(0, 3, (1, 8000))
@@ -115,7 +115,7 @@ def test_the_limit_counts_points_and_not_units_so_that_ratings_are_always_resamp
     assert kendall(x, y, weights.astype(float)) == pytest.approx([expected])
 
 
-def test_three_thousand_different_points_bear_weights_and_more_do_not(monkeypatch):
+def test_kendalls_tau_takes_weights_up_to_the_limit_of_distinct_points(monkeypatch):
     monkeypatch.setattr("analysis.statistics.correlation.MAXIMUM_POINTS", 4)
     x = np.array([1.0, 2, 3, 4, 4])
     assert kendall(x, x[::-1] * 0 + x, np.ones((1, 5))) == pytest.approx([1])
@@ -123,20 +123,20 @@ def test_three_thousand_different_points_bear_weights_and_more_do_not(monkeypatc
         kendall(np.arange(5.0), np.arange(5.0), np.ones((1, 5)))
 
 
-def test_numbers_far_from_nought_correlate_as_those_near_it():
+def test_a_large_offset_does_not_change_pearsons_correlation():
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=30), rng.normal(size=30)
     far = pearson(x + 1e9, y - 1e9), pearson(x - 1e9, y + 1e9)
     assert far == pytest.approx((pearson(x, y), pearson(x, y)), abs=1e-6)
 
 
-def test_whole_numbers_that_just_fit_into_a_float_correlate_as_small_ones_do():
+def test_integers_near_the_limit_of_floats_correlate_exactly():
     small, other = np.array([0.0, 1, 3, 2, 5, 7]), np.array([2.0, 1, 5, 3, 4, 9])
     large = 2.0**52 + small
     assert pearson(large, other) == pytest.approx(pearson(small, other))
     assert pearson(other, large) == pytest.approx(pearson(small, other))
 
 
-def test_two_units_are_enough_for_kendall_and_one_is_not():
+def test_kendalls_tau_needs_at_least_two_units():
     assert kendall(np.array([1.0, 2]), np.array([5.0, 7])) == pytest.approx(1)
     assert np.isnan(kendall(np.array([1.0]), np.array([5.0])))

@@ -151,7 +151,7 @@ def test_the_coefficients_of_each_setting(setting):
     )
 
 
-def test_questions_that_were_not_asked_are_counted_in_no_way():
+def test_questions_that_were_not_asked_do_not_count():
     cells = task_one()[0].reshape(-1, 3)
     missing = counts_of(np.where(cells == NOT_ASKED, -1, cells), 2)
     expect("crux.t1.fleiss_kappa", fleiss_kappa(missing))
@@ -160,7 +160,7 @@ def test_questions_that_were_not_asked_are_counted_in_no_way():
         assert fleiss_kappa(missing) != pytest.approx(wrong, abs=0.001)
 
 
-def test_the_wrong_numbers_are_what_their_mistakes_give():
+def test_the_listed_wrong_numbers_result_from_the_listed_mistakes():
     cells = task_one()[0].reshape(-1, 3)
     as_zero = counts_of(np.where(cells == NOT_ASKED, 0, cells), 2)
     as_category = counts_of(np.where(cells == NOT_ASKED, 2, cells), 3)
@@ -303,7 +303,7 @@ def test_the_alternative_annotator_test_as_published(name, level, epsilon, llm):
         assert a.advantage_probability == pytest.approx(row["rho"], abs=1e-5)
 
 
-def test_the_aspects_of_a_review_are_one_query_and_prompts_are_queries_of_their_own():
+def test_aspects_of_a_review_form_one_query_and_each_prompt_is_its_own():
     for name, decides in (("cebab_aspects", "by_query"), ("10k_prompts", "items")):
         human, judges, queries, _, _ = alt_data(name)
         test = alt_test(human, judges["gpt-4o"], queries, level="nominal", epsilon=0.1)

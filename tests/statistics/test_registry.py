@@ -9,7 +9,7 @@ from analysis.statistics import STATISTICS
 
 pytestmark = pytest.mark.every_case
 
-# Public functions that are tools of the statistics and no statistic themselves.
+# Public helper functions that are not statistics themselves.
 TOOLS = {
     "confirmed",
     "confusion",
@@ -45,7 +45,7 @@ def test_every_declared_statistic_is_public(name):
 
 
 @pytest.mark.parametrize("name", STATISTICS)
-def test_a_declaration_has_one_line_and_a_source(name):
+def test_a_declaration_has_a_one_line_summary_and_a_citation(name):
     declared = STATISTICS[name]
     assert declared.name == name
     assert "\n" not in declared.summary

@@ -28,13 +28,13 @@ def test_the_example_of_the_paper():
     assert rouge_l("the gunman kill police", reference).f1 == pytest.approx(0.5)
 
 
-def test_precision_is_of_the_prediction_and_recall_of_the_reference():
+def test_precision_divides_by_the_prediction_and_recall_by_the_reference():
     found = rouge_l("a b", "a x b y")
     assert (found.precision, found.recall) == (1.0, 0.5)
     assert found.f1 == pytest.approx(2 / 3)
 
 
-def test_f1_is_the_same_with_the_texts_exchanged():
+def test_exchanging_the_texts_leaves_f1_the_same():
     one, other = "the bridge opened in 1901 , by Anna", "Anna opened the bridge"
     assert rouge_l(one, other).f1 == rouge_l(other, one).f1
     assert rouge_l(one, other).precision == rouge_l(other, one).recall
@@ -61,7 +61,7 @@ def test_words_of_any_script_are_words():
     assert words("👩‍👩‍👧 l'eau") == ["l", "eau"]
 
 
-def test_the_short_way_to_the_length_is_the_long_one():
+def test_the_fast_subsequence_length_equals_the_textbook_table():
     draw = random.Random(7)
     for _ in range(200):
         one = draw.choices("abcd", k=draw.randrange(90))
@@ -69,7 +69,7 @@ def test_the_short_way_to_the_length_is_the_long_one():
         assert common_length(one, other) == by_table(one, other)
 
 
-def test_agreement_on_answers_is_the_mean_over_pairs_and_then_over_units():
+def test_agreement_on_answers_averages_over_pairs_and_then_over_units():
     # a b c against a b: L 2, F1 2 * 2 / 5 = 0.8; against x: 0; a b against x: 0. Mean 0.8/3.
     # The second unit has one pair, of equal answers; the third one answer only.
     texts: list[list[str | None]] = [
@@ -88,5 +88,5 @@ def test_agreement_on_answers_has_an_interval_over_queries():
     assert "10 queries" in made.method
 
 
-def test_no_answers_do_not_agree():
+def test_without_two_answers_agreement_is_undefined():
     assert rouge_agreement([[None, "a"]], np.arange(1)).reason == "no values"

@@ -1,7 +1,7 @@
 """The measures of a judge against SciPy, statsmodels and units counted one by one.
 
-scikit-learn and ppi-python say the same in `test_oracles.py`, where they are installed; these
-need nothing that the project does not have.
+`test_oracles.py` compares them with scikit-learn and ppi-python where these are installed; the
+tests here need no further library.
 """
 
 from fractions import Fraction
@@ -59,7 +59,7 @@ def share(units, among):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_measures_of_categories_are_those_of_units_counted_one_by_one(seed):
+def test_measures_of_categories_match_counting_units_one_by_one(seed):
     people, judge = labels(seed)
     table = confusion(people, judge, K)
     for n in range(K):
@@ -71,7 +71,7 @@ def test_measures_of_categories_are_those_of_units_counted_one_by_one(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_f1_is_dice_s_similarity_of_scipy(seed):
+def test_f1_equals_scipys_dice_similarity(seed):
     people, judge = labels(seed)
     theirs = [1 - distance.dice(people == n, judge == n) for n in range(K)]
     found = f1(confusion(people, judge, K))
@@ -80,7 +80,7 @@ def test_f1_is_dice_s_similarity_of_scipy(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_balanced_accuracy_of_yes_and_no_is_the_area_of_scipy_s_rank_sum_test(seed):
+def test_balanced_accuracy_of_yes_and_no_equals_the_area_of_scipys_rank_sum_test(seed):
     people, judge = (np.minimum(codes, 1) for codes in labels(seed))
     yes, no = judge[people == 1], judge[people == 0]
     area = stats.mannwhitneyu(yes, no).statistic / (len(yes) * len(no))
@@ -88,7 +88,7 @@ def test_balanced_accuracy_of_yes_and_no_is_the_area_of_scipy_s_rank_sum_test(se
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_estimates_at_once_are_the_measures_one_by_one(seed):
+def test_computing_all_measures_at_once_equals_computing_each(seed):
     people, judge = labels(seed)
     table = confusion(people, judge, K)
     made = alignment_estimates(people, judge, np.arange(N), K, draws=5)
@@ -98,7 +98,7 @@ def test_the_estimates_at_once_are_the_measures_one_by_one(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_distances_and_the_brier_score_are_those_of_statsmodels(seed):
+def test_distances_and_the_brier_score_agree_with_statsmodels(seed):
     people, judge = (codes.astype(float) for codes in labels(seed))
     assert mean_absolute_error(people, judge) == pytest.approx(eval_measures.meanabs(people, judge))
     yes, p = scores(seed)
@@ -107,7 +107,7 @@ def test_distances_and_the_brier_score_are_those_of_statsmodels(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_areas_of_curves_are_those_of_scipy_and_of_steps_counted_one_by_one(seed):
+def test_areas_under_curves_agree_with_scipy_and_with_summing_steps(seed):
     people, p = scores(seed)
     made = threshold_sweep(p, people, np.arange(N), draws=5)
     yes, no = p[people == 1], p[people == 0]
@@ -123,7 +123,7 @@ def test_the_areas_of_curves_are_those_of_scipy_and_of_steps_counted_one_by_one(
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_prediction_powered_mean_is_the_intercept_of_a_regression_on_the_judge(seed):
-    """With the judge's slope as lambda, and the judge's mean over all that it saw put in.
+    """With the judge's slope as lambda, evaluated at the judge's mean over all queries that it saw.
 
     The regression estimator of survey sampling (Cochran 1977, chapter 7) with statsmodels' slope;
     lambda shrinks the slope of least squares by 1 / (1 + n / N).
@@ -143,7 +143,7 @@ def test_a_prediction_powered_mean_is_the_intercept_of_a_regression_on_the_judge
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_interval_of_a_clustered_mean_is_that_of_statsmodels_sandwich(seed):
+def test_the_interval_of_a_clustered_mean_agrees_with_statsmodels_sandwich_estimator(seed):
     rng = np.random.default_rng(seed)
     clusters = rng.integers(0, 15, N)
     values = rng.normal(0, 1, 15)[clusters] + rng.random(N)
@@ -168,7 +168,7 @@ def test_the_design_effect_by_hand():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_design_effect_is_how_much_statsmodels_sandwich_widens_the_variance(seed):
+def test_the_design_effect_is_the_ratio_of_statsmodels_robust_and_plain_variances(seed):
     rng = np.random.default_rng(seed)
     clusters = np.repeat(np.arange(12), 10)
     values = rng.normal(0, 1, 12)[clusters] + rng.normal(0, 1, N)
@@ -180,7 +180,7 @@ def test_the_design_effect_is_how_much_statsmodels_sandwich_widens_the_variance(
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_mean_of_queries_has_scipy_s_t_interval(seed):
+def test_the_mean_of_queries_has_scipys_t_interval(seed):
     rng = np.random.default_rng(seed)
     clusters, values = rng.integers(0, 12, N), rng.random(N)
     means = np.array([values[clusters == query].mean() for query in np.unique(clusters)])

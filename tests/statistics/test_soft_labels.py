@@ -39,7 +39,7 @@ def naive(codes, k, steps):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_it_is_the_algorithm_as_written_out(seed):
+def test_soft_labels_match_the_algorithm_written_out(seed):
     codes = random_codes(seed, units=30, raters=4, k=3, gaps=0.1)
     codes = codes[(codes >= 0).any(axis=1)]
     made = dawid_skene(codes, 3, iterations=7, tolerance=0)
@@ -55,7 +55,7 @@ def test_a_reliable_rater_outweighs_two_poor_ones():
     assert soft > (reference == truth).mean() + 0.2
 
 
-def test_it_finds_how_reliable_raters_are():
+def test_it_recovers_how_reliable_raters_are():
     _, codes = labelled(1, [0.95, 0.8, 0.65, 0.8], units=3000)
     made = dawid_skene(codes, 3)
     assert np.diagonal(made.raters, axis1=1, axis2=2).mean(axis=1) == pytest.approx(
@@ -65,7 +65,7 @@ def test_it_finds_how_reliable_raters_are():
     assert made.converged
 
 
-def test_perfect_agreement_is_certain():
+def test_perfect_agreement_gives_certain_labels():
     codes = np.repeat(np.arange(30) % 3, 4).reshape(30, 4)
     made = dawid_skene(codes, 3)
     assert made.shares.max(axis=1) == pytest.approx(1)
@@ -79,7 +79,7 @@ def test_a_unit_without_labels_has_no_shares():
     assert made.labels.tolist() == [0, 1, -1]
 
 
-def test_no_units_at_all_give_no_shares():
+def test_without_units_there_are_no_shares():
     made = dawid_skene(np.empty((0, 3), int), 2)
     assert made.shares.shape == (0, 2)
     assert made.labels.tolist() == []
@@ -94,14 +94,14 @@ def test_neither_the_order_of_raters_nor_the_names_of_categories_matter(seed, ra
     assert theirs.shares[:, names] == pytest.approx(ours.shares, nan_ok=True, abs=1e-6)
 
 
-def test_shares_are_shares():
+def test_shares_are_nonnegative_and_sum_to_one():
     shares = dawid_skene(random_codes(5), 4).shares
     known = np.isfinite(shares).all(axis=1)
     assert shares[known].sum(axis=1) == pytest.approx(np.ones(known.sum()))
     assert shares[known].min() >= 0
 
 
-def test_very_many_labels_of_a_unit_leave_its_chances_whole():
+def test_thousands_of_labels_per_unit_cause_no_underflow():
     # Two thousand raters agree on each unit: the likelihoods themselves are far below any float.
     codes = np.repeat(np.arange(4)[:, None] % 2, 2000, axis=1)
     codes[0, :1200] = 1

@@ -39,7 +39,7 @@ ONE = [span(0, 10), span(20, 30)]
 OTHER = [span(0, 10), span(25, 40), span(50, 52)]
 
 
-def test_the_measures_by_hand():
+def test_all_measures_by_hand():
     # Exact: one of 2 and 3: 2/5. Overlap: two of the one's, two of the other's: 4/5.
     # IoU: 25-30 is 5 of 20 characters, too few; only 0-10 counts: 2/5.
     # Characters: 10 + 5 common, 20 and 27: 30/47.
@@ -49,19 +49,19 @@ def test_the_measures_by_hand():
     assert character_f1(ONE, OTHER) == pytest.approx(30 / 47)
 
 
-def test_half_of_what_both_cover_is_enough_for_the_same_span():
+def test_spans_match_if_half_of_their_union_overlaps():
     assert iou_f1([span(0, 10)], [span(0, 20)]) == 1
     assert iou_f1([span(0, 10)], [span(0, 21)]) == 0
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_two_who_marked_nothing_agree_and_one_alone_does_not(measure):
+def test_raters_who_both_marked_nothing_agree_fully(measure):
     assert measure([], []) == 1
     assert measure(ONE, []) == measure([], ONE) == 0
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_another_label_is_another_span(measure):
+def test_spans_with_different_labels_do_not_match(measure):
     assert measure([span(0, 10, "a")], [span(0, 10, "b")]) == 0
 
 
@@ -75,18 +75,18 @@ def test_a_span_in_fragments_is_one_span():
 
 @pytest.mark.parametrize("measure", MEASURES)
 @given(one=any_spans, other=any_spans)
-def test_raters_may_change_places_and_no_value_leaves_its_range(measure, one, other):
+def test_measures_are_symmetric_and_between_0_and_1(measure, one, other):
     assert measure(one, other) == measure(other, one)
     assert 0 <= measure(one, other) <= 1
     assert measure(one, one) == 1
 
 
 @given(one=any_spans, other=any_spans)
-def test_the_stricter_measure_is_never_larger(one, other):
+def test_a_stricter_measure_is_never_larger(one, other):
     assert exact_f1(one, other) <= iou_f1(one, other) <= overlap_f1(one, other)
 
 
-def test_a_document_is_the_mean_over_its_pairs_and_the_whole_the_mean_over_documents():
+def test_agreement_averages_over_pairs_and_then_over_documents():
     # Pairs of the first: 2/5, 0, 0. The second has one pair: 1. The third no pair.
     each: list[list[list[Span] | None]] = [
         [ONE, OTHER, []],
@@ -99,7 +99,7 @@ def test_a_document_is_the_mean_over_its_pairs_and_the_whole_the_mean_over_docum
     assert set(made) == {"exact_f1", "overlap_f1", "iou_f1", "character_f1"}
 
 
-def test_the_interval_takes_queries_as_independent():
+def test_the_interval_is_computed_over_queries():
     made = span_agreement([[ONE, OTHER], [ONE, ONE]] * 10, np.arange(20) // 2)
     # Every query has one text of 30/47 and one of 1.
     assert made["character_f1"].low == pytest.approx((30 / 47 + 1) / 2)
@@ -107,7 +107,7 @@ def test_the_interval_takes_queries_as_independent():
     assert "10 queries" in made["character_f1"].method
 
 
-def test_tokens_are_in_a_span_that_they_touch():
+def test_a_token_is_in_every_span_that_it_overlaps():
     tokens = [(0, 3), (4, 9), (10, 12)]
     marked = [[span(2, 5)], [span(3, 4)], None, [span(0, 12, "other")]]
     assert token_codes(marked, tokens).T.tolist() == [[1, 1, 0], [0, 0, 0], [-1] * 3, [0, 0, 0]]
@@ -129,7 +129,7 @@ def test_token_alpha_by_hand():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_short_ways_are_the_measures_as_written_out(seed):
+def test_the_fast_measures_equal_the_definitions(seed):
     rng = np.random.default_rng(seed)
 
     def marked():
@@ -149,7 +149,7 @@ def test_the_short_ways_are_the_measures_as_written_out(seed):
     ]
 
 
-def test_spans_of_several_fragments_are_measured_as_one_by_one():
+def test_fragmented_spans_give_the_same_values_in_the_fast_measures():
     broken, whole = Span(((0, 4), (10, 14))), Span(((2, 12),))
     for one, other in (([broken], [whole]), ([whole], [broken]), ([broken], [broken])):
         made = SpanPairs.of([[one, other]]).values[0].tolist()
@@ -162,12 +162,12 @@ def test_spans_of_several_fragments_are_measured_as_one_by_one():
 
 
 @pytest.mark.parametrize("other", [span(0, 8), span(0, 9), span(4, 8), span(0, 4, "b"), span(0, 4)])
-def test_one_span_each_is_measured_as_many_are(other):
+def test_single_spans_give_the_same_values_in_the_fast_measures(other):
     made = SpanPairs.of([[[span(0, 4)], [other]]]).values[0].tolist()
     assert made == pytest.approx([measure([span(0, 4)], [other]) for measure in MEASURES])
 
 
-def test_places_without_a_character_have_nothing_in_common():
+def test_empty_spans_have_nothing_in_common():
     none = Span(((3, 3),))
     for pair in ([[none], [none]], [[none, none], [none, span(0, 3)]]):
         made = SpanPairs.of([pair]).values[0].tolist()

@@ -21,22 +21,22 @@ def systems(queries=30, count=5, seed=0, noise=0.5):
 
 @pytest.fixture
 def garbage_stays(monkeypatch):
-    """statsmodels looks for garbage at each call, among all objects of all tests: for seconds."""
+    """Keep statsmodels from collecting garbage at each call, which takes seconds in a test run."""
     monkeypatch.setattr(gc, "collect", lambda: 0)
 
 
 @pytest.mark.usefixtures("garbage_stays")
 @pytest.mark.parametrize("seed", range(5))
-def test_adjusted_p_values_are_those_of_statsmodels(seed):
+def test_adjusted_p_values_agree_with_statsmodels(seed):
     p = np.random.default_rng(seed).random(9) ** 3
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
 
 
-def test_no_test_has_no_adjustment():
+def test_without_tests_there_are_no_adjusted_p_values():
     assert holm(np.empty(0)).tolist() == []
 
 
-def test_holm_by_hand():
+def test_holms_adjustment_by_hand():
     # 0.01 * 3, then 0.02 * 2 = 0.04, then 0.03 * 1, which may not fall below the one before.
     assert holm(np.array([0.03, 0.01, 0.02])) == pytest.approx([0.04, 0.03, 0.04])
 
@@ -54,7 +54,7 @@ def test_every_pair_of_systems_is_tested_on_their_common_queries():
     assert [c.adjusted_p_value for c in made] == pytest.approx(list(holm(p)))
 
 
-def test_a_pair_without_a_test_is_not_of_the_family():
+def test_a_pair_without_a_test_does_not_count_in_the_adjustment():
     people, _ = systems(count=3)
     people[:, 2] = people[:, 0]
     made = compare_systems(people, ["a", "b", "c"])
@@ -63,7 +63,7 @@ def test_a_pair_without_a_test_is_not_of_the_family():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_rows_have_the_correlations_of_scipy(seed):
+def test_correlations_of_rows_agree_with_scipy(seed):
     x, y = np.random.default_rng(seed).integers(0, 5, (2, 7)).astype(float)
     assert kendall_of_rows(x, y) == pytest.approx(stats.kendalltau(x, y).statistic)
     assert spearman_of_rows(x, y) == pytest.approx(stats.spearmanr(x, y).statistic)
@@ -72,7 +72,7 @@ def test_rows_have_the_correlations_of_scipy(seed):
 
 
 @pytest.mark.parametrize("function", ["kendall", "spearman"])
-def test_the_ranking_of_systems_is_that_of_their_means(function):
+def test_systems_are_ranked_by_their_means(function):
     people, judge = systems()
     made = system_rank_correlation(people, judge, function, draws=200)
     scipys = stats.kendalltau if function == "kendall" else stats.spearmanr
@@ -81,7 +81,7 @@ def test_the_ranking_of_systems_is_that_of_their_means(function):
     assert "30 queries, 200 resamples" in made.method
 
 
-def test_its_interval_is_that_of_rankings_on_resampled_queries():
+def test_the_interval_matches_rankings_on_resampled_queries():
     people, judge = systems(noise=2, seed=1)
     people[::4, 2] = np.nan
     drawn = Resamples.draw(np.arange(30), 100, 0)
@@ -93,25 +93,25 @@ def test_its_interval_is_that_of_rankings_on_resampled_queries():
     assert (made.low, made.high) == pytest.approx(tuple(np.quantile(one_by_one, [0.025, 0.975])))
 
 
-def test_a_judge_that_ranks_like_people_has_one_and_a_contrary_one_minus_one():
+def test_a_judge_that_ranks_like_people_has_1_and_a_reversed_one_minus_1():
     people, _ = systems(noise=0.01)
     assert system_rank_correlation(people, 2 * people + 1).value == 1
     assert system_rank_correlation(people, -people).value == -1
 
 
-def test_two_systems_have_no_ranking_to_speak_of():
+def test_two_systems_have_no_rank_correlation():
     people, judge = systems(count=2)
     made = system_rank_correlation(people, judge)
     assert (made.value, made.reason) == (None, "fewer than three systems")
 
 
-def test_equal_systems_cannot_be_ranked():
+def test_equal_systems_have_no_rank_correlation():
     made = system_rank_correlation(np.full((20, 3), 0.1), np.full((20, 3), 0.3))
     assert made.value is None
     assert "all equal" in str(made.reason)
 
 
-def test_a_system_that_nobody_scored_leaves_no_ranking():
+def test_a_system_without_scores_makes_the_correlation_undefined():
     people, judge = systems()
     people[:, 1] = np.nan
     made = system_rank_correlation(people, judge)
@@ -119,7 +119,7 @@ def test_a_system_that_nobody_scored_leaves_no_ranking():
     assert "has no scores" in str(made.reason)
 
 
-def test_means_that_differ_in_the_twelfth_decimal_are_in_order_and_beyond_it_tied():
+def test_means_are_tied_if_they_agree_to_twelve_decimals():
     def tau(apart):
         people = np.tile([0.1, 0.2, 0.2 + apart, 0.4], (12, 1))
         return system_rank_correlation(people, np.tile([1.0, 2, 3, 4], (12, 1)), draws=0).value
@@ -128,7 +128,7 @@ def test_means_that_differ_in_the_twelfth_decimal_are_in_order_and_beyond_it_tie
     assert tau(2e-13) == pytest.approx(5 / np.sqrt(5 * 6))
 
 
-def test_the_correlation_of_systems_is_named():
+def test_the_method_names_the_correlation():
     people, judge = systems(count=4)
     named: dict[RankCorrelation, str] = {
         "kendall": "Kendall's tau-b",
@@ -142,7 +142,7 @@ def test_the_correlation_of_systems_is_named():
         assert few.method.startswith(name)
 
 
-def test_a_query_counts_where_people_and_judge_scored_any_system():
+def test_a_query_counts_if_both_people_and_judge_scored_any_system():
     people, judge = systems(queries=12, count=4)
     people[:3, 0], judge[2:5, 1:] = np.nan, np.nan
     assert "of 12 queries" in system_rank_correlation(people, judge, draws=50).method

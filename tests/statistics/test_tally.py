@@ -24,13 +24,13 @@ def test_units_with_equal_counts_are_one_kind():
 @given(
     arrays(np.int64, st.tuples(st.integers(1, 30), st.integers(1, 5)), elements=st.integers(-2, 4))
 )
-def test_kinds_give_the_rows_back_and_none_twice(rows):
+def test_kinds_reproduce_the_rows_and_are_distinct(rows):
     different, kinds = kinds_of(rows)
     assert (different[kinds] == rows).all()
     assert len(np.unique(different, axis=0)) == len(different)
 
 
-def test_very_many_columns_and_wide_counts_do_not_outgrow_a_whole_number():
+def test_many_columns_with_large_counts_do_not_overflow():
     rows = np.random.default_rng(0).integers(0, 1000, (50, 30))
     different, kinds = kinds_of(np.concatenate([rows, rows[::-1]]))
     assert len(different) == 50
@@ -38,12 +38,12 @@ def test_very_many_columns_and_wide_counts_do_not_outgrow_a_whole_number():
 
 
 @given(arrays(np.int64, st.integers(0, 40), elements=st.integers(-(10**6), 10**6)))
-def test_different_numbers_are_those_of_numpy(numbers):
+def test_distinct_numbers_agree_with_numpy(numbers):
     ours, theirs = distinct(numbers), np.unique(numbers, return_index=True, return_inverse=True)
     assert all((a == b).all() for a, b in zip(ours, theirs, strict=True))
 
 
-def test_close_numbers_are_sorted_without_sorting():
+def test_close_numbers_are_returned_in_order():
     numbers = np.array([12, 10, 12, 11, 10])
     values, first, kinds = distinct(numbers)
     assert (values.tolist(), first.tolist(), kinds.tolist()) == (
@@ -61,7 +61,7 @@ def test_a_tally_counts_the_kinds_of_each_query():
 
 
 @pytest.mark.parametrize("block", [1, 30])
-def test_resampled_kinds_are_those_of_resampled_units(monkeypatch, block):
+def test_resampling_kinds_equals_resampling_units(monkeypatch, block):
     monkeypatch.setattr("analysis.statistics.resampling.BLOCK", block)
     kinds = np.random.default_rng(0).integers(-1, 4, 12)
     resamples = Resamples.draw(QUERIES, 40, 9)
@@ -77,7 +77,7 @@ def test_draws_of_other_queries_are_refused():
         list(tally.weigh(Resamples.draw(np.arange(4), 5, 0)))
 
 
-def test_single_units_are_drawn_by_kind_as_often_as_one_by_one():
+def test_drawing_single_units_by_kind_has_the_right_distribution():
     kinds = np.array([0] * 60 + [1] * 30 + [-1] * 10)
     tally = Tally.of(kinds, 2, np.arange(100))
     weights = stacked(tally.resampled(20_000, 0))
@@ -89,14 +89,14 @@ def test_single_units_are_drawn_by_kind_as_often_as_one_by_one():
     assert (tally.total.tolist(), tally.clusters) == ([60, 30], 90)
 
 
-def test_leaving_one_out_takes_each_cluster_away_once():
+def test_leaving_one_out_removes_each_cluster_once():
     kinds = np.array([0, 0, 1, 2, 1, 1, 1, -1, 2, 2, 2, 2])
     weights, times = zip(*Tally.of(kinds, 3, QUERIES).without_one(), strict=True)
     assert np.concatenate(weights).tolist() == [[2, 1, 5], [2, 4, 1], [0, 3, 4]]
     assert np.concatenate(times).tolist() == [1, 1, 1]
 
 
-def test_leaving_one_single_unit_out_does_it_once_a_kind():
+def test_leaving_out_single_units_is_done_once_per_kind():
     weights, times = next(Tally.of(np.array([0, 0, 0, 1]), 2, np.arange(4)).without_one())
     assert (weights.tolist(), times.tolist()) == ([[2, 1], [3, 0]], [3, 1])
 
@@ -106,7 +106,7 @@ def test_sums_of_numbers_are_tallied_by_query():
     assert tally.table.toarray().tolist() == [[44, 48], [76, 80], [12, 16]]
 
 
-def test_a_filled_table_gives_what_a_sparse_one_gives(monkeypatch):
+def test_a_dense_table_gives_the_same_as_a_sparse_one(monkeypatch):
     sums = np.random.default_rng(2).random((12, 6))
     filled = stacked(Tally.of_sums(sums, QUERIES).resampled(50, seed=3))
     monkeypatch.setattr("analysis.statistics.resampling.FILLED", 2.0)
@@ -114,7 +114,7 @@ def test_a_filled_table_gives_what_a_sparse_one_gives(monkeypatch):
     assert filled == pytest.approx(sparse)
 
 
-def test_equal_seeds_give_equal_resamples_and_others_do_not():
+def test_equal_seeds_give_equal_resamples_and_other_seeds_others():
     counts = counts_of(random_codes(0), 4)
     rows, kinds = kinds_of(counts)
     tally = Tally.of(kinds, len(rows), np.arange(40) % 8)
@@ -123,7 +123,7 @@ def test_equal_seeds_give_equal_resamples_and_others_do_not():
 
 
 @pytest.mark.parametrize(("block", "sizes"), [(9, [3, 3, 1]), (6, [2, 2, 2, 1]), (2, [1] * 7)])
-def test_no_more_weights_are_made_at_once_than_a_block_holds(monkeypatch, block, sizes):
+def test_weights_are_created_one_block_at_a_time(monkeypatch, block, sizes):
     monkeypatch.setattr("analysis.statistics.resampling.BLOCK", block)
     tally = Tally.of(np.array([0, 0, 1, 2, 1, 1, 1, -1, 2, 2, 2, 2]), 3, QUERIES)
     drawn = Resamples.draw(QUERIES, 7, 0)
@@ -133,7 +133,7 @@ def test_no_more_weights_are_made_at_once_than_a_block_holds(monkeypatch, block,
     assert one_less == {9: [3], 6: [2, 1], 2: [1, 1, 1]}[block]
 
 
-def test_a_block_is_of_kinds_where_these_are_more_than_the_queries(monkeypatch):
+def test_the_size_of_a_block_is_set_by_kinds_if_they_outnumber_queries(monkeypatch):
     monkeypatch.setattr("analysis.statistics.resampling.BLOCK", 10)
     tally = Tally.of(np.arange(12) % 5, 5, QUERIES)
     assert [len(each) for each in tally.resampled(5, 0)] == [2, 2, 1]
@@ -141,14 +141,14 @@ def test_a_block_is_of_kinds_where_these_are_more_than_the_queries(monkeypatch):
     assert [len(each) for each, _ in tally.without_one()] == [2, 1]
 
 
-def test_a_tally_of_no_kinds_has_no_block_of_nothing():
+def test_a_tally_without_kinds_has_blocks_without_columns():
     tally = Tally.of(np.full(12, -1), 0, QUERIES)
     assert [each.shape for each in tally.resampled(2, 0)] == [(2, 0)]
     assert [each.shape for each in tally.weigh(Resamples.draw(QUERIES, 2, 0))] == [(2, 0)]
     assert [each.shape for each, _ in tally.without_one()] == [(3, 0)]
 
 
-def test_a_table_is_full_where_three_tenths_are_filled_and_it_is_not_large(monkeypatch):
+def test_a_table_is_dense_if_it_is_small_and_three_tenths_are_filled(monkeypatch):
     filled = Tally.of(np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]), 10, QUERIES)
     assert filled.table.nnz == 9
     assert filled._full is not None
@@ -160,7 +160,7 @@ def test_a_table_is_full_where_three_tenths_are_filled_and_it_is_not_large(monke
     assert Tally.of(np.arange(12) % 3, 10, QUERIES)._full is not None
 
 
-def test_numbers_that_lie_far_apart_need_no_table_between_them():
+def test_numbers_far_apart_need_no_large_table():
     numbers = np.array([10**15, 0, -(10**15), 0])
     values, first, kinds = distinct(numbers)
     assert (values.tolist(), first.tolist(), kinds.tolist()) == (
@@ -170,7 +170,7 @@ def test_numbers_that_lie_far_apart_need_no_table_between_them():
     )
 
 
-def test_rows_are_told_apart_however_wide_their_columns_are(monkeypatch):
+def test_rows_with_very_large_numbers_are_distinguished(monkeypatch):
     monkeypatch.setattr("analysis.statistics.resampling.MOST_CODES", 2**62)
     ends = np.array([[0] * 4, [2**31 - 1] * 4])
     between = np.column_stack([np.arange(20), np.arange(20)[::-1], np.full((20, 2), 7)])

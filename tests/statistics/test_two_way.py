@@ -32,7 +32,7 @@ VALUES = np.array([0.0, 1.0, 2.0, 5.0])
 
 
 def of_counts(level, weights=None):
-    """The coefficients as the library has them without drawing raters."""
+    """The coefficients as the library computes them without drawing raters."""
     counts = counts_of(CODES, 4)
     return {
         "percent": percent_agreement(counts, weights),
@@ -46,12 +46,12 @@ def of_counts(level, weights=None):
 
 @pytest.fixture
 def everybody(monkeypatch):
-    """Each rater is drawn once in every resample."""
+    """Draw each rater once in every resample."""
     monkeypatch.setattr(two_way, "drawn_raters", lambda raters, n, seed: np.ones((n, raters)))
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_with_everybody_drawn_once_only_queries_vary(level, everybody):
+def test_if_each_rater_is_drawn_once_only_queries_vary(level, everybody):
     drawn = Resamples.draw(QUERIES, 30, 1)
     made = TwoWay(CODES, QUERIES, 4, level, VALUES, drawn, 1).of_people()
     expected = of_counts(level, drawn.weights())
@@ -60,7 +60,7 @@ def test_with_everybody_drawn_once_only_queries_vary(level, everybody):
         np.testing.assert_allclose(made[name], values, err_msg=name)
 
 
-def test_a_judge_beside_everybody_is_held_against_their_most_frequent_label(everybody):
+def test_if_each_rater_is_drawn_once_the_judge_is_compared_with_the_majority(everybody):
     drawn, judge = Resamples.draw(QUERIES, 30, 1), random_codes(9, units=60, raters=1)[:, 0]
     made = TwoWay(CODES, QUERIES, 4, "ordinal", VALUES, drawn, 1, judge).of_judge()
     table = confusion(majority(CODES)[0], judge, 4, drawn.weights())
@@ -68,7 +68,7 @@ def test_a_judge_beside_everybody_is_held_against_their_most_frequent_label(ever
     np.testing.assert_allclose(made["cohen_kappa_quadratic"], cohen_kappa(table, "quadratic"))
 
 
-def test_pairs_and_the_gap_with_everybody_are_those_of_queries_alone(everybody):
+def test_if_each_rater_is_drawn_once_ceiling_and_gap_match_resampling_queries(everybody):
     codes, queries = random_codes(3, units=240, raters=4), np.arange(240) % 15
     judge, drawn = random_codes(9, units=240, raters=1)[:, 0], Resamples.draw(queries, 200, 1)
     ceiling, gap, raters = two_way_pairs(judge, codes, queries, 4, drawn, 1)
@@ -82,7 +82,7 @@ def test_pairs_and_the_gap_with_everybody_are_those_of_queries_alone(everybody):
             assert (expected[name].low, expected[name].high) == pytest.approx(ends)
 
 
-def test_a_rater_drawn_twice_is_no_second_opinion(monkeypatch):
+def test_a_rater_drawn_twice_does_not_form_a_pair_with_themselves(monkeypatch):
     # Ada twice and Bram once: pairs are Ada and Bram alone, twice, and they agree on 1 of 2 units.
     monkeypatch.setattr(two_way, "drawn_raters", lambda *_: np.array([[2.0, 1.0, 0.0]]))
     codes = np.array([[0, 0, 1], [1, 0, 1]])
@@ -93,7 +93,7 @@ def test_a_rater_drawn_twice_is_no_second_opinion(monkeypatch):
     assert made["fleiss_kappa"] == pytest.approx([(1 / 2 - 5 / 9) / (1 - 5 / 9)])
 
 
-def test_the_mean_of_those_who_were_drawn_is_the_reference_of_interval_ratings(monkeypatch):
+def test_for_interval_ratings_the_reference_is_the_mean_of_the_drawn_raters(monkeypatch):
     # Ada's 0 twice and Bram's 2 once: a mean of 2/3, nearest to the judge's 1.
     monkeypatch.setattr(two_way, "drawn_raters", lambda *_: np.array([[2.0, 1.0]]))
     once, query = Resamples(np.ones((1, 1)), np.zeros(2, int)), np.zeros(2, int)
@@ -103,14 +103,14 @@ def test_the_mean_of_those_who_were_drawn_is_the_reference_of_interval_ratings(m
     assert made["percent"] == pytest.approx([1.0])
 
 
-def test_nobody_is_ever_drawn_alone():
+def test_at_least_two_raters_are_drawn():
     draws = drawn_raters(3, 500, 0)
     assert (draws.sum(axis=1) == 3).all()
     assert ((draws > 0).sum(axis=1) >= 2).all()
     assert (drawn_raters(3, 500, 0) == draws).all()
 
 
-def test_where_raters_differ_intervals_are_wider_than_over_queries():
+def test_if_raters_differ_intervals_are_wider_than_over_queries_only():
     generator = np.random.default_rng(2)
     truth = generator.integers(0, 2, 300)
     slips = generator.random((300, 6)) < np.array([0.0, 0.0, 0.1, 0.2, 0.3, 0.45])
@@ -123,14 +123,14 @@ def test_where_raters_differ_intervals_are_wider_than_over_queries():
     assert np.std(both) > 2 * np.std(alone)
 
 
-def test_of_two_both_are_drawn_and_of_three_sometimes_only_two():
+def test_two_raters_are_always_both_drawn_and_of_three_at_least_two():
     assert (drawn_raters(2, 100, 0) == 1).all()
     different = (drawn_raters(3, 500, 0) > 0).sum(axis=1)
     assert set(different.tolist()) == {2, 3}
 
 
 @pytest.mark.parametrize("draws", [50, Resamples.draw(QUERIES, 50, 7)], ids=["number", "drawn"])
-def test_small_blocks_are_the_same_resamples(monkeypatch, draws):
+def test_smaller_blocks_give_the_same_resamples(monkeypatch, draws):
     tally = Tally.of(np.arange(60), 60, QUERIES)
     ((weights, people),) = drawn_together(tally, 4, draws, 7, 10)
     whole = TwoWay(CODES, QUERIES, 4, "nominal", None, draws, 7).of_people()
@@ -150,7 +150,7 @@ def test_a_block_holds_at_least_one_resample(monkeypatch):
     assert [len(weights) for weights, _ in blocks] == [1] * 5
 
 
-def test_without_two_people_on_shared_units_there_are_no_pairs():
+def test_without_a_unit_that_two_people_labelled_there_are_no_pairs():
     alone = np.full((60, 3), -1)
     alone[np.arange(60), np.arange(60) % 3] = 1
     assert two_way_pairs(np.ones(60, int), alone, QUERIES, 2, 20, 0) == ({}, {}, 0)

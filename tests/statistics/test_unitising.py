@@ -22,20 +22,20 @@ def alpha(documents, lengths, clusters=None, **options):
     return unitising_alpha(documents, lengths, clusters, **options)
 
 
-def test_one_category_of_the_published_example():
+def test_alpha_of_one_category_is_as_published():
     assert alpha([C], [300]).value == pytest.approx(0.7286, abs=1e-4)
 
 
-def test_a_category_of_the_published_example_on_which_all_agree():
+def test_alpha_of_a_category_on_which_all_agree_is_1_as_published():
     assert alpha([KK], [300]).value == pytest.approx(1)
 
 
-def test_both_categories_of_the_published_example():
+def test_alpha_of_both_categories_is_as_published():
     together = [C[0] + KK[0], C[1] + KK[1]]
     assert alpha([together], [300]).value == pytest.approx(0.8591, abs=5e-4)
 
 
-def test_a_small_continuum_by_hand():
+def test_alpha_of_a_small_continuum_by_hand():
     # Ten places; units 0-2 and 0-3, gaps 8 and 7. Observed: (0 + 1) * 2 / (2 * 1 * 100) = 0.01.
     # Expected: unit of 2: (2-1)/3 * (16 - 12 + 2) = 2, gaps 4 * (7 + 6) = 52; unit of 3:
     # 1/3 * (54 - 27 + 3) = 10, gaps 9 * (6 + 5) = 99: sum 163. Below: 20 * 19 - 2 - 6 = 372.
@@ -44,12 +44,12 @@ def test_a_small_continuum_by_hand():
     assert made.value == pytest.approx(1 - 0.01 / (0.2 * 163 / 372))
 
 
-def test_units_that_miss_each_other_are_worse_than_chance():
+def test_units_that_do_not_overlap_give_an_alpha_below_zero():
     made = alpha([[marked((0, 5)), marked((50, 55))]], [60])
     assert number(made.value) < 0
 
 
-def test_the_nearer_the_ends_the_higher():
+def test_alpha_is_higher_the_closer_the_ends_of_the_units():
     values = [
         number(alpha([[marked((10, 20)), marked((10, end))]], [100]).value)
         for end in (20, 22, 25, 30)
@@ -58,18 +58,18 @@ def test_the_nearer_the_ends_the_higher():
     assert values[0] == pytest.approx(1)
 
 
-def test_raters_may_change_places():
+def test_the_order_of_raters_does_not_matter():
     three = [marked((0, 9)), marked((1, 8), (20, 30)), marked((2, 10))]
     assert alpha([three], [50]).value == pytest.approx(alpha([three[::-1]], [50]).value)
 
 
-def test_units_of_a_rater_that_touch_are_one():
+def test_adjacent_units_of_a_rater_are_merged():
     joined, apart = marked((0, 10)), marked((0, 4), (4, 10))
     other = marked((2, 9))
     assert alpha([[apart, other]], [40]).value == alpha([[joined, other]], [40]).value
 
 
-def test_several_texts_are_one_continuum_whose_gaps_end_with_the_text():
+def test_several_texts_form_one_continuum_but_gaps_end_with_each_text():
     # Two texts of 10: observed as in the small example once a text: 2 * 0.01 * 100 / 400 = 0.005.
     # Units 2 3 2 3, N = 4, gaps 8 7 8 7. Unit of 2: 3/3 * 6 + 4 * 2 * 13 = 110; of 3:
     # 30 + 9 * 2 * 11 = 228: sum 676. Below 40 * 39 - 16 = 1544. (2/20) * 676/1544.
@@ -77,12 +77,12 @@ def test_several_texts_are_one_continuum_whose_gaps_end_with_the_text():
     assert alpha(texts, [10, 10]).value == pytest.approx(1 - 0.005 / (0.1 * 676 / 1544))
 
 
-def test_texts_on_which_not_all_worked_are_left_out():
+def test_texts_that_not_all_raters_worked_on_are_left_out():
     made = alpha([list(C), [C[0], None]], [300, 300])
     assert (made.value, made.n) == (alpha([C], [300]).value, 1)
 
 
-def test_resampled_texts_give_an_interval():
+def test_the_interval_is_bootstrapped_over_queries():
     rng = np.random.default_rng(0)
     texts = []
     for _ in range(30):
@@ -103,11 +103,11 @@ def test_resampled_texts_give_an_interval():
         ([], "fewer than two raters"),
     ],
 )
-def test_undefined_it_says_why(texts, reason):
+def test_an_undefined_alpha_has_a_reason(texts, reason):
     made = alpha(texts, [10] * len(texts))
     assert (made.value, made.reason) == (None, reason)
 
 
-def test_many_texts_in_which_nobody_marked_anything_are_resampled_to_nothing():
+def test_alpha_is_undefined_if_nobody_marked_anything_in_many_texts():
     made = alpha([[[], []]] * 12, [10] * 12, draws=20)
     assert (made.value, made.n, made.reason) == (None, 12, "no rater marked anything")
