@@ -1,4 +1,4 @@
-"""Files to read and refusals to look at, for the tests of the readers."""
+"""Files and expected errors for the tests of the readers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from datasets.rows import InputError
 
 FILES = Path(__file__).parent / "files"
-"""Small files of our own, in the forms of other tools."""
+"""Small files of our own in the formats of other tools."""
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the folder shared/data is not here")
@@ -26,13 +26,13 @@ def jsonl(path: Path, *rows: Any) -> Path:
 
 
 def data_lines(name: str) -> list[dict[str, Any]]:
-    """The objects of a file of shared/data, by plain json alone."""
+    """The objects of a file of shared/data, read by the json module."""
     text = (DATA / name).read_bytes().decode("utf-8")
     return [json.loads(line) for line in text.split("\n") if line.strip()]
 
 
 def refusal(read: Callable[[], Iterable[object]], file: Path, line: int | None) -> InputError:
-    """The error that reading ends with, once it is in the form `FILE, line N: wrong; mend`."""
+    """The error that reading raises, checked for the form `FILE, line N: wrong; remedy`."""
     with pytest.raises(InputError) as caught:
         list(read())
     error = caught.value

@@ -1,4 +1,4 @@
-"""Finding a quote in a text: what folding makes alike, and the part that is most like the quote."""
+"""Finding a quote in a text: folding, and the part most similar to the quote."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MOST_TOKENS = 2000
         ]
     ],
 )  # fmt: skip
-def test_typography_is_made_alike(pairs: list[tuple[str, str]]) -> None:
+def test_folding_unifies_typography(pairs: list[tuple[str, str]]) -> None:
     for text, plain in pairs:
         assert fold(text).text == plain
     assert (fold("Straße").text, fold("Straße", True).text) == ("Straße", "strasse")
 
 
-def test_a_place_begins_and_ends_between_whole_characters() -> None:
+def test_a_match_begins_and_ends_between_whole_characters() -> None:
     text = fold("a ﬁn e\u0301 e 🌉\ufe0f.")
     assert text.find("f") is None
     assert text.find("i") is None
@@ -48,7 +48,7 @@ def test_a_place_begins_and_ends_between_whole_characters() -> None:
     assert fold("¨").text == "\u0308", "without the blank that its decomposition begins with"
 
 
-def test_words_have_their_places_and_some_scripts_a_word_for_each_character() -> None:
+def test_tokens_are_words_or_single_characters_in_scripts_without_spaces() -> None:
     found = tokens("so, it is so.")
     assert found.words == ("so", "it", "is", "so")
     assert found.at["so"] == [0, 3]
@@ -75,13 +75,13 @@ TEXT = "The bridge was opened in 1901 by Anna Lee. Nobody knows who paid for its
         ]
     ],
 )  # fmt: skip
-def test_the_part_most_like_a_quote_is_found(quotes: list[tuple[str, str | None]]) -> None:
+def test_the_part_most_similar_to_a_quote_is_found(quotes: list[tuple[str, str | None]]) -> None:
     for quote, found in quotes:
         place = closest(TEXT, quote)
         assert (None if place is None else TEXT[slice(*place)]) == found, quote
 
 
-def test_of_two_parts_the_more_similar_one_is_found() -> None:
+def test_the_more_similar_of_two_parts_is_found() -> None:
     same = "one two three four five six seven eight"
     near = f"{same}h"
     filler = " ".join(f"w{n}" for n in range(60))
@@ -91,12 +91,12 @@ def test_of_two_parts_the_more_similar_one_is_found() -> None:
         assert text[slice(*place)] == same
 
 
-def test_of_two_parts_equally_similar_the_first_one_is_found() -> None:
+def test_the_first_of_two_equally_similar_parts_is_found() -> None:
     near, filler = "one two three four five sixth", " ".join(f"w{n}" for n in range(60))
     assert closest(f"{near}. {filler}. {near}.", "one two three four five sixt") == (0, len(near))
 
 
-def test_a_quote_has_at_least_twenty_characters_in_four_words() -> None:
+def test_a_quote_must_have_at_least_twenty_characters_in_four_words() -> None:
     text = "so alpha bravo delta in it, so longer words than these"
     assert closest(text, "alpha bravo delta in") == (3, 23)
     assert closest(text, "so alpha bravo delta") == (0, 20)
@@ -104,7 +104,7 @@ def test_a_quote_has_at_least_twenty_characters_in_four_words() -> None:
     assert closest(text, "longer, words, than...") is None
 
 
-def test_almost_half_of_a_quotes_words_are_there_as_they_are_and_nine_tenths_of_all() -> None:
+def test_nearly_half_of_the_words_must_match_exactly_and_nine_tenths_overall() -> None:
     def written(*words: str, last: str = "") -> str:
         return " ".join(word[:-1] + (last or word[-1]) for word in words)
 
@@ -118,35 +118,35 @@ def test_almost_half_of_a_quotes_words_are_there_as_they_are_and_nine_tenths_of_
     assert closest("abcd efgh ijkl mnxx", "abcd, efgh, ijkl, mnop") is None, "34 of 40"
 
 
-def windows(wanted: list[str], there: dict[int, str], size: int = 40) -> list[tuple[int, int]]:
-    """The windows over a text of so many words, of which all but these are others."""
+def windows(quoted: list[str], there: dict[int, str], size: int = 40) -> list[tuple[int, int]]:
+    """The windows over a text of `size` words, in which only those of `there` are in the quote."""
     text = " ".join(there.get(n, f"other{n}") for n in range(size))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("datasets.quotes._trimmed", lambda wanted, words, low, high: [(low, high)])
-        return list(_windows(wanted, tokens(text)))
+        patch.setattr("datasets.quotes._trimmed", lambda quoted, words, low, high: [(low, high)])
+        return list(_windows(quoted, tokens(text)))
 
 
-def test_windows_lie_where_most_words_are_at_their_distance_with_room_around() -> None:
-    wanted = ["a", "b", "c", "d"]
-    assert windows(wanted, {20: "a", 21: "b", 22: "c", 23: "d"}) == [(12, 32), (16, 36)]
-    assert windows(wanted, {0: "a"}) == [(0, 12), (0, 16)]
-    assert windows(wanted, {39: "d"}) == [(28, 40), (32, 40)]
-    # In the order of the votes, then of the words; of three distances four windows at most.
-    assert windows(wanted, {20: "a", 25: "b"}) == [(16, 36), (12, 32), (20, 40)]
-    assert windows(wanted, {4: "a", 21: "b", 38: "c"}) == [(0, 16), (0, 20), (12, 32), (16, 36)]
+def test_windows_are_placed_where_most_words_are_at_the_right_distance() -> None:
+    quoted = ["a", "b", "c", "d"]
+    assert windows(quoted, {20: "a", 21: "b", 22: "c", 23: "d"}) == [(12, 32), (16, 36)]
+    assert windows(quoted, {0: "a"}) == [(0, 12), (0, 16)]
+    assert windows(quoted, {39: "d"}) == [(28, 40), (32, 40)]
+    # Sorted by votes, then by position; at most four windows for three distances.
+    assert windows(quoted, {20: "a", 25: "b"}) == [(16, 36), (12, 32), (20, 40)]
+    assert windows(quoted, {4: "a", 21: "b", 38: "c"}) == [(0, 16), (0, 20), (12, 32), (16, 36)]
     assert windows([f"w{n}" for n in range(72)], {90: "w0"}, 200) == [(72, 180), (81, 189)]
     often = dict.fromkeys(range(501), "a")
     assert windows(["a"], often, 501) == []
     assert len(windows(["a"], often, 500)) == 4
 
 
-def test_a_quote_has_at_most_two_thousand_words() -> None:
+def test_a_quote_of_more_than_two_thousand_words_is_not_searched() -> None:
     words = " ".join(f"w{n}" for n in range(MOST_TOKENS))
     assert closest(words + " end", words) == (0, len(words))
     assert closest(words + " end", words + " end") is None
 
 
-def test_the_ratio_is_that_of_characters_and_words_replaced_at_length_have_none_in_common() -> None:
+def test_the_similarity_ratio_counts_common_characters() -> None:
     assert _weight(["ab", "c"]) == 5
     assert _ratio(["ab", "c"], ["ab", "c"]) == 1
     assert _ratio(["abcd"], ["abce"]) == pytest.approx(2 * 3 / 10)
@@ -158,9 +158,9 @@ def test_the_ratio_is_that_of_characters_and_words_replaced_at_length_have_none_
     assert _common_characters("a" * 201, "a") == _common_characters("a", "a" * 201) == 0
 
 
-def test_a_window_is_cut_to_what_is_alike_once_alone_and_once_with_room() -> None:
-    wanted, words = ["a", "b", "c", "d"], ["x", "y", "b", "c", "z", "a"]
-    assert list(_trimmed(wanted, words, 0, 6)) == [(2, 4), (1, 5)]
-    assert list(_trimmed(wanted, words, 4, 5)) == []
+def test_a_window_is_trimmed_to_the_matching_words_with_and_without_context() -> None:
+    quoted, words = ["a", "b", "c", "d"], ["x", "y", "b", "c", "z", "a"]
+    assert list(_trimmed(quoted, words, 0, 6)) == [(2, 4), (1, 5)]
+    assert list(_trimmed(quoted, words, 4, 5)) == []
     assert list(_trimmed(["b", "c"], words, 1, 6)) == [(2, 4)]
     assert list(_trimmed(["q", "x"], words, 0, 6)) == [(0, 1), (0, 1)]

@@ -1,4 +1,4 @@
-"""The demonstration batch and its labels keep the promises of their README, by plain json alone."""
+"""The demonstration batch and its labels are as their README says, read by plain json."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_counts_of_the_readme_are_right(queries: list[Row]) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("key", ["questions", "passages", "key_points", "reports"])
-def test_no_identifier_stands_twice(queries: list[Row], key: str) -> None:
+def test_identifiers_are_unique(queries: list[Row], key: str) -> None:
     ids = [row["id"] for row in inside(queries, key)]
     assert len(ids) == len(set(ids))
 
@@ -88,7 +88,7 @@ def test_every_row_says_that_it_is_made_up(queries: list[Row], labels: list[Row]
     assert all(label["rater"].endswith("(made up)") for label in labels)
 
 
-def test_every_query_has_its_share_of_everything(queries: list[Row]) -> None:
+def test_every_query_has_enough_parts_of_each_kind(queries: list[Row]) -> None:
     for query in queries:
         assert 6 <= len(query["questions"]) <= 8
         assert 4 <= len(query["passages"]) <= 6
@@ -98,12 +98,14 @@ def test_every_query_has_its_share_of_everything(queries: list[Row]) -> None:
         date.fromisoformat(query["asked_at"])
 
 
-def test_texts_have_the_length_of_real_ones(queries: list[Row]) -> None:
+def test_texts_have_realistic_lengths(queries: list[Row]) -> None:
     assert all(80 <= words(passage) <= 160 for passage in inside(queries, "passages"))
     assert all(90 <= words(report) <= 180 for report in inside(queries, "reports"))
 
 
-def test_passages_are_of_every_sort_and_older_than_the_request(queries: list[Row]) -> None:
+def test_passages_have_all_sources_and_relevances_and_are_older_than_the_request(
+    queries: list[Row],
+) -> None:
     for query in queries:
         asked = date.fromisoformat(query["asked_at"])
         published = [date.fromisoformat(p["published_at"]) for p in query["passages"]]
@@ -134,7 +136,7 @@ def test_key_points_quote_their_passage(queries: list[Row]) -> None:
             assert 0 <= point["score"] <= 1
 
 
-def test_every_passage_named_stands_beside_the_query(queries: list[Row]) -> None:
+def test_every_passage_that_is_named_belongs_to_the_query(queries: list[Row]) -> None:
     for query in queries:
         known = {passage["id"] for passage in query["passages"]}
         for ranking in query["rankings"]:
@@ -145,7 +147,7 @@ def test_every_passage_named_stands_beside_the_query(queries: list[Row]) -> None
             assert set(reference["citations"]) <= known
 
 
-def test_a_context_is_the_head_of_its_ranking(queries: list[Row]) -> None:
+def test_a_context_is_the_top_of_its_ranking(queries: list[Row]) -> None:
     for query in queries:
         ranked = {row["system"]: row["passages"] for row in query["rankings"]}
         assert set(ranked) == SYSTEMS
@@ -155,14 +157,14 @@ def test_a_context_is_the_head_of_its_ranking(queries: list[Row]) -> None:
             assert context == ranked[report["system"]][: len(context)]
 
 
-def test_an_oracle_context_is_the_relevant_passages(queries: list[Row]) -> None:
+def test_an_oracle_context_has_exactly_the_relevant_passages(queries: list[Row]) -> None:
     for query in queries:
         relevant = {passage["id"] for passage in query["passages"] if passage["relevant"]}
         (report,) = [r for r in query["reports"] if r["system"] == "oracle-context"]
         assert set(report["context"]) == relevant
 
 
-def test_citations_are_those_of_the_markers_in_the_text(reports: dict[str, Row]) -> None:
+def test_citations_match_the_markers_in_the_text(reports: dict[str, Row]) -> None:
     for report in reports.values():
         marked = {p for n, p in enumerate(report["context"], 1) if f"[{n}]" in report["text"]}
         assert set(report["citations"]) == marked
@@ -174,13 +176,13 @@ def test_it_has_references_and_a_deflection(queries: list[Row], reports: dict[st
     assert any(report.get("deflected") for report in reports.values())
 
 
-def test_one_report_holds_emoji_of_several_code_points(reports: dict[str, Row]) -> None:
+def test_one_report_has_emoji_of_several_code_points(reports: dict[str, Row]) -> None:
     text = reports["broadband:keyword-search"]["text"]
     assert {"\u200d", "\ufe0f"} <= set(text)
     assert any(ord(character) > 0xFFFF for character in text)
 
 
-def test_one_report_holds_combining_marks_and_right_to_left_letters(
+def test_one_report_has_combining_marks_and_right_to_left_letters(
     queries: list[Row], reports: dict[str, Row]
 ) -> None:
     text = reports["museum:oracle-context"]["text"]
@@ -191,7 +193,7 @@ def test_one_report_holds_combining_marks_and_right_to_left_letters(
     assert any(unicodedata.bidirectional(character) == "AL" for character in text)
 
 
-def test_one_report_alone_has_crlf_line_breaks(reports: dict[str, Row]) -> None:
+def test_exactly_one_report_has_crlf_line_breaks(reports: dict[str, Row]) -> None:
     broken = {name for name, report in reports.items() if "\r" in report["text"]}
     text = reports["hospital:dense-search"]["text"]
     assert broken == {"hospital:dense-search"}
@@ -201,7 +203,7 @@ def test_one_report_alone_has_crlf_line_breaks(reports: dict[str, Row]) -> None:
 @pytest.mark.parametrize(
     "name", ["broadband:keyword-search", "museum:oracle-context", "hospital:dense-search"]
 )
-def test_labels_quote_behind_the_awkward_characters(
+def test_some_labels_quote_text_after_the_awkward_characters(
     labels: list[Row], reports: dict[str, Row], name: str
 ) -> None:
     text = reports[name]["text"]
@@ -262,7 +264,7 @@ def test_values_are_the_codes_of_the_protocol(labels: list[Row]) -> None:
     assert counts["no"] > len(labels) / 5
 
 
-def test_evidence_stands_with_yes_and_only_there(labels: list[Row]) -> None:
+def test_exactly_the_yes_labels_have_evidence(labels: list[Row]) -> None:
     assert all(bool(label["spans"]) == (label["value"] == "yes") for label in labels)
 
 
@@ -283,7 +285,7 @@ def test_times_are_plausible(labels: list[Row]) -> None:
         assert all(time.tzinfo is not None for time in times)
 
 
-def test_an_item_has_one_time(labels: list[Row]) -> None:
+def test_all_labels_of_a_rater_on_an_item_have_the_same_time(labels: list[Row]) -> None:
     times: dict[Any, set[Any]] = {}
     for label in labels:
         key = (label["rater"], label["item"])

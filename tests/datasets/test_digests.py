@@ -1,4 +1,4 @@
-"""A batch still holds what was loaded, or each text that it does not is named."""
+"""A batch is checked against what was loaded, and every changed text is named."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def found() -> list[str]:
 
 
 @pytest.mark.postgresql
-def test_what_was_loaded_is_there(batch: Path) -> None:
+def test_an_unchanged_batch_has_no_violations(batch: Path) -> None:
     assert QueryDigest.objects.count() == len(BATCH)
     assert found() == []
     assert digests.complete() == []
 
 
 @pytest.mark.postgresql
-def test_numbers_that_a_database_writes_in_another_form_are_the_same(tmp_path: Path) -> None:
-    """PostgreSQL gives 1e22 back as a whole number, and -0.0 without its sign."""
+def test_numbers_that_a_database_stores_in_another_form_count_as_unchanged(tmp_path: Path) -> None:
+    """PostgreSQL returns 1e22 as a whole number, and -0.0 without its sign."""
     meta = {"many": [1e22, 1.5e300, -0.0, 1.0, 1e-7, 10**20, {"deep": 2.0}]}
     lines = [{"id": "q", "text": "Why?", "meta": meta, "references": [{"text": "x", "meta": meta}]}]
     load(tmp_path, lines, "numbers")
@@ -100,7 +100,7 @@ def test_each_other_change_is_named(batch: Path, change: Callable[[], object], s
     assert found()[0].startswith(f"batch b: {says}")
 
 
-def test_a_point_of_an_answer_is_a_text_too(batch: Path) -> None:
+def test_a_changed_point_of_an_answer_is_named(batch: Path) -> None:
     report = Report.objects.exclude(key_points=None)[0]
     points = report.key_points or []
     points[0]["text"] = "x"
@@ -110,7 +110,7 @@ def test_a_point_of_an_answer_is_a_text_too(batch: Path) -> None:
     assert found() == [f"batch b: query 'q/1': {says}"]
 
 
-def test_a_row_is_named_by_its_key_too(batch: Path) -> None:
+def test_a_changed_row_is_named_by_its_keys(batch: Path) -> None:
     Report.objects.filter(key="r#1").update(text="x")
     (violation,) = digests.changed()
     report = Report.objects.get(key="r#1")
@@ -119,7 +119,7 @@ def test_a_row_is_named_by_its_key_too(batch: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_text_whose_digest_was_changed_with_it_is_found_by_that_of_the_batch(
+def test_a_text_changed_together_with_its_digest_is_found_by_the_batchs_digest(
     batch: Path,
 ) -> None:
     Report.objects.filter(key="r#1").update(text="x")
@@ -139,7 +139,7 @@ def rows() -> list[tuple[Query, Any]]:
 
 
 @pytest.mark.postgresql
-def test_an_older_batch_gets_its_digests_once(batch: Path) -> None:
+def test_an_older_batch_without_digests_gets_them_once(batch: Path) -> None:
     before = {each.query.key: (each.line, each.texts) for each in QueryDigest.objects.all()}
     QueryDigest.objects.all().delete()
     assert found() == []
@@ -148,7 +148,7 @@ def test_an_older_batch_gets_its_digests_once(batch: Path) -> None:
     assert digests.complete() == []
 
 
-def test_an_older_batch_that_was_changed_gets_none_and_is_named(batch: Path) -> None:
+def test_a_changed_older_batch_gets_no_digests_and_is_named(batch: Path) -> None:
     QueryDigest.objects.all().delete()
     Report.objects.filter(key="r#1").update(text="x")
     assert digests.complete() == []
@@ -157,7 +157,7 @@ def test_an_older_batch_that_was_changed_gets_none_and_is_named(batch: Path) -> 
     assert "not which text changed" in line
 
 
-def test_the_same_files_again_are_the_same_batch(batch: Path, tmp_path: Path) -> None:
+def test_loading_the_same_files_again_gives_the_same_batch(batch: Path, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "again.jsonl", BATCH)
     assert load_batch([path], "b").unchanged
     assert Batch.objects.get().digest == digests.recomputed(Batch.objects.get())

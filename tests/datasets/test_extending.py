@@ -1,4 +1,4 @@
-"""A system that comes later: its reports join the queries of a batch, in a batch of their own."""
+"""Extending a batch by a later system: its reports and the old queries form a new batch."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def extend(folder: Path, *lines: dict[str, Any], name: str = "new") -> str:
     return run("load_batch", path, "--extends", "b", "--name", name)
 
 
-def test_reports_rankings_and_passages_are_added_and_all_else_stays(tmp_path: Path) -> None:
+def test_reports_rankings_and_passages_are_added_and_the_rest_is_unchanged(tmp_path: Path) -> None:
     load(tmp_path)
-    told = extend(
+    output = extend(
         tmp_path,
         {
             "id": "q3",
@@ -34,7 +34,7 @@ def test_reports_rankings_and_passages_are_added_and_all_else_stays(tmp_path: Pa
             "passages": [{"id": "p9", "text": "The sea."}],
         },
     )
-    assert "1 new passages, 1 new rankings, 1 new reports" in told
+    assert "1 new passages, 1 new rankings, 1 new reports" in output
     before = list(batch_rows(Batch.objects.get(name="b")))
     after = list(batch_rows(Batch.objects.get(name="new")))
     assert after[:2] == before[:2]
@@ -62,7 +62,7 @@ def test_reports_rankings_and_passages_are_added_and_all_else_stays(tmp_path: Pa
         ({"id": "q3", "report": [NEW]}, "report"),
     ],
 )
-def test_what_contradicts_the_batch_is_refused_with_its_line(
+def test_a_line_that_contradicts_the_batch_is_refused(
     line: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     load(tmp_path)

@@ -1,4 +1,4 @@
-"""The schema and the example of the native format say what the reader does."""
+"""The schema and the example of the native format agree with the reader."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def full() -> Row:
     (first, _) = map(json.loads, EXAMPLE.read_text("utf-8").splitlines())
     for part in ("questions", "passages", "key_points", "reports", "references"):
         first[part][0] |= {"meta": {"any": ["thing"]}}
-    # What must be verbatim is beyond a schema.
+    # A schema cannot express that sentences and spans must be verbatim.
     del first["passages"][0]["sentences"], first["reports"][0]["key_points"][0]["spans"]
     found: Row = first
     return found
@@ -68,20 +68,20 @@ def changed(path: str, value: Any) -> Row:
     return row
 
 
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_a_valid_json_schema() -> None:
     meta = Draft202012Validator(Draft202012Validator.META_SCHEMA)
     assert not list(meta.iter_errors(native_schema()))
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("part", KEYS)
-def test_it_names_the_keys_that_the_reader_takes_each_with_words(part: str) -> None:
+def test_the_schema_describes_every_key_that_the_reader_accepts(part: str) -> None:
     properties = properties_of(part)
     assert tuple(properties) == KEYS[part]
     assert all(each["description"] for each in properties.values())
 
 
-def test_the_example_loads_and_keeps_to_the_schema(tmp_path: Path) -> None:
+def test_the_example_can_be_loaded_and_is_valid_by_the_schema(tmp_path: Path) -> None:
     notes = ReadNotes()
     queries = [located.query for located in read([EXAMPLE], None, notes)]
     assert len(queries) == 2
@@ -100,13 +100,13 @@ def test_the_example_uses_every_key() -> None:
     reports = [report for line in lines for report in line.get("reports", ())]
     points = [point for report in reports for point in report.get("key_points", ())]
     used["AnswerPoint"] = {key for point in points for key in point}
-    # Of what may stand everywhere, once is enough.
+    # Keys that may appear in every part need to be used only once.
     unused = {part: set(keys) - used[part] - {"meta", "sentences"} for part, keys in KEYS.items()}
     assert unused == {part: set() for part in KEYS}
 
 
 @pytest.mark.parametrize("row", BATCH, ids=lambda row: row["id"])
-def test_a_batch_that_loads_keeps_to_the_schema(row: Row) -> None:
+def test_batches_that_can_be_loaded_are_valid_by_the_schema(row: Row) -> None:
     assert by_schema(row)
 
 
@@ -145,13 +145,13 @@ def test_schema_and_reader_agree(tmp_path: Path, path: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", FORMAT_FILES)
-def test_a_command_prints_each(name: str) -> None:
+def test_a_command_prints_schema_and_example(name: str) -> None:
     assert run("batch_format", name) == FORMAT_FILES[name].read()
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", FORMAT_FILES)
-def test_a_route_gives_each_out_as_a_file(name: str, client: Client) -> None:
+def test_schema_and_example_can_be_downloaded(name: str, client: Client) -> None:
     client.force_login(User.objects.create_user("rita", role="researcher"))
     answer = client.get(f"/batches/format/{FORMAT_FILES[name].name}")
     assert answer.content.decode("utf-8") == FORMAT_FILES[name].read()
@@ -160,5 +160,5 @@ def test_a_route_gives_each_out_as_a_file(name: str, client: Client) -> None:
     assert FORMAT_FILES[name].name in client.get("/batches/").content.decode()
 
 
-def test_they_stand_in_the_repository() -> None:
+def test_schema_and_example_are_in_the_repository() -> None:
     assert all(each.path.is_relative_to(ROOT) for each in FORMAT_FILES.values())

@@ -1,4 +1,4 @@
-"""Parts of a text in order: the location of each, and what is left over."""
+"""Parts of a text in order: the location of each, and the gaps between them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ def left(text: str, *parts: str) -> list[Gap]:
     return list(gaps(text, find_in_order(text, parts)))
 
 
-def test_each_is_looked_for_behind_the_one_before_it() -> None:
+def test_each_part_is_searched_after_the_one_before_it() -> None:
     text = "No. It sank. No."
     assert places(text, "No.", "It sank.", "No.") == [(0, 3), (4, 12), (13, 16)]
     assert places(text, "It sank.", "No.", "No.") == [(4, 12), (13, 16), (None, None)]
     assert places(text, "No. It", "It sank.") == [(0, 6), (None, None)]
 
 
-def test_the_nearest_is_meant_though_a_later_one_is_spelled_alike() -> None:
+def test_the_nearest_match_is_taken_even_if_a_later_one_is_spelled_identically() -> None:
     text = "It’s so. Why? It's so."
     assert places(text, "It's so.", "Why?", "It’s so.") == [(0, 8), (9, 13), (14, 22)]
 
 
-def test_what_was_copied_with_small_changes_is_found_in_the_texts_own_words() -> None:
+def test_a_part_with_small_changes_is_found_in_the_wording_of_the_text() -> None:
     text = "Zoe\u0308  said\r\n“no”…  THE END."
     found = find_in_order(text, ['Zoë said "no"...', "The end."])
     assert [each.quote for each in found] == ["Zoe\u0308  said\r\n“no”…", "THE END."]
@@ -42,7 +42,7 @@ def test_other_words_are_not_found(other: str) -> None:
     assert places("It sank.", other) == [(None, None)]
 
 
-def test_what_no_part_holds_is_told_with_its_neighbours() -> None:
+def test_gaps_are_returned_with_the_parts_around_them() -> None:
     text = "Well, it sank. Off Tarn. In 1954! 🌊"
     assert left(text, "it sank.", "It burnt.", "In 1954!") == [
         Gap("Well,", None, 1),
@@ -53,7 +53,7 @@ def test_what_no_part_holds_is_told_with_its_neighbours() -> None:
     assert left(" \r\n ") == []
 
 
-def test_a_mark_of_a_letter_that_was_left_behind_is_no_blank() -> None:
+def test_a_combining_mark_left_over_counts_as_a_gap() -> None:
     assert left("Cafe\u0301. So.", "Cafe", "So.") == [Gap("\u0301.", 1, 2)]
 
 
@@ -68,7 +68,7 @@ def test_a_mark_of_a_letter_that_was_left_behind_is_no_blank() -> None:
         ("\u200f", (), []),
     ],
 )
-def test_characters_that_show_nothing_go_with_what_they_touch(
+def test_invisible_characters_belong_to_the_part_that_they_touch(
     text: str, parts: tuple[str, ...], quotes: list[str]
 ) -> None:
     assert [each.quote for each in find_in_order(text, parts)] == quotes
@@ -79,7 +79,7 @@ def test_characters_that_show_nothing_go_with_what_they_touch(
 @pytest.mark.parametrize(
     "text", [TEXT, "👩‍👩‍👧 שלום.\r\n\r\nZoe\u0308! 東京です。次は？", "", "  "]
 )
-def test_the_sentences_of_a_text_leave_nothing_over(text: str) -> None:
+def test_the_sentences_of_a_text_leave_no_gap(text: str) -> None:
     spans = sentences(text)
     parts = [text[start:end] for start, end in spans]
     assert places(text, *parts) == spans

@@ -1,4 +1,4 @@
-"""Quotes of several stretches: where they may be cut, and how short a stretch may be."""
+"""Quotes joined from several stretches: where they are cut, and how short a stretch may be."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TEXT = "One two three four five. Six seven eight nine ten. Red green blue black 
 
 
 def words(quote: str, text: str = TEXT) -> list[tuple[str, str | None]]:
-    """Each piece of the quote, and what stands in its place."""
+    """Each piece of the quote, and the text at its location."""
     return [
         (quote[piece.begin : piece.end], text[slice(*piece.place)] if piece.place else None)
         for piece in pieces(text, quote)
@@ -43,7 +43,9 @@ def words(quote: str, text: str = TEXT) -> list[tuple[str, str | None]]:
         ("a..b", [0, 3, 4]),
     ],
 )
-def test_a_piece_ends_before_a_blank_or_behind_a_stop(quote: str, cuts: list[int]) -> None:
+def test_a_piece_can_end_before_whitespace_or_after_a_full_stop(
+    quote: str, cuts: list[int]
+) -> None:
     assert _cuts(quote) == cuts
 
 
@@ -63,7 +65,7 @@ def test_a_piece_ends_before_a_blank_or_behind_a_stop(quote: str, cuts: list[int
         ("桥梁开放于十九八", True),
     ],
 )
-def test_a_stretch_has_three_words_and_twelve_characters_or_eight_short_words(
+def test_a_stretch_needs_three_words_and_twelve_characters_or_eight_short_words(
     part: str, is_long: bool
 ) -> None:
     assert _is_long(part) is is_long
@@ -71,15 +73,15 @@ def test_a_stretch_has_three_words_and_twelve_characters_or_eight_short_words(
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("part", "stands_out"), [("a b c d e", True), ("a b c d", False)])
-def test_beside_what_is_lost_a_stretch_has_five_words(part: str, stands_out: bool) -> None:
+def test_next_to_unmatched_text_a_stretch_needs_five_words(part: str, stands_out: bool) -> None:
     assert _stands_out(part) is stands_out
 
 
-def test_a_blank_before_a_piece_is_no_part_of_it() -> None:
+def test_whitespace_before_a_piece_is_skipped() -> None:
     assert [_skip("a b", at) for at in (0, 1, 2, 3)] == [0, 2, 2, 3]
 
 
-def test_what_stands_behind_the_last_piece_comes_before_what_stands_anywhere() -> None:
+def test_a_match_after_the_last_piece_is_preferred_to_one_elsewhere() -> None:
     there = fold("ab cd ab", True)
     assert _place(there, "ab", 0) == (0, 2)
     assert _place(there, "ab", 1) == (6, 8)
@@ -88,10 +90,10 @@ def test_what_stands_behind_the_last_piece_comes_before_what_stands_anywhere() -
 
 
 def test_the_longest_stretch_is_found_from_each_cut() -> None:
-    there, wanted = fold(TEXT, True), fold("One two three four red", True).text
-    cuts = _cuts(wanted)
-    assert _longest(there, wanted, cuts, 0, 0) == (4, (0, 18))
-    assert _longest(there, wanted, cuts, 3, 0) is None
+    there, quoted = fold(TEXT, True), fold("One two three four red", True).text
+    cuts = _cuts(quoted)
+    assert _longest(there, quoted, cuts, 0, 0) == (4, (0, 18))
+    assert _longest(there, quoted, cuts, 3, 0) is None
     assert _longest(there, "one two three", _cuts("one two three"), 0, 0) == (3, (0, 13))
     assert _longest(there, "six two three", _cuts("six two three"), 0, 0) is None
 
@@ -115,11 +117,11 @@ def test_the_longest_stretch_is_found_from_each_cut() -> None:
         ),
     ],
 )
-def test_stretches_come_back_in_the_order_of_the_quote(quote: str, found: list[str]) -> None:
+def test_stretches_are_returned_in_the_order_of_the_quote(quote: str, found: list[str]) -> None:
     assert words(quote) == [(each, each) for each in found]
 
 
-def test_what_is_in_no_stretch_comes_back_by_itself() -> None:
+def test_unmatched_text_is_returned_as_pieces_of_its_own() -> None:
     assert words("Nobody knows. One two three four five. Nor why") == [
         ("Nobody knows.", None),
         ("One two three four five.", "One two three four five."),
@@ -128,7 +130,7 @@ def test_what_is_in_no_stretch_comes_back_by_itself() -> None:
     assert words("zebra zebra") == [("zebra zebra", None)]
 
 
-def test_a_short_stretch_counts_only_where_most_of_the_quote_is_found() -> None:
+def test_a_short_stretch_counts_only_if_most_of_the_quote_is_found() -> None:
     lost = "Zebras graze where nobody ever looks for them, they say, at noon. "
     assert words(f"{lost}two three four five.") == [(f"{lost}two three four five.", None)]
     assert words(f"{lost}One two three four five.")[1][1] == "One two three four five."
@@ -137,8 +139,8 @@ def test_a_short_stretch_counts_only_where_most_of_the_quote_is_found() -> None:
     ]  # fmt: skip
 
 
-def test_the_first_words_of_the_next_piece_stay_with_it() -> None:
-    """The words "He said" stand behind the first piece, too, and belong to the second."""
+def test_the_first_words_of_a_piece_are_not_given_to_the_one_before() -> None:
+    """The words "He said" also follow the first piece, but belong to the second."""
     text = "The bridge was opened early. He said nothing more. Then he left. He said that it fell."
     quote = "The bridge was opened early. He said that it fell."
     assert words(quote, text) == [
@@ -148,7 +150,7 @@ def test_the_first_words_of_the_next_piece_stay_with_it() -> None:
 
 
 @pytest.mark.parametrize("stops", [".!?;:"])
-def test_they_do_after_any_stop_up_to_three_words_of_them(stops: str) -> None:
+def test_up_to_three_words_after_a_full_stop_are_kept_with_the_next_piece(stops: str) -> None:
     for stop in stops:
         first, second = f"The bridge was opened early{stop}", "He said so it fell down."
         text = f"{first} He said so much. Then he left. {second}"
@@ -158,7 +160,7 @@ def test_they_do_after_any_stop_up_to_three_words_of_them(stops: str) -> None:
     assert words(f"{first} {second}", text)[0][0] == f"{first} He said so that"
 
 
-def test_they_do_only_where_they_carry_the_next_piece_further() -> None:
+def test_words_are_kept_with_the_next_piece_only_if_that_makes_it_longer() -> None:
     first, second = "The bridge was opened early.", "He whispered so much."
     text = f"{first} He whispered so then. All left. {second} Then he left home."
     assert words(f"{first} {second}", text) == [(first, first), (second, second)]
@@ -169,13 +171,13 @@ def test_they_do_only_where_they_carry_the_next_piece_further() -> None:
     assert words(f"{whole} zebra", text) == [(whole, whole), ("zebra", None)]
 
 
-def test_after_two_hundred_words_in_vain_the_search_ends() -> None:
+def test_the_search_ends_after_two_hundred_unmatched_words() -> None:
     found = "One two three four five."
     assert words(f"{'z ' * 199}{found}")[-1] == (found, found)
     assert words(f"{'z ' * 200}{found}") == [(f"{'z ' * 200}{found}", None)]
 
 
-def test_a_stretch_of_four_words_counts_where_it_is_half_of_the_quote() -> None:
+def test_a_stretch_of_four_words_counts_if_it_is_half_of_the_quote() -> None:
     found = "two three four five."
     half, less = "Zebras graze there,", "Zebras graze here always"
     assert len(f"{half} ") == len(found) < len(f"{less} ")
@@ -183,21 +185,21 @@ def test_a_stretch_of_four_words_counts_where_it_is_half_of_the_quote() -> None:
     assert words(f"{less} {found}") == [(f"{less} {found}", None)]
 
 
-def test_where_nothing_is_lost_a_stretch_counts_however_many_blanks_follow() -> None:
+def test_trailing_whitespace_does_not_count_as_unmatched_text() -> None:
     assert words("One two three" + " " * 30) == [("One two three", "One two three")]
 
 
-def test_the_first_stretch_is_looked_for_from_the_beginning() -> None:
+def test_the_first_stretch_is_searched_from_the_beginning() -> None:
     (piece,) = pieces(f"{TEXT} {TEXT}", "One two three four five.")
     assert piece.place == (0, 24)
 
 
-def test_a_last_stretch_may_be_without_a_blank() -> None:
+def test_the_last_stretch_may_be_in_a_script_without_spaces() -> None:
     first, last = "One two three four five.", "桥梁开放于十九八"
     assert words(f"{first} {last}", f"{last}, {TEXT}") == [(first, first), (last, last)]
 
 
-def test_the_rest_is_told_without_the_blanks_around_it() -> None:
+def test_unmatched_text_is_returned_without_surrounding_whitespace() -> None:
     found = [Piece(4, 6, (0, 2)), Piece(6, 8, None), Piece(8, 9, (3, 4))]
     quote = " a  bbccd ee "
     assert list(_with_rest(found, quote)) == [

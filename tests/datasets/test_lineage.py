@@ -1,4 +1,4 @@
-"""What a lineage tells: the chain of batches, what was kept and dropped, and what is behind."""
+"""Lineage: the chain of batches, what was kept and dropped, and how far a batch is behind."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COUNTS = {
 
 @pytest.fixture
 def third(db: None) -> Batch:
-    """Derived from a batch that was derived from one that was loaded."""
+    """A batch derived from a batch that was derived from a loaded one."""
     names = ("first", "second", "third")
     made = [
         Batch.objects.create(name=name, format="native", digest=str(n) * 64, counts={"queries": n})
@@ -54,7 +54,7 @@ def third(db: None) -> Batch:
     return made[2]
 
 
-def test_a_chain_goes_back_to_the_batch_that_was_loaded(third: Batch) -> None:
+def test_the_chain_of_ancestors_ends_at_the_batch_that_was_loaded(third: Batch) -> None:
     found = ancestors(third, behind=lambda lineage: 4)
     assert [(each.batch.name, each.depth, each.behind) for each in found] == [
         ("third", 0, 4), ("second", 1, 4), ("first", 2, 0),
@@ -62,7 +62,7 @@ def test_a_chain_goes_back_to_the_batch_that_was_loaded(third: Batch) -> None:
     assert [each.batch.name for each in lineages_of(third)] == ["third", "second"]
 
 
-def test_it_ends_before_a_batch_that_may_not_be_read(third: Batch) -> None:
+def test_the_chain_ends_before_a_batch_that_the_account_may_not_read(third: Batch) -> None:
     def names(*readable: str) -> list[str]:
         rows = Batch.objects.filter(name__in=readable)
         return [each.batch.name for each in ancestors(third, rows)]
@@ -74,7 +74,7 @@ def test_it_ends_before_a_batch_that_may_not_be_read(third: Batch) -> None:
     assert (tree["batch"], tree["source"]) == ("third", None)
 
 
-def test_a_tree_in_words_has_each_batch_below_the_one_made_of_it(third: Batch) -> None:
+def test_the_tree_lists_each_batch_below_the_one_derived_from_it(third: Batch) -> None:
     lines = list(tree_lines(third))
     assert [line for line in lines if "quer" in line and "kept" not in line] == [
         "third (3 queries)",
@@ -85,7 +85,7 @@ def test_a_tree_in_words_has_each_batch_below_the_one_made_of_it(third: Batch) -
     assert "  kept 2 queries, 4 key points" in lines
 
 
-def test_each_batch_tells_how_it_was_made_by_whom_and_how_far_it_is_behind(
+def test_each_batch_shows_its_origin_its_author_and_how_far_it_is_behind(
     third: Batch, settings: Settings
 ) -> None:
     rita, at = User.objects.create(username="rita"), datetime(2024, 5, 3, tzinfo=UTC)
@@ -127,7 +127,7 @@ def test_each_batch_tells_how_it_was_made_by_whom_and_how_far_it_is_behind(
     ]
 
 
-def test_counts_are_told_in_words() -> None:
+def test_counts_are_given_in_words() -> None:
     assert list(count_lines(COUNTS)) == [
         "kept 2 queries, 4 key points",
         "left out 3 key points: not key 2, not grounded 1",
@@ -138,7 +138,7 @@ def test_counts_are_told_in_words() -> None:
     assert behind_words(2).startswith("behind: 2 units have other labels")
 
 
-def test_a_summary_says_by_what_from_what_and_whose_labels(third: Batch) -> None:
+def test_a_summary_names_the_rule_the_campaigns_and_the_decisions(third: Batch) -> None:
     last, middle = lineages_of(third)
     assert summary(last) == "by reports (version 1) from c, d, decided by majority"
     assert summary(middle) == "by reports (version 1)"
@@ -150,7 +150,7 @@ def test_a_summary_says_by_what_from_what_and_whose_labels(third: Batch) -> None
     assert summary(last).endswith(", decided by majority, by rita")
 
 
-def test_units_are_behind_by_the_larger_number_of_new_and_lost_ones(third: Batch) -> None:
+def test_a_batch_is_behind_by_the_larger_number_of_new_and_lost_units(third: Batch) -> None:
     lineage = lineages_of(third)[0]
 
     def digests(*units: str) -> UnitDigests:
@@ -170,12 +170,10 @@ def test_units_are_behind_by_the_larger_number_of_new_and_lost_ones(third: Batch
     assert _difference(lineage, digests()) == 1
 
 
-def test_labels_are_read_again_only_where_some_were_read_and_have_changed(
-    third: Batch, settings: Settings
-) -> None:
+def test_labels_are_read_again_only_if_they_have_changed(third: Batch, settings: Settings) -> None:
     lineage, second = lineages_of(third)
     settings.TANDEM_LINEAGE_READERS = {"rule": f"{__name__}.read_labels"}
-    # A cache outlives the numbers of rows that are taken back.
+    # The cache outlives rows that are rolled back, whose ids are then used again.
     first, Labels.units, Labels.times = uuid4().hex, ("a", "b"), 0
     Labels.state = first
     assert (units_behind(lineage), state_of_labels(lineage), Labels.times) == (0, None, 0)
@@ -196,7 +194,7 @@ def test_labels_are_read_again_only_where_some_were_read_and_have_changed(
 
 
 class Labels:
-    """What a batch stands on: units that a test changes, and how often they were read."""
+    """The labels that a batch depends on, which tests change, and how often they were read."""
 
     state = ""
     units: tuple[str, ...] = ()
@@ -215,7 +213,7 @@ def read_labels(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]]:
     return Labels.state, Labels.reading
 
 
-def test_an_upload_without_a_query_is_refused_before_anybody_decides(tmp_path: Path) -> None:
+def test_an_upload_without_queries_is_refused_at_the_preview(tmp_path: Path) -> None:
     def nothing(*args: object) -> Iterator[object]:
         return iter(())
 

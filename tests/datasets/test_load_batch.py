@@ -1,4 +1,4 @@
-"""Loading a batch: all or nothing, once, and one line for whatever is wrong."""
+"""Loading a batch: all or nothing, once, and one line for every error."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def counts() -> list[int]:
 
 
 def refusal(path: Path, name: str = "x", *arguments: str) -> str:
-    """The one line that loading a file says; nothing must have been loaded."""
+    """The one line of the error when loading a file; checks that nothing was loaded."""
     before = counts()
     with pytest.raises(CommandError) as error:
         run("load_batch", path, "--name", name, *arguments)
@@ -58,7 +58,7 @@ def changed(**changes: Any) -> Line:
 
 
 class TestLoading:
-    def test_it_says_what_it_loaded(self, db: None, tmp_path: Path) -> None:
+    def test_the_message_counts_what_was_loaded(self, db: None, tmp_path: Path) -> None:
         path = write_lines(tmp_path / "b.jsonl", BATCH)
         assert run("load_batch", path, "--name", "b") == (
             "Loaded batch 'b' (native): 3 queries, 4 passages, 7 questions, 6 reports, "
@@ -66,7 +66,7 @@ class TestLoading:
         )
 
     @pytest.mark.postgresql
-    def test_rows_come_back_as_they_were_read(self, batch: Path) -> None:
+    def test_rows_are_read_back_unchanged(self, batch: Path) -> None:
         rows = [located.query for located in read([batch])]
         assert list(batch_rows(models.Batch.objects.get())) == rows
 
@@ -83,7 +83,7 @@ class TestLoading:
         assert said.startswith("Nothing to do: batch 'b' is already loaded (3 queries")
         assert counts() == before
 
-    def test_the_same_content_in_other_bytes_is_the_same_batch(
+    def test_the_same_content_in_another_layout_is_the_same_batch(
         self, batch: Path, tmp_path: Path
     ) -> None:
         lines = [json.dumps(dict(reversed(line.items()))) for line in BATCH]
@@ -122,7 +122,7 @@ class TestLoading:
         assert models.Batch.objects.get().counts["key_points"] == 2
         assert list(models.Query.objects.values_list("position", flat=True)) == [0, 1]
 
-    def test_near_collisions_and_unknown_passages_are_warned_about(
+    def test_near_collisions_and_unknown_passages_cause_warnings(
         self, db: None, tmp_path: Path
     ) -> None:
         reports = [{"id": "R", "text": "x"}, {"id": "r ", "text": "y", "context": ["gone"]}]
@@ -132,7 +132,7 @@ class TestLoading:
         assert 'names the passage "gone", which is not in the batch' in said
 
     @pytest.mark.postgresql
-    def test_many_lines_load_in_their_order(self, db: None, tmp_path: Path) -> None:
+    def test_many_lines_are_loaded_in_order(self, db: None, tmp_path: Path) -> None:
         passages = [[{"id": f"p{n}-{k}", "text": "x"} for k in range(9)] for n in range(600)]
         lines = [{"id": f"q{n}", "text": "?", "passages": p} for n, p in enumerate(passages)]
         load(tmp_path, lines)
@@ -190,14 +190,14 @@ WRONG = {
 class TestRefusals:
     @pytest.mark.every_case
     @pytest.mark.parametrize(("line", "said"), WRONG.values(), ids=WRONG)
-    def test_a_wrong_line_is_named_with_its_mend(
+    def test_an_invalid_line_is_refused_with_the_remedy(
         self, db: None, tmp_path: Path, line: Line, said: str
     ) -> None:
         path = write_lines(tmp_path / "b.jsonl", [FIRST, line])
-        told = refusal(path)
-        assert told.startswith(f"{path}, line 2: ")
-        assert said in told
-        assert "; " in told
+        message = refusal(path)
+        assert message.startswith(f"{path}, line 2: ")
+        assert said in message
+        assert "; " in message
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ class TestRefusals:
             (b'{"id": "x", "meta": ' + b"[" * 100_000, "line 2: JSON nested deeper than 64"),
         ],
     )
-    def test_bytes_that_are_no_line_are_named(
+    def test_bytes_that_are_not_a_json_line_are_refused(
         self, db: None, tmp_path: Path, raw: bytes, said: str
     ) -> None:
         path = write_lines(tmp_path / "b.jsonl", [FIRST])
@@ -222,17 +222,17 @@ class TestRefusals:
         assert said in refusal(path)
 
     @pytest.mark.parametrize("content", [b"", b"\n \r\n\t\n", b"\xef\xbb\xbf"])
-    def test_an_empty_file_is_named(self, db: None, tmp_path: Path, content: bytes) -> None:
+    def test_an_empty_file_is_refused(self, db: None, tmp_path: Path, content: bytes) -> None:
         path = tmp_path / "b.jsonl"
         path.write_bytes(content)
         assert refusal(path) == f"{path}: holds no records; check that it is the right file"
 
-    def test_utf_16_is_named(self, db: None, tmp_path: Path) -> None:
+    def test_a_utf_16_file_is_refused_with_the_remedy(self, db: None, tmp_path: Path) -> None:
         path = tmp_path / "b.jsonl"
         path.write_text(json.dumps(FIRST), "utf-16")
         assert refusal(path) == f"{path}, line 1: the file is UTF-16; save it as UTF-8"
 
-    def test_a_file_that_is_not_there_is_named(self, db: None, tmp_path: Path) -> None:
+    def test_a_missing_file_is_refused(self, db: None, tmp_path: Path) -> None:
         assert "cannot be read (no such file or directory)" in refusal(tmp_path / "none.jsonl")
 
     @pytest.mark.postgresql
@@ -254,7 +254,7 @@ class TestRefusals:
             "choose another --name; a loaded batch never changes"
         )
 
-    def test_a_broken_file_under_a_loaded_name_is_refused_for_what_is_broken(
+    def test_a_broken_file_under_a_taken_name_is_refused_for_its_error(
         self, batch: Path, tmp_path: Path
     ) -> None:
         other = write_lines(tmp_path / "other.jsonl", [FIRST, changed(text="")])
@@ -271,8 +271,8 @@ class TestRefusals:
 
 @pytest.mark.processes
 @pytest.mark.processes
-class TestTheCommandItself:
-    """Exit status, standard error and memory, of a process of its own."""
+class TestCommand:
+    """Exit status, standard error and memory of a separate process."""
 
     def test_an_error_is_one_line_and_status_1(self, house: Path, tmp_path: Path) -> None:
         path = write_lines(tmp_path / "b.jsonl", [FIRST, changed(qustions=[])])
@@ -282,12 +282,12 @@ class TestTheCommandItself:
             f'{path}, line 2: unknown key "qustions"; did you mean "questions"?\n'
         )
 
-    def test_loading_again_is_status_0(self, house: Path) -> None:
+    def test_loading_again_exits_with_status_0(self, house: Path) -> None:
         done = manage(house, "load_batch", house / "b.jsonl", "--name", "b")
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith("Nothing to do")
 
-    def test_a_line_of_200_mib_is_refused_in_little_memory(
+    def test_a_line_of_200_mib_is_refused_without_using_much_memory(
         self, house: Path, tmp_path: Path
     ) -> None:
         path = tmp_path / "long.jsonl"
@@ -295,12 +295,12 @@ class TestTheCommandItself:
         with path.open("r+b") as file:
             file.truncate(200 * MIB)
         status, said, peak = manage_measured(house, "load_batch", path, "--name", "long")
-        wanted = f"{path}, line 2: the line is longer than 32 MiB; "
-        assert (status, said.startswith(wanted), said.count("\n")) == (1, True, 1)
+        message = f"{path}, line 2: the line is longer than 32 MiB; "
+        assert (status, said.startswith(message), said.count("\n")) == (1, True, 1)
         assert peak < 300
 
     @pytest.mark.postgresql
-    def test_a_database_that_was_never_made_is_one_line(self, tmp_path: Path) -> None:
+    def test_a_missing_database_gives_a_message_of_one_line(self, tmp_path: Path) -> None:
         path = write_lines(tmp_path / "b.jsonl", BATCH)
         done = manage(tmp_path / "empty", "load_batch", path, "--name", "b")
         assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""Options are declared once; commands, pages and the API take them in their own ways."""
+"""Options are declared once for commands, pages and the API."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Body(serializers.Serializer[Any]):
         return {**serializer_fields(OPTIONS)}
 
 
-def test_a_field_without_help_is_no_option() -> None:
+def test_a_field_without_help_is_not_an_option() -> None:
     assert [option.name for option in OPTIONS] == ["shots", "strength", "milk", "syrup", "decaf"]
     assert [option.kind for option in OPTIONS] == ["whole", "number", "choice", "several", "flag"]
 
 
-def test_command_form_and_api_read_the_same_values() -> None:
+def test_command_page_and_api_read_the_same_values() -> None:
     words = ("--shots", "2", "--strength", ".25", "--milk", "oat", "--syrup", "a", "--syrup", "b")
     made = Coffee(shots=2, strength=0.25, milk="oat", syrups=("a", "b"))
     assert Coffee(**values_of(OPTIONS, parsed(*words))) == made
@@ -70,7 +70,7 @@ def test_command_form_and_api_read_the_same_values() -> None:
     assert Coffee(**values_of(OPTIONS, body.validated_data)) == made
 
 
-def test_what_is_left_out_keeps_its_default_in_all_three() -> None:
+def test_an_option_left_out_keeps_its_default_in_command_page_and_api() -> None:
     form, body = Form({}), Body(data={})
     assert form.is_valid(), form.errors
     assert body.is_valid(), body.errors
@@ -94,7 +94,7 @@ def test_a_number_out_of_bounds_is_refused_by_the_command(
         check_bounds(OPTIONS, parsed(*words))
 
 
-def test_a_command_takes_more_of_a_whole_number_than_a_page() -> None:
+def test_a_command_accepts_whole_numbers_above_the_limit_of_a_page() -> None:
     check_bounds(OPTIONS, parsed("--shots", "5"))
     assert Form({"shots": 5}).errors == {"shots": ["Shots must be a whole number from 1 to 4."]}
     body = Body(data={"shots": 5})
@@ -102,13 +102,13 @@ def test_a_command_takes_more_of_a_whole_number_than_a_page() -> None:
     assert set(body.errors) == {"shots"}
 
 
-def test_an_option_exists_only_where_it_is_declared_to() -> None:
+def test_an_option_exists_only_in_the_interfaces_it_is_declared_for() -> None:
     assert "decaf" in parsed()
     assert "decaf" not in Form({}).fields
     assert "decaf" not in Body().fields
 
 
-def test_reports_and_measures_take_what_is_declared_everywhere() -> None:
+def test_all_interfaces_of_reports_and_measures_take_the_declared_options() -> None:
     every = options_of(ReportOptions)
     assert set(ReportParameters().fields) == {each.name for each in every} - {"check"}
     flags = _flags(ReportCommand())

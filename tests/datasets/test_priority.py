@@ -1,4 +1,4 @@
-"""Processes that compute let web processes have the processor first."""
+"""Processes that compute give web processes priority."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def gives_way(pid: int) -> bool:
 
 
 def is_of_a_nice_session(pid: int, vendor: str = "sqlite") -> bool:
-    """Whether the session of a process is nice; true where systems do not divide by sessions."""
-    told = Path(f"/proc/{pid}/autogroup")
+    """Whether the session of a process has low priority; true on systems without such sessions."""
+    autogroup = Path(f"/proc/{pid}/autogroup")
     niceness = NICENESS_OF_SESSION[vendor]
-    return not told.exists() or told.read_text("ascii").endswith(f" nice {niceness}\n")
+    return not autogroup.exists() or autogroup.read_text("ascii").endswith(f" nice {niceness}\n")
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def is_of_a_nice_session(pid: int, vendor: str = "sqlite") -> bool:
     ids=["SQLite", "PostgreSQL"],
 )
 @pytest.mark.parametrize("leads", [True, False], ids=["a session", "none"])
-def test_a_process_is_nice_once_and_so_is_the_session_that_it_leads(
+def test_a_process_lowers_its_priority_once_and_that_of_its_session(
     leads: bool, url: str, vendor: str
 ) -> None:
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Plain words in the texts of a batch, on SQLite and on PostgreSQL alike."""
+"""Searching the texts of a batch for words, on SQLite and on PostgreSQL alike."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def text(number: int, words: str) -> Line:
         ("'", []),
     ],
 )
-def test_every_word_must_stand_in_one_text(batch: Path, asked: str, there: Where) -> None:
+def test_all_words_must_occur_in_the_same_text(batch: Path, asked: str, there: Where) -> None:
     assert found(asked) == there
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("asked", ["léé", "LÉÉ", "Le\u0301e\u0301", "lE\u0301e\u0301"])
-def test_neither_case_nor_the_form_of_an_accent_counts(
+def test_case_and_unicode_form_of_accents_do_not_matter(
     db: None, tmp_path: Path, asked: str
 ) -> None:
     lines = [text(0, "Anna Léé"), text(1, "ANNA LE\u0301E\u0301"), text(2, "Anna Lee")]
@@ -60,7 +60,7 @@ def test_neither_case_nor_the_form_of_an_accent_counts(
     assert found(asked) == [("query", "q0"), ("query", "q1")]
 
 
-def test_scripts_without_blanks_and_signs_of_patterns_are_found(db: None, tmp_path: Path) -> None:
+def test_scripts_without_spaces_and_wildcard_characters_are_found(db: None, tmp_path: Path) -> None:
     lines = [text(0, "東京都の橋"), text(1, "МОСТ через реку"), text(2, "50% of_it \\ 'so'")]
     load(tmp_path, lines)
     assert found("都の") == [("query", "q0")]
@@ -74,13 +74,13 @@ def test_words_with_an_invisible_joiner_are_found_and_marked(
     db: None, tmp_path: Path, word: str
 ) -> None:
     load(tmp_path, [text(0, f"x {word} y"), text(1, "x y")])
-    # What only turns the direction of writing is no part of a word, and copying brings it along.
+    # Marks of writing direction are not part of a word, but are copied with it.
     asked = f"\u200f{word}\u202c"
     assert found(asked) == [("query", "q0")]
     assert marked(f"x {word} y", words_of(asked)) == [("x ", False), (word, True), (" y", False)]
 
 
-def test_it_stays_within_its_batch(batch: Path, tmp_path: Path) -> None:
+def test_a_search_stays_within_its_batch(batch: Path, tmp_path: Path) -> None:
     load(tmp_path, [text(0, "Ghent")], name="other")
     assert found("ghent", "other") == [("query", "q0")]
 
@@ -89,7 +89,7 @@ def test_a_title_is_searched_with_its_passage(batch: Path) -> None:
     assert ("passage", "p") in found('"the bridge" 1901')
 
 
-def test_hits_come_in_the_order_of_the_queries(batch: Path) -> None:
+def test_hits_are_sorted_by_query(batch: Path) -> None:
     words = words_of("e")
     everywhere = find(Batch.objects.get(), words)
     assert [hit.position for hit in hits(everywhere, words)] == sorted(
@@ -97,7 +97,7 @@ def test_hits_come_in_the_order_of_the_queries(batch: Path) -> None:
     )
 
 
-def test_many_hits_are_cut(db: None, tmp_path: Path) -> None:
+def test_the_number_of_hits_is_limited(db: None, tmp_path: Path) -> None:
     load(tmp_path, [text(n, "same") for n in range(MOST_HITS + 5)])
     assert len(find(Batch.objects.get(), ["same"])) == MOST_HITS + 1
 
@@ -114,11 +114,11 @@ def test_many_hits_are_cut(db: None, tmp_path: Path) -> None:
         ("1 2 3 4 5 6 7 8 9", list("12345678")),
     ],
 )
-def test_words_are_taken_from_what_was_typed(asked: str, words: list[str]) -> None:
+def test_words_and_quoted_phrases_are_parsed_from_the_input(asked: str, words: list[str]) -> None:
     assert words_of(asked) == words
 
 
-def test_words_are_marked_where_they_stand() -> None:
+def test_every_occurrence_of_a_word_is_marked() -> None:
     assert marked("Lée, LÉE & a.b", ["lée", "."]) == [
         ("Lée", True), (", ", False), ("LÉE", True), (" & a", False), (".", True), ("b", False),
     ]  # fmt: skip
@@ -136,7 +136,7 @@ def test_a_snippet_shows_the_word(db: None, tmp_path: Path) -> None:
     ("around", "first", "last"),
     [("harbour ", "… harbour", "harbour …"), ("港", "… 港港", "港港 …")],
 )
-def test_a_snippet_ends_where_words_do(
+def test_a_snippet_ends_at_a_word_boundary(
     db: None, tmp_path: Path, around: str, first: str, last: str
 ) -> None:
     load(tmp_path, [text(0, around * 200 + "needle " + around * 200)])

@@ -1,4 +1,4 @@
-"""How rows are stored: in chunks, passages once, key points once their passage is there."""
+"""How rows are stored: in chunks, passages once, key points after their passage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def query(name: str, **parts: Any) -> Query:
 
 @pytest.fixture
 def stored(db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """Writes queries in chunks of so many rows; the counts and how many queries each chunk had."""
+    """Write queries in chunks of `most` rows; return the counts and each chunk's queries."""
 
     def write(most: int, *queries: Query) -> tuple[dict[str, int], list[int]]:
         monkeypatch.setattr(loading, "CHUNK", most)
@@ -46,10 +46,10 @@ def stored(db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("most", "chunks"), [(1, [1, 1, 1, 0]), (2, [2, 1]), (4, [2, 1]), (5, [3, 0]), (6, [3])]
 )
-def test_a_chunk_is_written_once_it_holds_its_rows(
+def test_a_chunk_is_written_when_it_has_enough_rows(
     stored: Callable[..., Any], most: int, chunks: list[int]
 ) -> None:
-    """Rows are queries with their passages, questions and reports; here one, three and one."""
+    """Queries, passages, questions and reports are rows; the three queries have 1, 3 and 1."""
     parts = {"questions": (Question("a", "?"),), "reports": (Report("r", "."),)}
     found = stored(most, query("1"), query("2", **parts), query("3"))
     assert found[1] == chunks
@@ -58,7 +58,7 @@ def test_a_chunk_is_written_once_it_holds_its_rows(
     assert list(rows) == [("1", 0), ("2", 1), ("3", 2)]
 
 
-def test_a_passage_is_stored_once_and_stands_beside_each_of_its_queries(
+def test_a_passage_is_stored_once_and_linked_to_each_of_its_queries(
     stored: Callable[..., Any],
 ) -> None:
     same = Passage("p", "Text", title="one")
@@ -71,13 +71,13 @@ def test_a_passage_is_stored_once_and_stands_beside_each_of_its_queries(
         "queries": 2, "passages": 2, "questions": 0, "reports": 0, "key_points": 0, "rankings": 0,
     }  # fmt: skip
     rows = models.Grounding.objects.order_by("query__position", "position")
-    told = rows.values_list("query__key", "passage__key", "position", "title", "relevant")
-    assert list(told) == [
+    stored_rows = rows.values_list("query__key", "passage__key", "position", "title", "relevant")
+    assert list(stored_rows) == [
         ("1", "p", 0, "one", None), ("1", "q", 1, None, None), ("2", "p", 0, "two", True),
     ]  # fmt: skip
 
 
-def test_a_key_point_of_a_passage_that_comes_later_is_stored_with_the_others(
+def test_a_key_point_can_name_a_passage_that_is_stored_later(
     stored: Callable[..., Any],
 ) -> None:
     points = (KeyPoint("k1", ".", "q"), KeyPoint("k2", "!", "p", ("a",), 0.5))
@@ -88,8 +88,10 @@ def test_a_key_point_of_a_passage_that_comes_later_is_stored_with_the_others(
     )
     assert (counts["key_points"], chunks) == (3, [1, 1, 0])
     rows = models.KeyPoint.objects.order_by("key")
-    told = rows.values_list("key", "query__key", "passage__key", "position", "spans", "score")
-    assert list(told) == [
+    stored_points = rows.values_list(
+        "key", "query__key", "passage__key", "position", "spans", "score"
+    )
+    assert list(stored_points) == [
         ("k1", "1", "q", 0, None, None), ("k2", "1", "p", 1, ["a"], 0.5),
         ("k3", "2", "p", 0, None, None),
     ]  # fmt: skip
@@ -100,8 +102,8 @@ def test_rankings_and_questions_keep_their_order(stored: Callable[..., Any]) -> 
     questions = (Question("y", "?", 2.0, {"n": 1}), Question("x", "!"))
     counts, _ = stored(9, query("1", rankings=rankings, questions=questions))
     assert (counts["rankings"], counts["questions"]) == (2, 2)
-    told = models.Ranking.objects.values_list("system", "position", "passages")
-    assert list(told) == [("b", 0, ["p", "q"]), ("a", 1, [])]
+    stored_rankings = models.Ranking.objects.values_list("system", "position", "passages")
+    assert list(stored_rankings) == [("b", 0, ["p", "q"]), ("a", 1, [])]
     asked = models.Question.objects.values_list("key", "position", "weight", "meta")
     assert list(asked) == [("y", 0, 2.0, {"n": 1}), ("x", 1, None, None)]
 
@@ -112,7 +114,7 @@ def test_rankings_and_questions_keep_their_order(stored: Callable[..., Any]) -> 
     [("x", ""), ("x" * 200, ""), ("x" * 201, "is blank or longer than 200"),
      ("", "is blank or longer"), (" \t", "is blank or longer"), ("a\0", "has a NUL character")],
 )  # fmt: skip
-def test_a_name_is_neither_blank_nor_too_long(name: str, said: str) -> None:
+def test_a_batch_name_must_be_neither_blank_nor_too_long(name: str, said: str) -> None:
     if not said:
         check_name(name)
         return
@@ -127,21 +129,21 @@ def test_a_name_is_neither_blank_nor_too_long(name: str, said: str) -> None:
     [(1, None, ""), (1, "same", ""), (0, None, "has no query"), (0, "same", "has no query"),
      (1, "other", "differs from its preview"), (1, "", "differs from its preview")],
 )  # fmt: skip
-def test_content_has_a_query_and_the_digest_that_was_expected(
+def test_content_must_have_a_query_and_the_expected_digest(
     queries: int, expected: str | None, said: str
 ) -> None:
     digest = Digest()
-    wanted = digest.hexdigest() if expected == "same" else expected
+    expected_digest = digest.hexdigest() if expected == "same" else expected
     if not said:
-        check_content([Path("a"), Path("b")], queries, digest, wanted)
+        check_content([Path("a"), Path("b")], queries, digest, expected_digest)
         return
     with pytest.raises(InputError, match=f"^a: {said}"):
-        check_content([Path("a"), Path("b")], queries, digest, wanted)
+        check_content([Path("a"), Path("b")], queries, digest, expected_digest)
 
 
 @database
 class TestLoading:
-    def test_a_load_tells_how_far_it_is_and_what_was_loaded(self, tmp_path: Path) -> None:
+    def test_loading_reports_its_progress_and_what_was_loaded(self, tmp_path: Path) -> None:
         path, done = write_lines(tmp_path / "a.jsonl", BATCH), list[int]()
         report = load_batch([path], "b", progress=done.append)
         batch = models.Batch.objects.get()
@@ -156,7 +158,7 @@ class TestLoading:
         )  # fmt: skip
         assert event.after
 
-    def test_the_same_content_again_changes_nothing_and_other_content_is_refused(
+    def test_loading_the_same_content_changes_nothing_and_other_content_is_refused(
         self, tmp_path: Path
     ) -> None:
         path = write_lines(tmp_path / "a.jsonl", BATCH)
@@ -168,7 +170,7 @@ class TestLoading:
         with pytest.raises(InputError, match="a batch called 'b' has other content"):
             load_batch([other], "b")
 
-    def test_content_that_is_not_the_expected_leaves_nothing(
+    def test_content_that_differs_from_the_preview_is_not_stored(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         refreshed: list[Any] = []

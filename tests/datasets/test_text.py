@@ -36,18 +36,18 @@ def only(text: str, quote: str, start: int | None = None) -> QuoteLocation:
     return found
 
 
-def test_an_exact_quote_is_found_where_it_stands() -> None:
+def test_an_exact_quote_is_found_at_its_location() -> None:
     assert only(TEXT, "lazy dog") == QuoteLocation(35, 43, "lazy dog", "exact")
 
 
-def test_a_right_start_tells_occurrences_apart() -> None:
+def test_a_correct_start_selects_among_several_occurrences() -> None:
     second = TEXT.index("lazy dog", 40)
     assert only(TEXT, "lazy dog", second).start == second
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("start", [-8, 0, 36, 10**9])
-def test_a_wrong_start_falls_back_on_the_first_occurrence(start: int) -> None:
+def test_a_wrong_start_falls_back_to_the_first_occurrence(start: int) -> None:
     assert only(TEXT, "lazy dog", start) == QuoteLocation(35, 43, "lazy dog", "exact")
 
 
@@ -67,7 +67,7 @@ def test_a_wrong_start_falls_back_on_the_first_occurrence(start: int) -> None:
         ("l\u200bazy dogs", "lazy dogs"),
     ],
 )
-def test_blanks_typography_and_case_are_folded(quote: str, words: str | None) -> None:
+def test_whitespace_typography_and_case_are_folded(quote: str, words: str | None) -> None:
     found = only(TEXT, quote)
     if words is None:
         assert found.method == "none"
@@ -93,7 +93,9 @@ def test_blanks_typography_and_case_are_folded(quote: str, words: str | None) ->
         ("a\u2028b\x85c", "a b c", "a\u2028b\x85c"),
     ],
 )
-def test_folded_quotes_come_back_in_the_texts_own_words(text: str, quote: str, words: str) -> None:
+def test_a_quote_found_by_folding_is_returned_in_the_wording_of_the_text(
+    text: str, quote: str, words: str
+) -> None:
     found = only(text, quote)
     assert (found.quote, found.method) == (words, "folded")
 
@@ -101,22 +103,22 @@ def test_folded_quotes_come_back_in_the_texts_own_words(text: str, quote: str, w
 @pytest.mark.parametrize(
     ("text", "quote"), [("oﬀer", "Of"), ("Café", "cafe"), ("Cafe\u0301s", "CAFE")]
 )
-def test_half_a_character_is_not_found(text: str, quote: str) -> None:
+def test_a_part_of_a_composed_character_is_not_found(text: str, quote: str) -> None:
     assert only(text, quote).method == "none"
 
 
-def test_the_same_case_is_preferred() -> None:
+def test_a_match_with_the_same_case_is_preferred() -> None:
     assert only("one  TWO, One  two", "One two").start == 10
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("quote", ["", " ", "\n\t", "\u00a0"])
-def test_a_blank_quote_stands_nowhere(quote: str) -> None:
+def test_a_blank_quote_is_not_found(quote: str) -> None:
     assert only(TEXT, quote) == QuoteLocation(None, None, quote, "none")
 
 
 @pytest.mark.parametrize("quote", ["cat", "\u200b", "A slow green cat"])
-def test_what_stands_nowhere_comes_back_as_it_was_asked(quote: str) -> None:
+def test_a_quote_that_is_not_found_is_returned_unchanged(quote: str) -> None:
     assert find_quote(TEXT, quote) == [QuoteLocation(None, None, quote, "none")]
     assert find_quote("", quote) == [QuoteLocation(None, None, quote, "none")]
 
@@ -132,22 +134,22 @@ FIRST, SECOND = "The quick brown fox jumps", "The lazy dog slept through all of 
         f"{FIRST.upper()} {SECOND}",
     ],
 )
-def test_joined_stretches_are_taken_apart(quote: str) -> None:
+def test_a_quote_joined_from_several_stretches_is_split(quote: str) -> None:
     found = find_quote(TEXT, quote)
     assert [(f.quote, f.method) for f in found] == [(FIRST, "joined"), (SECOND, "joined")]
 
 
-def test_stretches_may_come_in_any_order_and_twice() -> None:
+def test_joined_stretches_may_be_in_any_order_and_repeated() -> None:
     found = find_quote(TEXT, f"{SECOND} {FIRST} {FIRST}")
     assert [f.quote for f in found] == [SECOND, FIRST, FIRST]
 
 
-def test_stretches_joined_without_a_blank_are_taken_apart_at_a_stop() -> None:
+def test_stretches_joined_without_a_space_are_split_at_a_full_stop() -> None:
     first = "jumps over the lazy dog."
     assert [f.quote for f in find_quote(TEXT, f"{first}{SECOND}")] == [first, SECOND]
 
 
-def test_a_stretch_does_not_swallow_the_next_ones_first_word() -> None:
+def test_a_stretch_does_not_include_the_first_word_of_the_next() -> None:
     text = "One went to the sea today. The others stayed at home. The last one swam far out."
     quote = "One went to the sea today. The last one swam far out."
     assert [f.quote for f in find_quote(text, quote)] == [
@@ -163,14 +165,14 @@ RETYPED = "whereas seven herons quarrelled loudly"
 @pytest.mark.parametrize(
     "parts", [(FIRST, RETYPED, SECOND), (RETYPED, SECOND), (SECOND, RETYPED), (FIRST, RETYPED)]
 )
-def test_a_retyped_piece_is_left_without_a_place(parts: tuple[str, ...]) -> None:
+def test_a_rewritten_piece_has_no_location(parts: tuple[str, ...]) -> None:
     found = find_quote(TEXT, " ".join(parts))
     assert [(f.quote, f.method) for f in found] == [
         (part, "none" if part == RETYPED else "joined") for part in parts
     ]
 
 
-def test_three_words_that_stand_somewhere_by_chance_are_no_evidence() -> None:
+def test_three_words_that_match_by_chance_are_not_a_match() -> None:
     quote = "Penguins invented the lazy dog paradox in nineteen hundred and never told anyone"
     assert only(TEXT, quote).method == "none"
 
@@ -197,7 +199,7 @@ def test_three_words_that_stand_somewhere_by_chance_are_no_evidence() -> None:
         ),
     ],
 )
-def test_small_changes_in_a_long_quote_are_forgiven(quote: str, words: str | None) -> None:
+def test_small_changes_in_a_long_quote_are_tolerated(quote: str, words: str | None) -> None:
     found = find_quote(TEXT, quote)
     if words is None:
         assert "fuzzy" not in {f.method for f in found}
@@ -205,11 +207,11 @@ def test_small_changes_in_a_long_quote_are_forgiven(quote: str, words: str | Non
         assert [(f.quote, f.method) for f in found] == [(words, "fuzzy")]
 
 
-def test_small_changes_in_a_short_quote_are_not() -> None:
+def test_small_changes_in_a_short_quote_are_not_tolerated() -> None:
     assert only(TEXT, "lazy dgo").method == "none"
 
 
-def test_fuzzy_finds_the_place_among_words_that_recur_all_over_the_text() -> None:
+def test_fuzzy_matching_works_in_a_text_of_recurring_words() -> None:
     text = "room1 room1 room8 room6 room3 room4 room6 room8 room8 room4 room7"
     found = only(text, "room8 room4 room6 room5 room8 room4 room7")
     assert (found.quote, found.method) == (
@@ -218,7 +220,7 @@ def test_fuzzy_finds_the_place_among_words_that_recur_all_over_the_text() -> Non
     )
 
 
-def test_fuzzy_works_without_blanks_between_words() -> None:
+def test_fuzzy_matching_works_in_scripts_without_spaces() -> None:
     text = "吾輩は猫である。どこで生れたかとんと見当がつかぬ。何でも薄暗い所で泣いていた。"
     found = only(text, "どこで生まれたかとんと見当がつかぬ。何でも薄暗い所")
     assert (found.quote, found.method) == (
@@ -231,7 +233,7 @@ def test_fuzzy_works_without_blanks_between_words() -> None:
 @example("a\u0301", "a")
 @example("´", " ")
 @example("...", "…")
-def test_every_place_holds_its_own_quote(text: str, quote: str) -> None:
+def test_every_location_contains_the_quote_that_is_returned(text: str, quote: str) -> None:
     found = find_quote(text, quote)
     assert found
     for each in found:
@@ -285,13 +287,13 @@ def test_a_quote_is_found_in_a_text_of_20_000_words(case: str) -> None:
         ("x " * 150_000, "y " * 150_000),
     ],
 )
-def test_a_search_in_texts_made_to_be_slow_ends(text: str, quote: str) -> None:
-    """Whose time grew with the square of the text would not end within a test's limit."""
+def test_a_search_in_adversarial_texts_is_fast(text: str, quote: str) -> None:
+    """A search in quadratic time would not end within the time limit of a test."""
     assert not [each for each in find_quote(text, quote) if each.method == "exact"]
 
 
 @needs_data
-def test_the_released_highlights_are_verbatim_as_often_as_they_were_counted() -> None:
+def test_verbatim_highlights_in_the_crux_release_are_as_many_as_counted() -> None:
     expected = {"annotator1": (242, 1), "annotator2": (190, 13), "annotator3": (197, 0)}
     reports = {r["qid"]: r["response"] for r in data_lines("crux/crux_testb/oracle.jsonl")}
     for annotator, counts in expected.items():
@@ -306,7 +308,7 @@ def test_the_released_highlights_are_verbatim_as_often_as_they_were_counted() ->
 
 
 @needs_data
-def test_the_released_joined_highlights_come_apart_into_their_own_words() -> None:
+def test_joined_highlights_in_the_crux_release_are_split_without_losing_words() -> None:
     reports = {r["qid"]: r["response"] for r in data_lines("crux/crux_testb/oracle.jsonl")}
     for row in data_lines("crux/annotations/annotator2/qlabels.jsonl"):
         for quote in row["question_based_nugget"].values():
@@ -340,11 +342,11 @@ def parts(text: str) -> list[str]:
         ["😀 One.", "😀 Two."],
     ],
 )
-def test_sentences_end_where_a_reader_would_end_them(expected: list[str]) -> None:
+def test_sentences_end_where_a_human_reader_would_end_them(expected: list[str]) -> None:
     assert parts(" ".join(expected)) == expected
 
 
-def test_sentences_in_scripts_without_blanks() -> None:
+def test_sentences_are_split_in_scripts_without_spaces() -> None:
     assert parts("日本語です。次の文！「はい。」終わり") == [
         "日本語です。",
         "次の文！",
@@ -375,7 +377,7 @@ def test_a_wrapped_line_is_one_sentence() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\r\n\t\u00a0"])
-def test_nothing_has_no_sentences(text: str) -> None:
+def test_a_blank_text_has_no_sentences(text: str) -> None:
     assert sentences(text) == []
 
 
@@ -383,7 +385,7 @@ def test_nothing_has_no_sentences(text: str) -> None:
 @example("Mr.")
 @example("1.")
 @example("a\n\n\nb")
-def test_sentences_cover_all_that_is_not_blank(text: str) -> None:
+def test_sentences_cover_all_text_except_whitespace(text: str) -> None:
     spans = sentences(text)
     at = 0
     for start, end in spans:
@@ -404,13 +406,13 @@ def test_sentences_cover_all_that_is_not_blank(text: str) -> None:
         "A." * 1_000_000,
     ],
 )
-def test_a_split_of_texts_made_to_be_slow_ends(text: str) -> None:
-    """One whose time grew with the square of the text would not end within a test's limit."""
+def test_splitting_adversarial_texts_is_fast(text: str) -> None:
+    """Splitting in quadratic time would not end within the time limit of a test."""
     assert sum(end - start for start, end in sentences(text)) <= len(text)
 
 
 @needs_data
-def test_sentences_are_mostly_those_of_clapnq() -> None:
+def test_sentences_mostly_agree_with_clapnqs() -> None:
     same = total = 0
     for row in data_lines("clapnq/clapnq_dev_answerable.jsonl"):
         passage = row["passages"][0]

@@ -25,7 +25,7 @@ def posted(content: bytes | None = None, name: str = "study.jsonl") -> SimpleUpl
 
 
 def received(content: bytes | None = None, name: str = "study.jsonl") -> TemporaryUploadedFile:
-    """A file as the streaming of a request leaves it."""
+    """A file as left by the streaming of a request."""
     data = as_file() if content is None else content
     file = TemporaryUploadedFile(name, "application/octet-stream", len(data), None)
     file.write(data)
@@ -41,7 +41,7 @@ def sent(user: User, *contents: bytes | None, name: str = "", format: str = "") 
 
 
 def read(user: User, *contents: bytes | None, name: str = "", format: str = "") -> Upload:
-    """An upload that was looked through."""
+    """An upload that has been inspected."""
     return worked(sent(user, *contents, name=name, format=format))
 
 

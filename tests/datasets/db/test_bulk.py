@@ -1,4 +1,4 @@
-"""Many rows at once are stored as they are on either database; invalid ones are refused."""
+"""Bulk writing stores rows unchanged on both databases and refuses invalid ones."""
 
 from __future__ import annotations
 
@@ -53,23 +53,21 @@ def write_queries(batch: models.Batch, *metas: Any) -> list[models.Query]:
 class TestTexts:
     @pytest.mark.every_case
     @pytest.mark.parametrize("what", AWKWARD)
-    def test_a_text_comes_back_as_it_was(self, batch: models.Batch, what: str) -> None:
+    def test_a_text_is_read_back_unchanged(self, batch: models.Batch, what: str) -> None:
         write_passages(batch, {"p": AWKWARD[what]})
         assert models.Passage.objects.get().text == AWKWARD[what]
 
     @pytest.mark.parametrize("what", ["tabs and line ends", "backslashes", "emoji", "quotes"])
-    def test_so_does_a_key(self, batch: models.Batch, what: str) -> None:
+    def test_a_key_is_read_back_unchanged(self, batch: models.Batch, what: str) -> None:
         write_passages(batch, {AWKWARD[what]: "x"})
         assert models.Passage.objects.get().key == AWKWARD[what]
 
-    def test_half_a_surrogate_pair_is_refused_and_nothing_is_kept(
-        self, batch: models.Batch
-    ) -> None:
+    def test_a_lone_surrogate_is_refused_and_nothing_is_stored(self, batch: models.Batch) -> None:
         with pytest.raises((DatabaseError, ValueError)):
             write_passages(batch, {"p": "fine", "q": "half \ud83d"})
         assert not models.Passage.objects.exists()
 
-    def test_postgresql_refuses_nul_and_nothing_is_kept(self, batch: models.Batch) -> None:
+    def test_postgresql_refuses_nul_and_nothing_is_stored(self, batch: models.Batch) -> None:
         if connection.vendor != "postgresql":
             pytest.skip("SQLite holds NUL; the readers refuse it before")
         with pytest.raises((DatabaseError, ValueError)):
@@ -78,17 +76,17 @@ class TestTexts:
 
 
 class TestValues:
-    def test_no_json_is_not_the_json_null(self, batch: models.Batch) -> None:
+    def test_a_missing_json_value_differs_from_a_json_null(self, batch: models.Batch) -> None:
         none, nested = write_queries(batch, None, {"a": None, "b": [None, "\\N", "\t", "🛶"]})
         assert none.meta is None
         assert models.Query.objects.filter(meta__isnull=True).get() == none
         assert nested.meta == {"a": None, "b": [None, "\\N", "\t", "🛶"]}
 
-    def test_json_holds_what_json_can(self, batch: models.Batch) -> None:
+    def test_json_values_of_every_type_are_read_back_unchanged(self, batch: models.Batch) -> None:
         metas = [{"n": 0.1, "big": 10**20, "yes": True}, {}, {"q": '"\\"', "line": "a\r\nb"}]
         assert [query.meta for query in write_queries(batch, *metas)] == metas
 
-    def test_absent_and_empty_and_false_are_told_apart(self, batch: models.Batch) -> None:
+    def test_absent_empty_and_false_values_are_distinguished(self, batch: models.Batch) -> None:
         (query,) = write_queries(batch, None)
         write_passages(batch, {"a": "x", "b": "y", "c": "z"})
         keys = models.Passage.objects.order_by("key").values_list("pk", flat=True)
@@ -101,7 +99,7 @@ class TestValues:
         stored = models.Grounding.objects.order_by("position")
         assert list(stored.values_list("title", "relevant", "sentences")) == given
 
-    def test_times_and_ids_of_the_world_are_written_too(self, batch: models.Batch) -> None:
+    def test_timestamps_and_uuids_are_written_too(self, batch: models.Batch) -> None:
         before = timezone.now()
         team = models.only_team().pk
         columns = ("team_id", "name", "format", "digest", "counts", "warnings", "skipped",
@@ -110,42 +108,44 @@ class TestValues:
         assert models.Batch.objects.get(name="c").created_at == before
         assert {f.attname for f in Assignment._meta.concrete_fields} >= {"uid", "lease"}
 
-    def test_no_rows_are_no_error(self, batch: models.Batch) -> None:
+    def test_writing_no_rows_is_not_an_error(self, batch: models.Batch) -> None:
         write_passages(batch, {})
         assert not models.Passage.objects.exists()
 
-    def test_rows_may_look_something_up_while_they_are_made(self, batch: models.Batch) -> None:
+    def test_rows_may_query_the_database_while_they_are_generated(
+        self, batch: models.Batch
+    ) -> None:
         rows = ((models.Batch.objects.get().pk, str(n), "x") for n in range(3))
         bulk_write(models.Passage, ("batch_id", "key", "text"), rows)
         assert models.Passage.objects.count() == 3
 
 
 class TestRules:
-    def test_a_key_that_stands_twice_is_refused(self, batch: models.Batch) -> None:
+    def test_a_duplicate_key_is_refused(self, batch: models.Batch) -> None:
         rows = [(batch.pk, "same", "x"), (batch.pk, "same", "y")]
         with pytest.raises(IntegrityError), transaction.atomic():
             bulk_write(models.Passage, ("batch_id", "key", "text"), rows)
         assert not models.Passage.objects.exists()
 
-    def test_a_column_that_is_owed_is_missed(self, batch: models.Batch) -> None:
+    def test_a_missing_required_column_is_refused(self, batch: models.Batch) -> None:
         with pytest.raises(IntegrityError), transaction.atomic():
             bulk_write(models.Passage, ("batch_id", "key"), [(batch.pk, "p")])
 
     @pytest.mark.django_db(transaction=True)
-    def test_a_row_of_nothing_is_refused(self) -> None:
+    def test_a_row_with_an_unknown_batch_is_refused(self) -> None:
         with pytest.raises(IntegrityError), transaction.atomic():
             bulk_write(models.Passage, ("batch_id", "key", "text"), [(12345, "p", "x")])
 
 
-class TestReserving:
-    def test_keys_rise_and_no_one_else_gets_them(self, batch: models.Batch) -> None:
+class TestReservedKeys:
+    def test_reserved_keys_are_ascending_and_not_given_to_others(self, batch: models.Batch) -> None:
         with transaction.atomic():
             first, second = list(reserve(models.Passage, 3)), list(reserve(models.Passage, 2))
             own = models.Passage.objects.create(batch=batch, key="own", text="x")
         keys = [*first, *second, own.pk]
         assert keys == sorted(set(keys))
 
-    def test_what_is_written_under_them_stands_under_them(self, batch: models.Batch) -> None:
+    def test_rows_are_stored_under_their_reserved_keys(self, batch: models.Batch) -> None:
         keys = list(reserve(models.Passage, 2))
         rows = [(key, batch.pk, f"p{key}", "x") for key in keys]
         bulk_write(models.Passage, ("id", "batch_id", "key", "text"), rows)
@@ -153,11 +153,11 @@ class TestReserving:
         later = models.Passage.objects.create(batch=batch, key="later", text="x")
         assert later.pk > keys[-1]
 
-    def test_none_are_none(self, db: None) -> None:
+    def test_reserving_no_keys_gives_none(self, db: None) -> None:
         assert list(reserve(models.Passage, 0)) == []
 
 
-def test_a_whole_batch_comes_back_as_it_was_read(db: None, tmp_path: Path) -> None:
+def test_a_whole_batch_is_read_back_unchanged(db: None, tmp_path: Path) -> None:
     texts = [{"id": what, "text": text} for what, text in AWKWARD.items()]
     lines = [*BATCH, {"id": "awkward", "text": "?", "passages": texts, "meta": {"x": "\\N"}}]
     path = write_lines(tmp_path / "b.jsonl", lines)
@@ -166,7 +166,7 @@ def test_a_whole_batch_comes_back_as_it_was_read(db: None, tmp_path: Path) -> No
     assert list(batch_rows(stored)) == [located.query for located in read([path])]
 
 
-def test_long_texts_are_compressed_the_fast_way_until_the_transaction_ends(
+def test_long_texts_are_compressed_with_lz4_until_the_transaction_ends(
     batch: models.Batch,
 ) -> None:
     if connection.vendor != "postgresql":
@@ -183,7 +183,7 @@ def test_long_texts_are_compressed_the_fast_way_until_the_transaction_ends(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_planner_hears_of_what_was_loaded(tmp_path: Path) -> None:
+def test_loading_a_batch_updates_the_planners_statistics(tmp_path: Path) -> None:
     if connection.vendor != "postgresql":
         pytest.skip("SQLite's planner does without")
     lines = [{"id": f"q{n}", "text": "?"} for n in range(300)]

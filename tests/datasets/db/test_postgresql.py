@@ -1,6 +1,6 @@
-"""SQL that PostgreSQL alone gets, recorded by a stand-in.
+"""SQL for PostgreSQL only, recorded by a stand-in for the connection.
 
-That PostgreSQL understands it is tested where the suite runs on it.
+Whether PostgreSQL accepts it is tested when the suite runs on PostgreSQL.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Cursor:
 
 
 class StandIn:
-    """The part of a connection that is asked; `said` is what it was told."""
+    """The part of a connection that is used; `said` records what it received."""
 
     def __init__(self, vendor: str = "postgresql", *answers: Any) -> None:
         self.vendor, self.answers, self.timezone = vendor, list(answers), UTC
@@ -92,7 +92,7 @@ def test_rows_are_copied_and_not_inserted(server: StandIn) -> None:
     ]
 
 
-def test_keys_are_taken_from_the_tables_sequence(server: StandIn) -> None:
+def test_reserved_keys_are_taken_from_the_tables_sequence(server: StandIn) -> None:
     server.answers = [(7,), (8,)]
     assert list(bulk.reserve(models.Query, 2)) == [7, 8]
     ((sql, values), _) = server.said
@@ -100,13 +100,13 @@ def test_keys_are_taken_from_the_tables_sequence(server: StandIn) -> None:
     assert values == ["datasets_query", "id", 2]
 
 
-def test_for_no_row_nothing_is_asked(server: StandIn) -> None:
+def test_reserving_no_keys_runs_no_query(server: StandIn) -> None:
     assert bulk.reserve(models.Query, 0) == ()
     assert server.said == []
 
 
 @pytest.mark.parametrize(("vendor", "asked"), [("postgresql", True), ("sqlite", False)])
-def test_only_postgresql_is_asked_to_compress_fast(
+def test_fast_compression_is_requested_from_postgresql_only(
     server: StandIn, vendor: str, asked: bool
 ) -> None:
     server.vendor = vendor
@@ -116,10 +116,10 @@ def test_only_postgresql_is_asked_to_compress_fast(
 
 
 @pytest.mark.parametrize(("vendor", "asked"), [("postgresql", True), ("sqlite", False)])
-def test_the_planner_hears_of_new_rows_once_they_stand(
+def test_statistics_are_updated_after_the_commit(
     server: StandIn, monkeypatch: pytest.MonkeyPatch, vendor: str, asked: bool
 ) -> None:
-    """Should it fail, what is committed stands, so the failure is only logged."""
+    """A failure here cannot undo the commit, so it is only logged."""
     server.vendor = vendor
     later: list[tuple[Any, bool]] = []
 
@@ -160,7 +160,7 @@ def way(model: type[db.Model], name: str) -> Any:
      (models.Question, "weight"), (models.Grounding, "relevant"), (models.Query, "batch_id"),
      (models.Query, "batch")],
 )  # fmt: skip
-def test_plain_values_go_to_any_driver_as_they_are(
+def test_plain_values_are_passed_to_every_driver_unchanged(
     server: StandIn, vendor: str, model: type[db.Model], name: str
 ) -> None:
     server.vendor = vendor
@@ -181,14 +181,14 @@ EAST = MOMENT.astimezone(timezone(timedelta(hours=2)))
      ("sqlite", timezone(timedelta(hours=1)), MOMENT, f"adapted {MOMENT}"),
      ("mysql", UTC, MOMENT, f"adapted {MOMENT}")],
 )  # fmt: skip
-def test_moments_are_written_as_the_database_writes_them(
+def test_timestamps_are_written_in_the_format_of_the_database(
     server: StandIn, vendor: str, zone: Any, value: datetime, taken: str
 ) -> None:
     server.vendor, server.timezone = vendor, zone
     assert way(models.Batch, "created_at")(value) == taken
 
 
-def test_postgresqls_driver_takes_moments_as_they_are(server: StandIn) -> None:
+def test_timestamps_are_passed_to_postgresqls_driver_unchanged(server: StandIn) -> None:
     assert way(models.Batch, "created_at") is None
 
 
@@ -197,7 +197,7 @@ def test_postgresqls_driver_takes_moments_as_they_are(server: StandIn) -> None:
     ("value", "taken"),
     [({}, "{}"), ([], "[]"), ((), "[]"), ("", '""'), (0, "0"), ({"a": 1}, '{"a": 1}')],
 )  # fmt: skip
-def test_json_is_encoded_here(server: StandIn, value: object, taken: str) -> None:
+def test_json_is_encoded_before_it_is_written(server: StandIn, value: object, taken: str) -> None:
     assert way(models.Query, "meta")(value) == taken
 
 
@@ -212,7 +212,7 @@ class TestPrepared:
         [(prepared._cursor, "django.db.backends.postgresql.base.ServerBindingCursor"),
          (prepared._cursor_for_rows, "psycopg.RawCursor")],
     )  # fmt: skip
-    def test_postgresql_keeps_the_plan_of_what_comes_again(
+    def test_repeated_queries_are_prepared_on_postgresql(
         self, monkeypatch: pytest.MonkeyPatch, make: Any, where: str
     ) -> None:
         server = StandIn()
@@ -226,9 +226,7 @@ class TestPrepared:
         ("vendor", "values"),
         [("postgresql", "($1, $2), ($3, $4)"), ("sqlite", "(%s, %s), (%s, %s)")],
     )  # fmt: skip
-    def test_rows_are_numbered_as_the_database_numbers_values(
-        self, vendor: str, values: str
-    ) -> None:
+    def test_placeholders_follow_the_style_of_the_database(self, vendor: str, values: str) -> None:
         insert = prepared.PreparedInsert(models.Ranking, ("query_id", "system"))
         into = 'INSERT INTO "datasets_ranking" ("query_id", "system") VALUES'
         server: Any = StandIn(vendor)
@@ -239,7 +237,7 @@ class TestPrepared:
         assert " ON CONFLICT DO NOTHING RETURNING" in new._sql_of(1, server)
 
 
-class TestTheTrail:
+class TestAuditTrail:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("vendor", "on", "off"), [("postgresql", 3, 2), ("sqlite", 4, 4), ("mysql", 0, 0)]
@@ -256,22 +254,24 @@ class TestTheTrail:
         assert all(each.startswith("DROP TRIGGER IF EXISTS") for each in taken)
         assert all("OR DELETE" in each for each in put[1:]) or vendor != "postgresql"
         if vendor == "sqlite":
-            told = [f"BEFORE {what} ON {table}" for table in append_only.TABLES
+            triggers = [f"BEFORE {what} ON {table}" for table in append_only.TABLES
                     for what in ("UPDATE", "DELETE")]  # fmt: skip
-            assert [any(each in sql for sql in put) for each in told] == [True] * 4
+            assert [any(each in sql for sql in put) for each in triggers] == [True] * 4
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("way", ["migrate", "migrate_back"])
-    def test_a_migration_says_them_to_the_database(self, way: str) -> None:
+    def test_a_migration_runs_the_triggers_statements(self, way: str) -> None:
         server = StandIn()
         server.connection = server  # type: ignore[assignment]
         said: list[str] = []
         server.execute = said.append  # type: ignore[attr-defined]
         getattr(append_only, way)(None, server)
-        wanted = append_only.create_statements if way == "migrate" else append_only.drop_statements
-        assert said == list(wanted("postgresql"))
+        statements = (
+            append_only.create_statements if way == "migrate" else append_only.drop_statements
+        )
+        assert said == list(statements("postgresql"))
 
-    def test_whoever_writes_holds_the_lock_together_with_others(self, server: StandIn) -> None:
+    def test_writers_share_an_advisory_lock_on_postgresql(self, server: StandIn) -> None:
         sealing.hold_off_sealing()
         assert server.said[0] == ("SELECT pg_advisory_xact_lock_shared(%s)", [LOCK])
         server.said.clear()
@@ -295,5 +295,5 @@ class TestTheTrail:
         assert server.said[0] == ("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
 
     @pytest.mark.django_db
-    def test_of_no_event_the_horizon_is_nought(self) -> None:
+    def test_without_events_the_horizon_is_zero(self) -> None:
         assert sealing.horizon() == 0

@@ -1,4 +1,4 @@
-"""Prepared queries say what Django's own say, and keep nothing of one run for the next."""
+"""Prepared queries return what Django's queries return, and runs do not affect each other."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def of_item() -> Prepared:
 
 
 class TestRows:
-    def test_they_are_what_django_reads(self, study: Study) -> None:
+    def test_rows_equal_those_read_by_django(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         study.assignment(study.ben)
         columns = ("uid", "asked", "created_at", "seconds", "item__campaign__is_open")
@@ -52,7 +52,7 @@ class TestRows:
         assert [tuple(row) for row in of_item().rows(item=mine.item_id)] == list(theirs)
         assert len(theirs) == 2
 
-    def test_each_run_has_its_own_values(self, study: Study) -> None:
+    def test_each_run_uses_its_own_values(self, study: Study) -> None:
         query = of_item()
         first, second = study.assignment(study.ada), study.campaign.items.all()[1]
         for _ in range(8):
@@ -60,22 +60,22 @@ class TestRows:
             assert query.rows(item=second.pk) == []
             assert query.first(item=second.pk) is None
 
-    def test_a_value_that_is_not_given_is_an_error(self) -> None:
+    def test_a_missing_value_is_an_error(self) -> None:
         with pytest.raises(KeyError):
             of_item().rows()
 
     @pytest.mark.parametrize("name", ["'; DROP TABLE annotation_rater; --", "%s", "ä⛵\u0301"])
-    def test_a_value_is_never_a_part_of_the_sql(self, name: str) -> None:
+    def test_values_are_never_put_into_the_sql(self, name: str) -> None:
         rater = Rater.objects.create(name=name)
         text = Rater._meta.get_field("name")
         query = Prepared(lambda: Rater.objects.filter(name=Parameter("x", text)).values_list("pk"))
         assert query.rows(x=name) == [[rater.pk]]
         assert query.rows(x=name + "'") == []
 
-    def test_a_number_that_no_column_holds_finds_nothing(self) -> None:
+    def test_a_number_too_large_for_the_column_finds_nothing(self) -> None:
         assert of_item().rows(item=2**63) == of_item().rows(item=10**30) == []
 
-    def test_no_value_equals_nothing(self, study: Study) -> None:
+    def test_a_null_value_matches_no_row(self, study: Study) -> None:
         key = Response._meta.get_field("key")
         query = Prepared(
             lambda: Response.objects.filter(key=Parameter("key", key)).values_list("pk")
@@ -83,7 +83,7 @@ class TestRows:
         Response.objects.create(assignment=study.assignment(study.ada), payload={}, door="page")
         assert query.rows(key=None) == []
 
-    def test_it_is_counted_as_one_query(self, study: Study) -> None:
+    def test_a_run_counts_as_one_query(self, study: Study) -> None:
         with CaptureQueriesContext(connection) as captured:
             of_item().rows(item=1)
         assert len(captured) == 1
@@ -99,7 +99,7 @@ class TestModels:
 
         return PreparedModels(make, self.COLUMNS, ("place",))  # type: ignore[arg-type]
 
-    def test_they_come_with_what_they_lead_to_in_one_query(self, study: Study) -> None:
+    def test_objects_are_read_with_related_objects_in_one_query(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         query = self.query()
         with CaptureQueriesContext(connection) as captured:
@@ -111,17 +111,17 @@ class TestModels:
         assert len(captured) == 1
         assert more == [0]
 
-    def test_what_is_not_named_is_read_when_it_is_asked_for(self, study: Study) -> None:
+    def test_columns_that_are_not_named_are_deferred(self, study: Study) -> None:
         found = self.query().first(uid=study.assignment(study.ada).uid)
         assert found is not None
         assert found[0].get_deferred_fields()
         assert found[0].status == "open"
         assert found[0].item.campaign.protocol == "report-coverage"
 
-    def test_nothing_is_none(self, study: Study) -> None:
+    def test_without_a_match_the_first_object_is_none(self, study: Study) -> None:
         assert self.query().first(uid=uuid.uuid4()) is None
 
-    def test_a_path_that_leads_nowhere_holds_nothing(self, study: Study) -> None:
+    def test_a_missing_related_object_is_none(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         columns = {"": columns_of(Assignment), "draft": columns_of(Draft)}
         query = PreparedModels(lambda: Assignment.objects.filter(pk=Parameter("pk")), columns)
@@ -133,7 +133,7 @@ class TestModels:
 
 
 class TestWriting:
-    def test_an_update_says_how_many_rows_it_changed(self, study: Study) -> None:
+    def test_an_update_returns_the_number_of_changed_rows(self, study: Study) -> None:
         free = Q(taken__lt=F("quota"))
         claim = PreparedUpdate(
             lambda: Item.objects.filter(free, pk=Parameter("item")), taken=F("taken") + 1
@@ -157,7 +157,7 @@ class TestWriting:
         assert update.run(pk=mine.pk, missing=missing) == 1
         assert Assignment.objects.filter(missing=missing, lease=None).get() == mine
 
-    def test_an_update_gives_each_row_what_is_picked_for_it(self, study: Study) -> None:
+    def test_an_update_can_set_different_values_for_each_row(self, study: Study) -> None:
         rows = [study.assignment(rater) for rater in (study.ada, study.ben)]
         update = PreparedUpdate(
             lambda: Assignment.objects.filter(Among("pk", "pks")),
@@ -172,7 +172,7 @@ class TestWriting:
         assert {row.pk: row.missing for row in rows} == missing
         assert {row.pk: row.seconds for row in rows} == seconds
 
-    def test_new_rows_get_their_keys_in_their_order(self, study: Study) -> None:
+    def test_inserted_rows_get_keys_in_their_order(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         response = Response(assignment=mine, payload={"units": {"ä": None}}, door="page")
         PreparedInsert(Response).run(response)
@@ -187,7 +187,7 @@ class TestWriting:
         assert stored == {label.pk: (label.value, label.meta) for label in labels}
         assert not any(label._state.adding for label in labels)
 
-    def test_a_column_that_fills_itself_is_filled(self, study: Study) -> None:
+    def test_columns_with_automatic_values_are_filled(self, study: Study) -> None:
         rater = Rater.objects.create(name="x")
         item = study.campaign.items.first()
         made = Assignment(item=item, rater=rater, asked=[])
@@ -197,7 +197,7 @@ class TestWriting:
 
 @pytest.mark.postgresql
 class TestTogether:
-    def test_each_sees_what_those_before_it_did(self, study: Study) -> None:
+    def test_each_statement_sees_the_changes_of_those_before_it(self, study: Study) -> None:
         first, second = study.campaign.items.order_by("pk")[:2]
         taken = Prepared(lambda: Item.objects.filter(pk=Parameter("pk")).values_list("taken"))
         take = PreparedUpdate(
@@ -211,7 +211,7 @@ class TestTogether:
         assert (before, changed, after) == ([[0]], 1, [[2]])
         assert (nothing, other) == (0, [[0]])
 
-    def test_objects_and_new_rows_come_as_they_do_alone(self, study: Study) -> None:
+    def test_results_are_the_same_as_of_single_statements(self, study: Study) -> None:
         rater = PreparedModels(
             lambda: Rater.objects.filter(name=Parameter("name", Rater._meta.get_field("name"))),
             {"": columns_of(Rater)},
@@ -225,7 +225,7 @@ class TestTogether:
         assert [each.pk for each, _ in found] == keys[1:]
         assert found[0][0] == Rater.objects.get(pk=keys[1])
 
-    def test_where_one_fails_nothing_is_done_and_the_connection_is_of_use(
+    def test_if_one_statement_fails_none_takes_effect_and_the_connection_stays_usable(
         self, study: Study
     ) -> None:
         insert, names = PreparedInsert(Rater, ("name", "kind")), Rater.objects.values_list("name")

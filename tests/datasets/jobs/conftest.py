@@ -1,4 +1,4 @@
-"""A kind of job of the tests' own, and people who ask for it."""
+"""A kind of job for the tests, and people who ask for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Asking = Callable[..., Job]
 
 @dataclass
 class Labels:
-    """What the tests' results depend on, and a file in which each computation counts."""
+    """The labels that results depend on, and a log with one entry per computation."""
 
     log: Path
     newest: int = 1
@@ -40,7 +40,7 @@ class Labels:
 
 @pytest.fixture
 def labels(tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Labels]:
-    """A registered kind, whose jobs go by the option `do`."""
+    """Register the kind; its jobs do what the option `do` says."""
     queue_cast.set_up(settings, tmp_path / "data", monkeypatch)
     found = Labels(tmp_path / "computed")
 
@@ -70,7 +70,7 @@ def _allocate(options: Options) -> None:
 
 
 def _kill_once(options: Options) -> None:
-    """Kill the worker, as a machine does that runs out of memory; the second time do nothing."""
+    """Kill the worker like a machine out of memory; do nothing the second time."""
     flag = Path(options["flag"])
     if not flag.exists():
         flag.touch()
@@ -100,7 +100,7 @@ DEEDS: dict[str, Callable[[Options], None]] = {
 
 @pytest.fixture
 def noon(monkeypatch: pytest.MonkeyPatch) -> datetime:
-    """The moment at which the queue's clock, the database's, stands still."""
+    """Stop the queue's clock, which is the database's, at this moment."""
     moment = datetime(2026, 12, 31, 12, 0, tzinfo=UTC)
     monkeypatch.setattr(queue, "Now", lambda: Value(moment, DateTimeField()))
     return moment

@@ -1,4 +1,4 @@
-"""Asking for a job: who is woken for it, and how long a request waits for its end."""
+"""Asking for a job: which worker is woken, and how long a request waits for the result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.queue_cast import ended
 pytestmark = pytest.mark.django_db
 
 
-def test_a_worker_is_woken_for_what_waits_once_it_is_stored(
+def test_a_worker_is_woken_after_a_waiting_job_is_committed(
     labels: Labels,
     ada: User,
     monkeypatch: pytest.MonkeyPatch,
@@ -50,7 +50,7 @@ class TestAtOnce:
     def eager(self, labels: Labels, settings: Settings) -> None:
         settings.JOBS_EAGER = True
 
-    def test_what_is_carried_out_at_once_is_its_own_last_result(
+    def test_a_job_carried_out_at_once_is_the_current_result(
         self, labels: Labels, ada: User
     ) -> None:
         first = ask(SUM, {"name": "kappa"}, ada)
@@ -62,7 +62,7 @@ class TestAtOnce:
         assert ask(SUM, {"name": "kappa"}, ada).last == second.job
         assert labels.computed == ["kappa", "kappa"]
 
-    def test_beside_what_fails_the_last_result_stays(self, labels: Labels, ada: User) -> None:
+    def test_the_last_result_is_kept_if_a_newer_job_fails(self, labels: Labels, ada: User) -> None:
         first = ask(SUM, {"name": "kappa"}, ada).job
         labels.newest = 2
         labels.hidden_from.add("ada")
@@ -76,7 +76,7 @@ class TestAtOnce:
 
 @dataclass
 class Sleeper:
-    """Sleeps without any time going by but its own, and does something at one of its pauses."""
+    """A fake `sleep` with its own clock, which calls `end` at one of its pauses."""
 
     job: Job
     end: Callable[[], object] = lambda: None
@@ -103,7 +103,7 @@ class TestWaiting:
     def free_places(self) -> int:
         return int(vars(asking._waiting)["_value"])
 
-    def test_a_request_waits_in_ever_longer_pauses_until_the_job_ends(
+    def test_a_request_polls_in_growing_intervals_until_the_job_ends(
         self, sleeper: Sleeper
     ) -> None:
         held: Any = queue.take()
@@ -122,7 +122,7 @@ class TestWaiting:
         assert asking.waited_for(found) == found
         assert len(sleeper.pauses) == 6, "it has ended"
 
-    def test_after_twenty_seconds_it_is_returned_as_it_is(self, sleeper: Sleeper) -> None:
+    def test_after_twenty_seconds_the_unfinished_job_is_returned(self, sleeper: Sleeper) -> None:
         places = self.free_places()
         assert asking.waited_for(sleeper.job).state == "waiting"
         assert 20 <= sum(sleeper.pauses) < 20.5
@@ -132,7 +132,7 @@ class TestWaiting:
         assert sleeper.pauses == [20.0], "it is over at twenty seconds"
         assert self.free_places() == places
 
-    def test_a_request_beyond_the_places_does_not_wait(self, sleeper: Sleeper) -> None:
+    def test_a_request_does_not_wait_if_all_waiting_slots_are_taken(self, sleeper: Sleeper) -> None:
         places = self.free_places()
         for _ in range(places):
             assert asking._waiting.acquire(blocking=False)
@@ -142,7 +142,7 @@ class TestWaiting:
             asking._waiting.release(places)
         assert sleeper.pauses == []
 
-    def test_a_place_is_given_back_by_who_cannot_wait_any_longer(self, sleeper: Sleeper) -> None:
+    def test_a_waiting_slot_is_released_if_waiting_fails(self, sleeper: Sleeper) -> None:
         def away() -> None:
             raise ConnectionError
 

@@ -1,4 +1,4 @@
-"""Carrying out one job: what people are told when it fails, and what is left of it."""
+"""Carrying out one job: its message when it fails, and the files it leaves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def taken(job: Job) -> Job:
 
 @pytest.fixture
 def failing(asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch) -> Job:
-    """A job that is begun, and ends by whatever error is put into `DEEDS`."""
+    """A job that has started and will fail with the error put into `DEEDS`."""
     monkeypatch.setitem(DEEDS, "fail", lambda options: None)
     return taken(asked("kappa", ada, do="fail"))
 
@@ -43,7 +43,7 @@ def fail_by(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (OSError(errno.ENOSPC, "No space left"), NO_SPACE),
         (OSError(errno.EDQUOT, "Quota exceeded"), NO_SPACE),
@@ -51,28 +51,26 @@ def fail_by(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
         (DatabaseError("deadlock"), "an unexpected error ended it (DatabaseError)"),
     ],
 )
-def test_an_unexpected_error_is_told_by_what_it_means(
-    failing: Job, error: Exception, told: str, monkeypatch: pytest.MonkeyPatch
+def test_an_unexpected_error_is_explained_in_the_jobs_message(
+    failing: Job, error: Exception, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail_by(error, monkeypatch)
     closed: list[bool] = []
     monkeypatch.setattr("datasets.jobs.execution.connection.close", lambda: closed.append(True))
     carry_out(failing, lambda done, total: None)
     assert ended(failing).state == "failed"
-    assert told in failing.error
+    assert message in failing.error
     assert bool(closed) == isinstance(error, DatabaseError), "a transaction may be broken"
 
 
-def test_whoever_asks_strictly_gets_the_error_itself(
-    failing: Job, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_in_strict_mode_the_error_is_raised(failing: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     fail_by(IndexError("which"), monkeypatch)
     with pytest.raises(IndexError, match="which"):
         carry_out(failing, lambda done, total: None, strict=True)
     assert ended(failing).state == "running"
 
 
-def test_the_file_of_a_job_that_was_cancelled_meanwhile_is_removed(
+def test_the_file_of_a_job_cancelled_during_its_run_is_removed(
     failing: Job, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = Job.objects.get(pk=failing.pk)
@@ -82,7 +80,7 @@ def test_the_file_of_a_job_that_was_cancelled_meanwhile_is_removed(
     assert list(results.folder().iterdir()) == []
 
 
-def test_a_job_that_another_worker_has_is_not_computed(failing: Job, labels: Labels) -> None:
+def test_a_job_taken_over_by_another_worker_is_not_computed(failing: Job, labels: Labels) -> None:
     Job.objects.update(lease_until="2020-01-01T00:00:00Z")
     other = queue.take()
     carry_out(failing, lambda done, total: None)
@@ -91,7 +89,7 @@ def test_a_job_that_another_worker_has_is_not_computed(failing: Job, labels: Lab
     assert ended(other).state == "running"
 
 
-def test_who_has_no_memory_left_is_not_told_that_all_is_well(
+def test_running_out_of_memory_ends_the_process_with_an_error(
     failing: Job, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail_by(MemoryError(), monkeypatch)
@@ -99,14 +97,14 @@ def test_who_has_no_memory_left_is_not_told_that_all_is_well(
         carry_out(failing, lambda done, total: None)
 
 
-def test_it_is_done_in_the_name_of_whose_turn_it_is_and_by_their_request(
+def test_a_job_runs_as_the_account_and_request_whose_turn_it_is(
     asked: Asking, ada: User, ben: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[int | None, str, str]] = []
+    actors: list[tuple[int | None, str, str]] = []
 
     def tell(options: Options) -> None:
         actor = current_actor()
-        told.append((actor.who(), actor.request, actor.address))
+        actors.append((actor.who(), actor.request, actor.address))
 
     monkeypatch.setitem(DEEDS, "tell", tell)
     by_ben = Actor(lambda: ben.pk, "b" * 32, "private")
@@ -118,10 +116,10 @@ def test_it_is_done_in_the_name_of_whose_turn_it_is_and_by_their_request(
     with on_behalf(Actor(lambda: ada.pk, "a" * 32, "public")):
         assert asked("kappa", ada, do="tell") == shared
     assert worked() == 1
-    assert told == [(ada.pk, "a" * 32, "public")], "ben had a turn before"
+    assert actors == [(ada.pk, "a" * 32, "public")], "ben had a turn before"
 
 
-def test_it_is_computed_while_one_who_waits_for_it_may_see_it(
+def test_a_job_is_computed_if_any_account_waiting_for_it_may_see_it(
     asked: Asking, labels: Labels, ada: User, ben: User
 ) -> None:
     jobs = [asked(name, user) for name in ("kappa", "alpha") for user in (ada, ben)]
@@ -134,7 +132,9 @@ def test_it_is_computed_while_one_who_waits_for_it_may_see_it(
 
 
 class TestResults:
-    def test_a_file_that_cannot_be_written_whole_leaves_nothing(self, labels: Labels) -> None:
+    def test_a_result_that_cannot_be_written_completely_leaves_no_file(
+        self, labels: Labels
+    ) -> None:
         def pieces() -> object:
             yield b"half"
             raise OSError(errno.ENOSPC, "No space left")
@@ -143,11 +143,11 @@ class TestResults:
             results.write("name", Result(pieces(), "a", "text/plain"))  # type: ignore[arg-type]
         assert list(results.folder().iterdir()) == []
 
-    def test_a_result_whose_file_is_gone_says_so(self, labels: Labels) -> None:
+    def test_opening_a_result_without_its_file_raises_an_error(self, labels: Labels) -> None:
         with pytest.raises(results.GoneError):
             results.opened(Job(result={"file": "gone"}))
 
-    def test_what_a_killed_process_left_goes_after_a_day(self, labels: Labels) -> None:
+    def test_leftovers_of_killed_processes_are_deleted_after_a_day(self, labels: Labels) -> None:
         folder = results.folder()
         names = ["a" * 65, "b" * 65, "x.part", "y.part", "worker.log"]
         day, minute = 24 * 3600, 60
@@ -157,5 +157,5 @@ class TestResults:
         assert results.sweep() == 0
         assert sorted(path.name for path in folder.iterdir()) == ["b" * 65, "worker.log", "y.part"]
 
-    def test_what_goes_meanwhile_is_as_young_as_can_be(self, tmp_path: Path) -> None:
+    def test_a_file_that_disappears_meanwhile_has_age_zero(self, tmp_path: Path) -> None:
         assert results._age(tmp_path / "gone") == 0

@@ -1,4 +1,4 @@
-"""Who is woken for a job: Celery, a worker on this machine, or one that is started for it."""
+"""Which worker is woken for a job: Celery, one on this machine, or a newly started one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ start = launching.start
 
 @pytest.fixture
 def started(labels: Labels, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The processes that were started: their options, with the command."""
+    """The options and commands of the processes that were started."""
     found: list[dict[str, Any]] = []
 
     def note(command: list[str], **options: Any) -> None:
@@ -45,7 +45,7 @@ class _AtOnce(threading.Thread):
         self.run()
 
 
-def test_without_anybody_a_worker_of_its_own_is_started(started: list[dict[str, Any]]) -> None:
+def test_a_worker_is_started_if_none_is_running(started: list[dict[str, Any]]) -> None:
     start()
     (one,) = started
     assert one["command"] == [sys.executable, "manage.py", "work", "--idle", "60", "--alone"]
@@ -63,7 +63,7 @@ def test_a_worker_that_listens_is_woken_instead(started: list[dict[str, Any]]) -
     assert not launching.ring()
 
 
-def test_a_worker_elsewhere_looks_by_itself(started: list[dict[str, Any]]) -> None:
+def test_no_worker_is_started_if_one_runs_on_another_machine(started: list[dict[str, Any]]) -> None:
     queue.note_worker("elsewhere:1", 2)
     start()
     assert started == []
@@ -72,7 +72,7 @@ def test_a_worker_elsewhere_looks_by_itself(started: list[dict[str, Any]]) -> No
     assert len(started) == 1
 
 
-def test_a_broker_takes_a_message_and_without_it_another_worker_is_asked(
+def test_a_worker_is_started_if_the_broker_takes_no_message(
     started: list[dict[str, Any]], settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.CELERY_BROKER_URL = "redis://nowhere"
@@ -101,14 +101,14 @@ def test_a_web_server_has_one_worker(labels: Labels) -> None:
     assert stat.S_IMODE((launching.folder() / "worker.lock").stat().st_mode) == 0o600
 
 
-class TestTheBell:
+class TestBell:
     @pytest.fixture
     def bell(self, labels: Labels) -> Iterator[launching.Bell]:
         bell = launching.Bell()
         yield bell
         bell.close()
 
-    def test_once_emptied_it_is_silent_until_it_is_rung_again(self, bell: launching.Bell) -> None:
+    def test_after_draining_it_is_silent_until_it_is_rung_again(self, bell: launching.Bell) -> None:
         descriptor = bell.descriptor or 0
         assert stat.S_IMODE(os.fstat(descriptor).st_mode) == 0o600
         for _ in range(2):
@@ -119,7 +119,9 @@ class TestTheBell:
                 os.read(descriptor, 1)
         bell.drain()
 
-    def test_it_may_ring_however_often_and_leaves_nothing_open(self, bell: launching.Bell) -> None:
+    def test_ringing_a_full_pipe_succeeds_and_leaves_no_file_open(
+        self, bell: launching.Bell
+    ) -> None:
         files = open_files()
         with suppress(BlockingIOError):
             while True:
@@ -137,7 +139,7 @@ class TestTheBell:
         second.close()
         assert not launching.ring()
 
-    def test_where_there_are_no_named_pipes_nobody_listens(
+    def test_without_named_pipes_ringing_reaches_no_worker(
         self, labels: Labels, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delattr(os, "mkfifo")

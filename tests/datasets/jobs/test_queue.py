@@ -1,4 +1,4 @@
-"""The queue of jobs: one computation of a question, turns, cancelling, leases, and what is kept."""
+"""The queue of jobs: shared computations, turns, cancelling, leases, and stored results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ on_both = pytest.mark.postgresql
 
 
 @on_both
-def test_two_people_who_ask_the_same_share_one_computation(
+def test_two_people_with_the_same_question_share_one_job(
     asked: Asking, labels: Labels, ada: User, ben: User
 ) -> None:
     first, second = asked("kappa", ada), asked("kappa", ben)
@@ -38,7 +38,7 @@ def test_two_people_who_ask_the_same_share_one_computation(
     assert worked() == 0
 
 
-def test_a_question_is_the_same_in_whatever_order_its_options_come(
+def test_the_order_of_options_does_not_change_the_question(
     asked: Asking, ada: User, ben: User
 ) -> None:
     asked("alpha", ada)
@@ -65,7 +65,7 @@ def test_new_labels_make_a_new_job_beside_the_last_result(
     assert ask(SUM, {"name": "alpha"}, ada).last is None
 
 
-def test_a_job_that_waited_is_computed_from_the_labels_of_its_turn(
+def test_a_waiting_job_uses_the_labels_at_the_time_it_runs(
     asked: Asking, labels: Labels, ada: User, ben: User
 ) -> None:
     job = asked("kappa", ada)
@@ -76,7 +76,7 @@ def test_a_job_that_waited_is_computed_from_the_labels_of_its_turn(
     assert labels.computed == ["kappa"]
 
 
-def test_people_take_turns_however_much_one_of_them_asks(
+def test_people_take_turns_however_many_jobs_one_of_them_has(
     asked: Asking, labels: Labels, ada: User, ben: User
 ) -> None:
     for name in ("a1", "a2", "a3"):
@@ -89,21 +89,21 @@ def test_people_take_turns_however_much_one_of_them_asks(
     assert labels.computed == ["a1", "b1", "a2", "b2", "a3"]
 
 
-def test_who_was_served_longest_ago_is_next() -> None:
+def test_the_next_turn_goes_to_the_person_served_longest_ago() -> None:
     ada, ben, cleo = 1, 2, 3
     asked = [(11, ada), (12, ada), (21, ben), (31, cleo)]
     order = queue.turns(asked, {ada: 10, ben: 5}, Counter())
     assert order == [(31, cleo), (21, ben), (11, ada), (12, ada)]
 
 
-def test_who_has_two_jobs_running_comes_after_the_others() -> None:
+def test_a_person_with_two_running_jobs_comes_after_the_others() -> None:
     ada, ben = 1, 2
     asked = [(11, ada), (21, ben)]
     assert queue.turns(asked, {}, Counter({ada: 1})) == [(11, ada), (21, ben)]
     assert queue.turns(asked, {}, Counter({ada: 2})) == [(21, ben), (11, ada)]
 
 
-def test_places_count_what_waits_and_turns_go_to_who_waits_for_it(
+def test_the_turn_of_a_shared_job_goes_to_a_person_still_waiting_for_it(
     asked: Asking, ada: User, ben: User
 ) -> None:
     shared = asked("kappa", ada)
@@ -116,7 +116,7 @@ def test_places_count_what_waits_and_turns_go_to_who_waits_for_it(
     assert queue.position(asked("alpha", ben)) == 1
 
 
-def test_who_has_two_jobs_running_waits_behind_who_was_served_later(
+def test_a_person_with_two_running_jobs_waits_behind_one_served_later(
     asked: Asking, ada: User, ben: User
 ) -> None:
     for name in ("a1", "a2"):
@@ -132,7 +132,7 @@ def test_who_has_two_jobs_running_waits_behind_who_was_served_later(
     assert queue.take() is None
 
 
-def test_cancelling_ends_that_job_alone(asked: Asking, ada: User, ben: User) -> None:
+def test_cancelling_ends_only_that_job(asked: Asking, ada: User, ben: User) -> None:
     done = asked("done", ada)
     worked()
     job, kept, of_ben = asked("kappa", ada), asked("alpha", ada), asked("beta", ben)
@@ -144,7 +144,7 @@ def test_cancelling_ends_that_job_alone(asked: Asking, ada: User, ben: User) -> 
     assert [asker.withdrawn for asker in kept.askers.all()] == [False]
 
 
-def test_a_question_was_asked_by_whom_it_waits_for_or_has_a_result(
+def test_a_question_counts_as_asked_while_its_job_waits_or_has_a_result(
     asked: Asking, ada: User, ben: User
 ) -> None:
     def who_asked(name: str, **more: str) -> list[User]:
@@ -162,9 +162,7 @@ def test_a_question_was_asked_by_whom_it_waits_for_or_has_a_result(
     assert [job.options["name"] for job in queue.jobs_of(ben)] == ["alpha"]
 
 
-def test_who_asks_what_is_being_computed_waits_for_it_too(
-    asked: Asking, ada: User, ben: User
-) -> None:
+def test_asking_for_a_running_job_joins_it(asked: Asking, ada: User, ben: User) -> None:
     asked("kappa", ada)
     running = queue.take()
     assert running is not None
@@ -177,7 +175,7 @@ def test_who_asks_what_is_being_computed_waits_for_it_too(
     assert (running.state, running.turn, running.lease_until) == ("cancelled", None, None)
 
 
-def test_a_job_is_added_with_who_asks_for_it_or_not_at_all(
+def test_a_job_and_its_first_asker_are_stored_together_or_not_at_all(
     asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -189,7 +187,7 @@ def test_a_job_is_added_with_who_asks_for_it_or_not_at_all(
     assert not Job.objects.exists()
 
 
-def test_what_was_cancelled_for_all_that_waited_is_computed_for_who_did_not_withdraw(
+def test_a_person_who_joined_a_job_as_it_was_cancelled_gets_a_new_job(
     asked: Asking, ada: User, ben: User
 ) -> None:
     job = asked("kappa", ada)
@@ -198,7 +196,7 @@ def test_what_was_cancelled_for_all_that_waited_is_computed_for_who_did_not_with
     assert asked("kappa", ben) != job
 
 
-def test_the_last_result_stays_however_often_it_was_tried_again(
+def test_the_last_result_is_kept_however_many_later_jobs_are_cancelled(
     asked: Asking, labels: Labels, ada: User
 ) -> None:
     done = asked("kappa", ada)
@@ -215,14 +213,14 @@ def test_the_last_result_stays_however_often_it_was_tried_again(
     assert queue.last_finished(done.question) == done
 
 
-def test_a_job_that_several_asked_for_comes_with_the_earliest_turn() -> None:
+def test_a_shared_job_runs_at_the_earliest_turn_of_its_askers() -> None:
     ada, ben = 1, 2
     asked = [(11, ada), (12, ada), (13, ada), (13, ben)]
     assert queue.turns(asked, {}, Counter()) == [(11, ada), (13, ben), (12, ada)]
 
 
 @on_both
-def test_a_person_has_two_jobs_running_and_others_come_first_to_the_third_place(
+def test_a_person_has_at_most_two_running_jobs_while_others_wait(
     asked: Asking, ada: User, ben: User
 ) -> None:
     for name in ("a1", "a2", "a3"):
@@ -239,7 +237,7 @@ def test_a_person_has_two_jobs_running_and_others_come_first_to_the_third_place(
 
 
 @on_both
-def test_of_one_question_two_jobs_never_run_at_once(
+def test_two_jobs_for_one_question_never_run_at_the_same_time(
     asked: Asking, labels: Labels, ada: User
 ) -> None:
     asked("kappa", ada)
@@ -256,7 +254,7 @@ def test_of_one_question_two_jobs_never_run_at_once(
     assert queue.take() == newer
 
 
-def test_what_was_chosen_does_not_begin_once_its_question_or_its_person_is_busy(
+def test_a_chosen_job_does_not_start_if_its_question_or_person_became_busy(
     asked: Asking, labels: Labels, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked("kappa", ada)
@@ -277,7 +275,7 @@ def test_what_was_chosen_does_not_begin_once_its_question_or_its_person_is_busy(
     assert not queue._may_begin(newer.pk, ada.pk)
 
 
-def test_a_job_that_was_cancelled_while_somebody_joined_it_is_added_anew(
+def test_joining_a_job_as_it_is_cancelled_adds_a_new_job(
     asked: Asking, ada: User, ben: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = asked("kappa", ada)
@@ -293,7 +291,7 @@ def test_a_job_that_was_cancelled_while_somebody_joined_it_is_added_anew(
     assert queue.take() == newer
 
 
-def test_a_job_that_was_cancelled_while_it_was_chosen_does_not_begin(
+def test_a_job_cancelled_after_it_was_chosen_does_not_start(
     asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, other = asked("kappa", ada), asked("alpha", ada)
@@ -307,7 +305,7 @@ def test_a_job_that_was_cancelled_while_it_was_chosen_does_not_begin(
     assert queue.take() == other
 
 
-def test_a_cancelled_job_is_not_computed_and_not_asked_again_by_a_reload(
+def test_a_cancelled_job_is_not_computed_and_a_page_reload_does_not_restart_it(
     asked: Asking, labels: Labels, ada: User, ben: User
 ) -> None:
     job = asked("kappa", ada)
@@ -320,7 +318,7 @@ def test_a_cancelled_job_is_not_computed_and_not_asked_again_by_a_reload(
     assert asked("kappa", ada, again=True) == other
 
 
-def test_a_job_that_failed_is_repeated_once_its_labels_have_changed(
+def test_a_failed_job_is_repeated_only_after_its_labels_change(
     asked: Asking, labels: Labels, ada: User
 ) -> None:
     job = asked("kappa", ada, do="refuse")
@@ -333,7 +331,7 @@ def test_a_job_that_failed_is_repeated_once_its_labels_have_changed(
     assert newer.state == "waiting"
 
 
-def test_cancelling_keeps_a_job_that_somebody_else_waits_for(
+def test_cancelling_keeps_a_job_that_another_person_waits_for(
     asked: Asking, ada: User, ben: User
 ) -> None:
     job = asked("kappa", ada)
@@ -344,7 +342,7 @@ def test_cancelling_keeps_a_job_that_somebody_else_waits_for(
     assert ended(job).state == "done"
 
 
-def test_who_withdrew_and_asks_again_waits_for_it_where_they_asked_last(
+def test_a_person_who_withdrew_can_ask_again_from_another_page(
     asked: Asking, ada: User, ben: User
 ) -> None:
     def of_ada(page: str) -> tuple[Job, bool, str]:
@@ -359,7 +357,7 @@ def test_who_withdrew_and_asks_again_waits_for_it_where_they_asked_last(
     assert of_ada("/paper/") == (job, False, "/paper/")
 
 
-def test_a_job_that_ends_its_worker_three_times_fails(asked: Asking, ada: User) -> None:
+def test_a_job_fails_after_its_worker_has_died_three_times(asked: Asking, ada: User) -> None:
     job = asked("kappa", ada)
     for _ in range(3):
         assert queue.take() == job
@@ -372,7 +370,7 @@ def test_a_job_that_ends_its_worker_three_times_fails(asked: Asking, ada: User) 
 
 
 @on_both
-def test_a_late_attempt_changes_nothing(asked: Asking, ada: User) -> None:
+def test_an_attempt_that_lost_its_lease_changes_nothing(asked: Asking, ada: User) -> None:
     asked("kappa", ada)
     late = queue.take()
     assert late is not None
@@ -385,7 +383,7 @@ def test_a_late_attempt_changes_nothing(asked: Asking, ada: User) -> None:
     assert ended(current).result == {"file": "current"}
 
 
-def test_a_job_is_not_computed_for_people_who_have_lost_access(
+def test_a_job_fails_if_its_askers_have_lost_access(
     asked: Asking, labels: Labels, ada: User
 ) -> None:
     job = asked("kappa", ada)
@@ -404,7 +402,7 @@ def test_a_result_whose_file_was_deleted_is_computed_again(
     assert asked("kappa", ada) != job
 
 
-def test_a_person_may_have_fifty_jobs_waiting(asked: Asking, ada: User, ben: User) -> None:
+def test_a_person_may_have_at_most_fifty_waiting_jobs(asked: Asking, ada: User, ben: User) -> None:
     for number in range(50):
         asked(f"n{number}", ada)
     with pytest.raises(TooManyError, match="let some finish or cancel"):
@@ -413,7 +411,7 @@ def test_a_person_may_have_fifty_jobs_waiting(asked: Asking, ada: User, ben: Use
     asked("one more", ben)
 
 
-def test_a_job_that_one_withdrew_from_makes_room_though_others_wait_for_it(
+def test_withdrawing_from_a_shared_job_frees_a_place_under_the_limit(
     asked: Asking, ada: User, ben: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(queue, "MOST_WAITING", 1)
@@ -430,7 +428,7 @@ def test_a_job_that_one_withdrew_from_makes_room_though_others_wait_for_it(
     assert asked("alpha of ben", ben).state == "waiting", "what is computed waits no more"
 
 
-def test_old_results_go_and_so_do_those_beyond_the_room(
+def test_results_that_are_old_or_exceed_the_disk_limit_are_deleted(
     asked: Asking, ada: User, settings: Settings
 ) -> None:
     for name in ("old", "read", "big", "new"):
@@ -453,7 +451,7 @@ def test_old_results_go_and_so_do_those_beyond_the_room(
     assert sorted(Job.objects.values_list("options__name", flat=True)) == ["new", "read"]
 
 
-def test_a_job_that_is_taken_up_begins_anew_and_waits_for_nobody(asked: Asking, ada: User) -> None:
+def test_a_job_that_is_taken_starts_with_fresh_progress(asked: Asking, ada: User) -> None:
     job = asked("kappa", ada)
     assert queue.position(job) == 1
     Job.objects.update(done=3, total=5)
@@ -463,7 +461,7 @@ def test_a_job_that_is_taken_up_begins_anew_and_waits_for_nobody(asked: Asking, 
     assert queue.position(held) == 1
 
 
-def test_a_question_that_others_add_at_the_same_moment_is_looked_for_again(
+def test_a_question_added_concurrently_by_others_is_looked_up_again(
     asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, failures = queue._added, [2]
@@ -481,7 +479,7 @@ def test_a_question_that_others_add_at_the_same_moment_is_looked_for_again(
         asked("alpha", ada)
 
 
-def test_of_a_list_of_jobs_those_are_shown_that_one_may_see(
+def test_only_jobs_that_the_account_may_see_are_listed(
     asked: Asking, labels: Labels, ada: User, ben: User
 ) -> None:
     job = asked("kappa", ada)
@@ -490,7 +488,7 @@ def test_of_a_list_of_jobs_those_are_shown_that_one_may_see(
     assert queue.see([job], ben) == []
 
 
-def test_a_job_whose_only_asker_is_deleted_is_cancelled_and_what_was_computed_stays(
+def test_deleting_the_only_asker_cancels_waiting_jobs_and_keeps_results(
     asked: Asking, ada: User, ben: User
 ) -> None:
     done = asked("done", ada)
@@ -505,7 +503,7 @@ def test_a_job_whose_only_asker_is_deleted_is_cancelled_and_what_was_computed_st
     assert job.ended_at is not None
 
 
-def test_a_lease_is_renewed_with_the_progress_and_none_is_left_at_the_end(
+def test_reporting_progress_renews_the_lease_and_finishing_ends_it(
     asked: Asking, ada: User
 ) -> None:
     asked("kappa", ada)
@@ -531,7 +529,7 @@ def test_a_lease_is_renewed_with_the_progress_and_none_is_left_at_the_end(
     assert ended(held).error == ""
 
 
-def test_a_job_that_is_given_back_is_due_at_once_and_the_attempt_does_not_count(
+def test_a_job_given_back_is_due_at_once_and_the_attempt_does_not_count(
     asked: Asking, ada: User
 ) -> None:
     assert not queue.is_due()
@@ -550,7 +548,7 @@ def test_a_job_that_is_given_back_is_due_at_once_and_the_attempt_does_not_count(
     assert not queue.is_due(), "it is another's by now"
 
 
-def test_a_worker_is_there_for_fifteen_seconds_after_it_was_seen() -> None:
+def test_a_worker_counts_as_running_for_fifteen_seconds_after_its_last_sign() -> None:
     def seen(name: str, **ago: float) -> None:
         Worker.objects.filter(name=name).update(seen_at=timezone.now() - timedelta(**ago))
 
@@ -572,7 +570,7 @@ def test_a_worker_is_there_for_fifteen_seconds_after_it_was_seen() -> None:
     assert list(Worker.objects.values_list("name", flat=True)) == ["one"]
 
 
-def test_a_job_is_stuck_that_waits_for_ten_seconds_while_nobody_works(
+def test_a_job_is_stuck_after_waiting_ten_seconds_without_a_worker(
     asked: Asking, ada: User, ben: User
 ) -> None:
     job = asked("kappa", ada)
@@ -594,7 +592,7 @@ def test_a_job_is_stuck_that_waits_for_ten_seconds_while_nobody_works(
     assert not queue.is_stuck(job)
 
 
-def test_who_asked_first_has_the_turn_of_what_is_carried_out_at_once(
+def test_a_job_carried_out_at_once_belongs_to_the_first_asker(
     asked: Asking, ada: User, ben: User
 ) -> None:
     job = asked("kappa", ben)
@@ -605,7 +603,7 @@ def test_who_asked_first_has_the_turn_of_what_is_carried_out_at_once(
     assert held.started_at is not None
 
 
-def test_a_job_of_nobody_is_cancelled_though_the_others_have_to_wait(
+def test_a_job_without_askers_is_cancelled_even_if_no_other_job_can_start(
     asked: Asking, ada: User, ben: User
 ) -> None:
     for name in ("a1", "a2"):
@@ -617,7 +615,7 @@ def test_a_job_of_nobody_is_cancelled_though_the_others_have_to_wait(
     assert [ended(each).state for each in (third, of_ben)] == ["waiting", "cancelled"]
 
 
-def test_a_lease_ends_after_twenty_seconds_and_not_before(
+def test_a_lease_lasts_exactly_twenty_seconds(
     asked: Asking, ada: User, ben: User, noon: datetime
 ) -> None:
     asked("kappa", ada)
@@ -637,7 +635,9 @@ def test_a_lease_ends_after_twenty_seconds_and_not_before(
     assert not queue.is_due()
 
 
-def test_whom_a_worker_died_for_has_its_place_again(asked: Asking, ada: User) -> None:
+def test_a_job_whose_worker_died_no_longer_counts_against_its_person(
+    asked: Asking, ada: User
+) -> None:
     for name in ("a1", "a2"):
         asked(name, ada)
         assert queue.take()
@@ -647,7 +647,7 @@ def test_whom_a_worker_died_for_has_its_place_again(asked: Asking, ada: User) ->
     assert queue._next() == (third.pk, ada.pk)
 
 
-def test_to_the_second_a_worker_was_there_and_a_job_is_stuck(
+def test_the_limits_for_lost_workers_and_stuck_jobs_are_exact(
     asked: Asking, ada: User, noon: datetime
 ) -> None:
     queue.note_worker("one", 1)
@@ -664,10 +664,10 @@ def test_to_the_second_a_worker_was_there_and_a_job_is_stuck(
     assert queue.is_stuck(job)
 
 
-def test_one_worker_at_a_time_chooses_and_what_it_chose_is_not_cancelled_meanwhile(
+def test_workers_choose_jobs_one_at_a_time_and_lock_the_chosen_job(
     asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[tuple[str, list[int]]] = []
+    locks: list[tuple[str, list[int]]] = []
     locked: list[int] = []
 
     class Cursor:
@@ -678,12 +678,12 @@ def test_one_worker_at_a_time_chooses_and_what_it_chose_is_not_cancelled_meanwhi
             pass
 
         def execute(self, statement: str, values: list[int]) -> None:
-            told.append((statement, values))
+            locks.append((statement, values))
 
     monkeypatch.setattr(queue, "connection", SimpleNamespace(vendor="postgresql", cursor=Cursor))
     queue._lock()
     same = 0x7A6E_0A0E  # as in other versions, whose workers may still be at work
-    assert told == [("SELECT pg_advisory_xact_lock(%s)", [same])]
+    assert locks == [("SELECT pg_advisory_xact_lock(%s)", [same])]
     outside = len(connection.savepoint_ids)
     monkeypatch.setattr(queue, "_lock", lambda: locked.append(len(connection.savepoint_ids)))
     job = asked("kappa", ada)
@@ -692,7 +692,7 @@ def test_one_worker_at_a_time_chooses_and_what_it_chose_is_not_cancelled_meanwhi
     assert locked == [outside + 1] * 2, "the lock ends with the transaction"
 
 
-def test_what_a_worker_writes_queues_for_the_writer_of_sqlite(asked: Asking, ada: User) -> None:
+def test_writes_by_workers_wait_for_the_writer_of_sqlite(asked: Asking, ada: User) -> None:
     asked("kappa", ada)
     held = queue.take()
     assert held is not None

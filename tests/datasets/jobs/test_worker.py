@@ -1,4 +1,4 @@
-"""Workers: each job has a process, which may be cancelled, killed, or run out of memory."""
+"""Workers: each job has its own process, which may be cancelled, killed or out of memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ on_both = pytest.mark.postgresql
 
 
 @on_both
-def test_of_many_who_ask_at_once_one_adds_the_job(asked: Asking, ada: User) -> None:
+def test_concurrent_requests_for_one_question_add_one_job(asked: Asking, ada: User) -> None:
     barrier, found = threading.Barrier(6), []
 
     def asks() -> None:
@@ -65,7 +65,7 @@ def test_cancelling_ends_the_process_of_a_running_job(
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("do", "told"),
+    ("do", "message"),
     [
         ("allocate", "it needs more memory than one job may use ({limit} MB)"),
         ("die", "its process was killed (SIGKILL), probably for lack of memory"),
@@ -73,8 +73,8 @@ def test_cancelling_ends_the_process_of_a_running_job(
         ("break", "an unexpected error ended it (IndexError)"),
     ],
 )
-def test_a_job_that_fails_says_why_and_can_be_asked_again(
-    asked: Asking, ada: User, settings: Settings, do: str, told: str
+def test_a_failed_job_says_why_and_can_be_asked_for_again(
+    asked: Asking, ada: User, settings: Settings, do: str, message: str
 ) -> None:
     # The process starts as large as this one, which has run other tests.
     own = re.search(r"VmData:\s+(\d+) kB", Path("/proc/self/status").read_text("ascii"))
@@ -82,7 +82,7 @@ def test_a_job_that_fails_says_why_and_can_be_asked_again(
     job = asked("kappa", ada, do=do)
     JobWorker(places=1).run_one()
     assert ended(job).state == "failed"
-    assert told.format(limit=limit) in job.error
+    assert message.format(limit=limit) in job.error
     assert asked("kappa", ada, do=do) == job
     assert asked("kappa", ada, again=True, do=do) != job
 
@@ -112,10 +112,10 @@ def test_the_job_of_a_killed_worker_is_taken_up_again(
     assert names == [job.result["file"]]
 
 
-def test_a_worker_wakes_when_a_job_is_asked_for_and_ends_when_told(
+def test_a_worker_wakes_for_a_new_job_and_ends_on_a_signal(
     asked: Asking, ada: User, tmp_path: Path
 ) -> None:
-    """In a fork of this process, which knows the tests' kind."""
+    """The worker is a fork of this process, so that it knows the tests' kind of job."""
     disconnect()
     pid = os.fork()
     if pid == 0:
@@ -141,7 +141,7 @@ def wait_for(condition: Callable[[], Any], seconds: float = 60) -> None:
         time.sleep(0.02)
 
 
-def test_the_command_ends_by_itself_when_it_is_told_to(house: Path) -> None:
+def test_the_command_ends_after_the_idle_time(house: Path) -> None:
     done = manage(house, "work", "--idle", "0.1", "--places", "1")
     assert done.returncode == 0, done.stderr
     assert "carries out jobs, 1 at a time" in done.stdout

@@ -1,4 +1,4 @@
-"""The worker step by step: what it renews, kills, gives back and says; its processes are few."""
+"""The worker step by step: leases, killed jobs, jobs given back, and messages."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from tests.queue_cast import ended
 pytestmark = pytest.mark.django_db
 
 
-class TestAWorker:
+class TestWorker:
     @pytest.fixture
     def worker(self, asked: Asking, ada: User) -> JobWorker:
-        """A worker with one job under way, whose process sleeps."""
+        """A worker with one running job, whose process sleeps."""
         asked("kappa", ada)
         job = queue.take()
         assert job is not None
@@ -50,7 +50,7 @@ class TestAWorker:
         worker._selector.register(end, 1)
         return worker
 
-    def test_kills_a_job_that_takes_longer_than_an_hour(self, worker: JobWorker) -> None:
+    def test_a_job_that_takes_longer_than_an_hour_is_killed(self, worker: JobWorker) -> None:
         (child,) = worker.children.values()
         child.since = time.monotonic() - 3590
         worker._beat()
@@ -61,7 +61,7 @@ class TestAWorker:
         worker._reap()
         assert ended(child.job).error == TOO_LONG
 
-    def test_gives_back_what_it_has_not_ended(
+    def test_a_stopping_worker_gives_back_its_unfinished_jobs(
         self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("datasets.jobs.worker.disconnect", lambda: None)
@@ -76,7 +76,7 @@ class TestAWorker:
         assert ended(child.job).attempts == 0
         assert queue.take() == child.job
 
-    def test_with_nothing_to_do_it_ends_after_the_time_it_was_given(
+    def test_a_worker_without_jobs_ends_after_its_idle_time(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         worker, now = JobWorker(places=1, idle=60), 100.0
@@ -96,7 +96,7 @@ class TestAWorker:
         worker.stop()
         assert worker._is_over()
 
-    def test_imports_the_jobs_of_each_app_before_the_first(
+    def test_a_worker_imports_the_jobs_of_all_apps_first(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         done: list[str] = []
@@ -108,12 +108,12 @@ class TestAWorker:
         assert "audit.jobs" not in done, "it has none"
         assert done[-2:] == ["collect", "freeze"]
 
-    def test_says_how_a_process_ended(self) -> None:
+    def test_the_reason_for_the_end_of_a_process_is_given_in_words(self) -> None:
         assert "more memory" in _why(12)
         assert "killed (SIGKILL)" in _why(-signal.SIGKILL)
         assert "status 1;" in _why(1)
 
-    def test_takes_as_many_jobs_as_it_has_places(
+    def test_a_worker_takes_as_many_jobs_as_it_has_slots(
         self, asked: Asking, ada: User, ben: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for name in ("a1", "b1", "b2"):
@@ -130,7 +130,7 @@ class TestAWorker:
         worker._fill(3)
         assert len(worker.children) == 2, "another worker took it"
 
-    def test_renews_every_two_seconds_and_kills_what_is_no_longer_its_own(
+    def test_leases_are_renewed_every_two_seconds_and_lost_jobs_are_killed(
         self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         now = 0.5
@@ -166,7 +166,7 @@ class TestAWorker:
             worker._beat()
         assert (child.verdict, killed) == ("it was cancelled", [child.pid])
 
-    def test_goes_on_while_the_database_is_away(
+    def test_a_worker_continues_while_the_database_is_down(
         self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def away() -> None:
@@ -187,7 +187,7 @@ class TestAWorker:
         assert done[3:6] == ["beat", 1, 1.0]
         assert done[7:] == ["beat", 1.0, "reaped"], "one that stops takes no more"
 
-    def test_listens_while_it_runs_and_leaves_nothing_behind(
+    def test_a_worker_registers_while_it_runs_and_cleans_up_at_the_end(
         self, labels: Labels, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         left: list[str] = []
@@ -211,7 +211,7 @@ class TestAWorker:
         assert next(waited, None) is None
         assert (left, queue.has_worker(), launching.ring()) == (["disconnected"], False, False)
 
-    def test_says_why_the_process_of_a_job_ended_and_takes_it_off_its_list(
+    def test_a_process_that_ended_is_recorded_in_its_job_and_removed(
         self, asked: Asking, ada: User, worker: JobWorker
     ) -> None:
         (killed,) = worker.children.values()
@@ -239,7 +239,7 @@ class TestAWorker:
             assert ended(job).state == state
             assert error in job.error
 
-    def test_one_is_carried_out_for_celery(
+    def test_a_celery_task_carries_out_one_job(
         self, asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert not JobWorker(places=1).run_one()
@@ -264,7 +264,9 @@ class TestAWorker:
         assert worker._selector.get_map() is None, "it is closed"
         assert list(Worker.objects.values_list("name", flat=True)) == [worker.name]
 
-    def test_has_the_system_end_a_process_with_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_processes_of_jobs_are_killed_when_their_worker_dies(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         asked: list[tuple[int, ...]] = []
         exits: list[int] = []
         system = SimpleNamespace(prctl=lambda *order: asked.append(order))
@@ -277,15 +279,15 @@ class TestAWorker:
 
 
 class Exit(BaseException):
-    """What a process ends with; so that a test does not."""
+    """Raised in place of ending the process, so that the test does not end."""
 
 
-class TestAChild:
-    """What the process of a job does before and after the job, without being one."""
+class TestJobProcess:
+    """What the process of a job does before and after the job, called in the test's process."""
 
     @pytest.fixture
     def done(self, monkeypatch: pytest.MonkeyPatch, settings: Settings) -> list[Any]:
-        """What is asked of the system, in its order; the process leaves by `Exit`."""
+        """The calls to the system in order; the process ends by raising `Exit`."""
         done: list[Any] = []
 
         def leave(status: int) -> None:
@@ -318,7 +320,7 @@ class TestAChild:
 
     shared = mmap.mmap(-1, 16)
 
-    def test_is_on_its_own_nice_and_limited(
+    def test_it_has_its_own_session_a_lower_priority_and_limits(
         self, done: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert self.ended(monkeypatch, None) == 0
@@ -334,17 +336,17 @@ class TestAChild:
         assert worker_module.connection.settings_dict == {"OPTIONS": {"other": 1}}
         assert self.shared[:16] == struct.pack("qq", 2, 3)
 
-    def test_tells_by_its_status_why_it_ended(
+    def test_its_exit_status_says_why_it_ended(
         self, done: list[Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert self.ended(monkeypatch, MemoryError()) == 12
         assert self.ended(monkeypatch, KeyError("x")) == 1
         assert self.ended(monkeypatch, SystemExit(0)) == 1
 
-    def test_tells_its_worker_how_far_it_is_and_that_it_is_over(
+    def test_it_reports_its_progress_and_its_end_to_the_worker(
         self, asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A real process, which asks nothing of the database."""
+        """Uses a real process that does not access the database."""
 
         def be_child(job: Job, shared: mmap.mmap, parent: int) -> None:
             _writer(shared)(2, 3)
@@ -367,7 +369,7 @@ class TestAChild:
         assert status == 0
         worker._close(child, 0)
 
-    def test_who_disconnects_ends_the_threads_of_a_pool(
+    def test_disconnecting_also_closes_the_connection_pool(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         closed: list[str] = []

@@ -1,4 +1,4 @@
-"""What must hold across lines, whatever format they came from."""
+"""Rules across the lines of a batch, whatever its format."""
 
 from __future__ import annotations
 
@@ -65,18 +65,18 @@ def test_a_clean_batch_has_no_warnings() -> None:
     assert checked(one, Query("2", "t", rankings=(Ranking("s", ("p",)),))) == []
 
 
-def test_a_query_id_stands_once() -> None:
+def test_a_query_id_is_unique() -> None:
     error = refused(3, Query("a", "t"), Query("b", "t"), Query("a", "t"))
     assert error.wrong == 'the query id "a" is already used at batch.jsonl, line 1'
 
 
 @pytest.mark.parametrize("part", ["question", "report", "key point"])
-def test_a_part_id_stands_once_in_the_batch(part: str) -> None:
+def test_a_part_id_is_unique_in_the_batch(part: str) -> None:
     error = refused(2, with_part("a", part, "x"), with_part("b", part, "x"))
     assert error.wrong == f'the {part} id "x" is already used at batch.jsonl, line 1'
 
 
-def test_a_reports_own_key_point_has_an_id_of_its_own_in_the_batch() -> None:
+def test_a_reports_own_key_point_has_a_unique_id_in_the_batch() -> None:
     report = Report("r", "t", key_points=(AnswerPoint("x", "t"),))
     error = refused(2, with_part("a", "key point", "x"), Query("b", "t", reports=(report,)))
     assert error.wrong == 'the key point id "x" is already used at batch.jsonl, line 1'
@@ -88,7 +88,7 @@ def test_ids_of_different_kinds_may_be_equal() -> None:
     )
 
 
-def test_a_passage_may_stand_beside_several_queries_with_one_text() -> None:
+def test_a_passage_may_belong_to_several_queries() -> None:
     first = Query("1", "t", passages=(Passage("p", "x", title="A"),))
     second = Query("2", "t", passages=(Passage("p", "x", title="B", relevant=True),))
     assert checked(first, second) == []
@@ -96,14 +96,14 @@ def test_a_passage_may_stand_beside_several_queries_with_one_text() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("other", ["y", "x ", "X", "", "x\r"])
-def test_a_passage_has_one_text(other: str) -> None:
+def test_a_passage_id_with_two_texts_is_refused(other: str) -> None:
     first = Query("1", "t", passages=(Passage("p", "x"),))
     error = refused(2, first, Query("2", "t", passages=(Passage("p", other),)))
     assert error.wrong == 'the passage "p" has another text than at batch.jsonl, line 1'
 
 
 @pytest.mark.parametrize("other", ["Q", " q", "q\t"])
-def test_near_collisions_are_warned_about(other: str) -> None:
+def test_ids_that_nearly_collide_cause_a_warning(other: str) -> None:
     (warning,) = checked(Query("q", "t"), Query(other, "t"))
     assert warning.startswith("batch.jsonl, line 2: the query id")
     assert "batch.jsonl, line 1" in warning
@@ -115,19 +115,19 @@ def test_ids_that_differ_visibly_do_not_collide(other: str) -> None:
     assert checked(Query("q", "t"), Query(other, "t")) == []
 
 
-def test_unicode_forms_nearly_collide() -> None:
+def test_different_unicode_forms_of_an_id_nearly_collide() -> None:
     decomposed = unicodedata.normalize("NFD", "é")
     assert len(checked(Query("é", "t"), Query(decomposed, "t"))) == 1
     assert folded(f" Straße  {decomposed} ") == folded("STRASSE É")
 
 
-def test_near_collisions_of_passages_and_parts_are_seen() -> None:
+def test_near_collisions_of_passages_and_parts_cause_warnings() -> None:
     one = Query("1", "t", passages=(Passage("p", "x"),), questions=(Question("a b", "t"),))
     two = Query("2", "t", passages=(Passage("P", "x"),), questions=(Question("a  b", "t"),))
     assert len(checked(one, two)) == 2
 
 
-def test_the_same_passage_again_is_no_collision() -> None:
+def test_repeating_the_same_passage_is_no_collision() -> None:
     one = Query("1", "t", passages=(Passage("p", "x"),))
     assert checked(one, Query("2", "t", passages=(Passage("p", "x"),))) == []
 
@@ -138,17 +138,17 @@ def report(ids: Iterable[str], citations: Iterable[str] = ()) -> Query:
     )
 
 
-def test_a_passage_may_come_on_a_later_line() -> None:
+def test_a_passage_may_be_defined_on_a_later_line() -> None:
     assert checked(report(["p"]), Query("2", "t", passages=(Passage("p", "x"),))) == []
 
 
-def test_unknown_passages_give_one_line_a_report_and_a_total() -> None:
+def test_unknown_passages_cause_one_warning_per_report_and_a_total() -> None:
     each, total = checked(report(["p1", "p2"], ["p2", "p3"]))
     assert each.startswith('batch.jsonl, line 1: report "r" names 3 passages, "p1" the first')
     assert total == "in all, 3 passage ids are not in the batch"
 
 
-def test_unknown_passages_in_rankings_and_references_are_seen() -> None:
+def test_unknown_passages_in_rankings_and_references_cause_warnings() -> None:
     query = Query(
         "1",
         "t",
@@ -161,7 +161,7 @@ def test_unknown_passages_in_rankings_and_references_are_seen() -> None:
     assert "2 passage ids" in total
 
 
-def test_many_reports_with_unknown_passages_stay_readable() -> None:
+def test_warnings_about_many_reports_are_summarised() -> None:
     reports = tuple(Report(f"r{n}", "t", context=("x",)) for n in range(IN_FULL + 4))
     warnings = checked(Query("1", "t", reports=reports))
     assert len(warnings) == IN_FULL + 2
@@ -175,7 +175,7 @@ def test_a_key_point_needs_its_passage_in_the_batch() -> None:
     assert error.wrong == 'key point "k" names the passage "p", which is not in the batch'
 
 
-def test_it_keeps_no_texts() -> None:
+def test_checking_a_batch_keeps_no_texts_in_memory() -> None:
     rules = BatchRules(ReadNotes())
     text = "x" * 1000
     rules.add(Located(Query("1", text, passages=(Passage("p", text),)), Place("f", 1)))

@@ -1,4 +1,4 @@
-"""CLAPnq: questions with a passage in sentences, and answers kept as they were written."""
+"""CLAPnq: questions with a passage split into sentences, and verbatim answers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_question_is_a_query_with_its_passage(file: Path) -> None:
     assert notes == ReadNotes()
 
 
-def test_every_output_is_a_reference(file: Path) -> None:
+def test_every_output_becomes_a_reference(file: Path) -> None:
     (query,), _ = loaded(jsonl(file, question(output=[output("A"), output(" B\n")])))
     assert [reference.text for reference in query.references] == ["A", " B\n"]
     assert query.references[0].meta == {
@@ -74,14 +74,14 @@ def test_every_output_is_a_reference(file: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "deflected"), [("", True), ("NA", True), (".", True), ("No .", False)]
 )
-def test_no_answer_is_a_deflection_with_its_text_kept(
+def test_an_output_without_an_answer_is_a_deflection_with_its_text(
     file: Path, answer: str, deflected: bool
 ) -> None:
     (query,), _ = loaded(jsonl(file, question(output=[output(answer, selected_sentences=[])])))
     assert (query.references[0].text, query.references[0].deflected) == (answer, deflected)
 
 
-def test_keys_that_it_does_not_know_are_kept(file: Path) -> None:
+def test_unknown_keys_are_kept_in_meta(file: Path) -> None:
     (query,), _ = loaded(jsonl(file, question(split="dev")))
     assert query.meta == {"split": "dev"}
 
@@ -95,7 +95,7 @@ def test_sentences_that_are_not_verbatim_are_kept_and_counted(file: Path) -> Non
 
 
 @pytest.mark.parametrize("key", ["id", "input"])
-def test_it_refuses_a_missing_key(file: Path, key: str) -> None:
+def test_a_missing_key_is_refused(file: Path, key: str) -> None:
     row = question()
     del row[key]
     assert f'"{key}" is missing' in refused(file, row).wrong
@@ -115,11 +115,11 @@ def test_it_refuses_a_missing_key(file: Path, key: str) -> None:
         {"output": [output(meta=[])]},
     ],
 )
-def test_it_refuses_values_of_another_type(file: Path, change: Row) -> None:
+def test_values_of_a_wrong_type_are_refused(file: Path, change: Row) -> None:
     assert refused(file, question(**change)).remedy
 
 
-def test_it_is_recognised(file: Path) -> None:
+def test_a_clapnq_file_is_recognised(file: Path) -> None:
     assert recognise([jsonl(file, question())]) == "clapnq"
 
 
@@ -127,7 +127,7 @@ FILES = [DATA / "clapnq" / f"clapnq_dev_{name}.jsonl" for name in ("answerable",
 
 
 @needs_data
-def test_both_released_files_make_one_batch() -> None:
+def test_both_released_files_can_be_read_as_one_batch() -> None:
     queries, notes = loaded(*FILES)
     references = [reference for query in queries for reference in query.references]
     assert len(queries) == 600

@@ -1,4 +1,4 @@
-"""CRUX's labelling files: the mapping of docs/formats.md and the traps of the released data."""
+"""CRUX's labelling files: the mapping of docs/formats.md and pitfalls in the released data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def record(qid: str, response: str = "A response.", **changes: Any) -> Row:
 
 
 def loaded(*paths: Path) -> tuple[list[Query], ReadNotes]:
-    """The queries and the notes, with the rules across lines applied as the loader does."""
+    """The queries and the notes, after the rules across lines that the loader applies."""
     notes = ReadNotes()
     rules = BatchRules(notes)
     queries = []
@@ -71,7 +71,7 @@ def passages(tmp_path: Path) -> Path:
     return jsonl(tmp_path / "passages.jsonl", *({"id": i, "text": t} for i, t in rows))
 
 
-def test_a_topic_is_a_query(reports: Path) -> None:
+def test_each_topic_becomes_a_query(reports: Path) -> None:
     queries, _ = loaded(reports)
     assert [(query.id, query.text) for query in queries] == [
         ("t-1", "Write about it."),
@@ -79,7 +79,7 @@ def test_a_topic_is_a_query(reports: Path) -> None:
     ]
 
 
-def test_null_questions_keep_their_number_and_make_no_unit(reports: Path) -> None:
+def test_null_questions_are_left_out_and_the_others_keep_their_numbers(reports: Path) -> None:
     queries, _ = loaded(reports)
     assert [(q.id, q.text) for q in queries[0].questions] == [
         ("t-1:q0", "Who?"),
@@ -87,7 +87,7 @@ def test_null_questions_keep_their_number_and_make_no_unit(reports: Path) -> Non
     ]
 
 
-def test_a_report_is_the_response_under_its_own_id(reports: Path) -> None:
+def test_each_response_becomes_a_report_with_its_own_id(reports: Path) -> None:
     first, second = loaded(reports)[0][0].reports
     assert (first.id, first.text, first.system, first.setting) == (
         "t-1",
@@ -105,19 +105,19 @@ def test_a_report_is_the_response_under_its_own_id(reports: Path) -> None:
     assert first.meta == {"type": "oracle", "k": 1}
 
 
-def test_equal_references_are_one_and_others_are_several(tmp_path: Path) -> None:
+def test_equal_references_are_merged_and_different_ones_kept(tmp_path: Path) -> None:
     rows = [record("t-1"), record("bm25_t-1"), record("dr_rankfirst_t-1", report="Other.")]
     (query,), _ = loaded(jsonl(tmp_path / "o.jsonl", *rows))
     assert [reference.text for reference in query.references] == ["What a person wrote.", "Other."]
 
 
 @pytest.mark.parametrize("report", [None, "", " "])
-def test_no_reference_is_none(tmp_path: Path, report: str | None) -> None:
+def test_a_missing_or_empty_reference_is_left_out(tmp_path: Path, report: str | None) -> None:
     (query,), _ = loaded(jsonl(tmp_path / "o.jsonl", record("t-1", report=report)))
     assert query.references == ()
 
 
-def test_only_the_order_of_lines_ranks(reports: Path, run: Path) -> None:
+def test_documents_are_ranked_by_the_order_of_lines_only(reports: Path, run: Path) -> None:
     queries, notes = loaded(reports, run)
     assert [(r.system, r.passages) for r in queries[0].rankings] == [
         ("bm25", ("t-1:1#2", "t-1:0#0"))
@@ -126,14 +126,16 @@ def test_only_the_order_of_lines_ranks(reports: Path, run: Path) -> None:
     assert notes.skipped == {"rankings of topics that are not in the batch": 1}
 
 
-def test_it_warns_where_a_run_is_not_what_the_reports_had(reports: Path, run: Path) -> None:
+def test_a_run_that_differs_from_the_reports_contexts_causes_a_warning(
+    reports: Path, run: Path
+) -> None:
     _, notes = loaded(reports, run)
     assert 'the run of "bm25" names other passages than the context of 1 of its reports' in (
         notes.warnings
     )
 
 
-def test_passages_go_to_their_topic_and_the_others_are_counted(
+def test_passages_are_assigned_to_their_topic_and_the_rest_is_counted(
     reports: Path, passages: Path
 ) -> None:
     queries, notes = loaded(passages, reports)
@@ -143,13 +145,15 @@ def test_passages_go_to_their_topic_and_the_others_are_counted(
     assert notes.warnings == []
 
 
-def test_a_passage_file_of_the_source_may_say_contents(reports: Path, tmp_path: Path) -> None:
+def test_a_passage_file_may_use_the_key_contents(reports: Path, tmp_path: Path) -> None:
     source = jsonl(tmp_path / "p.jsonl", {"id": "t-1:0#0", "contents": "a"})
     queries, _ = loaded(reports, source)
     assert queries[0].passages[0].text == "a"
 
 
-def test_a_passage_twice_is_one_and_with_two_texts_an_error(reports: Path, tmp_path: Path) -> None:
+def test_a_repeated_passage_is_merged_and_one_with_two_texts_is_refused(
+    reports: Path, tmp_path: Path
+) -> None:
     row = {"id": "t-1:0#0", "text": "a"}
     queries, notes = loaded(reports, jsonl(tmp_path / "p.jsonl", row, row))
     assert len(queries[0].passages) == 1
@@ -158,7 +162,7 @@ def test_a_passage_twice_is_one_and_with_two_texts_an_error(reports: Path, tmp_p
     assert "another text than at" in refused(other, 2, reports, other).wrong
 
 
-def test_unknown_documents_are_warned_about(reports: Path) -> None:
+def test_unknown_documents_cause_warnings(reports: Path) -> None:
     _, notes = loaded(reports)
     assert len(notes.warnings) == 3
     assert "1 passage ids are not in the batch" in notes.warnings[-1]
@@ -176,7 +180,7 @@ def test_unknown_documents_are_warned_about(reports: Path) -> None:
         (["_"], "_", "oracle"),
     ],
 )
-def test_the_setting_stands_in_front_of_the_topic(
+def test_the_setting_is_the_prefix_before_the_topic(
     tmp_path: Path, qids: list[str], topic: str, setting: str
 ) -> None:
     (query,), _ = loaded(jsonl(tmp_path / "o.jsonl", *(record(qid, f"of {qid}") for qid in qids)))
@@ -184,14 +188,14 @@ def test_the_setting_stands_in_front_of_the_topic(
     assert query.reports[-1].system == setting
 
 
-def test_a_run_names_topics_too(tmp_path: Path) -> None:
+def test_topics_are_also_taken_from_runs(tmp_path: Path) -> None:
     file = jsonl(tmp_path / "o.jsonl", record("my_run_a_b"))
     (tmp_path / "x.run").write_text("a_b Q0 d 1 1 tag\n")
     (query,), _ = loaded(file, tmp_path / "x.run")
     assert (query.id, query.reports[0].system) == ("a_b", "my_run")
 
 
-def test_a_report_id_twice_in_named_files_is_an_error_with_both_places(
+def test_a_duplicate_report_id_in_named_files_is_refused_with_both_places(
     reports: Path, tmp_path: Path
 ) -> None:
     again = jsonl(tmp_path / "bm25.jsonl", record("t-3"), record("t-1", "Another."))
@@ -199,13 +203,13 @@ def test_a_report_id_twice_in_named_files_is_an_error_with_both_places(
     assert error.wrong == f'the report id "t-1" is already used at {reports}, line 1'
 
 
-def test_one_topic_has_one_query_and_one_list_of_questions(tmp_path: Path) -> None:
+def test_a_topic_with_two_queries_or_lists_of_questions_is_refused(tmp_path: Path) -> None:
     for change in ({"topic": "Other."}, {"questions": ["Who?"]}):
         file = jsonl(tmp_path / "o.jsonl", record("t-1"), record("bm25_t-1", **change))
         assert "differs from that of the same topic" in refused(file, 2, file).wrong
 
 
-def test_a_folder_leaves_out_files_that_repeat_ids_with_other_texts(
+def test_files_of_a_folder_that_repeat_ids_with_other_texts_are_left_out(
     reports: Path, run: Path, passages: Path, tmp_path: Path
 ) -> None:
     repeats = jsonl(tmp_path / "bm25.jsonl", record("t-1", "Not this."), record("t-5", "Nor this."))
@@ -219,14 +223,14 @@ def test_a_folder_leaves_out_files_that_repeat_ids_with_other_texts(
     assert notes.warnings[0].startswith(f'{repeats}, line 1: the report id "t-1"')
 
 
-def test_a_folder_takes_a_copy_of_a_file_once(reports: Path, tmp_path: Path) -> None:
+def test_copies_of_a_file_in_a_folder_are_read_once(reports: Path, tmp_path: Path) -> None:
     shutil.copy(reports, tmp_path / "copy.jsonl")
     queries, notes = loaded(tmp_path)
     assert sum(len(query.reports) for query in queries) == 3
     assert notes.skipped == {"repeated reports": 3}
 
 
-def test_a_folder_leaves_annotations_alone_and_says_what_else_it_left(
+def test_annotations_in_a_folder_are_ignored_and_other_files_are_named(
     reports: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "annotations").mkdir()
@@ -238,17 +242,17 @@ def test_a_folder_leaves_annotations_alone_and_says_what_else_it_left(
     ]
 
 
-def test_a_named_file_of_another_kind_is_an_error(reports: Path, tmp_path: Path) -> None:
+def test_a_named_file_of_another_kind_is_refused(reports: Path, tmp_path: Path) -> None:
     stray = jsonl(tmp_path / "stray.jsonl", {"item": 1})
     assert refused(stray, 1, reports, stray).remedy
 
 
-def test_reports_are_needed(run: Path, passages: Path) -> None:
+def test_files_without_reports_are_refused(run: Path, passages: Path) -> None:
     assert "none of the files contains CRUX reports" in refused(run, None, run, passages).wrong
 
 
 @pytest.mark.parametrize("key", ["qid", "topic", "questions", "response"])
-def test_it_refuses_a_missing_key(tmp_path: Path, key: str) -> None:
+def test_a_missing_key_is_refused(tmp_path: Path, key: str) -> None:
     row = record("t-2")
     del row[key]
     file = jsonl(tmp_path / "o.jsonl", record("t-1"), row)
@@ -269,24 +273,24 @@ def test_it_refuses_a_missing_key(tmp_path: Path, key: str) -> None:
         ("report", 1),
     ],
 )
-def test_it_refuses_a_value_of_another_type(tmp_path: Path, key: str, value: Any) -> None:
+def test_a_value_of_a_wrong_type_is_refused(tmp_path: Path, key: str, value: Any) -> None:
     file = jsonl(tmp_path / "o.jsonl", record("t-1"), record("t-2") | {key: value})
     assert f'"{key}"' in refused(file, 2, file).wrong
 
 
-def test_it_refuses_a_run_line_without_six_columns(reports: Path, tmp_path: Path) -> None:
+def test_a_line_of_a_run_without_six_columns_is_refused(reports: Path, tmp_path: Path) -> None:
     file = tmp_path / "x.run"
     file.write_text("t-1 Q0 d 1 1 tag\r\nt-1 Q0 d 1\n")
     assert "4 columns" in refused(file, 2, reports, file).wrong
 
 
-def test_it_refuses_a_document_twice_in_a_run(reports: Path, tmp_path: Path) -> None:
+def test_a_document_that_occurs_twice_in_a_run_is_refused(reports: Path, tmp_path: Path) -> None:
     file = tmp_path / "x.run"
     file.write_text("t-1 Q0 d 1 1 tag\nt-2 Q0 d 1 1 tag\nt-1 Q0 d 2 1 tag\n")
     assert f"is already ranked at {file}, line 1" in refused(file, 3, reports, file).wrong
 
 
-def test_it_is_recognised_by_its_files_and_its_folder(
+def test_crux_is_recognised_by_its_files_and_its_folder(
     reports: Path, run: Path, passages: Path, tmp_path: Path
 ) -> None:
     for paths in ([reports], [passages, reports], [run], [tmp_path]):
@@ -299,7 +303,7 @@ def released() -> tuple[list[Query], ReadNotes]:
 
 
 @needs_data
-def test_the_released_folder_is_ten_queries_and_thirty_reports(
+def test_the_released_folder_has_ten_queries_and_thirty_reports(
     released: tuple[list[Query], ReadNotes],
 ) -> None:
     queries, _ = released
@@ -311,7 +315,7 @@ def test_the_released_folder_is_ten_queries_and_thirty_reports(
 
 
 @needs_data
-def test_the_released_reports_are_those_that_were_annotated(
+def test_the_reports_read_from_the_release_are_those_that_were_annotated(
     released: tuple[list[Query], ReadNotes],
 ) -> None:
     annotated = {row["qid"]: row for row in data_lines("crux/crux_testb/oracle.jsonl")}
@@ -323,7 +327,7 @@ def test_the_released_reports_are_those_that_were_annotated(
 
 
 @needs_data
-def test_the_released_questions_leave_out_the_null_ones(
+def test_the_questions_read_from_the_release_exclude_null_questions(
     released: tuple[list[Query], ReadNotes],
 ) -> None:
     asked = sum(len(query.questions) * len(query.reports) for query in released[0])
@@ -333,7 +337,7 @@ def test_the_released_questions_leave_out_the_null_ones(
 
 
 @needs_data
-def test_the_released_rankings_have_a_list_per_topic_and_system(
+def test_the_rankings_read_from_the_release_have_a_list_per_topic_and_system(
     released: tuple[list[Query], ReadNotes],
 ) -> None:
     lengths: Counter[str] = Counter()
@@ -344,7 +348,7 @@ def test_the_released_rankings_have_a_list_per_topic_and_system(
 
 
 @needs_data
-def test_the_released_folder_counts_and_warns_of_what_it_leaves_out(
+def test_reading_the_released_folder_reports_everything_that_is_left_out(
     released: tuple[list[Query], ReadNotes],
 ) -> None:
     queries, notes = released
@@ -362,7 +366,7 @@ def test_the_released_folder_counts_and_warns_of_what_it_leaves_out(
 
 
 @needs_data
-def test_all_three_released_files_by_name_are_refused() -> None:
+def test_naming_all_three_released_files_is_refused() -> None:
     folder = DATA / "crux" / "crux_testb"
     paths = [folder / f"{name}.jsonl" for name in ("oracle", "bm25", "dr_rankfirst")]
     assert refused(paths[1], 1, *paths).remedy

@@ -1,4 +1,4 @@
-"""GaRAGe: a question, its dated passages, and the tags that the release has for each."""
+"""GaRAGe: a question, its dated passages, and the tags of the release for each."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def refused(folder: Path, row: Row) -> InputError:
     return refusal(lambda: garage.read([file], ReadNotes()), file, 2)
 
 
-def test_it_is_recognised() -> None:
+def test_a_garage_file_is_recognised() -> None:
     assert recognise([FILE]) == "garage"
 
 
-def test_a_sample_is_a_query_with_its_passages_and_answer() -> None:
+def test_a_sample_becomes_a_query_with_passages_and_a_reference() -> None:
     (first, _, _), _ = read(FILE)
     assert (first.id, first.text) == ("G-001", "Can I walk over the footbridge again?")
     assert first.asked_at == "2024-11-05"
@@ -72,7 +72,7 @@ def test_a_sample_is_a_query_with_its_passages_and_answer() -> None:
     )
 
 
-def test_what_is_told_of_a_question_is_meta_in_the_protocol_s_codes() -> None:
+def test_attributes_of_a_question_become_meta_in_the_protocols_codes() -> None:
     (first, second, third), _ = read(FILE)
     assert first.meta == {
         "valid": "yes",
@@ -93,14 +93,14 @@ def test_what_is_told_of_a_question_is_meta_in_the_protocol_s_codes() -> None:
     assert "sensitivity" not in third.meta
 
 
-def test_the_words_for_no_answer_are_a_deflection() -> None:
+def test_an_answer_that_says_it_has_no_answer_is_a_deflection() -> None:
     (_, second, third), _ = read(FILE)
     (reference,) = second.references
     assert (reference.deflected, reference.citations) == (True, ())
     assert third.references == ()
 
 
-def test_a_date_that_is_none_is_kept_in_meta_and_counted() -> None:
+def test_an_invalid_date_is_kept_in_meta_and_counted() -> None:
     (_, _, third), notes = read(FILE)
     assert third.asked_at is None
     assert third.meta is not None
@@ -108,12 +108,12 @@ def test_a_date_that_is_none_is_kept_in_meta_and_counted() -> None:
     assert notes.warnings == ["the dates of 1 questions are not ISO dates; they are kept in meta"]
 
 
-def test_a_number_is_an_id_too() -> None:
+def test_a_number_is_accepted_as_an_id() -> None:
     (_, _, third), _ = read(FILE)
     assert third.id == "3"
 
 
-def test_a_list_is_read_like_lines(tmp_path: Path) -> None:
+def test_a_json_list_is_read_like_json_lines(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in FILE.read_text("utf-8").splitlines()]
     file = tmp_path / "garage.json"
     file.write_text(json.dumps(rows, indent=1), "utf-8")
@@ -121,7 +121,7 @@ def test_a_list_is_read_like_lines(tmp_path: Path) -> None:
     assert read(file)[0] == read(FILE)[0]
 
 
-def test_tags_without_a_meaning_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_unknown_tags_are_left_out_and_counted(tmp_path: Path) -> None:
     row = sample(evidence_relevant=["MAYBE"], evidence_cited=[None], answer_generate="A")
     (query,), notes = read(jsonl(tmp_path / "g", row))
     assert query.passages[0].relevant is None
@@ -129,21 +129,21 @@ def test_tags_without_a_meaning_are_left_out_and_counted(tmp_path: Path) -> None
     assert notes.warnings == ["1 tags are neither YES nor NO; they were left out"]
 
 
-def test_a_value_that_the_paper_does_not_know_stands_as_it_is(tmp_path: Path) -> None:
+def test_values_unknown_to_the_paper_are_kept_unchanged(tmp_path: Path) -> None:
     row = sample(question_complexity="Very", question_popularity=7, comments="c", extra=[1])
     (query,), _ = read(jsonl(tmp_path / "g", row))
     assert query.meta == {"complexity": "Very", "popularity": 7, "extra": [1]}
 
 
-def test_what_is_told_of_an_answer_stays_with_it(tmp_path: Path) -> None:
+def test_attributes_of_an_answer_become_meta_of_the_reference(tmp_path: Path) -> None:
     row = sample(answer_generate="A", comments="c", answer_validate="YES", answer_related_info="B")
     (query,), _ = read(jsonl(tmp_path / "g", row))
-    told = {"comments": "c", "answer_validate": "YES", "answer_related_info": "B"}
-    assert query.references[0].meta == told
+    attributes = {"comments": "c", "answer_validate": "YES", "answer_related_info": "B"}
+    assert query.references[0].meta == attributes
 
 
 @pytest.mark.parametrize("key", ["sample_id", "question"])
-def test_it_refuses_a_missing_key(tmp_path: Path, key: str) -> None:
+def test_a_missing_key_is_refused(tmp_path: Path, key: str) -> None:
     row = sample()
     del row[key]
     assert f'"{key}" is missing' in refused(tmp_path, row).wrong
@@ -163,5 +163,5 @@ def test_it_refuses_a_missing_key(tmp_path: Path, key: str) -> None:
         {"evidence_cited": ["YES", "NO"]},
     ],
 )
-def test_it_refuses_values_of_another_type(tmp_path: Path, change: Row) -> None:
+def test_values_of_a_wrong_type_are_refused(tmp_path: Path, change: Row) -> None:
     assert refused(tmp_path, sample(**change)).remedy

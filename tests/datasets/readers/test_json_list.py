@@ -37,7 +37,7 @@ def refused(file: Path, content: bytes, line: int | None) -> InputError:
 @pytest.mark.every_case
 @pytest.mark.parametrize("indent", [None, 0, 2])
 @pytest.mark.parametrize("chunk", [1, 7, 1 << 16])
-def test_it_reads_what_json_reads(
+def test_a_list_is_read_as_by_the_json_library(
     file: Path, indent: int | None, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jsonl, "CHUNK", chunk)
@@ -51,12 +51,12 @@ def objects_of(file: Path, text: str) -> list[tuple[int, dict[str, object]]]:
     return list(jsonl._entries(file))
 
 
-def test_an_entry_stands_on_the_line_where_it_begins(file: Path) -> None:
+def test_an_entry_has_the_number_of_the_line_where_it_begins(file: Path) -> None:
     found = read(file, '\ufeff\n[\n  {"a":\n 1}, {"b": 2},\n\n {"c": 3}\n]\n')
     assert found == [(3, {"a": 1}), (4, {"b": 2}), (6, {"c": 3})]
 
 
-def test_lines_are_read_as_lines(file: Path) -> None:
+def test_a_file_of_json_lines_is_read_line_by_line(file: Path) -> None:
     assert read(file, '{"a": 1}\n{"b": 2}\n') == [(1, {"a": 1}), (2, {"b": 2})]
 
 
@@ -84,13 +84,13 @@ def test_lines_are_read_as_lines(file: Path) -> None:
         (b'[{"a": ' + b"[" * 100_000, 1, "deeper than"),
     ],
 )
-def test_it_refuses_what_lines_refuse(
+def test_errors_are_the_same_as_for_json_lines(
     file: Path, content: bytes, line: int | None, wrong: str
 ) -> None:
     assert wrong in refused(file, content, line).wrong
 
 
-def test_an_early_mistake_is_found_without_reading_on(
+def test_an_early_error_is_found_without_reading_the_rest(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jsonl, "CHUNK", 64)
@@ -107,7 +107,9 @@ def test_an_early_mistake_is_found_without_reading_on(
     assert len(read) < 3
 
 
-def test_a_long_entry_is_refused_at_the_limit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_beyond_the_size_limit_is_refused(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jsonl, "CHUNK", 64)
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1000)
     wrong = refused(file, b'[{"a": "' + b"x" * 5000 + b'"}]', 1).wrong

@@ -1,4 +1,4 @@
-"""What the line reader takes and what it refuses, by file and line."""
+"""What the reader of JSON lines accepts, and what it refuses with file and line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from datasets.readers.jsonl import MAX_DEPTH, MAX_DIGITS, records, shown
 from datasets.rows import InputError
 from tests.datasets.helpers import refusal
 
-#: Python 3.13 names the comma, older ones what stands behind it.
+#: Python 3.13 reports the column of the comma, older versions that of the next character.
 TRAILING_COMMA = 11 if sys.version_info >= (3, 13) else 12
 
 
@@ -52,7 +52,7 @@ def test_it_reads_the_same_records_however_lines_end(file: Path, content: bytes)
     assert read(file, content) == [(1, {"id": "a"}), (2, {"id": "b"})]
 
 
-def test_it_counts_blank_lines_but_yields_none(file: Path) -> None:
+def test_it_skips_blank_lines_but_counts_them(file: Path) -> None:
     assert read(file, b'\n\n{"id": "a"}\n\n{"id": "b"}\n') == [(3, {"id": "a"}), (5, {"id": "b"})]
 
 
@@ -94,7 +94,7 @@ def test_it_refuses_a_folder(tmp_path: Path) -> None:
     assert "folder" in refusal(lambda: records(tmp_path), tmp_path, None).wrong
 
 
-def test_it_refuses_a_line_over_the_cap(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_refuses_a_line_over_the_size_limit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1024**2)
     fits = b'{"id": "' + b"x" * (1024**2 - 10) + b'"}'
     assert len(read(file, fits + b"\n")) == 1
@@ -104,7 +104,7 @@ def test_it_refuses_a_line_over_the_cap(file: Path, monkeypatch: pytest.MonkeyPa
     assert "longer than 1 MiB" in refused(file, GOOD + fits + b" ").wrong
 
 
-def test_it_never_holds_an_endless_line(file: Path) -> None:
+def test_it_never_holds_an_endless_line_in_memory(file: Path) -> None:
     with file.open("wb") as handle:
         handle.write(GOOD)
         handle.truncate(200 * 1024**2)
@@ -120,7 +120,7 @@ def test_it_never_holds_an_endless_line(file: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "column"), [(b'{"id": "\xe9"}', 9), ('{"é": "'.encode() + b'\xff"}', 8)]
 )
-def test_it_refuses_what_is_not_utf8_and_names_the_column(
+def test_it_refuses_bytes_that_are_not_utf8_and_names_the_column(
     file: Path, line: bytes, column: int
 ) -> None:
     error = refused(file, GOOD + line)
@@ -134,15 +134,15 @@ def test_it_refuses_surrogates_encoded_as_utf8(file: Path) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_it_says_what_to_do_with_utf16(file: Path, encoding: str) -> None:
+def test_it_says_how_to_convert_utf16(file: Path, encoding: str) -> None:
     assert "as UTF-8" in refused(file, '{"id": "a"}\n'.encode(encoding), 1).remedy
 
 
-def test_it_recognises_utf16_by_its_mark(file: Path) -> None:
+def test_it_recognises_utf16_by_its_byte_order_mark(file: Path) -> None:
     assert refused(file, '{"id": "a"}\n'.encode("utf-16"), 1).wrong == "the file is UTF-16"
 
 
-def test_it_refuses_nul_as_it_is_and_as_an_escape(file: Path) -> None:
+def test_it_refuses_nul_both_raw_and_escaped(file: Path) -> None:
     assert "NUL character at column 10" in refused(file, GOOD + b'{"id": "a\0"}').wrong
     assert (
         "NUL character (\\u0000) at column 10" in refused(file, GOOD + rb'{"id": "a\u0000"}').wrong
@@ -150,7 +150,7 @@ def test_it_refuses_nul_as_it_is_and_as_an_escape(file: Path) -> None:
     assert "NUL" in refused(file, GOOD + rb'{"a\u0000": 1}').wrong
 
 
-def test_it_takes_a_written_out_backslash_for_what_it_is(file: Path) -> None:
+def test_it_reads_an_escaped_backslash_before_a_u_as_a_backslash(file: Path) -> None:
     assert read(file, rb'{"id": "\\u0000 \\ud800"}') == [(1, {"id": r"\u0000 \ud800"})]
 
 
@@ -190,14 +190,14 @@ def test_it_refuses_broken_json_and_names_the_column(file: Path, line: bytes, co
     assert "one whole JSON object on each line" in error.remedy
 
 
-def test_it_refuses_a_key_given_twice(file: Path) -> None:
+def test_it_refuses_a_duplicate_key(file: Path) -> None:
     assert '"id" appears twice' in refused(file, GOOD + b'{"id": 1, "a": 2, "id": 1}').wrong
     assert '"x" appears twice' in refused(file, GOOD + b'{"m": [{"x": 1, "x": 2}]}').wrong
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e999"])
-def test_it_refuses_numbers_that_json_cannot_write(file: Path, number: bytes) -> None:
+def test_it_refuses_nan_and_infinite_numbers(file: Path, number: bytes) -> None:
     assert refused(file, GOOD + b'{"meta": {"x": ' + number + b"}}").remedy
 
 
@@ -222,7 +222,7 @@ def test_it_refuses_deep_nesting(file: Path, brackets: tuple[str, str]) -> None:
         assert "nested deeper than 64" in refused(file, GOOD + nested(depth)).wrong
 
 
-def test_many_brackets_side_by_side_are_not_deep(file: Path) -> None:
+def test_many_brackets_side_by_side_do_not_count_as_nesting(file: Path) -> None:
     assert len(read(file, json.dumps({"meta": [[]] * 1000}).encode())) == 1
 
 
@@ -238,11 +238,11 @@ def test_many_brackets_side_by_side_are_not_deep(file: Path) -> None:
         (b"null", "null"),
     ],
 )
-def test_it_refuses_a_line_that_is_no_object(file: Path, line: bytes, kind: str) -> None:
+def test_it_refuses_a_line_that_is_not_an_object(file: Path, line: bytes, kind: str) -> None:
     assert refused(file, GOOD + line).wrong == f"the line is {kind}, not an object"
 
 
-def test_it_yields_the_lines_before_the_wrong_one(file: Path) -> None:
+def test_it_yields_the_lines_before_an_invalid_one(file: Path) -> None:
     file.write_bytes(GOOD + b"{\n")
     found = records(file)
     assert next(found) == (1, {"id": "a"})
@@ -252,12 +252,12 @@ def test_it_yields_the_lines_before_the_wrong_one(file: Path) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("control", ["\x1b[31m", "\u202e", "\u2028", "\x07", "\x85", "\u200b"])
-def test_excerpts_show_what_cannot_be_seen(control: str) -> None:
+def test_excerpts_escape_invisible_characters(control: str) -> None:
     excerpt = shown(f"a{control}b")
     assert excerpt.isprintable()
     assert "\\" in excerpt
 
 
-def test_excerpts_are_cut() -> None:
+def test_excerpts_are_cut_after_60_characters() -> None:
     assert shown("é" * 61) == '"' + "é" * 60 + '…"'
     assert shown("é" * 60) == '"' + "é" * 60 + '"'

@@ -1,4 +1,4 @@
-"""Label Studio's tasks of text, as its own JSON holds them."""
+"""Label Studio's text tasks, read from its own JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def refused(folder: Path, data: Row) -> InputError:
     return refusal(lambda: label_studio.read([file], ReadNotes()), file, 1)
 
 
-def test_it_is_recognised_as_a_list_and_as_lines(tmp_path: Path) -> None:
+def test_a_label_studio_file_is_recognised_as_a_list_and_as_lines(tmp_path: Path) -> None:
     assert recognise([FILE]) == "label-studio"
     lines = tmp_path / "tasks.jsonl"
     lines.write_text('{"data": {"text": "t"}}\n{"data": {"text": "u"}}\n')
@@ -42,7 +42,7 @@ def test_it_is_recognised_as_a_list_and_as_lines(tmp_path: Path) -> None:
     assert [query.text for query in read(lines)[0]] == ["t", "u"]
 
 
-def test_a_task_is_a_query_with_its_texts() -> None:
+def test_a_task_becomes_a_query_with_its_texts() -> None:
     (first, _), _ = read(FILE)
     assert first == Query(
         id="11",
@@ -56,7 +56,7 @@ def test_a_task_is_a_query_with_its_texts() -> None:
     )
 
 
-def test_a_single_text_is_a_query_and_a_report() -> None:
+def test_a_task_with_a_single_text_becomes_a_query_and_a_report() -> None:
     (_, second), _ = read(FILE)
     text = "Oak barrels give wine vanilla notes."
     assert second == Query("12", text, reports=(Report("12:text", text),))
@@ -70,17 +70,17 @@ def test_annotations_are_counted_as_left_out() -> None:
     }
 
 
-def test_a_single_text_of_any_name_is_the_text(tmp_path: Path) -> None:
+def test_a_single_text_is_used_whatever_its_key(tmp_path: Path) -> None:
     (query,), _ = read(tasks(tmp_path, {"review": "Good.", "stars": 4}))
     assert (query.text, query.reports[0].id, query.meta) == ("Good.", "1:review", {"stars": 4})
 
 
-def test_tasks_without_an_id_are_called_by_their_place(tmp_path: Path) -> None:
+def test_tasks_without_an_id_are_numbered(tmp_path: Path) -> None:
     found, _ = read(tasks(tmp_path, {"text": "a"}, {"text": "b", "id": "own"}, {"text": "c"}))
     assert [query.id for query in found] == ["1", "own", "3"]
 
 
-def test_bare_data_is_a_task_where_the_format_is_named(tmp_path: Path) -> None:
+def test_objects_without_data_are_read_as_tasks_if_the_format_is_named(tmp_path: Path) -> None:
     file = tmp_path / "bare.json"
     file.write_text('[{"text": "a", "id": 4}]')
     assert read(file)[0] == [Query("4", "a", reports=(Report("4:text", "a"),))]
@@ -97,10 +97,10 @@ def test_bare_data_is_a_task_where_the_format_is_named(tmp_path: Path) -> None:
         {"id": "x" * 255, "text": "t"},
     ],
 )
-def test_it_refuses_a_task_whose_text_is_not_clear(tmp_path: Path, data: Row) -> None:
+def test_a_task_with_an_ambiguous_text_is_refused(tmp_path: Path, data: Row) -> None:
     assert refused(tmp_path, data).remedy
 
 
-def test_it_refuses_annotations_that_are_no_list(tmp_path: Path) -> None:
+def test_annotations_that_are_not_a_list_are_refused(tmp_path: Path) -> None:
     file = tasks(tmp_path, {"text": "t"}, annotations={})
     assert refusal(lambda: label_studio.read([file], ReadNotes()), file, 1).remedy

@@ -1,4 +1,4 @@
-"""Readers at their limits: the last value that is taken, the first that is refused, and why."""
+"""Readers at their limits: the last accepted value, the first refused one, and the messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refused(take: Any) -> str:
 
 
 class TestFields:
-    def test_a_number_may_be_either_limit_and_is_no_boolean(self) -> None:
+    def test_a_number_may_equal_either_limit_and_must_not_be_a_boolean(self) -> None:
         of = fields(low=0, high=1.0, true=True, below=-0.01, above=1.01, words="1", none=None)
         assert (of.number("low", 0, 1), of.number("high", 0, 1)) == (0.0, 1.0)
         assert type(of.number("low", 0, 1)) is float
@@ -46,7 +46,7 @@ class TestFields:
         assert "not a number; write a number" in refused(lambda: of.number("true", 0, 1))
         assert "is a string, not a number" in refused(lambda: of.number("words", 0, 1))
 
-    def test_an_identifier_has_as_many_characters_as_it_may(self) -> None:
+    def test_an_identifier_has_at_most_255_characters(self) -> None:
         longest, longer = "x" * MAX_ID, "x" * (MAX_ID + 1)
         of = fields(id=longest, longer=longer, blank=" ", several=["a", "a", longest], none=None)
         assert of.id() == longest
@@ -60,7 +60,7 @@ class TestFields:
         assert refused(lambda: second.ids("several")).startswith('entry 2 of "several" of report 2')
         assert "entry 1" in refused(lambda: fields(several=[longer]).ids("several"))
 
-    def test_what_is_missing_and_what_is_null_are_told_apart(self) -> None:
+    def test_messages_distinguish_missing_keys_and_null_values(self) -> None:
         of = fields(null=None, blank=" \n", empty="")
         assert refused(lambda: of.string("absent")) == '"absent" of report 2 is missing; add it'
         assert refused(lambda: of.string("null")) == '"null" of report 2 is null; add it'
@@ -68,7 +68,7 @@ class TestFields:
         assert of.string("empty") == ""
         assert refused(lambda: of.filled("blank")) == '"blank" of report 2 is empty; write its text'
 
-    def test_a_string_in_the_wrong_place_says_what_to_write(self) -> None:
+    def test_a_wrong_type_is_refused_with_what_to_write_instead(self) -> None:
         of = fields(number=1, list=["a"], yes="yes")
         assert refused(lambda: of.string("number")).endswith("put it in double quotes")
         assert refused(lambda: of.string("list")).endswith("write a string")
@@ -76,7 +76,7 @@ class TestFields:
         assert refused(lambda: of.object("list")).endswith("not an object; write an object")
         assert refused(lambda: of.strings("number")).endswith("not a list; write a list")
 
-    def test_entries_are_numbered_from_one(self) -> None:
+    def test_entries_in_messages_are_numbered_from_one(self) -> None:
         of = fields(mixed=["a", 1], nulls=["a", None, 1], objects=[{"a": 1}, {"b": 2}], empty=[])
         assert refused(lambda: of.strings("mixed")).startswith('entry 2 of "mixed" of report 2')
         assert refused(lambda: of.strings_or_nulls("nulls")).startswith('entry 3 of "nulls"')
@@ -90,20 +90,20 @@ class TestFields:
         unknown = refused(lambda: of.objects("objects", "span", ("a",)))
         assert unknown == ('unknown key "b" in span 2 of report 2; remove it; the keys here are a')
 
-    def test_an_unknown_key_brings_the_one_that_was_meant_or_all(self) -> None:
+    def test_an_unknown_key_is_refused_with_the_similar_key_or_all_keys(self) -> None:
         known = ("id", "sentences", "meta")
         near = refused(lambda: Fields({"Sentence": 1}, HERE, known=known))
         assert near == 'unknown key "Sentence"; did you mean "sentences"?'
         far = refused(lambda: Fields({"zzz": 1}, HERE, known=known))
         assert far.endswith("remove it or put it under meta; the keys here are id, sentences, meta")
 
-    def test_what_is_no_object_says_what_it_is(self) -> None:
+    def test_a_value_that_is_not_an_object_is_refused_with_its_type(self) -> None:
         assert refused(lambda: Fields([], HERE)) == (
             "the line is a list, not an object; write an object"
         )
         assert refused(lambda: Fields(3, HERE, "span 1")).startswith("span 1 is a number")
 
-    def test_several_optional_strings_at_once(self) -> None:
+    def test_several_optional_strings_are_read_at_once(self) -> None:
         of = fields(a="x", b=None, c=1)
         assert of.optional_strings(("a", "b", "absent")) == ["x", None, None]
         assert '"c" of report 2' in refused(lambda: of.optional_strings(("a", "c")))
@@ -113,23 +113,23 @@ class TestFields:
         assert fields(date=date).date("date") == date
 
     @pytest.mark.parametrize("date", ["20240531", "2024-W22-5", "2024-02-30", "2024-05-31x", ""])
-    def test_another_form_of_date_is_refused(self, date: str) -> None:
+    def test_a_date_that_is_not_iso_is_refused(self, date: str) -> None:
         assert "not an ISO date; write it as 2024-05-31" in refused(
             lambda: fields(date=date).date("date")
         )
 
-    def test_a_made_identifier_keeps_to_the_limit(self) -> None:
+    def test_a_generated_identifier_must_keep_to_the_limit(self) -> None:
         assert part_id("q" * (MAX_ID - 3), "p1", HERE) == "q" * (MAX_ID - 3) + ":p1"
         assert "has 256 characters" in refused(lambda: part_id("q" * (MAX_ID - 2), "p1", HERE))
 
-    def test_the_first_value_that_was_there_before(self) -> None:
+    def test_the_first_repeated_value_is_found(self) -> None:
         assert repeated("abcba") == "b"
         assert repeated("abc") is None
         assert repeated("") is None
 
 
 class TestWarnings:
-    def test_fifty_are_told_in_full_and_of_more_the_number(self) -> None:
+    def test_fifty_warnings_are_given_in_full_and_further_ones_counted(self) -> None:
         for extra, last in ((0, f"warning {IN_FULL}"), (1, "1 more"), (7, "7 more")):
             notes = ReadNotes()
             tally = Tally(notes, "more")
@@ -143,9 +143,7 @@ class TestWarnings:
 
 
 class TestRuns:
-    def test_documents_are_ranked_by_their_lines_apart_for_each_topic_and_run(
-        self, tmp_path: Path
-    ) -> None:
+    def test_documents_are_ranked_by_line_for_each_topic_and_run(self, tmp_path: Path) -> None:
         path = tmp_path / "a.run"
         path.write_text("t1 Q0 b 9 0.1 x\nt1 Q0 a 1 0.9 x\nt1 Q0 b 1 1 y\nt2 Q0 b 1 1 x\n")
         other = tmp_path / "b.run"
@@ -156,13 +154,13 @@ class TestRuns:
         }
 
     @pytest.mark.parametrize("columns", ["t Q0 d 1 1", "t Q0 d 1 1 x y"])
-    def test_a_line_has_six_columns(self, tmp_path: Path, columns: str) -> None:
+    def test_a_line_without_six_columns_is_refused(self, tmp_path: Path, columns: str) -> None:
         path = tmp_path / "a.run"
         path.write_text(f"t Q0 a 1 1 x\n{columns}\n")
         error = refusal(lambda: rankings([path]), path, 2)
         assert error.wrong == f"{len(columns.split())} columns where a TREC run has 6"
 
-    def test_a_document_twice_names_the_first_place_in_another_file_too(
+    def test_a_repeated_document_is_refused_with_its_first_place_in_any_file(
         self, tmp_path: Path
     ) -> None:
         path, other = tmp_path / "a.run", tmp_path / "b.run"
@@ -182,11 +180,13 @@ class TestNative:
         ("keys", "known"),
         [("id text", True), ("id x", True), ("id x y", False), ("text", True), ("meta", False)],
     )
-    def test_half_of_the_keys_are_enough_to_know_it(self, keys: str, known: bool) -> None:
+    def test_half_of_the_keys_are_enough_to_recognise_the_format(
+        self, keys: str, known: bool
+    ) -> None:
         assert native.recognises(Path("b.jsonl"), dict.fromkeys(keys.split(), "1")) is known
         assert not native.recognises(Path("folder"), None)
 
-    def test_a_score_and_a_weight_may_be_nothing_and_a_score_one(self, tmp_path: Path) -> None:
+    def test_scores_of_0_and_1_and_a_weight_of_0_are_accepted(self, tmp_path: Path) -> None:
         points = [
             {"id": f"k{n}", "text": "t", "passage": "p", "score": score}
             for n, score in enumerate((0, 1))
@@ -212,12 +212,12 @@ class TestNative:
             ([], None),
         ],
     )
-    def test_sentences_stand_one_behind_the_other(
+    def test_sentences_must_follow_each_other_in_the_text(
         self, sentences: list[str], found: tuple[int, str] | None
     ) -> None:
         assert stray_sentence("ab bc cd".replace(" bc", "c"), sentences) == found
 
-    def test_the_spans_of_points_are_looked_for_in_their_own_passages(self, tmp_path: Path) -> None:
+    def test_spans_of_key_points_are_searched_in_their_own_passages(self, tmp_path: Path) -> None:
         def point(n: int, passage: str, *spans: str) -> dict[str, Any]:
             return {"id": f"k{n}", "text": "t", "passage": passage, "spans": list(spans)}
 
@@ -248,19 +248,21 @@ class TestLabelStudio:
             ({"data": []}, None),
         ],
     )
-    def test_a_task_is_called_by_its_own_id_or_that_of_its_data(
+    def test_a_task_has_its_own_id_or_that_of_its_data(
         self, task: dict[str, Any], name: str | None
     ) -> None:
         assert task_id(task) == name
 
-    def test_the_first_known_name_asks_and_all_reports_are_shown(self, tmp_path: Path) -> None:
+    def test_the_first_known_key_is_the_question_and_all_answers_become_reports(
+        self, tmp_path: Path
+    ) -> None:
         data = {"prompt": "p?", "question": "q?", "text": "T", "answer": "A", "of": 3, "no": None}
         (query,), _ = read(label_studio, tmp_path / "b.jsonl", {"id": 1, "data": data})
         assert query.text == "q?"
         assert [(r.id, r.text) for r in query.reports] == [("1:answer", "A"), ("1:text", "T")]
         assert query.meta == {"prompt": "p?", "of": 3}
 
-    def test_passages_are_texts_lists_of_texts_or_objects(self, tmp_path: Path) -> None:
+    def test_passages_can_be_texts_lists_or_objects(self, tmp_path: Path) -> None:
         data = {"query": "q?", "passages": ["one", {"text": "two", "title": "T"}], "context": "c"}
         (query,), _ = read(label_studio, tmp_path / "b.jsonl", {"id": 1, "data": data})
         assert [(p.id, p.text, p.title) for p in query.passages] == [
@@ -272,12 +274,12 @@ class TestLabelStudio:
         assert query.meta is None
 
     @pytest.mark.parametrize("address", ["http://x", "https://x", "/data/x", "s3://x"])
-    def test_an_address_is_no_text_to_ask_about(self, tmp_path: Path, address: str) -> None:
+    def test_a_url_is_not_taken_as_the_text_of_a_task(self, tmp_path: Path, address: str) -> None:
         path = jsonl(tmp_path / "b.jsonl", {"id": 1, "data": {"image": address}})
         error = refusal(lambda: label_studio.read([path], ReadNotes()), path, 1)
         assert error.wrong == "the task has several texts, and none under a known key"
 
-    def test_a_task_without_a_text_says_so(self, tmp_path: Path) -> None:
+    def test_a_task_without_a_text_is_refused(self, tmp_path: Path) -> None:
         path = jsonl(tmp_path / "b.jsonl", {"id": 1, "data": {"context": "c", "n": 1}})
         error = refusal(lambda: label_studio.read([path], ReadNotes()), path, 1)
         assert error.wrong == "the task has no text of its own"
@@ -315,14 +317,14 @@ class TestGarage:
         assert (reference.citations, reference.deflected) == (("s:p1",), False)
         assert notes.warnings == []
 
-    def test_there_are_as_many_tags_as_passages_or_none(self, tmp_path: Path) -> None:
+    def test_there_must_be_as_many_tags_as_passages_or_none(self, tmp_path: Path) -> None:
         (query,), _ = read(garage, tmp_path / "a.jsonl", self.sample(evidence_relevant=[]))
         assert [p.relevant for p in query.passages] == [None, None]
         path = jsonl(tmp_path / "b.jsonl", self.sample(evidence_cited=["yes"]))
         error = refusal(lambda: garage.read([path], ReadNotes()), path, 1)
         assert error.wrong == '"evidence_cited" has 1 tags for 2 passages'
 
-    def test_strange_tags_and_dates_are_counted_over_all_samples(self, tmp_path: Path) -> None:
+    def test_unknown_tags_and_dates_are_counted_over_all_samples(self, tmp_path: Path) -> None:
         rows = [
             self.sample(sample_id=1, evidence_relevant=["maybe", "yes"], question_date="soon"),
             self.sample(sample_id="2", evidence_cited=["x", "y"], question_date="2024-05-31"),
@@ -336,16 +338,18 @@ class TestGarage:
             "3 tags are neither YES nor NO; they were left out",
         ]
 
-    def test_a_question_that_is_not_sensitive_to_time_is_static(self, tmp_path: Path) -> None:
+    def test_a_question_that_is_not_time_sensitive_is_static(self, tmp_path: Path) -> None:
         (query,), _ = read(garage, tmp_path / "b.jsonl", self.sample(question_sensitive="No"))
         assert query.meta == {"time_sensitive": "no", "sensitivity": "static"}
-        told = self.sample(question_sensitive="no", question_type="Fast-Changing", other="x")
-        (query,), _ = read(garage, tmp_path / "c.jsonl", told)
+        other_sample = self.sample(
+            question_sensitive="no", question_type="Fast-Changing", other="x"
+        )
+        (query,), _ = read(garage, tmp_path / "c.jsonl", other_sample)
         assert query.meta == {
             "time_sensitive": "no", "sensitivity": "fast-changing", "other": "x",
         }  # fmt: skip
 
-    def test_the_provider_of_private_passages_has_our_name(self, tmp_path: Path) -> None:
+    def test_the_provider_ent_is_read_as_private(self, tmp_path: Path) -> None:
         grounding = [{"text": "a", "provider": "ENT"}, {"text": "b", "provider": "web", "age": " "}]
         (query,), _ = read(garage, tmp_path / "b.jsonl", self.sample(grounding=grounding))
         assert [(p.source, p.age) for p in query.passages] == [("private", None), ("web", None)]
@@ -362,7 +366,7 @@ class TestCrux:
         found = [each.query for each in crux.read([tmp_path], notes)]
         return [report.id for query in found for report in query.reports], notes
 
-    def test_of_a_folder_the_file_with_most_reports_comes_first(self, tmp_path: Path) -> None:
+    def test_the_file_of_a_folder_with_the_most_reports_is_preferred(self, tmp_path: Path) -> None:
         small = [self.record("t-1", "Another.")]
         large = [self.record("t-1"), self.record("bm25_t-1")]
         found, notes = self.folder(tmp_path, a=small, b=large)
@@ -370,7 +374,7 @@ class TestCrux:
         assert notes.skipped == {"reports of files that repeat other reports' ids": 1}
         assert "all 1 reports of the file were left out" in notes.warnings[0]
 
-    def test_equal_reports_of_a_folder_are_counted_once(self, tmp_path: Path) -> None:
+    def test_equal_reports_in_several_files_are_counted_once(self, tmp_path: Path) -> None:
         found, notes = self.folder(
             tmp_path,
             a=[self.record("t-1"), self.record("t-2")],
@@ -379,7 +383,7 @@ class TestCrux:
         assert sorted(found) == ["t-1", "t-2", "t-3"]
         assert notes.skipped == {"repeated reports": 1}
 
-    def test_a_run_is_held_against_what_the_reports_of_its_setting_had(
+    def test_a_run_is_compared_with_the_contexts_of_its_settings_reports(
         self, tmp_path: Path
     ) -> None:
         run = tmp_path / "x.run"

@@ -1,4 +1,4 @@
-"""The native format: every key of a line, and every way to get one wrong."""
+"""The native format: every key of a line, and every error in one."""
 
 from __future__ import annotations
 
@@ -154,25 +154,25 @@ def test_id_and_text_are_enough(file: Path) -> None:
     assert query == Query("q", "t")
 
 
-def test_null_is_absent_where_a_key_is_optional(file: Path) -> None:
+def test_null_counts_as_absent_for_optional_keys(file: Path) -> None:
     keys = ["asked_at", "questions", "passages", "key_points", "reports", "meta"]
     (query,), _ = read(file, {"id": "q", "text": "t"} | dict.fromkeys(keys))
     assert query == Query("q", "t")
 
 
-def test_an_empty_list_is_not_an_absent_one(file: Path) -> None:
+def test_an_empty_list_differs_from_an_absent_one(file: Path) -> None:
     report: Row = {"id": "r", "text": "", "context": [], "citations": None}
     (query,), _ = read(file, {"id": "q", "text": "t", "reports": [report]})
     assert (query.reports[0].context, query.reports[0].citations) == ((), None)
 
 
-def test_it_places_each_query(file: Path) -> None:
+def test_each_query_has_its_file_and_line(file: Path) -> None:
     jsonl(file, {"id": "a", "text": "t"}, {"id": "b", "text": "t"})
     places = [str(located.place) for located in native.read([file], ReadNotes())]
     assert places == [f"{file}, line 1", f"{file}, line 2"]
 
 
-def test_it_keeps_blanks_around_an_identifier(file: Path) -> None:
+def test_whitespace_around_an_identifier_is_kept(file: Path) -> None:
     (query,), _ = read(file, {"id": " q\t", "text": " t "})
     assert (query.id, query.text) == (" q\t", " t ")
 
@@ -188,7 +188,7 @@ PARTS = {"questions", "passages", "key_points", "reports", "rankings", "referenc
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("part", ["", *sorted(PARTS)])
-def test_it_refuses_an_unknown_key_anywhere_but_under_meta(file: Path, part: str) -> None:
+def test_an_unknown_key_outside_meta_is_refused(file: Path, part: str) -> None:
     error = refused(file, changed(lambda r: (r[part][0] if part else r).update(zebra=1)))
     assert 'unknown key "zebra"' in error.wrong
     assert "the keys here are" in error.remedy
@@ -199,12 +199,12 @@ def test_it_refuses_an_unknown_key_anywhere_but_under_meta(file: Path, part: str
     ("key", "meant"),
     [("ID", "id"), ("Text", "text"), ("question", "questions"), ("keypoints", "key_points")],
 )
-def test_it_says_which_key_was_meant(file: Path, key: str, meant: str) -> None:
+def test_an_unknown_key_is_refused_with_the_similar_one(file: Path, key: str, meant: str) -> None:
     error = refused(file, {"id": "q", "text": "t", key: "x"})
     assert error.remedy == f'did you mean "{meant}"?'
 
 
-def test_an_unknown_key_cannot_break_the_line(file: Path) -> None:
+def test_an_unknown_key_with_line_breaks_gives_a_message_of_one_line(file: Path) -> None:
     error = refused(file, {"id": "q", "text": "t", "a\nb\u202e" + "x" * 5000: 1})
     assert len(str(error).splitlines()) == 1
 
@@ -264,7 +264,7 @@ def test_it_refuses_a_missing_required_key(file: Path, part: str, key: str) -> N
         ("references", "meta", 1),
     ],
 )
-def test_it_refuses_a_value_of_another_type(file: Path, part: str, key: str, value: Any) -> None:
+def test_it_refuses_a_value_of_a_wrong_type(file: Path, part: str, key: str, value: Any) -> None:
     error = refused(file, changed(lambda r: (r[part][0] if part else r).update({key: value})))
     assert f'"{key}"' in error.wrong
     assert ", not " in error.wrong
@@ -272,7 +272,7 @@ def test_it_refuses_a_value_of_another_type(file: Path, part: str, key: str, val
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("part", sorted(PARTS))
-def test_it_refuses_parts_that_are_no_objects(file: Path, part: str) -> None:
+def test_it_refuses_parts_that_are_not_objects(file: Path, part: str) -> None:
     assert "not a list" in refused(file, changed(lambda r: r.update({part: {}}))).wrong
     assert "not an object" in refused(file, changed(lambda r: r[part].append("x"))).wrong
 
@@ -303,7 +303,7 @@ def test_it_keeps_a_date_as_it_was_given(file: Path, date: str) -> None:
 @pytest.mark.parametrize(
     "date", ["2023-02-29", "31.5.2024", "20240531", "2024", "now", "", "٢٠٢٤-٠٥-٣١"]
 )
-def test_it_refuses_what_is_no_date(file: Path, date: str) -> None:
+def test_it_refuses_an_invalid_date(file: Path, date: str) -> None:
     assert "not an ISO date" in refused(file, {"id": "q", "text": "t", "asked_at": date}).wrong
 
 
@@ -338,12 +338,12 @@ def test_it_refuses_sentences_that_are_not_verbatim(file: Path, part: str) -> No
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("part", ["questions", "passages", "key_points", "reports", "rankings"])
-def test_it_refuses_a_part_twice_on_a_line(file: Path, part: str) -> None:
+def test_it_refuses_a_duplicate_part_on_a_line(file: Path, part: str) -> None:
     error = refused(file, changed(lambda r: r[part].append(copy.deepcopy(r[part][0]))))
     assert "appears twice on this line" in error.wrong
 
 
-def test_it_refuses_a_passage_twice_in_a_ranking(file: Path) -> None:
+def test_it_refuses_a_duplicate_passage_in_a_ranking_or_context(file: Path) -> None:
     twice = ["p1", "p2", "p1"]
     for row in (
         changed(lambda r: r["rankings"][0].update(passages=twice)),
@@ -352,20 +352,20 @@ def test_it_refuses_a_passage_twice_in_a_ranking(file: Path) -> None:
         assert 'names the passage "p1" twice' in refused(file, row).wrong
 
 
-def test_ids_that_differ_in_case_are_two(file: Path) -> None:
+def test_ids_that_differ_in_case_are_different(file: Path) -> None:
     rows = [{"id": "a", "text": "x"}, {"id": "A", "text": "y"}]
     (query,), _ = read(file, {"id": "q", "text": "t", "questions": rows})
     assert [question.id for question in query.questions] == ["a", "A"]
 
 
-def test_it_warns_of_a_span_that_is_not_in_its_passage(file: Path) -> None:
+def test_a_span_that_is_not_in_its_passage_causes_a_warning(file: Path) -> None:
     row = changed(lambda r: r["key_points"][0].update(spans=["Two", "three"]))
     _, (warning,) = read(file, row)
     assert warning.startswith(f"{file}, line 1: key point")
     assert '"three"' in warning
 
 
-def test_a_report_that_was_taken_apart_and_makes_no_point_is_told_from_any_other(
+def test_a_report_with_an_empty_list_of_points_differs_from_one_without_a_list(
     file: Path,
 ) -> None:
     reports: list[Row] = [{"id": "a", "text": "", "key_points": []}, {"id": "b", "text": ""}]
@@ -373,7 +373,7 @@ def test_a_report_that_was_taken_apart_and_makes_no_point_is_told_from_any_other
     assert [report.key_points for report in query.reports] == [(), None]
 
 
-def test_it_refuses_a_reports_point_whose_span_is_not_in_the_report(file: Path) -> None:
+def test_a_reports_point_with_a_span_outside_the_report_is_refused(file: Path) -> None:
     def put(*spans: str) -> Row:
         return changed(lambda r: r["reports"][0]["key_points"][0].update(spans=spans))
 
@@ -386,17 +386,17 @@ def test_it_refuses_a_reports_point_whose_span_is_not_in_the_report(file: Path) 
     assert "is empty" in refused(file, put("")).wrong
 
 
-def test_it_refuses_an_unknown_key_of_a_reports_point(file: Path) -> None:
+def test_an_unknown_key_in_a_reports_point_is_refused(file: Path) -> None:
     row = changed(lambda r: r["reports"][0]["key_points"][0].update(passage="p1"))
     assert refused(file, row).wrong == 'unknown key "passage" in key point 1 of report 1'
 
 
-def test_a_reports_point_and_one_of_the_query_cannot_share_an_id(file: Path) -> None:
+def test_points_of_a_report_and_of_the_query_cannot_share_an_id(file: Path) -> None:
     row = changed(lambda r: r["reports"][0]["key_points"][0].update(id="k1"))
     assert refused(file, row).wrong == 'the key point id "k1" appears twice on this line'
 
 
-def test_it_does_not_drown_the_reader_in_warnings(file: Path) -> None:
+def test_warnings_beyond_the_limit_are_summarised(file: Path) -> None:
     points = [
         {"id": f"k{n}", "text": "t", "passage": "p1", "spans": ["?"]} for n in range(IN_FULL + 7)
     ]
@@ -405,14 +405,14 @@ def test_it_does_not_drown_the_reader_in_warnings(file: Path) -> None:
     assert warnings[-1].startswith("7 more key points")
 
 
-def test_it_says_that_spans_of_other_lines_were_not_checked(file: Path) -> None:
+def test_spans_in_passages_of_other_lines_are_reported_as_not_checked(file: Path) -> None:
     row = changed(lambda r: r["key_points"][0].update(passage="elsewhere"))
     (query,), (warning,) = read(file, row)
     assert query.key_points[0].passage == "elsewhere"
     assert "not checked" in warning
 
 
-def test_it_names_the_file_of_several(tmp_path: Path) -> None:
+def test_an_error_names_its_file_among_several(tmp_path: Path) -> None:
     good = jsonl(tmp_path / "a.jsonl", {"id": "a", "text": "t"})
     bad = jsonl(tmp_path / "b.jsonl", {"id": "b", "text": "t"}, {"id": "c"})
     assert refusal(lambda: native.read([good, bad], ReadNotes()), bad, 2).remedy

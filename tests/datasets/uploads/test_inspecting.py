@@ -1,4 +1,4 @@
-"""What is told of files before anybody decides about them; nothing of it is stored."""
+"""The preview of files before the decision about them; nothing of them is stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOURTH: Line = {
 }
 
 
-def test_all_is_counted_and_the_first_queries_are_shown_with_their_first_parts(
+def test_all_parts_are_counted_and_the_first_queries_are_shown(
     tmp_path: Path,
 ) -> None:
     path, done = write_lines(tmp_path / "a.jsonl", [FOURTH, *BATCH]), list[int]()
@@ -53,7 +53,7 @@ def test_all_is_counted_and_the_first_queries_are_shown_with_their_first_parts(
     assert found.first[1]["more"] == {}
 
 
-def test_more_queries_than_the_cap_are_for_the_command(
+def test_more_queries_than_the_limit_are_refused_with_the_command_to_use(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write_lines(tmp_path / "a.jsonl", BATCH)
@@ -65,7 +65,7 @@ def test_more_queries_than_the_cap_are_for_the_command(
 
 
 @pytest.mark.django_db
-def test_of_files_that_extend_a_batch_only_what_they_add_is_counted(tmp_path: Path) -> None:
+def test_for_files_that_extend_a_batch_only_additions_are_counted(tmp_path: Path) -> None:
     load(tmp_path, [*BATCH, FOURTH])
     source, names = Batch.objects.get(), ("q/1", "q 2", "q3", "q4")
     new = {"text": "It is new.", "system": "new"}

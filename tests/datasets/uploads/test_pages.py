@@ -28,7 +28,7 @@ STRICT_TOKEN = "x" * 32
 
 @pytest.fixture(autouse=True)
 def _own_quarantine(own_quarantine: Path) -> None:
-    """Nothing of other tests lies there."""
+    """Use a quarantine without files from other tests."""
 
 
 @pytest.fixture
@@ -55,17 +55,17 @@ def order(client: Client, upload: Upload, what: str, **fields: str) -> Any:
     return client.post(reverse("upload-order", args=[upload.key]), {"order": what, **fields})
 
 
-def test_a_form_without_scripts_leads_to_the_page_of_the_upload(client: Client) -> None:
+def test_the_form_without_javascript_redirects_to_the_upload(client: Client) -> None:
     answer = client.post(NEW, {"files": [posted()], "name": "pilot"})
     upload = Upload.objects.get()
     assert (answer.status_code, answer["Location"]) == (302, reverse("upload", args=[upload.key]))
     assert upload.name == "pilot"
-    told = page_of(client, upload)
-    assert 'hx-trigger="every 1s"' in told
-    assert "reload the page" in told
+    page = page_of(client, upload)
+    assert 'hx-trigger="every 1s"' in page
+    assert "reload the page" in page
 
 
-def test_a_script_hears_where_the_page_is(client: Client) -> None:
+def test_a_script_gets_the_address_of_the_upload(client: Client) -> None:
     answer = client.post(NEW, {"files": posted()}, headers={"accept": "application/json"})
     assert answer.status_code == 201
     assert json.loads(answer.content)["address"] == reverse(
@@ -73,7 +73,7 @@ def test_a_script_hears_where_the_page_is(client: Client) -> None:
     )
 
 
-def test_files_come_by_the_disk_and_none_stays_on_the_way(
+def test_files_are_streamed_to_disk_and_no_temporary_file_remains(
     client: Client, own_quarantine: Path
 ) -> None:
     client.post(NEW, {"files": [posted(), posted(as_file([SECOND]), "b.jsonl")]})
@@ -93,7 +93,7 @@ def test_files_come_by_the_disk_and_none_stays_on_the_way(
     ],
 )
 @pytest.mark.parametrize("accept", ["text/html", "application/json"])
-def test_what_is_seen_at_once_is_told_at_once(
+def test_obvious_errors_are_reported_immediately(
     client: Client, sent: dict[str, Any], said: str, accept: str
 ) -> None:
     for file in sent.get("files", ()):
@@ -104,7 +104,7 @@ def test_what_is_seen_at_once_is_told_at_once(
     assert not Upload.objects.exists()
 
 
-def test_the_seventh_in_an_hour_is_refused_before_it_is_read(
+def test_the_seventh_upload_in_an_hour_is_refused_before_it_is_read(
     client: Client, rita: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(MAX_PER_HOUR):
@@ -125,7 +125,9 @@ def _never(*_: object) -> None:
 
 
 @pytest.mark.parametrize("role", ["annotator", None])
-def test_nobody_elses_bytes_are_read(role: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_from_accounts_that_may_not_upload_are_not_read(
+    role: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("datasets.uploads.views.into_files", _never)
     client = client_of(_user("ada", role)) if role else Client()
     answer = client.post(NEW, {"files": posted()})
@@ -144,14 +146,18 @@ def test_a_forged_form_is_refused(rita: User, own_quarantine: Path) -> None:
     assert client.post(NEW, fields).status_code == 302
 
 
-def test_more_than_may_be_sent_is_refused_by_its_length(client: Client, settings: Settings) -> None:
+def test_a_request_above_the_size_limit_is_refused_by_its_length(
+    client: Client, settings: Settings
+) -> None:
     settings.TANDEM_MAX_UPLOAD_MB = 1
     answer = client.post(NEW, {"files": posted(b"x" * (1024**2 + 1))})
     assert answer.status_code == 413
     assert "more than 1 MB; send less" in text(answer)
 
 
-def test_a_full_disk_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_gives_an_error_message(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -162,34 +168,34 @@ def test_a_full_disk_is_told(client: Client, monkeypatch: pytest.MonkeyPatch) ->
     assert not Upload.objects.exists()
 
 
-def test_the_preview_says_what_was_understood(client: Client, rita: User) -> None:
-    told = page_of(client, read(rita, as_file([{**SECOND, "text": "<b>Who</b>?"}])))
+def test_the_preview_shows_how_the_files_were_read(client: Client, rita: User) -> None:
+    page = page_of(client, read(rita, as_file([{**SECOND, "text": "<b>Who</b>?"}])))
     for words in ("Ready to review", "native", "Nothing is loaded yet", "No warnings",
                   "&lt;b&gt;Who&lt;/b&gt;?", "When was she born?", "Keep it as"):  # fmt: skip
-        assert words in told
-    assert "<b>Who" not in told
-    # What decides stands before the texts, which take several screens.
-    assert told.index("Keep it as") < told.index("The first of ")
+        assert words in page
+    assert "<b>Who" not in page
+    # The controls for the decision come before the texts, which take several screens.
+    assert page.index("Keep it as") < page.index("The first of ")
 
 
-def test_a_refused_one_says_why(client: Client, rita: User) -> None:
-    told = page_of(client, read(rita, b'{"id": "a"}\n'))
-    assert "study.jsonl, line 1: &quot;text&quot; is missing" in told.replace("&#x27;", "'")
-    assert "Upload again" in told
+def test_a_refused_upload_says_why(client: Client, rita: User) -> None:
+    page = page_of(client, read(rita, b'{"id": "a"}\n'))
+    assert "study.jsonl, line 1: &quot;text&quot; is missing" in page.replace("&#x27;", "'")
+    assert "Upload again" in page
 
 
-def test_what_is_kept_opens_as_a_batch(client: Client, rita: User) -> None:
+def test_an_upload_that_is_kept_becomes_a_batch(client: Client, rita: User) -> None:
     upload = read(rita)
     answer = order(client, upload, "keep", seen=upload.digest, name="pilot")
     assert answer.status_code == 302
     assert "Being loaded" in page_of(client, upload)
     worked(upload)
-    told = page_of(client, upload)
-    assert "The batch is loaded" in told
-    assert reverse("batch", args=[Batch.objects.get(name="pilot").pk]) in told
+    page = page_of(client, upload)
+    assert "The batch is loaded" in page
+    assert reverse("batch", args=[Batch.objects.get(name="pilot").pk]) in page
 
 
-def test_a_preview_of_another_tab_decides_nothing(client: Client, rita: User) -> None:
+def test_a_stale_preview_in_another_tab_changes_nothing(client: Client, rita: User) -> None:
     upload = read(rita)
     stale = order(client, upload, "keep", seen="0" * 64)
     assert stale.status_code == 409
@@ -201,7 +207,7 @@ def test_a_preview_of_another_tab_decides_nothing(client: Client, rita: User) ->
     assert not Batch.objects.exists()
 
 
-def test_a_taken_name_is_told_with_the_name_still_in_the_field(client: Client, rita: User) -> None:
+def test_a_taken_name_is_refused_and_stays_in_the_field(client: Client, rita: User) -> None:
     Batch.objects.create(name="taken", format="native", digest="1" * 64)
     upload = read(rita)
     answer = order(client, upload, "keep", seen=upload.digest, name="taken")
@@ -210,14 +216,14 @@ def test_a_taken_name_is_told_with_the_name_still_in_the_field(client: Client, r
     assert 'name="name" maxlength="200" value="taken"' in text(answer)
 
 
-def test_content_that_is_there_already_is_told(client: Client, rita: User) -> None:
+def test_the_page_names_a_batch_with_the_same_content(client: Client, rita: User) -> None:
     first = read(rita)
     order(client, first, "keep", seen=first.digest, name="before")
     worked(first)
     assert "The same content is loaded already, as" in page_of(client, read(rita))
 
 
-def test_the_end_of_the_work_fetches_the_page_anew(client: Client, rita: User) -> None:
+def test_the_page_reloads_when_processing_ends(client: Client, rita: User) -> None:
     upload = sent(rita)
     address, htmx = reverse("upload-live", args=[upload.key]), {"HX-Request": "true"}
     assert "HX-Refresh" not in client.get(address, headers=htmx)
@@ -225,15 +231,15 @@ def test_the_end_of_the_work_fetches_the_page_anew(client: Client, rita: User) -
     assert client.get(address, headers=htmx)["HX-Refresh"] == "true"
 
 
-def test_where_no_worker_comes_the_page_says_so(
+def test_the_page_says_if_no_worker_has_started(
     client: Client, rita: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("datasets.uploads.decisions.PATIENCE_SECONDS", 0)
     settings.CELERY_BROKER_URL = "redis://nowhere:1/0"
     upload = sent(rita)
-    told = page_of(client, upload)
-    assert "No worker has started on the upload" in told
-    assert "Read here" in told
+    page = page_of(client, upload)
+    assert "No worker has started on the upload" in page
+    assert "Read here" in page
     assert order(client, upload, "begin").status_code == 302
 
 
@@ -241,10 +247,10 @@ def test_where_no_worker_comes_the_page_says_so(
     ("broker", "rings", "here"),
     [("filesystem://", False, True), ("redis://x/0", True, False), ("redis://x/0", False, True)],
 )
-def test_who_is_asked_to_work_on_it(
+def test_an_upload_is_processed_by_a_worker_or_by_the_web_server(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, broker: str, rings: bool, here: bool
 ) -> None:
-    """With the file system as the queue, or no broker there, the web server starts it itself."""
+    """If the queue is the file system or the broker is down, the web server starts the process."""
     settings.CELERY_BROKER_URL = broker
     begun: list[str] = []
 
@@ -258,34 +264,34 @@ def test_who_is_asked_to_work_on_it(
     assert begun == (["k"] if here else [])
 
 
-def test_ones_own_open_uploads_stand_in_the_list(client: Client, rita: User) -> None:
+def test_only_the_accounts_own_uploads_are_listed(client: Client, rita: User) -> None:
     mine, other = read(rita, name="mine"), read(_user("grace", "researcher"), name="hers")
-    told = text(client.get("/batches/"))
-    assert reverse("upload", args=[mine.key]) in told
-    assert other.key not in told
+    page = text(client.get("/batches/"))
+    assert reverse("upload", args=[mine.key]) in page
+    assert other.key not in page
     assert client.get(reverse("upload", args=[other.key])).status_code == 404
 
 
-def test_a_batch_is_searched_and_its_queries_are_read(client: Client, batch: Path) -> None:
+def test_a_batch_can_be_searched_and_its_queries_opened(client: Client, batch: Path) -> None:
     pk = Batch.objects.get().pk
-    told = text(client.get(f"/batches/{pk}/", {"q": "Ghent born"}))
-    assert "2 texts with <b>Ghent</b> and <b>born</b>" in told
-    assert f"/batches/{pk}/queries/1/?q=Ghent%20born" in told
-    assert "<mark>Ghent</mark>" in told
+    page = text(client.get(f"/batches/{pk}/", {"q": "Ghent born"}))
+    assert "2 texts with <b>Ghent</b> and <b>born</b>" in page
+    assert f"/batches/{pk}/queries/1/?q=Ghent%20born" in page
+    assert "<mark>Ghent</mark>" in page
     nothing = text(client.get(f"/batches/{pk}/", {"q": "<script>"}))
     assert "No query, passage or report has <b>&lt;script&gt;</b>" in nothing
     for query in ("q=%00", "q=&page=x", "q=a&page=99", "q=%22", f"q={'x' * 9999}"):
         assert client.get(f"/batches/{pk}/?{query}").status_code == 200
 
 
-def test_the_page_of_a_query_has_all_that_belongs_to_it(client: Client, batch: Path) -> None:
+def test_the_page_of_a_query_shows_all_its_parts(client: Client, batch: Path) -> None:
     pk = Batch.objects.get().pk
-    told = client.get(f"/batches/{pk}/queries/0/", {"q": "anna"}).content.decode()
+    page = client.get(f"/batches/{pk}/queries/0/", {"q": "anna"}).content.decode()
     for words in ("How was the bridge built?", "a/b#1", "When did it open?", "k#2",
                   "It spans a river.", "p#1", "قديم", "<mark>Anna</mark>", "r#1", "bm25",
                   "By hand.", "&quot;domain&quot;: &quot;bridges&quot;", "1 of 3"):  # fmt: skip
-        assert words in told
-    assert f"/batches/{pk}/queries/1/" in told
+        assert words in page
+    assert f"/batches/{pk}/queries/1/" in page
     assert client.get(f"/batches/{pk}/queries/3/").status_code == 404
 
 

@@ -1,4 +1,4 @@
-"""The process that works on an upload: started for real, within limits, killed in the middle."""
+"""The process that works on an upload: really started, limited, and killed midway."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def worked_on(*command):
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=120)
     return [done.returncode, done.stderr]
 
-def told():
+def note_state():
     upload = Upload.objects.get(key=key)
     there = Batch.objects.filter(name="pilot").exists()
     found.append([upload.state, upload.error, upload.turn is None, there])
@@ -81,9 +81,9 @@ def sender(house: Path, tmp_path: Path) -> Sender:
     return Sender(house, write_lines(tmp_path / "s.jsonl", BATCH[:2]))
 
 
-def test_it_looks_through_and_then_loads(sender: Sender) -> None:
+def test_the_process_inspects_an_upload_and_later_loads_it(sender: Sender) -> None:
     keep = "upload = Upload.objects.get(key=key); decisions.keep(upload, upload.digest, '')"
-    steps = (f"found.append({APART})", "told()", keep, APART, "told()")
+    steps = (f"found.append({APART})", "note_state()", keep, APART, "note_state()")
     _, (done, *states) = sender.send("\n".join(steps))
     assert done[0] == 0, done[1]
     assert states == [["ready", "", True, False], ["kept", "", True, True]]
@@ -97,31 +97,31 @@ def test_it_looks_through_and_then_loads(sender: Sender) -> None:
     ],
     ids=["memory", "time"],
 )
-def test_what_takes_too_much_is_ended_and_told(
+def test_a_process_that_exceeds_its_limits_ends_with_a_message(
     sender: Sender, limits: dict[str, str], greed: str
 ) -> None:
     greedy = GREEDY.format(greed=greed, **limits)
-    script = f'found.append(worked_on("-c", {greedy!r}, str(key), "{TURN}"))\ntold()'
+    script = f'found.append(worked_on("-c", {greedy!r}, str(key), "{TURN}"))\nnote_state()'
     _, (done, (state, error, ended, _)) = sender.send(script)
     assert done[0] == 0, done[1]
     assert (state, ended) == ("refused", True)
     assert "more memory or time" in error
 
 
-def test_one_that_is_killed_is_told_by_who_started_it(sender: Sender) -> None:
+def test_a_killed_process_is_reported_by_the_process_that_started_it(sender: Sender) -> None:
     killed = "import signal; os.kill(os.getpid(), 9)"
     kill = GREEDY.format(memory="2 * 1024**3", seconds="60", greed=killed)
     script = (
         f'found.append(worked_on("-c", {kill!r}, str(key), "{TURN}"))\n'
-        f'told()\nend_turn(key, uuid.UUID("{TURN}"))\ntold()'
+        f'note_state()\nend_turn(key, uuid.UUID("{TURN}"))\nnote_state()'
     )
     _, (done, before, after) = sender.send(script)
     assert done[0] == -9
     assert (before[0], after[0]) == ("reading", "refused")
 
 
-def test_whoever_started_it_waits_for_its_end(sender: Sender) -> None:
-    """As a worker's task does, and the thread beside the web server."""
-    key, found = sender.send("work_on_upload(key)\ntold()")
+def test_the_process_that_started_it_waits_for_its_end(sender: Sender) -> None:
+    """The task of a worker and the thread of the web server do so."""
+    key, found = sender.send("work_on_upload(key)\nnote_state()")
     assert found == [["ready", "", True, False]]
     assert (sender.house / "uploads" / key / "0.jsonl").exists()

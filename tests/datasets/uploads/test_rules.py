@@ -1,6 +1,6 @@
-"""The rules of uploads at their edges: how old, how many, in which state, and what a row says then.
+"""The rules of uploads at their limits: age, number, state, and what is stored then.
 
-The clock stands still here, so what holds at exactly an hour is told from what holds after it.
+The clock is stopped here, so that an age of exactly an hour can be tested.
 """
 
 from __future__ import annotations
@@ -52,17 +52,17 @@ def rita(db: None) -> User:
 
 @pytest.fixture
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the uploads for which a worker was called, as text."""
-    told: list[str] = []
-    monkeypatch.setattr(launching, "start", lambda key: told.append(f"start {key}"))
-    monkeypatch.setattr(launching, "start_here", lambda key: told.append(f"here {key}"))
-    return told
+    """The uploads for which a process was started, as text."""
+    calls: list[str] = []
+    monkeypatch.setattr(launching, "start", lambda key: calls.append(f"start {key}"))
+    monkeypatch.setattr(launching, "start_here", lambda key: calls.append(f"here {key}"))
+    return calls
 
 
 def upload_of(
     user: User, state: str = State.READY, seconds_ago: float = 0, **values: Any
 ) -> Upload:
-    """A row that was changed so long ago, with one file in the quarantine."""
+    """An upload changed `seconds_ago`, with one file in the quarantine."""
     made = Upload.objects.create(
         user=user, state=state,
         **{"name": "study", "digest": DIGEST, "found": {"format": "native"},
@@ -89,10 +89,12 @@ def events() -> list[tuple[str, str, str]]:
     return [tuple(map(str, row)) for row in rows]  # type: ignore[misc]
 
 
-class TestWhatMayBeOrdered:
+class TestDecisions:
     @pytest.mark.every_case
     @pytest.mark.parametrize("state", list(State))
-    def test_only_what_is_ready_is_kept(self, rita: User, rung: list[str], state: str) -> None:
+    def test_only_an_upload_that_is_ready_can_be_kept(
+        self, rita: User, rung: list[str], state: str
+    ) -> None:
         upload = upload_of(rita, state)
         if state in (State.READY, State.KEEPING, State.KEPT):
             decisions.keep(upload, DIGEST, "")
@@ -105,19 +107,21 @@ class TestWhatMayBeOrdered:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("state", [State.READY, State.KEEPING, State.KEPT])
-    def test_another_digest_than_the_one_seen_is_never_kept(self, rita: User, state: str) -> None:
+    def test_keeping_with_a_stale_digest_is_refused(self, rita: User, state: str) -> None:
         upload = upload_of(rita, state)
         with pytest.raises(StaleError):
             decisions.keep(upload, "0" * 64, "")
         assert now_of(upload).state == state
 
     @database
-    def test_nothing_seen_is_no_digest_even_of_what_has_none(self, rita: User) -> None:
+    def test_keeping_without_a_digest_is_refused_even_if_the_upload_has_none(
+        self, rita: User
+    ) -> None:
         upload = upload_of(rita, digest="")
         with pytest.raises(StaleError):
             decisions.keep(upload, "", "")
 
-    def test_an_order_clears_what_went_wrong_before_and_has_it_worked_on(
+    def test_keeping_clears_an_earlier_error_and_starts_processing(
         self, rita: User, rung: list[str], django_capture_on_commit_callbacks: Callable[..., Any]
     ) -> None:
         upload = upload_of(rita, error="it died", turn=TURN, seconds_ago=50)
@@ -137,7 +141,7 @@ class TestWhatMayBeOrdered:
     @pytest.mark.parametrize(
         ("name", "kept"), [("", "study"), ("  ", "study"), ("x" * 200, "x" * 200), ("x" * 201, "")]
     )
-    def test_a_name_is_as_long_as_a_batch_has_it(
+    def test_a_name_has_the_same_limit_as_a_batchs_name(
         self, rita: User, rung: list[str], name: str, kept: str
     ) -> None:
         upload = upload_of(rita)
@@ -148,13 +152,15 @@ class TestWhatMayBeOrdered:
                 decisions.keep(upload, DIGEST, name)
         assert now_of(upload).name == (kept or "study")
 
-    def test_a_name_is_free_for_the_same_content(self, rita: User, rung: list[str]) -> None:
+    def test_a_taken_name_is_accepted_for_the_same_content(
+        self, rita: User, rung: list[str]
+    ) -> None:
         Batch.objects.create(name="there", format="native", digest=DIGEST)
         upload = upload_of(rita)
         decisions.keep(upload, DIGEST, "there")
         assert upload.state == State.KEEPING
 
-    def test_of_two_orders_at_once_the_second_is_told_what_the_first_did(
+    def test_of_two_concurrent_decisions_the_second_is_refused_with_the_new_state(
         self, rita: User, rung: list[str]
     ) -> None:
         for act in (
@@ -175,7 +181,7 @@ class TestWhatMayBeOrdered:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("state", list(State))
-    def test_only_what_is_ready_is_read_anew(
+    def test_only_an_upload_that_is_ready_can_be_read_again(
         self, rita: User, rung: list[str], state: str,
         django_capture_on_commit_callbacks: Callable[..., Any],
     ) -> None:  # fmt: skip
@@ -195,7 +201,9 @@ class TestWhatMayBeOrdered:
         else:
             assert (found.state, found.digest, rung) == (state, DIGEST, [])
 
-    def test_no_format_named_is_one_to_be_recognised(self, rita: User, rung: list[str]) -> None:
+    def test_without_a_named_format_the_format_is_recognised(
+        self, rita: User, rung: list[str]
+    ) -> None:
         upload = upload_of(rita, format="clapnq")
         with pytest.raises(InputError, match="--format: is not one of the formats"):
             decisions.read_as(upload, "pdf")
@@ -205,7 +213,7 @@ class TestWhatMayBeOrdered:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("state", list(State))
-    def test_what_is_not_yet_decided_can_be_discarded(self, rita: User, state: str) -> None:
+    def test_an_undecided_upload_can_be_discarded(self, rita: User, state: str) -> None:
         upload = upload_of(rita, state, error="no", turn=TURN, seconds_ago=9)
         if state in (State.READING, State.READY):
             decisions.discard(upload)
@@ -224,7 +232,9 @@ class TestWhatMayBeOrdered:
         assert events() == []
         assert lies(upload)
 
-    def test_who_discards_what_another_ordered_meanwhile_is_told_so(self, rita: User) -> None:
+    def test_discarding_is_refused_if_the_upload_is_being_loaded_meanwhile(
+        self, rita: User
+    ) -> None:
         upload = upload_of(rita)
         Upload.objects.filter(pk=upload.pk).update(state=State.KEEPING)
         with pytest.raises(StaleError, match="it is being loaded"):
@@ -233,7 +243,7 @@ class TestWhatMayBeOrdered:
         assert lies(upload)
 
 
-class TestWhoseProcessIsGone:
+class TestLostProcesses:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("state", "turn", "seconds", "waits"),
@@ -242,7 +252,7 @@ class TestWhoseProcessIsGone:
          (State.READY, None, 11, False), (State.REFUSED, None, 11, False),
          (State.KEPT, None, 11, False)],
     )  # fmt: skip
-    def test_it_waits_if_nobody_took_it_up_for_over_ten_seconds(
+    def test_an_upload_counts_as_waiting_after_ten_seconds_without_a_process(
         self, state: str, turn: uuid.UUID | None, seconds: float, waits: bool
     ) -> None:
         changed_at = NOW - timedelta(seconds=seconds)
@@ -255,19 +265,19 @@ class TestWhoseProcessIsGone:
          (State.KEEPING, TURN, 61, True), (State.READING, None, 61, False),
          (State.READY, TURN, 61, False), (State.KEPT, TURN, 61, False)],
     )  # fmt: skip
-    def test_its_process_is_silent_after_a_minute_without_a_word(
+    def test_a_process_counts_as_silent_after_a_minute_without_progress(
         self, state: str, turn: uuid.UUID | None, seconds: float, silent: bool
     ) -> None:
         upload = Upload(state=state, turn=turn, changed_at=NOW - timedelta(seconds=seconds))
         assert decisions.is_silent(upload) is silent
 
-    def test_what_a_process_noted_last_counts_and_not_when_it_began(
+    def test_silence_is_measured_from_the_last_progress_and_not_from_the_start(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         upload = Upload(state=State.READING, turn=TURN, changed_at=NOW - timedelta(hours=1))
         for age, silent in ((60.0, False), (60.1, True)):
-            told = quarantine.Progress(1, 2, age)
-            monkeypatch.setattr(quarantine, "progress", lambda key, told=told: told)
+            progress = quarantine.Progress(1, 2, age)
+            monkeypatch.setattr(quarantine, "progress", lambda key, progress=progress: progress)
             assert decisions.is_silent(upload) is silent
 
     @pytest.mark.every_case
@@ -275,7 +285,7 @@ class TestWhoseProcessIsGone:
         ("turn", "seconds", "begun"),
         [(None, 11, True), (None, 9, False), (TURN, 61, True), (TURN, 59, False)],
     )
-    def test_what_waits_or_is_silent_can_be_begun_here(
+    def test_a_waiting_or_silent_upload_can_be_processed_by_the_web_server(
         self, rita: User, rung: list[str], turn: uuid.UUID | None, seconds: float, begun: bool,
         django_capture_on_commit_callbacks: Callable[..., Any],
     ) -> None:  # fmt: skip
@@ -291,7 +301,7 @@ class TestWhoseProcessIsGone:
         assert found.turn == (None if begun else turn)
         assert (found.changed_at == NOW) is begun
 
-    def test_what_was_noted_before_is_forgotten_when_it_begins_anew(
+    def test_earlier_progress_is_removed_when_processing_restarts(
         self, rita: User, rung: list[str]
     ) -> None:
         upload = upload_of(rita, State.READING, 11)
@@ -303,7 +313,7 @@ class TestWhoseProcessIsGone:
     @pytest.mark.parametrize(
         "meanwhile", [{"turn": uuid.UUID(int=8)}, {"state": State.READY}, {"state": State.KEPT}]
     )
-    def test_it_is_not_begun_where_another_was_quicker(
+    def test_processing_does_not_start_twice(
         self, rita: User, rung: list[str], meanwhile: dict[str, Any]
     ) -> None:
         upload = upload_of(rita, State.READING, 11)
@@ -313,8 +323,8 @@ class TestWhoseProcessIsGone:
         assert now_of(upload).changed_at == NOW - timedelta(seconds=11)
 
 
-class TestHowOftenAndHowMany:
-    def test_the_sixth_oldest_of_an_hour_says_when_one_may_again(self, rita: User) -> None:
+class TestLimits:
+    def test_the_sixth_latest_upload_determines_when_the_next_is_allowed(self, rita: User) -> None:
         for minutes in (10, 20, 59, 30, 40, 50):
             upload_of(rita, State.KEPT, seconds_ago=60 * minutes - 0.4)
         with pytest.raises(TooOftenError) as error:
@@ -325,14 +335,14 @@ class TestHowOftenAndHowMany:
             check_rate(rita)
         assert error.value.seconds == 600
 
-    def test_a_part_of_a_second_is_told_as_one(self, rita: User) -> None:
+    def test_a_wait_below_a_second_is_reported_as_one_second(self, rita: User) -> None:
         for _ in range(6):
             upload_of(rita, State.KEPT, seconds_ago=3599.9)
         with pytest.raises(TooOftenError) as error:
             check_rate(rita)
         assert error.value.seconds == 1
 
-    def test_what_came_exactly_an_hour_ago_counts_no_more(self, rita: User) -> None:
+    def test_an_upload_from_exactly_an_hour_ago_no_longer_counts(self, rita: User) -> None:
         for seconds in (3600, 10, 10, 10, 10, 10):
             upload_of(rita, State.KEPT, seconds_ago=seconds)
         check_rate(rita)
@@ -349,7 +359,7 @@ class TestHowOftenAndHowMany:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("state", list(State))
-    def test_three_that_nobody_decided_on_are_the_most(self, rita: User, state: str) -> None:
+    def test_at_most_three_uploads_may_be_undecided(self, rita: User, state: str) -> None:
         for _ in range(3):
             upload_of(rita, state, seconds_ago=4000)
         if state in (State.READING, State.READY, State.KEEPING):
@@ -358,12 +368,12 @@ class TestHowOftenAndHowMany:
         else:
             assert sent(rita).state == State.READING
 
-    def test_fifty_files_are_the_most(self, rita: User) -> None:
+    def test_an_upload_has_at_most_fifty_files(self, rita: User) -> None:
         assert len(sent(rita, *[b"{}\n"] * 50).files) == 50
         with pytest.raises(InputError, match="The upload: has more than 50 files"):
             sent(rita, *[b"{}\n"] * 51)
 
-    def test_what_was_received_is_told_and_started_once_it_stands(
+    def test_processing_starts_after_the_upload_is_committed(
         self, rita: User, rung: list[str], django_capture_on_commit_callbacks: Callable[..., Any]
     ) -> None:
         old = upload_of(rita, seconds_ago=24 * 3600 + 1)
@@ -378,7 +388,7 @@ class TestHowOftenAndHowMany:
         assert Event.objects.get().facts == {"files": 2}
         assert not Upload.objects.filter(pk=old.pk).exists()
 
-    def test_nothing_is_left_of_what_broke_off(
+    def test_an_interrupted_upload_leaves_nothing_behind(
         self, rita: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def stopped(*_: object, **__: object) -> None:
@@ -390,7 +400,7 @@ class TestHowOftenAndHowMany:
         assert not Upload.objects.exists()
         assert [p.name for p in quarantine.root().iterdir()] == [quarantine.INCOMING]
 
-    def test_it_is_named_after_its_first_file(self, rita: User) -> None:
+    def test_an_upload_is_named_after_its_first_file(self, rita: User) -> None:
         files = [received(name=f"{'x' * 90}.y.jsonl"), received(name="b.jsonl")]
         assert receiving.receive(rita, files, " ", "").name == "x" * 90 + ".y"
         with pytest.raises(InputError, match="has no file"):
@@ -398,14 +408,14 @@ class TestHowOftenAndHowMany:
 
 
 class TestCleaning:
-    def test_what_was_touched_exactly_a_day_ago_stays(self, rita: User) -> None:
+    def test_an_upload_changed_exactly_a_day_ago_is_kept(self, rita: User) -> None:
         day = 24 * 3600
         at_the_edge, old = upload_of(rita, seconds_ago=day), upload_of(rita, seconds_ago=day + 1)
         assert tasks.clean() == 1
         assert (lies(at_the_edge), lies(old)) == (True, False)
         assert list(Upload.objects.all()) == [at_the_edge]
 
-    def test_only_what_is_older_than_asked_is_left_over(
+    def test_only_files_older_than_the_limit_count_as_leftovers(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(time, "time", lambda: 10_000.0)
@@ -420,7 +430,7 @@ class TestCleaning:
         assert found == [quarantine.root() / "over", incoming / "over"]
 
     @database
-    def test_a_folder_goes_only_if_no_upload_has_it(self, rita: User) -> None:
+    def test_a_folder_is_deleted_only_if_no_upload_uses_it(self, rita: User) -> None:
         mine = upload_of(rita)
         stray = quarantine.folder("0" * 32)
         stray.mkdir()
@@ -437,10 +447,10 @@ class TestCleaning:
         )  # fmt: skip
 
 
-class TestTheQuarantine:
-    def test_files_are_taken_by_number_into_a_folder_of_their_own(self) -> None:
-        told = quarantine.store("k", [received(b"[1]", "a.jsonl"), received(b'{"a": 1}\n', "\n")])
-        assert told == [
+class TestQuarantine:
+    def test_files_are_stored_by_number_in_a_private_folder(self) -> None:
+        stored = quarantine.store("k", [received(b"[1]", "a.jsonl"), received(b'{"a": 1}\n', "\n")])
+        assert stored == [
             {"name": "a.jsonl", "bytes": 3, "stored": "0.json"},
             {"name": "a file without a name", "bytes": 9, "stored": "1.jsonl"},
         ]
@@ -450,7 +460,7 @@ class TestTheQuarantine:
         with pytest.raises(FileExistsError):
             quarantine.store("k", [])
 
-    def test_on_another_disk_a_file_is_copied(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_file_is_copied_if_it_cannot_be_linked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def another_disk(*_: object) -> None:
             raise OSError
 
@@ -460,23 +470,23 @@ class TestTheQuarantine:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("name", "told"),
+        ("name", "expected"),
         [("x" * 100, "x" * 100), ("x" * 101, "x" * 100), ("a\n\u202eb", "ab"),
          ("", "a file without a name"), ("\n", "a file without a name")],
     )  # fmt: skip
-    def test_a_name_is_shown_as_far_as_it_can_be_printed(self, name: str, told: str) -> None:
-        assert quarantine.shown_name(name) == told
+    def test_a_file_name_is_shown_without_unprintable_characters(
+        self, name: str, expected: str
+    ) -> None:
+        assert quarantine.shown_name(name) == expected
 
-    def test_a_message_names_the_files_as_their_sender_does(self) -> None:
+    def test_messages_use_the_senders_file_names(self) -> None:
         upload = Upload(files=[{"name": n, "stored": f"{k}.jsonl"} for k, n in enumerate("ab")])
         first, second = quarantine.paths(upload)
         folder = quarantine.folder(upload.key)
-        told = quarantine.with_original_names(upload, f"{second} and {first} in {folder}: no")
-        assert told == "b and a in the files: no"
+        message = quarantine.with_original_names(upload, f"{second} and {first} in {folder}: no")
+        assert message == "b and a in the files: no"
 
-    def test_progress_is_what_was_noted_and_how_long_ago(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_progress_has_the_counts_and_their_age(self, monkeypatch: pytest.MonkeyPatch) -> None:
         quarantine.folder("k").mkdir()
         assert quarantine.progress("k") is None
         quarantine.note_progress("k", 3, 8)
@@ -489,14 +499,14 @@ class TestTheQuarantine:
         assert list(quarantine.folder("k").iterdir()) == []
         quarantine.forget_progress("k")
 
-    def test_a_file_has_a_line_more_than_it_has_ends_of_lines(self) -> None:
+    def test_the_last_line_of_a_file_is_counted_without_a_line_break(self) -> None:
         upload = Upload(files=[{"stored": "0"}, {"stored": "1"}])
         quarantine.folder(upload.key).mkdir()
         for path, text in zip(quarantine.paths(upload), (b"a\nb\nc", b""), strict=True):
             path.write_bytes(text)
         assert quarantine.lines(upload) == 4
 
-    def test_files_are_removed_whether_they_are_there_or_not(self) -> None:
+    def test_removing_files_twice_is_not_an_error(self) -> None:
         quarantine.store("k", [received()])
         quarantine.remove("k")
         quarantine.remove("k")
@@ -520,7 +530,9 @@ class TestTheQuarantine:
         (b"\x89PNG", "is a picture"), (b"\xff\xd8\xff", "is a picture"), (b"xPK\x03\x04", ".jsonl"),
     ],
 )  # fmt: skip
-def test_content_tells_what_a_file_is(tmp_path: Path, content: bytes, found: str) -> None:
+def test_the_type_of_a_file_is_recognised_by_its_content(
+    tmp_path: Path, content: bytes, found: str
+) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
     if found.startswith("."):
@@ -531,11 +543,11 @@ def test_content_tells_what_a_file_is(tmp_path: Path, content: bytes, found: str
         assert str(error.value).startswith(f"mine: {found}; ")
 
 
-class TestUnderstanding:
+class TestPreview:
     def read(self, folder: Path, *lines: dict[str, Any]) -> Any:
         return inspect([write_lines(folder / "a.jsonl", lines)], None, lambda done: None)
 
-    def test_it_counts_each_kind_and_a_passage_once(self, tmp_path: Path) -> None:
+    def test_parts_are_counted_by_kind_and_shared_passages_once(self, tmp_path: Path) -> None:
         again = changed(SECOND, id="fourth", questions=[], key_points=[], reports=[])
         done: list[int] = []
         path = write_lines(tmp_path / "a.jsonl", [FIRST, SECOND, THIRD, again])
@@ -562,7 +574,7 @@ class TestUnderstanding:
         assert "meta" not in first
         assert first["more"] == {}
 
-    def test_of_each_kind_the_first_three_are_shown_with_how_many_more(
+    def test_the_first_three_parts_of_each_kind_are_shown_and_the_rest_counted(
         self, tmp_path: Path
     ) -> None:
         questions = [{"id": f"x{n}", "text": "?"} for n in range(4)]
@@ -577,7 +589,7 @@ class TestUnderstanding:
             "id": "s one", "system": "one", "text": "She was born in Ghent 🏙.",
         }  # fmt: skip
 
-    def test_as_many_queries_as_allowed_are_taken(
+    def test_queries_are_accepted_up_to_the_limit(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("datasets.uploads.worker.MAX_QUERIES", 2)
@@ -586,14 +598,14 @@ class TestUnderstanding:
             self.read(tmp_path, FIRST, SECOND, THIRD)
 
 
-class TestWorking:
-    def test_the_end_frees_the_turn_and_says_when(self, rita: User) -> None:
+class TestProcessing:
+    def test_finishing_releases_the_turn_and_records_the_time(self, rita: User) -> None:
         upload = worked(upload_of(rita, State.READING, 30, error="before", format="native"))
         assert (upload.state, upload.turn, upload.error) == (State.READY, None, "")
         assert (upload.changed_at, upload.found["warning_count"]) == (NOW, 0)
         assert upload.found["format"] == "native"
 
-    def test_who_takes_it_up_has_the_turn_by_name(
+    def test_the_process_that_starts_is_stored_as_having_the_turn(
         self, rita: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         seen: list[Upload] = []
@@ -604,7 +616,7 @@ class TestWorking:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("state", list(State))
-    def test_only_what_waits_for_work_is_worked_on(
+    def test_only_uploads_that_wait_for_processing_are_processed(
         self, rita: User, monkeypatch: pytest.MonkeyPatch, state: str
     ) -> None:
         done: list[str] = []
@@ -613,7 +625,7 @@ class TestWorking:
         worker.work(upload_of(rita, state).key)
         assert done == ([state] if state in worker.AT_WORK else [])
 
-    def test_only_so_many_warnings_are_kept_and_all_are_counted(
+    def test_warnings_are_kept_up_to_the_limit_and_all_are_counted(
         self, rita: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(worker, "WARNINGS_KEPT", 1)
@@ -630,7 +642,7 @@ class TestWorking:
     @pytest.mark.parametrize(
         ("state", "after"), [(State.KEEPING, State.READY), (State.READING, State.REFUSED)]
     )
-    def test_a_refusal_ends_a_reading_and_leaves_a_preview_to_load_once_more(
+    def test_an_error_refuses_an_upload_being_read_but_keeps_a_preview_being_loaded(
         self, rita: User, state: str, after: str
     ) -> None:
         upload = upload_of(rita, state, 30, turn=TURN)
@@ -640,33 +652,35 @@ class TestWorking:
         assert found.changed_at == NOW
         assert lies(upload) is (state == State.KEEPING)
 
-    def test_who_lost_the_turn_refuses_nothing(self, rita: User) -> None:
+    def test_a_process_that_lost_the_turn_cannot_refuse_the_upload(self, rita: User) -> None:
         upload = upload_of(rita, State.READING, turn=TURN)
         Upload.objects.update(turn=uuid.uuid4())
         worker.refuse(upload, "no")
         assert now_of(upload).error == ""
         assert lies(upload)
 
-    def test_the_end_of_one_is_not_that_of_another(self, rita: User) -> None:
+    def test_refusing_one_upload_does_not_affect_another(self, rita: User) -> None:
         mine, other = (upload_of(rita, State.READING, turn=TURN) for _ in range(2))
         worker.refuse(mine, "no")
         assert (now_of(other).state, now_of(other).error) == (State.READING, "")
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("counts", "total"), [({"queries": 7}, 7), ({}, 4)])
-    def test_how_much_there_is_to_do_is_known_or_the_lines_tell(
+    def test_the_total_of_the_progress_is_the_known_queries_or_the_lines(
         self, rita: User, counts: dict[str, int], total: int
     ) -> None:
         upload = upload_of(rita, State.READING, found={"counts": counts})
         with worker._beating(upload) as count:
             assert (count.done, count.total) == (0, total)
-            told = quarantine.progress(upload.key)
-            assert told is not None
-            assert (told.done, told.total) == (0, total)
+            progress = quarantine.progress(upload.key)
+            assert progress is not None
+            assert (progress.done, progress.total) == (0, total)
             count(3)
             assert count.done == 3
 
-    def test_a_load_says_whether_the_batch_was_there_and_its_files_go(self, rita: User) -> None:
+    def test_loading_records_whether_the_batch_existed_and_deletes_the_files(
+        self, rita: User
+    ) -> None:
         for name, unchanged in (("one", False), ("one", True)):
             upload = worked(upload_of(rita, State.READING))
             decisions.keep(upload, upload.digest, name)
@@ -675,7 +689,7 @@ class TestWorking:
             assert upload.found["counts"]["queries"] == 3
             assert (upload.batch, lies(upload)) == (Batch.objects.get(name="one"), False)
 
-    def test_a_process_that_died_ends_its_own_turn_at_work_and_no_other(self, rita: User) -> None:
+    def test_a_dead_process_ends_only_its_own_turn(self, rita: User) -> None:
         for state, turn, error in (
             (State.READING, TURN, tasks.PROCESS_ENDED), (State.KEEPING, TURN, tasks.PROCESS_ENDED),
             (State.READY, TURN, ""), (State.READING, uuid.UUID(int=8), ""),
@@ -685,7 +699,7 @@ class TestWorking:
             assert now_of(upload).error == error
 
 
-class TestShowing:
+class TestContext:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("state", "word", "kind", "at_work"),
@@ -698,47 +712,53 @@ class TestShowing:
             (State.DISCARDED, "Discarded", "other", False),
         ],
     )
-    def test_each_state_has_its_word(
+    def test_each_state_has_a_word_for_display(
         self, rita: User, state: str, word: str, kind: str, at_work: bool
     ) -> None:
         upload = upload_of(rita, state)
         quarantine.note_progress(upload.key, 3, 8)
-        told = upload_context(upload)
-        assert (told["word"], told["kind"], told["at_work"]) == (word, kind, at_work)
-        assert (told["progress"] is not None) is at_work
-        assert told["upload"] is upload
-        assert (told["waiting"], told["silent"], told["has_workers"]) == (False, False, False)
+        context = upload_context(upload)
+        assert (context["word"], context["kind"], context["at_work"]) == (word, kind, at_work)
+        assert (context["progress"] is not None) is at_work
+        assert context["upload"] is upload
+        assert (context["waiting"], context["silent"], context["has_workers"]) == (
+            False,
+            False,
+            False,
+        )
 
-    def test_it_tells_what_was_found_in_numbers_and_words(self, rita: User) -> None:
+    def test_counts_are_shown_with_numbers_and_nouns(self, rita: User) -> None:
         line = {"id": "q", "text": "?", "key_points": [1], "reports": [2], "rankings": [],
                 "more": {"key_points": 2}}  # fmt: skip
         found = {"counts": {"key_points": 1234, "rankings": 0}, "warning_count": 502,
                  "first": [line]}  # fmt: skip
         files = [{"name": "a", "bytes": 3, "stored": "0"}, {"name": "b", "bytes": 4, "stored": "1"}]
-        told = upload_context(upload_of(rita, found=found, files=files))
-        assert told["counts"] == [("1,234", "key points")]
-        assert (told["bytes"], told["more_warnings"]) == (7, 2)
+        context = upload_context(upload_of(rita, found=found, files=files))
+        assert context["counts"] == [("1,234", "key points")]
+        assert (context["bytes"], context["more_warnings"]) == (7, 2)
         parts = [
             {"name": "key points", "shown": [1], "more": 2},
             {"name": "reports", "shown": [2], "more": 0},
         ]
-        assert told["first"] == [{"id": "q", "text": "?", "parts": parts}]
+        assert context["first"] == [{"id": "q", "text": "?", "parts": parts}]
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("count", "more"), [(499, 0), (500, 0), (501, 1)])
-    def test_how_many_warnings_are_not_shown(self, rita: User, count: int, more: int) -> None:
+    def test_the_number_of_hidden_warnings_is_shown(
+        self, rita: User, count: int, more: int
+    ) -> None:
         found = {"warning_count": count}
         assert upload_context(upload_of(rita, found=found))["more_warnings"] == more
         nothing = upload_context(upload_of(rita, found={}))
         assert (nothing["more_warnings"], nothing["counts"], nothing["first"]) == (0, [], [])
 
-    def test_the_same_content_is_told_by_name_while_it_can_be_decided(self, rita: User) -> None:
+    def test_batches_with_the_same_content_are_named_until_the_decision(self, rita: User) -> None:
         for name, digest in (("z", DIGEST), ("a", DIGEST), ("other", "0" * 64)):
             Batch.objects.create(name=name, format="native", digest=digest)
         assert [batch.name for batch in batches_with_same_content(upload_of(rita))] == ["a", "z"]
         assert batches_with_same_content(upload_of(rita, State.KEPT)) == []
 
-    def test_a_site_has_workers_where_its_queue_is_no_folder(
+    def test_a_site_has_workers_if_its_queue_is_not_a_folder(
         self, rita: User, settings: Settings
     ) -> None:
         settings.CELERY_BROKER_URL = "redis://x/0"
@@ -752,7 +772,7 @@ class TestPages:
         [("upload-new", {"GET", "HEAD", "POST"}), ("upload", {"GET", "HEAD"}),
          ("upload-live", {"GET", "HEAD"}), ("upload-order", {"POST"})],
     )  # fmt: skip
-    def test_only_researchers_and_admins_open_them_by_the_methods_they_know(
+    def test_only_researchers_and_admins_open_the_pages_with_allowed_methods(
         self, rita: User, rung: list[str], page: str, allowed: set[str]
     ) -> None:
         upload = upload_of(rita)
@@ -781,7 +801,7 @@ class TestPages:
             ({"order": "begin"}, 409, "was not changed"),
         ],
     )
-    def test_an_order_is_done_or_says_why_not(
+    def test_a_decision_is_carried_out_or_refused_with_a_reason(
         self, rita: User, rung: list[str], fields: dict[str, str], status: int, said: str
     ) -> None:
         upload = upload_of(rita)
@@ -799,14 +819,14 @@ class TestPages:
         ("state", "by_htmx", "anew"),
         [(State.READY, True, True), (State.READY, False, False), (State.READING, True, False)],
     )
-    def test_the_moving_part_has_the_page_fetched_anew_at_the_end(
+    def test_the_live_fragment_reloads_the_page_at_the_end(
         self, rita: User, state: str, by_htmx: bool, anew: bool
     ) -> None:
         address = reverse("upload-live", args=[upload_of(rita, state).key])
         answer = client_of(rita).get(address, headers={"HX-Request": "true"} if by_htmx else {})
         assert answer.get("HX-Refresh") == ("true" if anew else None)
 
-    def test_a_refused_form_keeps_what_was_typed(self, rita: User) -> None:
+    def test_a_refused_form_keeps_its_input(self, rita: User) -> None:
         client = client_of(rita)
         plain = client.get("/batches/upload/").context
         assert (plain["error"], plain["name"], plain["format"]) == ("", "", "")
@@ -819,7 +839,7 @@ class TestPages:
             upload_of(rita, State.KEPT)
         assert client.get("/batches/upload/").context["too_often"] is True
 
-    def test_only_a_full_disk_is_told_as_one(
+    def test_only_errors_of_a_full_disk_are_reported_as_such(
         self, rita: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for number, status in ((errno.ENOSPC, 507), (errno.EDQUOT, 507), (errno.EIO, 500)):

@@ -1,4 +1,4 @@
-"""An upload's life: received, looked through, kept or discarded, and never half of it."""
+"""The life of an upload: received, inspected, kept or discarded, and never half of it."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ def rita() -> User:
 
 @pytest.fixture(autouse=True)
 def _own_quarantine(own_quarantine: Path) -> None:
-    """Nothing of other tests lies there."""
+    """Use a quarantine without files from other tests."""
 
 
 def lies(upload: Upload) -> bool:
-    """Whether anything of it is left in the quarantine."""
+    """Whether files of the upload are left in the quarantine."""
     return quarantine.folder(upload.key).exists()
 
 
@@ -60,8 +60,8 @@ def refused_by_command(folder: Path, content: bytes, name: str = "study.jsonl") 
     return str(error.value).replace(str(path), name)
 
 
-class TestLookingThrough:
-    def test_it_says_what_a_load_would_say_and_keeps_nothing(
+class TestInspection:
+    def test_the_preview_reports_what_loading_would_and_stores_no_batch(
         self, rita: User, tmp_path: Path
     ) -> None:
         upload = read(rita)
@@ -75,7 +75,7 @@ class TestLookingThrough:
         assert upload.digest == batch.digest
         assert [line["id"] for line in upload.found["first"]] == ["q/1", "q 2", "q3"]
 
-    def test_first_items_are_cut(self, rita: User) -> None:
+    def test_texts_and_lists_of_the_first_queries_are_cut(self, rita: User) -> None:
         questions = [{"id": f"x{n}", "text": "é" * 1000} for n in range(5)]
         (first,) = read(rita, as_file([changed(SECOND, questions=questions)])).found["first"]
         assert [len(each["text"]) for each in first["questions"]] == [401] * 3
@@ -110,7 +110,7 @@ class TestLookingThrough:
             as_file([changed(FIRST, passages=[]), changed(FIRST, id="other")]),
         ],
     )
-    def test_it_refuses_in_the_words_of_the_command(
+    def test_errors_have_the_same_message_as_the_command(
         self, rita: User, tmp_path: Path, content: bytes
     ) -> None:
         said = refused_by_command(tmp_path, content)
@@ -119,14 +119,14 @@ class TestLookingThrough:
         assert not lies(upload)
         assert not Query.objects.exists()
 
-    def test_a_run_is_known_by_its_lines(self, rita: User) -> None:
+    def test_a_run_file_is_recognised_by_its_lines(self, rita: User) -> None:
         upload = sent(rita, b"\nq1 Q0 d1 1 0.5 tag\n", b"[\n", b'{\n "a": 1}', b'{"id": "x"}\n')
         assert [Path(each["stored"]).suffix for each in upload.files] == [
             ".run", ".json", ".json", ".jsonl",
         ]  # fmt: skip
 
     @needs_data
-    def test_files_of_crux_make_one_batch_together(self, rita: User, tmp_path: Path) -> None:
+    def test_crux_files_form_one_batch_together(self, rita: User, tmp_path: Path) -> None:
         folder = next(path.parent for path in DATA.rglob("oracle.jsonl"))
         files = [*sorted(folder.glob("*.run"))[:2], folder / "oracle.jsonl"]
         upload = read(rita, *[path.read_bytes() for path in files])
@@ -134,7 +134,7 @@ class TestLookingThrough:
         run("load_batch", *files, "--name", "by command")
         assert Batch.objects.get().digest == upload.digest
 
-    def test_it_is_read_as_the_format_that_is_named(self, rita: User) -> None:
+    def test_an_upload_can_be_read_again_in_a_named_format(self, rita: User) -> None:
         upload = read(rita)
         before = upload.digest
         decisions.read_as(upload, "clapnq")
@@ -143,34 +143,34 @@ class TestLookingThrough:
         with pytest.raises(StaleError, match="refused"):
             decisions.keep(upload, before, "")
 
-    def test_rows_have_a_cap(self, rita: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_upload_with_too_many_queries_is_refused(
+        self, rita: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("datasets.uploads.worker.MAX_QUERIES", 2)
         assert "has more than 2 queries; load it with" in read(rita).error
 
     @pytest.mark.parametrize("error", [MemoryError, worker.SpentError])
-    def test_what_needs_too_much_is_refused(
+    def test_an_upload_that_needs_too_much_time_or_memory_is_refused(
         self, rita: User, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
     ) -> None:
         def spent(*_: object) -> None:
             raise error
 
         monkeypatch.setattr("datasets.uploads.worker.inspect", spent)
-        # In a transaction of the test's own the connection must stay.
+        # Closing the connection would end the transaction of the test.
         monkeypatch.setattr("datasets.uploads.worker.connection.close", lambda: None)
         upload = read(rita)
         assert upload.state == "refused"
         assert "more memory or time" in upload.error
 
-    def test_progress_is_told_from_the_first_moment_of_all_lines_or_known_queries(
-        self, rita: User
-    ) -> None:
+    def test_progress_is_available_from_the_start_with_its_total(self, rita: User) -> None:
         upload = sent(rita)
         for found, total in (({}, quarantine.lines(upload)), ({"counts": {"queries": 7}}, 7)):
             upload.found = found
             with worker._beating(upload) as count:
-                told = quarantine.progress(upload.key)
-                assert told is not None
-                assert (told.done, told.total) == (count.done, count.total) == (0, total)
+                progress = quarantine.progress(upload.key)
+                assert progress is not None
+                assert (progress.done, progress.total) == (count.done, count.total) == (0, total)
                 count(2)
                 assert count.done == 2
 
@@ -186,7 +186,7 @@ class TestReceiving:
             (b"PAR1", "study.jsonl: is Parquet"),
         ],
     )
-    def test_what_is_no_text_is_refused_by_its_content(
+    def test_a_file_that_is_not_text_is_refused_by_its_content(
         self, rita: User, content: bytes, said: str
     ) -> None:
         with pytest.raises(InputError) as error:
@@ -195,7 +195,7 @@ class TestReceiving:
         assert not Upload.objects.exists()
         assert not [p for p in quarantine.root().iterdir() if p.name != quarantine.INCOMING]
 
-    def test_a_name_of_a_file_leads_nowhere(self, rita: User) -> None:
+    def test_a_file_name_cannot_escape_the_quarantine(self, rita: User) -> None:
         upload = receive(rita, [received(name="../../\u202eevil\n.jsonl")], "", "")
         assert upload.files[0]["stored"] == "0.jsonl"
         assert upload.files[0]["name"] == "evil.jsonl"
@@ -206,12 +206,14 @@ class TestReceiving:
         ("name", "format", "said"),
         [("x" * 201, "", "longer than 200"), ("x", "pdf", 'there is no format "pdf"')],
     )
-    def test_a_wrong_field_is_refused(self, rita: User, name: str, format: str, said: str) -> None:
+    def test_an_invalid_field_is_refused(
+        self, rita: User, name: str, format: str, said: str
+    ) -> None:
         with pytest.raises(InputError, match=said):
             sent(rita, name=name, format=format)
         assert not Upload.objects.exists()
 
-    def test_six_an_hour_are_the_most(self, rita: User) -> None:
+    def test_at_most_six_uploads_are_accepted_per_hour(self, rita: User) -> None:
         for _ in range(MAX_PER_HOUR):
             decisions.discard(sent(rita))
         with pytest.raises(TooOftenError, match="the limit is 6 uploads per hour") as error:
@@ -221,7 +223,7 @@ class TestReceiving:
         Upload.objects.update(created_at=timezone.now() - timedelta(hours=1, seconds=1))
         assert read(rita).state == "ready"
 
-    def test_three_may_wait_for_a_decision(self, rita: User) -> None:
+    def test_at_most_three_uploads_may_wait_for_a_decision(self, rita: User) -> None:
         waiting = [sent(rita) for _ in range(MAX_UNDECIDED)]
         with pytest.raises(InputError, match="keep or discard an earlier one first"):
             sent(rita)
@@ -230,7 +232,7 @@ class TestReceiving:
 
 
 class TestKeeping:
-    def test_what_was_seen_becomes_a_batch_as_by_the_command(
+    def test_keeping_creates_the_same_batch_as_the_command(
         self, rita: User, tmp_path: Path
     ) -> None:
         upload = kept(read(rita), "pilot")
@@ -242,13 +244,13 @@ class TestKeeping:
         assert upload.batch.counts == Batch.objects.get(name="b").counts
         assert "Nothing to do" in run("load_batch", tmp_path / "b.jsonl", "--name", "pilot")
 
-    def test_to_keep_it_twice_is_to_keep_it_once(self, rita: User) -> None:
+    def test_keeping_twice_creates_one_batch(self, rita: User) -> None:
         upload = kept(read(rita))
         decisions.keep(upload, upload.digest, "another")
         assert worked(upload).state == "kept"
         assert Batch.objects.get().name == "study"
 
-    def test_a_stale_preview_keeps_nothing(self, rita: User) -> None:
+    def test_keeping_by_a_stale_preview_is_refused(self, rita: User) -> None:
         upload = read(rita)
         for seen in ("", "0" * 64):
             with pytest.raises(StaleError, match="has a newer preview"):
@@ -259,7 +261,7 @@ class TestKeeping:
             decisions.keep(upload, seen, "")
         assert not Batch.objects.exists()
 
-    def test_files_that_read_otherwise_by_then_are_not_loaded(self, rita: User) -> None:
+    def test_files_that_changed_since_the_preview_are_not_loaded(self, rita: User) -> None:
         upload = read(rita)
         quarantine.paths(upload)[0].write_bytes(as_file(BATCH[:1]))
         kept(upload)
@@ -267,7 +269,7 @@ class TestKeeping:
         assert upload.error.startswith("study.jsonl: differs from its preview")
         assert not Batch.objects.exists()
 
-    def test_the_same_batch_twice_is_there_once(self, rita: User) -> None:
+    def test_keeping_two_uploads_of_the_same_content_creates_one_batch(self, rita: User) -> None:
         first, second = read(rita), read(rita)
         kept(first)
         kept(second)
@@ -275,7 +277,7 @@ class TestKeeping:
         assert second.found["unchanged"] is True
         assert second.batch == first.batch == Batch.objects.get()
 
-    def test_a_name_of_other_content_can_be_changed(self, rita: User) -> None:
+    def test_a_taken_name_can_be_changed_before_keeping(self, rita: User) -> None:
         kept(read(rita))
         other = read(rita, as_file([SECOND]))
         with pytest.raises(TakenNameError, match="a batch called 'study' has other content"):
@@ -283,8 +285,8 @@ class TestKeeping:
         kept(other, "second")
         assert Batch.objects.get(name="second") == other.batch
 
-    def test_of_two_at_once_under_one_name_the_second_is_told(self, rita: User) -> None:
-        """Both were ordered before either had loaded."""
+    def test_of_two_uploads_kept_under_one_name_the_second_is_refused(self, rita: User) -> None:
+        """Both were ordered to be kept before either was loaded."""
         first, second = read(rita), read(rita, as_file([SECOND]))
         for upload in (first, second):
             decisions.keep(upload, upload.digest, "one")
@@ -294,7 +296,7 @@ class TestKeeping:
         assert Batch.objects.get().counts["queries"] == 3
         assert kept(second, "two").state == "kept"
 
-    def test_who_finds_the_name_written_meanwhile_looks_again(
+    def test_loading_is_retried_if_the_name_was_taken_concurrently(
         self, rita: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         calls = []
@@ -310,7 +312,7 @@ class TestKeeping:
         assert kept(read(rita)).state == "kept"
         assert len(calls) == 2
 
-    def test_who_lost_the_turn_loads_nothing(
+    def test_a_process_that_lost_the_turn_loads_nothing(
         self, rita: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         upload = read(rita)
@@ -325,7 +327,7 @@ class TestKeeping:
         worker.work(upload.key)
         assert not Batch.objects.exists()
 
-    def test_a_process_that_dies_in_a_load_leaves_the_preview(self, rita: User) -> None:
+    def test_a_process_that_dies_while_loading_leaves_the_preview(self, rita: User) -> None:
         upload = read(rita)
         decisions.keep(upload, upload.digest, "")
         Upload.objects.update(turn=(turn := uuid.uuid4()))
@@ -335,7 +337,7 @@ class TestKeeping:
         assert "ended" in upload.error
         assert kept(upload).state == "kept"
 
-    def test_a_process_that_dies_in_a_reading_ends_it(self, rita: User) -> None:
+    def test_a_process_that_dies_while_reading_refuses_the_upload(self, rita: User) -> None:
         upload = sent(rita)
         Upload.objects.update(turn=(turn := uuid.uuid4()))
         tasks.end_turn(upload.key, turn)
@@ -343,7 +345,7 @@ class TestKeeping:
         assert upload.state == "refused"
         assert not lies(upload)
 
-    def test_a_process_that_dies_ends_nobody_elses_turn(self, rita: User) -> None:
+    def test_a_process_that_dies_does_not_end_its_successors_turn(self, rita: User) -> None:
         upload = sent(rita)
         Upload.objects.update(turn=(successor := uuid.uuid4()))
         tasks.end_turn(upload.key, uuid.uuid4())
@@ -353,7 +355,7 @@ class TestKeeping:
 
 
 class TestDeciding:
-    def test_a_discarded_one_is_gone(self, rita: User) -> None:
+    def test_a_discarded_upload_is_deleted(self, rita: User) -> None:
         upload = read(rita)
         decisions.discard(upload)
         assert not lies(upload)
@@ -362,14 +364,14 @@ class TestDeciding:
         worker.work(upload.key)
         assert not Batch.objects.exists()
 
-    def test_what_is_being_loaded_cannot_be_discarded(self, rita: User) -> None:
+    def test_an_upload_being_loaded_cannot_be_discarded(self, rita: User) -> None:
         upload = read(rita)
         decisions.keep(upload, upload.digest, "")
         with pytest.raises(StaleError, match="it is being loaded"):
             decisions.discard(upload)
         assert lies(upload)
 
-    def test_a_reading_that_was_discarded_ends_without_a_word(
+    def test_discarding_during_inspection_ends_it_without_an_error(
         self, rita: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         upload = sent(rita)
@@ -383,12 +385,12 @@ class TestDeciding:
         assert worked(upload).state == "discarded"
         assert not lies(upload)
 
-    def test_only_one_process_works_on_it(self, rita: User) -> None:
+    def test_only_one_process_works_on_an_upload(self, rita: User) -> None:
         upload = sent(rita)
         Upload.objects.update(turn=uuid.uuid4())
         assert worked(upload).state == "reading"
 
-    def test_one_that_nobody_took_up_can_be_begun_here(
+    def test_an_upload_without_a_process_can_be_processed_by_the_web_server(
         self,
         rita: User,
         monkeypatch: pytest.MonkeyPatch,
@@ -406,7 +408,7 @@ class TestDeciding:
             decisions.begin_here(upload)
         assert begun == [upload.key]
 
-    def test_one_whose_process_is_silent_can_be_begun_anew(self, rita: User) -> None:
+    def test_an_upload_with_a_silent_process_can_be_restarted(self, rita: User) -> None:
         upload = sent(rita)
         Upload.objects.update(turn=uuid.uuid4())
         quarantine.note_progress(upload.key, 1, 2)
@@ -420,7 +422,7 @@ class TestDeciding:
 
 
 class TestCleaning:
-    def test_what_nobody_came_back_for_goes_after_a_day(self, rita: User) -> None:
+    def test_undecided_uploads_are_deleted_after_a_day(self, rita: User) -> None:
         waiting, batch = read(rita), kept(read(rita, as_file([SECOND])), "kept").batch
         assert tasks.clean() == 0
         assert lies(waiting)
@@ -429,7 +431,7 @@ class TestCleaning:
         assert not lies(waiting)
         assert Batch.objects.get() == batch
 
-    def test_files_of_a_broken_off_transfer_go(self, rita: User) -> None:
+    def test_files_of_interrupted_transfers_are_deleted(self, rita: User) -> None:
         incoming = quarantine.root() / quarantine.INCOMING / "tmpx.upload"
         stray, mine = quarantine.folder("0" * 32), sent(rita)
         stray.mkdir()
