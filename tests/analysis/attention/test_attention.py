@@ -67,7 +67,7 @@ def test_a_new_campaign_needs_nothing(study: Study) -> None:
     assert codes(facts(study)) == set()
 
 
-def test_every_rule_has_a_code_of_its_own_and_finds_something_here(study: Study) -> None:
+def test_every_rule_has_a_unique_code_and_applies_to_a_planted_case(study: Study) -> None:
     assert len({rule.code for rule in RULES}) == len(RULES)
     found = set()
     lane = Lane.objects.create(endpoint="http://x", paused="the key was refused")
@@ -98,7 +98,7 @@ def test_every_rule_has_a_code_of_its_own_and_finds_something_here(study: Study)
     assert found == {rule.code for rule in RULES}
 
 
-def test_sentences_name_what_is_the_matter_and_count_it(study: Study) -> None:
+def test_a_sentence_names_the_problem_with_its_counts(study: Study) -> None:
     run_of(study, failures={"unreadable": 9, "refused": 3})
     assert text_of(facts(study, failed={"j": 12}), "failed-answers") == (
         "12 answers of j are missing (9 unreadable and 3 refused)."
@@ -116,7 +116,7 @@ def test_sentences_name_what_is_the_matter_and_count_it(study: Study) -> None:
     assert told == "People agree only fairly (κ 0.31)."
 
 
-def test_a_person_who_is_far_off_on_several_variables_is_named_once(study: Study) -> None:
+def test_a_person_far_off_on_several_variables_is_named_once(study: Study) -> None:
     far = [{"code": "rater_far_off", "rater": "ada", "variable": name, "text": ""}
            for name in ("answerable", "rating")]  # fmt: skip
     told = "ada (15 labels): agrees less with the others than they do with each other"
@@ -127,19 +127,19 @@ def test_a_person_who_is_far_off_on_several_variables_is_named_once(study: Study
     assert text_of(both, "odd-rater") == f"{told} on answerable and rating."
 
 
-def test_figures_over_few_units_are_no_matter(study: Study) -> None:
+def test_figures_over_few_units_raise_no_alert(study: Study) -> None:
     few = facts(study, report=report(tone="poor", units=29), checks=disputes(9, units=29))
     assert codes(few) == set()
 
 
-def test_whoever_has_an_open_item_is_not_told_how_others_answered(study: Study) -> None:
+def test_a_reader_with_an_open_item_is_not_told_how_others_answered(study: Study) -> None:
     checks = disputes(2)
     told = facts(study, checks=checks, report=report(tone="poor"), idle=1)
     assert codes(told) == {"disputes", "low-agreement", "idle-slots"}
     assert codes(told, blind=True) == {"idle-slots"}
 
 
-def test_what_changes_the_campaign_is_offered_to_those_who_may(study: Study) -> None:
+def test_actions_that_change_the_campaign_are_offered_only_to_its_managers(study: Study) -> None:
     told = facts(study, checks=disputes(2))
     (all_of_it,), (read,) = matters(told), matters(told, manages=False)
     assert [each.label for each in all_of_it.actions] == ["Look", "Ask an adjudicator"]
@@ -181,7 +181,7 @@ def test_imported_answers_alone_complete_a_campaign_whose_slots_stay_open(study:
     )
 
 
-def test_the_facts_of_many_campaigns_take_no_more_queries(
+def test_facts_of_many_campaigns_take_no_more_queries_than_of_one(
     study: Study, django_assert_max_num_queries: Any
 ) -> None:
     from annotation.campaign_setup.creation import create_campaign
@@ -204,7 +204,7 @@ def test_the_checks_count_disputes_flags_and_answers_by_guideline(study: Study) 
     assert found["places"] == {"items": 2, "asked": 4, "answered": 1}
 
 
-def test_the_first_change_of_the_protocols_own_guideline_is_a_change_midway(study: Study) -> None:
+def test_replacing_the_protocols_own_guideline_counts_as_a_change_midway(study: Study) -> None:
     submit(study.assignment(study.ada), payload("no"), "page")
     change(study.campaign, CampaignSettings(guideline="Ours."))
     campaign = Campaign.objects.get(pk=study.campaign.pk)
@@ -232,9 +232,7 @@ def test_the_first_change_of_the_protocols_own_guideline_is_a_change_midway(stud
     assert "By the protocol’s own text: 1 answer<" in settings
 
 
-def test_whoever_is_excluded_needs_nothing_more(
-    study: Study, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_excluded_person_raises_no_alert(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     ben = rater_of(study.ben)
     flag = Flag("fast", ben.pk, "ben", None, "Too fast.")
     found = replace(quality(study.campaign), hints=(flag,))
@@ -244,7 +242,7 @@ def test_whoever_is_excluded_needs_nothing_more(
     assert checked(study.campaign)["flags"] == []
 
 
-def test_a_dispute_with_a_judge_alone_is_none_among_people(study: Study) -> None:
+def test_a_disagreement_with_a_judge_only_is_no_dispute_among_people(study: Study) -> None:
     submit(study.assignment(study.ada), payload("no"), "page")
     submit(study.assignment(study.ben), payload("no"), "page")
     judge = Rater.objects.create(name="j", kind=Rater.Kind.JUDGE)
@@ -254,7 +252,7 @@ def test_a_dispute_with_a_judge_alone_is_none_among_people(study: Study) -> None
     assert checked(study.campaign)["disputes"] == {"open": 3, "among_people": 0, "decided": 0}
 
 
-def test_checks_of_an_earlier_release_are_repeated_at_the_first_look(
+def test_checks_stored_by_an_earlier_release_are_repeated(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They count disputes, but not those among people; labels may never change again."""
@@ -277,7 +275,7 @@ def test_checks_of_an_earlier_release_are_repeated_at_the_first_look(
     assert Job.objects.filter(kind=CHECKS).count() == jobs == 2
 
 
-def test_the_api_and_the_command_tell_the_same(study: Study) -> None:
+def test_api_and_command_list_the_same_problems(study: Study) -> None:
     from tests.api.cast import script_of
     from tests.cast import run
 

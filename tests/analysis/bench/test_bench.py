@@ -119,7 +119,9 @@ class TestThreeJudges:
             for key in ("agreement", "gap", "floor", "missing", "units"):
                 assert block[key] == of_report[name][key]
 
-    def test_judges_that_err_alike_amount_to_fewer(self, three: Campaign) -> None:
+    def test_judges_with_the_same_errors_count_as_fewer_effective_judges(
+        self, three: Campaign
+    ) -> None:
         twins = bench(three, ["one", "twin"], FEW)["variables"]["answerable"]["errors"]
         assert twins["matrix"][0][1]["value"] == pytest.approx(1)
         assert twins["effective_judges"]["value"] == pytest.approx(1)
@@ -128,14 +130,14 @@ class TestThreeJudges:
         assert mixed["effective_judges"]["value"] > 2
         assert mixed["units"] < QUERIES * QUESTIONS  # Ada and Bram tie on some units
 
-    def test_without_names_all_judges_are_there(self, three: Campaign) -> None:
+    def test_by_default_all_judges_are_included(self, three: Campaign) -> None:
         assert [judge["name"] for judge in bench(three, (), FEW)["judges"]] == [
             "one",
             "other",
             "twin",
         ]
 
-    def test_a_judge_costs_what_its_runs_cost_and_is_marked_if_it_is_a_fake(
+    def test_a_judge_has_the_cost_of_its_runs_and_a_mark_if_it_is_a_fake(
         self, three: Campaign
     ) -> None:
         one = bench(three, ["one"], FEW)["judges"][0]
@@ -145,7 +147,7 @@ class TestThreeJudges:
         assert one["seconds"]["calls"] == QUERIES * QUESTIONS
         assert one["robustness"] is None
 
-    def test_trials_give_the_worst_flips(self, three: Campaign) -> None:
+    def test_the_worst_rate_of_flips_comes_from_robustness_trials(self, three: Campaign) -> None:
         run(
             "robustness",
             "--campaign",
@@ -164,7 +166,7 @@ class TestThreeJudges:
         with pytest.raises(BenchError, match="Judge 'nobody' has no label"):
             bench(three, ["one", "nobody"], FEW)
 
-    def test_without_a_run_the_labels_that_are_there_count(self, three: Campaign) -> None:
+    def test_with_no_run_the_table_uses_existing_labels(self, three: Campaign) -> None:
         found = json.loads(command(*named("twin", "one"), "--no-run", "--format", "json"))
         assert [judge["name"] for judge in found["judges"]] == ["twin", "one"]
         assert found["resamples"] == 50
@@ -190,7 +192,9 @@ class TestThreeJudges:
         assert told == json.loads(printed)["variables"]
 
 
-def test_a_judge_from_a_file_has_no_cost_with_a_reason(campaign: Campaign, tmp_path: Path) -> None:
+def test_a_judge_imported_from_a_file_has_no_cost_and_a_reason(
+    campaign: Campaign, tmp_path: Path
+) -> None:
     lines = [line | {"rater_kind": "judge"} for line in labels("theirs", (0, 0))]
     run("import_labels", write_lines(tmp_path / "theirs.jsonl", lines), "--campaign", "ferries")
     theirs = bench(campaign, ["theirs"], FEW)["judges"][0]
@@ -199,7 +203,7 @@ def test_a_judge_from_a_file_has_no_cost_with_a_reason(campaign: Campaign, tmp_p
     assert "no run is known" in as_markdown(bench(campaign, ["theirs"], FEW))
 
 
-def test_the_command_runs_what_is_missing_and_prints_one_table(
+def test_the_command_runs_missing_judges_and_prints_one_table(
     campaign: Campaign, tmp_path: Path
 ) -> None:
     scripted(tmp_path, "one", (0, 0), (0, 1))
@@ -214,15 +218,15 @@ def test_the_command_runs_what_is_missing_and_prints_one_table(
     assert again.count("answerable") == said.count("answerable")
 
 
-def test_the_command_estimates_before_it_asks(campaign: Campaign, tmp_path: Path) -> None:
+def test_the_command_can_estimate_without_running_a_judge(
+    campaign: Campaign, tmp_path: Path
+) -> None:
     scripted(tmp_path, "one")
     assert "one: 48 of 48 will be asked at no cost" in command(*named("one"), "--estimate")
     assert not JudgeRun.objects.exists()
 
 
-def test_a_bound_in_dollars_concerns_those_who_cost_something(
-    campaign: Campaign, tmp_path: Path
-) -> None:
+def test_a_cost_limit_does_not_stop_judges_without_cost(campaign: Campaign, tmp_path: Path) -> None:
     scripted(tmp_path, "one")
     command(*named("one"), "--most-cost", "1")
     assert JudgeRun.objects.get().state == "done"

@@ -56,7 +56,7 @@ def warning(name: str, items: int, of: int = 3) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_a_text_of_forty_characters_counts_and_a_shorter_one_may_be_there_by_chance(
+def test_only_quoted_texts_of_at_least_forty_characters_count(
     campaign: Campaign,
 ) -> None:
     assert (len(LONG), len(SHORT)) == (40, 39)
@@ -65,7 +65,7 @@ def test_a_text_of_forty_characters_counts_and_a_shorter_one_may_be_there_by_cha
     assert contaminated_prompts(campaign, ["short", "long"]) == [warning("long", 1)]
 
 
-def test_each_judge_with_such_a_prompt_is_named_once_with_the_number_of_items(
+def test_each_contaminated_judge_is_named_once_with_the_number_of_items(
     campaign: Campaign,
 ) -> None:
     for name in ("b", "a", "c"):
@@ -86,7 +86,7 @@ def test_only_judges_of_the_campaign_count(campaign: Campaign) -> None:
     assert contaminated_prompts(other, ["elsewhere"]) == [warning("elsewhere", 1, of=1)]
 
 
-def test_only_items_of_the_study_with_a_persons_label_count(campaign: Campaign) -> None:
+def test_only_study_items_that_a_person_labelled_count(campaign: Campaign) -> None:
     judge(campaign, "j", f"{LONG} it")
     item = campaign.items.get(key="r3")
     assert contaminated_prompts(campaign, ["j"]) == [warning("j", 1)]

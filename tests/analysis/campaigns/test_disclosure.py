@@ -53,12 +53,12 @@ def looked_at(study: Study, kind: str, with_strata: bool = False) -> tuple[ledge
     return look, {keys[pk] for pk in (look["scope"] or {}).get("items", ())}
 
 
-def test_figures_over_all_units_expose_none(study: Study) -> None:
+def test_figures_over_all_units_expose_no_item(study: Study) -> None:
     look, items = looked_at(study, "measures")
     assert (look["number"], look["exposing"], items) == (4 * QUESTIONS, False, set())
 
 
-def test_the_score_of_each_report_exposes_it(study: Study) -> None:
+def test_the_scores_of_single_reports_expose_them(study: Study) -> None:
     look, items = looked_at(study, "report")
     assert (look["exposing"], items) == (True, {"r0", "r1", "r2", "r3"})
 
@@ -68,7 +68,7 @@ def test_a_small_stratum_exposes_its_items(study: Study) -> None:
     assert items == {"r3"}
 
 
-def test_the_agreement_of_a_person_with_few_labels_exposes_these(tmp_path: Path) -> None:
+def test_the_agreement_of_a_person_with_few_labels_exposes_their_items(tmp_path: Path) -> None:
     study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(4)])
     study.campaign.items.update(quota=2)
     for _ in range(4):
@@ -78,7 +78,7 @@ def test_the_agreement_of_a_person_with_few_labels_exposes_these(tmp_path: Path)
     assert items == {key}
 
 
-def test_where_nothing_is_labelled_nothing_is_shown(tmp_path: Path) -> None:
+def test_without_labels_no_look_is_recorded(tmp_path: Path) -> None:
     study = study_of("report-coverage", tmp_path, lines=[query(0)])
     with ledger.collected() as looks:
         campaign_frame(study.campaign)

@@ -67,13 +67,13 @@ def test_the_report_says_how_a_judge_treats_its_own_family(tmp_path: Path) -> No
     assert found["variables"]["natural"]["judges"]["j"]["own_family"] == told
 
 
-def test_a_batch_without_families_says_nothing_of_them(tmp_path: Path) -> None:
+def test_the_report_on_a_batch_without_families_does_not_mention_them(tmp_path: Path) -> None:
     report = campaign_report(study(tmp_path), FEW)
     assert "own_family" not in report["variables"]["natural"]["judges"]["j"]
     assert "own family" not in FORMATS["md"].render(report)
 
 
-def test_families_stand_in_the_export_of_the_batch(tmp_path: Path) -> None:
+def test_families_are_exported_with_the_batch(tmp_path: Path) -> None:
     study(tmp_path, ours="llama")
     reports = [report for line in exported("c", "batch") for report in line["reports"]]
     assert {(each["system"], each.get("family")) for each in reports} == {
@@ -82,7 +82,7 @@ def test_families_stand_in_the_export_of_the_batch(tmp_path: Path) -> None:
     }
 
 
-def test_another_family_is_another_judge(tmp_path: Path) -> None:
+def test_a_judge_cannot_be_redefined_with_another_family(tmp_path: Path) -> None:
     said = write_lines(tmp_path / "judge.jsonl", ratings("old", 3, 2))
     asked = ("create_judge", "j", "--backend", "scripted", "--answers", said)
     run(*asked, "--family", "llama")

@@ -20,8 +20,8 @@ from tests.cast import campaign_of, run
 from tests.page_cast import Study, study_of
 
 
-class TestTheBlock:
-    def test_kept_answers_count_1_or_not_at_all(self) -> None:
+class TestBlock:
+    def test_kept_answers_count_as_1_or_are_left_out(self) -> None:
         pairs = {"q1": ("a b", "a b"), "q2": ("a b", "a c"), "q3": ("a b", "c d")}
         block = written(WrittenAnswers({}, 0, Rounds(pairs, skipped=2)))["rounds"]
         assert (block["kept"], block["modified"], block["skipped"]) == (1, 2, 2)
@@ -30,12 +30,12 @@ class TestTheBlock:
         assert block["rouge_l_all"]["value"] == pytest.approx((1 + 0.5 + 0) / 3)
         assert (block["rouge_l_differing"]["n"], block["rouge_l_all"]["n"]) == (2, 3)
 
-    def test_answers_that_differ_in_a_blank_are_modified(self) -> None:
+    def test_answers_that_differ_in_whitespace_count_as_modified(self) -> None:
         block = written(WrittenAnswers({}, 0, Rounds({"q": ("a b", "a  b")}, 0)))["rounds"]
         assert block["modified"] == 1
         assert block["rouge_l_differing"]["value"] == 1
 
-    def test_pairs_are_averaged_by_question_first(self) -> None:
+    def test_pairs_are_averaged_by_question_and_then_over_questions(self) -> None:
         texts = {"q1": ["a b", "a c", "a d"], "q2": ["x", "y"], "q3": ["alone"]}
         block = written(WrittenAnswers(texts, 1))
         assert (block["answers"], block["unusable"]) == (6, 1)
@@ -44,14 +44,14 @@ class TestTheBlock:
         assert between["questions"] == 2
         assert between["rouge_l_all"]["value"] == pytest.approx((0.5 + 0) / 2)
 
-    def test_no_number_without_a_pair_but_a_reason(self) -> None:
+    def test_without_pairs_the_figures_are_null_with_a_reason(self) -> None:
         block = written(WrittenAnswers({"q": ["a"]}, 0, Rounds({}, 0)))
         for name in ("keep_rate", "rouge_l_differing", "rouge_l_all"):
             assert block["rounds"][name]["value"] is None
             assert block["rounds"][name]["reason"] == "no values"
         assert "between_raters" not in block
 
-    def test_few_questions_get_no_interval(self) -> None:
+    def test_fewer_than_ten_questions_give_no_interval(self) -> None:
         pairs = {str(n): ("a b", "a c") for n in range(10)}
         ten = written(WrittenAnswers({}, 0, Rounds(pairs, 0)))["rounds"]["keep_rate"]
         pairs.pop("9")
@@ -80,7 +80,7 @@ class TestCampaigns:
         self.give(taken(second, ben), None, action="skip")
         return second
 
-    def test_the_second_campaign_is_held_against_the_first(self, study: Study) -> None:
+    def test_the_second_campaign_is_compared_with_the_first(self, study: Study) -> None:
         block = campaign_report(self.rounds(study), ReportOptions(resamples=20))["written"]
         rounds = block["rounds"]
         assert (rounds["kept"], rounds["modified"], rounds["skipped"]) == (1, 1, 1)
@@ -93,7 +93,7 @@ class TestCampaigns:
         block = campaign_report(study.campaign, ReportOptions(resamples=20))["written"]
         assert set(block) == {"answers", "unusable"}
 
-    def test_answers_of_judges_and_with_help_stay_out(self, study: Study) -> None:
+    def test_answers_by_judges_or_with_assistance_are_left_out(self, study: Study) -> None:
         first = study.assignment(study.ada)
         self.give(first, "Anna.")
         for name, kind, by in (("gpt", "judge", ""), ("cyd", "human", "gpt")):
@@ -113,7 +113,9 @@ class TestCampaigns:
         block = campaign_report(study.campaign, ReportOptions(resamples=20))["written"]
         assert block["between_raters"]["rouge_l_differing"]["value"] == pytest.approx(4 / 7)
 
-    def test_other_protocols_and_validation_passes_have_no_such_key(self, study: Study) -> None:
+    def test_other_protocols_and_validation_passes_have_no_section_on_written_answers(
+        self, study: Study
+    ) -> None:
         self.rounds(study)
         third = after(study, "Third", variables=("grounded",))
         other = campaign_of("question-typing", name="typing")
@@ -121,13 +123,15 @@ class TestCampaigns:
             assert "written" not in campaign_report(campaign, ReportOptions(resamples=20))
 
     @pytest.mark.parametrize("format", ["md", "html", "latex"])
-    def test_every_format_prints_the_section(self, study: Study, format: str) -> None:
+    def test_every_format_prints_the_section_on_written_answers(
+        self, study: Study, format: str
+    ) -> None:
         self.rounds(study)
         text = run("report", "--campaign", "Second", "--format", format, "--resamples", "20")
         for words in ("Written answers", "Keep rate", "1 kept, 1 modified; 1 skipped"):
             assert words in text
 
-    def test_the_table_of_facts_leaves_no_number_out(self, study: Study) -> None:
+    def test_the_table_of_facts_contains_every_number(self, study: Study) -> None:
         self.rounds(study)
         report = json.loads(run("report", "--campaign", "Second", "--resamples", "20"))
         rows = {row["path"]: row for row in facts(report)}

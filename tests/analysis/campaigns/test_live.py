@@ -28,7 +28,7 @@ def polled(client: Client, campaign: Campaign) -> str:
     return found[1].replace("&amp;", "&")
 
 
-def test_the_page_says_of_when_its_numbers_are_and_how_many_labels_came_since(
+def test_the_page_shows_the_age_of_its_numbers_and_the_count_of_newer_labels(
     labelled: Campaign, tmp_path: Path
 ) -> None:
     client = logged_in("researcher")
@@ -40,7 +40,7 @@ def test_the_page_says_of_when_its_numbers_are_and_how_many_labels_came_since(
     assert f'href="/campaigns/{labelled.pk}/results/?resamples=10"' in answer
 
 
-def test_it_stops_asking_when_the_page_is_long_left_alone(labelled: Campaign) -> None:
+def test_polling_stops_after_hours_on_an_open_page(labelled: Campaign) -> None:
     client = logged_in("researcher")
     address = re.sub(
         r"opened=\d+", f"opened={int(time.time()) - 3 * 3600}", polled(client, labelled)
@@ -48,7 +48,7 @@ def test_it_stops_asking_when_the_page_is_long_left_alone(labelled: Campaign) ->
     assert client.get(address, headers=SINCE).status_code == 286
 
 
-def test_a_second_look_computes_nothing(
+def test_reading_a_report_again_computes_nothing(
     labelled: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = computed_report(labelled, FEW)
@@ -57,7 +57,7 @@ def test_a_second_look_computes_nothing(
 
 
 @pytest.mark.parametrize("what", ["labels", "choices", "a failure"])
-def test_what_changes_the_numbers_has_them_computed_anew(
+def test_the_report_is_computed_again_after_any_relevant_change(
     labelled: Campaign, tmp_path: Path, what: str
 ) -> None:
     first = computed_report(labelled, FEW)

@@ -65,7 +65,7 @@ def report(campaign: Campaign, **choices: Any) -> Any:
     return campaign_report(campaign, ReportOptions(resamples=20, **choices))
 
 
-def test_a_judge_is_held_against_people_on_evaluation_queries(campaign: Campaign) -> None:
+def test_judges_are_compared_with_people_on_evaluation_queries_only(campaign: Campaign) -> None:
     made = report(campaign)
     told = made["variables"]["answerable"]
     assert told["judges"]["j"]["units"] == 2 * 12
@@ -78,11 +78,11 @@ def test_a_judge_is_held_against_people_on_evaluation_queries(campaign: Campaign
     }
 
 
-def test_people_agree_on_all_of_them(campaign: Campaign) -> None:
+def test_agreement_among_people_counts_all_queries(campaign: Campaign) -> None:
     assert report(campaign)["variables"]["answerable"]["agreement"]["units"] == 2 * QUERIES
 
 
-def test_estimates_of_both_take_evaluation_queries_only(campaign: Campaign) -> None:
+def test_estimates_from_people_and_judge_use_evaluation_queries_only(campaign: Campaign) -> None:
     scores = report(campaign)["scores"]["coverage"]
     estimate = scores["estimate"]["one"]
     assert estimate["humans"]["n"] == 12
@@ -93,7 +93,7 @@ def test_estimates_of_both_take_evaluation_queries_only(campaign: Campaign) -> N
     assert scores["correlation"]["j"]["mean"]["spearman"]["n"] == 12
 
 
-def test_each_role_stands_for_itself_among_the_strata(campaign: Campaign) -> None:
+def test_each_role_is_a_stratum_of_its_own(campaign: Campaign) -> None:
     strata = report(campaign)["variables"]["answerable"]["strata"]["role"]
     percent = {
         role: of["judges"]["j"]["agreement"]["percent"]["value"] for role, of in strata.items()
@@ -101,25 +101,27 @@ def test_each_role_stands_for_itself_among_the_strata(campaign: Campaign) -> Non
     assert percent == {"audit": 1.0, "development": 1.0, "evaluation": 0.0}
 
 
-def test_whoever_chooses_a_role_sees_that_one(campaign: Campaign) -> None:
+def test_choosing_a_role_compares_on_that_role(campaign: Campaign) -> None:
     made = report(campaign, strata=(("role", "development"),))
     told = made["variables"]["answerable"]["judges"]["j"]
     assert (told["units"], told["agreement"]["percent"]["value"]) == (12, 1.0)
     assert made["roles"]["compared"] == "chosen"
 
 
-def test_the_methods_say_so(campaign: Campaign) -> None:
+def test_the_methods_state_which_roles_were_compared(campaign: Campaign) -> None:
     told = " ".join(methods(report(campaign)))
     assert "on the 12 items of evaluation queries only; 6 of development and 2 of audit" in told
 
 
-def test_a_campaign_of_one_role_says_nothing_of_roles(db: None, tmp_path: Path) -> None:
+def test_the_report_on_a_campaign_with_one_role_does_not_mention_roles(
+    db: None, tmp_path: Path
+) -> None:
     load(tmp_path, [query(n) for n in range(3)])
     assert report(campaign_of("report-coverage"))["roles"] is None
 
 
 @pytest.mark.parametrize(("role", "warned"), [("development", 0), ("audit", 1), ("evaluation", 1)])
-def test_a_prompt_may_quote_development_queries_alone(
+def test_a_prompt_may_quote_development_queries_only(
     campaign: Campaign, role: str, warned: int
 ) -> None:
     key = campaign.query_samplings.filter(role=role).values_list("query__key", flat=True)[0]

@@ -31,7 +31,7 @@ def page(campaign: Campaign, user: User | None = None, headers: Headers | None =
     return answer.content.decode()
 
 
-class TestSmall:
+class TestSmallCampaign:
     @pytest.fixture
     def study(self) -> Study:
         return make_study()
@@ -43,7 +43,7 @@ class TestSmall:
         assert "4 answers are asked for" in shown
         assert "Not computed yet" not in shown
 
-    def test_the_page_itself_computes_nothing_and_htmx_asks(self, study: Study) -> None:
+    def test_the_page_computes_nothing_until_htmx_requests_the_figures(self, study: Study) -> None:
         plant(study)
         page(study.campaign)
         assert not Job.objects.exists()
@@ -53,9 +53,7 @@ class TestSmall:
             ("checks", "done"),
         }
 
-    def test_figures_over_few_units_are_kept_back_so_that_a_look_exposes_nobody(
-        self, study: Study
-    ) -> None:
+    def test_figures_over_few_units_are_withheld(self, study: Study) -> None:
         plant(study)
         submit(study.assignment(study.ada), payload("no"), "page")
         shown = page(study.campaign, study.rita, HTMX)
@@ -63,7 +61,7 @@ class TestSmall:
         assert "κ" not in shown
         assert not Look.objects.exists()
 
-    def test_whoever_has_an_open_item_sees_no_figure(self, study: Study) -> None:
+    def test_a_reader_with_an_open_item_sees_no_figure(self, study: Study) -> None:
         plant(study)
         study.assignment(study.rita)
         shown = page(study.campaign, study.rita, HTMX)
@@ -79,12 +77,14 @@ class TestSmall:
         rows = rows_of(study.rita, [each.pk for each in Campaign.objects.all()])
         assert [(row.campaign.name, len(row.needs)) for row in rows] == [("Pilot", 1), ("Bare", 0)]
 
-    def test_all_tabs_are_there_from_the_beginning(self, study: Study) -> None:
+    def test_all_tabs_are_shown_from_the_start(self, study: Study) -> None:
         shown = page(study.campaign)
         for tab in ("Overview", "Results", "Disagreements", "Data", "People", "Judges", "Settings"):
             assert f">{tab}</a>" in shown or f">{tab} <" in shown
 
-    def test_data_lists_items_and_an_item_shows_everybodys_labels(self, study: Study) -> None:
+    def test_the_data_tab_lists_items_and_an_item_shows_everybodys_labels(
+        self, study: Study
+    ) -> None:
         plant(study)
         rita = client_of(study.rita)
         listed = rita.get(f"/campaigns/{study.campaign.pk}/data/").content.decode()
@@ -99,7 +99,7 @@ class TestSmall:
         study.assignment(study.rita)
         assert rita.get(f"/campaigns/{study.campaign.pk}/data/").status_code == 403
 
-    def test_a_judge_is_chosen_and_started_from_the_campaign(self, study: Study) -> None:
+    def test_a_judge_can_be_chosen_and_started_from_the_campaign(self, study: Study) -> None:
         rita = client_of(study.rita)
         address = f"/campaigns/{study.campaign.pk}/judges/start/"
         assert "There is none yet" in rita.get(address).content.decode()
@@ -109,7 +109,9 @@ class TestSmall:
         assert "Start the run" in shown
         assert '<a href="/campaigns/" aria-current="page">' in shown
 
-    def test_a_judge_that_is_done_gives_way_to_one_that_has_not_begun(self, study: Study) -> None:
+    def test_a_judge_that_has_not_started_is_preselected_over_a_finished_one(
+        self, study: Study
+    ) -> None:
         rita, address = client_of(study.rita), f"/campaigns/{study.campaign.pk}/judges/start/"
         run("create_judge", "words", "--backend", "lexical")
         run("run_judge", "--judge", "words", "--campaign", study.campaign.name)
@@ -123,7 +125,7 @@ class TestSmall:
 
 
 class TestFigures:
-    def test_tiles_say_what_the_report_says(self, crux: Campaign, db: None) -> None:
+    def test_tiles_show_the_figures_of_the_report(self, crux: Campaign, db: None) -> None:
         campaign = Campaign.objects.get(pk=crux.pk)
         shown = page(campaign, headers=HTMX)
         assert "90 of 90" in shown
@@ -140,7 +142,7 @@ class TestFigures:
         assert "κ 0.52" in again
         assert len(captured) < 60, len(captured)
 
-    def test_of_an_item_the_units_whose_answers_differ_are_said_to(
+    def test_units_of_an_item_with_different_answers_are_marked(
         self, crux: Campaign, db: None
     ) -> None:
         rita = client_of(User.objects.create(username="rita", role="researcher"))
@@ -158,14 +160,14 @@ class TestHome:
     def listed(self, study: Study, query: str = "") -> str:
         return client_of(study.rita).get(f"/campaigns/{query}").content.decode()
 
-    def test_what_needs_somebody_comes_first(self, study: Study) -> None:
+    def test_campaigns_that_need_attention_come_first(self, study: Study) -> None:
         create_campaign("A calm one", "report-coverage", study.campaign.batch, Design())
         Campaign.objects.filter(pk=study.campaign.pk).update(pool="named")
         shown = self.listed(study)
         assert shown.index("Pilot") < shown.index("A calm one")
         assert "Only members may answer, and nobody is a member." in shown
 
-    def test_words_and_state_choose_among_them(self, study: Study) -> None:
+    def test_campaigns_can_be_filtered_by_words_and_state(self, study: Study) -> None:
         made = create_campaign("Quay", "report-coverage", study.campaign.batch, Design())
         Campaign.objects.filter(pk=made.campaign.pk).update(is_open=False)
         assert "Quay" not in self.listed(study)
@@ -176,7 +178,7 @@ class TestHome:
         assert "Pilot" in self.listed(study, "?find=pil+harbour")
         assert "No campaign matches" in self.listed(study, "?find=nothing")
 
-    def test_search_finds_what_one_may_read_by_words(self, study: Study) -> None:
+    def test_the_search_finds_only_objects_that_the_account_may_read(self, study: Study) -> None:
         plant(study)
         run("create_judge", "words", "--backend", "lexical")
         rater = Rater.objects.get(user=study.ben)
@@ -192,9 +194,7 @@ class TestHome:
         assert f"/people/{study.ben.pk}/" in found("ben", study.root)
         assert "Nothing has all of these words" in found("pilot zebra")
 
-    def test_a_study_is_found_itself_and_by_campaigns_for_those_who_read_only_these(
-        self, study: Study
-    ) -> None:
+    def test_readers_of_single_campaigns_find_these_and_not_the_study(self, study: Study) -> None:
         def found(of: User) -> str:
             return client_of(of).get("/search/", {"q": "harbours"}).content.decode()
 
@@ -209,7 +209,7 @@ class TestHome:
         assert f"/studies/{whole.pk}/" not in found(nora)
         assert f'<a href="/campaigns/{study.campaign.pk}/">' in found(nora)
 
-    def test_the_end_of_a_job_is_told_wherever_one_is(self, study: Study) -> None:
+    def test_the_end_of_a_job_is_announced_on_every_page(self, study: Study) -> None:
         job = Job.objects.create(
             kind="report", options={"campaign": study.campaign.pk}, question="q", digest="d"
         )

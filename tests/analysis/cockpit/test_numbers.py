@@ -18,12 +18,12 @@ from analysis.templatetags.cockpit_tags import interval, signed, two
     ],
 )
 @pytest.mark.every_case
-def test_a_zero_has_no_sign_and_a_minus_is_one(
+def test_zero_has_no_sign_and_negative_numbers_have_a_real_minus(
     value: float | None, plain: str, with_sign: str
 ) -> None:
     assert (two(value), signed(value)) == (plain, with_sign)
 
 
-def test_an_interval_ends_as_the_sentences_of_the_results_say_it() -> None:
+def test_an_interval_is_rounded_as_in_the_sentences_of_the_results() -> None:
     assert interval({"low": -0.021, "high": -0.002}) == "[−0.02, 0.00]"
     assert interval({"low": None, "high": None}) == ""

@@ -74,7 +74,7 @@ def of_ferries(ferries: Campaign) -> JSON:
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.2])
-def test_every_figure_that_libraries_have_is_theirs(
+def test_every_figure_that_libraries_compute_agrees_with_them(
     gaps: float, tmp_path: Path, whole: JSON
 ) -> None:
     check = report(labels(tmp_path, gaps, LEVELS))["check"] if gaps else whole
@@ -87,12 +87,12 @@ def test_every_figure_that_libraries_have_is_theirs(
     assert "equal to 1e-09" in check["line"]
 
 
-def test_adjusted_p_values_of_a_campaign_s_systems_are_theirs(of_ferries: JSON) -> None:
+def test_adjusted_p_values_of_systems_agree_with_libraries(of_ferries: JSON) -> None:
     assert of_ferries["check"]["differs"] == []
     assert of_ferries["check"]["figures"] > 0
 
 
-def test_a_figure_that_is_not_theirs_is_named_with_both_values(
+def test_a_figure_that_differs_from_the_library_is_named_with_both_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = agreement.agreement
@@ -110,7 +110,7 @@ def test_a_figure_that_is_not_theirs_is_named_with_both_values(
     assert "variables.nominal.agreement.fleiss_kappa is not equal" in found["check"]["line"]
 
 
-def test_a_report_with_such_a_figure_is_not_frozen(
+def test_a_report_with_a_differing_figure_cannot_be_frozen(
     labelled: Campaign, of_ferries: JSON, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = {"differs": [{"figure": "x"}], "line": "x is not equal."}
@@ -125,7 +125,7 @@ def test_a_report_with_such_a_figure_is_not_frozen(
     assert "x is not equal." in answer.content.decode()
 
 
-def test_from_100_000_labels_on_it_is_done_where_it_is_asked_for(
+def test_from_100_000_labels_on_the_check_runs_only_on_request(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "LABELS", 10)
@@ -136,7 +136,7 @@ def test_from_100_000_labels_on_it_is_done_where_it_is_asked_for(
     assert report(path, check=True)["check"]["figures"] > 0
 
 
-def test_what_keeps_the_libraries_from_it_is_said(
+def test_the_report_says_why_the_check_could_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "CHILD", tmp_path / "nowhere.py")
@@ -145,7 +145,7 @@ def test_what_keeps_the_libraries_from_it_is_said(
     assert "nowhere" in line
 
 
-def test_the_libraries_process_takes_nothing_of_ours() -> None:
+def test_the_process_of_the_libraries_imports_none_of_our_modules() -> None:
     say = (
         f"import runpy, sys; runpy.run_path({str(process.CHILD)!r});"
         "print(*sorted(n for n in sys.modules if n.partition('.')[0] in "
@@ -157,13 +157,13 @@ def test_the_libraries_process_takes_nothing_of_ours() -> None:
     assert done.stdout.split() == []
 
 
-def test_our_process_takes_nothing_of_the_gpl_s_library(whole: JSON) -> None:
+def test_our_process_does_not_import_the_gpl_library(whole: JSON) -> None:
     assert whole["figures"] > 0
     loaded = {name.partition(".")[0] for name in sys.modules}
     assert "krippendorff" not in loaded
 
 
-def test_without_that_library_the_others_still_check(
+def test_without_the_gpl_library_the_others_still_check(
     whole: JSON, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     child = tmp_path / "without.py"

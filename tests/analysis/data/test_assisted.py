@@ -39,7 +39,7 @@ def checked() -> list[LabelFact]:
     return table(CHECKED, assisted_by=JUDGE)
 
 
-class TestTheyStayOut:
+class TestAssistedLabelsAreLeftOut:
     def test_of_agreement_among_people(self) -> None:
         # Worked by hand in test_blocks: percent 3/4, Fleiss 14/30, Cohen 1/2.
         found = agreement(sample_of(frame_of([*table(PEOPLE), *checked()])))
@@ -48,7 +48,7 @@ class TestTheyStayOut:
         assert found["fleiss_kappa"]["value"] == pytest.approx(14 / 30)
         assert [(pair["a"], pair["b"]) for pair in found["pairs"]] == [("Ada", "Bram")]
 
-    def test_of_the_reference_of_judges_and_the_alternative_annotator_test(self) -> None:
+    def test_of_the_reference_for_judges_and_the_alternative_annotator_test(self) -> None:
         plain = [*table(PEOPLE), *table(VERDICTS)]
         expected = judges(sample_of(frame_of(plain)), 0.2)
         assert judges(sample_of(frame_of([*checked(), *plain])), 0.2) == expected
@@ -63,13 +63,13 @@ class TestTheyStayOut:
         assert scores(frame_of([*systems, *more]), 50, 0, sampled=True) == expected
         assert expected["coverage"]["estimate"]["one"]["humans"]["value"] is not None
 
-    def test_of_categories_and_raters(self) -> None:
+    def test_of_the_categories_and_the_raters(self) -> None:
         odd = table({"Carl": "z"}, assisted_by=JUDGE)
         frame = make_frame([*table(PEOPLE), *odd], {})
         assert frame.variables["answerable"].scale.categories == ("no", "yes")
         assert [rater.name for rater in frame.raters] == ["Ada", "Bram"]
 
-    def test_unless_they_are_asked_for(self) -> None:
+    def test_unless_the_option_includes_them(self) -> None:
         every = [*table(PEOPLE), *checked()]
         frame = make_frame(every, {"answerable": YES_NO}, with_assisted=True)
         found = agreement(sample_of(frame))
@@ -79,8 +79,8 @@ class TestTheyStayOut:
         assert len(frame.assisted) == 4
 
 
-class TestTheirCounts:
-    def test_they_are_the_hand_worked_ones(self) -> None:
+class TestCountsOfAssistedLabels:
+    def test_confirmed_and_corrected_labels_are_counted_by_hand(self) -> None:
         frame = frame_of([*table(VERDICTS), *checked()])
         found = summary(frame.assisted, included=False)
         counts = {"labels": 4, "confirmed": 3, "corrected": 1, "unmatched": 0}
@@ -91,7 +91,7 @@ class TestTheirCounts:
         assert of_judge["variables"]["answerable"]["share_confirmed"]["value"] == 3 / 4
         assert of_judge["people"]["Carl"]["corrected"] == 1
 
-    def test_each_variable_and_person_has_its_own(self) -> None:
+    def test_each_variable_and_person_has_separate_counts(self) -> None:
         frame = frame_of(
             [
                 *table(VERDICTS),
@@ -123,7 +123,7 @@ class TestTheirCounts:
         few = summary(frame_of(facts[:18] + facts[20:38]).assisted, included=False)
         assert few["by"][JUDGE]["variables"]["answerable"]["share_confirmed"]["low"] is None
 
-    def test_a_label_whose_verdict_is_nowhere_is_neither(self) -> None:
+    def test_a_label_without_a_known_verdict_is_neither_confirmed_nor_corrected(self) -> None:
         found = summary(frame_of(checked()).assisted, included=False)
         assert (found["confirmed"], found["corrected"], found["unmatched"]) == (0, 0, 4)
         share = found["by"][JUDGE]["people"]["Carl"]["share_confirmed"]
@@ -134,7 +134,7 @@ class TestTheirCounts:
         facts = [*table({JUDGE: "?"}), *table({"Carl": "?"}, assisted_by=JUDGE)]
         assert summary(frame_of(facts).assisted, included=False)["confirmed"] == 1
 
-    def test_a_missing_label_is_no_label(self) -> None:
+    def test_a_missing_label_is_not_counted(self) -> None:
         lost = fact("r0", "q0", "Carl", None, missing="declined", assisted_by=JUDGE)
         assert frame_of([*table(VERDICTS), lost]).assisted == ()
 
@@ -145,7 +145,7 @@ class TestTheirCounts:
         for facts in ([first, own, again], [own, again, first]):
             assert summary(frame_of(facts).assisted, included=False)["confirmed"] == 1
 
-    def test_nobody_assisted_nothing_counted(self) -> None:
+    def test_without_assisted_labels_every_count_is_zero(self) -> None:
         found = summary(frame_of(table(PEOPLE)).assisted, included=False)
         assert found == {
             "labels": 0,
@@ -179,29 +179,31 @@ def report_of(path: Path, *options: str) -> dict[str, Any]:
     return dict(json.loads(text))
 
 
-class TestBareFiles:
-    def test_assisted_lines_stay_out_and_are_counted(self, bare: Path) -> None:
+class TestLabelsFiles:
+    def test_assisted_lines_are_left_out_and_counted(self, bare: Path) -> None:
         found = report_of(bare)
         assert found["variables"]["mood"]["agreement"]["percent"]["value"] == pytest.approx(3 / 4)
         assert found["assisted_labels"] == 4
         assert found["assisted"]["by"][JUDGE]["variables"]["mood"]["confirmed"] == 3
         assert [rater["name"] for rater in found["raters"]] == ["Ada", "Bram", JUDGE]
 
-    def test_they_are_taken_where_they_are_asked_for(self, bare: Path) -> None:
+    def test_assisted_lines_are_included_with_the_option(self, bare: Path) -> None:
         found = report_of(bare, "--assisted")
         assert found["variables"]["mood"]["agreement"]["percent"]["value"] == pytest.approx(2 / 3)
         assert found["assisted"]["included"] is True
         assert found["assisted_labels"] == 4
 
     @pytest.mark.parametrize("name", ["md", "html", "latex"])
-    def test_what_people_read_says_which(self, bare: Path, name: str) -> None:
+    def test_readable_formats_say_whether_assisted_labels_count(
+        self, bare: Path, name: str
+    ) -> None:
         for options, words in (((), "left out"), (("--assisted",), "counted like all others")):
             text = unescape(FORMATS[name].render(report_of(bare, *options)))
             assert f"4 labels given with a judge's label in view {words}" in text
             assert "Validated by people" in text
             assert "Share confirmed" in text
 
-    def test_the_csv_has_each_number_with_its_judge(self, bare: Path) -> None:
+    def test_the_csv_names_the_judge_of_each_number(self, bare: Path) -> None:
         rows = [line.split(",") for line in FORMATS["csv"].render(report_of(bare)).splitlines()]
         place = "/assisted/by/model/variables/mood/share_confirmed"
         row = next(row for row in rows if row[0] == place)
@@ -240,7 +242,7 @@ class TestCampaigns:
         assert "ada" not in named
         assert (JUDY in named) is (source == "Checked")
 
-    def test_people_of_other_campaigns_are_compared_with_nobodys_verdict(
+    def test_labels_are_not_compared_with_verdicts_of_another_campaign(
         self, tmp_path: Path
     ) -> None:
         of = study_of("report-coverage", tmp_path)

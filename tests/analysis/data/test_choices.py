@@ -37,7 +37,7 @@ def kept(**chosen: Any) -> list[tuple[str, str, str]]:
     return [(f.variable, f.rater, f.system or "") for f in facts]
 
 
-def test_nothing_chosen_takes_everything() -> None:
+def test_without_options_all_labels_are_used() -> None:
     assert len(kept()) == len(FACTS)
 
 
@@ -48,7 +48,7 @@ def test_raters_are_chosen_by_name_or_kind_and_judges_by_their_own_names() -> No
     assert {r for _, r, _ in kept(judges=("another",))} == {"ada", "bram", "nemo"}
 
 
-def test_to_choose_people_drops_no_judge() -> None:
+def test_choosing_people_keeps_all_judges() -> None:
     assert {r for _, r, _ in kept(raters=("ada",))} == {"ada", JUDGE}
     assert {r for _, r, _ in kept(raters=("human",))} == {"ada", "bram", "nemo", JUDGE}
     another = fact("r0", "q0", "another", "yes", rater_kind="judge")
@@ -56,7 +56,7 @@ def test_to_choose_people_drops_no_judge() -> None:
     assert {f.rater for f in taken} == {"ada", "another"}
 
 
-def test_values_of_one_stratum_add_up_and_several_strata_narrow() -> None:
+def test_values_of_one_stratum_are_united_and_strata_are_intersected() -> None:
     both = (("system", "bm25"), ("system", "dense"))
     assert len(kept(strata=both)) == len(FACTS)
     assert {v for v, _, _ in kept(strata=(("system", "dense"),))} == {"rating"}
@@ -78,7 +78,7 @@ def test_values_of_one_stratum_add_up_and_several_strata_narrow() -> None:
         ({"threshold": 2.0}, "No rating can be cut at 2; there are 1, 3."),
     ],
 )
-def test_what_is_not_there_is_told(chosen: Any, says: str) -> None:
+def test_an_option_that_names_something_unknown_is_refused(chosen: Any, says: str) -> None:
     with pytest.raises(UnknownOptionError) as error:
         OFFERED.check(ReportOptions(**chosen))
     assert says in str(error.value)
@@ -88,19 +88,19 @@ def form(query: str, offered: AvailableValues = OFFERED) -> ReportForm:
     return ReportForm(QueryDict(query), offered)
 
 
-def test_an_address_without_choices_is_the_default() -> None:
+def test_an_address_without_options_gives_the_defaults() -> None:
     found = form("seed=&variable=")
     assert found.is_valid(), found.problems()
     assert found.options == ReportOptions()
 
 
-def test_fields_show_the_defaults_of_what_the_address_leaves_out() -> None:
+def test_fields_of_the_form_show_the_defaults() -> None:
     shown = {name: form("")[name].value() for name in ("seed", "epsilon", "width", "bootstrap")}
     assert shown == {"seed": "0", "epsilon": "0.2", "width": "0.1", "bootstrap": "queries"}
     assert form("")["resamples"].value() is None
 
 
-def test_an_address_says_every_choice() -> None:
+def test_an_address_can_set_every_option() -> None:
     query = (
         "variable=rating&rater=ada&rater=bram&judge=model&stratum=system:bm25&seed=4&resamples=9"
         "&epsilon=0.1&threshold=3&assisted=on&width=0.05"
@@ -128,18 +128,18 @@ def test_an_address_says_every_choice() -> None:
         ("varaible=rating", "There is no option 'varaible'"),
     ],
 )
-def test_a_wrong_address_is_told_in_a_sentence(query: str, says: str) -> None:
+def test_an_invalid_address_gives_a_message(query: str, says: str) -> None:
     assert any(says in problem for problem in form(query).problems())
 
 
-def test_lengths_are_tertiles_and_equal_ones_stay_together() -> None:
+def test_lengths_are_divided_into_tertiles_and_equal_ones_stay_together() -> None:
     nine = {f"r{n}": n for n in range(9)}
     assert list(length_strata(nine).values()) == ["short"] * 3 + ["middle"] * 3 + ["long"] * 3
     assert set(length_strata({"a": 5, "b": 5, "c": 5}).values()) == {"short"}
     assert length_strata({}) == {}
 
 
-def test_meta_makes_strata_of_what_is_listed_and_divides() -> None:
+def test_meta_keys_with_several_but_not_too_many_values_become_strata() -> None:
     metas = [("a", {"domain": "law", "year": 1}), ("b", {"domain": "art", "year": 2}), ("c", None)]
     assert meta_strata(metas) == {"domain": {"a": "law", "b": "art"}}
     assert meta_strata([("a", {"domain": "law"}), ("b", {"domain": "law"})]) == {}
@@ -165,7 +165,7 @@ def with_meta(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_labels_file_has_the_strata_of_its_meta_and_the_command_takes_choices(
+def test_the_command_can_select_strata_from_the_meta_of_a_labels_file(
     with_meta: Path,
 ) -> None:
     whole = json.loads(run("report", "--labels", str(with_meta)))
@@ -183,7 +183,7 @@ def test_a_labels_file_has_the_strata_of_its_meta_and_the_command_takes_choices(
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_takes_every_choice(with_meta: Path, name: str) -> None:
+def test_every_format_states_the_options(with_meta: Path, name: str) -> None:
     chosen = ("--variable", "mood", "--rater", "human", "--stratum", "domain:law", "--seed", "7")
     made = run("report", "--labels", str(with_meta), *chosen, "--format", name)
     assert all(words in made for words in ("human", "law", "mood", "7"))
@@ -199,7 +199,7 @@ def test_every_format_takes_every_choice(with_meta: Path, name: str) -> None:
         (("--threshold", "3"), "nothing is rated by numbers"),
     ],
 )
-def test_a_wrong_choice_is_told_by_the_command(
+def test_a_wrong_option_is_refused_by_the_command(
     with_meta: Path, options: tuple[str, ...], says: str
 ) -> None:
     with pytest.raises(CommandError, match=says):
@@ -207,7 +207,7 @@ def test_a_wrong_choice_is_told_by_the_command(
 
 
 @pytest.mark.django_db
-def test_the_page_its_numbers_and_its_downloads_take_the_same_choices(labelled: Campaign) -> None:
+def test_page_numbers_and_downloads_take_the_same_options(labelled: Campaign) -> None:
     client, start = logged_in("researcher"), f"/campaigns/{labelled.pk}/report"
     results = f"/campaigns/{labelled.pk}/results/"
     query = "?seed=3&resamples=50&epsilon=0.1&judge=model-x"
@@ -223,7 +223,7 @@ def test_the_page_its_numbers_and_its_downloads_take_the_same_choices(labelled: 
 
 
 @pytest.mark.django_db
-def test_a_wrong_choice_computes_nothing_and_is_told_everywhere(labelled: Campaign) -> None:
+def test_a_wrong_option_computes_nothing_and_is_reported_everywhere(labelled: Campaign) -> None:
     client, start = logged_in("researcher"), f"/campaigns/{labelled.pk}"
     for address in ("results/", "report.json"):
         answer = client.get(f"{start}/{address}?epsilon=7")

@@ -45,19 +45,19 @@ def figures(facts: list[LabelFact], options: ReportOptions = FEW) -> dict[str, A
     return {name: of for name, of in report.items() if name not in told}
 
 
-def test_they_change_the_figures_exactly_as_if_they_had_not_been_given() -> None:
+def test_leaving_out_exposed_labels_equals_a_report_without_them() -> None:
     others = [fact for fact in marked() if not fact.exposed]
     assert len(others) == len(marked()) - len(SEEN)
     assert figures(marked()) == figures(others)
     assert figures(marked()) != figures(table(ROWS))
 
 
-def test_asked_for_they_count_like_all_others() -> None:
+def test_exposed_labels_count_like_others_if_the_option_includes_them() -> None:
     with_them = ReportOptions(resamples=20, exposed=True)
     assert figures(marked(), with_them) == figures(table(ROWS), with_them)
 
 
-def test_the_report_counts_them_by_person() -> None:
+def test_exposed_labels_are_counted_by_person() -> None:
     frame = make_frame(marked(), {"answerable": YES_NO})
     assert frame.exposed.summary(included=False) == {
         "labels": 3,
@@ -79,7 +79,7 @@ def test_the_digest_of_labels_without_marks_is_that_of_earlier_versions() -> Non
 
 @pytest.mark.parametrize("marks", [{True: True, False: False}, {True: "true", False: ""}])
 @pytest.mark.parametrize("form", ["table", "file"])
-def test_tables_and_files_say_it_in_a_column(
+def test_exposed_labels_are_marked_in_a_column_of_tables_and_files(
     tmp_path: Path, marks: dict[bool, object], form: str
 ) -> None:
     rows = [
@@ -128,7 +128,7 @@ def test_in_a_campaign_only_the_exposed_units_of_an_answer_are_left_out() -> Non
 
 
 @pytest.mark.django_db
-def test_answers_from_before_the_ledger_are_unknown_and_count() -> None:
+def test_answers_older_than_the_ledger_count_and_are_reported_as_unknown() -> None:
     study = make_study()
     submit(study.assignment(study.ada), payload("no"), "page")
     Response.objects.update(exposed=None)

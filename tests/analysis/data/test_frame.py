@@ -22,13 +22,13 @@ def test_a_unit_that_a_rater_did_not_label_has_no_code() -> None:
     assert labels.codes.tolist() == [[0, 0], [1, -1]]
 
 
-def test_an_escape_is_no_category_and_is_counted() -> None:
+def test_an_escape_is_counted_but_is_not_a_category() -> None:
     labels = frame_of(table({"Ada": "y?", "Bram": "??"})).variables["answerable"]
     assert labels.codes.tolist() == [[0, -1], [-1, -1]]
     assert labels.escapes == {"invalid": 3}
 
 
-def test_an_escape_that_nobody_used_is_said_to_be_zero() -> None:
+def test_an_unused_escape_is_listed_with_zero() -> None:
     assert frame_of(table({"Ada": "yn"})).variables["answerable"].escapes == {"invalid": 0}
 
 
@@ -38,7 +38,7 @@ def test_a_judges_escapes_are_not_counted_among_people() -> None:
     assert labels.aside(JUDGE, is_missing=False) == {"invalid": 1}
 
 
-def test_a_missing_judgement_is_no_label_and_keeps_its_reason() -> None:
+def test_a_missing_judgement_is_not_a_label_but_keeps_its_reason() -> None:
     lost = fact("r0", "q0", JUDGE, None, missing="unreadable")
     frame = frame_of([*table({"Ada": "yn"}), lost])
     labels = frame.variables["answerable"]
@@ -47,13 +47,13 @@ def test_a_missing_judgement_is_no_label_and_keeps_its_reason() -> None:
     assert {r.name: r.labels for r in frame.raters} == {"Ada": 2, JUDGE: 0}
 
 
-def test_labels_made_with_a_suggestion_in_view_stay_out_and_are_counted() -> None:
+def test_assisted_labels_are_left_out_and_counted() -> None:
     frame = frame_of([*table({"Ada": "yn"}), *table({"Dana": "yy"}, assisted_by=JUDGE)])
     assert [r.name for r in frame.raters] == ["Ada"]
     assert len(frame.assisted) == 2
 
 
-def test_a_repeated_judgement_is_not_another_rater() -> None:
+def test_a_repeated_judgement_does_not_become_another_rater() -> None:
     again = fact("r0", "q0", JUDGE, "no", replicate=1)
     first = fact("r0", "q0", JUDGE, "yes", replicate=0)
     for facts in ([first, again], [again, first]):
@@ -66,7 +66,7 @@ def test_repeated_judgements_that_are_missing_count_once() -> None:
     assert labels.aside(JUDGE, is_missing=True) == {"refused": 1}
 
 
-def test_no_later_judgement_is_taken_because_the_first_failed() -> None:
+def test_a_failed_first_judgement_is_not_replaced_by_a_later_one() -> None:
     failed = fact("r0", "q0", JUDGE, None, missing="timeout", replicate=0)
     again = fact("r0", "q0", JUDGE, "yes", replicate=1)
     for facts in ([failed, again], [again, failed]):
@@ -75,26 +75,26 @@ def test_no_later_judgement_is_taken_because_the_first_failed() -> None:
         assert labels.aside(JUDGE, is_missing=True) == {"timeout": 1}
 
 
-def test_two_kinds_of_unit_with_one_key_stay_apart() -> None:
+def test_units_of_two_kinds_with_the_same_key_are_separate() -> None:
     facts = [fact("r", "r#1", "Ada", "yes", kind=kind) for kind in ("report", "sentence")]
     assert len(frame_of(facts).variables["answerable"].codes) == 2
 
 
-def test_a_bare_file_has_the_categories_that_people_used() -> None:
+def test_the_categories_of_a_labels_file_are_those_that_people_used() -> None:
     facts = table({"Ada": "31", JUDGE: "35"}, variable="mood")
     scale = make_frame(facts, {}).variables["mood"].scale
     assert [c for c, own in zip(scale.categories, scale.own(), strict=True) if own] == ["1", "3"]
     assert scale.level == "nominal"
 
 
-def test_what_judges_alone_answered_is_a_category_but_not_the_peoples() -> None:
+def test_a_value_used_by_judges_only_is_a_foreign_category() -> None:
     labels = make_frame(table({"Ada": "31", JUDGE: "35"}, variable="mood"), {}).variables["mood"]
     assert labels.scale.categories == ("1", "3", "5")
     assert labels.scale.foreign == {"5"}
     assert labels.aside(JUDGE, is_missing=False) == {}
 
 
-def test_the_order_of_the_labels_does_not_matter_to_queries() -> None:
+def test_the_order_of_labels_does_not_change_the_numbering_of_queries() -> None:
     facts = table({"Ada": "ynyn"})
     numbers = [
         dict(zip(labels.units.names, labels.units.query.tolist(), strict=True))
@@ -103,18 +103,18 @@ def test_the_order_of_the_labels_does_not_matter_to_queries() -> None:
     assert numbers[0] == numbers[1]
 
 
-def test_only_finite_numbers_are_numbers() -> None:
+def test_infinite_values_are_not_read_as_numbers() -> None:
     facts = [fact("r", f"q{n}", "Ada", value, "grade") for n, value in enumerate(["2", "inf"])]
     scale = make_frame(facts, {}).variables["grade"].scale
     assert scale.values().tolist() == [0, 1]
 
 
-def test_numbers_are_in_numeric_order() -> None:
+def test_numeric_categories_are_sorted_by_number() -> None:
     facts = [fact("r", f"q{n}", "Ada", value, "grade") for n, value in enumerate(["10", "9", "2"])]
     assert make_frame(facts, {}).variables["grade"].scale.categories == ("2", "9", "10")
 
 
-def test_an_excluded_rater_is_listed_and_counts_in_nothing() -> None:
+def test_an_excluded_rater_is_listed_but_does_not_count() -> None:
     frame = make_frame(table({"Ada": "yn", "Bram": "yy"}), {}, {"Bram": "answered at random"})
     assert [(r.name, r.excluded) for r in frame.raters] == [
         ("Ada", None),
@@ -123,11 +123,11 @@ def test_an_excluded_rater_is_listed_and_counts_in_nothing() -> None:
     assert frame.variables["answerable"].columns("human") == [0]
 
 
-def test_a_scale_of_words_is_valued_by_rank_and_of_numbers_by_number() -> None:
+def test_categories_in_words_have_their_rank_as_value_and_numbers_themselves() -> None:
     assert Scale(("low", "high"), "ordinal").values().tolist() == [0, 1]
     assert Scale(("1", "2", "4"), "interval").values().tolist() == [1, 2, 4]
 
 
-def test_a_part_of_the_units_keeps_its_own_escapes() -> None:
+def test_a_subset_of_the_units_counts_its_own_escapes() -> None:
     labels = frame_of(table({"Ada": "y?n?"})).variables["answerable"]
     assert labels.only(np.array([0, 1])).escapes == {"invalid": 1}

@@ -44,7 +44,7 @@ def test_an_inner_block_does_not_turn_collection_on() -> None:
         assert not gc.isenabled()
 
 
-def test_of_two_threads_the_first_to_leave_turns_collection_on_for_good() -> None:
+def test_of_two_threads_the_first_to_leave_turns_collection_on() -> None:
     first, second = ExitStack(), ExitStack()
     first.enter_context(without_garbage_collection())
     second.enter_context(without_garbage_collection())

@@ -32,7 +32,7 @@ def judged(rows: dict[str, str] = ROWS) -> Any:
     return judges(sample_of(rated(rows), "stars"), 0.2)[JUDGE]
 
 
-def test_of_interval_ratings_it_is_the_mean_and_nothing_ties() -> None:
+def test_for_interval_ratings_the_reference_is_the_mean_without_ties() -> None:
     said = reference(rated().variables["stars"])
     assert said.rule == "mean"
     assert said.values.tolist() == [1.5, 2.5, 4.5, 3, 5, 5]
@@ -41,18 +41,18 @@ def test_of_interval_ratings_it_is_the_mean_and_nothing_ties() -> None:
     assert not said.ties.any()
 
 
-def test_of_other_labels_it_is_the_most_frequent_one() -> None:
+def test_for_other_labels_the_reference_is_the_most_frequent_label() -> None:
     said = reference(frame_of(table({"Ada": "012", "Bram": "112"}, "rating")).variables["rating"])
     assert (said.rule, said.codes.tolist()) == ("majority", [-1, 1, 2])
     assert said.ties.tolist() == [True, False, False]
 
 
-def test_a_mean_is_never_rounded_to_what_judges_alone_say() -> None:
+def test_a_mean_is_never_rounded_to_a_category_used_by_judges_only() -> None:
     said = reference(rated({**PEOPLE, JUDGE: "999999"}).variables["stars"])
     assert set(said.codes.tolist()) <= {1, 2, 4}
 
 
-def test_no_unit_is_lost_to_a_tie() -> None:
+def test_with_means_no_unit_is_lost_to_a_tie() -> None:
     found = judged()
     assert (found["reference"], found["units"], found["ties"]) == ("mean", 6, 0)
     # The judge's 2 2 5 3 4 5 against the categories 2 3 5 3 5 5.
@@ -62,7 +62,7 @@ def test_no_unit_is_lost_to_a_tie() -> None:
     assert error["value"] == pytest.approx((0.5 + 0.5 + 0.5 + 0 + 1 + 0) / 6)
 
 
-def test_alpha_takes_the_mean_as_it_is() -> None:
+def test_alpha_uses_the_unrounded_mean() -> None:
     means, judge = np.array([1.5, 2.5, 4.5, 3, 5, 5]), np.array([2, 2, 5, 3, 4, 5])
     both = np.concatenate([means, judge])
     chance = 12 * (both**2).sum() - both.sum() ** 2
@@ -70,7 +70,7 @@ def test_alpha_takes_the_mean_as_it_is() -> None:
     assert judged()["agreement"]["krippendorff_alpha"]["value"] == pytest.approx(wanted)
 
 
-def test_ratings_are_cut_where_the_mean_reaches_the_threshold() -> None:
+def test_for_thresholds_the_mean_rating_must_reach_the_threshold() -> None:
     at = {row["threshold"]: row for row in judged()["thresholds"]}
     # At 3 people's means reach it on four units, the judge on these four.
     assert at[3]["precision"]["n"] == 6
@@ -79,7 +79,7 @@ def test_ratings_are_cut_where_the_mean_reaches_the_threshold() -> None:
     assert at[2]["precision"]["value"] == pytest.approx(5 / 6)
 
 
-def test_a_missing_answer_is_bounded_on_all_units() -> None:
+def test_bounds_for_missing_answers_cover_all_units() -> None:
     lost = fact("r0", "q0", JUDGE, None, "stars", missing="error")
     frame = rated({**PEOPLE, JUDGE: ".25345"}, lost)
     from analysis.report.judges import bounds
@@ -88,7 +88,7 @@ def test_a_missing_answer_is_bounded_on_all_units() -> None:
     assert bounds(sample_of(frame, "stars"), column)["bounds"]["units"] == 6
 
 
-def test_adjudicators_are_joined_by_the_mean_where_nothing_was_decided() -> None:
+def test_units_without_an_adjudicated_label_use_the_mean() -> None:
     decided = fact("r0", "q0", "chair", "4", "stars", rater_kind="reference")
     frame = rated(ROWS, decided)
     codes, is_decided = settled(frame.variables["stars"])
@@ -123,7 +123,7 @@ def report(tmp_path: Path) -> dict[str, Any]:
     return labels_report([path], {"stars": "interval"}, ReportOptions(resamples=20))
 
 
-def test_the_methods_say_what_was_used(report: dict[str, Any]) -> None:
+def test_the_methods_say_that_the_mean_is_the_reference(report: dict[str, Any]) -> None:
     told = " ".join(methods(report))
     assert "The judge model was compared with the mean human rating, so that no unit ties" in told
     assert "rounding halves up" in told
@@ -131,7 +131,7 @@ def test_the_methods_say_what_was_used(report: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["md", "latex", "html"])
-def test_the_tables_say_it_too(report: dict[str, Any], name: str) -> None:
+def test_the_tables_say_that_the_mean_is_the_reference(report: dict[str, Any], name: str) -> None:
     text = FORMATS[name].render(report)
     assert "Mean of people" in text
     assert "6 units with people" in text

@@ -56,21 +56,21 @@ def judge(made: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def test_by_default_judges_are_held_against_the_majority_alone(labels: Path) -> None:
+def test_by_default_judges_are_compared_with_the_majority_only(labels: Path) -> None:
     made = report(labels)
     assert judge(made)["reference"] == "majority"
     assert "adjudicated" not in judge(made)
     assert made["choices"]["reference"] == "majority"
 
 
-def test_the_majority_stays_as_it_was(labels: Path) -> None:
+def test_the_comparison_with_the_majority_is_unchanged_by_the_option(labels: Path) -> None:
     plain, other = judge(report(labels)), judge(report(labels, reference="adjudicated"))
     del other["adjudicated"]
     assert other == plain
     assert (plain["units"], plain["agreement"]["percent"]["value"]) == (9, pytest.approx(8 / 9))
 
 
-def test_on_the_references_alone(labels: Path) -> None:
+def test_judges_are_compared_on_adjudicated_units_only(labels: Path) -> None:
     """u0 yes yes, u8 no yes, u9 no no: two of three."""
     found = judge(report(labels, reference="adjudicated"))["adjudicated"]["references"]
     assert found["units"] == 3
@@ -78,7 +78,7 @@ def test_on_the_references_alone(labels: Path) -> None:
     assert found["confusion"] == {"labels": ["no", "yes"], "matrix": [[1, 1], [0, 1]]}
 
 
-def test_with_peoples_majority_where_nothing_was_decided(labels: Path) -> None:
+def test_judges_are_compared_on_adjudicated_labels_and_the_majority_elsewhere(labels: Path) -> None:
     """The seven units beside the three agree with the judge: nine of ten."""
     found = judge(report(labels, reference="adjudicated"))["adjudicated"]["settled"]
     assert found["units"] == 10
@@ -88,14 +88,14 @@ def test_with_peoples_majority_where_nothing_was_decided(labels: Path) -> None:
     assert found["classes"]["yes"]["precision"]["value"] == pytest.approx(6 / 7)
 
 
-def test_agreement_among_people_never_counts_the_reference(labels: Path, tmp_path: Path) -> None:
+def test_agreement_among_people_excludes_the_adjudicator(labels: Path, tmp_path: Path) -> None:
     without = write_lines(tmp_path / "without.jsonl", lines({}))
     told = [report(path)["variables"]["answerable"]["agreement"] for path in (labels, without)]
     assert told[0] == told[1]
     assert told[0]["raters"] == 3
 
 
-def test_without_references_there_is_a_reason_and_no_number(tmp_path: Path) -> None:
+def test_without_adjudicated_labels_the_comparison_is_null_with_a_reason(tmp_path: Path) -> None:
     without = write_lines(tmp_path / "without.jsonl", lines({}))
     made = report(without, reference="adjudicated")
     found = judge(made)["adjudicated"]
@@ -105,13 +105,13 @@ def test_without_references_there_is_a_reason_and_no_number(tmp_path: Path) -> N
     assert "No judge labelled a unit that an adjudicator decided." in " ".join(methods(made))
 
 
-def test_the_methods_say_it_where_it_was_asked_for(labels: Path) -> None:
+def test_the_methods_mention_adjudicators_only_with_the_option(labels: Path) -> None:
     told = " ".join(methods(report(labels, reference="adjudicated")))
     assert "labels that adjudicators decided (units: answerable 3)" in told
     assert "adjudicators" not in " ".join(methods(report(labels)))
 
 
-def test_an_escape_that_was_decided_is_no_majority(labels: Path) -> None:
+def test_an_adjudicated_escape_is_not_replaced_by_the_majority(labels: Path) -> None:
     """An adjudicator called u0 invalid, so that people's yes does not stand in for it."""
 
     def fact(rater: str, kind: str, value: str) -> LabelFact:
@@ -127,7 +127,7 @@ def test_an_escape_that_was_decided_is_no_majority(labels: Path) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("form", ["md", "html", "csv", "latex"])
-def test_every_form_shows_it(labels: Path, form: str) -> None:
+def test_every_format_shows_the_comparison_with_adjudicators(labels: Path, form: str) -> None:
     made = run("report", "--labels", labels, "--reference", "adjudicated", "--resamples", "20",
                "--format", form)  # fmt: skip
     assert "References" in made or "references" in made

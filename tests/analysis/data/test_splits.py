@@ -18,7 +18,7 @@ def test_comparisons_use_items_of_evaluation_queries() -> None:
     assert evaluated(STRATA, by_system) == {"a", "c"}
 
 
-def test_whoever_chooses_a_split_has_all_of_its_items() -> None:
+def test_choosing_a_split_compares_all_of_its_items() -> None:
     chosen = ReportOptions(strata=(("system", "one"), ("role", "audit")))
     assert evaluated(STRATA, chosen) is None
 
@@ -29,13 +29,13 @@ def test_without_splits_all_items_are_compared() -> None:
         assert splits_as_json(strata, None) is None
 
 
-def test_items_among_them_are_marked_in_order() -> None:
+def test_a_mask_marks_the_items_that_are_compared() -> None:
     assert among(["c", "b", "a", "c"], {"a", "c"}).tolist() == [True, False, True, True]
     assert among([], {"a"}).tolist() == []
     assert among(["a"], set()).dtype == bool
 
 
-def test_the_report_has_the_items_of_each_split_and_which_are_compared() -> None:
+def test_the_report_counts_the_items_of_each_split_and_names_the_compared_one() -> None:
     counts = {"development": 1, "evaluation": 2, "audit": 1}
     assert splits_as_json(STRATA, {"a", "c"}) == {**counts, "compared": "evaluation"}
     assert splits_as_json(STRATA, set()) == {**counts, "compared": "evaluation"}

@@ -35,7 +35,7 @@ def address(campaign: Campaign, action: str, query: str = "show=all") -> str:
     return f"/campaigns/{campaign.pk}/disagreements/actions/{action}/?{query}"
 
 
-def test_units_in_dispute_are_sent_to_adjudicators_who_get_them_first(
+def test_disputed_units_sent_to_adjudicators_are_assigned_to_them_first(
     rita: Client, labelled: Campaign
 ) -> None:
     shown = rita.get(address(labelled, "adjudicate")).context["found"]
@@ -56,7 +56,7 @@ def test_units_in_dispute_are_sent_to_adjudicators_who_get_them_first(
     assert Event.objects.filter(event="adjudication.sent").count() == 1
 
 
-def test_what_people_decided_becomes_gold_of_a_campaign_that_nobody_has_begun(
+def test_decided_units_become_gold_of_a_campaign_that_nobody_has_started(
     rita: Client, labelled: Campaign
 ) -> None:
     assert "Create one over the same batch" in rita.get(address(labelled, "gold")).content.decode()
@@ -74,7 +74,7 @@ def test_what_people_decided_becomes_gold_of_a_campaign_that_nobody_has_begun(
     assert not GoldAnswer.objects.filter(unit__item__campaign=labelled).exists()
 
 
-def test_examples_come_from_development_queries_alone(rita: Client, labelled: Campaign) -> None:
+def test_examples_are_taken_from_development_queries_only(rita: Client, labelled: Campaign) -> None:
     audit, *others = QuerySampling.objects.filter(campaign=labelled).order_by("query")
     QuerySampling.objects.filter(pk=audit.pk).update(role="audit")
     QuerySampling.objects.filter(pk__in=[row.pk for row in others[1:]]).update(role="development")
@@ -87,7 +87,9 @@ def test_examples_come_from_development_queries_alone(rita: Client, labelled: Ca
     assert {each.unit.item.query_id for each in chosen} <= {row.query_id for row in others[1:]}
 
 
-def test_command_and_api_do_what_the_page_does(rita: Client, labelled: Campaign) -> None:
+def test_command_and_api_carry_out_the_same_actions_as_the_page(
+    rita: Client, labelled: Campaign
+) -> None:
     found = rita.get(address(labelled, "adjudicate", "show=judge")).context["found"]
     options = ("disagreements", "--campaign", labelled.name, "--show", "judge")
     told = run(*options, "--do", "adjudicate", "--dry-run")
@@ -106,7 +108,9 @@ def test_command_and_api_do_what_the_page_does(rita: Client, labelled: Campaign)
         run(*options, "--do", "adjudicate")
 
 
-def test_who_may_only_read_a_campaign_does_nothing_with_its_units(labelled: Campaign) -> None:
+def test_an_account_that_does_not_manage_the_campaign_cannot_use_actions(
+    labelled: Campaign,
+) -> None:
     ada = Client()
     ada.force_login(User.objects.create(username="ada2", role="annotator"))
     assert ada.post(address(labelled, "adjudicate")).status_code in (403, 404)

@@ -68,7 +68,7 @@ def cells(confusion: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
             yield people, judge, number
 
 
-def test_each_cell_lists_as_many_units_as_the_report_counts(
+def test_each_cell_of_the_confusion_lists_as_many_units_as_the_report_counts(
     rita: Client, labelled: Campaign, confusion: dict[str, Any]
 ) -> None:
     for people, judge, number in cells(confusion):
@@ -84,9 +84,7 @@ def test_each_cell_lists_as_many_units_as_the_report_counts(
     assert {(p, j): n for p, j, n in cells(confusion)}.items() <= table.items()
 
 
-def test_each_count_of_units_in_the_results_leads_to_as_many(
-    rita: Client, labelled: Campaign
-) -> None:
+def test_each_count_in_the_results_links_to_as_many_units(rita: Client, labelled: Campaign) -> None:
     page = unescape(rita.get(f"/campaigns/{labelled.pk}/results/").content.decode())
     start = f"/campaigns/{labelled.pk}/disagreements/?"
     counts = re.findall(rf'href="{re.escape(start)}([^"]+)">[^<\d]*(\d+)[^<]*</a>', page)
@@ -105,9 +103,7 @@ def test_each_count_of_units_in_the_results_leads_to_as_many(
     assert [caption for caption, body in tables if plain.search(body)] == ["Word overlap"]
 
 
-def test_a_list_says_whose_label_it_is_about_and_forgets_it(
-    rita: Client, labelled: Campaign
-) -> None:
+def test_a_list_shows_the_rater_filter_and_can_remove_it(rita: Client, labelled: Campaign) -> None:
     address = f"/campaigns/{labelled.pk}/disagreements/"
     asked = {"show": "all", "one": "model-x", "label": "yes", "people": "no"}
     page = rita.get(address, asked)
@@ -117,7 +113,7 @@ def test_a_list_says_whose_label_it_is_about_and_forgets_it(
     assert page.context["listed"].without_kept == "show=all"
 
 
-def test_a_range_of_scores_is_said_and_what_is_none_restricts_nothing(
+def test_a_range_of_scores_is_shown_and_an_invalid_one_is_ignored(
     rita: Client, labelled: Campaign
 ) -> None:
     address = f"/campaigns/{labelled.pk}/disagreements/"
@@ -132,20 +128,22 @@ def test_a_range_of_scores_is_said_and_what_is_none_restricts_nothing(
         assert found["page"].paginator.count == every
 
 
-def test_unanimous_people_come_first(rita: Client, labelled: Campaign) -> None:
+def test_units_on_which_people_are_unanimous_come_first(rita: Client, labelled: Campaign) -> None:
     shown = [row["votes"] for row in listed(rita, labelled)["rows"]]
     dissents = [votes.dissent for votes in shown]
     assert dissents == sorted(dissents)
     assert dissents[0] == 0 < dissents[-1]
 
 
-def test_people_among_themselves_need_no_judge(rita: Client, labelled: Campaign) -> None:
+def test_disagreements_among_people_are_listed_without_a_judge(
+    rita: Client, labelled: Campaign
+) -> None:
     shown = [row["votes"] for row in listed(rita, labelled, show="people")["rows"]]
     assert shown
     assert all(len(set(votes.people.values())) > 1 for votes in shown)
 
 
-def test_a_pair_of_raters_is_listed_with_the_units_that_both_labelled(
+def test_for_a_pair_of_raters_the_units_that_both_labelled_are_listed(
     rita: Client, labelled: Campaign, report: dict[str, Any]
 ) -> None:
     (pair, *_) = report["variables"]["answerable"]["agreement"]["pairs"]
@@ -158,7 +156,7 @@ def test_a_pair_of_raters_is_listed_with_the_units_that_both_labelled(
     assert all(people[pair["a"]] != people[pair["b"]] for people in shown)
 
 
-def test_slices_and_queries_of_the_report_restrict_every_list(
+def test_every_list_can_be_filtered_by_slices_and_queries_of_the_report(
     rita: Client, labelled: Campaign, report: dict[str, Any]
 ) -> None:
     for name, groups in report["variables"]["answerable"]["strata"].items():
@@ -171,13 +169,15 @@ def test_slices_and_queries_of_the_report_restrict_every_list(
     assert set(found) == {query}
 
 
-def test_a_cell_restricts_no_list_among_people(rita: Client, labelled: Campaign) -> None:
+def test_the_filter_by_cell_does_not_apply_to_disagreements_among_people(
+    rita: Client, labelled: Campaign
+) -> None:
     cell = {"people": "yes", "said": "no", "judge": "model-x"}
     among = listed(rita, labelled, show="people")["page"].paginator.count
     assert listed(rita, labelled, show="people", **cell)["page"].paginator.count == among
 
 
-def test_a_list_is_restricted_by_system_and_words(rita: Client, labelled: Campaign) -> None:
+def test_a_list_can_be_filtered_by_system_and_words(rita: Client, labelled: Campaign) -> None:
     everything = rows(rita, labelled, show="all")
     long = rows(rita, labelled, show="all", system="long")
     assert {row["system"] for row in long} == {"long"}
@@ -187,13 +187,13 @@ def test_a_list_is_restricted_by_system_and_words(rita: Client, labelled: Campai
     assert rows(rita, labelled, show="all", find="no such words") == []
 
 
-def test_the_file_has_everybody_s_label_of_each_unit(rita: Client, labelled: Campaign) -> None:
+def test_the_downloaded_file_has_the_label_of_every_rater(rita: Client, labelled: Campaign) -> None:
     found = rows(rita, labelled)
     assert {row["label of ada"] for row in found} <= {"yes", "no", "invalid", ""}
     assert all(row["majority"] != row["label of model-x"] for row in found)
 
 
-def test_the_rarer_filters_are_folded_until_one_is_in_use(rita: Client, labelled: Campaign) -> None:
+def test_rare_filters_are_folded_unless_one_is_used(rita: Client, labelled: Campaign) -> None:
     address = f"/campaigns/{labelled.pk}/disagreements/"
     folds = [
         re.findall(r'<details id="more-filters"[^>]*>', rita.get(address + query).content.decode())
@@ -202,7 +202,7 @@ def test_the_rarer_filters_are_folded_until_one_is_in_use(rita: Client, labelled
     assert [[" open" in fold for fold in found] for found in folds] == [[False], [True], [False]]
 
 
-def test_a_unit_opens_in_place_with_all_answers_and_their_evidence(
+def test_a_unit_expands_to_all_answers_with_their_evidence(
     rita: Client, labelled: Campaign
 ) -> None:
     unit = Unit.objects.get(item__campaign=labelled, item__key="q1#long", key="q1:a")
@@ -220,7 +220,9 @@ def test_a_unit_opens_in_place_with_all_answers_and_their_evidence(
     assert "grade 4 of 5" in part
 
 
-def test_a_tag_is_kept_counted_and_in_the_trail(rita: Client, labelled: Campaign) -> None:
+def test_a_tag_is_stored_counted_and_recorded_in_the_trail(
+    rita: Client, labelled: Campaign
+) -> None:
     unit = Unit.objects.filter(item__campaign=labelled).first()
     assert unit is not None
     address = f"/campaigns/{labelled.pk}/disagreements/{unit.pk}/tag/"
@@ -236,7 +238,7 @@ def test_a_tag_is_kept_counted_and_in_the_trail(rita: Client, labelled: Campaign
     assert not UnitTag.objects.exists()
 
 
-def test_a_tag_that_there_is_none_is_refused(rita: Client, labelled: Campaign) -> None:
+def test_an_unknown_tag_is_refused(rita: Client, labelled: Campaign) -> None:
     unit = Unit.objects.filter(item__campaign=labelled).first()
     assert unit is not None
     address = f"/campaigns/{labelled.pk}/disagreements/{unit.pk}/tag/"
@@ -244,13 +246,15 @@ def test_a_tag_that_there_is_none_is_refused(rita: Client, labelled: Campaign) -
     assert not UnitTag.objects.exists()
 
 
-def test_whoever_looks_is_in_the_ledger(rita: Client, labelled: Campaign) -> None:
+def test_looking_at_disagreements_is_recorded_in_the_ledger(
+    rita: Client, labelled: Campaign
+) -> None:
     listed(rita, labelled)
     looks = Look.objects.filter(kind="disagreements", user__username="rita")
     assert looks.count() >= 1
 
 
-def test_annotators_and_strangers_see_none_of_it(labelled: Campaign) -> None:
+def test_annotators_and_strangers_cannot_see_disagreements(labelled: Campaign) -> None:
     ada = Client()
     ada.force_login(User.objects.create(username="ada2", role="annotator"))
     unit = Unit.objects.filter(item__campaign=labelled).first()
@@ -261,7 +265,7 @@ def test_annotators_and_strangers_see_none_of_it(labelled: Campaign) -> None:
         assert Client().get(address).status_code == 302
 
 
-def test_an_address_says_how_many_units_a_page_shows(
+def test_the_address_sets_how_many_units_a_page_shows(
     rita: Client, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(views, "PAGE", 2)
@@ -296,7 +300,7 @@ def test_many_raters_of_a_unit_are_counted_by_their_answers() -> None:
     ]
 
 
-def test_a_page_of_the_list_costs_the_same_however_many_units_there_are(
+def test_a_page_of_the_list_takes_the_same_queries_however_many_units_exist(
     rita: Client, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(views, "PAGE", 1)
@@ -313,7 +317,7 @@ def test_a_page_of_the_list_costs_the_same_however_many_units_there_are(
     assert max(numbers) <= 35
 
 
-def test_a_text_is_cut_where_highlights_begin_and_end_in_code_points() -> None:
+def test_a_text_is_split_at_the_ends_of_highlights_in_code_points() -> None:
     text = "a🌉é\u0301b"
     found = list(pieces(text, [(1, 3, 1), (2, 4, 2)]))
     assert found == [

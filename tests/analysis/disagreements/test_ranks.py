@@ -39,12 +39,12 @@ def units(show: str, codes: tuple[str, ...] = ("2", "9", "10")) -> list[int]:
     return chosen(table(), choice).tolist()
 
 
-def test_above_and_below_follow_the_rank_of_codes_and_not_their_letters() -> None:
+def test_above_and_below_follow_the_rank_of_codes_and_not_their_spelling() -> None:
     assert units("above") == [0, 3]
     assert units("below") == [2]
     assert sorted(units("above") + units("below")) == units("judge")
 
 
-def test_a_code_without_a_rank_is_neither() -> None:
+def test_a_code_without_a_rank_is_neither_above_nor_below() -> None:
     assert units("above", ("2", "9")) == [0]
     assert units("below", ("2", "9")) == [2]

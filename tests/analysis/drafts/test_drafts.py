@@ -80,7 +80,7 @@ def drafted(campaign: Campaign, asked: Judge | None = None) -> Draft:
     return store.begin(campaign, asked, f"{ADDED}\n\n{text}", "years", None)
 
 
-def test_a_draft_is_tried_on_development_queries_alone_and_compared_on_the_same_units(
+def test_a_draft_is_tried_and_compared_on_development_queries_only(
     study: Campaign,
 ) -> None:
     label(study)
@@ -117,7 +117,7 @@ def test_a_draft_of_a_prompt_changes_the_prompt_of_the_copy(study: Campaign) -> 
         store.begin(study, asked, "Judge {texts}.", "", None)
 
 
-def test_a_try_follows_the_parameters_of_a_changed_file(study: Campaign) -> None:
+def test_a_try_uses_the_parameters_of_the_changed_file(study: Campaign) -> None:
     label(study)
     file = library.text_of("report-coverage")
     asked = model(file=file, params={"max_tokens": 77})
@@ -137,7 +137,7 @@ def test_a_try_follows_the_parameters_of_a_changed_file(study: Campaign) -> None
     ],
 )
 @pytest.mark.every_case
-def test_a_try_is_refused_in_words(
+def test_an_impossible_try_is_refused_with_a_message(
     study: Campaign, prepare: Callable[[Campaign], object], wrong: str
 ) -> None:
     prepare(study)
@@ -145,7 +145,7 @@ def test_a_try_is_refused_in_words(
         store.trial_of(drafted(study), model())
 
 
-def test_tags_are_gathered_by_question_slice_and_section(study: Campaign) -> None:
+def test_tags_are_grouped_by_question_slice_and_section(study: Campaign) -> None:
     label(study)
     user = User.objects.create(username="rita", role="researcher")
     for unit in Unit.objects.filter(item__campaign=study, key="q1:0"):
@@ -157,7 +157,7 @@ def test_tags_are_gathered_by_question_slice_and_section(study: Campaign) -> Non
     assert {group.name for group in found.groups["System"]} == {"zeta-system", "bm25"}
 
 
-def test_pages_lead_from_tags_to_a_draft_and_from_it_to_the_settings(
+def test_pages_link_from_tags_to_a_draft_and_on_to_the_settings(
     rita: Client, study: Campaign
 ) -> None:
     label(study)
@@ -193,9 +193,7 @@ def test_pages_lead_from_tags_to_a_draft_and_from_it_to_the_settings(
     assert "has changed since this draft" in rita.get(made.headers["Location"]).content.decode()
 
 
-def test_a_prompt_that_is_adopted_fills_the_form_of_a_new_judge(
-    rita: Client, study: Campaign
-) -> None:
+def test_an_adopted_prompt_fills_the_form_of_a_new_judge(rita: Client, study: Campaign) -> None:
     asked = model()
     draft = drafted(study, asked)
     form = rita.post(f"/judges/new/?like={asked.pk}", {"propose": "prompt", "text": draft.text})
@@ -205,7 +203,7 @@ def test_a_prompt_that_is_adopted_fills_the_form_of_a_new_judge(
     assert not store.is_adopted(draft)
 
 
-def test_a_difference_marks_words_and_leaves_equal_lines_out() -> None:
+def test_a_difference_marks_changed_words_and_omits_equal_lines() -> None:
     old = "\n".join(["one", *"abcdefgh", "Say yes.", "end"])
     new = old.replace("Say yes.", "Say no.")
     first, *rest = difference(old, new)

@@ -76,7 +76,7 @@ def reason(of: JSON, system: str, rater: str = "people") -> str:
     return str(each["reason"])
 
 
-def test_precision_is_of_the_answers_own_points(study: Path) -> None:
+def test_precision_is_computed_from_the_points_that_answers_make(study: Path) -> None:
     found = measures(campaign="support")["measures"]
     assert value(found["KPP"], "bm25") == pytest.approx(2 / 3)
     assert value(found["KPP"], "bm25", "ada") == pytest.approx(2 / 3)
@@ -85,7 +85,9 @@ def test_precision_is_of_the_answers_own_points(study: Path) -> None:
     assert "KPR" not in found
 
 
-def test_without_labels_of_them_precision_and_f_are_null_with_a_reason(study: Path) -> None:
+def test_without_labels_of_answer_points_precision_and_f_are_null_with_a_reason(
+    study: Path,
+) -> None:
     found = measures()["measures"]
     assert value(found["KPR"], "bm25") == pytest.approx(3 / 4)
     # All points of the query come from the context: no precision of the answer.
@@ -94,7 +96,7 @@ def test_without_labels_of_them_precision_and_f_are_null_with_a_reason(study: Pa
     assert "both KPR and KPP" in reason(found["KPF"], "bm25")
 
 
-def test_f_joins_both_of_each_evaluator_answer_by_answer(study: Path) -> None:
+def test_f_combines_recall_and_precision_per_evaluator_and_answer(study: Path) -> None:
     report = measures("--points", "support")
     found = report["measures"]
     assert report["points"] == "support"
@@ -132,12 +134,12 @@ def test_other_campaigns_are_refused(study: Path, of: str, points: str, wrong: s
         run("measures", "--campaign", of, "--points", points)
 
 
-def test_the_methods_name_the_campaign(study: Path) -> None:
+def test_the_methods_name_the_campaign_with_the_answer_points(study: Path) -> None:
     text = run("measures", "--campaign", "recall", "--points", "support", "--format", "md")
     assert "KPP and KPF rest on the labels of support, by the same evaluator as KPR." in text
 
 
-def test_page_and_api_offer_it(study: Path) -> None:
+def test_page_and_api_offer_the_campaign_with_the_answer_points(study: Path) -> None:
     root = User.objects.create_user("root", role="admin")
     pk = Campaign.objects.get(name="recall").pk
     page = client_of(root).get(f"/campaigns/{pk}/results/?measures=own").content.decode()

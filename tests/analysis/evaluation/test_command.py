@@ -96,7 +96,7 @@ def test_the_worked_example_gives_the_figures_that_were_worked_by_hand(tmp_path:
     assert value(found["Recall@10"], "bm25", "texts") == pytest.approx(2 / 3)
 
 
-def test_a_judgement_that_failed_is_left_out_or_a_zero_by_the_preset(tmp_path: Path) -> None:
+def test_a_failed_judgement_is_left_out_or_counts_as_zero_by_preset(tmp_path: Path) -> None:
     labels = [
         without_value(each, "unreadable")
         if (each["item"], each["unit"]) == ("t/p3", "q4")
@@ -109,7 +109,7 @@ def test_a_judgement_that_failed_is_left_out_or_a_zero_by_the_preset(tmp_path: P
     assert value(zero["Cov"], "bm25", "judge") == pytest.approx(5 / 8)
 
 
-def test_reports_are_covered_by_yes_and_no(tmp_path: Path) -> None:
+def test_coverage_of_reports_can_be_computed_from_yes_and_no(tmp_path: Path) -> None:
     labels = [
         label("o", "q0", "answerable", "no"),
         label("o", "q1", "answerable", "no"),
@@ -152,7 +152,7 @@ def test_ratings_of_passages_filter_the_questions_of_reports(tmp_path: Path) -> 
         run("measures", "--campaign", "r", "--passages", "eve@c")
 
 
-def test_the_methods_tell_which_sub_questions_of_reports_count(tmp_path: Path) -> None:
+def test_the_methods_say_which_sub_questions_of_reports_count(tmp_path: Path) -> None:
     measured(tmp_path, "rubric-passage", ratings(), made=("--option", "sampling=all"))
     run("create_campaign", "r", "--protocol", "report-coverage", "--batch", "b")
     labels = write_lines(tmp_path / "r.jsonl", [label("o", "q0", "answerable", "no")])
@@ -165,7 +165,7 @@ def test_the_methods_tell_which_sub_questions_of_reports_count(tmp_path: Path) -
     assert "filtered yes" in some
 
 
-def test_ratings_of_another_batch_say_nothing_of_these_reports(tmp_path: Path) -> None:
+def test_ratings_of_passages_of_another_batch_are_refused(tmp_path: Path) -> None:
     measured(tmp_path, "rubric-passage", ratings(), made=("--option", "sampling=all"))
     other = {
         "id": "x",
@@ -179,7 +179,7 @@ def test_ratings_of_another_batch_say_nothing_of_these_reports(tmp_path: Path) -
         run("measures", "--campaign", "r", "--passages", "people@c")
 
 
-def test_a_ranking_that_nobody_wrote_from_is_no_row_of_the_threshold_table(
+def test_a_ranking_without_reports_has_no_row_in_the_threshold_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(EXAMPLE, "rankings", [{"system": "dense", "passages": ["p3"]}])
@@ -196,7 +196,7 @@ def test_a_ranking_that_nobody_wrote_from_is_no_row_of_the_threshold_table(
     assert row["report"] == value(found["measures"]["Cov(y)@rated"], "oracle", "judge") == 4 / 8
 
 
-def test_key_points_are_recalled_and_held_to_the_context(tmp_path: Path) -> None:
+def test_recall_of_key_points_and_points_from_context_are_measured(tmp_path: Path) -> None:
     labels = [
         label("b", "k1", "entailed", "yes"),
         label("b", "k2", "entailed", "yes"),
@@ -212,7 +212,7 @@ def test_key_points_are_recalled_and_held_to_the_context(tmp_path: Path) -> None
     assert (oracle["value"], oracle["reason"]) == (None, "no key point was labelled")
 
 
-def test_answers_are_factual_where_every_sentence_is_borne_out(tmp_path: Path) -> None:
+def test_an_answer_is_factual_if_every_sentence_is_supported(tmp_path: Path) -> None:
     labels = [
         label("t", "o#1", "support", "supported"),
         label("t", "o#2", "support", "no-rad"),
@@ -229,7 +229,7 @@ def test_answers_are_factual_where_every_sentence_is_borne_out(tmp_path: Path) -
     assert "RAF" not in found
 
 
-def test_a_judgement_that_failed_is_a_no_under_zero_and_one_never_asked_for_is_none(
+def test_with_missing_zero_a_failed_judgement_counts_as_no_and_an_unasked_one_does_not(
     tmp_path: Path,
 ) -> None:
     """The judge's eligibility and deflection of o are unreadable; of b it was asked nothing."""
@@ -254,7 +254,7 @@ def test_a_judgement_that_failed_is_a_no_under_zero_and_one_never_asked_for_is_n
 @pytest.mark.parametrize(
     "sources", [[3, {"passage": 4}, {"passage": "p2", "sources": [{"passage": "p1"}]}], "none", 5]
 )
-def test_a_merged_key_point_stands_in_the_passages_of_all_its_sources(
+def test_a_merged_key_point_belongs_to_the_passages_of_all_its_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: object
 ) -> None:
     points = [{"id": "k", "text": "P", "passage": "p2", "meta": {"sources": sources}}]
@@ -264,7 +264,7 @@ def test_a_merged_key_point_stands_in_the_passages_of_all_its_sources(
     assert value(found["Points-from-context"], "bm25") == int(isinstance(sources, list))
 
 
-def test_people_who_find_no_point_in_two_ways_agree_that_it_is_not_made(tmp_path: Path) -> None:
+def test_no_and_neutral_together_mean_that_people_deny_the_point(tmp_path: Path) -> None:
     codes = {"k1": ("yes", "yes"), "k2": ("no", "neutral"), "k3": ("yes", "no")}
     labels = [
         label("b", point, "entailed", code, rater)
@@ -281,14 +281,14 @@ def factuality(tmp_path: Path, *labels: JSON) -> float | None:
     return value(measured(tmp_path, "answer-rating", labels)["uFactuality"], "oracle")
 
 
-def test_sentences_that_people_bear_out_in_other_words_are_borne_out(tmp_path: Path) -> None:
+def test_a_sentence_is_supported_if_most_people_give_any_code_of_support(tmp_path: Path) -> None:
     codes = {"ada": "supported", "bram": "no-rad", "cleo": "unsupported"}
     first = [label("t", "o#1", "support", code, rater) for rater, code in codes.items()]
     second = [label("t", "o#2", "support", "supported", rater) for rater in codes]
     assert factuality(tmp_path, *first, *second) == 1
 
 
-def test_an_answer_with_a_sentence_on_which_people_tie_is_left_out(tmp_path: Path) -> None:
+def test_an_answer_with_a_tied_sentence_is_left_out(tmp_path: Path) -> None:
     codes = {"ada": "supported", "bram": "unsupported"}
     first = [label("t", "o#1", "support", code, rater) for rater, code in codes.items()]
     second = [label("t", "o#2", "support", "supported", rater) for rater in codes]
@@ -298,11 +298,13 @@ def test_an_answer_with_a_sentence_on_which_people_tie_is_left_out(tmp_path: Pat
     assert by["people"]["reason"] == "no response has labels for all of its sentences"
 
 
-def test_an_answer_of_which_only_a_part_was_labelled_is_left_out(tmp_path: Path) -> None:
+def test_an_answer_that_was_labelled_only_in_part_is_left_out(tmp_path: Path) -> None:
     assert factuality(tmp_path, label("t", "o#1", "support", "supported")) is None
 
 
-def test_factuality_tells_whether_sentences_or_eligibility_lack(tmp_path: Path) -> None:
+def test_the_reason_says_whether_labels_of_sentences_or_eligibility_are_missing(
+    tmp_path: Path,
+) -> None:
     whole = [label("t", f"o#{n}", "support", "supported") for n in (1, 2)]
     found = measured(tmp_path, "answer-rating", whole)
     assert value(found["uFactuality"], "oracle") == 1
@@ -310,7 +312,9 @@ def test_factuality_tells_whether_sentences_or_eligibility_lack(tmp_path: Path) 
     assert reason == "no response has both eligibility and labels for all of its sentences"
 
 
-def test_a_half_between_two_grades_of_issues_goes_to_the_worse(tmp_path: Path) -> None:
+def test_a_mean_halfway_between_two_grades_of_issues_is_rounded_to_the_worse(
+    tmp_path: Path,
+) -> None:
     said = {"ada": ("none", "minor"), "bram": ("minor", "major")}
     labels = [
         label("t", item, "eligibility", code, rater)
@@ -321,7 +325,7 @@ def test_a_half_between_two_grades_of_issues_goes_to_the_worse(tmp_path: Path) -
     assert (value(found, "oracle"), value(found, "bm25")) == (1, 0)
 
 
-def test_a_half_between_agree_and_neutral_is_neutral(tmp_path: Path) -> None:
+def test_a_mean_halfway_between_agree_and_neutral_counts_as_neutral(tmp_path: Path) -> None:
     labels = [
         row
         for rater, code in (("ada", "agree"), ("bram", "neutral"))
@@ -335,7 +339,7 @@ def test_a_half_between_agree_and_neutral_is_neutral(tmp_path: Path) -> None:
     assert value(kept["measures"]["Retention"], "") == 1
 
 
-def test_raters_say_which_answers_deflect(tmp_path: Path) -> None:
+def test_labels_and_not_words_decide_which_answers_deflect(tmp_path: Path) -> None:
     # The text of b refuses by its words; a person finds an answer in it, and a judge agrees with
     # the words. People answered the question, so that to deflect is a false positive.
     labels = [
@@ -350,7 +354,7 @@ def test_raters_say_which_answers_deflect(tmp_path: Path) -> None:
     assert found["systems"]["oracle"]["raters"]["judge"]["value"] is None
 
 
-def test_each_persons_preference_counts(tmp_path: Path) -> None:
+def test_preferences_of_all_people_count(tmp_path: Path) -> None:
     labels = [
         label("o/b", "o/b", "preferred", "first"),
         label("o/b", "o/b", "preferred", "tie-good", "bram"),
@@ -360,7 +364,7 @@ def test_each_persons_preference_counts(tmp_path: Path) -> None:
     assert value(found["Win-rate"], "bm25", "bram") == pytest.approx(1 / 2)
 
 
-def test_the_batch_alone_gives_words_and_citations(tmp_path: Path) -> None:
+def test_measures_of_words_and_citations_need_the_batch_only(tmp_path: Path) -> None:
     found = measured(tmp_path, "answer-preference", [label("o/b", "o/b", "preferred", "first")])
     # "one two" against "one three".
     assert value(found["RougeL"], "oracle", "texts") == pytest.approx(1 / 2)
@@ -369,7 +373,7 @@ def test_the_batch_alone_gives_words_and_citations(tmp_path: Path) -> None:
     assert value(found["Deflection:FP"], "bm25", "texts") == 1
 
 
-def test_systems_and_measures_are_held_against_each_other(tmp_path: Path) -> None:
+def test_systems_and_measures_are_compared_with_each_other(tmp_path: Path) -> None:
     all_units = ("--option", "sampling=all")
     contexts = ("--option", f"samples={Options().samples}")
     found = measured(tmp_path, "rubric-passage", ratings(), *contexts, made=all_units)
@@ -390,7 +394,7 @@ def without_value(of: JSON, missing: str) -> JSON:
     return {**{key: each for key, each in of.items() if key != "value"}, "missing": missing}
 
 
-def test_a_point_that_was_never_asked_to_be_key_is_none_that_failed(tmp_path: Path) -> None:
+def test_a_point_whose_importance_was_never_asked_does_not_count_as_failed(tmp_path: Path) -> None:
     """Whether k3 is key was asked of nobody; whether k2 is could not be read."""
     labels = [
         label("k1", "k1", "grounded", "yes"),
@@ -404,7 +408,7 @@ def test_a_point_that_was_never_asked_to_be_key_is_none_that_failed(tmp_path: Pa
         assert value(found[name], "") == pytest.approx(1 / 2)
 
 
-def test_people_who_were_asked_in_vain_have_failed_together_too(tmp_path: Path) -> None:
+def test_an_answer_that_all_people_declined_counts_as_failed(tmp_path: Path) -> None:
     """Of o nobody answers; of b one does, so that the other's refusal is nothing."""
     labels = [
         without_value(label("t", "o", "eligibility", "", rater), "declined")
@@ -418,7 +422,7 @@ def test_people_who_were_asked_in_vain_have_failed_together_too(tmp_path: Path) 
     assert (value(found, "oracle"), value(found, "bm25")) == (0, 1)
 
 
-def test_cuts_of_key_point_scores_are_held_to_people(tmp_path: Path) -> None:
+def test_cuts_of_key_point_scores_are_compared_with_people(tmp_path: Path) -> None:
     # Scores 0.6, 0.7, 0.8; people keep the last only, and from 0.7 one of two is not key.
     labels = [
         label("k1", "k1", "grounded", "no"),
@@ -471,7 +475,7 @@ def test_each_rater_has_its_own_cuts_and_calibration_of_key_point_scores(tmp_pat
     assert "| Brier score" in text
 
 
-def test_a_judge_alone_is_held_against_the_scores_too(tmp_path: Path) -> None:
+def test_without_people_key_point_scores_are_compared_with_the_judge(tmp_path: Path) -> None:
     labels = [label("k3", "k3", "grounded", "no", "judge")]
     measured(tmp_path, "key-point-verification", labels)
     scores = report["key_point_scores"]
@@ -479,7 +483,7 @@ def test_a_judge_alone_is_held_against_the_scores_too(tmp_path: Path) -> None:
     assert scores["raters"]["judge"]["brier"]["value"] == pytest.approx(0.64)
 
 
-def test_who_deflects_cites_nothing_and_makes_no_citation_wrong(
+def test_a_human_deflection_makes_no_citation_of_systems_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deflected = {"text": "", "citations": [], "deflected": True}
@@ -499,7 +503,7 @@ def test_answers_are_sliced_by_their_length(tmp_path: Path) -> None:
     }
 
 
-def test_markdown_shows_each_measure_with_its_reasons(tmp_path: Path) -> None:
+def test_markdown_shows_each_measure_with_its_options(tmp_path: Path) -> None:
     measured(tmp_path, "answer-preference", [label("o/b", "o/b", "preferred", "first")])
     text = run("measures", "--campaign", "c", "--format", "md")
     assert "## Win-rate" in text
@@ -517,7 +521,7 @@ def test_markdown_shows_each_measure_with_its_reasons(tmp_path: Path) -> None:
         ("tokenizer=bert", "whitespace or file:PATH"),
     ],
 )
-def test_a_wrong_option_is_refused_in_words(tmp_path: Path, option: str, words: str) -> None:
+def test_a_wrong_option_is_refused_with_a_message(tmp_path: Path, option: str, words: str) -> None:
     measured(tmp_path, "answer-preference", [label("o/b", "o/b", "preferred", "first")])
     with pytest.raises(CommandError, match=words):
         run("measures", "--campaign", "c", "--option", option)

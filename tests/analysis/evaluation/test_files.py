@@ -76,7 +76,7 @@ def mean(values: Iterator[float]) -> float:
     return sum(every) / len(every)
 
 
-def test_our_own_reading_of_runs_and_qrels_gives_the_numbers_of_the_report(
+def test_computing_from_runs_and_qrels_gives_the_numbers_of_the_report(
     files: tuple[dict[str, Any], dict[str, str]],
 ) -> None:
     found, texts = files
@@ -90,7 +90,7 @@ def test_our_own_reading_of_runs_and_qrels_gives_the_numbers_of_the_report(
         assert value(found["nDCG@10"], system, "texts") == pytest.approx(gain)
 
 
-def test_subtopics_that_a_run_answers_are_its_coverage(
+def test_the_share_of_subtopics_that_a_run_answers_is_its_coverage(
     files: tuple[dict[str, Any], dict[str, str]],
 ) -> None:
     found, texts = files
@@ -136,7 +136,7 @@ def test_csv_has_a_row_for_every_number_of_the_system_rankings(
     assert float(coverage["value"]) == pytest.approx(6 / 8)
 
 
-def test_latex_is_a_table_of_systems_and_measures(
+def test_the_latex_file_has_a_table_of_systems_and_measures(
     files: tuple[dict[str, Any], dict[str, str]],
 ) -> None:
     text = run("measures", "--campaign", "c", "--format", "latex")
@@ -146,7 +146,7 @@ def test_latex_is_a_table_of_systems_and_measures(
     assert text.isascii()
 
 
-def test_markdown_leaves_slices_to_the_other_files(
+def test_markdown_omits_slices(
     files: tuple[dict[str, Any], dict[str, str]],
 ) -> None:
     text = run("measures", "--campaign", "c", "--format", "md")
@@ -155,7 +155,7 @@ def test_markdown_leaves_slices_to_the_other_files(
     assert "## Cov@10" not in text
 
 
-def test_the_methods_paragraph_names_the_preset_and_what_differs(
+def test_the_methods_name_the_preset_and_the_options_that_differ(
     files: tuple[dict[str, Any], dict[str, str]],
 ) -> None:
     options = ("--campaign", "c", "--format", "md", "--resamples", "2")
@@ -169,7 +169,7 @@ def test_the_methods_paragraph_names_the_preset_and_what_differs(
     assert Options().eta == 3
 
 
-def test_every_papers_preset_has_its_paragraph(
+def test_the_methods_have_a_paragraph_for_every_papers_preset(
     files: tuple[dict[str, Any], dict[str, str]],
 ) -> None:
     for preset, (paper, key) in PAPERS.items():
@@ -186,7 +186,7 @@ def test_every_papers_preset_has_its_paragraph(
     assert "oracle relevant" in told
 
 
-def test_empty_contexts_and_blanks_in_ids_are_kept(tmp_path: Path) -> None:
+def test_empty_contexts_and_spaces_in_ids_survive_the_export(tmp_path: Path) -> None:
     queries = [
         {
             "id": "a b",
@@ -232,7 +232,7 @@ MEASURED = {
 RATERS = [{"name": "j", "kind": "judge"}]
 
 
-def test_a_system_is_higher_than_those_whose_adjusted_p_is_below_the_level() -> None:
+def test_a_system_is_marked_higher_if_the_adjusted_p_is_below_the_level() -> None:
     people, judge, both = system_rankings(MEASURED, RATERS)["boards"]
     higher = {s: row["M"]["higher_than"] for s, row in people["systems"].items()}
     assert higher == {"x": [], "y": ["x", "z"], "z": []}
@@ -243,7 +243,7 @@ def test_a_system_is_higher_than_those_whose_adjusted_p_is_below_the_level() -> 
     }
 
 
-def test_order_and_allowlist_leave_letters_and_tests_as_they_are() -> None:
+def test_ordering_and_filtering_systems_does_not_change_letters_and_tests() -> None:
     whole = {"measures": MEASURED, "leaderboard": system_rankings(MEASURED, RATERS)}
     first = select_shown(whole, Shown(order="M"))["leaderboard"]["boards"][0]
     assert list(first["systems"]) == ["y", "z", "x"]

@@ -58,7 +58,9 @@ def report(*options: str) -> JSON:
     return found
 
 
-def test_a_judges_ratings_order_the_systems_as_peoples_yes_and_no(campaign: None) -> None:
+def test_a_judges_ratings_and_peoples_yes_and_no_are_compared_by_their_order_of_systems(
+    campaign: None,
+) -> None:
     """At 3 people's order of the six systems is the judge's; at 5 w and x change places."""
     (pair,) = report()["measures"]["Cov(y)"]["forms"]
     assert (pair["a"], pair["form"], pair["b"]) == ("people", "Cov(y)@rated", "judge")
@@ -71,7 +73,7 @@ def test_a_judges_ratings_order_the_systems_as_peoples_yes_and_no(campaign: None
     assert pair["spearman"]["value"] == pytest.approx(1 - 12 / 210)
 
 
-def test_nothing_stands_twice_and_no_single_person_by_itself(campaign: None) -> None:
+def test_pairs_of_forms_are_listed_once_and_not_for_single_people(campaign: None) -> None:
     found = report()
     assert found["measures"]["Cov(y)@rated"]["forms"] == []
     assert all(
@@ -82,7 +84,7 @@ def test_nothing_stands_twice_and_no_single_person_by_itself(campaign: None) -> 
     )
 
 
-def test_one_raters_two_forms_are_two_measures_beside_each_other(campaign: None) -> None:
+def test_both_forms_of_one_rater_are_compared_as_two_measures(campaign: None) -> None:
     """The judge says yes once of every report, which is no order at all."""
     (pair,) = report()["metrics"]["judge"]
     assert (pair["a"], pair["b"]) == ("Cov(y)", "Cov(y)@rated")
@@ -90,7 +92,7 @@ def test_one_raters_two_forms_are_two_measures_beside_each_other(campaign: None)
     assert "people" not in report()["metrics"]
 
 
-def test_the_other_formats_hold_it(campaign: None) -> None:
+def test_markdown_and_csv_show_the_comparison_of_forms(campaign: None) -> None:
     markdown = run("measures", "--campaign", "c", "--resamples", "2", "--format", "md")
     assert "| Cov(y) – Cov(y)@rated | people – judge" in markdown
     text = run("measures", "--campaign", "c", "--resamples", "2", "--format", "csv")

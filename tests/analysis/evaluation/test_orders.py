@@ -61,7 +61,7 @@ def measures(tmp_path: Path, systems: tuple[str, ...] = SYSTEMS) -> JSON:
     return found
 
 
-def test_the_oracle_is_not_tested_against_systems_that_are_ranked_by_it(tmp_path: Path) -> None:
+def test_the_oracle_is_not_compared_on_measures_that_depend_on_it(tmp_path: Path) -> None:
     found = measures(tmp_path)
     for name in BY_ORACLE:
         of = found["measures"][name]
@@ -109,7 +109,7 @@ def test_evaluators_are_compared_over_six_systems_without_the_oracle(tmp_path: P
     ]
 
 
-def test_over_fewer_systems_there_is_no_tau_and_a_reason(tmp_path: Path) -> None:
+def test_with_fewer_than_six_systems_tau_is_null_with_a_reason(tmp_path: Path) -> None:
     found = measures(tmp_path, SYSTEMS[1:])
     for pair in found["measures"]["Cov"]["evaluators"]:
         assert (pair["kendall"]["value"], pair["kendall"]["n"]) == (None, 5)

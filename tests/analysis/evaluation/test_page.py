@@ -55,7 +55,9 @@ def results(campaign: Campaign, shown: str = "all") -> str:
 @pytest.mark.parametrize(
     ("role", "status"), [("researcher", 200), ("admin", 200), ("annotator", 403)]
 )
-def test_researchers_and_admins_read_it(campaign: Campaign, role: str, status: int) -> None:
+def test_only_researchers_and_admins_can_read_measures(
+    campaign: Campaign, role: str, status: int
+) -> None:
     client = logged_in(role)
     assert {client.get(a).status_code for a in addresses(campaign)} == {status}
 
@@ -64,7 +66,7 @@ def test_a_stranger_is_sent_to_log_in(campaign: Campaign) -> None:
     assert {Client().get(a).status_code for a in addresses(campaign)} == {302}
 
 
-def test_whoever_has_an_open_item_is_told_no_number() -> None:
+def test_a_reader_with_an_open_item_sees_no_numbers() -> None:
     study = make_study(people=2)
     submit(study.assignment(study.ada), payload("no"), "page")
     study.assignment(study.rita)
@@ -76,7 +78,7 @@ def test_whoever_has_an_open_item_is_told_no_number() -> None:
     assert told.status_code == 403
 
 
-def test_page_files_and_api_say_what_the_command_says(campaign: Campaign) -> None:
+def test_page_files_and_api_have_the_numbers_of_the_command(campaign: Campaign) -> None:
     client = logged_in("researcher")
     expected: dict[str, Any] = json.loads(run("measures", "--campaign", "c", "--preset", "crux"))
     start = f"/campaigns/{campaign.pk}/measures"
@@ -91,7 +93,7 @@ def test_page_files_and_api_say_what_the_command_says(campaign: Campaign) -> Non
     assert "Under the judge judge, uncorrected" in page
 
 
-def test_an_option_and_its_reason_may_be_chosen(campaign: Campaign) -> None:
+def test_options_can_be_chosen_and_are_explained(campaign: Campaign) -> None:
     client = logged_in("researcher")
     start = f"/campaigns/{campaign.pk}/measures"
     frame = client.get(results(campaign)).content.decode()
@@ -132,7 +134,7 @@ def test_the_board_is_ordered_and_filtered_by_the_address(campaign: Campaign) ->
         ("nothing=1", "no option"),
     ],
 )
-def test_a_wrong_choice_is_told_and_nothing_is_computed(
+def test_a_wrong_option_is_reported_and_nothing_is_computed(
     campaign: Campaign, query: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selection, "measures_report", pytest.fail)
@@ -143,7 +145,7 @@ def test_a_wrong_choice_is_told_and_nothing_is_computed(
         assert words in answer.content.decode()
 
 
-def test_a_system_that_is_not_there_is_told_in_the_place_of_the_numbers(
+def test_an_unknown_system_is_reported_instead_of_the_numbers(
     campaign: Campaign,
 ) -> None:
     client = logged_in("researcher")
@@ -163,7 +165,9 @@ def test_a_system_that_is_not_there_is_told_in_the_place_of_the_numbers(
         "preset=x",
     ],
 )
-def test_the_api_refuses_it_by_the_parameters_name(campaign: Campaign, query: str) -> None:
+def test_the_api_refuses_a_wrong_option_with_the_parameters_name(
+    campaign: Campaign, query: str
+) -> None:
     logged_in("researcher")
     script = script_of(User.objects.get(username="researcher"))
     answer = script.get(f"campaigns/{campaign.pk}/measures/?{query}")
@@ -201,7 +205,7 @@ def test_ratings_of_passages_are_offered_and_used(campaign: Campaign, tmp_path: 
     assert found["measures"]["Cov(y)"]["systems"]["oracle"]["raters"]["judge"]["value"] == 1
 
 
-def test_sub_questions_that_may_count_leave_no_coverage_of_reports(
+def test_if_it_is_unknown_which_sub_questions_count_coverage_of_reports_is_null(
     campaign: Campaign, tmp_path: Path
 ) -> None:
     """Of the oracle's three passages one was rated: what the others answer, nobody knows."""

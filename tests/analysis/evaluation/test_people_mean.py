@@ -79,7 +79,9 @@ def numbers(estimate: JSON) -> Any:
     return pytest.approx([estimate[key] for key in ("value", "low", "high", "n")])
 
 
-def test_the_two_rows_are_the_same_in_both(both: tuple[JSON, JSON]) -> None:
+def test_people_and_mean_of_people_are_the_same_in_report_and_measures(
+    both: tuple[JSON, JSON],
+) -> None:
     report, measures = both
     assert set(report["systems"]) == set(measures) == set(SYSTEMS)
     for system in SYSTEMS:
@@ -92,14 +94,16 @@ def test_the_two_rows_are_the_same_in_both(both: tuple[JSON, JSON]) -> None:
             assert [own[key] for key in keys] == numbers(report["systems"][system][rater])
 
 
-def test_they_are_two_figures_and_not_one(both: tuple[JSON, JSON]) -> None:
+def test_people_and_mean_of_people_are_different_figures(both: tuple[JSON, JSON]) -> None:
     _, measures = both
     apart = [abs(o["people"]["value"] - o["mean_of_people"]["value"]) for o in measures.values()]
     assert max(apart) > 0.05
 
 
 @pytest.mark.django_db
-def test_both_are_rows_in_the_files_and_stand_under_their_names(both: tuple[JSON, JSON]) -> None:
+def test_the_files_show_people_and_mean_of_people_under_these_names(
+    both: tuple[JSON, JSON],
+) -> None:
     measures = run("measures", "--campaign", "both", "--resamples", "20", "--format", "md")
     assert "| System | people | mean of people |" in " ".join(measures.split()).replace("  ", " ")
     assert "Under the mean of people" in measures
@@ -121,7 +125,7 @@ def test_one_person_has_no_mean_of_people(tmp_path: Path, db: None) -> None:
     assert [board["by"] for board in found["leaderboard"]["boards"]] == ["people", "ada"]
 
 
-def test_of_sums_it_is_the_mean_of_each_persons_own_figure() -> None:
+def test_for_pooled_measures_it_is_the_mean_of_each_persons_figure() -> None:
     """One person has 3 of 4 points, the other 1 of 6; together they would have 4 of 10."""
 
     def share(totals: Any) -> Any:
@@ -134,13 +138,13 @@ def test_of_sums_it_is_the_mean_of_each_persons_own_figure() -> None:
     assert made.of(made.sums.sum(axis=0)) == pytest.approx((3 / 4 + 1 / 6) / 2)
 
 
-def test_on_a_row_it_is_the_mean_of_those_who_have_a_value() -> None:
+def test_for_each_row_it_is_the_mean_of_people_with_a_value() -> None:
     made = mean_found([np.array([1.0, 0.0, np.nan]), np.array([0.0, np.nan, np.nan])])
     assert isinstance(made, np.ndarray)
     np.testing.assert_array_equal(made, [0.5, 0.0, np.nan])
 
 
-def test_where_it_is_not_known_what_a_person_reaches_neither_is_the_mean() -> None:
+def test_if_one_persons_figure_is_unknown_the_mean_is_unknown() -> None:
     known = Judged(np.array([1.0, 1.0]))
     hidden = Judged(np.array([np.nan, 1.0]), refused=np.array([True, False]), why="unrated")
     made = mean_found([known, hidden])

@@ -72,7 +72,7 @@ def coverage(queries: list[int], system: str, rater: str) -> Any:
     return np.array(values, float).mean(axis=1)
 
 
-def test_evaluation_queries_of_the_stored_draw_give_the_estimate(
+def test_the_estimate_uses_evaluation_queries_of_the_stored_draw(
     drawn: list[int], tmp_path: Path
 ) -> None:
     found = reported(tmp_path, labels(drawn, "ada"), labels(list(range(QUERIES)), "judge"))
@@ -100,7 +100,9 @@ def test_evaluation_queries_of_the_stored_draw_give_the_estimate(
     assert board["systems"]["idle"]["Cov(y)"]["higher_than"] == []
 
 
-def test_while_people_are_not_through_there_is_none(drawn: list[int], tmp_path: Path) -> None:
+def test_there_is_no_estimate_until_people_have_finished_the_draw(
+    drawn: list[int], tmp_path: Path
+) -> None:
     found = reported(tmp_path, labels(drawn[:-8], "ada"), labels(list(range(QUERIES)), "judge"))
     (board,) = (b for b in found["leaderboard"]["boards"] if b["kind"] == "powered")
     cell = board["systems"]["good"]["Cov(y)"]
@@ -108,7 +110,7 @@ def test_while_people_are_not_through_there_is_none(drawn: list[int], tmp_path: 
     assert "people have not finished" in cell["reason"]
 
 
-def test_orders_of_people_and_judge_are_held_on_evaluation_queries(
+def test_orders_of_people_and_judge_are_compared_on_evaluation_queries(
     drawn: list[int], tmp_path: Path
 ) -> None:
     """On development queries this judge says the contrary, which no comparison sees."""
@@ -130,9 +132,7 @@ def test_orders_of_people_and_judge_are_held_on_evaluation_queries(
     assert Campaign.objects.get().human_share == 0.5
 
 
-def test_the_letters_of_each_board_follow_from_the_method_of_its_intervals(
-    drawn: list[int], tmp_path: Path
-) -> None:
+def test_the_letters_of_a_board_agree_with_its_intervals(drawn: list[int], tmp_path: Path) -> None:
     """t by query everywhere: a letter is a difference whose interval leaves out 0, and then some.
 
     Adjusting p over all pairs takes letters away and gives none.

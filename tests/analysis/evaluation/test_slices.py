@@ -106,7 +106,7 @@ def slices(report: JSON, stratum: str) -> dict[str, tuple[float, int]]:
     return {name: (cell["value"], cell["n"]) for name, cell in cells.items()}
 
 
-def test_a_question_stands_in_the_slice_of_peoples_majority_or_of_the_reference(
+def test_a_question_is_sliced_by_the_adjudicated_label_or_peoples_majority(
     study: Campaign, tmp_path: Path
 ) -> None:
     typing(tmp_path)
@@ -131,7 +131,7 @@ def test_a_question_stands_in_the_slice_of_peoples_majority_or_of_the_reference(
     }
 
 
-def test_gates_divide_and_what_they_do_not_divide_is_no_slice(
+def test_gates_make_slices_only_if_they_divide_the_questions(
     study: Campaign, tmp_path: Path
 ) -> None:
     typing(tmp_path)
@@ -144,7 +144,7 @@ def test_gates_divide_and_what_they_do_not_divide_is_no_slice(
     assert report["strata"]["valid@typing"]["queries"] == 4
 
 
-def test_slices_stand_in_the_order_of_the_codes(study: Campaign, tmp_path: Path) -> None:
+def test_slices_follow_the_order_of_the_codes(study: Campaign, tmp_path: Path) -> None:
     labels = [
         *typed("a", "ada", popularity="torso"),
         *typed("b", "ada", popularity="head"),
@@ -158,7 +158,7 @@ def test_slices_stand_in_the_order_of_the_codes(study: Campaign, tmp_path: Path)
     ]
 
 
-def test_a_campaigns_own_list_of_categories_divides_whatever_its_length(
+def test_a_campaigns_own_categories_make_slices_whatever_their_number(
     study: Campaign, tmp_path: Path
 ) -> None:
     """Long2RAG's domains are no part of question typing: they are a list of one's own."""
@@ -170,7 +170,7 @@ def test_a_campaigns_own_list_of_categories_divides_whatever_its_length(
     assert found == {"law": (0, 1), "art": (1, 1)}
 
 
-def test_grounding_is_binned_by_the_share_of_passages_that_people_call_relevant(
+def test_grounding_is_sliced_by_the_share_of_relevant_passages(
     study: Campaign, tmp_path: Path
 ) -> None:
     """a has none of three, b one of two (the third is a tie), c all; nobody labelled d."""
@@ -192,7 +192,7 @@ def test_grounding_is_binned_by_the_share_of_passages_that_people_call_relevant(
     assert report["strata"]["grounding@grounding"]["queries"] == 3
 
 
-def test_every_form_says_where_the_slices_come_from(study: Campaign, tmp_path: Path) -> None:
+def test_every_format_says_where_the_slices_come_from(study: Campaign, tmp_path: Path) -> None:
     typing(tmp_path)
     told = run("measures", "--campaign", "c", "--slices", "typing", "--format", "md")
     assert "sliced by the labels of typing: people's most frequent one" in told
@@ -229,7 +229,7 @@ def test_ratings_of_passages_of_another_batch_are_refused_too(
         measured("--passages", "people@ratings")
 
 
-class TestOverTheWeb:
+class TestPageAndApi:
     @pytest.fixture
     def other(self, study: Campaign, tmp_path: Path) -> Campaign:
         return typing(tmp_path)
@@ -246,7 +246,9 @@ class TestOverTheWeb:
         files = [f"{self.start(study)}{suffix}" for suffix in (".json", ".csv", ".zip")]
         return [client.get(f"{each}?{query}") for each in (self.page(study), *files)]
 
-    def test_page_and_api_say_what_the_command_says(self, study: Campaign, other: Campaign) -> None:
+    def test_page_and_api_have_the_numbers_of_the_command(
+        self, study: Campaign, other: Campaign
+    ) -> None:
         client = logged_in("researcher")
         expected = json.loads(run("measures", "--campaign", "c", "--slices", "typing"))
         found = json.loads(client.get(f"{self.start(study)}.json?slices=typing").content)
@@ -259,7 +261,7 @@ class TestOverTheWeb:
         assert ">sensitivity in typing: Static</text>" in body
         assert "sensitivity of 2 queries" in body
 
-    def test_only_campaigns_that_were_labelled_over_the_same_batch_are_offered(
+    def test_only_labelled_campaigns_over_the_same_batch_are_offered(
         self, study: Campaign, other: Campaign
     ) -> None:
         run("create_campaign", "unlabelled", "--protocol", "question-typing", "--batch", "b")
@@ -268,7 +270,7 @@ class TestOverTheWeb:
         assert "unlabelled" not in page
         assert 'value="c"' not in page
 
-    def test_new_labels_there_are_new_slices_here(
+    def test_new_labels_in_the_other_campaign_change_the_slices(
         self, study: Campaign, other: Campaign, tmp_path: Path
     ) -> None:
         client, address = logged_in("researcher"), f"{self.start(study)}.json?slices=typing"
@@ -279,7 +281,7 @@ class TestOverTheWeb:
         after = json.loads(client.get(address).content)["strata"]["sensitivity@typing"]
         assert (before["queries"], after["queries"]) == (2, 3)
 
-    def test_whoever_may_not_read_the_other_campaign_may_not_slice_by_it(
+    def test_slicing_needs_the_right_to_read_the_other_campaign(
         self, study: Campaign, other: Campaign
     ) -> None:
         client = logged_in("researcher")
@@ -297,7 +299,7 @@ class TestOverTheWeb:
         *answers, _ = self.answers(study, client, "slices=typing")
         assert {answer.status_code for answer in answers} == {200}
 
-    def test_whoever_has_an_open_item_there_is_told_nothing_of_it(
+    def test_slicing_is_refused_with_an_open_item_in_the_other_campaign(
         self, study: Campaign, other: Campaign
     ) -> None:
         client = logged_in("researcher")
@@ -313,11 +315,11 @@ class TestOverTheWeb:
         assert told.status_code == 400
 
 
-class TestSlicesInFilesForReading:
+class TestSlicesInFiles:
     """Markdown and LaTeX print them where they are asked for."""
 
     @pytest.mark.parametrize("form", ["md", "latex"])
-    def test_they_stand_there_only_if_asked_for(
+    def test_readable_formats_show_slices_only_if_requested(
         self, study: Campaign, tmp_path: Path, form: str
     ) -> None:
         typing(tmp_path)
@@ -331,7 +333,7 @@ class TestSlicesInFilesForReading:
         assert f"static {dot} s" in shown
         assert f"fast-changing {dot} s" in shown
 
-    def test_json_and_csv_hold_them_either_way(self, study: Campaign) -> None:
+    def test_json_and_csv_always_contain_slices(self, study: Campaign) -> None:
         for form in ("json", "csv"):
             asked = ("measures", "--campaign", "c", "--resamples", "2", "--format", form)
             without, shown = run(*asked), run(*asked, "--show-slices")

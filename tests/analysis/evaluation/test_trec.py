@@ -105,7 +105,7 @@ def ours(measures: JSON, name: str, system: str) -> Any:
 
 
 @pytest.mark.parametrize(("number", "system"), [*enumerate(SYSTEMS, start=1)])
-def test_trec_eval_gives_precision_recall_and_gain(
+def test_trec_eval_gives_our_precision_recall_and_gain(
     study: tuple[JSON, Path], number: int, system: str
 ) -> None:
     measures, folder = study
@@ -120,7 +120,7 @@ def test_trec_eval_gives_precision_recall_and_gain(
 
 
 @pytest.mark.parametrize(("number", "system"), [*enumerate(SYSTEMS, start=1)])
-def test_ndeval_gives_coverage_and_its_ranked_form(
+def test_ndeval_gives_our_coverage_and_alpha_ndcg(
     study: tuple[JSON, Path], number: int, system: str
 ) -> None:
     measures, folder = study
@@ -136,7 +136,7 @@ def test_ndeval_gives_coverage_and_its_ranked_form(
         assert ours(measures, name, system) == pytest.approx(expected, abs=1e-5), name
 
 
-def test_queries_that_a_system_was_not_given_are_left_out_as_the_archive_says(
+def test_queries_that_a_system_was_not_given_are_left_out(
     study: tuple[JSON, Path], tmp_path: Path
 ) -> None:
     measures, folder = study

@@ -113,7 +113,7 @@ def passages(tmp_path: Path) -> None:
     collection(tmp_path, lambda n, p, q: (n + p) % 2 == 0)
 
 
-def test_a_perfect_ranking_that_is_rated_throughout_has_1(tmp_path: Path) -> None:
+def test_a_fully_rated_perfect_ranking_scores_1(tmp_path: Path) -> None:
     collection(tmp_path, every)
     found = measures()
     for name in ("Cov", "alpha_nDCG", "Cov@10", "alpha_nDCG@10"):
@@ -122,7 +122,7 @@ def test_a_perfect_ranking_that_is_rated_throughout_has_1(tmp_path: Path) -> Non
     assert "bounds" not in cell(found, "Cov")
 
 
-def test_a_figure_that_hangs_on_cells_that_nobody_rated_is_none_and_says_how_many(
+def test_a_figure_that_needs_unrated_cells_is_null_and_counts_them(
     half: Callable[..., JSON],
 ) -> None:
     found = half()
@@ -135,7 +135,7 @@ def test_a_figure_that_hangs_on_cells_that_nobody_rated_is_none_and_says_how_man
         assert "choose unrated=bounds, unrated=condensed or unrated=zero" in of["reason"]
 
 
-def test_the_share_that_is_told_is_that_within_the_cut(tmp_path: Path) -> None:
+def test_the_reported_share_of_rated_cells_is_that_within_the_cut(tmp_path: Path) -> None:
     """Of the first four passages all cells are rated, of the others none."""
     collection(tmp_path, lambda n, p, q: p < QUESTIONS)
     found = measures("--option", "cuts=4,8")
@@ -147,14 +147,14 @@ def test_the_share_that_is_told_is_that_within_the_cut(tmp_path: Path) -> None:
     assert "none of them within the cut" in reason
 
 
-def test_zero_takes_them_for_a_no_as_before(half: Callable[..., JSON]) -> None:
+def test_with_zero_unrated_cells_count_as_no(half: Callable[..., JSON]) -> None:
     found = half("--option", "unrated=zero")
     values = [cell(found, f"alpha_nDCG{cut}")["value"] for cut in ("", "@10", "@20")]
     assert all(0.5 < each < 0.9 for each in values)
     assert cell(found, "alpha_nDCG")["judged"] == pytest.approx(0.5, abs=0.06)
 
 
-def test_bounds_give_the_figure_with_all_of_them_no_and_all_of_them_yes(
+def test_with_bounds_unrated_cells_count_all_as_no_and_all_as_yes(
     half: Callable[..., JSON],
 ) -> None:
     found, zero = (half("--option", f"unrated={each}") for each in ("bounds", "zero"))
@@ -168,7 +168,7 @@ def test_bounds_give_the_figure_with_all_of_them_no_and_all_of_them_yes(
     assert ranked[0] < ranked[1]
 
 
-def test_condensed_leaves_such_passages_out_of_ranking_and_best_order(passages: None) -> None:
+def test_with_condensed_unrated_passages_leave_ranking_and_best_order(passages: None) -> None:
     found = measures("--option", "unrated=condensed")
     for name in ("Cov", "alpha_nDCG", "Cov@10", "alpha_nDCG@10"):
         assert cell(found, name)["value"] == pytest.approx(1)
@@ -176,7 +176,7 @@ def test_condensed_leaves_such_passages_out_of_ranking_and_best_order(passages: 
         assert cell(found, name)["judged"] == pytest.approx(0.5)
 
 
-def test_condensed_is_none_where_no_passage_is_left(tmp_path: Path) -> None:
+def test_with_condensed_a_query_without_rated_passages_is_undefined(tmp_path: Path) -> None:
     """The first question of every passage was never rated."""
     collection(tmp_path, lambda n, p, q: q > 0)
     of = cell(measures("--option", "unrated=condensed"), "alpha_nDCG")
@@ -184,13 +184,13 @@ def test_condensed_is_none_where_no_passage_is_left(tmp_path: Path) -> None:
     assert of["judged"] == pytest.approx(3 / 4)
 
 
-def test_a_query_of_which_nothing_was_rated_was_not_drawn(tmp_path: Path) -> None:
+def test_a_query_without_any_rating_is_left_out(tmp_path: Path) -> None:
     collection(tmp_path, lambda n, p, q: n < 10)
     of = cell(measures(), "alpha_nDCG")
     assert (of["value"], of["n"], of["judged"]) == (pytest.approx(1), 10, 1)
 
 
-def test_a_passage_that_the_batch_calls_not_relevant_is_a_known_no_and_stays_in_its_place(
+def test_a_passage_marked_irrelevant_counts_as_no_and_keeps_its_rank(
     tmp_path: Path,
 ) -> None:
     """p0, which was not rated, leads the ranking; p1 to p3 and p4 answer a question each."""
@@ -205,13 +205,13 @@ def test_a_passage_that_the_batch_calls_not_relevant_is_a_known_no_and_stays_in_
     assert cell(found, "Cov")["value"] == pytest.approx(1)
 
 
-def test_a_label_wins_over_the_batchs_mark(tmp_path: Path) -> None:
+def test_a_label_overrides_the_batchs_mark(tmp_path: Path) -> None:
     lines = [line(n, p0=False) for n in range(QUERIES)]
     collection(tmp_path, every, lines)
     assert cell(measures("--option", "oracle=passages"), "alpha_nDCG")["value"] == 1
 
 
-def test_crux_takes_passages_that_are_none_of_the_querys_own_for_a_no(tmp_path: Path) -> None:
+def test_the_crux_preset_counts_passages_of_other_queries_as_no(tmp_path: Path) -> None:
     lines = [line(n) for n in range(QUERIES)]
     for each in lines:
         each["rankings"][0]["passages"].insert(0, f"{each['id']}-elsewhere")
@@ -224,7 +224,9 @@ def test_crux_takes_passages_that_are_none_of_the_querys_own_for_a_no(tmp_path: 
     assert cell(crux, "alpha_nDCG")["value"] == pytest.approx(expected)
 
 
-def test_no_preset_takes_cells_of_the_scope_for_a_no(half: Callable[..., JSON]) -> None:
+def test_no_preset_counts_unrated_cells_of_the_querys_passages_as_no(
+    half: Callable[..., JSON],
+) -> None:
     assert {preset.unrated for preset in PRESETS.values()} == {"refuse"}
     assert cell(half("--preset", "crux"), "Cov")["value"] is None
 
@@ -258,7 +260,9 @@ def test_a_question_with_a_failed_judgement_is_left_out_of_ranking_and_best_orde
         assert (told["judged"], told["n"]) == (pytest.approx(31 / 32), QUERIES)
 
 
-def test_what_hangs_on_a_refused_figure_is_none_with_its_reason(half: Callable[..., JSON]) -> None:
+def test_figures_that_depend_on_a_refused_figure_are_null_with_its_reason(
+    half: Callable[..., JSON],
+) -> None:
     found = half("--option", "relevance=answering")
     for name in ("MAP", "Recall", "nDCG"):
         assert cell(found, name)["value"] is None
@@ -273,7 +277,7 @@ def test_what_hangs_on_a_refused_figure_is_none_with_its_reason(half: Callable[.
     assert {held[of]["Cov"]["value"] for of in ("oracle", "required")} == {None}
 
 
-def test_people_and_a_judge_together_have_no_figure_that_people_have_not(tmp_path: Path) -> None:
+def test_the_estimate_from_people_and_judge_is_null_if_peoples_figure_is(tmp_path: Path) -> None:
     """People rated every second question of the passages of the queries that were drawn."""
     batch = write_lines(tmp_path / "b.jsonl", [line(n) for n in range(QUERIES)])
     run("load_batch", str(batch), "--name", "b")
@@ -296,7 +300,7 @@ def test_people_and_a_judge_together_have_no_figure_that_people_have_not(tmp_pat
             assert of["value"] == pytest.approx(1)
 
 
-def test_every_format_tells_the_share_that_was_rated(half: Callable[..., JSON]) -> None:
+def test_every_format_shows_the_share_of_rated_cells(half: Callable[..., JSON]) -> None:
     options = ("--campaign", HALF, "--resamples", "2", "--option", "unrated=bounds")
     of = cell(half("--option", "unrated=bounds"), "alpha_nDCG")
     no, yes = of["bounds"]
