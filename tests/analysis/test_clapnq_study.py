@@ -89,46 +89,54 @@ def close(entry: Line, found: object) -> None:
     assert found == pytest.approx(entry["value"], abs=entry["tolerance"]), entry["id"]
 
 
-class TestTheReport:
-    def test_the_rounds(self, written: Line, expected: Entries) -> None:
+class TestReport:
+    def test_agreement_in_each_round_is_that_computed_elsewhere(
+        self, written: Line, expected: Entries
+    ) -> None:
         entry = expected["clapnq.iaa_rougeL_f1.round1_round2.nostem"]
         found = written["rounds"]["rouge_l_differing"]
         close(entry, found["value"])
         assert found["n"] == entry["n"] == 125
         assert found["low"] < found["value"] < found["high"]
 
-    def test_the_rounds_with_kept_answers_as_1(self, written: Line, expected: Entries) -> None:
+    def test_agreement_with_kept_answers_as_1_is_that_computed_elsewhere(
+        self, written: Line, expected: Entries
+    ) -> None:
         entry = expected["clapnq.iaa_rougeL_f1.merged_counted_as_1.nostem"]
         close(entry, written["rounds"]["rouge_l_all"]["value"])
         assert written["rounds"]["rouge_l_all"]["n"] == entry["n"] == 275
 
-    def test_all_pairs_of_a_question(self, written: Line, expected: Entries) -> None:
+    def test_agreement_of_all_pairs_of_a_question_is_that_computed_elsewhere(
+        self, written: Line, expected: Entries
+    ) -> None:
         entry = expected["clapnq.iaa_rougeL_f1.per_question_all_pairs.nostem"]
         close(entry, written["between_raters"]["rouge_l_differing"]["value"])
         assert written["between_raters"]["rouge_l_differing"]["n"] == entry["n"] == 138
 
-    def test_the_keep_rate(self, written: Line) -> None:
+    def test_the_share_of_kept_answers_is_that_computed_elsewhere(self, written: Line) -> None:
         rounds = written["rounds"]
         assert (rounds["kept"], rounds["modified"], rounds["skipped"]) == (150, 125, 10)
         assert rounds["keep_rate"]["value"] == pytest.approx(150 / 275)
 
-    def test_what_is_left_out(self, written: Line, expected: Entries) -> None:
+    def test_answers_left_out_are_counted(self, written: Line, expected: Entries) -> None:
         counts = expected["clapnq.counts"]["value"]
         assert written["unusable"] == counts["answer_NA"] + counts["answer_dot"]
         # Each kept answer stands under both of its annotators.
         assert written["answers"] == counts["usable_outputs"] + 150
 
     @pytest.mark.parametrize("format", ["md", "html", "csv", "latex"])
-    def test_every_format_prints_it(self, clapnq: str, format: str) -> None:
+    def test_every_format_prints_the_agreement(self, clapnq: str, format: str) -> None:
         text = run("report", "--campaign", clapnq, "--format", format, "--resamples", "50")
         assert "0.638" in text
         assert "0.836" in text or "0.8355" in text
 
 
-class TestTheExports:
+class TestExports:
     """The release's other figures, from nothing but what was exported."""
 
-    def test_counts(self, outputs: list[Line], expected: Entries) -> None:
+    def test_counts_of_exported_records_are_those_computed_elsewhere(
+        self, outputs: list[Line], expected: Entries
+    ) -> None:
         counts = expected["clapnq.counts"]["value"]
         answers = Counter(output["answer"].strip() for output in outputs)
         assert len(outputs) == counts["outputs"]
@@ -136,13 +144,15 @@ class TestTheExports:
         people = Rater.objects.filter(kind="human")
         assert people.count() == counts["distinct_annotators"]
 
-    def test_selections_with_a_gap(self, outputs: list[Line], expected: Entries) -> None:
+    def test_the_number_of_selections_with_a_gap_is_that_computed_elsewhere(
+        self, outputs: list[Line], expected: Entries
+    ) -> None:
         gaps = [o for o in outputs if o["selected"] and _leaves_a_gap(o["selected"])]
         assert len(gaps) == expected["clapnq.non_consecutive"]["value"]["recomputed_true"]
 
     @pytest.mark.parametrize("pair", ["RS_P", "A_RS", "A_P"])
     @pytest.mark.parametrize("which", ["all_usable_outputs", "first_usable_output"])
-    def test_rouge_of_answers_selections_and_passages(
+    def test_rouge_of_answers_selections_and_passages_is_that_computed_elsewhere(
         self,
         outputs: list[Line],
         sentences: dict[str, list[str]],
@@ -161,7 +171,7 @@ class TestTheExports:
             assert mean == pytest.approx(value, abs=entry["tolerance"]), name
 
 
-def test_the_gate_lets_through_the_questions_whose_selection_leaves_a_gap(
+def test_only_questions_whose_selection_leaves_a_gap_pass_the_gate(
     clapnq: str, outputs: list[Line]
 ) -> None:
     passed = with_a_gap(usable_answers(clapnq)).values_list("assignment__item__key", flat=True)

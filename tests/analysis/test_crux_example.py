@@ -39,7 +39,7 @@ def values(report: JSON, name: str, rater: str) -> dict[str, float | None]:
     return {system: said["raters"][rater]["value"] for system, said in systems.items()}
 
 
-def test_the_files_hold_the_ratings_of_the_table() -> None:
+def test_the_files_contain_the_ratings_of_the_table() -> None:
     lines = [json.loads(line) for line in (FILES / "ratings.jsonl").read_text().splitlines()]
     found = {(each["item"], each["unit"]): int(each["value"]) for each in lines}
     assert found == {
@@ -64,7 +64,7 @@ def test_contexts_cover_what_their_passages_answer(example: None) -> None:
     assert (ranked["bm25"], ranked["empty"]) == (pytest.approx(gain / ideal), 0)
 
 
-def test_ir_measures_gives_the_ranked_coverage_too(example: None) -> None:
+def test_ir_measures_computes_the_same_ranked_coverage(example: None) -> None:
     pytest.importorskip("pyndeval", reason="pyndeval is not installed")
     ours = measures("--campaign", "ratings")
     theirs = measures("--campaign", "ratings", "--option", "alpha_ndcg=ir-measures")
@@ -74,13 +74,13 @@ def test_ir_measures_gives_the_ranked_coverage_too(example: None) -> None:
         assert one == pytest.approx(other, abs=1e-5)
 
 
-def test_the_required_subset_answers_all_that_counts(example: None) -> None:
+def test_the_required_subset_answers_every_question_that_counts(example: None) -> None:
     assert measures("--campaign", "ratings")["required"] == {"judge": {"dam": ["p1", "p2"]}}
     five = measures("--campaign", "ratings", "--option", "eta=5")
     assert five["required"] == {"judge": {"dam": ["p1", "p2", "p3"]}}
 
 
-def test_the_oracle_and_the_required_context_are_measured_too(example: None) -> None:
+def test_the_oracle_and_the_required_context_have_measures_too(example: None) -> None:
     # The oracle answers all eight in 25 words, p1 and p2 in 20: (1/20 / (1/25)) ** 0.5.
     found = measures("--campaign", "ratings")["reference_contexts"]["judge"]
     of = {name: {m: e["value"] for m, e in each.items()} for name, each in found.items()}
@@ -91,7 +91,7 @@ def test_the_oracle_and_the_required_context_are_measured_too(example: None) -> 
     assert "## Oracle and required contexts" in text
 
 
-def test_reports_cover_what_people_and_a_judge_find_answered(example: None) -> None:
+def test_coverage_of_reports_follows_people_and_a_judge(example: None) -> None:
     every = measures("--campaign", "answers")
     assert values(every, "Cov(y)", "ada") == {"oracle": 4 / 10, "bm25": 2 / 10, "empty": 0}
     found = measures("--campaign", "answers", "--passages", "judge@ratings")
@@ -100,7 +100,7 @@ def test_reports_cover_what_people_and_a_judge_find_answered(example: None) -> N
     assert values(found, "Cov(y)@rated", "judge") == {"oracle": 4 / 8, "bm25": 2 / 8, "empty": 0}
 
 
-def test_each_threshold_has_its_own_questions(example: None) -> None:
+def test_each_threshold_selects_its_own_questions(example: None) -> None:
     found = measures("--campaign", "answers", "--passages", "judge@ratings")
     rows = {row["eta"]: row for row in found["thresholds"]["judge"]}
     assert [(eta, rows[eta]["questions"]) for eta in (3, 5)] == [(3, 8), (5, 5)]

@@ -39,7 +39,7 @@ def measures(crux: Any, django_db_blocker: Any) -> dict[str, Any]:
     return found
 
 
-class TestTheReport:
+class TestReport:
     """What the reference numbers do not say; they are in `test_reference_entries.py`."""
 
     @pytest.mark.parametrize(
@@ -60,11 +60,15 @@ class TestTheReport:
         assert "10 queries" in agreement[key]["method"]
 
     @pytest.mark.parametrize("system", SYSTEMS)
-    def test_the_setting_is_the_system_here(self, crux_report: dict[str, Any], system: str) -> None:
+    def test_the_retrieval_setting_is_shown_as_the_system(
+        self, crux_report: dict[str, Any], system: str
+    ) -> None:
         strata = crux_report["variables"]["answerable"]["strata"]
         assert strata["system"][system] == strata["setting"][system]
 
-    def test_coverage_of_each_report(self, scores: dict[str, Any], data: Path) -> None:
+    def test_coverage_of_each_report_is_that_computed_elsewhere(
+        self, scores: dict[str, Any], data: Path
+    ) -> None:
         tables = json.loads((data / "expected.json").read_text("utf-8"))["tables"]
         rows = tables["crux.t1.coverage"]
         assert len(scores["items"]) == len(rows) == 30
@@ -74,10 +78,12 @@ class TestTheReport:
             assert item["values"] == pytest.approx({p: row[p] for p in PEOPLE}, abs=1e-4)
 
 
-class TestTheEvidence:
+class TestEvidence:
     """Three people marked why a report answers a question."""
 
-    def test_it_says_how_alike_their_evidence_is(self, crux_report: dict[str, Any]) -> None:
+    def test_the_report_says_how_far_the_evidence_of_people_agrees(
+        self, crux_report: dict[str, Any]
+    ) -> None:
         found = crux_report["variables"]["answerable"]["spans"]["agreement"]
         assert found["documents"] > found["both_marked"]["documents"] > 100
         every = {name: each["value"] for name, each in found["all"].items()}
@@ -85,7 +91,7 @@ class TestTheEvidence:
         assert 0 < every["token_alpha"] < every["character_f1"]
         assert 0 < every["unitising_alpha"] < 1
 
-    def test_character_f1_is_that_of_its_exported_spans(
+    def test_character_f1_equals_that_of_the_exported_spans(
         self, crux: Any, crux_report: dict[str, Any]
     ) -> None:
         lines = run("export", "--campaign", crux.name, "--what", "spans").splitlines()
@@ -108,7 +114,7 @@ class TestTheEvidence:
         assert both["documents"] == len(means)
         assert both["character_f1"]["value"] == pytest.approx(np.mean(means))
 
-    def test_a_labels_file_gives_the_same(
+    def test_a_labels_file_gives_the_same_agreement_on_evidence(
         self, crux: Any, crux_report: dict[str, Any], tmp_path: Path
     ) -> None:
         path = tmp_path / "labels.jsonl"
@@ -121,11 +127,11 @@ class TestTheEvidence:
         assert here["all"]["character_f1"] == there["all"]["character_f1"]
 
 
-class TestTheMeasures:
+class TestMeasures:
     """The `measures` command on the released labels."""
 
     @pytest.mark.parametrize("setting", SYSTEMS)
-    def test_coverage_of_reports_is_the_published_one_of_each_person(
+    def test_coverage_of_reports_by_each_person_is_the_published_one(
         self, setting: str, measures: dict[str, Any], expected: dict[str, dict[str, Any]]
     ) -> None:
         options_as_json = expected[f"crux.t1.coverage_mean.{setting}"]
@@ -137,7 +143,7 @@ class TestTheMeasures:
             )
 
     @pytest.mark.parametrize("setting", SYSTEMS)
-    def test_what_most_people_say_is_covered_as_published(
+    def test_coverage_by_the_majority_is_the_published_one(
         self, setting: str, measures: dict[str, Any], expected: dict[str, dict[str, Any]]
     ) -> None:
         options_as_json = expected["crux.t1.majority_coverage_mean"]

@@ -73,7 +73,7 @@ def first(environment: dict[str, str]) -> Iterator[str]:
 
 
 @started
-def test_it_applies_a_whole_study_and_creates_campaigns_to_try(first: str) -> None:
+def test_the_demonstration_applies_a_study_and_creates_campaigns_to_try(first: str) -> None:
     assert "  done     campaign  demo-crux-coverage" in first
     assert "Next: Nothing is left to do: all stages are done." in first
     assert "Loaded batch 'demo'" in first
@@ -81,7 +81,7 @@ def test_it_applies_a_whole_study_and_creates_campaigns_to_try(first: str) -> No
 
 
 @started
-def test_it_says_which_address_to_open_and_as_whom(first: str) -> None:
+def test_the_demonstration_prints_the_address_and_the_accounts(first: str) -> None:
     address = re.search(r"http://127\.0\.0\.1:\d+/", first)
     accounts = dict(re.findall(r"(demo-\w+)\s+(\S+)", first.split("log in as one of")[1]))
     assert address is not None
@@ -94,7 +94,9 @@ def test_it_says_which_address_to_open_and_as_whom(first: str) -> None:
 
 
 @started
-def test_a_second_time_changes_nothing(first: str, environment: dict[str, str]) -> None:
+def test_starting_the_demonstration_again_changes_nothing(
+    first: str, environment: dict[str, str]
+) -> None:
     done = forks.run(demo("--no-serve"), cwd=ROOT, env=environment, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Nothing to do") >= 2

@@ -76,7 +76,7 @@ def deflection(item: Item, text: str | None = None) -> JSON:
     return {"units": {item.key: query}, "comment": None}
 
 
-def test_a_request_without_a_relevant_passage_stays_and_its_page_says_so(study: Study) -> None:
+def test_a_request_without_a_relevant_passage_is_kept_and_its_page_says_so(study: Study) -> None:
     assert [item.key for item in study.campaign.items.all()] == ["q/1", "q 2"]
     first, then = both(study)
     bodies = [client_of(study.ada).get(page("item", a)).content.decode() for a in (first, then)]
@@ -85,7 +85,7 @@ def test_a_request_without_a_relevant_passage_stays_and_its_page_says_so(study: 
     assert present(then.item).texts == ()
 
 
-def test_its_answer_is_a_deflection_and_nothing_else(study: Study) -> None:
+def test_a_request_without_a_relevant_passage_can_only_be_deflected(study: Study) -> None:
     _, mine = both(study)
     with pytest.raises(RefusedError, match="there is no passage to write it from"):
         submit(mine, deflection(mine.item, "In Ghent."), "page")
@@ -95,7 +95,7 @@ def test_its_answer_is_a_deflection_and_nothing_else(study: Study) -> None:
     assert [unit["item"] for unit in exported("Study", "units")] == ["q/1", "q 2"]
 
 
-def test_a_judge_is_told_that_there_is_nothing_and_its_attempt_is_kept(study: Study) -> None:
+def test_a_judges_prompt_says_that_no_passage_is_relevant(study: Study) -> None:
     asked: list[Request] = []
 
     def answers(request: Request) -> str:
@@ -124,7 +124,7 @@ def measured(campaign: str) -> JSON:
     return found["measures"]
 
 
-def test_deflections_of_the_campaign_count_where_the_batch_has_no_reference(
+def test_the_campaigns_deflections_count_if_the_batch_has_no_reference(
     study: Study, tmp_path: Path
 ) -> None:
     """Ada deflects the second request. Of its systems neither does; of the first's, one does."""
@@ -164,12 +164,14 @@ class TestUses:
         (text,) = presented(mine)["texts"]
         assert {"name": "use", "value": "Outdated"} in text["facts"]
 
-    def test_what_was_shown_stays_when_a_use_is_changed(self, study: Study, tmp_path: Path) -> None:
+    def test_a_use_already_shown_is_kept_when_somebody_changes_it(
+        self, study: Study, tmp_path: Path
+    ) -> None:
         rows = [said("q/1/p", rater, "use", "unknown") for rater in ("ann", "bo")]
         run("import_labels", write_lines(tmp_path / "later.jsonl", rows), "--campaign", "rel")
         assert self.shown(study.campaign) == {"passage:p": "Outdated"}
 
-    def test_where_people_tie_all_of_it_is_shown(self, study: Study, tmp_path: Path) -> None:
+    def test_every_use_in_a_tie_of_people_is_shown(self, study: Study, tmp_path: Path) -> None:
         rows = [said("q/1/p", "bo", "use", "answer-the-question")]
         run("import_labels", write_lines(tmp_path / "later.jsonl", rows), "--campaign", "rel")
         made = campaign_of("grounded-answer", "--option", "passages=relevant:rel")
@@ -184,7 +186,7 @@ class TestUses:
             ({"use": "outdated"}, "all", None),
         ],
     )
-    def test_by_the_batch_its_own_labels_are_shown_beside_relevant_passages_alone(
+    def test_labels_of_the_batch_are_shown_beside_relevant_passages_only(
         self, tmp_path: Path, passage: JSON, passages: str, use: str | None
     ) -> None:
         marked = {**OF_ONE, "passages": [{**PASSAGE, **passage}]}
@@ -193,7 +195,7 @@ class TestUses:
         made = campaign_of("grounded-answer", "--option", f"passages={passages}")
         assert self.shown(made) == {"passage:p": use}
 
-    def test_no_other_rater_sees_them(self, tmp_path: Path) -> None:
+    def test_raters_who_do_not_write_see_no_uses(self, tmp_path: Path) -> None:
         load(tmp_path, [{**OF_ONE, "passages": [{**PASSAGE, "use": "outdated"}]}])
         for protocol in ("grounding-relevance", "answer-rating"):
             made = campaign_of(protocol, "--option", "passages=relevant", name=protocol)
@@ -208,7 +210,7 @@ def exported_use(folder: Path, line: Line) -> str | None:
     return found
 
 
-def test_a_use_that_is_none_is_refused_with_its_line(tmp_path: Path) -> None:
+def test_an_unknown_use_is_refused_with_its_line(tmp_path: Path) -> None:
     wrong = {**OF_ONE, "passages": [{**PASSAGE, "use": "handy"}]}
     with pytest.raises(Exception, match='line 1: "use" of passage 1 is "handy"; write one of'):
         load(tmp_path, [wrong])
@@ -231,7 +233,9 @@ class TestRelevanceAwareFactuality:
         run("import_labels", write_lines(tmp_path / "r.jsonl", rows), "--campaign", "rated")
         return measured("rated")
 
-    def test_it_is_null_where_no_passage_was_relevant(self, study: Study, tmp_path: Path) -> None:
+    def test_factuality_is_null_if_no_passage_was_relevant(
+        self, study: Study, tmp_path: Path
+    ) -> None:
         found = self.rated(tmp_path, "relevant:rel", "q 2")
         for name in ("uRAF", "RAF"):
             of = found[name]["systems"]["two"]["people"]
@@ -239,18 +243,20 @@ class TestRelevanceAwareFactuality:
             assert of["reason"].endswith(", and a relevant passage to hold them to")
         assert found["Eligibility"]["systems"]["two"]["people"]["value"] == 1
 
-    def test_such_a_request_counts_for_no_system(self, study: Study, tmp_path: Path) -> None:
+    def test_a_request_without_relevant_passages_counts_for_no_system(
+        self, study: Study, tmp_path: Path
+    ) -> None:
         found = self.rated(tmp_path, "relevant:rel", "q/1", "q 2")
         of = {name: found[name]["systems"]["two"]["people"] for name in ("uRAF", "Eligibility")}
         assert (of["uRAF"]["value"], of["uRAF"]["n"]) == (1, 1)
         assert of["Eligibility"]["n"] == 2
 
-    def test_with_all_passages_it_counts(self, study: Study, tmp_path: Path) -> None:
+    def test_a_request_counts_if_all_passages_are_taken(self, study: Study, tmp_path: Path) -> None:
         found = self.rated(tmp_path, "all", "q/1", "q 2")
         assert found["uFactuality"]["systems"]["two"]["people"]["n"] == 2
 
 
-def test_a_query_nobody_was_to_write_for_has_no_item(tmp_path: Path) -> None:
+def test_a_query_without_a_relevant_passage_has_no_item_to_tick_or_validate(tmp_path: Path) -> None:
     """What is ticked or validated needs a passage; only a writer can deflect."""
     load(tmp_path, LINES)
     relevance(tmp_path, ("q/1/p", "ann", "yes"))

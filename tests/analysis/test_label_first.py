@@ -61,7 +61,7 @@ def report_of(name: str) -> Any:
     return json.loads(run("report", "--campaign", name, "--format", "json", "--resamples", "50"))
 
 
-def test_it_asks_for_exactly_these_items_in_their_order_and_takes_judges_along(
+def test_the_campaign_has_exactly_the_listed_items_and_keeps_the_judges(
     study: Campaign,
 ) -> None:
     told = run("label_first", "old", "--units", "3", "--into", "first")
@@ -86,7 +86,7 @@ def test_it_asks_for_exactly_these_items_in_their_order_and_takes_judges_along(
     assert "Nothing to do" in run("label_first", "old", "--units", "3", "--into", "first")
 
 
-def test_its_report_says_first_that_its_items_are_no_random_sample(study: Campaign) -> None:
+def test_the_report_says_first_that_its_items_are_no_random_sample(study: Campaign) -> None:
     run("label_first", "old", "--units", "1", "--into", "first")
     report = report_of("first")
     assert report["chosen_items"] == 1
@@ -103,7 +103,7 @@ def test_its_report_says_first_that_its_items_are_no_random_sample(study: Campai
     assert report_of("old")["chosen_items"] == 0
 
 
-def test_the_page_leads_from_results_to_the_filled_form(study: Campaign, rita: Client) -> None:
+def test_the_results_link_to_a_form_filled_with_the_list(study: Campaign, rita: Client) -> None:
     results = rita.get(reverse("results", args=[study.pk])).content.decode()
     address = f"{reverse('label-first', args=[study.pk])}?of=answerable"
     assert f'href="{address}">New campaign with these 6 questions<' in results
@@ -125,7 +125,7 @@ def test_the_page_leads_from_results_to_the_filled_form(study: Campaign, rita: C
     assert one[0]["chosen"] == ["q2o", "q2r"]
 
 
-def test_a_script_learns_its_size_before_and_creates_it_once(study: Campaign) -> None:
+def test_the_api_gives_the_size_first_and_creates_the_campaign_once(study: Campaign) -> None:
     rita = User.objects.create_user("rita", role=User.Role.RESEARCHER)
     script, path = script_of(rita), f"campaigns/{study.pk}/label-first/"
     asked = {"name": "first", "units": 3, "raters_per_item": 1}
@@ -140,7 +140,7 @@ def test_a_script_learns_its_size_before_and_creates_it_once(study: Campaign) ->
     assert "answerable" in wrong.content.decode()
 
 
-def test_wrong_items_and_campaigns_without_a_list_are_refused_in_a_line(tmp_path: Path) -> None:
+def test_wrong_items_and_campaigns_without_a_list_are_refused_in_one_line(tmp_path: Path) -> None:
     batch(tmp_path)
     create = ("create_campaign", "c", "--protocol", "report-coverage", "--batch", "b")
     with pytest.raises(CommandError, match=r"no item 'q9' for report-coverage; correct it"):

@@ -48,12 +48,12 @@ def kit(crux: Any, data: Path, tmp_path_factory: Any, django_db_blocker: Any) ->
     return Kit(data, tmp_path_factory.mktemp("kit"))
 
 
-def test_every_entry_has_a_place_and_every_place_an_entry() -> None:
+def test_every_entry_is_tested_and_every_test_has_an_entry() -> None:
     assert set(RIGHT) == set(PLACES)
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_the_commands_give(name: str, kit: Kit) -> None:
+def test_the_commands_give_the_reference_number(name: str, kit: Kit) -> None:
     options_as_json = STATED[name]
     found = dict(leaves(PLACES[name](kit)))
     wanted = dict(leaves(options_as_json["value"]))
@@ -67,7 +67,7 @@ def test_the_commands_give(name: str, kit: Kit) -> None:
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_no_coefficient_of_the_report_is_what_a_mistake_gives(name: str, kit: Kit) -> None:
+def test_no_coefficient_equals_the_result_of_a_known_mistake(name: str, kit: Kit) -> None:
     wrong = STATED[name]["value"]
     agreement = kit.report("crux-t1")["variables"]["answerable"]["agreement"]
     met = [
@@ -80,7 +80,9 @@ def test_no_coefficient_of_the_report_is_what_a_mistake_gives(name: str, kit: Ki
 
 @pytest.mark.parametrize("llm", LLMS)
 @pytest.mark.parametrize("name", OPTIONS)
-def test_each_annotator_who_is_left_out(name: str, llm: str, kit: Kit) -> None:
+def test_leaving_out_each_annotator_gives_the_reference_numbers(
+    name: str, llm: str, kit: Kit
+) -> None:
     tables = json.loads((SHARED / "expected.json").read_text("utf-8"))["tables"]
     wanted, found = tables[f"alttest.{name}.alt_test"][llm], annotators(kit, name, llm)
     assert set(found) == set(wanted)

@@ -35,7 +35,7 @@ def mood(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_same_seed_gives_the_same_report_and_another_another_interval() -> None:
+def test_the_same_seed_gives_the_same_report_and_another_seed_does_not() -> None:
     seeds = ((), ("--seed", "0"), ("--seed", "1"))
     first, same, other = (report("--resamples", "100", *seed) for seed in seeds)
     assert first == same
@@ -44,7 +44,7 @@ def test_the_same_seed_gives_the_same_report_and_another_another_interval() -> N
     assert percent[0]["low"] != percent[1]["low"]
 
 
-def test_epsilon_and_the_width_that_plans_aim_at_are_said_and_used() -> None:
+def test_epsilon_and_the_planned_width_are_printed_and_used() -> None:
     found = report("--epsilon", "0.1", "--width", "0.3")
     judge = found["variables"]["answerable"]["judges"]["model-x"]
     assert judge["alt_test"]["epsilon"] == 0.1
@@ -54,7 +54,7 @@ def test_epsilon_and_the_width_that_plans_aim_at_are_said_and_used() -> None:
         report("--width", "0")
 
 
-def test_a_bare_file_needs_no_campaign_and_each_item_is_a_query(mood: Path) -> None:
+def test_a_minimal_file_needs_no_campaign_and_each_item_is_its_own_query(mood: Path) -> None:
     found = json.loads(run("report", "--labels", str(mood)))
     assert found["queries"] == 3
     assert found["variables"]["mood"]["measurement"] == "nominal"
@@ -80,14 +80,14 @@ def ratings(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_level_may_be_given(ratings: Path) -> None:
+def test_the_level_of_measurement_can_be_set(ratings: Path) -> None:
     found = json.loads(run("report", "--labels", str(ratings), "--level", "score=interval"))
     score = found["variables"]["score"]
     assert score["measurement"] == "interval"
     assert score["agreement"]["krippendorff_alpha"]["value"] > 0.99
 
 
-def test_a_table_of_over_sixty_values_says_nothing_and_is_not_made(ratings: Path) -> None:
+def test_a_table_of_more_than_sixty_values_is_left_out(ratings: Path) -> None:
     found = json.loads(run("report", "--labels", str(ratings), "--level", "score=interval"))
     pair = found["variables"]["score"]["agreement"]["pairs"][0]
     assert pair["cohen_kappa"]["value"] is None
@@ -95,7 +95,7 @@ def test_a_table_of_over_sixty_values_says_nothing_and_is_not_made(ratings: Path
     assert pair["spearman"]["value"] == pytest.approx(1)
 
 
-def test_it_writes_a_file_whole_and_markdown_shows_the_same_numbers(tmp_path: Path) -> None:
+def test_the_command_writes_the_whole_file_and_markdown_has_its_numbers(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     assert run("report", "--labels", str(LABELS), "--output", str(path)) == ""
     found = json.loads(path.read_text("utf-8"))
@@ -119,7 +119,7 @@ def test_it_writes_a_file_whole_and_markdown_shows_the_same_numbers(tmp_path: Pa
         (("--labels", "nowhere.jsonl"), "nowhere.jsonl: cannot be read"),
     ],
 )
-def test_a_wrong_call_is_told_in_one_line(options: tuple[str, ...], says: str) -> None:
+def test_a_wrong_call_is_refused_in_one_line(options: tuple[str, ...], says: str) -> None:
     with pytest.raises(CommandError) as error:
         run("report", *options)
     assert says in str(error.value)
@@ -127,12 +127,12 @@ def test_a_wrong_call_is_told_in_one_line(options: tuple[str, ...], says: str) -
 
 
 @pytest.mark.django_db
-def test_a_campaign_that_is_not_there_is_told_in_one_line() -> None:
+def test_an_unknown_campaign_is_refused_in_one_line() -> None:
     with pytest.raises(CommandError, match="There is no campaign 'nothing'"):
         run("report", "--campaign", "nothing")
 
 
-def test_words_have_no_rank_that_a_file_could_tell(mood: Path) -> None:
+def test_labels_in_words_have_no_order_in_a_file(mood: Path) -> None:
     with pytest.raises(CommandError, match=r'line 1: mood is "good", which is not a number'):
         run("report", "--labels", str(mood), "--level", "mood=ordinal")
 

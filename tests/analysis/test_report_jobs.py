@@ -47,7 +47,7 @@ class TestPages:
         assert found, text
         return found[1].replace("&amp;", "&")
 
-    def test_the_first_report_is_waited_for_and_comes_in_place(
+    def test_the_page_waits_for_the_first_report_and_then_shows_it(
         self, rita: Client, labelled: Campaign
     ) -> None:
         address = f"/campaigns/{labelled.pk}/results/"
@@ -67,7 +67,7 @@ class TestPages:
         assert Job.objects.count() == 1
 
     @pytest.mark.parametrize("place", ["", "results/", "judges/", "exports/labels/csv/"])
-    def test_whoever_sees_that_it_failed_can_have_it_tried_again(
+    def test_a_reader_of_a_failed_report_can_start_it_again(
         self, rita: Client, labelled: Campaign, place: str
     ) -> None:
         address = f"/campaigns/{labelled.pk}/{place}"
@@ -83,7 +83,7 @@ class TestPages:
         assert told.headers["Location"] == address
         assert Job.objects.filter(state="waiting", askers__user__role="admin").count() == 1
 
-    def test_who_may_still_label_is_told_that_reading_marks_it(
+    def test_a_reader_who_may_still_label_is_warned_of_the_mark_of_exposure(
         self, rita: Client, labelled: Campaign
     ) -> None:
         address = f"/campaigns/{labelled.pk}/results/"
@@ -95,7 +95,7 @@ class TestPages:
         assert "are marked as exposed" not in self.text(admin, address)
 
     @pytest.mark.parametrize("of", ["report", "measures"])
-    def test_a_job_tells_which_share_is_done(
+    def test_a_running_job_shows_its_progress(
         self, rita: Client, labelled: Campaign, of: str
     ) -> None:
         self.text(rita, f"/campaigns/{labelled.pk}/{of}.json?resamples=20", 202)
@@ -128,7 +128,9 @@ class TestPages:
         assert ">eve<" in self.text(rita, poll, headers=HTMX)
         assert "These numbers are from" not in self.text(rita, address)
 
-    def test_a_cancelled_report_can_be_asked_again(self, rita: Client, labelled: Campaign) -> None:
+    def test_a_cancelled_report_can_be_started_again(
+        self, rita: Client, labelled: Campaign
+    ) -> None:
         address = f"/campaigns/{labelled.pk}/results/"
         self.text(rita, address)
         job = Job.objects.get()
@@ -142,7 +144,7 @@ class TestPages:
         assert "waiting" in self.text(rita, address)
         assert worked() == 1
 
-    def test_a_file_is_waited_for_on_a_page_that_leads_to_it(
+    def test_a_file_is_awaited_on_a_page_that_links_to_it(
         self, rita: Client, labelled: Campaign
     ) -> None:
         address = f"/campaigns/{labelled.pk}/report.json?epsilon=0.1"
@@ -156,7 +158,9 @@ class TestPages:
         file = rita.get(found[1].replace("&amp;", "&"))
         assert json.loads(file.content)["choices"]["epsilon"] == 0.1
 
-    def test_a_script_with_a_session_gets_the_job(self, rita: Client, labelled: Campaign) -> None:
+    def test_a_script_with_a_session_receives_the_job(
+        self, rita: Client, labelled: Campaign
+    ) -> None:
         address = f"/campaigns/{labelled.pk}/report.json"
         answer = rita.get(address, headers={"Accept": "application/json"})
         assert answer.status_code == 202
@@ -177,7 +181,7 @@ class TestPages:
             ("audit.jsonl", 1),
         ],
     )
-    def test_nothing_that_computes_is_computed_by_the_web_server(
+    def test_the_web_server_computes_no_report_itself(
         self, rita: Client, labelled: Campaign, what: str, jobs: int
     ) -> None:
         address = f"/campaigns/{labelled.pk}/{what}"
@@ -207,7 +211,7 @@ class TestPages:
         event = self.text(rita, stored["Location"])
         assert "researcher" in event
 
-    def test_whoever_lost_access_gets_neither_result_nor_status(
+    def test_a_reader_who_lost_access_gets_neither_result_nor_status(
         self, rita: Client, labelled: Campaign
     ) -> None:
         address = f"/campaigns/{labelled.pk}/results/"
@@ -223,7 +227,7 @@ class TestPages:
         )
         assert rita.post(f"/jobs/{job.key}/order/", {"order": "again"}).status_code == 404
 
-    def test_a_job_of_another_question_is_no_way_to_its_result(
+    def test_a_job_does_not_give_the_result_of_another_request(
         self, rita: Client, labelled: Campaign
     ) -> None:
         self.text(rita, f"/campaigns/{labelled.pk}/results/?epsilon=0.1")
@@ -233,7 +237,7 @@ class TestPages:
         assert "waiting" in shown
         assert "model-x" not in shown.partition("job-before")[2]
 
-    def test_ones_own_jobs_are_listed(self, rita: Client, labelled: Campaign) -> None:
+    def test_a_users_own_jobs_are_listed(self, rita: Client, labelled: Campaign) -> None:
         self.text(rita, f"/campaigns/{labelled.pk}/results/")
         self.text(rita, f"/campaigns/{labelled.pk}/exports/labels/csv/", 202)
         assert "Waiting, number 2" in self.text(rita, "/jobs/")
@@ -241,7 +245,7 @@ class TestPages:
         assert self.text(rita, "/jobs/").count("Ready") == 2
         assert "Nothing yet" in self.text(logged_in("admin"), "/jobs/")
 
-    def test_without_a_worker_the_page_says_so_with_the_mend(
+    def test_without_a_worker_the_page_says_how_to_start_one(
         self, rita: Client, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         address = f"/campaigns/{labelled.pk}/results/"
@@ -281,7 +285,9 @@ class TestAPI:
         assert root.get(address).json() == report.json()
 
     @pytest.mark.parametrize("what", ["labels/?format=jsonl", "exports/labels/csv/", "measures/"])
-    def test_so_are_exports_and_measures(self, labelled: Campaign, what: str) -> None:
+    def test_exports_and_measures_that_take_long_are_answered_by_their_jobs(
+        self, labelled: Campaign, what: str
+    ) -> None:
         root = script_of(User.objects.create(username="root", role="admin"))
         first = root.get(f"/api/v1/campaigns/{labelled.pk}/{what}")
         assert first.status_code == 202
@@ -299,7 +305,7 @@ class TestAPI:
         assert cancelled.json()["state"] == "cancelled"
         assert root.get(address).json()["key"] != first.json()["key"]
 
-    def test_a_failed_job_is_answered_with_its_reason(
+    def test_a_failed_job_gives_its_reason(
         self, labelled: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         root = script_of(User.objects.create(username="root", role="admin"))
@@ -310,7 +316,7 @@ class TestAPI:
         assert told.status_code == 422
         assert told.json()["error"] == "it needs more memory"
 
-    def test_jobs_of_others_are_not_found(self, labelled: Campaign) -> None:
+    def test_jobs_of_other_users_are_not_found(self, labelled: Campaign) -> None:
         root = script_of(User.objects.create(username="root", role="admin"))
         rita = script_of(User.objects.create(username="rita", role="researcher"))
         first = root.get(f"/api/v1/campaigns/{labelled.pk}/report/")

@@ -55,14 +55,14 @@ def addresses(campaign: Campaign) -> list[str]:
 
 
 @pytest.mark.parametrize("role", ["researcher", "admin"])
-def test_researchers_and_admins_read_it(labelled: Campaign, role: str) -> None:
+def test_researchers_and_admins_may_read_the_report(labelled: Campaign, role: str) -> None:
     client = logged_in(role)
     assert [client.get(a).status_code for a in addresses(labelled)] == [200] * len(
         addresses(labelled)
     )
 
 
-def test_an_annotator_reads_none_of_it(labelled: Campaign) -> None:
+def test_an_annotator_may_not_read_the_report(labelled: Campaign) -> None:
     client = logged_in("annotator")
     assert [client.get(a).status_code for a in addresses(labelled)] == [403] * len(
         addresses(labelled)
@@ -73,11 +73,11 @@ def test_a_stranger_is_sent_to_log_in(labelled: Campaign) -> None:
     assert {Client().get(a).status_code for a in addresses(labelled)} == {302}
 
 
-def test_a_campaign_that_is_not_there_is_not_found() -> None:
+def test_an_unknown_campaign_is_not_found() -> None:
     assert logged_in("researcher").get("/campaigns/99/results/").status_code == 404
 
 
-def test_it_shows_the_numbers_of_the_command(labelled: Campaign) -> None:
+def test_the_page_shows_the_numbers_of_the_command(labelled: Campaign) -> None:
     expected: dict[str, Any] = json.loads(run("report", "--campaign", labelled.name))
     page = logged_in("researcher").get(f"/campaigns/{labelled.pk}/results/").content.decode()
     kappa = expected["variables"]["answerable"]["agreement"]["fleiss_kappa"]["value"]
@@ -129,7 +129,7 @@ def test_the_file_shows_what_the_page_shows(labelled: Campaign) -> None:
     assert re.findall(r"<section.*?</section>", file, re.DOTALL) == without
 
 
-def test_each_figure_is_there_with_its_data_and_its_files(labelled: Campaign) -> None:
+def test_each_figure_is_shown_with_its_data_and_its_files(labelled: Campaign) -> None:
     client = logged_in("researcher")
     page = client.get(f"/campaigns/{labelled.pk}/results/").content.decode()
     links = re.findall(r'<a href="([^"]+/figures/[^"]+)">([\w-]+)</a>', page)
@@ -148,7 +148,7 @@ def test_each_figure_is_there_with_its_data_and_its_files(labelled: Campaign) ->
         assert len(b"".join(response)) > 40
 
 
-def test_a_figure_that_is_not_there_is_not_found(labelled: Campaign) -> None:
+def test_an_unknown_figure_is_not_found(labelled: Campaign) -> None:
     client = logged_in("researcher")
     start = f"/campaigns/{labelled.pk}/report/figures"
     wrong = ("nothing.svg", "thresholds.svg", "coverage.svg?of=else", "coverage.gif")
@@ -177,7 +177,9 @@ def test_a_result_that_a_filter_leaves_empty_names_the_filter_to_remove(
     assert f'href="{address}?stratum=system%3Along">Without “judges: model-x”</a>' in page
 
 
-def test_its_queries_do_not_grow_with_the_labels(labelled: Campaign, tmp_path: Path) -> None:
+def test_the_number_of_database_queries_does_not_grow_with_labels(
+    labelled: Campaign, tmp_path: Path
+) -> None:
     """Of the page and of the job together, which is carried out at once here."""
     client = logged_in("researcher")
     client.get("/")  # the first request of a session notes when somebody was there
@@ -193,12 +195,12 @@ def test_its_queries_do_not_grow_with_the_labels(labelled: Campaign, tmp_path: P
     assert max(counts) <= 105
 
 
-def test_no_page_may_be_changed_by_asking_for_it(labelled: Campaign) -> None:
+def test_pages_of_a_report_refuse_posts(labelled: Campaign) -> None:
     client = logged_in("researcher")
     assert {client.post(a).status_code for a in addresses(labelled)} == {405}
 
 
-def test_the_list_of_one_s_reports_names_the_campaign_of_each(labelled: Campaign) -> None:
+def test_the_list_of_a_users_reports_names_the_campaign_of_each(labelled: Campaign) -> None:
     client = logged_in("researcher")
     client.get(f"/campaigns/{labelled.pk}/results/")
     assert f"<bdi>{labelled.name}</bdi>" in client.get("/jobs/").content.decode()

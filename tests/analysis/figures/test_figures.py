@@ -58,7 +58,7 @@ def rows(report: JSON, name: str, of: str = "") -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_every_report_has_figures_that_stand_alone(
+def test_every_figure_of_every_report_is_complete_on_its_own(
     report: Callable[[str], JSON], name: str
 ) -> None:
     names = set()
@@ -101,7 +101,7 @@ def places(mark: ET.Element) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize("name", ["few queries", "one rater", "judges alone", "forty systems"])
-def test_no_number_that_is_undefined_is_told_as_one(
+def test_an_undefined_number_is_never_drawn_as_a_number(
     report: Callable[[str], JSON], name: str
 ) -> None:
     for figure in FIGURES.values():
@@ -117,7 +117,7 @@ def test_no_number_that_is_undefined_is_told_as_one(
             assert all(cell.reason in told for cell in undefined)
 
 
-def test_a_reason_that_stands_in_a_figure_stands_under_it_once(
+def test_a_reason_is_printed_once_under_its_figure(
     report: Callable[[str], JSON],
 ) -> None:
     figure = drawn(report("judges alone"), "systems")
@@ -127,7 +127,7 @@ def test_a_reason_that_stands_in_a_figure_stands_under_it_once(
     assert "not defined" in notes
 
 
-def test_names_are_text_and_never_markup(report: Callable[[str], JSON]) -> None:
+def test_names_in_a_figure_are_text_and_never_markup(report: Callable[[str], JSON]) -> None:
     for figure in FIGURES.values():
         for each in subjects(report("hostile names"), figure):
             inline = figure.draw(each).inline()
@@ -136,7 +136,7 @@ def test_names_are_text_and_never_markup(report: Callable[[str], JSON]) -> None:
             assert 'onload="' not in inline
 
 
-def test_what_xml_may_not_hold_does_not_break_a_file(tmp_path: Path) -> None:
+def test_characters_that_xml_forbids_do_not_break_a_file(tmp_path: Path) -> None:
     made = report_of(tmp_path, people=("A\x01da", "Bram", "C\x0b\u2028hidi"), queries=2)
     assert "A\ufffdda" in "".join(words(drawn(made, "agreement")))
 
@@ -152,7 +152,7 @@ def test_people_are_round_and_judges_square(full: JSON) -> None:
     assert len(told) == len([r for r in scored if r["kind"] == "judge"])
 
 
-def test_kappa_stands_in_its_cell_with_its_interval(full: JSON) -> None:
+def test_each_kappa_is_in_its_cell_with_its_interval(full: JSON) -> None:
     pair = full["variables"]["answerable"]["agreement"]["pairs"][0]
     kappa = pair["cohen_kappa"]
     figure = drawn(full, "agreement", "answerable")
@@ -172,7 +172,7 @@ def test_an_undefined_kappa_is_a_dash_with_a_letter(full: JSON) -> None:
     assert "(a) not defined: all labels are the same" in words(figure)
 
 
-def test_a_confusion_adds_up_to_the_judges_units(full: JSON) -> None:
+def test_a_confusion_matrix_adds_up_to_the_judges_units(full: JSON) -> None:
     judge = full["variables"]["answerable"]["judges"]["mild"]
     found = [int(r["units"]) for r in rows(full, "confusion") if r["judge"] == "mild"]
     assert sum(found) == judge["units"]
@@ -190,7 +190,7 @@ def test_an_undefined_threshold_is_a_cross_and_breaks_the_line(full: JSON) -> No
     assert "precision: the judge never reaches it" in titles(figure)
 
 
-def test_the_epsilon_curve_goes_through_the_test_of_the_report(full: JSON) -> None:
+def test_the_epsilon_curve_passes_through_the_result_of_the_reports_test(full: JSON) -> None:
     for judge in full["variables"]["answerable"]["judges"].values():
         test = judge["alt_test"]
         at = {point["epsilon"]: point for point in test["curve"]}
@@ -202,7 +202,7 @@ def test_the_epsilon_curve_goes_through_the_test_of_the_report(full: JSON) -> No
         assert rates == sorted(rates)
 
 
-def test_a_system_has_a_mark_of_its_own_shape_for_each_estimate(full: JSON) -> None:
+def test_each_estimate_of_a_system_has_a_mark_of_a_different_shape(full: JSON) -> None:
     figure = drawn(full, "systems")
     told = [t for t in titles(figure) if t.startswith(("people", "judge", "corrected"))]
     assert len(told) == 2 * 2 * 3
@@ -211,7 +211,7 @@ def test_a_system_has_a_mark_of_its_own_shape_for_each_estimate(full: JSON) -> N
     assert f"corrected, from both: {estimate['prediction_powered']['reason']}" in told
 
 
-def test_a_bin_stands_at_its_probability_and_the_share_of_yes(full: JSON) -> None:
+def test_a_calibration_bin_is_drawn_at_its_probability_and_its_share_of_yes(full: JSON) -> None:
     calibration = full["variables"]["answerable"]["judges"]["mild"]["calibration"]
     bins = calibration["reliability"]
     figure = drawn(full, "reliability")
@@ -226,7 +226,7 @@ def test_a_bin_stands_at_its_probability_and_the_share_of_yes(full: JSON) -> Non
         assert f"probability {each['probability']:.3f}: {share}, {each['units']} units" in told
 
 
-def test_a_bin_with_an_interval_has_a_whisker(full: JSON) -> None:
+def test_a_calibration_bin_with_an_interval_has_a_whisker(full: JSON) -> None:
     found = copy.deepcopy(full)
     before = len(marks(drawn(full, "reliability"), "line", "judge"))
     share = found["variables"]["answerable"]["judges"]["mild"]["calibration"]["reliability"][3]
@@ -253,13 +253,13 @@ def test_a_bar_is_as_long_as_its_count(full: JSON) -> None:
         assert float(bar.get("width", "")) == pytest.approx(unit * count, abs=0.2)
 
 
-def test_a_csv_defuses_what_a_spreadsheet_would_run(report: Callable[[str], JSON]) -> None:
+def test_the_csv_of_a_figure_defuses_formulas(report: Callable[[str], JSON]) -> None:
     cells = {c for r in rows(report("hostile names"), "coverage") for c in r.values()}
     assert f"'{HOSTILE['chidi']}" in cells
     assert HOSTILE["chidi"] not in cells
 
 
-def test_a_file_has_light_colours_and_no_variables(full: JSON) -> None:
+def test_a_figures_file_has_light_colours_and_no_css_variables(full: JSON) -> None:
     text = svg_file(FIGURES["coverage"], subject(full, "coverage")).decode()
     assert "var(" not in text
     assert "light-dark" not in text
@@ -276,7 +276,7 @@ def test_every_class_of_a_figure_has_a_style(full: JSON) -> None:
             assert {n for n in used - plain if not re.search(rf"\.{n}\b", sheet)} == set()
 
 
-def test_ticks_are_round_numbers() -> None:
+def test_axis_ticks_are_round_numbers() -> None:
     assert Scale(0, 1, 0, 100).ticks() == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1])
     assert Scale(0, 7, 0, 100).ticks() == [0, 2, 4, 6]
     assert Scale(-0.2, 1, 0, 100).ticks()[0] == pytest.approx(-0.2)
@@ -284,7 +284,7 @@ def test_ticks_are_round_numbers() -> None:
     assert Scale(0, 1, 100, 0).at(0.25) == 75
 
 
-def test_long_names_keep_their_end() -> None:
+def test_a_long_name_is_cut_but_keeps_its_end() -> None:
     short = fitted("a-common-beginning-of-systems-v1", 80)
     assert short.startswith("…")
     assert short.endswith("-v1")
@@ -293,7 +293,7 @@ def test_long_names_keep_their_end() -> None:
     assert wrapped("one two three", 50) == ["one two", "three"]
 
 
-def test_notes_give_each_reason_one_letter() -> None:
+def test_each_reason_has_one_letter_in_the_notes() -> None:
     notes = Notes()
     assert [notes.letter(r) for r in ("x", "y", "x")] == ["a", "b", "a"]
     for n in range(26):
@@ -301,7 +301,7 @@ def test_notes_give_each_reason_one_letter() -> None:
     assert notes.letter("25") == "ab"
 
 
-def test_a_figure_is_a_pdf_too_where_that_can_be_made(full: JSON) -> None:
+def test_a_figure_is_offered_as_pdf_if_pdf_can_be_made(full: JSON) -> None:
     pytest.importorskip("typst")
     pdf = next(kind for kind in available_kinds() if kind.suffix == "pdf")
     for figure in FIGURES.values():
@@ -314,7 +314,7 @@ def test_a_figure_is_a_pdf_too_where_that_can_be_made(full: JSON) -> None:
             assert b"/Subtype /Image" not in made
 
 
-def test_a_figure_is_a_picture_for_print(full: JSON) -> None:
+def test_a_figure_is_offered_as_a_picture_for_print(full: JSON) -> None:
     pytest.importorskip("typst")
     png = next(kind for kind in available_kinds() if kind.suffix == "png")
     made = png.render(FIGURES["missing"], subject(full, "missing"))
@@ -326,7 +326,7 @@ def test_a_figure_is_a_picture_for_print(full: JSON) -> None:
 
 
 @pytest.mark.parametrize("name", ["full", "no judge", "judges alone", "hostile names"])
-def test_a_figure_is_a_vega_lite_specification_of_its_own_data(
+def test_a_figures_vega_lite_specification_contains_its_data(
     report: Callable[[str], JSON], name: str
 ) -> None:
     for figure in FIGURES.values():
@@ -338,7 +338,7 @@ def test_a_figure_is_a_vega_lite_specification_of_its_own_data(
             assert set(used_fields(made)) <= there
 
 
-def test_small_multiples_in_vega_lite_name_their_raters_and_keep_the_order_of_the_page(
+def test_panels_in_vega_lite_are_named_after_raters_in_the_order_of_the_page(
     report: Callable[[str], JSON],
 ) -> None:
     figure, found = FIGURES["slices"], report("full")
@@ -378,12 +378,14 @@ def made_fields(part: Any) -> Iterator[str]:
         yield from (field for each in part for field in made_fields(each))
 
 
-def test_without_what_makes_pdf_the_others_are_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_pdf_library_the_other_formats_are_offered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("analysis.figures.files.can_make_pdf", lambda: False)
     assert [kind.suffix for kind in available_kinds()] == ["svg", "json", "csv"]
 
 
-def test_all_raters_stand_on_one_axis_people_round_and_judges_square(full: JSON) -> None:
+def test_all_raters_share_one_axis_with_people_round_and_judges_square(full: JSON) -> None:
     block = full["variables"]["answerable"]
     figure = drawn(full, "raters", "answerable")
     people = [r["name"] for r in full["raters"] if r["kind"] == "human" and r["labels"]]

@@ -31,7 +31,7 @@ SIZES = {"share": 10.5, "tick": 11, "note": 11, "group": 13, "cell": 13}
 
 
 @pytest.mark.parametrize(("paper", "width"), [("column", 84), ("text", 174)])
-def test_every_figure_fits_a_papers_width_with_all_its_words(
+def test_every_figure_with_all_its_words_fits_the_width_of_a_paper(
     full: JSON, paper: Any, width: int
 ) -> None:
     for figure in FIGURES.values():
@@ -56,13 +56,13 @@ def ends(text: ET.Element) -> tuple[float, float]:
     return start, start + wide
 
 
-def test_type_is_of_7_to_9_points_at_a_papers_width() -> None:
+def test_text_has_7_to_9_points_at_the_width_of_a_paper() -> None:
     sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", file_style())]
     assert len(sizes) > 4
     assert all(7 <= size * TYPE * 0.75 <= 9 for size in sizes)
 
 
-def test_black_and_white_has_no_colour_and_other_marks_for_people_and_judges(full: JSON) -> None:
+def test_in_black_and_white_people_and_judges_have_different_marks(full: JSON) -> None:
     for figure in FIGURES.values():
         for each in subjects(full, figure):
             drawn = svg_file(figure, each, Look(tone="black")).decode()
@@ -74,7 +74,7 @@ def test_black_and_white_has_no_colour_and_other_marks_for_people_and_judges(ful
     assert {person, judge} == {"#ffffff", "#000000"}
 
 
-def test_a_matrix_too_wide_for_a_column_is_refused_with_what_to_do(full: JSON) -> None:
+def test_a_matrix_too_wide_for_a_column_is_refused_with_advice(full: JSON) -> None:
     many = copy.deepcopy(full)
     (pair, *_) = many["variables"]["rating"]["agreement"]["pairs"]
     of = [{**pair, "a": f"p{a}", "b": f"p{b}"} for a, b in combinations(range(11), 2)]
@@ -84,7 +84,7 @@ def test_a_matrix_too_wide_for_a_column_is_refused_with_what_to_do(full: JSON) -
     assert figure_file(many, "agreement", "svg", "rating", Look(paper="text")).content
 
 
-def test_what_a_figure_cannot_be_is_said_in_one_line(full: JSON) -> None:
+def test_impossible_options_of_a_figure_are_refused_in_one_line(full: JSON) -> None:
     with pytest.raises(NoFigureError, match="there is no figure 'bars'; there are coverage, "):
         figure_file(full, "bars", "svg")
     with pytest.raises(NoFigureError, match="figures are not available as gif here, only as svg, "):
@@ -97,7 +97,7 @@ def test_what_a_figure_cannot_be_is_said_in_one_line(full: JSON) -> None:
     assert made.name == "slices-rating-column-black"
 
 
-def test_a_rank_correlation_is_in_the_cell_of_its_two_raters(full: JSON) -> None:
+def test_each_rank_correlation_is_in_the_cell_of_its_two_raters(full: JSON) -> None:
     figure, block = FIGURES["rankings"], full["scores"]["coverage"]
     (subject,) = subjects(full, figure)
     raters = [
@@ -116,7 +116,7 @@ def test_a_rank_correlation_is_in_the_cell_of_its_two_raters(full: JSON) -> None
     assert drawn.count("a person is part of people together") == 3 + 1
 
 
-def test_raters_stand_by_their_mean_tau_and_a_negative_one_has_a_broken_frame(full: JSON) -> None:
+def test_raters_are_sorted_by_mean_tau_and_a_negative_tau_has_a_dashed_frame(full: JSON) -> None:
     block = {
         "evaluators": [
             {"a": a, "b": b, "kendall": {"value": t, "low": None, "high": None, "n": 6,
@@ -138,7 +138,7 @@ def test_raters_stand_by_their_mean_tau_and_a_negative_one_has_a_broken_frame(fu
     assert chart
 
 
-def test_slices_are_panels_sorted_by_people_on_one_axis(full: JSON) -> None:
+def test_slices_are_panels_on_one_axis_sorted_by_peoples_scores(full: JSON) -> None:
     (subject,) = (each for each in subjects(full, FIGURES["slices"]) if each.name == "rating")
     lines = csv_file(FIGURES["slices"], subject).decode().splitlines()
     groups = subject.block["strata"]["system"]
@@ -150,7 +150,7 @@ def test_slices_are_panels_sorted_by_people_on_one_axis(full: JSON) -> None:
         assert f"{name}, mild with people (Cohen's kappa): {kappa:.3f}" in drawn
 
 
-def test_forty_parts_are_cut_to_twelve_and_stay_within_two_screens(
+def test_of_forty_slices_twelve_are_drawn_within_two_screens(
     report: Callable[[str], JSON],
 ) -> None:
     many = report("forty systems")

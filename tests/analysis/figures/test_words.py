@@ -22,12 +22,12 @@ def told(full: JSON) -> JSON:
     return {**full, "variables": {**full["variables"], "answerable": block}}
 
 
-def test_a_protocol_gives_each_code_the_word_of_its_button() -> None:
+def test_each_code_is_shown_as_the_word_of_its_button() -> None:
     words = schema_of(PROTOCOL).words()["answerable"]
     assert words == {"yes": "Yes", "no": "No", "invalid": "Makes no sense"}
 
 
-def test_readers_see_words_and_the_json_has_codes(full: JSON) -> None:
+def test_the_page_shows_words_and_the_json_has_codes(full: JSON) -> None:
     report, before = told(full), json.dumps(full)
     text = as_markdown(report)
     assert "categories Relevant, Not relevant" in text or "Relevant" in text
@@ -42,7 +42,7 @@ def test_readers_see_words_and_the_json_has_codes(full: JSON) -> None:
     ]
 
 
-def test_a_count_leads_to_its_units_by_their_codes(full: JSON) -> None:
+def test_the_link_of_a_count_filters_units_by_codes_not_by_words(full: JSON) -> None:
     shown = document(told(full))
     (rows,) = [
         t.rows for _, block, t in shown.tables() if t.caption.startswith("Confusion")
@@ -54,7 +54,7 @@ def test_a_count_leads_to_its_units_by_their_codes(full: JSON) -> None:
     assert (cell.filters["people"], cell.filters["said"]) == ("no", "yes")
 
 
-def test_codes_with_the_same_word_stay_apart_and_reasons_and_warnings_have_words(
+def test_codes_with_the_same_word_stay_distinct_and_reasons_have_words(
     full: JSON,
 ) -> None:
     assert words_of({"words": {"a": "Same", "b": "Same", "c": "Own"}}) == {

@@ -75,7 +75,7 @@ def markdown_tables(text: str) -> list[Grid]:
     return found
 
 
-def test_markdown_says_the_numbers_of_the_json(report: JSON) -> None:
+def test_markdown_has_the_numbers_of_the_json(report: JSON) -> None:
     found = markdown_tables(FORMATS["md"].render(report))
     assert found == expected(document(report), in_markdown)
 
@@ -134,7 +134,7 @@ def in_html(cell: Cell, table: Table) -> str:
     )
 
 
-def test_html_says_the_numbers_of_the_json(report: JSON) -> None:
+def test_html_has_the_numbers_of_the_json(report: JSON) -> None:
     found = Tables(FORMATS["html"].render(report))
     tables = [[[one_line(cell) for cell in row] for row in table] for table in found.tables]
     assert tables == expected(document(report), in_html)
@@ -201,7 +201,7 @@ def joined(tables: Iterator[Grid] | list[Grid], like: list[Grid]) -> list[Grid]:
     return whole
 
 
-def test_latex_says_the_numbers_of_the_json(report: JSON) -> None:
+def test_latex_has_the_numbers_of_the_json(report: JSON) -> None:
     wanted = expected(document(report), in_latex)
     found = joined(latex_tables(FORMATS["latex"].render(report)), wanted)
     assert [[[unicodedata.normalize("NFD", c) for c in row] for row in g] for g in found] == wanted
@@ -220,7 +220,7 @@ def at(report: Any, pointer: str) -> Any:
     return report
 
 
-def test_csv_says_the_numbers_of_the_json_to_the_last_bit(report: JSON) -> None:
+def test_csv_has_the_numbers_of_the_json_to_the_last_bit(report: JSON) -> None:
     for row in rows_of_csv(report):
         found = at(report, row["path"].removeprefix("'"))
         names = ("value", "low", "high", "n", "method", "reason")
@@ -253,7 +253,7 @@ def test_csv_leaves_no_number_out(report: JSON) -> None:
     assert all(at(report, pointer) is None for pointer in undefined)
 
 
-def test_json_is_the_report(report: JSON) -> None:
+def test_the_json_format_is_the_report_itself(report: JSON) -> None:
     assert json.loads(FORMATS["json"].render(report)) == report
 
 
@@ -275,7 +275,7 @@ def test_the_tables_show_every_estimate_of_a_judge(report: JSON) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", ["md", "latex", "html"])
-def test_missing_judgements_are_counted(name: str) -> None:
+def test_the_tables_count_missing_judgements(name: str) -> None:
     text = FORMATS[name].render(CAST)
     assert CAST["variables"]["answerable"]["judges"]["model-x"]["missing"] == {"unreadable": 2}
     assert "2 missing: unreadable" in text
@@ -283,7 +283,7 @@ def test_missing_judgements_are_counted(name: str) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", ["md", "latex", "html", "csv"])
-def test_an_undefined_number_says_why(name: str) -> None:
+def test_an_undefined_number_has_its_reason(name: str) -> None:
     assert "its categories have no order" in json.dumps(CAST)
     lost = json.loads(json.dumps(CAST))
     percent = lost["variables"]["answerable"]["agreement"]["percent"]
@@ -291,14 +291,14 @@ def test_an_undefined_number_says_why(name: str) -> None:
     assert "nobody labels twice" in FORMATS[name].render(lost)
 
 
-def test_a_report_without_labels_is_one_too() -> None:
+def test_a_report_without_labels_has_every_format() -> None:
     empty = {**CAST, "raters": [], "variables": {}, "scores": {}, "campaign": "empty"}
     for each in FORMATS.values():
         assert "empty" in each.render(empty) or each.name == "csv"
     assert "No labels yet" in FORMATS["html"].render(empty)
 
 
-def test_the_csv_defuses_what_a_spreadsheet_would_run() -> None:
+def test_the_csv_defuses_formulas() -> None:
     rows = rows_of_csv(renamed(CAST))
     formula = next(name for name in HOSTILE.values() if name.startswith("="))
     assert f"'{formula}" in {row["rater"] for row in rows}
@@ -306,7 +306,7 @@ def test_the_csv_defuses_what_a_spreadsheet_would_run() -> None:
     assert any(float(row["low"]) < 0 for row in rows if row["low"])
 
 
-def test_rows_of_the_csv_say_what_they_are_of() -> None:
+def test_each_row_of_the_csv_names_its_subject() -> None:
     rows = rows_of_csv(CAST)
 
     def found(**where: str) -> list[str]:
@@ -328,7 +328,7 @@ def test_rows_of_the_csv_say_what_they_are_of() -> None:
     assert found(section="scores.correlation", judge="model-x", rater="mean", statistic="kendall")
 
 
-def test_numbers_are_printed_in_one_way() -> None:
+def test_every_number_is_printed_in_the_same_way() -> None:
     assert rounded(-0.0001) == "0.000"
     assert str(Number(0.5, 0.25, 1)) == "0.500 [0.250, 1.000]"
     assert str(Number(None, reason="why")) == DASH
@@ -339,25 +339,25 @@ def test_numbers_are_printed_in_one_way() -> None:
     )
 
 
-def test_a_p_is_never_printed_as_nothing() -> None:
+def test_a_tiny_p_value_is_never_printed_as_zero() -> None:
     assert str(Number.p(0.0004)) == "<0.001"
     assert str(Number.p(0.0)) == "<0.001"
     assert str(Number.p(0.001)) == "0.001"
     assert str(Number.p(None, "too few")) == DASH
 
 
-def test_marks_of_reasons_go_on_after_z() -> None:
+def test_letters_for_reasons_continue_after_z() -> None:
     cells = tuple(("row", Number(None, reason=f"r{n}")) for n in range(28))
     assert list(Table("t", ("a", "b"), cells).reasons().values())[24:] == ["y", "z", "aa", "ab"]
 
 
-def test_a_table_with_a_cell_too_few_is_refused() -> None:
+def test_a_table_with_a_missing_cell_is_refused() -> None:
     with pytest.raises(ValueError, match="as many cells"):
         Table("t", ("a", RaterName("b")), (("only",),))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_command_writes_each_format(name: str, tmp_path: Path) -> None:
+def test_the_command_writes_every_format(name: str, tmp_path: Path) -> None:
     path = tmp_path / "report"
     labels = ("report", "--labels", str(DEMONSTRATION), "--resamples", "50", "--format", name)
     assert run(*labels, "--output", str(path)) == ""

@@ -26,7 +26,7 @@ def text() -> str:
     return FORMATS["html"].render(HOSTILE_CAST)
 
 
-def test_it_fetches_nothing_and_runs_nothing(text: str) -> None:
+def test_the_file_fetches_nothing_and_runs_no_script(text: str) -> None:
     read = Tables(text)
     tags = {tag for tag, _, _ in read.attributes}
     assert not tags & {"script", "link", "iframe", "object", "img", "base"}
@@ -38,13 +38,13 @@ def test_it_fetches_nothing_and_runs_nothing(text: str) -> None:
     assert "@import" not in text
 
 
-def test_its_policy_forbids_what_it_does_without(text: str) -> None:
+def test_its_security_policy_forbids_everything_that_it_does_not_need(text: str) -> None:
     head = text.split("<title>")[0]
     assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in head
     assert head.startswith('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">')
 
 
-def test_its_tags_are_closed_and_its_ids_single(text: str) -> None:
+def test_every_tag_is_closed_and_every_id_is_unique(text: str) -> None:
     read = Tables(text)
     ids = Counter(value for _, name, value in read.attributes if name == "id")
     assert read.open == []
@@ -59,19 +59,19 @@ def test_each_table_has_a_caption_and_each_header_a_scope(text: str) -> None:
     assert set(read.scopes) == {"col", "row"}
 
 
-def test_the_figures_are_drawn_in_it(text: str) -> None:
+def test_the_file_contains_the_drawn_figures(text: str) -> None:
     there = [f.name for f in FIGURES.values() for _ in subjects(HOSTILE_CAST, f)]
     drawn = re.findall(r'<svg class="figure(?: wide-only)?"', text)
     assert len(drawn) == len(there) == Tables(text).of_figures
     assert re.search(r'<svg [^>]*role="img" aria-label="Coverage of 20 reports', text)
 
 
-def test_names_are_text_and_never_markup(text: str) -> None:
+def test_names_in_the_file_are_text_and_never_markup(text: str) -> None:
     assert "&lt;script&gt;&quot;x&quot;" in text
     assert not [name for name in HOSTILE.values() if "<" in name and name in text]
 
 
-def test_light_dark_and_print_come_with_it() -> None:
+def test_the_file_has_styles_for_light_dark_and_print() -> None:
     css = str(style())
     assert "light-dark(" in css
     assert "--people:" in css
@@ -80,7 +80,7 @@ def test_light_dark_and_print_come_with_it() -> None:
     assert "</" not in css
 
 
-def test_on_a_page_the_verdict_s_numbers_lead_to_their_sections_and_all_else_is_folded() -> None:
+def test_on_a_page_the_verdict_links_to_its_sections_and_the_rest_is_folded() -> None:
     report = report_of(labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}))
     shown = document_html(document(report), report, folded=True)
     verdict = shown.split("</section>")[0]
@@ -93,7 +93,7 @@ def test_on_a_page_the_verdict_s_numbers_lead_to_their_sections_and_all_else_is_
     assert "<h2" not in verdict
 
 
-def test_the_words_of_the_verdict_have_a_hint_with_their_bands() -> None:
+def test_words_for_agreement_in_the_verdict_have_a_hint_with_their_bands() -> None:
     report = report_of(labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}))
     hints = re.findall(
         r'<details class="hint"><summary>.*?</details>', FORMATS["html"].render(report)
@@ -102,7 +102,7 @@ def test_the_words_of_the_verdict_have_a_hint_with_their_bands() -> None:
     assert "<li><b>Moderately</b> κ or α from 0.4</li>" in hints[0]
 
 
-def test_several_judges_answer_each_question_together() -> None:
+def test_the_verdict_asks_each_question_once_for_several_judges() -> None:
     other = table({"other": "nnnnnnyy" * 5}, rater_kind="judge")
     report = report_of([*labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}), *other])
     verdict = document_html(document(report), report, folded=True).split("</section>")[0]
@@ -112,14 +112,14 @@ def test_several_judges_answer_each_question_together() -> None:
     assert len(questions) == len(set(questions))
 
 
-def test_an_empty_cell_leaves_a_column_of_numbers_aligned_as_one() -> None:
+def test_a_column_of_numbers_with_an_empty_cell_is_still_aligned_as_numbers() -> None:
     rows = (("bm25", Number(0.5), "yes"), ("Kendall's τ", "", ""))
     made = table_html(Table("Systems", ("System", "Coverage", "Context"), rows))
     assert '<th scope="col" class="number">Coverage</th>' in made
     assert '<th scope="col">Context</th>' in made
 
 
-def test_each_axis_of_raters_is_named_after_its_variable_where_there_are_several() -> None:
+def test_each_figure_of_raters_names_its_variable_if_there_are_several() -> None:
     people = {"ada": "ynynyynn" * 5, "bram": "ynynyynn" * 5}
     one, both = report_of(table(people)), report_of([*table(people), *table(people, "odd")])
     assert '<strong id="figure-first">All raters on one axis</strong>' in as_html(one)

@@ -43,7 +43,7 @@ DOCUMENT = r"""\documentclass{article}
         ("\x07", r"\tandemunicode{7}{0007}"),
     ],
 )
-def test_a_text_is_set_as_it_is(text: str, set_as: str) -> None:
+def test_special_characters_of_a_text_are_escaped(text: str, set_as: str) -> None:
     assert tex(text) == set_as
 
 
@@ -53,7 +53,7 @@ def test_the_file_is_plain_ascii() -> None:
     assert re.search(r"^[^%]*\\input", text, re.MULTILINE) is None
 
 
-def test_it_names_the_packages_that_it_needs() -> None:
+def test_the_file_names_the_packages_that_it_needs() -> None:
     assert r"\usepackage{booktabs}" in FORMATS["latex"].render(CAST)
     systems = CAST["scores"]["coverage"]["systems"]
     many = {f"s{n}": systems["long"] for n in range(41)}
@@ -63,7 +63,7 @@ def test_it_names_the_packages_that_it_needs() -> None:
     assert r"\begin{longtable}" in text
 
 
-def test_labels_and_rules_are_each_tables_own() -> None:
+def test_each_table_has_a_unique_label_and_its_own_rules() -> None:
     text = FORMATS["latex"].render(CAST)
     labels = re.findall(r"\\label\{(.*?)\}", text)
     assert len(labels) == len(set(labels)) == text.count(r"\begin{table}") > MANY_FLOATS
@@ -81,7 +81,7 @@ def test_an_undefined_number_has_its_reason_under_the_table() -> None:
     assert r"\textsuperscript{a} 50 \% lost" in text
 
 
-def test_a_wide_table_is_set_as_several_with_the_same_rows() -> None:
+def test_a_wide_table_is_split_into_several_with_the_same_rows() -> None:
     header = ("System", *(f"rater number {n}" for n in range(12)))
     row: tuple[Cell, ...] = ("bm25", *(Number(0.5, 0.25, 0.75) for _ in range(12)))
     parts = list(split(Table("t", header, (row,))))
@@ -90,12 +90,12 @@ def test_a_wide_table_is_set_as_several_with_the_same_rows() -> None:
     assert [name for part in parts for name in part.header[1:]] == list(header[1:])
 
 
-def test_a_negative_number_has_a_minus() -> None:
+def test_a_negative_number_has_a_minus_sign_not_a_hyphen() -> None:
     assert re.search(r"\{\$-\$0\.\d{3}\}", FORMATS["latex"].render(CAST))
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex here")
-def test_it_compiles_with_names_that_try_not_to(tmp_path: Path) -> None:
+def test_a_report_with_hostile_names_compiles(tmp_path: Path) -> None:
     text = FORMATS["latex"].render(renamed(CAST))
     packages = re.search(r"\\usepackage\{(.*)\}", text)
     assert packages is not None

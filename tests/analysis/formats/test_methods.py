@@ -27,7 +27,7 @@ def told(report: dict[str, Any]) -> str:
     return " ".join(methods(report))
 
 
-def test_it_states_the_data_and_the_choices(report: dict[str, Any], told: str) -> None:
+def test_the_methods_state_the_data_and_the_options(report: dict[str, Any], told: str) -> None:
     assert f"Of {report['inputs']['labels']} labels" in told
     assert "16 queries were used" in told
     assert f"Seed {report['seed']}." in told
@@ -36,7 +36,7 @@ def test_it_states_the_data_and_the_choices(report: dict[str, Any], told: str) -
     assert "Only these were taken" not in told
 
 
-def test_it_names_each_coefficient_with_its_citation(told: str) -> None:
+def test_the_methods_name_each_coefficient_with_its_citation(told: str) -> None:
     for words in (
         "Fleiss' kappa, averaged over units (Fleiss 1971)",
         "Krippendorff's alpha, ordinal (Krippendorff 2019)",
@@ -48,7 +48,7 @@ def test_it_names_each_coefficient_with_its_citation(told: str) -> None:
         assert words in told
 
 
-def test_it_tells_how_intervals_were_made(told: str) -> None:
+def test_the_methods_describe_how_intervals_were_computed(told: str) -> None:
     assert "BCa bootstrap of whole queries, 20 resamples" in told
     assert "The bootstrap is BCa (Efron 1987) at the level 2Φ(√(n/(n−1)) t) − 1 for n" in told
     assert "for n informative queries" in told
@@ -57,11 +57,13 @@ def test_it_tells_how_intervals_were_made(told: str) -> None:
     assert "t interval clustered by whole queries" in told
 
 
-def test_it_tells_that_intervals_hold_for_these_raters(told: str) -> None:
+def test_the_methods_say_that_intervals_hold_for_these_raters_only(told: str) -> None:
     assert "intervals hold for these raters." in told
 
 
-def test_it_tells_which_pairs_of_people_are_left_out(report: dict[str, Any], told: str) -> None:
+def test_the_methods_say_which_pairs_of_people_are_left_out(
+    report: dict[str, Any], told: str
+) -> None:
     assert "the mean over pairs of people, weighted by the units that a pair shares" in told
     assert "left out (" not in told
     fewer = copy.deepcopy(report)
@@ -74,11 +76,11 @@ def test_it_tells_which_pairs_of_people_are_left_out(report: dict[str, Any], tol
     )
 
 
-def test_it_tells_of_the_curves_of_scores(told: str) -> None:
+def test_the_methods_describe_the_curves_of_scores(told: str) -> None:
     assert "area under the ROC curve (Hanley and McNeil 1982) and average precision" in told
 
 
-def test_what_was_not_computed_is_not_told(report: dict[str, Any]) -> None:
+def test_the_methods_leave_out_statistics_that_were_not_computed(report: dict[str, Any]) -> None:
     people = copy.deepcopy(report)
     people["scores"] = {}
     for block in people["variables"].values():
@@ -88,7 +90,7 @@ def test_what_was_not_computed_is_not_told(report: dict[str, Any]) -> None:
         assert absent not in text
 
 
-def test_another_interval_is_told_as_its_method_says(report: dict[str, Any]) -> None:
+def test_another_interval_method_is_named_and_described(report: dict[str, Any]) -> None:
     other = copy.deepcopy(report)
     percent = other["variables"]["answerable"]["agreement"]["percent"]
     percent["method"] = (
@@ -97,7 +99,7 @@ def test_another_interval_is_told_as_its_method_says(report: dict[str, Any]) -> 
     assert "studentised bootstrap of whole queries, 20 resamples" in " ".join(methods(other))
 
 
-def test_every_work_that_is_cited_stands_under_references_and_no_other(
+def test_the_references_list_exactly_the_works_that_are_cited(
     report: dict[str, Any], told: str
 ) -> None:
     whole = references([told])
@@ -107,13 +109,13 @@ def test_every_work_that_is_cited_stands_under_references_and_no_other(
 
 
 @pytest.mark.parametrize("name", ["md", "latex", "html"])
-def test_the_formats_for_reading_show_it(report: dict[str, Any], name: str) -> None:
+def test_markdown_html_and_latex_include_the_methods(report: dict[str, Any], name: str) -> None:
     text = FORMATS[name].render(report)
     assert "Krippendorff 2019" in text
     assert "Content Analysis: An Introduction" in text
 
 
-def test_it_tells_what_stands_beside_the_headlines(told: str) -> None:
+def test_the_methods_describe_the_statistics_beside_the_headlines(told: str) -> None:
     for words in (
         "For comparison it was also run in its multiplicative form; with unanswered items dropped",
         "The evidence marked for answerable was compared by F1 of exact and of overlapping spans",
@@ -123,11 +125,11 @@ def test_it_tells_what_stands_beside_the_headlines(told: str) -> None:
         assert words in told
 
 
-def test_it_claims_no_chance_correction_of_evidence_whose_texts_are_not_known(told: str) -> None:
+def test_no_chance_correction_of_evidence_is_claimed_without_its_texts(told: str) -> None:
     assert "for unitising" not in told
 
 
-def test_a_report_from_before_them_tells_nothing_of_them(report: dict[str, Any]) -> None:
+def test_an_older_report_does_not_mention_statistics_added_later(report: dict[str, Any]) -> None:
     old = copy.deepcopy(report)
     for block in old["variables"].values():
         for name in ("planning", "soft_labels", "spans"):
@@ -155,7 +157,7 @@ class TestFewPeople:
         ])  # fmt: skip
         return " ".join(methods(labels_report([path], {}, ReportOptions(resamples=20))))
 
-    def test_one_person(self, tmp_path: Path) -> None:
+    def test_with_one_person_no_agreement_among_people_is_claimed(self, tmp_path: Path) -> None:
         told = self.told(tmp_path, {"Ada": "yynn", "M": "yyny"})
         assert "no agreement among people on answerable: one person labelled." in told
         assert "The judge M was compared with the labels of one person." in told
@@ -163,7 +165,7 @@ class TestFewPeople:
         assert "is given as ." not in told
         assert "most frequent" not in told
 
-    def test_no_reference(self, tmp_path: Path) -> None:
+    def test_without_people_a_judge_has_no_reference(self, tmp_path: Path) -> None:
         told = self.told(tmp_path, {"M": "yyny"})
         assert "no agreement among people on answerable: no person labelled." in told
         assert (
@@ -172,15 +174,15 @@ class TestFewPeople:
         )
         assert "Given are" not in told
 
-    def test_people_who_never_met(self, tmp_path: Path) -> None:
+    def test_people_without_shared_units_have_no_agreement(self, tmp_path: Path) -> None:
         told = self.told(tmp_path, {"Ada": "yn..", "Bram": "..yn", "M": "ynyn"})
         assert "on answerable: no two people labelled the same unit." in told
         assert "The judge M was compared with the most frequent human label." in told
 
-    def test_a_judge_that_met_nobody(self, tmp_path: Path) -> None:
+    def test_a_judge_without_units_of_people_is_said_to_share_none(self, tmp_path: Path) -> None:
         told = self.told(tmp_path, {"Ada": "yn..", "Bram": "yn..", "M": "..yn"})
         assert "no unit has both its label and a joint label of people." in told
 
-    def test_several_judges(self, tmp_path: Path) -> None:
+    def test_several_judges_are_described_in_one_sentence(self, tmp_path: Path) -> None:
         told = self.told(tmp_path, {"Ada": "yn", "Bram": "yn", "M": "yn", "N": "nn"})
         assert "Each judge was compared with the most frequent human label." in told

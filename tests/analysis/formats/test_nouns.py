@@ -12,16 +12,16 @@ from docs._reference.example import report
 NOUN = ("key point", "key points")
 
 
-def test_both_forms_are_replaced_and_capitals_kept() -> None:
+def test_singular_and_plural_are_replaced_and_capitals_kept() -> None:
     assert in_noun("Units of a unit, 12 units", NOUN) == "Key points of a key point, 12 key points"
 
 
-def test_names_that_hold_the_word_are_kept() -> None:
+def test_names_that_contain_the_word_unit_are_kept() -> None:
     for text in ("judge unit-7", "my.unit", "items/units", "unitising", "unit#3", "units-b"):
         assert in_noun(text, NOUN) == text
 
 
-def test_a_text_with_counts_keeps_them() -> None:
+def test_a_text_keeps_its_counts() -> None:
     count = UnitCount.of(3, show="several")
     found = in_noun(CountedText.of("on 3 units", ("3 units", count)), NOUN)
     assert isinstance(found, CountedText)
@@ -31,7 +31,7 @@ def test_a_text_with_counts_keeps_them() -> None:
     ]
 
 
-def test_a_tables_words_change_but_no_rater_and_no_category() -> None:
+def test_the_words_of_a_table_change_but_raters_and_categories_do_not() -> None:
     row = (RaterName("units", "human"), 3, Number(None, reason="no unit has two labels"), "unit")
     header = ("Rater", "Units", "Kappa", "my unit")
     (table,) = block_in_noun(Block("", (Table("Shared units", header, (row,)),)), NOUN).tables
@@ -60,14 +60,14 @@ def words_of(made: dict[str, Any]) -> str:
     return "\n".join(told)
 
 
-def test_a_report_on_questions_says_unit_nowhere() -> None:
+def test_a_report_on_questions_never_says_unit() -> None:
     variables = len(report()["variables"])
     told = words_of(with_nouns(*[("question", "questions")] * variables))
     assert [line for line in told.split("\n") if in_noun(line, NOUN) != line] == []
     assert "Questions" in told
 
 
-def test_variables_of_several_kinds_have_a_noun_each() -> None:
+def test_each_variable_has_the_noun_of_its_own_kind() -> None:
     rest = [("unit", "units")] * (len(report()["variables"]) - 2)
     told = words_of(with_nouns(("report", "reports"), ("passage", "passages"), *rest))
     assert "Reports" in told
@@ -75,7 +75,7 @@ def test_variables_of_several_kinds_have_a_noun_each() -> None:
     assert "Units whose human labels tie" in told
 
 
-def test_a_labels_file_keeps_the_word() -> None:
+def test_a_labels_file_keeps_the_word_unit() -> None:
     made = report()
     plain = {name: {k: v for k, v in each.items() if k != "noun"}
              for name, each in made["variables"].items()}  # fmt: skip

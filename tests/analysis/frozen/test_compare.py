@@ -27,7 +27,7 @@ def rows(before: Any, after: Any) -> Any:
     return [row for block in section.blocks for table in block.tables for row in table.rows]
 
 
-def test_the_mean_difference_and_its_interval_by_hand() -> None:
+def test_the_mean_difference_and_its_interval_are_those_worked_by_hand() -> None:
     # Differences 0.1 and 0.3, five times each: mean 0.2, s = 0.10541, t(9) = 2.26216,
     # half = 2.26216 * 0.10541 / root(10) = 0.07541.
     before = report({f"q{n}": 0.2 for n in range(10)})
@@ -38,7 +38,7 @@ def test_the_mean_difference_and_its_interval_by_hand() -> None:
     assert (mean.value, mean.low, mean.high) == pytest.approx((0.2, 0.12459, 0.27541), abs=1e-5)
 
 
-def test_only_items_of_both_count_and_few_queries_have_no_interval() -> None:
+def test_only_items_in_both_reports_count_and_few_queries_give_no_interval() -> None:
     ((_, _, items, changed, mean),) = rows(
         report({"q0": 0.5, "q1": 0.5, "q2": 0.9}), report({"q0": 0.5, "q1": 0.7, "q3": 0.1})
     )
@@ -46,7 +46,7 @@ def test_only_items_of_both_count_and_few_queries_have_no_interval() -> None:
     assert (mean.value, mean.low) == (pytest.approx(0.1), None)
 
 
-def test_where_nothing_changed_or_nobody_is_in_both_there_is_no_row() -> None:
+def test_there_is_no_row_without_a_change_or_a_rater_in_both_reports() -> None:
     same = report({"q0": 0.5})
     assert rows(same, same) == []
     assert rows(same, report({"q0": 0.9}, rater="Bram")) == []

@@ -40,7 +40,9 @@ def freeze(client: Client, campaign: Campaign, query: str = QUERY) -> FrozenRepo
     return FrozenReport.objects.latest("pk")
 
 
-def test_it_never_changes_whatever_is_labelled_later(labelled: Campaign, tmp_path: Path) -> None:
+def test_a_frozen_report_never_changes_with_later_labels(
+    labelled: Campaign, tmp_path: Path
+) -> None:
     client = logged_in("researcher")
     found = freeze(client, labelled)
     addresses = [f"/reports/{found.key}.{each.suffix}" for each in FORMATS.values()]
@@ -51,7 +53,7 @@ def test_it_never_changes_whatever_is_labelled_later(labelled: Campaign, tmp_pat
     assert live["inputs"] != json.loads(before[0])["inputs"]
 
 
-def test_its_digest_is_that_of_the_file_as_downloaded(labelled: Campaign) -> None:
+def test_the_digest_is_that_of_the_downloaded_file(labelled: Campaign) -> None:
     client = logged_in("researcher")
     found = freeze(client, labelled)
     file = client.get(f"/reports/{found.key}.json").content
@@ -63,20 +65,20 @@ def test_its_digest_is_that_of_the_file_as_downloaded(labelled: Campaign) -> Non
     assert "Do not cite it" not in page
 
 
-def test_it_has_ten_thousand_resamples_unless_others_were_chosen(labelled: Campaign) -> None:
+def test_a_frozen_report_has_ten_thousand_resamples_by_default(labelled: Campaign) -> None:
     client = logged_in("researcher")
     assert freeze(client, labelled, OF_ONE_VARIABLE).report["resamples"] == 10_000
     assert freeze(client, labelled).report["resamples"] == 50
 
 
-def test_the_live_report_beside_it_has_as_many_resamples(labelled: Campaign) -> None:
+def test_the_live_report_compared_with_it_has_as_many_resamples(labelled: Campaign) -> None:
     client = logged_in("researcher")
     found = freeze(client, labelled, OF_ONE_VARIABLE)
     page = client.get(f"/reports/{found.key}/compare/").content.decode()
     assert "10000" not in page
 
 
-def test_a_row_that_somebody_changed_in_the_database_says_so(labelled: Campaign) -> None:
+def test_a_report_changed_in_the_database_warns_against_citing_it(labelled: Campaign) -> None:
     client = logged_in("researcher")
     found = freeze(client, labelled)
     with pytest.raises(TypeError, match="cannot be changed"):
@@ -86,13 +88,13 @@ def test_a_row_that_somebody_changed_in_the_database_says_so(labelled: Campaign)
     assert "Do not cite it" in client.get(f"/reports/{found.key}/").content.decode()
 
 
-def test_the_same_numbers_are_frozen_once(labelled: Campaign) -> None:
+def test_freezing_the_same_numbers_again_creates_no_second_report(labelled: Campaign) -> None:
     client = logged_in("researcher")
     assert freeze(client, labelled).pk == freeze(client, labelled).pk
     assert FrozenReport.objects.count() == 1
 
 
-def test_numbers_that_nobody_saw_are_not_frozen(labelled: Campaign) -> None:
+def test_numbers_that_changed_since_the_page_was_opened_are_not_frozen(labelled: Campaign) -> None:
     client = logged_in("researcher")
     answer = client.post(f"/campaigns/{labelled.pk}/report/freeze/{QUERY}", {"inputs": "0" * 64})
     assert answer.status_code == 409
@@ -100,7 +102,7 @@ def test_numbers_that_nobody_saw_are_not_frozen(labelled: Campaign) -> None:
     assert not FrozenReport.objects.exists()
 
 
-def test_a_campaign_stays_with_its_frozen_reports_and_an_account_may_go(
+def test_a_campaign_with_frozen_reports_cannot_be_deleted_but_an_account_can(
     labelled: Campaign,
 ) -> None:
     client = logged_in("researcher")
@@ -113,7 +115,7 @@ def test_a_campaign_stays_with_its_frozen_reports_and_an_account_may_go(
     assert "by researcher" not in page
 
 
-def test_annotators_read_and_freeze_none(labelled: Campaign) -> None:
+def test_annotators_may_neither_read_nor_freeze_reports(labelled: Campaign) -> None:
     found = freeze(logged_in("researcher"), labelled)
     client = logged_in("annotator")
     for address in (f"/reports/{found.key}/", f"/reports/{found.key}.json"):
@@ -121,7 +123,7 @@ def test_annotators_read_and_freeze_none(labelled: Campaign) -> None:
     assert client.post(f"/campaigns/{labelled.pk}/report/freeze/").status_code == 403
 
 
-def test_it_is_compared_with_the_live_report(labelled: Campaign, tmp_path: Path) -> None:
+def test_a_frozen_report_is_compared_with_the_live_one(labelled: Campaign, tmp_path: Path) -> None:
     client = logged_in("researcher")
     found = freeze(client, labelled)
     same = client.get(f"/reports/{found.key}/compare/").content.decode()
@@ -134,7 +136,7 @@ def test_it_is_compared_with_the_live_report(labelled: Campaign, tmp_path: Path)
     assert "lower" in page
 
 
-def test_it_is_compared_with_another_of_its_campaign_only(
+def test_a_frozen_report_is_compared_only_with_others_of_its_campaign(
     labelled: Campaign, tmp_path: Path
 ) -> None:
     client = logged_in("researcher")
@@ -145,7 +147,7 @@ def test_it_is_compared_with_another_of_its_campaign_only(
     assert client.get(f"/reports/{first.key}/compare/?with=nothing").status_code == 404
 
 
-def test_the_earlier_of_two_is_before_whichever_was_opened(labelled: Campaign) -> None:
+def test_a_comparison_shows_the_earlier_report_first(labelled: Campaign) -> None:
     client = logged_in("researcher")
     first = freeze(client, labelled)
     second = freeze(client, labelled, "?resamples=60")
@@ -155,7 +157,7 @@ def test_the_earlier_of_two_is_before_whichever_was_opened(labelled: Campaign) -
         assert (before, after) == (first.key, second.key)
 
 
-def test_whoever_was_left_out_between_two_reports_is_told(labelled: Campaign) -> None:
+def test_a_comparison_names_raters_excluded_between_the_two_reports(labelled: Campaign) -> None:
     client = logged_in("researcher")
     first = freeze(client, labelled)
     rater = Rater.objects.filter(kind="human", assignments__item__campaign=labelled).first()
@@ -169,7 +171,9 @@ def test_whoever_was_left_out_between_two_reports_is_told(labelled: Campaign) ->
     assert "counts again" in page
 
 
-def test_a_choice_that_is_gone_is_told_beside_the_live_report(labelled: Campaign) -> None:
+def test_an_option_that_no_longer_exists_is_named_beside_the_live_report(
+    labelled: Campaign,
+) -> None:
     client = logged_in("researcher")
     found = freeze(client, labelled)
     FrozenReport.objects.filter(pk=found.pk).update(choices="rater=nobody")
@@ -197,11 +201,11 @@ def estimate(value: float | None, low: float | None = None, high: float | None =
         (estimate(0.3), None, "gone"),
     ],
 )
-def test_changes_are_told_in_words(before: Any, after: Any, says: str) -> None:
+def test_changes_between_reports_are_described_in_words(before: Any, after: Any, says: str) -> None:
     assert describe_change(before, after) == says
 
 
-def test_only_what_differs_is_listed(labelled: Campaign) -> None:
+def test_a_comparison_lists_only_differences(labelled: Campaign) -> None:
     report = json.loads(run("report", "--campaign", labelled.name, "--resamples", "20"))
     other = copy.deepcopy(report)
     percent = other["variables"]["answerable"]["agreement"]["percent"]

@@ -76,7 +76,7 @@ CHOICES = {
 
 
 @pytest.mark.parametrize("what", CHOICES)
-def test_the_frame_is_that_of_the_rows(
+def test_reading_by_columns_gives_the_frame_of_reading_by_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     path = write_lines(tmp_path / "labels.jsonl", lines())
@@ -87,7 +87,9 @@ def test_the_frame_is_that_of_the_rows(
     same(by_columns, by_rows)
 
 
-def test_so_is_that_of_a_file_of_the_demonstration(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_ways_of_reading_agree_on_the_demonstrations_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     by_rows, protocols = _by_rows([DEMONSTRATION], {}, ReportOptions())
     assert protocols == {"report-coverage"}
     monkeypatch.setattr("analysis.labels_file.frames._by_rows", None)
@@ -96,7 +98,7 @@ def test_so_is_that_of_a_file_of_the_demonstration(monkeypatch: pytest.MonkeyPat
     same(by_columns, by_rows)
 
 
-def test_several_files_are_one(tmp_path: Path) -> None:
+def test_several_files_are_read_as_one(tmp_path: Path) -> None:
     every = lines()
     paths = [write_lines(tmp_path / f"{n}.jsonl", every[n::2]) for n in range(2)]
     together = file_frame(paths, {})[0]
@@ -108,13 +110,13 @@ def test_several_files_are_one(tmp_path: Path) -> None:
 ADA = {"item": "r", "unit": "q", "variable": "v", "rater": "Ada", "value": "3"}
 
 
-def test_evidence_of_a_judgement_repeated_is_that_of_the_first(tmp_path: Path) -> None:
+def test_a_repeated_judgement_keeps_the_evidence_of_its_first_line(tmp_path: Path) -> None:
     spans = [{"field": "report", "start": 0, "end": 4, "text": "word"}]
     path = write_lines(tmp_path / "labels.jsonl", [ADA, ADA | {"replicate": 1, "spans": spans}])
     assert file_frame([path], {})[0].evidence.spans == {}
 
 
-def test_of_what_meta_says_of_an_item_the_first_counts(tmp_path: Path) -> None:
+def test_the_first_meta_of_an_item_counts(tmp_path: Path) -> None:
     lines = [ADA | {"unit": f"{n}", "item": item, "meta": meta}
              for n, (item, meta) in enumerate([("r", {"domain": ""}), ("r", {"domain": "law"}),
                                                ("r", {"domain": "art"}), ("s", {"domain": 3}),
@@ -132,7 +134,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_what_only_all_lines_show_is_refused_with_its_line(tmp_path: Path, what: str) -> None:
+def test_a_conflict_between_lines_is_refused_with_its_line(tmp_path: Path, what: str) -> None:
     path = write_lines(tmp_path / "labels.jsonl", WRONG[what])
     told = []
     for read in (
@@ -146,7 +148,7 @@ def test_what_only_all_lines_show_is_refused_with_its_line(tmp_path: Path, what:
     assert f"line {len(WRONG[what])}" in told[0]
 
 
-def test_what_was_assisted_is_held_against_its_verdict(tmp_path: Path) -> None:
+def test_an_assisted_label_is_paired_with_the_verdict_that_was_shown(tmp_path: Path) -> None:
     seen = ADA | {"rater": "Bram", "assisted_by": "Ada", "value": "4"}
     path = write_lines(tmp_path / "labels.jsonl", [ADA, seen])
     (found,) = file_frame([path], {})[0].assisted
@@ -160,7 +162,7 @@ def test_an_item_of_two_queries_is_read(tmp_path: Path) -> None:
         assert frame.variables["v"].units.query.tolist() == [0, 1]
 
 
-def test_choices_and_levels_of_what_is_not_there_are_refused(tmp_path: Path) -> None:
+def test_options_that_name_an_unknown_rater_or_variable_are_refused(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "labels.jsonl", [ADA])
     with pytest.raises(UnknownOptionError, match="There is no rater 'Chidi' here; there are"):
         file_frame([path], {}, ReportOptions(raters=("Chidi",)))

@@ -56,7 +56,7 @@ def compared(*columns: str, out: tuple[int, ...] = (), clusters: Any = None) -> 
 
 
 class TestAgreement:
-    def test_of_two_people_it_is_their_kappa_and_share(self) -> None:
+    def test_two_people_have_their_kappa_and_their_share(self) -> None:
         ann, bo = compared("yynnyynynn.", "ynnnyyyynny")
         assert ann.units == bo.units == 10
         assert ann.percent.value == bo.percent.value == 0.8
@@ -67,7 +67,7 @@ class TestAgreement:
         assert ann.others.value is None
         assert ann.others.reason == NO_OTHERS
 
-    def test_of_three_by_hand(self) -> None:
+    def test_agreement_of_three_people_is_that_worked_by_hand(self) -> None:
         # Ann agrees with 2, 1, 0 and 1 of the others; both of these agree on units 0 and 2.
         ann, _, _ = compared("yyyn", "yynn", "ynny")
         assert ann.percent.value == pytest.approx((1 + 0.5 + 0 + 0.5) / 4)
@@ -86,20 +86,20 @@ class TestAgreement:
         assert ann.kappa.value == pytest.approx(expected)
         assert "quadratic" in ann.kappa.method
 
-    def test_who_is_left_out_is_compared_but_is_nobodys_other(self) -> None:
+    def test_an_excluded_person_is_compared_with_others_but_never_the_reverse(self) -> None:
         ann, bo, cy = compared("yynn", "yynn", "nnyy", out=(3,))
         assert (ann.percent.value, bo.percent.value) == (1.0, 1.0)
         assert cy.percent.value == 0.0
         assert (cy.others.value, ann.others.value) == (1.0, None)
 
-    def test_undefined_is_null_with_a_reason(self) -> None:
+    def test_undefined_agreement_is_null_with_a_reason(self) -> None:
         ann, bo = compared("yy..", "..yn")
         assert (ann.units, ann.percent.value, ann.percent.reason) == (0, None, NOBODY)
         assert (bo.kappa.value, bo.kappa.reason) == (None, NOBODY)
         ann, _ = compared("yyyy", "yyyy")
         assert (ann.kappa.value, ann.kappa.reason) == (None, ONE_CATEGORY)
 
-    def test_the_interval_takes_queries_as_they_are(self) -> None:
+    def test_the_interval_resamples_whole_queries(self) -> None:
         columns = "yn" * 12, "yy" * 12
         many, _ = compared(*columns)
         assert many.percent.low is not None
@@ -130,8 +130,8 @@ def standing_out(of: VariableLabels, *out: int) -> list[Flag]:
 MIXED = "yynnynnyynynynnyynynyynn"
 
 
-class TestHints:
-    def test_one_answer_always_where_others_differ(self) -> None:
+class TestFlags:
+    def test_a_person_who_always_gives_one_answer_is_flagged(self) -> None:
         (found,) = standing_out(said("y" * 24, MIXED, MIXED))
         assert (found.code, found.name) == ("one_answer", "ann")
         assert found.text == (
@@ -139,45 +139,45 @@ class TestHints:
         )
         assert found.labels == {"variable": "v", "value": "yes"}
 
-    def test_one_answer_always_is_right_where_others_say_the_same(self) -> None:
+    def test_a_constant_answer_is_not_flagged_if_others_give_it_too(self) -> None:
         assert standing_out(said("y" * 24, "y" * 24, "y" * 23 + "n")) == []
 
-    def test_one_person_unlike_the_others_makes_nobody_else_stand_out(self) -> None:
+    def test_one_deviating_person_does_not_make_others_stand_out(self) -> None:
         found = standing_out(said("y" * 24, "y" * 24, "n" * 24, escape=True))
         assert {(each.code, each.name) for each in found} == {
             ("one_answer", "cy"),
             ("escapes", "cy"),
         }
 
-    def test_nothing_is_said_of_few_labels(self) -> None:
+    def test_few_labels_raise_no_flag(self) -> None:
         assert standing_out(said("y" * 19, MIXED[:19], MIXED[:19])) == []
         alone = "y" * 10 + "." * 14
         assert standing_out(said("y" * 24, alone, "." * 24)) == []
 
-    def test_one_answer_many_times_in_a_row(self) -> None:
+    def test_a_long_run_of_one_answer_is_flagged(self) -> None:
         (found,) = standing_out(said("nnyn" + "y" * 15 + "nynnn", MIXED, MIXED))
         assert (found.code, found.name) == ("in_a_row", "ann")
         assert "“yes” 15 times in a row" in found.text
         # The labels of the first rater of two others are numbered 1, 4, 7 and so on.
         assert found.labels == {"variable": "v", "first": "13", "last": "55"}
 
-    def test_a_row_is_of_answers_as_they_came(self) -> None:
+    def test_a_run_is_counted_in_the_order_of_answering(self) -> None:
         of = said("nnyn" + "y" * 15 + "nynnn", MIXED, MIXED)
         shuffled = np.argsort(np.tile([1, 0, 2], 8)[:24], kind="stable")
         of.labels[:, 0] = of.labels[shuffled, 0]
         assert standing_out(of) == []
 
-    def test_no_answer_far_more_often(self) -> None:
+    def test_a_person_who_skips_far_more_often_than_others_is_flagged(self) -> None:
         (found,) = standing_out(said("y" * 18 + "n" * 6, "y" * 24, "y" * 23 + "n", escape=True))
         assert (found.code, found.labels) == ("escapes", {"variable": "v", "value": "invalid"})
         assert "“invalid” on 6 of 24 units" in found.text
         assert "1 of 48 labels" in found.text
 
-    def test_who_is_left_out_is_no_evidence_against_others(self) -> None:
+    def test_an_excluded_person_is_no_evidence_against_others(self) -> None:
         of = said("y" * 24, MIXED, MIXED)
         assert standing_out(of, 2, 3) == []
 
-    def test_less_agreement_than_the_others_have(self) -> None:
+    def test_a_person_who_agrees_far_less_than_others_is_flagged(self) -> None:
         others = MIXED * 2
         own = "".join({"y": "n", "n": "y"}[c] if n % 2 else c for n, c in enumerate(others))
         of = said(own, others, others)
@@ -186,7 +186,7 @@ class TestHints:
         assert "on 48 units. The others have 1.00 with each other" in found.text
         assert found.labels == {"of": "others", "variable": "v"}
 
-    def test_who_shares_units_with_a_careless_person_alone_is_not_far_off(self) -> None:
+    def test_sharing_units_only_with_a_careless_person_raises_no_flag(self) -> None:
         turned = MIXED.translate(str.maketrans("yn", "ny"))
         of = said(MIXED + "." * 48, "." * 24 + MIXED * 2, turned * 3, "." * 24 + MIXED * 2)
         agreement = with_others(of.raters, of.codes, of.queries, 2, is_ordered=False)
@@ -194,12 +194,12 @@ class TestHints:
         assert [NAMES[rater] for rater in far] == ["ann", "cy"]
         assert [each.name for each in low_kappas(of)] == ["cy"]
 
-    def test_nobody_can_tell_who_of_two_is_careless(self) -> None:
+    def test_of_two_people_neither_is_flagged_as_careless(self) -> None:
         turned = MIXED.translate(str.maketrans("yn", "ny"))
         of = said(MIXED + "." * 24, "." * 24 + MIXED, turned + "." * 24, "." * 24 + MIXED)
         assert [each.name for each in low_kappas(of)] == ["ann", "cy"]
 
-    def test_counts_have_commas_and_the_noun_of_the_protocol(self) -> None:
+    def test_counts_in_flags_have_commas_and_the_protocols_noun(self) -> None:
         of = replace(said("y" * 1200, MIXED * 50, MIXED * 50), noun="questions")
         (found,) = standing_out(of)
         assert found.text == (
@@ -212,7 +212,9 @@ class TestHints:
         ("codes", "run_"),
         [([], (0, 0)), ([1], (0, 1)), ([0, 1, 1, 0, 0], (1, 3)), ([0, 1, 1, 1], (1, 4))],
     )
-    def test_the_longest_run(self, codes: list[int], run_: tuple[int, int]) -> None:
+    def test_the_longest_run_of_equal_answers_is_found(
+        self, codes: list[int], run_: tuple[int, int]
+    ) -> None:
         assert longest_run(np.array(codes, np.int64)) == run_
 
 
@@ -235,8 +237,8 @@ def of_codes(study: Study) -> Mapping[str, set[str]]:
     return found
 
 
-class TestStored:
-    def test_escapes_are_no_agreement_but_stand_out(self, study: Study) -> None:
+class TestStoredLabels:
+    def test_escapes_do_not_count_as_agreement_but_are_flagged(self, study: Study) -> None:
         rita = rater_of(study.rita)
         made = quality(study.campaign)
         own = made.agreement_of(rita.pk)["answerable"]
@@ -245,28 +247,32 @@ class TestStored:
         assert made.agreement_of(rater_of(study.ada).pk)["answerable"].percent.value == 1.0
         assert of_codes(study) == {rita.name: {"one_answer", "escapes"}}
 
-    def test_who_is_left_out_vanishes_from_the_others_agreement(self, study: Study) -> None:
+    def test_an_excluded_person_no_longer_counts_in_the_agreement_of_others(
+        self, study: Study
+    ) -> None:
         before = quality(study.campaign).agreement_of(rater_of(study.ada).pk)["answerable"]
         exclude(study.campaign, rater_of(study.ben), "guessed")
         after = quality(study.campaign).agreement_of(rater_of(study.ada).pk)["answerable"]
         assert (before.units, after.units) == (24, 0)
         assert after.percent.reason == NOBODY
 
-    def test_only_what_people_gave_by_themselves_is_read(self, study: Study) -> None:
+    def test_only_independent_answers_of_people_are_read(self, study: Study) -> None:
         Assignment.objects.filter(rater=rater_of(study.ada)).update(assisted_by="model")
         Rater.objects.filter(pk=rater_of(study.ben).pk).update(kind="judge", user=None)
         read = newest_labels(study.campaign)
         assert read.labels == 24
         assert list(read.variables["answerable"].raters) == [rater_of(study.rita).pk]
 
-    def test_of_many_labels_the_newest_are_read(self, study: Study) -> None:
+    def test_only_the_newest_of_many_labels_are_read(self, study: Study) -> None:
         read = newest_labels(study.campaign, most=30)
         assert (read.labels, read.is_part) == (30, True)
         newest = Label.objects.order_by("-pk").values_list("pk", flat=True)[:30]
         assert set(newest) == set(read.variables["answerable"].labels.ravel()) - {0}
         assert not newest_labels(study.campaign).is_part
 
-    def test_it_asks_no_more_for_more_people_and_items(self, db: None) -> None:
+    def test_the_number_of_database_queries_does_not_grow_with_people_and_items(
+        self, db: None
+    ) -> None:
         study = make_study(reports=20, people=10)
         counts = []
         for people, items in ((1, 1), (9, 10)):
@@ -283,7 +289,7 @@ class TestStored:
 
 
 class TestPages:
-    def test_each_hint_leads_to_its_very_labels(self, study: Study) -> None:
+    def test_each_flag_links_to_exactly_its_labels(self, study: Study) -> None:
         client = client_of(study.root)
         page = client.get(reverse("campaign-quality", args=[study.campaign.pk]))
         assert {each["title"] for each in page.context["flags"]} == {
@@ -298,7 +304,7 @@ class TestPages:
             assert len(rows) == 24
             assert all(row.others == [("no", 2)] for row in rows)
 
-    def test_a_persons_part_is_theirs_alone(self, study: Study) -> None:
+    def test_a_persons_page_shows_only_their_own_part(self, study: Study) -> None:
         client = client_of(study.root)
         for user, hints in ((study.ada, 0), (study.rita, 2)):
             where = reverse("rater-quality", args=[study.campaign.pk, rater_of(user).pk])
@@ -308,7 +314,7 @@ class TestPages:
             told = page.content.decode()
             assert not any(name in told for name in names - {rater_of(user).name})
 
-    def test_with_an_open_item_one_sees_none_of_it(self, study: Study) -> None:
+    def test_agreement_is_hidden_from_a_reader_with_an_open_item(self, study: Study) -> None:
         Assignment.objects.filter(rater=rater_of(study.rita)).first().delete()  # type: ignore[union-attr]
         item = study.campaign.items.first()
         assert item is not None
@@ -327,7 +333,7 @@ class TestPages:
             assert "labels" not in told
         assert_told(script_of(study.rita).get(f"campaigns/{args[0]}/quality/"), 403)
 
-    def test_a_script_is_told_the_same(self, study: Study) -> None:
+    def test_the_api_gives_the_same_agreement_and_flags(self, study: Study) -> None:
         told = script_of(study.root).get(f"campaigns/{study.campaign.pk}/quality/").json()
         assert (told["labels"], told["is_part"]) == (72, False)
         people = {each["name"]: each for each in told["people"]}
@@ -339,7 +345,7 @@ class TestPages:
         assert ada["hints"] == []
         assert client_of(study.root).get(rita["hints"][0]["labels"]).status_code == 200
 
-    def test_the_command_tells_them_below_each_person(self, study: Study) -> None:
+    def test_the_command_prints_flags_below_each_person(self, study: Study) -> None:
         Campaign.objects.update(deadline=None)
         lines = run("progress", "Pilot").splitlines()
         at = next(n for n, line in enumerate(lines) if line.startswith(rater_of(study.rita).name))

@@ -29,55 +29,55 @@ def codes(times: Times, out: tuple[int, ...] = ()) -> dict[int, str]:
     return {rater: of.code for rater, of in sorted(odd_ones(paces(times, out), out).items())}
 
 
-class TestTheRule:
-    def test_three_times_as_slow_as_all_others_is_named(self) -> None:
+class TestRule:
+    def test_a_person_three_times_as_slow_as_all_others_is_flagged(self) -> None:
         times = table({ANN: 180, BO: 60, CY: 55})
         pace = paces(times)[ANN]
         assert (pace.items, pace.people, pace.own, pace.others) == (24, 2, 180, 57.5)
         assert pace.ratio == pytest.approx(180 / 57.5)
         assert codes(times) == {ANN: "slow"}
 
-    def test_three_times_as_fast_as_all_others_is_named(self) -> None:
+    def test_a_person_three_times_as_fast_as_all_others_is_flagged(self) -> None:
         assert codes(table({ANN: 20, BO: 60, CY: 55})) == {ANN: "quick"}
 
-    def test_one_slow_person_makes_nobody_else_look_fast(self) -> None:
+    def test_one_slow_person_does_not_make_others_look_fast(self) -> None:
         assert codes(table({ANN: 600, BO: 60, CY: 55})) == {ANN: "slow"}
         # Each item has two people, so that the slow one is the only other on half of the items.
         pairs = {n: {ANN: 600.0, (BO if n % 2 else CY): 60.0} for n in range(80)}
         pairs |= {80 + n: {BO: 60.0, CY: 60.0} for n in range(30)}
         assert codes(pairs) == {ANN: "slow"}
 
-    def test_of_two_people_neither_is_named(self) -> None:
+    def test_of_two_people_neither_is_flagged(self) -> None:
         assert codes(table({ANN: 600, BO: 60})) == {}
 
-    def test_fewer_than_twenty_items_are_too_few(self) -> None:
+    def test_fewer_than_twenty_items_raise_no_flag(self) -> None:
         assert codes(table({ANN: 600, BO: 60, CY: 55}, items=19)) == {}
         assert codes(table({ANN: 600, BO: 60, CY: 55}, items=20)) == {ANN: "slow"}
 
-    def test_others_who_share_a_few_items_are_no_evidence(self) -> None:
+    def test_people_who_share_only_a_few_items_are_no_evidence(self) -> None:
         times = {n: {ANN: 600.0, BO: 60.0} | ({CY: 60.0} if n < 4 else {}) for n in range(30)}
         assert codes(times) == {}
 
-    def test_twice_as_slow_is_not_far_enough(self) -> None:
+    def test_a_person_only_twice_as_slow_is_not_flagged(self) -> None:
         assert codes(table({ANN: 115, BO: 60, CY: 58})) == {}
 
-    def test_a_few_long_breaks_are_not_slowness(self) -> None:
+    def test_a_few_long_breaks_do_not_count_as_slowness(self) -> None:
         times = {n: {ANN: 9000.0 if n % 3 == 0 else 60.0, BO: 60.0, CY: 55.0} for n in range(30)}
         assert codes(times) == {}
 
-    def test_an_interval_that_reaches_twice_as_long_is_no_evidence(self) -> None:
+    def test_an_interval_that_includes_a_factor_of_two_raises_no_flag(self) -> None:
         # The median is 2.5 times as long, but the ratios of many items are lower.
         times = {n: {ANN: 60.0 + 8 * n, BO: 60.0, CY: 60.0} for n in range(24)}
         pace = paces(times)[ANN]
         assert pace.low < 2 < pace.ratio
         assert codes(times) == {}
 
-    def test_long_items_alone_make_nobody_slow(self) -> None:
+    def test_long_items_alone_do_not_make_a_person_slow(self) -> None:
         times = {n: {ANN: 600.0, BO: 590.0, CY: 610.0} for n in range(24)}
         times |= {100 + n: {BO: 20.0, CY: 20.0} for n in range(100)}
         assert codes(times) == {}
 
-    def test_who_is_excluded_is_not_among_the_others(self) -> None:
+    def test_an_excluded_person_is_not_compared_with(self) -> None:
         times = table({ANN: 60, BO: 60, CY: 600, DI: 600})
         # Two who are slow and two who are fast have no usual pace among them.
         assert codes(times) == {}
@@ -106,14 +106,14 @@ def flags(study: Study) -> dict[str, str]:
     return {each.name: each.code for each in found if each.code in ("slow", "quick")}
 
 
-class TestACampaign:
-    def test_the_slow_person_has_a_flag_with_its_numbers(self, study: Study) -> None:
+class TestCampaign:
+    def test_a_slow_person_has_a_flag_with_its_numbers(self, study: Study) -> None:
         (flag,) = (each for each in quality(study.campaign).hints if each.code == "slow")
         assert (flag.name, flag.variable) == (rater_of(study.ada).name, None)
         assert flag.text.startswith("3.1 [3.1, 3.1] times as long per item as the others")
         assert "20 items that others answered, too: 3 min against 58 s." in flag.text
 
-    def test_the_first_page_and_the_persons_page_lead_to_it(self, study: Study) -> None:
+    def test_the_overview_and_the_persons_page_link_to_the_flag(self, study: Study) -> None:
         name = rater_of(study.ada).name
         assert {"code": "slow", "rater": rater_of(study.ada).pk, "name": name,
                 "variable": None} in checked(study.campaign)["flags"]  # fmt: skip
@@ -124,22 +124,22 @@ class TestACampaign:
         assert f'href="{labels}"' in page
         assert client_of(study.root).get(labels).status_code == 200
 
-    def test_times_that_are_not_known_name_nobody(self, study: Study) -> None:
+    def test_unknown_times_raise_no_flag(self, study: Study) -> None:
         timed(study.ada, None)
         assert flags(study) == {}
 
-    def test_an_excluded_person_is_no_measure_of_others(self, study: Study) -> None:
+    def test_an_excluded_person_is_no_standard_for_others(self, study: Study) -> None:
         exclude(study.campaign, rater_of(study.rita), "guessed")
         assert flags(study) == {}
 
-    def test_who_reads_too_fast_is_named_for_that_alone(self, study: Study) -> None:
+    def test_a_person_who_reads_too_fast_has_only_that_flag(self, study: Study) -> None:
         study.campaign.items.update(words=6000)
         timed(study.ada, 10.0)
         named = {(e.name, e.code) for e in quality(study.campaign).hints}
         assert (rater_of(study.ada).name, "fast") in named
         assert flags(study) == {}
 
-    def test_gold_items_do_not_count(self, study: Study) -> None:
+    def test_gold_items_do_not_count_towards_pace(self, study: Study) -> None:
         study.campaign.items.filter(position__lt=1).update(use="gold")
         assert flags(study) == {}
 

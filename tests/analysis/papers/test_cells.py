@@ -55,23 +55,23 @@ def measured(**systems: Any) -> dict[str, Any]:
 
 
 class TestClapnq:
-    def test_sentences_that_an_answer_draws_on_are_its_own_or_those_of_its_meta(self) -> None:
+    def test_sentences_used_by_an_answer_come_from_the_answer_or_its_meta(self) -> None:
         meta = {"selected_sentences": ["Two.", 3]}
         assert clapnq.selected(Reference("x", sentences=("One.",), meta=meta)) == ["One."]
         assert clapnq.selected(Reference("x", meta=meta)) == ["Two.", "3"]
         assert clapnq.selected(Reference("x")) == []
 
-    def test_the_gold_passage_is_marked_or_the_one_without_marks(self) -> None:
+    def test_the_gold_passage_is_the_marked_one_or_the_only_one_without_marks(self) -> None:
         passages = (Passage("a", "A.", relevant=False), Passage("b", "B."), Passage("c", "C."))
         assert clapnq.passage_text(Query("q", "?", passages=passages)) == "B. C."
         marked = (*passages, Passage("d", "D.", relevant=True))
         assert clapnq.passage_text(Query("q", "?", passages=marked)) == "D."
 
-    def test_without_values_there_is_no_mean(self) -> None:
+    def test_the_mean_of_no_values_is_undefined(self) -> None:
         assert reason(clapnq._mean([], [], "answers")) == "no answers"
         assert clapnq._mean([1.0, 2.0], [0, 1], "answers")["value"] == 1.5
 
-    def test_retrievers_are_rows_of_the_first_batch_with_rankings(self) -> None:
+    def test_table_4_has_a_row_for_each_retriever_of_the_first_ranked_batch(self) -> None:
         queries = (Query("q", "?", rankings=(Ranking("bm25", ("a",)), Ranking("dense", ("b",)))),)
         found = {
             "nDCG@1": measured(**{"bm25 (ranking)": {TEXTS: cell(0.5)}, "dense": {PEOPLE: cell(1)}})
@@ -86,7 +86,7 @@ class TestClapnq:
         (none,) = clapnq.table_4(material(campaign("c")))
         assert none.rows[0][0] == "none yet"
 
-    def test_agreement_is_told_of_each_variable_that_is_asked(self) -> None:
+    def test_each_question_of_a_campaign_has_its_agreement(self) -> None:
         def agreement(value: float) -> Any:
             return {"agreement": {"percent": cell(value), "gwet_ac": cell(value - 0.1)}}
 
@@ -109,14 +109,14 @@ class TestClapnq:
 class TestSystems:
     REPORT = {"campaign": "c", "measures": {"KPR": measured(one={PEOPLE: cell(0.5), "raters": {}})}}
 
-    def test_a_cell_says_why_it_is_empty(self) -> None:
+    def test_an_empty_cell_has_its_reason(self) -> None:
         assert cell_of(self.REPORT, "KPR", "one", PEOPLE, "")["value"] == 0.5
         found = cell_of(self.REPORT, "KPR", "one", "judge", "")
         assert reason(found) == "judge gave no label for KPR in campaign c"
         assert reason(cell_of(self.REPORT, "KPR", "two", PEOPLE, "")).startswith("people gave no")
         assert reason(cell_of(None, "KPR", "one", PEOPLE, "nobody asked")) == "nobody asked"
 
-    def test_slices_say_which_campaign_or_measure_is_missing(self) -> None:
+    def test_a_table_of_slices_names_the_missing_campaign_or_measure(self) -> None:
         (none,) = sliced(material(), None, "KPR", ("kind", "domain"), percent, "no campaign")
         assert (none.caption, reason(none.rows[0][1][0])) == ("By kind or domain", "no campaign")
         study = material(measures={"c": self.REPORT})
@@ -125,7 +125,7 @@ class TestSystems:
 
 
 class TestLong2rag:
-    def test_two_judges_stand_side_by_side_in_the_order_of_the_first(self) -> None:
+    def test_two_judges_are_shown_side_by_side_in_the_order_of_the_first(self) -> None:
         def by(one: float | None, other: float) -> Any:
             raters = {"j": cell(one), "k": cell(other)}
             return {
@@ -153,7 +153,7 @@ class TestLong2rag:
         assert isinstance(last, dict)
         assert reason(last) == "the judges labelled other systems"
 
-    def test_accuracy_needs_the_question_and_a_judge_or_two_people(self) -> None:
+    def test_accuracy_needs_its_question_and_either_a_judge_or_two_people(self) -> None:
         def found(variables: Any) -> Grid:
             study = material(agreement={"c": variables})
             return long2rag._accuracy(study, campaign("c"))
@@ -168,7 +168,7 @@ class TestLong2rag:
             ("j", [0.9, 0.7]), ("ada and ben", [0.8, 0.6]),
         ]  # fmt: skip
 
-    def test_of_several_pairs_the_one_that_agrees_best_has_a_row(self) -> None:
+    def test_the_pair_of_people_that_agrees_best_has_a_row(self) -> None:
         def pair(a: str, value: float | None, units: int = 4) -> Any:
             return {"a": a, "b": "x", "percent": cell(value), "units": units}
 
@@ -187,27 +187,29 @@ class TestLong2rag:
         del of["agreement"]["pairs"][0]
         assert len(values(long2rag._verified(study, campaign("c")))) == 1, "there is one pair"
 
-    def test_without_campaigns_tables_say_what_to_create(self) -> None:
+    def test_without_campaigns_the_tables_name_the_campaigns_to_create(self) -> None:
         for build in (long2rag.table_2, long2rag.table_3):
             (grid,) = build(material())
             assert reason(grid.rows[0][1][0]) == long2rag.NO_RECALL
 
 
 class TestGarage:
-    def test_labels_are_shares_the_most_frequent_first(self) -> None:
+    def test_labels_are_listed_by_share_with_the_most_frequent_first(self) -> None:
         grid = garage._shares(["b", "a", "b", "c"], [0, 0, 1, 1], "Kinds", "questions")
         assert values(grid) == [("b", [0.5, 2]), ("a", [0.25, 1]), ("c", [0.25, 1])]
         none = garage._shares([], [], "Kinds", "questions")
         assert (none.stub, reason(none.rows[0][1][0])) == ("Label", "no questions")
 
-    def test_the_first_batch_with_something_is_used(self) -> None:
+    def test_a_table_uses_the_first_batch_that_has_the_needed_part(self) -> None:
         query = Query("q", "?", passages=(Passage("p", "So."),))
         study = material(campaign("c"), queries=(query,))
         assert garage._largest(study, lambda each: each.passages) == ("b", (query,))
         assert garage._largest(study, lambda each: each.reports) == ("", ())
 
 
-def test_cruxs_tables_say_that_there_is_nothing_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_crux_without_data_say_that_nothing_was_imported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(crux, "data_sets", lambda material: [])
     for build in (crux.table_1, crux.table_4):
         (grid,) = build(material())
@@ -216,7 +218,7 @@ def test_cruxs_tables_say_that_there_is_nothing_yet(monkeypatch: pytest.MonkeyPa
     assert "no campaign of report-coverage" in reason(figure.rows[0][1][0])
 
 
-def test_printed_figures_stand_beside_their_row_or_in_one_of_their_own() -> None:
+def test_printed_figures_are_beside_their_row_or_in_a_row_of_their_own() -> None:
     columns = [{"name": name, "scale": 100.0, "digits": 1} for name in ("A", "B")]
     rows = [{"name": "one", "cells": [cell(0.5), cell(0.25)]}, {"name": "two", "cells": [3, "x"]}]
     printed = [

@@ -47,7 +47,7 @@ def test_table_2_has_the_statistics_of_the_release(tables: Any, expected: Entrie
     assert found == [pytest.approx(entry["value"], abs=entry["tolerance"]), entry["n"]]
 
 
-def test_table_3_counts_what_is_answerable(tables: Any) -> None:
+def test_table_3_counts_answerable_and_unanswerable_questions(tables: Any) -> None:
     (grid,) = tables["table-3"]
     assert row_of(grid, "all") == [300, 300, 600]
 
@@ -63,7 +63,7 @@ def test_section_321_compares_answers_selections_and_passages(
     assert row_of(grid, PAIRS[pair]) == pytest.approx(values, abs=entry["tolerance"])
 
 
-def test_what_the_study_lacks_is_named(tables: Any) -> None:
+def test_tables_name_the_data_that_the_study_lacks(tables: Any) -> None:
     assert "rankings" in reason_of(tables["table-4"][0], "none yet", 0)
     assert "reports of systems" in reason_of(tables["tables-5-6-8"][0], "none yet", 0)
     assert "answer-rating" in reason_of(tables["tables-7-9"][0], "none yet", 0)

@@ -13,14 +13,14 @@ def value_of(cell: Cell) -> float:
     return round(cell["value"], 4)
 
 
-def test_a_passage_counts_if_two_of_those_who_saw_it_call_it_needed() -> None:
+def test_a_passage_counts_if_two_people_who_saw_it_call_it_needed() -> None:
     # Two passages a question; only Ada saw the last one, so that it does not count.
     frame = frame_of(table({"Ada": "yyny", "Bram": "ynn.", "Chidi": "nnn."}))
     passages, questions, seen = by_two(frame.variables["answerable"], ())
     assert (value_of(passages), value_of(questions), seen) == (0.3333, 0.5, 3)
 
 
-def test_passages_asked_about_for_each_answer_count_by_answer() -> None:
+def test_passages_shown_with_several_answers_are_counted_for_each_answer() -> None:
     texts = tuple(rows.Passage(key, "It is old.") for key in ("p1", "p/2"))
     reports = tuple(rows.Report(key, "Old.") for key in ("a", "b", "c"))
     query = rows.Query("q", "What of it?", passages=texts, reports=reports)

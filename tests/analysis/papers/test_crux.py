@@ -45,19 +45,21 @@ class TestTable1:
         found: dict[str, Any] = tables["table-1"][0]
         return found
 
-    def test_it_has_a_grid_for_people_and_one_for_each_judge(self, tables: Any) -> None:
+    def test_table_1_has_a_grid_for_people_and_one_for_each_judge(self, tables: Any) -> None:
         assert [grid["caption"] for grid in tables["table-1"]] == ["By people", "By replay"]
 
     def test_a_judge_that_replays_a_file_is_said_to_be_a_fake(self, paper: Any) -> None:
         assert paper["notes"][0].startswith("Fakes, whose answers come from a file: replay.")
 
-    def test_references_come_first_and_tau_last(self, people: Any) -> None:
+    def test_reference_contexts_come_first_and_tau_comes_last(self, people: Any) -> None:
         assert [row["name"] for row in people["rows"]] == [
             "direct", "reference", "oracle", "first", "second", "third",
             "Kendall's τ with Cov(y), or Den(y)",
         ]  # fmt: skip
 
-    def test_contexts_and_reports_of_a_system_meet(self, tables: Any) -> None:
+    def test_a_system_has_measures_of_its_contexts_and_its_reports_in_one_row(
+        self, tables: Any
+    ) -> None:
         judge = tables["table-1"][1]
         # Cov(Z), α-nDCG, Cov(y), Den(Z), Den(y); a report has half of the oracle's 20 tokens.
         assert row_of(judge, "first") == pytest.approx([1, 1, 1, 1, 2**0.5])
@@ -66,15 +68,15 @@ class TestTable1:
         assert row_of(judge, "second") == pytest.approx([0.5, again, 0.5, ROOT, 1], abs=1e-6)
         assert row_of(judge, "third") == pytest.approx([0, 0, 0, 0, 0])
 
-    def test_a_tie_of_people_is_left_out(self, people: Any) -> None:
+    def test_a_tie_among_people_is_left_out(self, people: Any) -> None:
         # On q1 one of the two questions of the report of `first` is tied.
         assert row_of(people, "first")[2] == 1
 
-    def test_what_has_no_context_says_so(self, people: Any) -> None:
+    def test_a_report_without_a_context_has_that_reason(self, people: Any) -> None:
         assert row_of(people, "direct")[:2] == [None, None]
         assert reason_of(people, "direct", 0) == "it was written without a context"
 
-    def test_tau_is_of_the_settings_alone(self, people: Any) -> None:
+    def test_tau_orders_the_retrieval_settings_only(self, people: Any) -> None:
         # Covered alike in both: the three settings are ordered the same.
         assert row_of(people, people["rows"][-1]["name"]) == [1.0, 1.0, "", 1.0, ""]
         assert "3 systems" in people["rows"][-1]["cells"][0]["method"]
@@ -98,7 +100,7 @@ def test_two_judges_of_one_model_are_one_evaluator(tables: Any, tmp_path: Path) 
     assert row_of(judge_grid, "first") == pytest.approx([1, 1, 1, 1, 2**0.5])
 
 
-def test_figure_4_has_coverage_of_each_person_and_their_agreement(tables: Any) -> None:
+def test_figure_4_has_the_coverage_by_each_person_and_their_agreement(tables: Any) -> None:
     coverage, spearman, kappa, cut = tables["figure-4"]
     heads = [column["name"] for column in coverage["columns"]]
     assert heads == ["replay", "ada", "ben", "Mean of people"]
@@ -112,7 +114,7 @@ def test_figure_4_has_coverage_of_each_person_and_their_agreement(tables: Any) -
     assert row_of(cut, "replay") == [1, 1, 1, 1]
 
 
-def test_table_2_says_why_yes_and_no_have_no_other_threshold(tables: Any) -> None:
+def test_table_2_explains_why_a_yes_no_question_has_one_threshold(tables: Any) -> None:
     people, judge = tables["table-2"]
     assert row_of(judge, "η = 3")[:3] == pytest.approx([0.5, 0.5, 0.5])
     # At 5 only a answers, and no report was rated 5.
@@ -136,7 +138,7 @@ def test_figure_5_takes_reports_from_sampled_contexts(tables: Any) -> None:
     assert row_of(people, "Cov(Z)")[5] == pytest.approx(1 / 3)
 
 
-def test_table_4_counts(tables: Any) -> None:
+def test_table_4_counts_queries_tokens_and_required_passages(tables: Any) -> None:
     (grid,) = tables["table-4"]
     assert row_of(grid, "queries") == [2]
     assert row_of(grid, "tokens per passage") == [10]
@@ -145,30 +147,32 @@ def test_table_4_counts(tables: Any) -> None:
     assert row_of(grid, "redundant relevant passages per query, by people") == [1]
 
 
-class TestTheCommand:
+class TestCommand:
     @pytest.mark.parametrize("form", ["md", "latex"])
-    def test_its_last_line_says_what_labels_cannot_fill(self, crux_study: str, form: str) -> None:
+    def test_the_last_line_names_the_tables_that_labels_cannot_fill(
+        self, crux_study: str, form: str
+    ) -> None:
         text = run("paper", "crux", "--study", crux_study, "--format", form, "--resamples", "20")
         assert "Labels cannot fill" in text.splitlines()[-1]
         assert "made-up studies only" in text
 
-    def test_printed_figures_stand_beside_ours(self, crux_study: str) -> None:
+    def test_printed_figures_are_beside_the_computed_ones(self, crux_study: str) -> None:
         arguments = ("paper", "crux", "--study", crux_study, "--resamples", "20", "--published")
         text = run(*arguments)
         assert "Cov(y), printed" in text
         assert "50.1" in text
 
-    def test_html_is_a_whole_document(self, crux_study: str) -> None:
+    def test_the_html_format_is_a_whole_document(self, crux_study: str) -> None:
         text = run("paper", "crux", "--study", crux_study, "--format", "html", "--resamples", "20")
         assert "<h1>Tables: small</h1>" in text
 
-    def test_an_unknown_study_is_one_line(self, crux_study: str) -> None:
+    def test_an_unknown_study_is_refused_in_one_line(self, crux_study: str) -> None:
         with pytest.raises(Exception, match=r"There is no study 'smal'; did you mean 'small'\?"):
             run("paper", "crux", "--study", "smal")
 
 
 @pytest.mark.every_case
-def test_the_released_labels_give_the_printed_kappa_and_coverage_by_one_file(
+def test_the_released_labels_give_the_printed_kappa_and_coverage(
     expected: dict[str, Any], data: Path, tmp_path: Path
 ) -> None:
     study = released("crux", data, tmp_path)

@@ -153,7 +153,7 @@ def test_figures_3_and_4_count_kinds_sources_labels_and_deflections(tables: Any)
     assert row_of(deflected, "deflected") == [0.5, 1]
 
 
-def test_table_2_says_which_campaign_relevance_aware_factuality_lacks(tables: Any) -> None:
+def test_table_2_names_the_campaign_missing_for_relevance_aware_factuality(tables: Any) -> None:
     grid = tables["table-2"][0]
     assert row_of(grid, "good") == [1, 1, 1, None, None]
     assert row_of(grid, "loose") == [1, 0.5, 0.5, None, None]
@@ -167,10 +167,10 @@ def test_tables_3_and_4_have_deflection_and_attribution(tables: Any) -> None:
     assert row_of(grid, "loose")[:5] == pytest.approx([0, 0, 0.5, 1, 2 / 3])
 
 
-def test_section_2_counts_claims_with_a_passage_and_leaves_ties_out(tables: Any) -> None:
+def test_section_2_counts_claims_supported_by_a_passage_without_ties(tables: Any) -> None:
     (grid,) = tables["section-2"]
     assert row_of(grid, "good") == [pytest.approx(2 / 3), 3, 2]
 
 
-def test_what_the_study_lacks_is_named(tables: Any) -> None:
+def test_tables_name_the_data_that_the_study_lacks(tables: Any) -> None:
     assert "passages=relevant" in reason_of(tables["figures-5-6"][0], "none yet", 0)

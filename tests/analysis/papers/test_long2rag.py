@@ -246,14 +246,14 @@ def test_section_6_compares_the_evaluator_with_people(tables: Any) -> None:
     assert row_of(accuracy, "one") == pytest.approx([11 / 12, (11 / 12 - 0.5) / 0.5])
 
 
-def test_figure_13_cuts_scores(tables: Any) -> None:
+def test_figure_13_groups_answers_by_score(tables: Any) -> None:
     _, cuts, kept, _ = tables["figure-13"]
     assert row_of(cuts, "score from 0.7") == [0, 0, 0]
     assert row_of(cuts, "score from 0.5") == [0.5, 0.5, 0.5]
     assert row_of(kept, "people") == [0.5, 0.5]
 
 
-def test_extraction_is_held_against_lists_by_their_writer_and_by_others(tables: Any) -> None:
+def test_extracted_points_are_compared_by_their_writer_and_by_others(tables: Any) -> None:
     own, others = tables["extraction"]
     # Four points written, one with a match; four extracted, two with one.
     assert row_of(own, "people") == [0.25, 0.5, 4, 4]
@@ -275,11 +275,11 @@ class TestMatching:
         }
         assert read_matching(7, units, self.LISTED) == Matching(7, 2, 1, 3, 2)
 
-    def test_a_list_without_extracted_points_says_nothing(self) -> None:
+    def test_a_list_without_extracted_points_has_no_matching(self) -> None:
         assert read_matching(7, {"q/p": {"holds_points": "no"}}, self.LISTED) is None
 
 
-def test_free_marginal_kappa_of_a_pair() -> None:
+def test_the_free_marginal_kappa_of_a_pair_follows_from_its_share() -> None:
     share = {"value": 0.75, "low": 0.5, "high": None, "n": 4, "method": "percent"}
     found = free_marginal(share, 2)
     assert (found["value"], found["low"], found["high"]) == (0.5, 0.0, None)

@@ -28,7 +28,7 @@ def place(crux_study: str) -> list[Any]:
     return [Study.objects.get(name=crux_study).pk, "crux"]
 
 
-def test_the_page_waits_for_no_table(
+def test_the_page_opens_before_its_tables_are_computed(
     root: User, place: list[Any], settings: Settings, tmp_path: Path, monkeypatch: Any
 ) -> None:
     set_up(settings, tmp_path, monkeypatch)
@@ -48,7 +48,7 @@ def test_files_and_the_api_have_the_same_tables(root: User, place: list[Any]) ->
     assert [table["key"] for table in found["tables"]][:2] == ["table-1", "figure-4"]
 
 
-def test_the_page_of_measures_leads_to_the_tables(root: User, place: list[Any]) -> None:
+def test_the_page_of_measures_links_to_the_tables(root: User, place: list[Any]) -> None:
     campaign = Campaign.objects.get(name="coverage")
     page = (
         client_of(root).get(reverse("measures", args=[campaign.pk]), follow=True).content.decode()
@@ -56,5 +56,5 @@ def test_the_page_of_measures_leads_to_the_tables(root: User, place: list[Any]) 
     assert reverse("study-paper", args=place) in page
 
 
-def test_an_unknown_paper_is_not_there(root: User, place: list[Any]) -> None:
+def test_an_unknown_paper_is_not_found(root: User, place: list[Any]) -> None:
     assert client_of(root).get(reverse("study-paper", args=[place[0], "x"])).status_code == 404

@@ -24,7 +24,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_it_holds_everything(release: Path) -> None:
+def test_a_release_contains_every_part_of_the_study(release: Path) -> None:
     campaign = "labels.jsonl labels-wide.csv responses.jsonl guideline.md report.json report.md"
     assert sorted(contents(release)) == sorted(
         [
@@ -77,7 +77,7 @@ def test_the_metadata_is_valid_croissant_and_reads_the_labels(release: Path) -> 
     assert records[0]["campaigns/coverage/labels/rater"] == b"ada"
 
 
-def test_no_licence_is_refused(db: None, tmp_path: Path) -> None:
+def test_a_release_without_a_licence_is_refused(db: None, tmp_path: Path) -> None:
     folder = write_study(tmp_path / "study")
     path = folder / "study.toml"
     path.write_text(path.read_text("utf-8").replace('licence = "CC-BY-4.0"\n', ""), "utf-8")
@@ -103,7 +103,7 @@ def test_the_same_state_gives_the_same_bytes_and_a_failure_leaves_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "study", "two"]
 
 
-def test_the_study_file_of_a_release_names_nobody_who_has_a_share(db: None) -> None:
+def test_the_study_file_of_a_release_names_no_annotator(db: None) -> None:
     ada = rater_of(User.objects.create(username="ada"))
 
     def published(share: str, text: str = STUDY) -> str:

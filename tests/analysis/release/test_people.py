@@ -45,7 +45,7 @@ def test_people_are_described_in_counts_and_never_by_name() -> None:
 
 
 @pytest.mark.django_db
-def test_it_says_how_many_answer_an_item_and_leaves_out_what_nobody_decided() -> None:
+def test_the_datasheet_names_raters_per_item_and_fixed_shares_of_answers() -> None:
     facts = {**campaign_facts(make_study().campaign), "agreement": {}, "warnings": []}
     split = {"raters_per_item": 4, "overlap": 0.1, "shares": [0.5, 0.25]}
     sheet = datasheet({"name": "study"}, [], [facts | split], "CC-BY-4.0")

@@ -42,7 +42,7 @@ def sign_again(release: Path) -> None:
     sums.write_text("".join(lines), "utf-8")
 
 
-def test_a_release_is_as_it_was(release: Path) -> None:
+def test_an_unchanged_release_passes(release: Path) -> None:
     found = verify(release)
     assert found.wrong == []
     assert found.what == "release of study 'pilot'"
@@ -50,7 +50,7 @@ def test_a_release_is_as_it_was(release: Path) -> None:
     assert any("values of measures of campaign coverage" in line for line in found.checked)
 
 
-def test_other_tools_check_the_checksums(release: Path) -> None:
+def test_sha256sum_accepts_the_checksums(release: Path) -> None:
     command = ["sha256sum", "--strict", "--quiet", "-c", "SHA256SUMS"]
     assert subprocess.run(command, cwd=release, check=False).returncode == 0
 
@@ -72,7 +72,7 @@ def test_a_flipped_label_under_new_checksums_is_named(release: Path) -> None:
     assert "campaign coverage: answerable, 'yes' by ada: 0 in the report, 1 by the labels" in wrong
 
 
-def test_a_label_flipped_in_every_form_differs_from_the_report(release: Path) -> None:
+def test_a_label_flipped_in_every_file_no_longer_fits_the_report(release: Path) -> None:
     flip(release / FOLDER / "labels.jsonl", '"value": "no"', '"value": "yes"')
     flip_response(release / FOLDER / "responses.jsonl", "ada", "r", "a/b#1")
     flip(release / FOLDER / "labels-wide.csv", "one,top,no", "one,top,yes")
@@ -106,7 +106,7 @@ def test_a_changed_measure_is_named_with_its_system_and_rater(release: Path) -> 
     assert line.startswith("campaign coverage: Cov(y) of one by people: 0.75 in measures.json, ")
 
 
-def test_measures_of_an_older_release_are_left_alone_and_said_so(release: Path) -> None:
+def test_an_older_release_is_said_to_have_unchecked_measures(release: Path) -> None:
     facts = json.loads((release / "release.json").read_text("utf-8"))
     del facts["campaigns"][0]["options"]
     (release / "release.json").write_text(json.dumps(facts), "utf-8")
@@ -146,12 +146,12 @@ def test_a_changed_score_of_a_system_is_found(release: Path) -> None:
         (lambda release: (release / "SHA256SUMS").unlink(), "SHA256SUMS is missing or empty"),
     ],
 )
-def test_files_that_come_or_go_are_found(release: Path, change, says: str) -> None:
+def test_added_and_missing_files_are_found(release: Path, change, says: str) -> None:
     change(release)
     assert says in verify(release).wrong
 
 
-def test_the_verb_needs_no_django_and_ends_with_3_where_something_differs(release: Path) -> None:
+def test_the_command_needs_no_django_and_exits_with_3_on_a_difference(release: Path) -> None:
     code = (
         "import sys; from tandem.program.main import main\n"
         f"status = main(['verify', {str(release)!r}])\n"
@@ -166,14 +166,14 @@ def test_the_verb_needs_no_django_and_ends_with_3_where_something_differs(releas
     assert main(["verify", str(release)]) == 3
 
 
-def test_what_is_no_release_is_refused_in_one_line(
+def test_a_folder_that_is_no_release_is_refused_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["verify", str(tmp_path)]) == 1
     assert "has neither release.json nor manifest.json" in capsys.readouterr().err
 
 
-def test_an_export_is_checked_by_its_manifest(tmp_path: Path) -> None:
+def test_an_export_is_verified_by_its_manifest(tmp_path: Path) -> None:
     (tmp_path / "labels.jsonl").write_text("{}\n")
     digest = hashlib.sha256(b"{}\n").hexdigest()
     files = [{"path": "labels.jsonl", "sha256": digest}]

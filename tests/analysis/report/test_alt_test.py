@@ -22,7 +22,7 @@ def beside(rows: dict[str, str], variable: str = "answerable") -> Any:
     return sensitivity_and_power(sample, column, compared, 0.2)
 
 
-def test_power_stands_beside_the_verdict() -> None:
+def test_the_power_is_shown_beside_the_verdict() -> None:
     # Of each four units two agree fully and two in one pair of three:
     # (1 + 1/3 + 1 + 1/3)/4 = 2/3, so that an accuracy a has a^2 + (1-a)^2 = 2/3: a = 0.789.
     power = beside({"Ada": ADA, "Bram": BRAM, "Chidi": CHIDI, JUDGE: ADA})["power"]
@@ -31,7 +31,7 @@ def test_power_stands_beside_the_verdict() -> None:
     assert 40 <= power["effective_items"] <= 80
 
 
-def test_a_test_that_is_undefined_has_no_power_and_the_same_reason() -> None:
+def test_an_undefined_test_has_an_undefined_power_with_the_same_reason() -> None:
     found = beside({"Ada": "yn" * 5, "Bram": "yy" * 5, JUDGE: "yn" * 5})
     reason = "fewer than two annotators have 30 items that another one labelled too"
     assert found["power"]["as_good"] is None
@@ -40,14 +40,14 @@ def test_a_test_that_is_undefined_has_no_power_and_the_same_reason() -> None:
     assert found["sensitivity"]["wilcoxon"]["winning_rate"] is not None
 
 
-def test_ordered_ratings_have_rules_but_no_simulated_power() -> None:
+def test_ordered_ratings_have_other_rules_but_no_simulated_power() -> None:
     rows = {"Ada": "0125" * 20, "Bram": "0135" * 20, "Chidi": "1125" * 20, JUDGE: "0124" * 20}
     found = beside(rows, "rating")
     assert found["sensitivity"]["multiplicative"]["winning_rate"] is not None
     assert found["power"]["reason"] == "simulated for categories without order only"
 
 
-def test_lost_answers_are_dropped_in_one_line_only() -> None:
+def test_only_one_row_of_the_table_drops_missing_answers() -> None:
     judge = "." * 40 + ADA[40:]
     found = beside({"Ada": ADA, "Bram": BRAM, "Chidi": CHIDI, JUDGE: judge})["sensitivity"]
     dropped, kept = found["missing_dropped"], found["multiplicative"]
@@ -56,5 +56,5 @@ def test_lost_answers_are_dropped_in_one_line_only() -> None:
     assert "Items without an answer dropped" in [row[0] for row in table_of_rules.rows]
 
 
-def test_a_report_from_before_these_has_no_tables_of_them() -> None:
+def test_an_older_report_has_no_tables_of_rules_and_power() -> None:
     assert sensitivity_tables({"winning_rate": 1.0}) == []

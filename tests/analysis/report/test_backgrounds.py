@@ -37,8 +37,8 @@ def shown(asked: Question) -> dict[str, int]:
     return {name: len(people) for name, people in shown_groups(asked, everybody).items()}
 
 
-class TestWhatIsShown:
-    def test_a_group_of_four_is_held_back_with_all_that_would_tell_about_it(self) -> None:
+class TestGroups:
+    def test_a_group_of_four_is_hidden_with_every_figure_that_would_reveal_it(self) -> None:
         assert shown(question(5, 5)) == {"a": 5, "b": 5}
         assert shown(question(5, 4)) == {}
         # c follows from the others by subtraction, so that b is held back with it.
@@ -46,13 +46,13 @@ class TestWhatIsShown:
         assert shown(question(9, 3, 3)) == {"a": 9}
         assert shown(question(9)) == {"a": 9}
 
-    def test_people_without_labels_make_no_group_large(self) -> None:
+    def test_people_without_labels_do_not_count_towards_the_size_of_a_group(self) -> None:
         assert (
             shown_groups(question(6, 5), {"a0", "a1", "a2", "a3", *question(6, 5).groups["b"]})
             == {}
         )
 
-    def test_of_several_choices_each_is_held_against_those_who_did_not_choose_it(self) -> None:
+    def test_each_of_several_choices_is_compared_with_people_who_did_not_choose_it(self) -> None:
         both = frozenset(f"p{n}" for n in range(8))
         asked = Question("q", "Which?", {"law": both, "medicine": frozenset(["p1", "p2"])}, True)
         assert shown(asked) == {"law": 8}
@@ -66,7 +66,7 @@ class TestWhatIsShown:
         assert list(halves({})) == []
 
 
-def test_agreement_in_groups_with_others_and_apart_is_as_by_hand() -> None:
+def test_agreement_within_and_between_groups_is_that_worked_by_hand() -> None:
     frame = frame_of(table(NATIVE | OTHERS)).variables["answerable"]
     groups = {"native": frozenset(NATIVE), "other": frozenset(OTHERS), "none": frozenset[str]()}
     asked = Question("language", "Your first language?", groups)
@@ -83,7 +83,7 @@ def test_agreement_in_groups_with_others_and_apart_is_as_by_hand() -> None:
     assert native["with_others"]["value"] == pytest.approx((20 + 15 + 10 + 8) / 25 / 4)
 
 
-def test_nothing_is_compared_with_fewer_than_five_others() -> None:
+def test_a_group_is_not_compared_with_fewer_than_five_others() -> None:
     frame = frame_of(table(NATIVE)).variables["answerable"]
     asked = Question("language", "Your first language?", {"native": frozenset(NATIVE)})
     group = backgrounds(Sample(frame, 20, 0), [asked])["language"]["groups"]["native"]
@@ -93,7 +93,7 @@ def test_nothing_is_compared_with_fewer_than_five_others() -> None:
 
 
 @pytest.mark.django_db
-def test_a_campaigns_report_has_it_only_if_asked_and_follows_new_answers(tmp_path: Path) -> None:
+def test_a_report_has_backgrounds_only_on_request_and_follows_new_answers(tmp_path: Path) -> None:
     campaign = make_study(people=10).campaign
     asked = '[language]\nquestion = "First language?"\nkind = "choice"\nchoices = ["de", "tr"]'
     change(campaign, CampaignSettings(background=read_toml(asked)))

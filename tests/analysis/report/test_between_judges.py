@@ -35,23 +35,23 @@ def test_two_judges_agree_beyond_chance_without_any_person() -> None:
     assert found["errors"] is None
 
 
-def test_one_judge_has_nobody_beside_it() -> None:
+def test_with_one_judge_there_is_no_agreement_between_judges() -> None:
     assert between_judges(sample_of(frame(one="yn"))) == {}
 
 
-def test_once_people_have_labelled_it_says_how_alike_judges_err() -> None:
+def test_with_labels_of_people_the_report_says_how_alike_judges_err() -> None:
     found = told(frame({"ada": "ynynynyn" * 3}, one="nnynynyn" * 3, two="nnynynyn" * 3))
     assert found["errors"]["mean_correlation"]["value"] == pytest.approx(1)
     assert found["errors"]["effective_judges"]["value"] == pytest.approx(1)
 
 
-def test_entropy_is_one_where_labels_are_as_different_as_they_can_be() -> None:
+def test_entropy_is_one_if_labels_are_as_different_as_possible() -> None:
     codes = np.array([[0, 1, -1], [0, 0, 0], [0, 1, 2], [0, 0, 1], [-1, -1, -1]])
     third = -(2 / 3 * np.log(2 / 3) + 1 / 3 * np.log(1 / 3)) / np.log(3)
     assert entropies(codes, 3) == pytest.approx([1, 0, 1, third, 0])
 
 
-def test_people_label_first_where_judges_differ_most_and_nobody_labelled() -> None:
+def test_unlabelled_units_on_which_judges_differ_most_come_first() -> None:
     made = frame({"ada": "y......."}, one="yyyyyyyy", two="nynyyyyy", three="nyynyyyy")
     units = told(made)["label_first"]
     assert {each["unit"] for each in units[:2]} == {"q2", "q3"}
@@ -61,7 +61,7 @@ def test_people_label_first_where_judges_differ_most_and_nobody_labelled() -> No
     assert units[0]["labels"].keys() == set(JUDGES)
 
 
-def test_no_query_fills_the_list_while_others_have_units() -> None:
+def test_no_single_query_fills_the_list_of_units_to_label_first() -> None:
     facts = [
         *table({"one": "y" * 60, "two": "n" * 60}, rater_kind="judge", query="a"),
         *table({"one": "y" * 60, "two": "y" * 60}, rater_kind="judge", variable="answerable"),
@@ -75,7 +75,7 @@ def test_no_query_fills_the_list_while_others_have_units() -> None:
     assert sum(not each["item"].startswith("s") for each in units) == 5
 
 
-def test_the_tables_name_the_judges_the_units_and_the_reasons() -> None:
+def test_the_tables_name_judges_units_and_reasons() -> None:
     made = between_judges(sample_of(frame(one="yyyynnnn", two="yyynnnny")))
     among, first = between_judges_blocks(made)
     assert among.tables[0].caption == "Cohen's kappa of every pair of judges"

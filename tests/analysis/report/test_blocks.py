@@ -42,7 +42,7 @@ def approximately(node: Any) -> Any:
 
 
 class TestAgreementAmongPeople:
-    def test_it_is_the_hand_worked_one(self) -> None:
+    def test_agreement_is_that_worked_by_hand(self) -> None:
         # Units yy, yn, nn, yy: agreeing pairs 1, 0, 1, 1 = 3/4. Shares of yes 5/8, of no 3/8:
         # chance 25/64 + 9/64 = 34/64. Fleiss (48 - 34)/(64 - 34) = 14/30.
         # Randolph (3/4 - 1/2)/(1/2).
@@ -53,7 +53,7 @@ class TestAgreementAmongPeople:
         # Cohen: margins yes 3/4 and 2/4: chance 3/8 + 1/8 = 1/2.
         assert found["pairs"][0]["cohen_kappa"]["value"] == pytest.approx(1 / 2)
 
-    def test_a_judge_is_no_person(self) -> None:
+    def test_a_judge_does_not_count_as_a_person(self) -> None:
         without = block({"Ada": "yyny", "Bram": "ynny"})
         assert block({"Ada": "yyny", "Bram": "ynny", JUDGE: "nnnn"}) == without
 
@@ -62,7 +62,7 @@ class TestAgreementAmongPeople:
         assert found["units"] == 2
         assert found["percent"]["value"] == pytest.approx(1 / 2)
 
-    def test_escapes_stay_out_of_agreement_and_of_k(self) -> None:
+    def test_escapes_count_neither_in_agreement_nor_as_a_category(self) -> None:
         with_escape = block({"Ada": "yyny?", "Bram": "ynny?"})
         assert with_escape["randolph_kappa"]["value"] == pytest.approx(1 / 2)
         assert with_escape["units"] == 4
@@ -96,8 +96,8 @@ class TestAgreementAmongPeople:
         assert near["cohen_kappa"]["value"] == pytest.approx(far["cohen_kappa"]["value"], abs=0.1)
 
 
-class TestAJudgeAgainstPeople:
-    def test_it_is_held_against_the_majority_and_ties_are_counted(self) -> None:
+class TestJudgeAgainstPeople:
+    def test_a_judge_is_compared_with_the_majority_and_ties_are_counted(self) -> None:
         # Majorities y, y, n, tie. The judge says y, n, n, y: 2 of 3 right.
         found = judged({"Ada": "yyny", "Bram": "yynn", JUDGE: "ynny"})
         assert (found["units"], found["ties"]) == (3, 1)
@@ -114,7 +114,7 @@ class TestAJudgeAgainstPeople:
         assert scores_of_no["precision"]["reason"] == "the judge never uses the category"
         assert scores_of_no["recall"]["value"] == 0
 
-    def test_missing_judgements_are_counted_by_reason_and_are_no_category(self) -> None:
+    def test_missing_judgements_are_counted_by_reason_not_as_a_category(self) -> None:
         lost = [fact("r0", f"q{n}", JUDGE, None, missing="unreadable") for n in (0, 1)]
         frame = frame_of([*table({"Ada": "yyny", "Bram": "yyny", JUDGE: "..ny"}), *lost])
         found = judges(sample_of(frame), 0.2)[JUDGE]
@@ -122,14 +122,14 @@ class TestAJudgeAgainstPeople:
         assert found["units"] == 2
         assert found["agreement"]["percent"]["value"] == 1
 
-    def test_each_person_is_compared_and_people_set_the_ceiling(self) -> None:
+    def test_each_person_is_compared_and_people_give_the_ceiling(self) -> None:
         found = judged({"Ada": "yyny", "Bram": "ynny", JUDGE: "yyny"})
         assert found["pairs"]["Ada"]["cohen_kappa"]["value"] == 1
         assert found["pairs"]["Bram"]["percent"]["value"] == pytest.approx(3 / 4)
         assert found["human_ceiling"]["percent"]["value"] == pytest.approx(3 / 4)
         assert found["human_ceiling"]["cohen_kappa"]["value"] == pytest.approx(1 / 2)
 
-    def test_the_ceiling_is_of_the_units_that_the_judge_labelled(self) -> None:
+    def test_the_ceiling_is_computed_on_the_units_that_the_judge_labelled(self) -> None:
         # Ada and Bram differ on the first unit alone, of which the judge says nothing.
         found = judged({"Ada": "yyny", "Bram": "nyny", JUDGE: ".yny"})
         assert found["human_ceiling"]["percent"]["value"] == 1
@@ -139,7 +139,7 @@ class TestAJudgeAgainstPeople:
         assert found["ties"] == 1
         assert found["human_ceiling"]["percent"]["value"] == pytest.approx(3 / 4)
 
-    def test_a_rater_of_fifteen_labels_is_no_ceiling_and_it_says_so(self) -> None:
+    def test_fifteen_labels_are_too_few_for_a_ceiling(self) -> None:
         people = {"Ada": "yn" * 30, "Bram": "yn" * 25 + "ny" * 5, "Carl": "ny" * 7 + "n"}
         found = judged({**people, JUDGE: "yn" * 30})
         assert found["ceiling_pairs"] == {"kept": 1, "left_out": 2, "least_shared": 30}
@@ -155,12 +155,12 @@ class TestAJudgeAgainstPeople:
         assert found["alt_test"]["winning_rate"] is None
         assert found["alt_test"]["reason"]
 
-    def test_ratings_correlate_with_the_mean_of_people(self) -> None:
+    def test_a_judges_ratings_are_correlated_with_the_mean_of_people(self) -> None:
         found = judged({"Ada": "0123", "Bram": "1234", JUDGE: "0124"}, "rating")
         assert found["correlation"]["spearman"]["value"] == pytest.approx(1)
         assert found["correlation"]["pearson"]["value"] < 1
 
-    def test_thresholds_cut_both_sides(self) -> None:
+    def test_a_threshold_divides_the_ratings_of_judge_and_people(self) -> None:
         # At 3 people reach it on the last two units, the judge on the last one alone.
         rows = judged({"Ada": "0135", "Bram": "0135", JUDGE: "0124"}, "rating")["thresholds"]
         at = {row["threshold"]: row for row in rows}
@@ -172,12 +172,12 @@ class TestAJudgeAgainstPeople:
         assert at[3]["precision_below"]["value"] == pytest.approx(2 / 3)
         assert at[3]["recall_below"]["value"] == 1
 
-    def test_what_nobody_puts_below_a_threshold_has_a_reason(self) -> None:
+    def test_a_threshold_with_no_rating_below_it_is_undefined_with_a_reason(self) -> None:
         rows = judged({"Ada": "1111", "Bram": "1111", JUDGE: "1122"}, "rating")["thresholds"]
         assert rows[0]["precision_below"]["reason"] == "the judge never stays below it"
         assert rows[0]["recall_below"]["reason"] == "people never stay below it"
 
-    def test_all_categories_together_by_hand(self) -> None:
+    def test_figures_of_all_categories_together_are_those_worked_by_hand(self) -> None:
         # Majorities y, y, n; the judge says y, n, n. Recall of yes 1/2, of no 1; precision 1, 1/2.
         found = judged({"Ada": "yyny", "Bram": "yynn", JUDGE: "ynny"})
         overall = {name: of["value"] for name, of in found["overall"].items()}
@@ -190,14 +190,14 @@ class TestAJudgeAgainstPeople:
         assert overall["mean_absolute_error"] is None
         assert "no order" in found["overall"]["mean_absolute_error"]["reason"]
 
-    def test_ratings_are_off_by_the_mean_distance_from_the_mean_of_people(self) -> None:
+    def test_the_error_of_ratings_is_their_mean_distance_from_peoples_mean(self) -> None:
         # Means of people 0.5, 1, 3; the judge says 0, 1, 5: 0.5, 0 and 2 off.
         found = judged({"Ada": "013", "Bram": "113", JUDGE: "015"}, "rating")
         error = found["overall"]["mean_absolute_error"]
         assert error["value"] == pytest.approx(2.5 / 3)
         assert "mean human rating" in error["method"]
 
-    def test_ordinal_kappas_and_gwet_are_held_against_the_majority_too(self) -> None:
+    def test_ordinal_kappas_and_gwets_ac2_are_computed_against_the_majority_too(self) -> None:
         near = judged({"Ada": "0123", JUDGE: "1123"}, "rating")["agreement"]
         far = judged({"Ada": "0123", JUDGE: "3123"}, "rating")["agreement"]
         for name in ("cohen_kappa_linear", "cohen_kappa_quadratic", "gwet_ac"):
@@ -210,7 +210,7 @@ class TestAJudgeAgainstPeople:
 
 
 class TestIntervals:
-    def test_they_are_bca_whatever_the_number_of_queries(self) -> None:
+    def test_intervals_are_bca_for_any_number_of_queries(self) -> None:
         for queries in (29, 30):
             rows = {
                 "Ada": "01" * queries,
@@ -227,12 +227,12 @@ class TestIntervals:
                 f"95 % t interval clustered by {queries} queries",
             }
 
-    def test_a_part_resamples_its_own_queries_alone(self) -> None:
+    def test_a_slice_resamples_only_its_own_queries(self) -> None:
         whole = sample_of(frame_of(table({"Ada": "yn" * 20, "Bram": "yyyn" * 10})))
         part = whole.only(whole.clusters < 12)
         assert "BCa bootstrap of 12 queries" in agreement(part)["percent"]["method"]
 
-    def test_the_same_seed_gives_the_same_block_and_another_one_does_not(self) -> None:
+    def test_only_the_same_seed_gives_the_same_block(self) -> None:
         labels = frame_of(table({"Ada": "ynnyy" * 8, "Bram": "yynyn" * 8, JUDGE: "ynyny" * 8}))
         ours = sample_of(labels)
         assert judges(ours, 0.2) == judges(sample_of(labels), 0.2)
@@ -278,7 +278,7 @@ class TestCurves:
         assert areas == {1: 1, 2: 1, 3: pytest.approx(2 / 3), 4: None, 5: None}
         assert found[4]["roc_auc"]["reason"] == "people say one thing only"
 
-    def test_without_scores_and_within_strata_there_are_none(self) -> None:
+    def test_there_are_no_curves_without_scores_or_within_strata(self) -> None:
         assert judged({"Ada": "yyny", JUDGE: "yyny"})["curves"] == []
         sample = self.scored("nyny", [0.1, 0.2, 0.2, 0.3])
         within = judges(sample, 0.2, with_curves=False)[JUDGE]
@@ -286,7 +286,7 @@ class TestCurves:
 
 
 class TestCoverage:
-    def test_it_is_yes_over_yes_and_no(self) -> None:
+    def test_coverage_is_the_share_of_yes_among_yes_and_no(self) -> None:
         frame = frame_of(table({"Ada": "yn?y", "Bram": "...."}) + table({"Bram": "..n?"}))
         values = coverage(frame.variables["answerable"], 2)
         assert values.tolist() == [[0.5, pytest.approx(float("nan"), nan_ok=True)], [1.0, 0.0]]
@@ -303,7 +303,7 @@ class TestCoverage:
         assert system["mean"]["value"] == pytest.approx(0.75)
         assert system[JUDGE]["value"] == 0
 
-    def test_queries_judged_only_need_a_drawn_sample_of_people(self) -> None:
+    def test_queries_with_judgements_only_need_people_on_a_random_sample(self) -> None:
         rows = {"Ada": "yn" * 12 + "." * 24, JUDGE: "yn" * 10 + "yy" * 14}
         frame = frame_of(table(rows))
         unknown = scores(frame, 50, 0, None)["coverage"]["estimate"][""]
@@ -313,7 +313,7 @@ class TestCoverage:
         assert drawn["prediction_powered"]["value"] is not None
         assert drawn["effective_labels"] is None or drawn["effective_labels"] > 0
 
-    def test_where_people_labelled_every_query_it_is_said_and_not_repeated(self) -> None:
+    def test_if_people_labelled_every_query_their_scores_are_not_repeated(self) -> None:
         for judge in ("yn" * 12, "yn" * 6):
             rows = {"Ada": "yn" * 12, JUDGE: judge}
             found = scores(frame_of(table(rows)), 50, 0, sampled=True)["coverage"]["estimate"][""]
@@ -325,16 +325,16 @@ class TestCoverage:
             )
             assert found["effective_labels"] is None
 
-    def test_without_people_there_is_nothing_to_repeat(self) -> None:
+    def test_without_people_there_is_no_corrected_estimate(self) -> None:
         frame = frame_of([*table({JUDGE: "yn" * 12}), *table({"Ada": "1"}, "rating")])
         found = scores(frame, 50, 0, None)["coverage"]["estimate"][""]["prediction_powered"]
         assert "people's own" not in found["reason"]
 
-    def test_a_labelled_query_without_a_judgement_leaves_no_estimate(self) -> None:
+    def test_a_labelled_query_without_a_judgement_makes_the_estimate_undefined(self) -> None:
         rows = {"Ada": "yn" * 12 + "." * 8, JUDGE: ".." + "yn" * 15}
         found = scores(frame_of(table(rows)), 50, 0, sampled=True)["coverage"]["estimate"][""]
         assert found["prediction_powered"]["value"] is None
         assert "no score on 1 of the labelled" in found["prediction_powered"]["reason"]
 
-    def test_other_variables_make_no_coverage(self) -> None:
+    def test_other_variables_have_no_coverage(self) -> None:
         assert scores(frame_of(table({"Ada": "0123"}, "rating")), 50, 0, None) == {}

@@ -23,7 +23,7 @@ def bounded(people: str, judge: str) -> Any:
     return bounds(sample, column)
 
 
-def test_both_ends_by_hand() -> None:
+def test_both_bounds_are_those_worked_by_hand() -> None:
     # People yyynnn, judge yyn-nn: 4 of 5 agree. Wrong: 4 of 6, right: 5 of 6.
     # Right: margins 3/6 and 2/6 yes, chance 1/6 + 2/6 = 1/2, kappa (5/6 - 1/2)/(1/2) = 2/3.
     # Wrong: margins 3/6 and 3/6, chance 1/2, kappa (4/6 - 1/2)/(1/2) = 1/3.
@@ -33,17 +33,17 @@ def test_both_ends_by_hand() -> None:
     assert found["cohen_kappa"] == pytest.approx([1 / 3, 2 / 3])
 
 
-def test_with_nothing_missing_there_are_none() -> None:
+def test_without_missing_answers_there_are_no_bounds() -> None:
     assert bounded("yyynnn", "yynnnn") == {}
 
 
-def test_where_all_are_missing_they_span_everything() -> None:
+def test_if_every_answer_is_missing_the_bounds_span_the_whole_range() -> None:
     found = bounded("yyynnn", "------")["bounds"]
     assert found["percent"] == [0, 1]
     assert found["cohen_kappa"] == [-1, 1]
 
 
-def test_units_without_a_majority_do_not_count() -> None:
+def test_units_without_a_majority_do_not_count_in_the_bounds() -> None:
     rows = table({"Ada": "yy", "Bram": "yn", JUDGE: "y."})
     lost = fact("r0", "q1", JUDGE, None, missing="error")
     sample = sample_of(frame_of([*rows, lost]))

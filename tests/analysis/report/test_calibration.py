@@ -29,7 +29,7 @@ def judged(
     return dict(judges(sample_of(frame_of(facts)), 0.2)[JUDGE])
 
 
-def test_it_is_as_worked_by_hand() -> None:
+def test_calibration_is_that_worked_by_hand() -> None:
     # Bins 0.2, 0.2 | 0.8, 0.8 with yes in 1 of 2 and 2 of 2.
     found = judged({"Ada": "nyyy"}, [0.2, 0.2, 0.8, 0.8])["calibration"]
     bins = found["reliability"]
@@ -43,7 +43,7 @@ def test_it_is_as_worked_by_hand() -> None:
     assert found["expected_calibration_error"]["value"] == pytest.approx(0.25)
 
 
-def test_units_without_a_score_or_a_majority_stay_out() -> None:
+def test_units_without_a_score_or_a_majority_are_left_out() -> None:
     people = {"Ada": "nyyyny", "Bram": "nyyyyy"}
     found = judged(people, [0.2, 0.2, 0.8, 0.8, 0.9, None])["calibration"]
     assert sum(each["units"] for each in found["reliability"]) == 4
@@ -54,7 +54,7 @@ def test_perfect_probabilities_have_no_error() -> None:
     assert found["brier"]["value"] == found["expected_calibration_error"]["value"] == 0
 
 
-def test_ten_queries_give_intervals() -> None:
+def test_ten_queries_are_enough_for_intervals() -> None:
     people, scores = {"Ada": "nyyn" * 5}, [0.3, 0.7] * 10
     found = judged(people, list(scores))["calibration"]
     brier, error = found["brier"], found["expected_calibration_error"]
@@ -65,15 +65,15 @@ def test_ten_queries_give_intervals() -> None:
 
 
 @pytest.mark.parametrize("scores", [[None] * 4, [0.2, 0.4, 0.6, 3.5]])
-def test_without_probabilities_there_is_none(scores: list[float | None]) -> None:
+def test_without_probabilities_there_is_no_calibration(scores: list[float | None]) -> None:
     assert "calibration" not in judged({"Ada": "nyyy"}, scores)
 
 
-def test_without_people_there_is_none() -> None:
+def test_without_people_there_is_no_calibration() -> None:
     assert "calibration" not in judged({}, [0.2, 0.4, 0.6, 0.8])
 
 
-def test_an_expected_rating_is_no_probability() -> None:
+def test_an_expected_rating_does_not_count_as_a_probability() -> None:
     ratings = [*table({"Ada": "0123"}, "rating")]
     ratings += [fact(f"r{n // 2}", f"q{n}", JUDGE, "1", "rating", score=0.5) for n in range(4)]
     found = judges(sample_of(frame_of(ratings), "rating"), 0.2)[JUDGE]
@@ -112,7 +112,7 @@ def test_an_ordered_scale_has_the_ranked_probability_score_too() -> None:
     assert found["ranked_probability_score"]["value"] == pytest.approx(0.5)
 
 
-def test_escapes_are_no_category_of_a_calibration() -> None:
+def test_escapes_are_not_a_category_of_the_calibration() -> None:
     two = Scale(("a", "b"), "nominal", ("odd",))
     given = shared("kind", {"a": 0.3, "b": 0.1, "odd": 0.6}, {"odd": 1.0})
     found = judged_on("kind", "aa", given, kind=two)["calibration"]
@@ -125,11 +125,11 @@ def test_escapes_are_no_category_of_a_calibration() -> None:
     [None, {}, {"probabilities": []}, {"probabilities": {}}, {"probabilities": {"a": "0.5"}},
      {"probabilities": {"a": 1.5}}, {"probabilities": {"a": True}}, {"probabilities": {"a": 0}}],
 )  # fmt: skip
-def test_what_is_no_probability_in_a_file_is_left_alone(meta: Any) -> None:
+def test_invalid_probabilities_in_a_file_are_ignored(meta: Any) -> None:
     assert given_probabilities(meta) is None
 
 
-def test_a_labels_file_brings_its_probabilities(tmp_path: Path) -> None:
+def test_probabilities_are_read_from_a_labels_file(tmp_path: Path) -> None:
     rows = []
     for n in range(4):
         own = {"item": f"r{n}", "unit": f"q{n}", "variable": "kind", "value": "abcb"[n]}

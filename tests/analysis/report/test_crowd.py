@@ -59,7 +59,7 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> JSON:
     return report_of(tmp_path_factory.mktemp("crowd"), lines_of(60, 1200, 3))
 
 
-def test_up_to_thirty_people_pairs_stay_and_above_their_distribution_stands(tmp_path: Path) -> None:
+def test_more_than_thirty_people_have_a_distribution_in_place_of_pairs(tmp_path: Path) -> None:
     for people in (CROWD, CROWD + 1):
         folder = tmp_path / str(people)
         folder.mkdir()
@@ -73,7 +73,7 @@ def test_up_to_thirty_people_pairs_stay_and_above_their_distribution_stands(tmp_
             assert ("pairs_distribution" in of) != small
 
 
-def test_a_crowd_is_told_by_quantiles_and_who_stands_out(crowd: JSON) -> None:
+def test_a_crowd_is_described_by_quantiles_and_its_outliers(crowd: JSON) -> None:
     found = crowd["variables"]["answerable"]["agreement"]["pairs_distribution"]
     assert found["with_others"]["people"] == 60
     kappas = found["with_others"]["cohen_kappa"]
@@ -84,14 +84,14 @@ def test_a_crowd_is_told_by_quantiles_and_who_stands_out(crowd: JSON) -> None:
     assert [each["rater"] for each in warned] == [GUESSER]
 
 
-def test_pairs_that_share_too_little_are_no_part_of_it(crowd: JSON) -> None:
+def test_pairs_with_too_few_shared_units_are_left_out(crowd: JSON) -> None:
     found = crowd["variables"]["answerable"]["agreement"]["pairs_distribution"]
     assert found["pairs"] > 1000
     assert (found["cohen_kappa"]["n"], found["cohen_kappa"]["median"]) == (0, None)
     assert found["cohen_kappa"]["reason"] == "no pair of people shares 30 units"
 
 
-def test_all_large_pairs_are_listed_when_asked_for(tmp_path: Path) -> None:
+def test_all_pairs_with_enough_shared_units_are_listed_on_request(tmp_path: Path) -> None:
     lines = [line for line in lines_of(40, 120, 12) if line["rater"] != "model"]
     listed = report_of(tmp_path, iter(lines), ReportOptions(resamples=20, pairs="all"))
     pairs = listed["variables"]["answerable"]["agreement"]["pairs"]
@@ -108,7 +108,7 @@ def test_all_large_pairs_are_listed_when_asked_for(tmp_path: Path) -> None:
     assert "pairs_distribution" in listed["variables"]["answerable"]["agreement"]
 
 
-def test_it_grows_with_the_labels_and_not_with_the_square_of_the_people(tmp_path: Path) -> None:
+def test_the_report_grows_with_labels_not_with_the_square_of_people(tmp_path: Path) -> None:
     sizes = {}
     for people in (50, 200):
         folder = tmp_path / str(people)
@@ -119,7 +119,7 @@ def test_it_grows_with_the_labels_and_not_with_the_square_of_the_people(tmp_path
     assert sizes[200] < 2 * sizes[50]
 
 
-def test_every_form_tells_a_crowd_in_few_rows(crowd: JSON) -> None:
+def test_every_format_describes_a_crowd_in_few_rows(crowd: JSON) -> None:
     for name in ("md", "latex", "html"):
         text = FORMATS[name].render(crowd)
         assert "60 people" in text
@@ -128,7 +128,7 @@ def test_every_form_tells_a_crowd_in_few_rows(crowd: JSON) -> None:
     assert "Distribution over people" in FORMATS["md"].render(crowd)
 
 
-def test_its_figure_counts_people_by_their_kappa(crowd: JSON) -> None:
+def test_the_figure_of_a_crowd_counts_people_by_their_kappa(crowd: JSON) -> None:
     block = crowd["variables"]["answerable"]
     subject = Subject("answerable", block, {})
     bars = block["agreement"]["pairs_distribution"]["with_others"]["histogram"]
@@ -137,21 +137,21 @@ def test_its_figure_counts_people_by_their_kappa(crowd: JSON) -> None:
     assert [row[1] for row in agreement.data(subject).rows] == [each["people"] for each in bars]
 
 
-def test_its_numbers_stand_in_the_table_of_facts(crowd: JSON) -> None:
+def test_the_csv_contains_the_numbers_of_a_crowd(crowd: JSON) -> None:
     rows = {row["path"]: row for row in facts(crowd)}
     path = "/variables/answerable/agreement/pairs_distribution/with_others/cohen_kappa/median"
     found = crowd["variables"]["answerable"]["agreement"]["pairs_distribution"]
     assert rows[path]["value"] == found["with_others"]["cohen_kappa"]["median"]
 
 
-def test_ratings_of_a_crowd_are_told_too(tmp_path: Path) -> None:
+def test_a_crowd_that_gives_ratings_is_described_too(tmp_path: Path) -> None:
     found = report_of(tmp_path, lines_of(45, 600, 3, "rating"))["variables"]["rating"]
     assert found["agreement"]["krippendorff_alpha"]["value"] > 0.5
     assert found["soft_labels"]["raters"][GUESSER]["error_rate"] > 0.4
     assert found["judges"]["model"]["pairs_distribution"]["people"] > 0
 
 
-def test_values_without_end_have_shares_and_no_kappa(tmp_path: Path) -> None:
+def test_unlimited_values_have_shares_of_agreement_and_no_kappa(tmp_path: Path) -> None:
     lines = [
         {**line, "value": str(n % 97)} for n, line in enumerate(lines_of(45, 600, 3, "rating"))
     ]

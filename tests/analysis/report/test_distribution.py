@@ -48,7 +48,7 @@ def covered(rows: dict[str, dict[str, tuple[int, int]]]) -> Any:
     return scores(frame_of(facts), 20, 0, None)["coverage"]
 
 
-def test_systems_are_compared_on_the_queries_that_both_answered() -> None:
+def test_two_systems_are_compared_on_queries_that_both_answered() -> None:
     # Means of people: a 1, 3/4, 1/2, 1 and b 1/2, 1/2, 1/2 on q0 to q2: differences 1/2, 1/4, 0.
     a = {"q0": (2, 2), "q1": (2, 1), "q2": (1, 1), "q3": (2, 2)}
     found = covered({"a": a, "b": {"q0": (1, 1), "q1": (1, 1), "q2": (1, 1)}})
@@ -62,7 +62,7 @@ def test_systems_are_compared_on_the_queries_that_both_answered() -> None:
     assert pair["wilcoxon"]["p_value"] == pytest.approx(1 / 2)
 
 
-def test_three_systems_are_a_family_of_three() -> None:
+def test_p_values_of_three_systems_are_corrected_for_three_comparisons() -> None:
     a, b = {f"q{n}": (2, 2) for n in range(6)}, {f"q{n}": (n % 2, 1) for n in range(6)}
     found = covered({"a": a, "b": b, "c": {f"q{n}": (0, n // 4) for n in range(6)}})
     p_values = sorted(pair["paired_t"]["p_value"] for pair in found["comparisons"])

@@ -36,7 +36,7 @@ def told(made: Frame, families: Families, variable: str = "rating") -> dict[str,
 RATED = frame({"ada": ("3", "3"), "bram": ("4", "3"), JUDGE: ("5", "2")}, rating=RATING)
 
 
-def test_the_judge_is_compared_with_peoples_mean_on_either_side() -> None:
+def test_a_judge_is_compared_with_peoples_mean_on_own_and_other_answers() -> None:
     # Own: 5 less 3.5. Others: 2 less 3.
     found = told(RATED, Families(ITEMS, ITEMS, {JUDGE: "llama"}))["own_family"]
     assert found["family"] == "llama"
@@ -45,32 +45,32 @@ def test_the_judge_is_compared_with_peoples_mean_on_either_side() -> None:
     assert found["preference"]["value"] == pytest.approx(2.5)
 
 
-def test_a_yes_is_one() -> None:
+def test_a_yes_counts_as_one() -> None:
     made = frame({"ada": ("no", "yes"), JUDGE: ("yes", "yes")}, "answerable")
     found = told(made, Families(ITEMS, ITEMS, {JUDGE: "llama"}), "answerable")["own_family"]
     assert found["own"]["value"] == 1
     assert found["others"]["value"] == 0
 
 
-def test_without_a_family_of_the_judge_it_is_null_with_a_reason() -> None:
+def test_without_a_family_of_the_judge_the_preference_is_null_with_a_reason() -> None:
     found = told(RATED, Families(ITEMS, ITEMS, {}))["own_family"]
     assert found["family"] is None
     assert {found[side]["value"] for side in ("own", "others", "preference")} == {None}
     assert found["own"]["reason"] == NO_FAMILY
 
 
-def test_categories_without_an_order_have_no_difference() -> None:
+def test_unordered_categories_have_no_preference() -> None:
     colours = Scale(("red", "blue"), "nominal")
     made = frame({"ada": ("red", "blue"), JUDGE: ("red", "red")}, "colour", colour=colours)
     found = told(made, Families(ITEMS, ITEMS, {JUDGE: "llama"}), "colour")["own_family"]
     assert found["preference"]["reason"] == NO_ORDER
 
 
-def test_where_no_answer_has_a_family_nothing_is_said() -> None:
+def test_there_is_no_block_if_no_answer_has_a_family() -> None:
     assert told(RATED, Families({}, {}, {JUDGE: "llama"})) == {}
 
 
-def test_the_answer_of_a_unit_is_the_items_own_or_the_one_that_the_unit_names() -> None:
+def test_the_family_is_that_of_the_items_answer_or_of_the_one_the_unit_names() -> None:
     families = Families({"a": "llama"}, {"a": "llama", "b/c": "qwen"}, {})
     assert families.of("a", "question", "q1") == "llama"
     assert families.of("q", "report", "b/c") == "qwen"
@@ -80,7 +80,7 @@ def test_the_answer_of_a_unit_is_the_items_own_or_the_one_that_the_unit_names() 
     assert families.of("a/b/c", "pair", "a/b/c") == ""
 
 
-def test_of_pairs_the_wins_of_the_own_answer_count_whichever_place_it_has() -> None:
+def test_wins_of_the_own_answer_count_in_either_place_of_a_pair() -> None:
     answers = {"a/1": "llama", "b": "qwen", "c": "qwen"}
     places = {"a/1/b": ("first", "tie-good"), "b/a/1": ("second", "first"), "b/c": ("first",) * 2}
     rows = [
@@ -97,7 +97,7 @@ def test_of_pairs_the_wins_of_the_own_answer_count_whichever_place_it_has() -> N
     assert found["own"]["value"] is None
 
 
-def test_a_pair_of_another_family_s_answers_says_nothing_about_its_own() -> None:
+def test_a_pair_without_an_own_answer_does_not_count() -> None:
     rows = [fact("q", "b/c", who, "first", "preferred", kind="pair") for who in ("ada", JUDGE)]
     made = frame_of(rows, preferred=Scale(("first", "second"), "nominal"))
     families = Families({}, {"b": "qwen", "c": "qwen"}, {JUDGE: "llama"})

@@ -45,27 +45,27 @@ def judged(floor: str, judge: str, people: dict[str, str] = PEOPLE, epsilon: flo
     return judges(sample_of(frame, resamples=50), epsilon)[JUDGE]
 
 
-class TestAPassIsHeldAgainstTheFloor:
-    def test_where_the_floor_fails_a_judge_may_pass(self) -> None:
+class TestPass:
+    def test_a_judge_may_pass_if_the_floor_fails(self) -> None:
         found = judged(TURNED, ALIKE)
         assert found["floor"]["passes"] is False
         assert (found["alt_test"]["verdict"], found["alt_test"]["passed"]) == ("passes", True)
 
-    def test_where_the_floor_passes_too_nothing_can_be_said(self) -> None:
+    def test_if_the_floor_passes_too_the_verdict_is_undecided(self) -> None:
         found = judged(ALIKE, ALIKE)
         assert found["floor"]["passes"] is True
         assert found["alt_test"]["verdict"] == "floor-passes"
         assert found["alt_test"]["passed"] is None
         assert found["alt_test"]["by_query"]["winning_rate"] == 1
 
-    def test_it_is_told_at_which_epsilon_the_floor_does_not_pass(self) -> None:
+    def test_the_largest_epsilon_at_which_the_floor_fails_is_named(self) -> None:
         # It ties throughout: 78 queries are needed at .05, 39 at .1, and 60 are there.
         found = judged(ALIKE, ALIKE)
         assert found["floor"]["largest_epsilon_failed"] == 0.05
         words = describe_verdict(found["alt_test"], found["floor"])
         assert words == f"{OVERLAP}; the largest ε of the curve at which it does not is 0.05"
 
-    def test_the_curve_is_held_against_the_floor_at_each_epsilon(self) -> None:
+    def test_the_curve_is_compared_with_the_floor_at_each_epsilon(self) -> None:
         # The baseline is wrong on one unit of ten, and passes from .15 on alone.
         wrong = "".join(
             t if n % 10 == 0 else a for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True))
@@ -77,7 +77,7 @@ class TestAPassIsHeldAgainstTheFloor:
         largest = found["floor"]["largest_epsilon_failed"]
         assert all((v == "floor-passes") == (e > largest) for e, v in verdicts.items() if e >= 0.1)
 
-    def test_a_judge_that_fails_has_failed_though_the_floor_passes(self) -> None:
+    def test_a_judge_that_fails_has_failed_even_if_the_floor_passes(self) -> None:
         found = judged(ALIKE, TURNED)
         assert found["floor"]["passes"] is True
         assert found["alt_test"]["verdict"] == "fails"
@@ -100,8 +100,8 @@ class TestAPassIsHeldAgainstTheFloor:
         assert found["floor"]["judge_minus_floor"]["value"] == 0
 
 
-class TestTheNumbers:
-    def test_gap_and_difference_by_hand(self) -> None:
+class TestNumbers:
+    def test_the_gap_and_the_difference_are_those_worked_by_hand(self) -> None:
         # Ada and Bram: kappa 1/2 (see test_gap). The judge is Ada: 1 and 1/2. The floor says yes
         # throughout: 0 with both, so that its gap is -1/2.
         found = judged("yyyy", "yynn", {"Ada": "yynn", "Bram": "ynnn"})
@@ -110,12 +110,12 @@ class TestTheNumbers:
         assert found["floor"]["gap"]["value"] == pytest.approx(-1 / 2)
         assert found["floor"]["judge_minus_floor"]["value"] == pytest.approx(3 / 4)
 
-    def test_units_of_which_the_floor_says_nothing_are_left_out_of_the_difference(self) -> None:
+    def test_units_without_a_label_of_the_floor_are_left_out_of_the_difference(self) -> None:
         found = judged("yyyy..", "yynnyn", {"Ada": "yynnyn", "Bram": "ynnnny"})
         assert found["floor"]["judge_minus_floor"]["n"] == 4
         assert found["gap"]["cohen_kappa"]["n"] == 6
 
-    def test_a_floor_without_a_label_on_these_units_has_a_reason(self) -> None:
+    def test_a_floor_without_labels_on_these_units_is_undefined_with_a_reason(self) -> None:
         floor = judged("....", "yynn", {"Ada": "yynn", "Bram": "ynnn"})["floor"]
         assert (
             floor["gap"]["reason"]
@@ -123,17 +123,17 @@ class TestTheNumbers:
             == "the lexical rule has no label on these units"
         )
 
-    def test_the_floor_is_no_rater(self) -> None:
+    def test_the_floor_is_not_listed_as_a_rater(self) -> None:
         rows = {**PEOPLE, JUDGE: ALIKE}
         there, without = frame_with(TURNED, rows), frame_of(table(rows))
         assert there.raters == without.raters
         assert agreement(sample_of(there)) == agreement(sample_of(without))
 
 
-class TestALabelsFile:
+class TestLabelsFile:
     report = json.loads((CONTRACT / "report.json").read_text("utf-8"))
 
-    def test_it_has_no_texts_and_says_so(self) -> None:
+    def test_a_labels_file_has_no_floor_because_it_has_no_texts(self) -> None:
         found = judges(sample_of(frame_of(table({**PEOPLE, JUDGE: ALIKE}))), 0.2)[JUDGE]
         floor = found["floor"]
         assert {floor["gap"]["reason"], floor["judge_minus_floor"]["reason"], floor["reason"]} == {
@@ -143,12 +143,12 @@ class TestALabelsFile:
         assert found["alt_test"]["verdict"] == "passes"
         assert found["gap"]["cohen_kappa"]["value"] is not None
 
-    def test_in_words_it_has_a_gap_and_no_floor(self) -> None:
+    def test_the_document_of_a_labels_file_has_a_gap_and_no_floor(self) -> None:
         found = judges(sample_of(frame_of(table({**PEOPLE, JUDGE: ALIKE}))), 0.2)[JUDGE]
         assert len(gap_tables(found, JUDGE)) == 1
         assert no_floor(found) == [f"no baseline: {NO_TEXTS}"]
 
-    def test_a_report_from_before_has_neither(self) -> None:
+    def test_an_older_report_has_neither_gap_nor_floor(self) -> None:
         assert (gap_tables({}, JUDGE), no_floor({})) == ([], [])
 
 
@@ -159,11 +159,11 @@ class TestWarnings:
         block = {"agreement": agreement(sample), "judges": judges(sample, 0.2)}
         return {each["code"]: each["text"] for each in warnings(frame, {"answerable": block})}
 
-    def test_a_pass_that_word_overlap_shares(self) -> None:
+    def test_a_pass_that_word_overlap_also_reaches_gives_a_warning(self) -> None:
         assert "but so does the lexical rule" in self.found(ALIKE, ALIKE)["floor_passes"]
         assert "floor_passes" not in self.found(TURNED, ALIKE)
 
-    def test_a_judge_below_word_overlap(self) -> None:
+    def test_a_judge_that_does_worse_than_word_overlap_gives_a_warning(self) -> None:
         worse = "".join(
             t if n % 3 == 0 else a for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True))
         )
@@ -172,7 +172,7 @@ class TestWarnings:
 
 
 @pytest.mark.django_db
-class TestACampaign:
+class TestCampaign:
     @pytest.fixture(autouse=True)
     def emptied(self) -> Iterator[None]:
         caches["floors"].clear()
@@ -184,7 +184,7 @@ class TestACampaign:
         found: dict[str, Any] = json.loads(run("report", "--campaign", labelled.name))
         return found
 
-    def test_a_judge_stands_beside_word_overlap_of_the_same_texts(
+    def test_a_judge_is_compared_with_word_overlap_of_the_same_texts(
         self, labelled: Campaign, report: dict[str, Any]
     ) -> None:
         (block,) = report["variables"]["answerable"]["judges"].values()
@@ -196,7 +196,7 @@ class TestACampaign:
         assert block["floor"]["agreement"]["cohen_kappa"] == words["agreement"]["cohen_kappa"]
         assert words["floor"]["judge_minus_floor"]["value"] == 0
 
-    def test_it_is_in_no_export_and_no_list_of_raters(
+    def test_the_floor_is_in_no_export_and_no_list_of_raters(
         self, labelled: Campaign, report: dict[str, Any], tmp_path: Path
     ) -> None:
         raters = {"ada", "bram", "chidi", "model-x", "adjudicated"}
@@ -206,20 +206,20 @@ class TestACampaign:
         assert {row["rater"] for row in rows} == raters | {"dana"}
 
     @pytest.mark.parametrize("name", ["md", "html", "latex", "csv"])
-    def test_every_format_tells_of_gap_and_floor(self, name: str, report: dict[str, Any]) -> None:
+    def test_every_format_shows_gap_and_floor(self, name: str, report: dict[str, Any]) -> None:
         text = FORMATS[name].render(report)
         told = {"csv": ("judges.floor,", "judge_minus_floor", "largest_epsilon_failed", "passes")}
         for words in told.get(name, ("Gap to people, in pairs", "Word overlap, the baseline")):
             assert words in text
 
-    def test_the_methods_text_says_why_the_majority_is_no_match_for_pairs(
+    def test_the_methods_explain_why_pairs_are_not_compared_with_the_majority(
         self, report: dict[str, Any]
     ) -> None:
         text = " ".join(methods(report))
         assert "since a majority is less noisy than a person" in text
         assert "The baseline is a lexical rule" in text
 
-    def test_every_slice_has_its_own(self, report: dict[str, Any]) -> None:
+    def test_every_slice_has_its_own_floor(self, report: dict[str, Any]) -> None:
         parts = report["variables"]["answerable"]["strata"]["system"].values()
         floors = [judge["floor"] for part in parts for judge in part["judges"].values()]
         assert floors

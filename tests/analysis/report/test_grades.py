@@ -34,7 +34,7 @@ def judge_of(made: dict[str, Any]) -> dict[str, Any]:
     return dict(made["variables"]["relevant"]["judges"]["J"])
 
 
-def test_grades_are_counted_with_peoples_share_and_compared_as_numbers(tmp_path: Path) -> None:
+def test_numeric_grades_are_counted_with_peoples_share_and_compared(tmp_path: Path) -> None:
     made = report(tmp_path)
     found = judge_of(made)["graded"]
     rows = [(r["grade"], r["label"], r["labels"], r["people"]["value"]) for r in found["grades"]]
@@ -51,7 +51,7 @@ def test_grades_are_counted_with_peoples_share_and_compared_as_numbers(tmp_path:
     assert "Its grades and people's share of yes" in text
 
 
-def test_grades_in_words_are_counted_alone_and_without_grades_nothing_is(tmp_path: Path) -> None:
+def test_grades_in_words_are_only_counted_and_no_grades_give_no_block(tmp_path: Path) -> None:
     words = ("none", "part", "part", "whole", "whole", "whole")
     found = judge_of(report(tmp_path, words))["graded"]
     assert [row["grade"] for row in found["grades"]] == ["none", "part", "whole"]

@@ -61,7 +61,7 @@ def test_each_version_has_its_own_agreement_and_the_change_between_them() -> Non
     assert step["percent"]["low"] is None
 
 
-def test_two_people_under_different_versions_are_no_pair() -> None:
+def test_labels_under_different_versions_are_not_compared() -> None:
     found = of(ROWS, {"ada": [0] * 80, "ben": [0] * 40 + [1] * 40})
     before, after = found["versions"]
     assert (before["units"], after["units"], after["labels"]) == (40, 0, 40)
@@ -69,7 +69,7 @@ def test_two_people_under_different_versions_are_no_pair() -> None:
     assert after["percent"]["reason"].startswith("no questions have labels from two people under")
 
 
-def test_too_few_units_give_no_figure_but_the_reason() -> None:
+def test_too_few_units_give_a_reason_and_no_figure() -> None:
     halves = [0] * 60 + [1] * 20
     found = of(ROWS, {"ada": halves, "ben": halves})
     told = "only 20 questions have labels from two people under one version, at least 30 are needed"
@@ -78,7 +78,7 @@ def test_too_few_units_give_no_figure_but_the_reason() -> None:
     assert found["versions"][0]["percent"]["value"] is not None
 
 
-def test_no_version_has_figures_that_would_count_as_a_look_at_single_answers() -> None:
+def test_no_figure_of_a_version_reveals_single_answers() -> None:
     assert FEWEST >= FEWEST_UNITS
 
 
@@ -88,7 +88,7 @@ def test_labels_without_a_known_version_are_counted_and_left_out() -> None:
     assert (found["unknown"], found["versions"][1]["units"]) == (20, 30)
 
 
-def test_a_frame_has_versions_only_if_people_followed_several() -> None:
+def test_there_is_a_comparison_only_if_people_followed_several_versions() -> None:
     frame = frame_of(table({"ada": "yn", "ben": "yy"}))
     place = LabelKey("r0", "question", "q0", "answerable", "ada")
     assert with_guidelines(frame, BOTH[:1], {place: 0}) is frame
@@ -146,15 +146,15 @@ def block(campaign: Campaign) -> dict[str, Any] | None:
 
 
 @pytest.mark.django_db
-class TestACampaign:
-    def test_one_guideline_throughout_is_not_told(self, campaign: Campaign) -> None:
+class TestCampaign:
+    def test_a_guideline_that_never_changed_has_no_section(self, campaign: Campaign) -> None:
         answer(campaign, people(), 2)
         assert block(campaign) is None
         # A text that nobody has answered under changes nothing.
         change(campaign, CampaignSettings(guideline="Ours."))
         assert block(campaign) is None
 
-    def test_answers_stay_with_the_version_that_they_followed(self, campaign: Campaign) -> None:
+    def test_answers_keep_the_version_that_they_followed(self, campaign: Campaign) -> None:
         both = people()
         answer(campaign, both, 10)
         change(campaign, CampaignSettings(guideline="Ours."))
@@ -166,7 +166,9 @@ class TestACampaign:
             (1, 60),
         ]
 
-    def test_a_text_that_comes_back_is_its_first_version(self, campaign: Campaign) -> None:
+    def test_a_guideline_restored_to_an_earlier_text_is_that_earlier_version(
+        self, campaign: Campaign
+    ) -> None:
         both = people()
         for text in ("One.", "Two.", "One."):
             change(campaign, CampaignSettings(guideline=text))
@@ -208,8 +210,8 @@ def sentences(found: dict[str, Any]) -> tuple[str, ...]:
     return section.points
 
 
-class TestTheSection:
-    def test_it_says_both_sides_with_intervals_and_the_number_of_units(self) -> None:
+class TestSection:
+    def test_the_section_gives_both_agreements_with_intervals_and_units(self) -> None:
         halves = [0] * 40 + [1] * 40
         rows = {"ada": "yynn" * 20, "ben": "ynyn" * 10 + "yynn" * 9 + "ynnn"}
         (told,) = sentences(of(rows, {"ada": halves, "ben": halves}))
@@ -217,7 +219,7 @@ class TestTheSection:
         assert "under the protocol's own guideline (40 questions) and κ 0.95 [" in told
         assert "under version 1 (40 questions), a difference of 0.95 [" in told
 
-    def test_it_says_plainly_that_there_are_too_few(self) -> None:
+    def test_the_section_says_plainly_that_units_are_too_few(self) -> None:
         halves = [0] * 60 + [1] * 20
         (told,) = sentences(of(ROWS, {"ada": halves, "ben": halves}))
         assert told == (
@@ -225,7 +227,7 @@ class TestTheSection:
             "labels from two people under one version, at least 30 are needed."
         )
 
-    def test_every_format_has_it(self) -> None:
+    def test_every_format_has_the_section(self) -> None:
         halves = [0] * 60 + [1] * 20
         made = report_of(of(ROWS, {"ada": halves, "ben": halves}))
         for name in ("md", "html", "latex"):

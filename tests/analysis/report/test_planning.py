@@ -40,7 +40,7 @@ def width(estimate: Any) -> float:
 
 
 class TestPlans:
-    def test_queries_follow_from_the_width_that_the_report_shows(self) -> None:
+    def test_the_queries_needed_follow_from_the_width_of_the_reports_interval(self) -> None:
         found, compared = planned(noisy(60, 0.15))
         of_people = compared["agreement"]["krippendorff_alpha"]
         of_judge = compared["judges"][JUDGE]["agreement"]["cohen_kappa"]
@@ -49,14 +49,14 @@ class TestPlans:
             expected = more_queries(width(shown), 30, 0.1)
             assert plan["queries"] == {"needed": expected.needed, "more": expected.more}
 
-    def test_raters_who_slip_apart_are_worth_adding(self) -> None:
+    def test_more_raters_help_if_raters_err_independently(self) -> None:
         # With independent slips each further rater tells something new.
         found, _ = planned(noisy(400, 0.3), wanted=0.08)
         raters = found["agreement"]["raters"]
         assert raters["needed"] > 3
         assert raters["more"] == raters["needed"] - 3
 
-    def test_where_raters_never_differ_more_of_them_are_worth_nothing(self) -> None:
+    def test_more_raters_do_not_help_if_raters_never_differ(self) -> None:
         same = noisy(60, 0.0)
         same[JUDGE] = noisy(60, 0.3, seed=2)[JUDGE]
         found, _ = planned(same)
@@ -64,18 +64,18 @@ class TestPlans:
         assert raters["needed"] is None
         assert raters["reason"].startswith(("more raters do not narrow it", "no number of raters"))
 
-    def test_a_width_that_is_there_needs_nothing_more(self) -> None:
+    def test_a_width_already_reached_needs_no_more_queries(self) -> None:
         found, _ = planned(noisy(200, 0.1), wanted=1.0)
         assert found["agreement"]["queries"] == {"needed": 100, "more": 0}
         assert found["agreement"]["raters"] == {"needed": 3, "more": 0}
 
-    def test_one_label_a_unit_tells_nothing_of_raters(self) -> None:
+    def test_one_label_per_unit_gives_no_plan_for_raters(self) -> None:
         rows = noisy(60, 0.2)
         found, _ = planned({"Ada": rows["Ada"], JUDGE: rows[JUDGE]})
         reason = found["judges"][JUDGE]["raters"]["reason"]
         assert reason == "one number of raters cannot tell what more of them would add"
 
-    def test_too_few_queries_and_undefined_coefficients_are_told(self) -> None:
+    def test_too_few_queries_and_undefined_coefficients_give_reasons(self) -> None:
         few, _ = planned(noisy(10, 0.2))
         assert few["agreement"]["interval_width"] is None
         assert few["agreement"]["queries"]["reason"] == (
@@ -88,7 +88,7 @@ class TestPlans:
         assert planned(noisy(60, 0.2))[0] == planned(noisy(60, 0.2))[0]
 
 
-def test_systems_are_planned_for_by_the_mean_of_people() -> None:
+def test_plans_for_systems_use_the_mean_of_people() -> None:
     frame = frame_of(table(noisy(60, 0.2), system="S"))
     shown = scores(frame, 100, 0, None)["coverage"]["systems"]
     plan = systems_planning(scores_of_items(frame)["coverage"], shown, 0.1)["systems"]["S"]
@@ -98,7 +98,7 @@ def test_systems_are_planned_for_by_the_mean_of_people() -> None:
     assert plan["mean"]["queries"]["needed"] == more_queries(width(mean), 30, 0.1).needed
 
 
-def test_the_page_shows_plans_and_a_report_from_before_them_still_opens() -> None:
+def test_the_page_shows_plans_and_an_older_report_without_them_still_opens() -> None:
     found, compared = planned(noisy(60, 0.15))
     (block,) = planning_blocks({**compared, "planning": found})
     names = [str(row[0]) for row in block.tables[0].rows]

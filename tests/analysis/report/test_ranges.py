@@ -111,10 +111,10 @@ def test_scores_that_differ_by_rounding_alone_correlate_as_equal_ones() -> None:
 
 
 class TestWithin:
-    def test_what_rounding_alone_carries_out_is_put_back_without_a_word(self) -> None:
+    def test_a_value_outside_its_range_by_rounding_is_corrected_silently(self) -> None:
         made = Estimate(1.0, 0.5, 1.0 + 1e-12, 5, "kappa")
         assert made.within(-1, 1) == Estimate(1.0, 0.5, 1.0, 5, "kappa")
 
-    def test_what_lies_further_out_is_cut_and_said(self) -> None:
+    def test_a_value_further_outside_its_range_is_cut_with_a_note(self) -> None:
         made = Estimate(1.0, 0.5, 1.014, 5, "Pearson's correlation")
         assert made.within(-1, 1).method == "Pearson's correlation; cut at -1 and 1"

@@ -33,7 +33,7 @@ def report(path: Path) -> dict[str, Any]:
     return labels_report([path], {"answerable": "nominal"}, ReportOptions(resamples=20))
 
 
-def test_labels_are_counted_by_step_and_agree_or_not_beside_the_others(tmp_path: Path) -> None:
+def test_labels_are_counted_and_compared_with_people_by_step_of_reading(tmp_path: Path) -> None:
     found = report(file(tmp_path))["variables"]["answerable"]["judges"]["J"]["reading"]
     assert found["steps"] == {"fence": 2, "prose": 1, "thinking": 1}
     assert (found["as_is"]["labels"], found["mended"]["labels"]) == (3, 3)
@@ -41,18 +41,18 @@ def test_labels_are_counted_by_step_and_agree_or_not_beside_the_others(tmp_path:
     assert found["as_is"]["agreement"]["value"] == found["mended"]["agreement"]["value"] == 2 / 3
 
 
-def test_where_every_answer_was_read_as_it_stood_nothing_is_said(tmp_path: Path) -> None:
+def test_there_is_no_block_if_every_answer_was_read_as_it_was(tmp_path: Path) -> None:
     made = report(file(tmp_path, ("",) * 6))
     assert "reading" not in made["variables"]["answerable"]["judges"]["J"]
 
 
-def test_it_is_a_table_in_the_report(tmp_path: Path) -> None:
+def test_the_steps_of_reading_are_a_table_in_the_report(tmp_path: Path) -> None:
     text = as_markdown(report(file(tmp_path)))
     assert "Markdown fence removed" in text
     assert "After a step of the ladder" in text
 
 
-def test_only_texts_are_steps_and_strangers_are_left_out(tmp_path: Path) -> None:
+def test_values_that_are_no_text_and_unknown_raters_are_left_out(tmp_path: Path) -> None:
     assert [given_steps(meta) for meta in (None, {}, {"reading": 3}, {"reading": "fence"})] == [
         "", "", "", "fence",
     ]  # fmt: skip

@@ -26,7 +26,7 @@ def people(units: int = 400) -> dict[str, str]:
     return {**rows, JUDGE: "".join("yn"[v] for v in truth)}
 
 
-def test_where_the_majority_errs_a_judge_may_do_better_by_soft_labels() -> None:
+def test_a_judge_may_do_better_by_soft_labels_if_the_majority_errs() -> None:
     found = soft(people())
     assert found["units"] == 400
     assert found["differ"] > 10
@@ -36,7 +36,7 @@ def test_where_the_majority_errs_a_judge_may_do_better_by_soft_labels() -> None:
     assert found["judges"][JUDGE]["percent"]["value"] > 0.9
 
 
-def test_the_expected_accuracy_is_the_mean_probability_of_what_the_judge_says() -> None:
+def test_the_expected_accuracy_is_the_mean_probability_of_the_judges_labels() -> None:
     rows = people(60)
     found = soft(rows)["judges"][JUDGE]["expected_accuracy"]
     judge = np.array(["yn".index(code) for code in rows.pop(JUDGE)])
@@ -46,13 +46,13 @@ def test_the_expected_accuracy_is_the_mean_probability_of_what_the_judge_says() 
     assert found["n"] == 60
 
 
-def test_where_all_agree_nothing_differs() -> None:
+def test_soft_labels_equal_the_majority_if_all_agree() -> None:
     found = soft(dict.fromkeys(("Ada", "Bram", "Chidi", JUDGE), "yynn"))
     assert (found["differ"], found["ties"]) == (0, 0)
     assert found["judges"][JUDGE]["percent"]["value"] == 1
 
 
-def test_two_people_do_not_tell_who_errs() -> None:
+def test_two_people_are_too_few_to_estimate_errors() -> None:
     found = soft({"Ada": "yyny", "Bram": "ynny", JUDGE: "yyyy"})
     assert found == {
         "units": 0,
@@ -61,7 +61,7 @@ def test_two_people_do_not_tell_who_errs() -> None:
     assert soft_blocks({"soft_labels": found}) == soft_blocks({}) == []
 
 
-def test_ties_of_the_majority_get_a_label_too() -> None:
+def test_units_with_a_tie_have_a_soft_label_too() -> None:
     rows = {"Ada": "yyynnn" * 6 + "y", "Bram": "yyynnn" * 6 + "n", "Chidi": "yyynnn" * 6 + "."}
     found = soft(rows)
     assert (found["units"], found["ties"], found["differ"]) == (37, 1, 0)

@@ -35,7 +35,7 @@ def block(rows: dict[str, str], found: Evidence) -> Any:
     return spans(frame_of(table(rows)).variables["answerable"], found, 50, 0).get("spans")
 
 
-def test_measures_by_hand() -> None:
+def test_span_measures_are_those_worked_by_hand() -> None:
     # Unit 0: 0-9 and 4-12: exact 0, overlap 1, IoU 5 of 12 so 0, characters 2 * 5 / 17.
     # Unit 1: nobody marked anything: 1 throughout. Unit 2: one alone did: 0 throughout.
     found = block(
@@ -50,7 +50,7 @@ def test_measures_by_hand() -> None:
     assert found["both_marked"]["character_f1"]["value"] == pytest.approx(10 / 17)
 
 
-def test_alpha_of_tokens_by_hand() -> None:
+def test_alpha_of_tokens_is_that_worked_by_hand() -> None:
     # One text of five words: Ada has words 1 and 2, Bram words 2 and 3: of 5 words 2 differ.
     # Of 10 labels 4 are in, 6 out: expected 2 * 4 * 6 / (10 * 9) = 48/90, alpha 1 - (2/5)/(48/90).
     found = block({"Ada": "y", "Bram": "y"}, marks(Ada={0: (0, 9)}, Bram={0: (4, 12)}))
@@ -59,13 +59,13 @@ def test_alpha_of_tokens_by_hand() -> None:
     assert alpha["n"] == 5
 
 
-def test_who_marks_alike_agrees_by_every_measure() -> None:
+def test_people_who_mark_the_same_spans_agree_by_every_measure() -> None:
     alike = dict.fromkeys(range(6), (0, 9))
     found = block({"Ada": "y" * 8, "Bram": "y" * 8}, marks(Ada=alike, Bram=alike))["agreement"]
     assert {each["value"] for each in found["all"].values()} == {1.0}
 
 
-def test_a_judge_is_one_more_annotator_and_changes_nothing_among_people() -> None:
+def test_a_judge_is_compared_with_people_without_changing_their_agreement() -> None:
     people = {"Ada": "yy", "Bram": "yy"}
     given = {"Ada": {0: (0, 9)}, "Bram": {0: (0, 9), 1: (0, 3)}}
     alone = block(people, marks(**given))
@@ -78,13 +78,13 @@ def test_a_judge_is_one_more_annotator_and_changes_nothing_among_people() -> Non
     assert "with each person" in judge["all"]["unitising_alpha"]["method"]
 
 
-def test_who_gave_no_answer_worked_on_nothing() -> None:
+def test_a_person_without_an_answer_does_not_count_as_marking_nothing() -> None:
     found = block({"Ada": "yy", "Bram": "y?"}, marks(Ada={0: (0, 3), 1: (0, 3)}, Bram={0: (0, 3)}))
     assert found["agreement"]["documents"] == 1
     assert found["agreement"]["all"]["exact_f1"]["value"] == 1
 
 
-def test_marks_of_somebody_left_out_are_as_if_never_made() -> None:
+def test_marks_of_an_excluded_person_do_not_count() -> None:
     # Cleo alone marked another text, and a quote of hers stands nowhere.
     rows = {"Ada": "yyn", "Bram": "yyn"}
     both = marks(Ada={0: (0, 9), 1: (0, 3)}, Bram={0: (4, 12), 1: (0, 3)})
@@ -102,13 +102,13 @@ def test_marks_of_somebody_left_out_are_as_if_never_made() -> None:
         assert found == block(rows, without)
 
 
-def test_quotes_that_stand_nowhere_are_left_out_and_counted() -> None:
+def test_quotes_not_found_in_the_text_are_left_out_and_counted() -> None:
     found = block({"Ada": "yy", "Bram": "yy"}, marks(Ada={0: (0, 3), 1: None}, Bram={0: (0, 3)}))
     assert found["unanchored"] == {"Ada": 1}
     assert found["agreement"]["documents"] == 1
 
 
-def test_without_the_texts_what_corrects_for_chance_is_undefined_with_a_reason() -> None:
+def test_chance_corrected_agreement_without_texts_is_undefined_with_a_reason() -> None:
     known = marks(Ada={0: (0, 3)}, Bram={0: (0, 3)})
     found = block({"Ada": "y", "Bram": "y"}, replace(known, texts={}))
     every = found["agreement"]["all"]
@@ -117,7 +117,7 @@ def test_without_the_texts_what_corrects_for_chance_is_undefined_with_a_reason()
     assert every["unitising_alpha"]["value"] is None
 
 
-def test_with_gaps_alpha_is_of_pairs() -> None:
+def test_with_missing_answers_alpha_is_computed_over_pairs() -> None:
     given = {0: (0, 9), 1: (4, 12)}
     found = block(
         {"Ada": "yyy", "Bram": "yy.", "Chidi": "yyy"}, marks(Ada=given, Bram=given, Chidi=given)
@@ -126,6 +126,6 @@ def test_with_gaps_alpha_is_of_pairs() -> None:
     assert found["all"]["unitising_alpha"]["value"] == pytest.approx(1)
 
 
-def test_where_nobody_marked_anything_there_is_no_block() -> None:
+def test_there_is_no_block_if_nobody_marked_anything() -> None:
     assert block({"Ada": "yn", "Bram": "yn"}, Evidence()) is None
     assert span_blocks({}) == []

@@ -45,7 +45,7 @@ def told(path: Path, *more: str) -> tuple[JSON, JSON]:
     return of["agreement"], of["judges"]["J"]
 
 
-def test_agreement_and_what_hangs_on_it_draw_raters_too(tmp_path: Path) -> None:
+def test_intervals_of_agreement_resample_raters_too(tmp_path: Path) -> None:
     people, judge = told(labels(tmp_path))
     blocks = [
         (people, "fleiss_kappa"),
@@ -66,7 +66,7 @@ def test_agreement_and_what_hangs_on_it_draw_raters_too(tmp_path: Path) -> None:
     assert "two-way" not in people["pairs"][0]["cohen_kappa"]["method"]
 
 
-def test_values_stay_and_intervals_alone_change(tmp_path: Path) -> None:
+def test_values_stay_the_same_and_only_intervals_change(tmp_path: Path) -> None:
     path = labels(tmp_path)
     people, _ = told(path)
     alone = report(path)["variables"]["answerable"]["agreement"]
@@ -75,19 +75,19 @@ def test_values_stay_and_intervals_alone_change(tmp_path: Path) -> None:
     assert "two-way" not in alone["fleiss_kappa"]["method"]
 
 
-def test_two_raters_are_too_few_to_draw(tmp_path: Path) -> None:
+def test_two_raters_are_too_few_to_resample(tmp_path: Path) -> None:
     people, _ = told(labels(tmp_path, ("Ada", "Bram")))
     assert people["fleiss_kappa"]["value"] is not None
     assert people["fleiss_kappa"]["low"] is None
     assert "no interval: 2 raters, at least 3 are needed" in people["fleiss_kappa"]["method"]
 
 
-def test_below_ten_queries_there_is_none_either(tmp_path: Path) -> None:
+def test_fewer_than_ten_queries_give_no_interval(tmp_path: Path) -> None:
     people, _ = told(labels(tmp_path, queries=9))
     assert "9 queries, at least 10 are needed" in people["fleiss_kappa"]["method"]
 
 
-def test_the_report_states_it_and_its_methods_say_for_whom_it_holds(tmp_path: Path) -> None:
+def test_the_report_states_the_choice_and_for_which_raters_it_holds(tmp_path: Path) -> None:
     made = report(labels(tmp_path), "--bootstrap", "two-way")
     assert made["choices"]["bootstrap"] == "two-way"
     text = " ".join(methods(made))
@@ -99,7 +99,7 @@ def test_the_report_states_it_and_its_methods_say_for_whom_it_holds(tmp_path: Pa
     assert "Owen" not in plain
 
 
-def test_it_stands_in_the_address_of_the_page() -> None:
+def test_the_choice_is_part_of_the_pages_address() -> None:
     form = ReportForm(QueryDict("bootstrap=two-way"), AvailableValues())
     assert form.is_valid(), form.problems()
     assert form.options.bootstrap == "two-way"
@@ -108,6 +108,6 @@ def test_it_stands_in_the_address_of_the_page() -> None:
     assert wrong.problems() == ["Resample must be queries or two-way."]
 
 
-def test_the_command_knows_no_other(tmp_path: Path) -> None:
+def test_the_command_refuses_any_other_choice(tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="bootstrap"):
         report(labels(tmp_path), "--bootstrap", "raters")

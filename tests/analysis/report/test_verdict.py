@@ -50,7 +50,7 @@ UNLIKE = {"ada": "ynynyynn" * 5, "bram": "nynynnyy" * 5}
         (ALIKE | {"bram": "ynynynyn" * 5}, "Moderately", "0.50", "fair"),
     ],
 )
-def test_how_far_people_agree_is_said_in_the_words_of_fixed_bands(
+def test_peoples_agreement_is_described_in_the_words_of_fixed_bands(
     columns: dict[str, str], words: str, kappa: str, tone: str
 ) -> None:
     found = said(report_of(labels(**columns)))
@@ -78,7 +78,7 @@ def test_a_campaign_calls_units_what_its_protocol_asks_about() -> None:
     assert "of people's “yes” missed (15 questions)" in said(report, "errors")["text"]
 
 
-def test_of_three_judges_it_names_the_two_that_err_alike() -> None:
+def test_of_three_judges_the_two_that_err_alike_are_named() -> None:
     facts = [
         *labels(ada="ynynyynn" * 5),
         *table({"one": "nnynyynn" * 5, "two": "ynynyyny" * 5, "three": "nnynyynn" * 5},
@@ -88,13 +88,13 @@ def test_of_three_judges_it_names_the_two_that_err_alike() -> None:
     assert "; most alike are one and three, 1.00" in of["errors"]["text"]
 
 
-def test_without_people_it_says_that_nobody_labelled() -> None:
+def test_without_people_the_verdict_says_that_nobody_labelled() -> None:
     assert said(report_of(labels(**{JUDGE: "ynyn"})))["text"] == (
         "Not known: nobody has labelled yet"
     )
 
 
-def test_people_with_few_shared_units_are_counted_beside() -> None:
+def test_people_with_few_shared_units_are_counted_separately() -> None:
     found = said(report_of(labels(**ALIKE, chidi="yn" + "." * 38)))
     assert "3 people, 40 units; 1 of them with under 30 shared units" in found["text"]
 
@@ -121,7 +121,7 @@ def test_below_ten_queries_the_value_alone_decides_nothing() -> None:
     assert (found["answer"], found["tone"]) == ("Less than people do, by the value alone", "open")
 
 
-def test_beside_one_person_a_judge_cannot_be_compared_with_people() -> None:
+def test_with_one_person_a_judge_cannot_be_compared_with_people() -> None:
     found = said(report_of(labels(ada="ynyn" * 10, **{JUDGE: "ynnn" * 10})), "agreement")
     assert found["answer"] == "Cannot be compared"
 
@@ -147,20 +147,20 @@ def replacement_beside(floor: FloorCodes) -> JSON:
     return said(report, "replacement")
 
 
-def test_a_judge_that_passes_where_word_overlap_does_not_is_said_to_do_so() -> None:
+def test_a_judge_that_passes_while_word_overlap_fails_is_said_to_pass() -> None:
     found = replacement_beside(FloorCodes(np.array([1, 0] * 4 * 5)[::-1].copy(), ""))
     assert (found["answer"], found["tone"]) == ("Yes", "good")
     assert found["text"].endswith("ahead of 3 of 3 people; word overlap does not pass")
 
 
-def test_a_judge_that_passes_without_a_baseline_is_said_to_have_none_and_why() -> None:
+def test_a_pass_without_a_baseline_says_why_there_is_none() -> None:
     found = replacement_beside(FloorCodes(None, "the items show no text"))
     assert found["answer"] == "Yes"
     assert found["text"].endswith("; not tested beside word overlap: the items show no text")
     assert found["parts"][-1]["key"][-1] == "floor"
 
 
-def test_what_a_judge_misses_and_adds_leads_to_these_units() -> None:
+def test_labels_that_a_judge_misses_or_adds_link_to_their_units() -> None:
     # Of four yes two are missed, of four no one is added.
     found = said(report_of(labels(ada="yyyynnnn", **{JUDGE: "yynnnnny"})), "errors")
     assert found["answer"] == "Too strict"
@@ -196,7 +196,7 @@ def test_of_several_categories_the_most_frequent_confusions_are_named() -> None:
     assert "75 % of the labels, most often “bad” where people say “good” (2 units)" in found["text"]
 
 
-def test_every_key_of_a_sentence_is_a_place_of_the_report() -> None:
+def test_every_key_of_a_sentence_is_found_in_the_report() -> None:
     report = report_of(labels(**UNLIKE, **{JUDGE: "nnynyynn" * 5}))
     of = report["verdict"]["variables"]["answerable"]
     sentences = [of["people"], *of["judges"][JUDGE].values()]
@@ -223,7 +223,7 @@ def scored(*systems: tuple[str, tuple[str, ...]]) -> JSON:
 ALL, MOST, NONE = ("yy",) * 6, ("yy", "yn", "yy", "yn", "yy", "yy"), ("nn", "nn", "ny") * 2
 
 
-def test_the_best_system_is_named_first_and_said_to_be_certain_if_it_is() -> None:
+def test_the_best_system_is_named_first_and_called_certain_only_if_it_is() -> None:
     report = scored(("poor", NONE), ("rich", ALL))
     found = report["verdict"]["scores"]["coverage"]["best"]
     assert (found["answer"], found["tone"]) == ("rich, clearly", "good")
@@ -231,7 +231,7 @@ def test_the_best_system_is_named_first_and_said_to_be_certain_if_it_is() -> Non
     assert "above poor, p < 0.01 after Holm over 1 pair" in found["text"]
 
 
-def test_a_best_system_that_chance_may_have_put_first_is_not_certain() -> None:
+def test_a_best_system_that_may_be_first_by_chance_is_not_certain() -> None:
     report = scored(("near", MOST), ("poor", NONE), ("rich", ALL))
     found = report["verdict"]["scores"]["coverage"]["best"]
     assert (found["answer"], found["tone"]) == ("rich, but not clearly", "open")
@@ -243,7 +243,7 @@ def test_a_best_system_that_chance_may_have_put_first_is_not_certain() -> None:
     assert [each["name"] for each in brief["systems"]] == ["rich", "near", "poor"]
 
 
-def test_systems_are_listed_from_the_best_to_the_worst_and_so_are_their_pairs() -> None:
+def test_systems_and_their_pairs_are_listed_from_best_to_worst() -> None:
     (block, pairs, *_) = score_blocks(
         scored(("poor", NONE), ("near", MOST), ("rich", ALL)), "coverage"
     )
@@ -257,7 +257,7 @@ def test_with_a_single_system_none_is_called_the_best() -> None:
     assert not scored(("rich", ALL))["verdict"]["scores"]
 
 
-def test_the_verdict_heads_the_document_with_the_variable_where_there_are_several() -> None:
+def test_the_verdict_comes_first_and_names_each_of_several_variables() -> None:
     report = report_of(labels(**ALIKE))
     section = document(report).sections[0]
     assert section.title == "Verdict"
@@ -266,7 +266,7 @@ def test_the_verdict_heads_the_document_with_the_variable_where_there_are_severa
     assert document(both).sections[0].points[0].startswith("answerable: Can people agree?")
 
 
-def test_the_agreement_alone_is_that_of_the_report() -> None:
+def test_the_agreement_computed_alone_equals_that_of_the_report() -> None:
     frame = frame_of(labels(ada="ynynyynn", bram="nynynnyy", **{JUDGE: "ynnyynny"}))
     # A judge is compared on the evaluation queries, and people on all.
     roles = {item.key: ("evaluation", "audit")[n % 2] for n, item in enumerate(frame.items)}

@@ -47,39 +47,39 @@ def test_sound_labels_give_no_warning() -> None:
     assert found(table({**SOUND, JUDGE: SOUND["ada"]})) == {}
 
 
-def test_few_queries() -> None:
+def test_few_queries_give_a_warning() -> None:
     few = found(table({name: column[:18] for name, column in SOUND.items()}))
     assert few["few_queries"]["text"].startswith("It rests on only 9 queries.")
     assert "few_queries" not in found(table({n: column[:20] for n, column in SOUND.items()}))
 
 
-def test_prevalence() -> None:
+def test_one_prevailing_category_gives_a_warning() -> None:
     nearly = found(table({"ada": "n" * 21 + "y", "bram": "n" * 22}))
     assert nearly["prevalence"]["text"].startswith("98% of people's labels are `no`.")
     assert "prevalence" not in found(table({"ada": "n" * 17 + "yyyyy", "bram": "n" * 22}))
 
 
-def test_people_who_agree_less_than_chance() -> None:
+def test_people_who_agree_less_than_chance_give_a_warning() -> None:
     turned = SOUND["ada"].translate(str.maketrans("yn", "ny"))
     below = found(table({"ada": SOUND["ada"], "bram": turned}))["kappa_below_zero"]
     assert (below["variable"], below["rater"]) == ("answerable", None)
 
 
-def test_a_judge_that_agrees_less_than_chance() -> None:
+def test_a_judge_that_agrees_less_than_chance_gives_a_warning() -> None:
     turned = SOUND["ada"].translate(str.maketrans("yn", "ny"))
     below = found(table({**SOUND, JUDGE: turned}))["kappa_below_zero"]
     assert below["rater"] == JUDGE
     assert "less than chance" in below["text"]
 
 
-def test_one_rater_far_off_the_others() -> None:
+def test_a_rater_who_agrees_far_less_than_others_gives_a_warning() -> None:
     far = found(table({**SOUND, "dora": "yynnyynnyynnyynnyynnyy"}))["rater_far_off"]
     assert far["rater"] == "dora"
     two = found(table({"ada": SOUND["ada"], "dora": "yynnyynnyynnyynnyynnyy"}))
     assert "rater_far_off" not in two
 
 
-def test_who_shares_units_with_a_careless_rater_is_not_far_off() -> None:
+def test_sharing_units_with_a_careless_rater_gives_no_warning() -> None:
     careful, turned = "yn" * 60, "ny" * 60
     shared = {"bram": "." * 60 + careful[:60], "chidi": "." * 60 + careful[:60]}
     labels = {"ada": careful[:60] + "." * 60, "dora": turned, **shared}
@@ -111,7 +111,7 @@ def test_missing_labels_of_a_judge_withhold_its_headline() -> None:
     assert "judge_missing" not in found(of_systems({"bm25": 2, "dense": 2}))
 
 
-def test_a_judge_that_fails_more_on_one_system() -> None:
+def test_a_judge_that_fails_more_on_one_system_gives_a_warning() -> None:
     fails = found(of_systems({"bm25": 2, "dense": 20}))["judge_fails_by_system"]
     assert "20.0% of units are missing for dense, 2.0% for bm25" in fails["text"]
     # (ad - bc)^2 n / row and column sums: (2*80 - 98*20)^2 * 200 / (100 * 100 * 22 * 178) = 16.5
@@ -120,7 +120,7 @@ def test_a_judge_that_fails_more_on_one_system() -> None:
     assert "judge_fails_by_system" not in found(of_systems({"bm25": 20}))
 
 
-def test_a_judge_without_the_evidence_that_is_owed_is_named() -> None:
+def test_a_judge_without_required_evidence_gives_a_warning() -> None:
     facts = table({"ada": "ynyn", JUDGE: "yyyn"})
     place = LabelKey("r0", "question", "q0", "answerable", JUDGE)
     span = EvidenceSpan("report", 0, 4)
@@ -138,7 +138,7 @@ def test_a_judge_without_the_evidence_that_is_owed_is_named() -> None:
 
 
 @pytest.mark.django_db
-def test_a_prompt_that_quotes_what_people_labelled() -> None:
+def test_a_prompt_that_quotes_texts_labelled_by_people_gives_a_warning() -> None:
     study = make_study(people=1)
     first = study.assignment(study.ada)
     report = first.item.report
@@ -182,7 +182,7 @@ def labelled() -> tuple[Study, Assignment]:
         pytest.param(lambda *_: Response.objects.all().delete(), id="open"),
     ],
 )
-def test_what_a_judge_is_not_held_against_people_on_may_stand_in_its_prompt(
+def test_a_prompt_may_quote_texts_on_which_the_judge_is_not_evaluated(
     change: Change,
 ) -> None:
     study, row = labelled()
@@ -200,7 +200,7 @@ def _kind(row: Assignment, kind: str) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("length", "warned"), [(39, False), (40, True)])
-def test_a_short_text_may_stand_in_a_prompt_by_chance(length: int, warned: bool) -> None:
+def test_a_short_text_in_a_prompt_may_be_a_coincidence(length: int, warned: bool) -> None:
     study, row = labelled()
     text = "x" * length
     assert row.item.report
@@ -209,14 +209,14 @@ def test_a_short_text_may_stand_in_a_prompt_by_chance(length: int, warned: bool)
 
 
 @pytest.mark.django_db
-def test_a_judge_that_was_never_run_here_is_not_looked_at() -> None:
+def test_the_prompt_of_a_judge_never_run_here_is_not_checked() -> None:
     study, _ = labelled()
     other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
     assert prompted(study, TEXT, other) == []
 
 
 @pytest.mark.django_db
-def test_texts_of_other_campaigns_are_none_of_its_evaluation() -> None:
+def test_texts_of_other_campaigns_in_a_prompt_give_no_warning() -> None:
     study, row = labelled()
     other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
     Item.objects.filter(pk=row.item_id).update(campaign=other, key="moved")
@@ -237,5 +237,5 @@ def few(tmp_path: Path) -> dict[str, Any]:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format_shows_them(few: dict[str, Any], name: str) -> None:
+def test_every_format_shows_warnings(few: dict[str, Any], name: str) -> None:
     assert "It rests on only 4 queries." in FORMATS[name].render(few)

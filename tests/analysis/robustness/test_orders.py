@@ -34,7 +34,7 @@ def orders(campaign: Campaign, rater: Judge) -> Any:
     return sheet(campaign, rater)["orders"]["preferred"]
 
 
-def test_a_judge_that_goes_by_the_place_turns_every_verdict(pairs: Campaign) -> None:
+def test_a_judge_that_prefers_a_place_reverses_every_verdict(pairs: Campaign) -> None:
     rater = pairwise()
     run_scripted(pairs, rater, lambda request: "[[A]]")
     found = orders(pairs, rater)
@@ -46,7 +46,7 @@ def test_a_judge_that_goes_by_the_place_turns_every_verdict(pairs: Campaign) -> 
     assert (again["orders"]["n"], again["orders"]["value"]) == (2, 0)
 
 
-def test_a_judge_that_goes_by_the_answer_turns_none(pairs: Campaign) -> None:
+def test_a_judge_that_prefers_an_answer_reverses_no_verdict(pairs: Campaign) -> None:
     def better(request: Request) -> str:
         return "[[A]]" if "Anna Lee" in request.facts.texts[0] else "[[B]]"
 
@@ -57,7 +57,7 @@ def test_a_judge_that_goes_by_the_answer_turns_none(pairs: Campaign) -> None:
     assert found["same_place"] == {"first": 0, "second": 0}
 
 
-def test_a_pair_without_one_of_its_verdicts_is_missing_with_its_reason(pairs: Campaign) -> None:
+def test_a_pair_with_only_one_verdict_is_missing_with_its_reason(pairs: Campaign) -> None:
     rater = pairwise()
     run_scripted(pairs, rater, lambda request: "[[A]]" if request.sample == 0 else "no idea")
     found = orders(pairs, rater)
@@ -66,7 +66,7 @@ def test_a_pair_without_one_of_its_verdicts_is_missing_with_its_reason(pairs: Ca
     assert found["turned"]["bounds"] == [0, 1]
 
 
-def test_a_judge_of_one_order_has_no_such_figure(pairs: Campaign) -> None:
+def test_a_judge_asked_in_one_order_has_no_rate_of_reversals(pairs: Campaign) -> None:
     rater = judge()
     run_scripted(pairs, rater, lambda request: "{}")
     assert sheet(pairs, rater)["orders"] is None

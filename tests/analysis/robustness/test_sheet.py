@@ -57,19 +57,19 @@ def robustness(campaign: Campaign, *given: str, name: str = "base") -> str:
     return command("robustness", "--campaign", campaign.name, "--judge", name, *given)
 
 
-def test_a_flip_is_a_label_that_differs_of_those_that_both_gave() -> None:
+def test_a_flip_is_a_differing_label_among_units_labelled_both_times() -> None:
     base, trial = labels(YES_NO, "yes", "no", "yes", "."), labels(YES_NO, "yes", "yes", ".", "no")
     found = of(YES_NO, "repeat", base, trial)
     assert (found["compared"], found["flips"]["value"]) == (2, 0.5)
 
 
-def test_with_few_queries_there_is_no_interval() -> None:
+def test_few_queries_give_no_interval() -> None:
     found = of(YES_NO, "repeat", labels(YES_NO, "yes"), labels(YES_NO, "no"))
     assert found["flips"]["low"] is None
     assert "at least 10 are needed" in found["flips"]["method"]
 
 
-def test_the_interval_is_over_queries() -> None:
+def test_the_interval_resamples_queries() -> None:
     base = labels(YES_NO, *["yes"] * 40)
     trial = labels(YES_NO, *(["no", "no"] + ["yes"] * 6) * 5)
     flips = of(YES_NO, "repeat", base, trial)["flips"]
@@ -86,38 +86,38 @@ def test_no_flip_at_all_still_has_an_interval() -> None:
     assert "Wilson" in flips["method"]
 
 
-def test_scores_are_compared_where_both_have_one() -> None:
+def test_scores_are_compared_on_units_scored_both_times() -> None:
     base = labels(YES_NO, "yes", "no", "yes", scores={0: 0.9, 1: 0.2})
     trial = labels(YES_NO, "yes", "no", "yes", scores={0: 0.7, 2: 0.5})
     change = of(YES_NO, "repeat", base, trial)["score_change"]
     assert (change["value"], change["n"]) == (pytest.approx(0.2), 1)
 
 
-def test_without_scores_the_change_is_undefined_with_a_reason() -> None:
+def test_without_scores_the_change_of_score_is_undefined_with_a_reason() -> None:
     change = of(YES_NO, "repeat", labels(YES_NO, "yes"), labels(YES_NO, "no"))["score_change"]
     assert change["value"] is None
     assert change["reason"]
 
 
-def test_with_nothing_to_compare_flips_are_undefined() -> None:
+def test_without_units_labelled_both_times_flips_are_undefined() -> None:
     flips = of(YES_NO, "repeat", labels(YES_NO, "."), labels(YES_NO, "yes"))["flips"]
     assert (flips["value"], flips["reason"]) == (None, "no unit was labelled both times")
 
 
 @pytest.mark.parametrize(("rating", "mean", "flagged"), [("0", 0.0, False), ("2", 0.4, True)])
-def test_a_control_is_placed_on_the_scale_and_flagged(
+def test_a_control_has_its_mean_on_the_scale_and_is_flagged_if_high(
     rating: str, mean: float, flagged: bool
 ) -> None:
     found = of(RATING, "control", labels(RATING, "5", "3"), labels(RATING, rating, rating))
     assert (found["mean_score"]["value"], found["flagged"]) == (mean, flagged)
 
 
-def test_an_escape_is_nowhere_on_the_scale() -> None:
+def test_an_escape_has_no_place_on_the_scale() -> None:
     found = of(YES_NO, "control", labels(YES_NO, "yes"), labels(YES_NO, "invalid"))
     assert (found["mean_score"]["value"], found["flagged"]) == (None, None)
 
 
-def test_an_attack_counts_those_who_went_over_of_those_who_could() -> None:
+def test_an_attack_counts_units_won_among_those_that_lacked_its_label() -> None:
     base = labels(YES_NO, "yes", "no", "no", "no")
     trial = labels(YES_NO, "no", "yes", "no", "invalid")
     found = of(YES_NO, "attack", base, trial)
@@ -126,12 +126,12 @@ def test_an_attack_counts_those_who_went_over_of_those_who_could() -> None:
     assert found["flips"]["value"] == 0.75
 
 
-def test_where_all_had_the_label_nobody_could_go_over() -> None:
+def test_an_attack_is_undefined_if_every_unit_already_had_its_label() -> None:
     found = of(YES_NO, "attack", labels(YES_NO, "yes"), labels(YES_NO, "yes"))
     assert found["went_over"]["reason"] == "every unit had `yes` before"
 
 
-def test_a_habit_of_place_is_counted_by_place() -> None:
+def test_verdicts_that_keep_their_place_in_turned_pairs_are_counted_by_place() -> None:
     base = labels(PREFERRED, "first", "first", "second", "tie-good")
     trial = labels(PREFERRED, "second", "first", "first", "tie-good")
     found = of(PREFERRED, "repeat", base, trial, turned=True)
@@ -139,19 +139,19 @@ def test_a_habit_of_place_is_counted_by_place() -> None:
     assert found["flips"]["value"] == 0.5
 
 
-def test_a_pair_that_was_not_turned_tells_no_habit_of_place() -> None:
+def test_a_pair_that_was_not_turned_shows_no_habit_of_place() -> None:
     found = of(PREFERRED, "repeat", labels(PREFERRED, "first"), labels(PREFERRED, "second"))
     assert "same_place" not in found
 
 
 @pytest.mark.parametrize(("said", "place"), [("first", 1.0), ("second", 1.0), ("tie-bad", 0.0)])
-def test_between_texts_that_are_not_there_only_a_bad_tie_is_earned(said: str, place: float) -> None:
+def test_between_two_empty_texts_only_a_bad_tie_is_earned(said: str, place: float) -> None:
     found = of(PREFERRED, "control", labels(PREFERRED, "first"), labels(PREFERRED, said))
     assert found["mean_score"]["value"] == place
     assert "all but `tie-bad` is 1" in found["mean_score"]["method"]
 
 
-def test_samples_differ_by_pairs() -> None:
+def test_the_difference_of_samples_is_a_share_of_pairs() -> None:
     """Of three samples yes, yes, no: 2 of 3 pairs differ; of yes, no and a missing one: 1 of 1."""
     counts = [(Counter({"yes": 2, "no": 1}), 0), (Counter({"yes": 1, "no": 1}), 1)]
     found = Samples(3, counts, 0, {"timeout": 1}).compared(200, 0)
@@ -159,7 +159,7 @@ def test_samples_differ_by_pairs() -> None:
     assert found["flips"]["value"] == pytest.approx((2 / 3 + 1) / 2)
 
 
-def test_pairs_of_samples_that_are_missing_are_alike_at_best_and_unlike_at_worst() -> None:
+def test_missing_pairs_of_samples_count_as_equal_at_best_and_unequal_at_worst() -> None:
     """Of 9 pairs 3 differ, 1 is alike, and 5 are not known: 2 of one unit, 3 of another."""
     counts = [(Counter({"yes": 2, "no": 1}), 0), (Counter({"yes": 1, "no": 1}), 1)]
     flips = Samples(3, counts, 1, {"timeout": 4}).compared(200, 0)["flips"]
@@ -181,7 +181,7 @@ def reasons(variable: Variable, *units: int, why: str = "timeout") -> Any:
     return {LabelKey(n, variable.kind, variable.name): why for n in units}
 
 
-def test_a_rate_stands_with_its_missing_and_what_they_could_make_of_it() -> None:
+def test_a_rate_has_its_missing_units_and_the_bounds_that_they_allow() -> None:
     """1 of 3 flipped and 2 are missing: 1 of 5 at best, 3 of 5 at worst."""
     base, trial = labels(YES_NO, *["no"] * 5), labels(YES_NO, "yes", "no", "no", ".", ".")
     pair = Pair(YES_NO, "attack", base, trial, reasons=reasons(YES_NO, 3, 4))
@@ -192,7 +192,7 @@ def test_a_rate_stands_with_its_missing_and_what_they_could_make_of_it() -> None
         assert rate["bounds"] == [pytest.approx(1 / 5), pytest.approx(3 / 5)]
 
 
-def test_what_the_judge_itself_lacked_is_missing_too_and_told_apart() -> None:
+def test_units_without_a_first_label_are_counted_as_missing_separately() -> None:
     base, trial = labels(YES_NO, "no", "."), labels(YES_NO, "no", "yes")
     pair = Pair(YES_NO, "repeat", base, trial, reasons_before=reasons(YES_NO, 1, why="unreadable"))
     flips = compared(pair, 200, 0)["flips"]
@@ -200,13 +200,13 @@ def test_what_the_judge_itself_lacked_is_missing_too_and_told_apart() -> None:
     assert flips["bounds"] == [0.0, 0.5]
 
 
-def test_who_had_the_label_before_could_not_go_over_even_if_missing() -> None:
+def test_a_missing_unit_that_already_had_the_label_is_not_won_by_an_attack() -> None:
     base, trial = labels(YES_NO, "no", "yes"), labels(YES_NO, "no", ".")
     pair = Pair(YES_NO, "attack", base, trial, reasons=reasons(YES_NO, 1))
     assert compared(pair, 200, 0)["went_over"]["bounds"] == [0.0, 0.0]
 
 
-def test_a_missing_control_may_stand_anywhere_on_the_scale() -> None:
+def test_a_missing_control_may_lie_anywhere_on_the_scale() -> None:
     """2 of 5 on the scale is 0.4; with one more at either end 0.2 or 0.7."""
     pair = Pair(
         RATING,
@@ -219,7 +219,7 @@ def test_a_missing_control_may_stand_anywhere_on_the_scale() -> None:
     assert mean["bounds"] == [pytest.approx(0.2), pytest.approx(0.7)]
 
 
-def test_with_everything_missing_nothing_is_known() -> None:
+def test_if_every_unit_is_missing_the_bounds_are_zero_and_one() -> None:
     nothing = labels(YES_NO, ".", ".")
     pair = Pair(
         YES_NO,
@@ -232,7 +232,7 @@ def test_with_everything_missing_nothing_is_known() -> None:
     assert (flips["value"], flips["bounds"], flips["missing"]) == (None, [0.0, 1.0], {"open": 2})
 
 
-def test_what_was_no_longer_asked_is_not_missing() -> None:
+def test_a_follow_up_question_no_longer_asked_is_not_missing() -> None:
     follow_up = Variable("why", "question", "?", ("a", "b"), asked_if={"answerable": ("yes",)})
     pair = Pair(
         follow_up,
@@ -249,9 +249,7 @@ def scored(variable: Variable, number: int, score: float) -> Any:
 
 
 @pytest.mark.parametrize(("score", "interval"), [(3.0, True), (2.5, False)])
-def test_changes_that_are_all_equal_have_no_interval_of_no_width(
-    score: float, interval: bool
-) -> None:
+def test_equal_changes_of_score_have_an_interval_with_a_width(score: float, interval: bool) -> None:
     """Where no score changed at all, Wilson's interval of the queries on a scale of 5."""
     change = of(RATING, "repeat", scored(RATING, 40, 3.0), scored(RATING, 40, score))[
         "score_change"
@@ -274,7 +272,7 @@ def test_a_control_without_any_label_on_the_scale_has_an_interval_with_a_width()
     assert mean["high"] == pytest.approx(wilson_interval(0, 20)[1])
 
 
-def test_scores_that_only_one_of_the_two_has_are_missing() -> None:
+def test_scores_given_only_once_are_missing() -> None:
     base = labels(YES_NO, "yes", "no", scores={0: 0.9, 1: 0.2})
     trial = labels(YES_NO, "yes", "no", scores={0: 0.7})
     change = of(YES_NO, "repeat", base, trial)["score_change"]
@@ -294,7 +292,7 @@ def test_the_command_tries_a_judge_and_prints_the_sheet(campaign: Campaign) -> N
     assert trials.count() == 4
 
 
-def test_the_command_again_asks_nothing_again(campaign: Campaign) -> None:
+def test_running_the_command_again_asks_the_judge_nothing(campaign: Campaign) -> None:
     judge("base")
     command("run_judge", "--campaign", campaign.name, "--judge", "base")
     robustness(campaign, "--kinds", "again")
@@ -303,7 +301,7 @@ def test_the_command_again_asks_nothing_again(campaign: Campaign) -> None:
     assert Label.objects.count() == before
 
 
-def test_all_kinds_that_can_be_made_are_made(campaign: Campaign) -> None:
+def test_every_kind_of_trial_that_is_possible_is_run(campaign: Campaign) -> None:
     judge("base")
     command("run_judge", "--campaign", campaign.name, "--judge", "base")
     robustness(campaign, "--items", "1")
@@ -323,7 +321,7 @@ def test_all_kinds_that_can_be_made_are_made(campaign: Campaign) -> None:
     }
 
 
-def test_an_estimate_asks_nothing_and_leaves_nothing_behind(campaign: Campaign) -> None:
+def test_an_estimate_asks_no_judge_and_stores_nothing(campaign: Campaign) -> None:
     judge("base")
     command("run_judge", "--campaign", campaign.name, "--judge", "base")
     said = robustness(campaign, "--kinds", "again,inject", "--items", "3", "--estimate")
@@ -350,7 +348,7 @@ def test_the_sheet_can_be_written_to_a_file(campaign: Campaign, tmp_path: Path) 
         (("--prompt", "nowhere.md"), "cannot be read"),
     ],
 )
-def test_what_cannot_be_tried_is_refused(
+def test_an_impossible_trial_is_refused(
     campaign: Campaign, given: tuple[str, ...], message: str
 ) -> None:
     run_scripted(campaign, judge("base"))
@@ -358,7 +356,7 @@ def test_what_cannot_be_tried_is_refused(
         robustness(campaign, *given)
 
 
-def test_failures_of_a_trial_are_missing_by_reason(campaign: Campaign) -> None:
+def test_failed_judgements_of_a_trial_are_missing_by_reason(campaign: Campaign) -> None:
     base = judge("base")
     run_scripted(campaign, base)
     trial = ensure_trials(campaign, base, "empty")[0]
@@ -374,7 +372,7 @@ def test_failures_of_a_trial_are_missing_by_reason(campaign: Campaign) -> None:
     assert "0.000 to 1.000" in said
 
 
-def test_a_judge_that_is_asked_often_tells_how_its_samples_differ(campaign: Campaign) -> None:
+def test_a_judge_with_several_samples_shows_how_they_differ(campaign: Campaign) -> None:
     def by_sample(request: Request) -> str:
         answer = json.loads(yes(request))
         if request.sample == 1:
@@ -393,7 +391,7 @@ def test_a_judge_that_is_asked_often_tells_how_its_samples_differ(campaign: Camp
     assert (found["number"], found["variables"]["answerable"]["flips"]["value"]) == (2, 1.0)
 
 
-def test_only_the_items_of_a_trial_are_read_of_its_judge(campaign: Campaign) -> None:
+def test_only_the_judges_labels_on_items_of_the_trial_are_read(campaign: Campaign) -> None:
     base = judge("base")
     run_scripted(campaign, base)
     trial = ensure_trials(campaign, base, "again")[0]
@@ -403,7 +401,7 @@ def test_only_the_items_of_a_trial_are_read_of_its_judge(campaign: Campaign) -> 
     assert (len(pair.base), len(pair.trial)) == (3, 3)
 
 
-def test_samples_are_one_label_in_the_table_of_raters(campaign: Campaign) -> None:
+def test_several_samples_count_as_one_label_in_the_table_of_raters(campaign: Campaign) -> None:
     rater = judge(
         "sampler",
         "openai",
@@ -416,7 +414,7 @@ def test_samples_are_one_label_in_the_table_of_raters(campaign: Campaign) -> Non
     assert (row["responses"], row["labels"]) == (4, 12)
 
 
-def test_a_low_label_mass_is_told_in_the_sheet_and_in_words(campaign: Campaign) -> None:
+def test_a_low_label_mass_is_shown_in_the_sheet_and_in_words(campaign: Campaign) -> None:
     base = scoring()
     run_scripted(campaign, base, LOW)
     said = robustness(campaign, "--sheet-only")
@@ -442,25 +440,25 @@ def planted(campaign: Campaign) -> Campaign:
     return campaign
 
 
-def test_a_trial_stands_in_no_report(planted: Campaign) -> None:
+def test_a_trial_appears_in_no_report(planted: Campaign) -> None:
     report = campaign_report(planted, ReportOptions(resamples=10))
     assert [rater["name"] for rater in report["raters"]] == ["base"]
     assert "base~again" not in json.dumps(report)
 
 
 @pytest.mark.parametrize("what", ["labels", "responses", "spans", "units", "batch"])
-def test_a_trial_stands_in_no_export(planted: Campaign, what: str) -> None:
+def test_a_trial_appears_in_no_export(planted: Campaign, what: str) -> None:
     out = command("export", "--campaign", planted.name, "--what", what)
     assert out
     assert "base~again" not in out
 
 
-def test_a_trial_is_no_judge_of_the_campaign(planted: Campaign) -> None:
+def test_a_trial_is_not_listed_as_a_judge_of_the_campaign(planted: Campaign) -> None:
     assert getattr(with_counts(Campaign.objects.all()).get(), "judges", None) == 1
 
 
 @pytest.mark.parametrize("what", ["labels", "responses", "report"])
-def test_a_trial_stands_in_no_answer_of_the_api(planted: Campaign, what: str) -> None:
+def test_a_trial_appears_in_no_answer_of_the_api(planted: Campaign, what: str) -> None:
     script = script_of(User.objects.create_user("rosa", role=User.Role.RESEARCHER))
     found = script.get(f"campaigns/{planted.pk}/{what}/")
     assert found.status_code == 200
@@ -474,7 +472,7 @@ def test_a_trial_cannot_be_validated_by_people(planted: Campaign) -> None:
                 "bridges", "--option", f"validates=base~again@{planted.name}")  # fmt: skip
 
 
-def test_a_file_cannot_bring_labels_of_a_trial(planted: Campaign, tmp_path: Path) -> None:
+def test_labels_of_a_trial_cannot_be_imported(planted: Campaign, tmp_path: Path) -> None:
     row = {
         "item": "r1",
         "unit": "q1:0",
@@ -504,7 +502,7 @@ def test_the_page_shows_the_sheet_of_a_run_and_of_its_trials(planted: Campaign) 
         assert "Mean on the scale" not in page
 
 
-def test_the_page_is_for_readers_of_reports(planted: Campaign) -> None:
+def test_only_readers_of_reports_see_the_page(planted: Campaign) -> None:
     client = Client()
     client.force_login(User.objects.create_user("ada", role=User.Role.ANNOTATOR))
     run = planted.judge_runs.first()

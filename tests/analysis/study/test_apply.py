@@ -39,7 +39,7 @@ def test_a_plan_says_what_would_be_created_and_creates_nothing(folder: Path) -> 
     assert everything() == (0, 0, 0, 0, 0)
 
 
-def test_on_a_site_with_several_teams_a_study_is_for_one(folder: Path) -> None:
+def test_on_a_site_with_several_teams_a_study_belongs_to_one(folder: Path) -> None:
     for name in ("bridges", "main"):
         Team.objects.create(name=name)
     assert "which team, by --team: bridges, main" in str(refused("apply_study", folder))
@@ -48,7 +48,7 @@ def test_on_a_site_with_several_teams_a_study_is_for_one(folder: Path) -> None:
     assert {str(model._default_manager.get().team) for model in owned} == {"bridges"}
 
 
-def test_apply_goes_as_far_as_people_have_answered_and_then_on(folder: Path) -> None:
+def test_apply_stops_where_people_have_to_answer_and_continues_afterwards(folder: Path) -> None:
     error = refused("apply_study", folder)
     assert error.returncode == 3
     assert str(error).startswith("People give 6 of 12 answers in campaign 'coverage'")
@@ -63,7 +63,7 @@ def test_apply_goes_as_far_as_people_have_answered_and_then_on(folder: Path) -> 
     assert run("plan_study", folder).endswith("Nothing to do: study 'pilot' is as its file says.\n")
 
 
-def test_labels_that_the_file_gains_are_imported_once(folder: Path, rewrite: Rewrite) -> None:
+def test_labels_added_to_the_file_later_are_imported_once(folder: Path, rewrite: Rewrite) -> None:
     refused("apply_study", folder)
     write_lines(folder / "ben.jsonl", labels_of("ben", "invalid"))
     path = rewrite(('["ada.jsonl"]', '["ada.jsonl", { file = "ben.jsonl", format = "labels" }]'))
@@ -77,7 +77,7 @@ def test_labels_that_the_file_gains_are_imported_once(folder: Path, rewrite: Rew
 
 
 @pytest.mark.parametrize("fails_at", range(5))
-def test_killed_at_any_step_and_run_again_it_comes_to_the_same_end(
+def test_apply_killed_at_any_step_and_run_again_has_the_same_result(
     folder: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
     steps, before = iter(range(99)), module.run_command
@@ -114,7 +114,7 @@ def test_killed_at_any_step_and_run_again_it_comes_to_the_same_end(
         ('answers = "judge.jsonl"', 'answers = "ada.jsonl"', 11, "judges never change"),
     ],
 )
-def test_what_has_labels_is_never_changed(
+def test_a_part_with_labels_is_never_changed(
     folder: Path, rewrite: Rewrite, before: str, after: str, line: int, says: str
 ) -> None:
     refused("apply_study", folder)
@@ -129,7 +129,7 @@ def test_what_has_labels_is_never_changed(
     assert everything() == stored
 
 
-def test_a_batch_file_that_changed_under_its_name_is_refused(folder: Path) -> None:
+def test_a_batch_file_with_changed_content_under_the_same_name_is_refused(folder: Path) -> None:
     refused("apply_study", folder)
     write_lines(folder / "documents.jsonl", [*BATCH[:2], {**BATCH[2], "text": "Else?"}])
     error = refused("apply_study", folder)
@@ -141,7 +141,7 @@ def test_a_batch_file_that_changed_under_its_name_is_refused(folder: Path) -> No
     assert refused("apply_study", folder).returncode == 3
 
 
-def test_settings_may_change(folder: Path, rewrite: Rewrite) -> None:
+def test_settings_of_a_study_may_change(folder: Path, rewrite: Rewrite) -> None:
     refused("apply_study", folder)
     account = User.objects.create(username="ada")
     (folder / "consent.md").write_text("Your labels are published.")
@@ -162,7 +162,7 @@ share = { ada = 0.5 }"""
     assert "change its settings" not in run("plan_study", path)
 
 
-def test_a_part_that_leaves_the_file_stays(folder: Path, rewrite: Rewrite) -> None:
+def test_a_part_removed_from_the_file_is_kept(folder: Path, rewrite: Rewrite) -> None:
     refused("apply_study", folder)
     path = rewrite(
         ('judges = ["replay"]\n', ""),
@@ -172,7 +172,7 @@ def test_a_part_that_leaves_the_file_stays(folder: Path, rewrite: Rewrite) -> No
     assert "leave  judge    replay: it is no longer in the file, but stays as it is" in said
 
 
-def test_the_status_has_counts_and_the_next_step_in_words(folder: Path) -> None:
+def test_the_status_shows_counts_and_the_next_step_in_words(folder: Path) -> None:
     before = json.loads(run("study_status", folder, "--format", "json"))
     assert [stage["state"] for stage in before["stages"]] == ["missing", "missing", "blocked"]
     assert before["next"] == "Run study apply: it will create it (scripted) (judge replay)."

@@ -104,7 +104,7 @@ def refused_plan(path: Path) -> str:
     return out.getvalue()
 
 
-def test_a_batch_says_that_labels_changed_since_and_its_rule_never_changes(chain: Path) -> None:
+def test_a_batch_says_that_labels_changed_later_and_keeps_its_rule(chain: Path) -> None:
     path = chain / "study.toml"
     run("apply_study", path)
     run("import_labels", write_lines(chain / "more.jsonl", verified("ben")), "--campaign", "verify")
@@ -130,7 +130,7 @@ def test_a_batch_says_that_labels_changed_since_and_its_rule_never_changes(chain
         ('from = ["verify"]', 'from = ["verify"]\nties = "keeps"', 15, "did you mean 'keep'?"),
     ],
 )
-def test_a_rule_that_does_not_fit_is_refused(
+def test_a_rule_that_does_not_fit_its_campaign_is_refused(
     chain: Path, before: str, after: str, line: int, says: str
 ) -> None:
     path = chain / "study.toml"
@@ -141,7 +141,7 @@ def test_a_rule_that_does_not_fit_is_refused(
     assert not Batch.objects.exists()
 
 
-def test_a_system_joins_a_finished_study_and_only_the_new_is_asked(chain: Path) -> None:
+def test_a_system_that_joins_a_finished_study_adds_only_its_own_items(chain: Path) -> None:
     path = chain / "study.toml"
     run("apply_study", path)
     new = {"id": "r3", "text": "It was built by hand.", "system": "three"}

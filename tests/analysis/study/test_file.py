@@ -20,7 +20,7 @@ def refusal(path: Path) -> str:
     return str(error.value)
 
 
-def test_parts_come_after_what_they_need_and_else_in_the_order_of_the_file(folder: Path) -> None:
+def test_parts_come_after_those_that_they_need_otherwise_in_file_order(folder: Path) -> None:
     file = read_study(folder)
     assert [str(part.key) for part in file.parts] == [
         "judge replay",
@@ -30,7 +30,7 @@ def test_parts_come_after_what_they_need_and_else_in_the_order_of_the_file(folde
     assert file.part("campaign", "coverage").options["raters_per_item"] == 2
 
 
-def test_keys_are_the_options_of_the_commands(rewrite: Rewrite) -> None:
+def test_keys_of_the_file_are_the_options_of_the_commands(rewrite: Rewrite) -> None:
     path = rewrite(
         ("raters_per_item = 2", "human_share = 0.5\noption = { seed = 3, order = 'random' }"),
         ('judges = ["replay"]', 'judges = [{ judge = "replay", concurrency = 2 }]'),
@@ -66,7 +66,7 @@ def test_keys_are_the_options_of_the_commands(rewrite: Rewrite) -> None:
         ('name = "pilot"', "name = pilot", 2, "is not TOML"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(
+def test_an_error_in_the_file_is_described_in_one_line(
     rewrite: Rewrite, before: str, after: str, line: int, says: str
 ) -> None:
     path = rewrite((before, after))
@@ -76,7 +76,7 @@ def test_what_is_wrong_is_said_in_one_line(
     assert "\n" not in told
 
 
-def test_a_cycle_is_named_as_such(folder: Path) -> None:
+def test_a_cycle_of_parts_is_called_a_cycle(folder: Path) -> None:
     text = STUDY + (
         '\n[campaign.first]\nprotocol = "rubric-passage"\nbatch = "documents"\n'
         'option = { prerequisite = "second" }\n'
@@ -89,6 +89,6 @@ def test_a_cycle_is_named_as_such(folder: Path) -> None:
     assert "campaign first needs campaign second needs campaign first, which is a cycle" in told
 
 
-def test_no_file_is_refused_with_a_mend(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused_with_advice(tmp_path: Path) -> None:
     told = refusal(tmp_path)
     assert told.endswith("name the study file, or its folder")

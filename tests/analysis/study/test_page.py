@@ -41,7 +41,7 @@ def text_of(page: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page))
 
 
-def test_each_number_leads_to_the_list_behind_it(chain: Path, rita: User) -> None:
+def test_each_number_links_to_the_list_behind_it(chain: Path, rita: User) -> None:
     study, client = applied(chain), client_of(rita)
     page = client.get(reverse("study", args=[study.pk])).content.decode()
     text = text_of(page)
@@ -57,7 +57,7 @@ def test_each_number_leads_to_the_list_behind_it(chain: Path, rita: User) -> Non
     assert Look.objects.filter(user=rita, kind="derived").exists()
 
 
-def test_it_says_who_has_to_do_what_next(chain: Path, rita: User) -> None:
+def test_the_page_says_who_has_to_do_what_next(chain: Path, rita: User) -> None:
     study, client = applied(chain), client_of(rita)
     place = reverse("study", args=[study.pk])
     step = client.get(place).context["chain"].steps[0]
@@ -94,7 +94,7 @@ def test_a_chain_made_by_hand_is_drawn_from_its_lineage(chain: Path, rita: User)
     assert found["links"][1]["batch"]["flows"][0]["left_out"] == {"not grounded": 1}
 
 
-def test_one_study_is_the_first_page_and_nobody_else_s(chain: Path, rita: User) -> None:
+def test_a_single_study_is_the_first_page_of_its_own_team_only(chain: Path, rita: User) -> None:
     study = applied(chain)
     client = client_of(rita)
     assert client.get("/", follow=True).redirect_chain[-1][0] == f"/studies/{study.pk}/"
@@ -107,7 +107,7 @@ def test_one_study_is_the_first_page_and_nobody_else_s(chain: Path, rita: User) 
     assert client_of(olga).get("/", follow=True).redirect_chain[-1][0] == "/campaigns/"
 
 
-def test_who_has_an_open_item_sees_no_reasons(chain: Path, rita: User) -> None:
+def test_a_reader_with_an_open_item_sees_no_reasons(chain: Path, rita: User) -> None:
     study = applied(chain)
     client, verify = client_of(rita), Campaign.objects.get(name="verify")
     verify.items.update(quota=5)
