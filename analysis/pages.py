@@ -76,10 +76,10 @@ def figure_response(
     try:
         report = report_in(job)
         figure, kind, subject = figure_of(report, name, suffix, of, look)
-        told = partial(record_export, request, pk, f"figure-{figure.name}", suffix)
+        record = partial(record_export, request, pk, f"figure-{figure.name}", suffix)
         if kind.slow:
-            wanted = figure_question(job, name, suffix, subject.name, look)
-            return jobs.file(request, FIGURE, wanted, back, told)
+            job_options = figure_question(job, name, suffix, subject.name, look)
+            return jobs.file(request, FIGURE, job_options, back, record)
         made = figure_file(report, name, suffix, subject.name, look)
     except results.GoneError:
         return redirect(request.get_full_path())
@@ -87,7 +87,7 @@ def figure_response(
         raise Http404(str(error)) from error
     except FigureError as error:
         return _plain(str(error))
-    told()
+    record()
     return attached(made.content, kind.media_type, f"{made.name}-{pk}.{suffix}")
 
 

@@ -94,8 +94,8 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
     query, user = options_query(request), get_account(request)
     if request.method == "POST":
         inputs = request.POST.get("inputs", "")
-        wanted = snapshot_question(campaign, form.options, inputs, query, user)
-        job = jobs.follow(request, SNAPSHOT, wanted).job
+        job_options = snapshot_question(campaign, form.options, inputs, query, user)
+        job = jobs.follow(request, SNAPSHOT, job_options).job
     else:
         key, own = request.GET.get("job", ""), {"kind": SNAPSHOT, "options__user": user.pk}
         job = get_object_or_404(Job, key=key, options__campaign=pk, **own)
@@ -145,8 +145,8 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
     if blind := blind_page(request, run.campaign):
         return blind
     judge, page = run.judge.base or run.judge, request.path
-    wanted = robustness_question(run.campaign, judge)
-    shown = jobs.shown(request, ROBUSTNESS, wanted, page, page)
+    job_options = robustness_question(run.campaign, judge)
+    shown = jobs.shown(request, ROBUSTNESS, job_options, page, page)
     if isinstance(shown, HttpResponse):
         return shown
     noun = schema(run.campaign).noun

@@ -93,29 +93,27 @@ class CampaignDisagreements(Resource):
             return run_once(request, lambda: Response())
         campaign, user = managed_campaign(request, pk), get_account(request)
         check_blind(user, campaign)
-        wanted = checked(ActionOrderSerializer, request.data)
+        body = checked(ActionOrderSerializer, request.data)
         names = [each.name for each in schema(campaign).variables]
-        variable = wanted.get("variable") or names[0]
+        variable = body.get("variable") or names[0]
         if variable not in names:
-            told = f"is not a variable here; there are {', '.join(names)}"
-            raise RefusedBodyError("nothing was done", [problem(told, "variable")])
+            message = f"is not a variable here; there are {', '.join(names)}"
+            raise RefusedBodyError("nothing was done", [problem(message, "variable")])
         # Outside the transaction of `run_once`, in which no worker would see the job.
         job = current_job(request, VOTES, question(campaign, variable), address="")
         if job is None:
             return accepted(request, address="")
-        listed = Listed(wanted, campaign, variable, votes_in(job))
+        listed = Listed(body, campaign, variable, votes_in(job))
         few = listed.units if len(listed.units) < FEWEST_UNITS else ()
         saw_figures("disagreements", campaign, len(listed.units), units=few)
-        return run_once(request, lambda: _acted(listed, wanted, user))
+        return run_once(request, lambda: _acted(listed, body, user))
 
 
-def _acted(listed: Listed, wanted: Mapping[str, Any], user: User) -> Response:
+def _acted(listed: Listed, body: Mapping[str, Any], user: User) -> Response:
     """Carry out the requested action on the units of a list. Raises RefusedBodyError."""
-    action, dry = ACTIONS[wanted["action"]], wanted["dry_run"]
+    action, dry = ACTIONS[body["action"]], body["dry_run"]
     try:
-        target = (
-            target_named(listed.campaign, wanted["into"], user) if action.needs_target else None
-        )
+        target = target_named(listed.campaign, body["into"], user) if action.needs_target else None
         chosen = Chosen(listed.campaign, listed.variable, listed.units, target)
         if dry:
             found = planned(action, chosen)
@@ -125,5 +123,5 @@ def _acted(listed: Listed, wanted: Mapping[str, Any], user: User) -> Response:
     except ActionError as error:
         raise RefusedBodyError(str(error)) from error
     refused = [{"reason": why, "units": of} for why, of in sorted(found.refused.items())]
-    done = {"action": wanted["action"], "units": number, "refused": refused, "dry_run": dry}
+    done = {"action": body["action"], "units": number, "refused": refused, "dry_run": dry}
     return Response(ActedSerializer(done).data)

@@ -48,8 +48,8 @@ def judge_bench(request: HttpRequest, pk: int) -> HttpResponse:
     except BenchError as error:
         context["problem"] = str(error)
         return render(request, "reports/bench.html", context, status=422)
-    wanted, page = question(campaign, named, options), request.path
-    shown = jobs.shown(request, BENCH, wanted, page, page)
+    job_options, page = question(campaign, named, options), request.path
+    shown = jobs.shown(request, BENCH, job_options, page, page)
     if isinstance(shown, HttpResponse):
         return shown
     found = shown.value
@@ -73,10 +73,10 @@ def bench_file(request: HttpRequest, pk: int) -> HttpResponse:
     if blind := blind_page(request, campaign):
         return blind
     try:
-        wanted = question(campaign, request.GET.getlist("judge"), _options(request))
+        job_options = question(campaign, request.GET.getlist("judge"), _options(request))
     except BenchError as error:
         return HttpResponse(str(error), status=422, content_type="text/plain; charset=utf-8")
-    asked = jobs.follow(request, BENCH, wanted)
+    asked = jobs.follow(request, BENCH, job_options)
     if not asked.is_current:
         page = jobs.address_of(request, reverse("judge-bench", args=[pk]))
         return jobs.waiting(request, asked.job, page)

@@ -119,11 +119,11 @@ def _in_cell(table: VoteTable, choice: Choice) -> Bools:
     return _has(table, table.majority, people) & _has(table, table.codes_by(choice.judge), judge)
 
 
-def _has(table: VoteTable, codes: Ints, wanted: str) -> Bools:
+def _has(table: VoteTable, codes: Ints, value: str) -> Bools:
     """Return which units have this code, or any category if it is empty."""
-    if wanted and wanted not in table.values:
+    if value and value not in table.values:
         return np.zeros(len(table), bool)
-    return np.asarray(codes == table.values.index(wanted) if wanted else codes >= 0, bool)
+    return np.asarray(codes == table.values.index(value) if value else codes >= 0, bool)
 
 
 def _pair(table: VoteTable, choice: Choice) -> Bools:

@@ -33,7 +33,7 @@ def set_tag(
     with transaction.atomic():
         rows = UnitTag.objects.select_for_update().filter(unit=unit, variable=variable)
         before = rows.first()
-        told = _facts(before.tag, before.note, before.section) if before else None
+        facts_before = _facts(before.tag, before.note, before.section) if before else None
         if not tag:
             rows.delete()
             made = None
@@ -43,8 +43,8 @@ def set_tag(
                 unit=unit, variable=variable, defaults=values
             )
         after = _facts(tag, note.strip(), section) if made else None
-        if told != after:
-            record("unit.tagged", unit.item.campaign_id, unit, before=told, after=after)
+        if facts_before != after:
+            record("unit.tagged", unit.item.campaign_id, unit, before=facts_before, after=after)
     return made
 
 

@@ -65,8 +65,8 @@ def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
     if blind := blind_page(request, campaign):
         return blind
     variable, place = _variable(request, campaign), request.path
-    wanted = question(campaign, variable)
-    shown = jobs.shown(request, VOTES, wanted, place, place, "#disagreements", votes_in)
+    job_options = question(campaign, variable)
+    shown = jobs.shown(request, VOTES, job_options, place, place, "#disagreements", votes_in)
     if isinstance(shown, HttpResponse):
         return shown
     context = {"campaign": campaign, "shown": shown}
@@ -187,9 +187,9 @@ def _unit_page(
 
 
 def _variable(request: HttpRequest, campaign: Campaign) -> str:
-    wanted = request.POST.get("variable") or request.GET.get("variable", "")
+    name = request.POST.get("variable") or request.GET.get("variable", "")
     names = [each.name for each in schema(campaign).variables]
-    return wanted if wanted in names else names[0]
+    return name if name in names else names[0]
 
 
 @require_POST
@@ -201,9 +201,9 @@ def tag(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     if blind := blind_page(request, campaign):
         return blind
     found, user = _unit(campaign, unit), get_account(request)
-    wanted, note, section = (request.POST.get(name, "") for name in ("tag", "note", "section"))
+    tag, note, section = (request.POST.get(name, "") for name in ("tag", "note", "section"))
     try:
-        set_tag(found, _variable(request, campaign), wanted, note, user, section)
+        set_tag(found, _variable(request, campaign), tag, note, user, section)
     except ValueError as error:
         return _unit_page(request, campaign, found, str(error), 422)
     if request.htmx:  # type: ignore[attr-defined]
@@ -242,22 +242,22 @@ def act(request: HttpRequest, pk: int, name: str) -> HttpResponse:
 
 def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
     campaign, action, user = listed.campaign, ACTIONS[name], get_account(request)
-    wanted = request.POST.get("into", request.GET.get("into", ""))
+    into = request.POST.get("into", request.GET.get("into", ""))
     context = {"campaign": campaign, "action": action, "query": listed.query(), "listed": listed}
     few = listed.units if len(listed.units) < FEWEST_UNITS else ()
     # An empty list is itself a look at all units that are compared.
     saw_figures(LOOK, campaign, len(listed.units) or len(listed.table), units=few)
     if action.needs_target:
-        context |= {"targets": targets_of(campaign, user), "into": wanted}
+        context |= {"targets": targets_of(campaign, user), "into": into}
     try:
-        target = target_named(campaign, wanted, user) if wanted else None
+        target = target_named(campaign, into, user) if into else None
         chosen = Chosen(campaign, listed.variable, listed.units, target)
         if request.method == "POST":
             number, _ = carry_out(action, chosen, user)
             context["done"] = f"{chosen.count(number)} {action.done}."
         elif target is not None or not action.needs_target:
             found = planned(action, chosen)
-            context |= {"found": found, "told": list(sentences(action, found, chosen))}
+            context |= {"found": found, "sentences": list(sentences(action, found, chosen))}
     except ActionError as error:
         context["problem"] = as_sentence(error)
     return render(
@@ -272,7 +272,7 @@ def download(request: HttpRequest, pk: int) -> HttpResponseBase:
     campaign = managed_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind
-    wanted = question_of_file(campaign, _variable(request, campaign), request.GET.dict())
+    job_options = question_of_file(campaign, _variable(request, campaign), request.GET.dict())
     back = jobs.address_of(request, reverse("disagreements", args=[pk]))
-    told = partial(record_export, request, pk, "disagreements", "csv")
-    return jobs.file(request, LISTED, wanted, back, told)
+    record = partial(record_export, request, pk, "disagreements", "csv")
+    return jobs.file(request, LISTED, job_options, back, record)

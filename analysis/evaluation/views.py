@@ -160,11 +160,11 @@ def _sliced_by(report: JSON, campaign: str) -> str:
     strata = [each for each in report["strata"].values() if each["campaign"] == campaign]
     if not strata:
         return f"No label is settled in {campaign} yet, so there are no slices by it."
-    told = [
+    counts = [
         f"{each['variable'].replace('_', ' ')} of {count(each['queries'], 'query', 'queries')}"
         for each in strata
     ]
-    return f"By the labels of {campaign}: {', '.join(told)}."
+    return f"By the labels of {campaign}: {', '.join(counts)}."
 
 
 def measures_context(

@@ -44,8 +44,8 @@ def _sentences(variable: JSON) -> Iterator[str]:
     for change in variable["guidelines"]["changes"]:
         before, after = (change["before"], change["after"])
         if change[key]["value"] is None:
-            told = f"From {named(before)} to {named(after)}: not known, {change[key]['reason']}"
-            yield f"{told}."
+            sentence = f"From {named(before)} to {named(after)}: not known, {change[key]['reason']}"
+            yield f"{sentence}."
             continue
         sides = " and ".join(
             f"{sign} {number(versions[side][key])} under {named(side)} "

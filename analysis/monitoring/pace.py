@@ -64,15 +64,15 @@ def flag_pace(
     campaign: Campaign,
     names: Mapping[int, str],
     out: Collection[int] = (),
-    told: Collection[int] = (),
+    flagged: Collection[int] = (),
 ) -> Iterator[Flag]:
     """Flag people who are far slower or faster than most others on the same items.
 
-    Raters in `out` are compared, but are not among the others. Those `told` have a flag for reading
+    Raters in `out` are compared, but are not among the others. Those `flagged` have one for reading
     too fast already.
     """
     for rater, pace in odd_ones(paces(times_of(campaign, names), out), out).items():
-        if pace.code == SLOW or rater not in told:
+        if pace.code == SLOW or rater not in flagged:
             yield Flag(pace.code, rater, names[rater], None, _text(pace))
 
 

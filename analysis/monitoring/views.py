@@ -73,8 +73,8 @@ def rater_quality(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
 
 def _shown(request: HttpRequest, campaign: Campaign) -> Shown | HttpResponse:
     """Return the last figures with the status of newer ones, or an answer that needs no page."""
-    wanted, page = question(campaign), request.path
-    return jobs.shown(request, QUALITY, wanted, page, page, "#quality", quality_in)
+    job_options, page = question(campaign), request.path
+    return jobs.shown(request, QUALITY, job_options, page, page, "#quality", quality_in)
 
 
 def _shared(campaign: Campaign, shown: Shown) -> dict[str, Any]:

@@ -29,8 +29,8 @@ def tables(request: HttpRequest, pk: int, paper: str) -> HttpResponse:
     chosen = paper_called(paper)
     if blind := _blind(request, campaigns):
         return blind
-    wanted, page = question(chosen, study, _published(request)), request.path
-    shown = jobs.shown(request, TABLES, wanted, page, page)
+    job_options, page = question(chosen, study, _published(request)), request.path
+    shown = jobs.shown(request, TABLES, job_options, page, page)
     if isinstance(shown, HttpResponse):
         return shown
     context = {
@@ -57,8 +57,8 @@ def download(request: HttpRequest, pk: int, paper: str, suffix: str) -> HttpResp
         raise Http404
     if blind := _blind(request, campaigns):
         return blind
-    wanted = question(paper_called(paper), study, _published(request))
-    asked = jobs.follow(request, TABLES, wanted)
+    job_options = question(paper_called(paper), study, _published(request))
+    asked = jobs.follow(request, TABLES, job_options)
     if not asked.is_current:
         page = jobs.address_of(request, reverse("study-paper", args=[pk, paper]))
         return jobs.waiting(request, asked.job, page)

@@ -105,6 +105,6 @@ def _too_few(sides: Iterable[Ints], noun: Sequence[str]) -> str:
     units = min(map(_paired, sides))
     if units >= FEWEST:
         return ""
-    told = "no" if units == 0 else f"only {units}"
+    amount = "no" if units == 0 else f"only {units}"
     has = f"{noun[0]} has" if units == 1 else f"{noun[1]} have"
-    return f"{told} {has} labels from two people under one version, at least {FEWEST} are needed"
+    return f"{amount} {has} labels from two people under one version, at least {FEWEST} are needed"

@@ -50,7 +50,7 @@ def address_of(request: HttpRequest) -> Address:
     """Divide the parameters of a request."""
     given = jobs.options_of(request, *LIVE)
     report, measures = QueryDict(mutable=True), QueryDict(mutable=True)
-    wanted = given.pop(MEASURES, [""])[-1]
+    measures_shown = given.pop(MEASURES, [""])[-1]
     for name, values in given.lists():
         kept = [value for value in values if value]
         if not kept:
@@ -59,7 +59,7 @@ def address_of(request: HttpRequest) -> Address:
             measures.setlist(name, kept)
         if name in OF_REPORT or name not in OF_MEASURES:
             report.setlist(name, kept)
-    shown = wanted if wanted in (OWN, ALL) else ""
+    shown = measures_shown if measures_shown in (OWN, ALL) else ""
     if set(measures) - OF_REPORT:
         shown = shown or OWN
     return Address(report, measures, shown)

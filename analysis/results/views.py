@@ -155,8 +155,8 @@ def _numbers(request: HttpRequest, asked: Asked) -> Found | HttpResponse:
     campaign = asked.campaign
     if is_blind(get_account(request), campaign):
         return {"blind": True}
-    page, wanted = request.path, report_question(campaign, asked.report.options)
-    shown = jobs.shown(request, REPORT, wanted, page, page)
+    page, job_options = request.path, report_question(campaign, asked.report.options)
+    shown = jobs.shown(request, REPORT, job_options, page, page)
     if isinstance(shown, HttpResponse):
         return shown
     if shown.value is None:
@@ -193,8 +193,8 @@ def _measures(request: HttpRequest, asked: Asked) -> Found | HttpResponse:
     campaign, form, page = asked.campaign, asked.measures, request.path
     if is_blind(get_account(request), campaign):
         return {"blind": True}
-    wanted = measures_question(campaign, form.resolved)
-    shown = jobs.shown(request, MEASURES_JOB, wanted, page, page, "#measures")
+    job_options = measures_question(campaign, form.resolved)
+    shown = jobs.shown(request, MEASURES_JOB, job_options, page, page, "#measures")
     if isinstance(shown, HttpResponse):
         return shown
     return {
@@ -271,7 +271,7 @@ def _label_first(
         return render(request, "results/label_first.html", context, status=422)
     if request.method == "POST":
         return begin_chosen(request, chosen)
-    context |= {"chosen": chosen, "told": sentences(chosen), "variable": whole.variable}
+    context |= {"chosen": chosen, "sentences": sentences(chosen), "variable": whole.variable}
     context |= {"most": len(whole.units), "query": jobs.options_of(request).urlencode()}
     return render(request, "results/label_first.html", context)
 

@@ -202,19 +202,19 @@ class _State:
         bounds[-1] = max(LEAST_SHARE, LEAST_RESIDUAL / self.residual)
         # Beside large ratios the residual hardly counts, and the curvature may be flat towards it.
         tie = 2 * LEAST_CURVATURE * np.diag(np.diag(expected))
-        for curvature, wanted in (
+        for curvature, linear in (
             (observed - expected / 2, 1.5 * forms - traces),
             (expected / 2 + tie, forms / 2 + tie @ here),
         ):
-            there = _least(curvature, wanted, bounds)
+            there = _least(curvature, linear, bounds)
             if there is not None:
                 ratios = there[:-1] / there[-1]
                 ratios[ratios < LEAST_RATIO] = 0.0
                 yield ratios, float((forms - traces) @ (there - here))
 
 
-def _least(curvature: Floats, wanted: Floats, bounds: Floats) -> Floats | None:
-    """Return the x >= bounds with the least x'C x / 2 - w'x, or None unless C curves upwards.
+def _least(curvature: Floats, linear: Floats, bounds: Floats) -> Floats | None:
+    """Return the x >= bounds with the least x'C x / 2 - l'x, or None unless C curves upwards.
 
     Of the few sets of numbers that may be above their bounds, each is tried.
     """
@@ -222,16 +222,16 @@ def _least(curvature: Floats, wanted: Floats, bounds: Floats) -> Floats | None:
     if not (diagonal > 0).all():
         return None
     scale = 1 / np.sqrt(diagonal)
-    wanted = (wanted - curvature @ bounds) * scale
+    linear = (linear - curvature @ bounds) * scale
     curvature = curvature * np.outer(scale, scale)
     if not np.linalg.eigvalsh(curvature)[0] > LEAST_CURVATURE:
         return None
-    best, least = np.zeros(len(wanted)), 0.0
-    for kept in product((True, False), repeat=len(wanted)):
+    best, least = np.zeros(len(linear)), 0.0
+    for kept in product((True, False), repeat=len(linear)):
         of = np.flatnonzero(kept)
-        x = np.zeros(len(wanted))
-        x[of] = np.linalg.solve(curvature[np.ix_(of, of)], wanted[of])
-        value = -float(wanted @ x) / 2
+        x = np.zeros(len(linear))
+        x[of] = np.linalg.solve(curvature[np.ix_(of, of)], linear[of])
+        value = -float(linear @ x) / 2
         if value < least and (x >= 0).all():
             best, least = x, value
             if all(kept):
