@@ -128,9 +128,9 @@ class Kit:
         ]
 
     def _shared(self, lines: Iterable[JSON]) -> list[JSON]:
-        told = list(lines)
-        units = [{(x["item"], x["unit"]) for x in told if x["rater"] == p} for p in TASK_TWO]
-        return [line for line in told if (line["item"], line["unit"]) in units[0] & units[1]]
+        read = list(lines)
+        units = [{(x["item"], x["unit"]) for x in read if x["rater"] == p} for p in TASK_TWO]
+        return [line for line in read if (line["item"], line["unit"]) in units[0] & units[1]]
 
     def ratings(self) -> Iterator[JSON]:
         """The lines of task two; `asked` says whether the question is one at all."""

@@ -49,10 +49,10 @@ def written(clapnq: str, django_db_blocker: Any) -> dict[str, Any]:
 def outputs(clapnq: str, django_db_blocker: Any) -> list[Line]:
     """The released outputs, made again from the exports: each once, in its order."""
     with django_db_blocker.unblock():
-        texts, told = _lines("units"), _lines("labels")
+        texts, labels = _lines("units"), _lines("labels")
         responses = _lines("responses")
     passages = {x["item"]: next(iter(x["texts"].values())) for x in texts}
-    meta = {(x["item"], x["rater"]): x["meta"] for x in told if x.get("meta")}
+    meta = {(x["item"], x["rater"]): x["meta"] for x in labels if x.get("meta")}
     found: dict[tuple[str, int], Line] = {}
     for each in responses:
         key = each["item"], each["rater"]

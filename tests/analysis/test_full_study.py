@@ -164,15 +164,15 @@ def same_in_ir_measures(archive: Path, measures: JSON, folder: Path) -> None:
     with zipfile.ZipFile(archive) as held:
         held.extractall(folder / "trec")
     (judged,) = (folder / "trec" / "qrels").glob("*.diversity.qrels")
-    wanted = {
+    names = {
         library.alpha_nDCG(alpha=0.5) @ 10: "alpha_nDCG@10",
         library.StRecall @ 10: "Cov@10",
     }
     qrels = list(library.read_trec_qrels(str(judged)))
     system = "1-oracle-context"
     ranked = list(library.read_trec_run(str(folder / "trec" / "runs" / f"{system}.run")))
-    values = library.calc_aggregate(list(wanted), qrels, ranked)
-    for measure, name in wanted.items():
+    values = library.calc_aggregate(list(names), qrels, ranked)
+    for measure, name in names.items():
         ours = measures[name]["systems"]["oracle-context"]["raters"]["floor"]["value"]
         assert values[measure] == pytest.approx(ours, abs=1e-5), name
 

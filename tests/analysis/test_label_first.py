@@ -64,9 +64,9 @@ def report_of(name: str) -> Any:
 def test_the_campaign_has_exactly_the_listed_items_and_keeps_the_judges(
     study: Campaign,
 ) -> None:
-    told = run("label_first", "old", "--units", "3", "--into", "first")
-    assert ": 2 items, 6 units, 4 annotator slots" in told
-    assert "Carried over 4 answers" in told
+    printed = run("label_first", "old", "--units", "3", "--into", "first")
+    assert ": 2 items, 6 units, 4 annotator slots" in printed
+    assert "Carried over 4 answers" in printed
     listed = report_of("old")["variables"]["answerable"]["between_judges"]["label_first"][:3]
     first = Campaign.objects.get(name="first")
     keys = list(first.items.order_by("position").values_list("key", flat=True))
@@ -129,8 +129,8 @@ def test_the_api_gives_the_size_first_and_creates_the_campaign_once(study: Campa
     rita = User.objects.create_user("rita", role=User.Role.RESEARCHER)
     script, path = script_of(rita), f"campaigns/{study.pk}/label-first/"
     asked = {"name": "first", "units": 3, "raters_per_item": 1}
-    told = script.post(path, {**asked, "dry_run": True}).json()
-    assert (told["campaign"], told["units"], told["units_asked"]) == (None, 3, 6)
+    answer = script.post(path, {**asked, "dry_run": True}).json()
+    assert (answer["campaign"], answer["units"], answer["units_asked"]) == (None, 3, 6)
     made = script.post(path, asked)
     assert (made.status_code, made.json()["carried"]) == (201, 4)
     assert script.post(path, asked).status_code == 200

@@ -56,12 +56,12 @@ def test_every_entry_is_tested_and_every_test_has_an_entry() -> None:
 def test_the_commands_give_the_reference_number(name: str, kit: Kit) -> None:
     options_as_json = STATED[name]
     found = dict(leaves(PLACES[name](kit)))
-    wanted = dict(leaves(options_as_json["value"]))
-    assert set(found) == set(wanted)
+    expected = dict(leaves(options_as_json["value"]))
+    assert set(found) == set(expected)
     off = {
-        key: (found[key], wanted[key])
-        for key in wanted
-        if not near(found[key], wanted[key], options_as_json["tolerance"])
+        key: (found[key], expected[key])
+        for key in expected
+        if not near(found[key], expected[key], options_as_json["tolerance"])
     }
     assert off == {}
 
@@ -84,9 +84,9 @@ def test_leaving_out_each_annotator_gives_the_reference_numbers(
     name: str, llm: str, kit: Kit
 ) -> None:
     tables = json.loads((SHARED / "expected.json").read_text("utf-8"))["tables"]
-    wanted, found = tables[f"alttest.{name}.alt_test"][llm], annotators(kit, name, llm)
-    assert set(found) == set(wanted)
-    for annotator, row in wanted.items():
+    expected, found = tables[f"alttest.{name}.alt_test"][llm], annotators(kit, name, llm)
+    assert set(found) == set(expected)
+    for annotator, row in expected.items():
         assert found[annotator] == pytest.approx(row, rel=1e-3, abs=1e-5), annotator
 
 
@@ -99,7 +99,7 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def near(found: Any, wanted: Any, tolerance: float) -> bool:
-    if isinstance(wanted, bool | str | list):
-        return bool(found == wanted)
-    return found is not None and math.isclose(found, wanted, rel_tol=0, abs_tol=tolerance or 1e-9)
+def near(found: Any, expected: Any, tolerance: float) -> bool:
+    if isinstance(expected, bool | str | list):
+        return bool(found == expected)
+    return found is not None and math.isclose(found, expected, rel_tol=0, abs_tol=tolerance or 1e-9)

@@ -79,8 +79,8 @@ class TestPages:
         assert "o memory was left" in shown
         order = re.search(r'action="(/jobs/\w+/order/)"', shown)
         assert order, shown
-        told = other.post(order[1], {"order": "again", "next": address})
-        assert told.headers["Location"] == address
+        answer = other.post(order[1], {"order": "again", "next": address})
+        assert answer.headers["Location"] == address
         assert Job.objects.filter(state="waiting", askers__user__role="admin").count() == 1
 
     def test_a_reader_who_may_still_label_is_warned_of_the_mark_of_exposure(
@@ -100,14 +100,14 @@ class TestPages:
     ) -> None:
         self.text(rita, f"/campaigns/{labelled.pk}/{of}.json?resamples=20", 202)
         caches["reports"].clear()
-        told: list[tuple[int, int]] = []
+        progress: list[tuple[int, int]] = []
         job = queue.take()
         assert job is not None
-        carry_out(job, lambda done, total: told.append((done, total)), strict=True)
-        assert told[0][0] == 0
-        assert told == sorted(told)
-        (total,) = {total for _, total in told}
-        assert told[-1][0] >= total - 1 > 3
+        carry_out(job, lambda done, total: progress.append((done, total)), strict=True)
+        assert progress[0][0] == 0
+        assert progress == sorted(progress)
+        (total,) = {total for _, total in progress}
+        assert progress[-1][0] >= total - 1 > 3
 
     def test_the_last_report_is_shown_with_its_age_while_a_new_one_is_computed(
         self, rita: Client, labelled: Campaign, tmp_path: Path
@@ -312,9 +312,9 @@ class TestAPI:
         address = f"/api/v1/campaigns/{labelled.pk}/report/"
         first = root.get(address)
         Job.objects.update(state="failed", error="it needs more memory")
-        told = root.get(f"{address}?job={first.json()['key']}")
-        assert told.status_code == 422
-        assert told.json()["error"] == "it needs more memory"
+        answer = root.get(f"{address}?job={first.json()['key']}")
+        assert answer.status_code == 422
+        assert answer.json()["error"] == "it needs more memory"
 
     def test_jobs_of_other_users_are_not_found(self, labelled: Campaign) -> None:
         root = script_of(User.objects.create(username="root", role="admin"))

@@ -112,19 +112,19 @@ def test_a_sentence_names_the_problem_with_its_counts(study: Study) -> None:
         "1,224 questions are in dispute, none decided. People differ on 1,158 of them, on the "
         "others only a judge differs from them."
     )
-    told = text_of(facts(study, report=report(tone="poor")), "low-agreement")
-    assert told == "People agree only fairly (κ 0.31)."
+    text = text_of(facts(study, report=report(tone="poor")), "low-agreement")
+    assert text == "People agree only fairly (κ 0.31)."
 
 
 def test_a_person_far_off_on_several_variables_is_named_once(study: Study) -> None:
     far = [{"code": "rater_far_off", "rater": "ada", "variable": name, "text": ""}
            for name in ("answerable", "rating")]  # fmt: skip
-    told = "ada (15 labels): agrees less with the others than they do with each other"
+    hint = "ada (15 labels): agrees less with the others than they do with each other"
     one = report(tone="good") | {"warnings": far[:1]}
-    assert text_of(facts(study, report=one), "odd-rater") == f"{told}."
+    assert text_of(facts(study, report=one), "odd-rater") == f"{hint}."
     two = {**one, "variables": [*one["variables"], one["variables"][0] | {"name": "rating"}]}
     both = facts(study, report={**two, "warnings": far})
-    assert text_of(both, "odd-rater") == f"{told} on answerable and rating."
+    assert text_of(both, "odd-rater") == f"{hint} on answerable and rating."
 
 
 def test_figures_over_few_units_raise_no_alert(study: Study) -> None:
@@ -134,14 +134,14 @@ def test_figures_over_few_units_raise_no_alert(study: Study) -> None:
 
 def test_a_reader_with_an_open_item_is_not_told_how_others_answered(study: Study) -> None:
     checks = disputes(2)
-    told = facts(study, checks=checks, report=report(tone="poor"), idle=1)
-    assert codes(told) == {"disputes", "low-agreement", "idle-slots"}
-    assert codes(told, blind=True) == {"idle-slots"}
+    found = facts(study, checks=checks, report=report(tone="poor"), idle=1)
+    assert codes(found) == {"disputes", "low-agreement", "idle-slots"}
+    assert codes(found, blind=True) == {"idle-slots"}
 
 
 def test_actions_that_change_the_campaign_are_offered_only_to_its_managers(study: Study) -> None:
-    told = facts(study, checks=disputes(2))
-    (all_of_it,), (read,) = matters(told), matters(told, manages=False)
+    found = facts(study, checks=disputes(2))
+    (all_of_it,), (read,) = matters(found), matters(found, manages=False)
     assert [each.label for each in all_of_it.actions] == ["Look", "Ask an adjudicator"]
     assert [each.label for each in read.actions] == ["Look"]
 
@@ -175,8 +175,8 @@ def test_imported_answers_alone_complete_a_campaign_whose_slots_stay_open(study:
     for item in study.campaign.items.all():
         for rater in raters:
             Assignment.objects.create(item=item, rater=rater, asked=[], status="done")
-    told = text_of(facts(study), "complete")
-    assert told == (
+    text = text_of(facts(study), "complete")
+    assert text == (
         "All 4 answers from people are in. Annotators still get items until you close the campaign."
     )
 
@@ -281,8 +281,8 @@ def test_api_and_command_list_the_same_problems(study: Study) -> None:
 
     Campaign.objects.update(pool="named")
     rita = script_of(User.objects.get(username="rita"))
-    told = rita.get(f"/api/v1/campaigns/{study.campaign.pk}/attention/").json()
-    (matter,) = told["matters"]
+    answer = rita.get(f"/api/v1/campaigns/{study.campaign.pk}/attention/").json()
+    (matter,) = answer["matters"]
     assert (matter["code"], matter["severity"]) == ("nobody", "warning")
     assert [each.text for each in matters_for(study.rita, study.campaign)] == [matter["text"]]
     assert f"warning: {matter['text']}" in run("show_campaign", study.campaign.name)

@@ -187,9 +187,9 @@ class TestThreeJudges:
         address = f"/campaigns/{three.pk}/judges/bench.json"
         answer = researcher().get(f"{address}?judge=one&judge=other&resamples=50")
         assert answer["Content-Disposition"].startswith("attachment")
-        told = json.loads(answer.content)["variables"]
+        downloaded = json.loads(answer.content)["variables"]
         printed = command(*named("one", "other"), "--no-run", "--format", "json")
-        assert told == json.loads(printed)["variables"]
+        assert downloaded == json.loads(printed)["variables"]
 
 
 def test_a_judge_imported_from_a_file_has_no_cost_and_a_reason(

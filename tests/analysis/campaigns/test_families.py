@@ -55,16 +55,16 @@ def study(folder: Path, **families: str) -> Campaign:
 def test_the_report_says_how_a_judge_treats_its_own_family(tmp_path: Path) -> None:
     campaign = study(tmp_path, ours="llama", theirs="qwen")
     report = campaign_report(campaign, FEW)
-    told = report["variables"]["natural"]["judges"]["j"]["own_family"]
-    assert told["family"] == "llama"
-    assert (told["own"]["value"], told["own"]["n"]) == (1, QUERIES)
-    assert (told["others"]["value"], told["others"]["n"]) == (0, QUERIES)
-    assert told["preference"]["value"] == 1
+    own_family = report["variables"]["natural"]["judges"]["j"]["own_family"]
+    assert own_family["family"] == "llama"
+    assert (own_family["own"]["value"], own_family["own"]["n"]) == (1, QUERIES)
+    assert (own_family["others"]["value"], own_family["others"]["n"]) == (0, QUERIES)
+    assert own_family["preference"]["value"] == 1
     for words in (FORMATS["md"].render(report), FORMATS["html"].render(report)):
         assert "How it treats its own family" in words
     found = bench(campaign, ["j"], FEW)
     assert found["judges"][0]["family"] == "llama"
-    assert found["variables"]["natural"]["judges"]["j"]["own_family"] == told
+    assert found["variables"]["natural"]["judges"]["j"]["own_family"] == own_family
 
 
 def test_the_report_on_a_batch_without_families_does_not_mention_them(tmp_path: Path) -> None:

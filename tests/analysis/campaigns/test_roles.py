@@ -67,9 +67,9 @@ def report(campaign: Campaign, **choices: Any) -> Any:
 
 def test_judges_are_compared_with_people_on_evaluation_queries_only(campaign: Campaign) -> None:
     made = report(campaign)
-    told = made["variables"]["answerable"]
-    assert told["judges"]["j"]["units"] == 2 * 12
-    assert told["judges"]["j"]["agreement"]["percent"]["value"] == 0.0
+    block = made["variables"]["answerable"]
+    assert block["judges"]["j"]["units"] == 2 * 12
+    assert block["judges"]["j"]["agreement"]["percent"]["value"] == 0.0
     assert made["roles"] == {
         "development": 6,
         "evaluation": 12,
@@ -103,14 +103,14 @@ def test_each_role_is_a_stratum_of_its_own(campaign: Campaign) -> None:
 
 def test_choosing_a_role_compares_on_that_role(campaign: Campaign) -> None:
     made = report(campaign, strata=(("role", "development"),))
-    told = made["variables"]["answerable"]["judges"]["j"]
-    assert (told["units"], told["agreement"]["percent"]["value"]) == (12, 1.0)
+    judge_block = made["variables"]["answerable"]["judges"]["j"]
+    assert (judge_block["units"], judge_block["agreement"]["percent"]["value"]) == (12, 1.0)
     assert made["roles"]["compared"] == "chosen"
 
 
 def test_the_methods_state_which_roles_were_compared(campaign: Campaign) -> None:
-    told = " ".join(methods(report(campaign)))
-    assert "on the 12 items of evaluation queries only; 6 of development and 2 of audit" in told
+    text = " ".join(methods(report(campaign)))
+    assert "on the 12 items of evaluation queries only; 6 of development and 2 of audit" in text
 
 
 def test_the_report_on_a_campaign_with_one_role_does_not_mention_roles(

@@ -223,9 +223,9 @@ class TestHome:
             "ended": [],
         }
         Job.objects.update(state="done")
-        (told,) = rita.get(f"/jobs/notices/?job={job.key}").json()["ended"]
-        assert told["text"] == "Results, Pilot: ready."
-        assert told["address"] == f"{address}&job={job.key}"
+        (notice,) = rita.get(f"/jobs/notices/?job={job.key}").json()["ended"]
+        assert notice["text"] == "Results, Pilot: ready."
+        assert notice["address"] == f"{address}&job={job.key}"
         run("create_judge", "words", "--backend", "lexical")
         begun = JudgeRun.objects.create(
             campaign=study.campaign, judge=Judge.objects.get(), done=3, failures={"timeout": 1}
@@ -233,8 +233,8 @@ class TestHome:
         asked = f"/jobs/notices/?job=run:{begun.pk}&job=upload:none&job=run:x&job=spoon:1"
         assert rita.get(asked).json() == {"active": [f"run:{begun.pk}"], "ended": []}
         JudgeRun.objects.update(state="done")
-        (told,) = rita.get(asked).json()["ended"]
-        assert told["text"] == "Judge words in Pilot: done, 3 answered, 1 missing."
-        assert told["address"] == f"/judges/runs/{begun.pk}/"
+        (notice,) = rita.get(asked).json()["ended"]
+        assert notice["text"] == "Judge words in Pilot: done, 3 answered, 1 missing."
+        assert notice["address"] == f"/judges/runs/{begun.pk}/"
         nobody = client_of(study.root).get(f"/jobs/notices/?job={job.key}").json()
         assert nobody == {"active": [], "ended": []}

@@ -41,8 +41,8 @@ def figures(facts: list[LabelFact], options: ReportOptions = FEW) -> dict[str, A
     """All figures of a report, without what tells of marks and inputs."""
     frame = selected_frame(facts, options, {}, {"answerable": YES_NO})
     report = frame_report({}, frame, options, ["answerable"], None, check=False)
-    told = ("inputs", "generated_at", "choices", "exposed")
-    return {name: of for name, of in report.items() if name not in told}
+    changing = ("inputs", "generated_at", "choices", "exposed")
+    return {name: of for name, of in report.items() if name not in changing}
 
 
 def test_leaving_out_exposed_labels_equals_a_report_without_them() -> None:

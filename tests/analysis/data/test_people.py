@@ -66,8 +66,8 @@ def test_alpha_uses_the_unrounded_mean() -> None:
     means, judge = np.array([1.5, 2.5, 4.5, 3, 5, 5]), np.array([2, 2, 5, 3, 4, 5])
     both = np.concatenate([means, judge])
     chance = 12 * (both**2).sum() - both.sum() ** 2
-    wanted = 1 - 11 * ((means - judge) ** 2).sum() / chance
-    assert judged()["agreement"]["krippendorff_alpha"]["value"] == pytest.approx(wanted)
+    expected = 1 - 11 * ((means - judge) ** 2).sum() / chance
+    assert judged()["agreement"]["krippendorff_alpha"]["value"] == pytest.approx(expected)
 
 
 def test_for_thresholds_the_mean_rating_must_reach_the_threshold() -> None:
@@ -124,10 +124,10 @@ def report(tmp_path: Path) -> dict[str, Any]:
 
 
 def test_the_methods_say_that_the_mean_is_the_reference(report: dict[str, Any]) -> None:
-    told = " ".join(methods(report))
-    assert "The judge model was compared with the mean human rating, so that no unit ties" in told
-    assert "rounding halves up" in told
-    assert "most frequent human label" not in told
+    text = " ".join(methods(report))
+    assert "The judge model was compared with the mean human rating, so that no unit ties" in text
+    assert "rounding halves up" in text
+    assert "most frequent human label" not in text
 
 
 @pytest.mark.parametrize("name", ["md", "latex", "html"])

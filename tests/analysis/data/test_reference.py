@@ -90,9 +90,11 @@ def test_judges_are_compared_on_adjudicated_labels_and_the_majority_elsewhere(la
 
 def test_agreement_among_people_excludes_the_adjudicator(labels: Path, tmp_path: Path) -> None:
     without = write_lines(tmp_path / "without.jsonl", lines({}))
-    told = [report(path)["variables"]["answerable"]["agreement"] for path in (labels, without)]
-    assert told[0] == told[1]
-    assert told[0]["raters"] == 3
+    agreements = [
+        report(path)["variables"]["answerable"]["agreement"] for path in (labels, without)
+    ]
+    assert agreements[0] == agreements[1]
+    assert agreements[0]["raters"] == 3
 
 
 def test_without_adjudicated_labels_the_comparison_is_null_with_a_reason(tmp_path: Path) -> None:
@@ -106,8 +108,8 @@ def test_without_adjudicated_labels_the_comparison_is_null_with_a_reason(tmp_pat
 
 
 def test_the_methods_mention_adjudicators_only_with_the_option(labels: Path) -> None:
-    told = " ".join(methods(report(labels, reference="adjudicated")))
-    assert "labels that adjudicators decided (units: answerable 3)" in told
+    text = " ".join(methods(report(labels, reference="adjudicated")))
+    assert "labels that adjudicators decided (units: answerable 3)" in text
     assert "adjudicators" not in " ".join(methods(report(labels)))
 
 

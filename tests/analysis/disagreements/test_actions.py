@@ -92,8 +92,8 @@ def test_command_and_api_carry_out_the_same_actions_as_the_page(
 ) -> None:
     found = rita.get(address(labelled, "adjudicate", "show=judge")).context["found"]
     options = ("disagreements", "--campaign", labelled.name, "--show", "judge")
-    told = run(*options, "--do", "adjudicate", "--dry-run")
-    assert f"{len(found.units)} of {len(found.units)} questions can be sent" in told
+    printed = run(*options, "--do", "adjudicate", "--dry-run")
+    assert f"{len(found.units)} of {len(found.units)} questions can be sent" in printed
     api = script_of(User.objects.get(username="rita"))
     where = f"/api/v1/campaigns/{labelled.pk}/disagreements/"
     body = {"action": "adjudicate", "show": "judge", "dry_run": True}

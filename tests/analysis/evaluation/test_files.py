@@ -115,9 +115,9 @@ def test_ir_measures_gives_the_same_numbers(
         (tmp_path / Path(name).name).write_text(texts[name], "utf-8")
     qrels = list(library.read_trec_qrels(str(tmp_path / "oracle.qrels")))
     ranked = list(library.read_trec_run(str(tmp_path / "2-bm25.run")))
-    wanted = {library.AP: "MAP", library.R @ 10: "Recall@10", library.nDCG @ 10: "nDCG@10"}
-    given = library.calc_aggregate(list(wanted), qrels, ranked)
-    for measure, name in wanted.items():
+    names = {library.AP: "MAP", library.R @ 10: "Recall@10", library.nDCG @ 10: "nDCG@10"}
+    given = library.calc_aggregate(list(names), qrels, ranked)
+    for measure, name in names.items():
         assert value(found[name], "bm25", "texts") == pytest.approx(given[measure])
 
 
@@ -176,14 +176,14 @@ def test_the_methods_have_a_paragraph_for_every_papers_preset(
         text = run(
             "measures", "--campaign", "c", "--format", "md", "--resamples", "2", "--preset", preset
         )
-        (told,) = (
+        (sentence,) = (
             line for line in text.splitlines() if "Choices that the papers leave open" in line
         )
-        assert f"follow {paper} {CITED[key]}." in told
-        assert "except" not in told
-    assert "missing leave-out" in told
-    assert "cuts 1, 3, 5, 10" in told
-    assert "oracle relevant" in told
+        assert f"follow {paper} {CITED[key]}." in sentence
+        assert "except" not in sentence
+    assert "missing leave-out" in sentence
+    assert "cuts 1, 3, 5, 10" in sentence
+    assert "oracle relevant" in sentence
 
 
 def test_empty_contexts_and_spaces_in_ids_survive_the_export(tmp_path: Path) -> None:

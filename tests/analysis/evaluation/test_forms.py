@@ -97,8 +97,8 @@ def test_markdown_and_csv_show_the_comparison_of_forms(campaign: None) -> None:
     assert "| Cov(y) – Cov(y)@rated | people – judge" in markdown
     text = run("measures", "--campaign", "c", "--resamples", "2", "--format", "csv")
     rows = [row for row in csv.DictReader(text.splitlines()) if row["part"] == "form"]
-    told = [(row["by"], row["other"], row["method"].split()[0], row["value"]) for row in rows]
-    assert told == [
+    compared = [(row["by"], row["other"], row["method"].split()[0], row["value"]) for row in rows]
+    assert compared == [
         ("people", "judge: Cov(y)@rated", "Kendall's", "1.0"),
         ("people", "judge: Cov(y)@rated", "Spearman's", "1.0"),
     ]

@@ -74,8 +74,8 @@ def test_a_reader_with_an_open_item_sees_no_numbers() -> None:
     page, *files = addresses(study.campaign)
     assert "answer it before you read" in client.get(page).content.decode()
     assert {client.get(a).status_code for a in files} == {403}
-    told = script_of(study.rita).get(f"campaigns/{study.campaign.pk}/measures/")
-    assert told.status_code == 403
+    answer = script_of(study.rita).get(f"campaigns/{study.campaign.pk}/measures/")
+    assert answer.status_code == 403
 
 
 def test_page_files_and_api_have_the_numbers_of_the_command(campaign: Campaign) -> None:
@@ -84,10 +84,10 @@ def test_page_files_and_api_have_the_numbers_of_the_command(campaign: Campaign) 
     start = f"/campaigns/{campaign.pk}/measures"
     found = json.loads(client.get(f"{start}.json?preset=crux").content)
     script = script_of(User.objects.get(username="researcher"))
-    told = script.get(f"campaigns/{campaign.pk}/measures/?preset=crux").json()
-    for each in (expected, found, told):
+    downloaded = script.get(f"campaigns/{campaign.pk}/measures/?preset=crux").json()
+    for each in (expected, found, downloaded):
         del each["generated_at"]
-    assert found == told == expected
+    assert found == downloaded == expected
     page = client.get(results(campaign)).content.decode()
     assert re.search(r"Under people together.*A +oracle.*0\.000", page, re.DOTALL)
     assert "Under the judge judge, uncorrected" in page

@@ -194,8 +194,8 @@ def test_grounding_is_sliced_by_the_share_of_relevant_passages(
 
 def test_every_format_says_where_the_slices_come_from(study: Campaign, tmp_path: Path) -> None:
     typing(tmp_path)
-    told = run("measures", "--campaign", "c", "--slices", "typing", "--format", "md")
-    assert "sliced by the labels of typing: people's most frequent one" in told
+    printed = run("measures", "--campaign", "c", "--slices", "typing", "--format", "md")
+    assert "sliced by the labels of typing: people's most frequent one" in printed
     rows = run("measures", "--campaign", "c", "--slices", "typing", "--format", "csv")
     assert "sensitivity@typing,fast-changing" in rows
 
@@ -253,10 +253,10 @@ class TestPageAndApi:
         expected = json.loads(run("measures", "--campaign", "c", "--slices", "typing"))
         found = json.loads(client.get(f"{self.start(study)}.json?slices=typing").content)
         script = script_of(User.objects.get(username="researcher"))
-        told = script.get(f"campaigns/{study.pk}/measures/?slices=typing").json()
-        for each in (expected, found, told):
+        downloaded = script.get(f"campaigns/{study.pk}/measures/?slices=typing").json()
+        for each in (expected, found, downloaded):
             del each["generated_at"]
-        assert found == told == expected
+        assert found == downloaded == expected
         body = client.get(f"{self.page(study)}?slices=typing").content.decode()
         assert ">sensitivity in typing: Static</text>" in body
         assert "sensitivity of 2 queries" in body
@@ -293,8 +293,8 @@ class TestPageAndApi:
         assert "There are no slices by &#x27;typing&#x27;" in answers[0].content.decode()
         assert "typing" not in client.get(f"{self.page(study)}?measures=own").content.decode()
         script = script_of(User.objects.get(username="researcher"))
-        told = script.get(f"campaigns/{study.pk}/measures/?slices=typing")
-        assert (told.status_code, told.json()["problems"][0]["field"]) == (400, "slices")
+        answer = script.get(f"campaigns/{study.pk}/measures/?slices=typing")
+        assert (answer.status_code, answer.json()["problems"][0]["field"]) == (400, "slices")
         add_member(other, User.objects.get(username="researcher"), "researcher")
         *answers, _ = self.answers(study, client, "slices=typing")
         assert {answer.status_code for answer in answers} == {200}
@@ -311,8 +311,8 @@ class TestPageAndApi:
         answers = self.answers(study, client, "slices=typing")
         assert {answer.status_code for answer in answers} == {422}
         assert all("You have an open item in typing" in a.content.decode() for a in answers)
-        told = script_of(user).get(f"campaigns/{study.pk}/measures/?slices=typing")
-        assert told.status_code == 400
+        answer = script_of(user).get(f"campaigns/{study.pk}/measures/?slices=typing")
+        assert answer.status_code == 400
 
 
 class TestSlicesInFiles:

@@ -110,10 +110,10 @@ def test_trec_eval_gives_our_precision_recall_and_gain(
 ) -> None:
     measures, folder = study
     qrels, ranked = folder / "qrels/oracle.qrels", folder / f"runs/{number}-{system}.run"
-    wanted = {library.AP: "MAP"}
-    wanted |= {library.R @ k: f"Recall@{k}" for k in (1, 3, 5, 10)}
-    wanted |= {library.nDCG @ k: f"nDCG@{k}" for k in (1, 3, 5, 10)}
-    for measure, name in wanted.items():
+    names = {library.AP: "MAP"}
+    names |= {library.R @ k: f"Recall@{k}" for k in (1, 3, 5, 10)}
+    names |= {library.nDCG @ k: f"nDCG@{k}" for k in (1, 3, 5, 10)}
+    for measure, name in names.items():
         found = by_query(measure, qrels, ranked)
         assert len(found) == QUERIES
         assert ours(measures, name, system) == pytest.approx(np.mean([*found.values()])), name
@@ -126,9 +126,9 @@ def test_ndeval_gives_our_coverage_and_alpha_ndcg(
     measures, folder = study
     ranked = folder / f"runs/{number}-{system}.run"
     qrels = folder / "qrels/1-judge.diversity.qrels"
-    wanted = {library.StRecall @ k: f"Cov@{k}" for k in (1, 3, 5, 10)}
-    wanted |= {library.alpha_nDCG(alpha=ALPHA) @ k: f"alpha_nDCG@{k}" for k in (1, 3, 5, 10)}
-    for measure, name in wanted.items():
+    names = {library.StRecall @ k: f"Cov@{k}" for k in (1, 3, 5, 10)}
+    names |= {library.alpha_nDCG(alpha=ALPHA) @ k: f"alpha_nDCG@{k}" for k in (1, 3, 5, 10)}
+    for measure, name in names.items():
         found = by_query(measure, qrels, ranked)
         # The query that nothing answers has no line, and no value here either.
         assert len(found) == QUERIES - 1
@@ -141,7 +141,7 @@ def test_queries_that_a_system_was_not_given_are_left_out(
 ) -> None:
     measures, folder = study
     ranked = folder / "runs/4-partial.run"
-    for measure, wanted, name in (
+    for measure, our_name, name in (
         (library.nDCG @ 5, "nDCG@5", "oracle"),
         (library.StRecall @ 5, "Cov@5", "1-judge.diversity"),
     ):
@@ -152,5 +152,5 @@ def test_queries_that_a_system_was_not_given_are_left_out(
         own.write_bytes(kept.stdout)
         found = by_query(measure, own, ranked)
         assert len(found) == GIVEN
-        assert ours(measures, wanted, "partial") == pytest.approx(np.mean([*found.values()]))
+        assert ours(measures, our_name, "partial") == pytest.approx(np.mean([*found.values()]))
         assert np.mean([*by_query(measure, whole, ranked).values()]) < np.mean([*found.values()])

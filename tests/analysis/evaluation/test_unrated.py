@@ -256,8 +256,8 @@ def test_a_question_with_a_failed_judgement_is_left_out_of_ranking_and_best_orde
     for missing, expected in (("leave-out", moved), ("zero", 1.0)):
         found = measures("--option", f"missing={missing}")["measures"]
         assert value(found["alpha_nDCG"], "perfect", "judge") == pytest.approx(expected)
-        told = found["alpha_nDCG"]["systems"]["perfect"]["raters"]["judge"]
-        assert (told["judged"], told["n"]) == (pytest.approx(31 / 32), QUERIES)
+        judged = found["alpha_nDCG"]["systems"]["perfect"]["raters"]["judge"]
+        assert (judged["judged"], judged["n"]) == (pytest.approx(31 / 32), QUERIES)
 
 
 def test_figures_that_depend_on_a_refused_figure_are_null_with_its_reason(
@@ -305,8 +305,8 @@ def test_every_format_shows_the_share_of_rated_cells(half: Callable[..., JSON]) 
     of = cell(half("--option", "unrated=bounds"), "alpha_nDCG")
     no, yes = of["bounds"]
     share = f"{100 * of['judged']:.0f} % rated"
-    told = f"{no:.3f} to {yes:.3f}, {share}"
-    assert told in run("measures", *options, "--format", "md")
+    shown = f"{no:.3f} to {yes:.3f}, {share}"
+    assert shown in run("measures", *options, "--format", "md")
     assert f"{no:.3f} to {yes:.3f}" in run("measures", *options, "--format", "latex")
     text = run("measures", *options, "--format", "csv")
     rows = [

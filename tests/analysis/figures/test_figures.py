@@ -113,8 +113,10 @@ def test_an_undefined_number_is_never_drawn_as_a_number(
                 if isinstance(cell, Number) and cell.value is None
             ]
             assert all(cell.reason for cell in undefined)
-            told = "\n".join(titles(ET.fromstring(figure.draw(each).file()))) if undefined else ""
-            assert all(cell.reason in told for cell in undefined)
+            shown_titles = (
+                "\n".join(titles(ET.fromstring(figure.draw(each).file()))) if undefined else ""
+            )
+            assert all(cell.reason in shown_titles for cell in undefined)
 
 
 def test_a_reason_is_printed_once_under_its_figure(
@@ -145,11 +147,11 @@ def test_people_are_round_and_judges_square(full: JSON) -> None:
     figure = drawn(full, "coverage")
     scored = [r for r in rows(full, "coverage") if r["score"]]
     people = [r for r in scored if r["kind"] == "human" and r["rater"] != "mean of people"]
-    told = [c for c in marks(figure, "circle", "person") if c.find(f"{SVG}title") is not None]
-    assert len(told) == len(people) == 72
+    titled = [c for c in marks(figure, "circle", "person") if c.find(f"{SVG}title") is not None]
+    assert len(titled) == len(people) == 72
     squares = marks(figure, "rect", "judge") + marks(figure, "rect", "judge hollow")
-    told = [square for square in squares if square.find(f"{SVG}title") is not None]
-    assert len(told) == len([r for r in scored if r["kind"] == "judge"])
+    titled = [square for square in squares if square.find(f"{SVG}title") is not None]
+    assert len(titled) == len([r for r in scored if r["kind"] == "judge"])
 
 
 def test_each_kappa_is_in_its_cell_with_its_interval(full: JSON) -> None:
@@ -204,18 +206,18 @@ def test_the_epsilon_curve_passes_through_the_result_of_the_reports_test(full: J
 
 def test_each_estimate_of_a_system_has_a_mark_of_a_different_shape(full: JSON) -> None:
     figure = drawn(full, "systems")
-    told = [t for t in titles(figure) if t.startswith(("people", "judge", "corrected"))]
-    assert len(told) == 2 * 2 * 3
+    estimates = [t for t in titles(figure) if t.startswith(("people", "judge", "corrected"))]
+    assert len(estimates) == 2 * 2 * 3
     estimate = full["scores"]["coverage"]["estimate"]["bm25"]["judges"]["mild"]
-    assert f"people: {Number.from_estimate(estimate['humans'])}" in told
-    assert f"corrected, from both: {estimate['prediction_powered']['reason']}" in told
+    assert f"people: {Number.from_estimate(estimate['humans'])}" in estimates
+    assert f"corrected, from both: {estimate['prediction_powered']['reason']}" in estimates
 
 
 def test_a_calibration_bin_is_drawn_at_its_probability_and_its_share_of_yes(full: JSON) -> None:
     calibration = full["variables"]["answerable"]["judges"]["mild"]["calibration"]
     bins = calibration["reliability"]
     figure = drawn(full, "reliability")
-    told = [t for t in titles(figure) if t.startswith("probability")]
+    bin_titles = [t for t in titles(figure) if t.startswith("probability")]
     brier = Number.from_estimate(calibration["brier"]).text
     error = Number.from_estimate(calibration["expected_calibration_error"]).text
     summary = f"Brier {brier}, calibration error {error}"
@@ -223,7 +225,9 @@ def test_a_calibration_bin_is_drawn_at_its_probability_and_its_share_of_yes(full
     assert len([r for r in rows(full, "reliability") if r["judge"] == "mild"]) == len(bins) == 10
     for each in bins:
         share = Number.from_estimate(each["share"])
-        assert f"probability {each['probability']:.3f}: {share}, {each['units']} units" in told
+        assert (
+            f"probability {each['probability']:.3f}: {share}, {each['units']} units" in bin_titles
+        )
 
 
 def test_a_calibration_bin_with_an_interval_has_a_whisker(full: JSON) -> None:
@@ -393,13 +397,13 @@ def test_all_raters_share_one_axis_with_people_round_and_judges_square(full: JSO
     assert len(marks(figure, "rect", "judge")) == len(judges)
     # Each person, and people with each other.
     assert len(marks(figure, "circle", "person")) == len(people) + 1
-    told = {row["rater"]: row for row in rows(full, "raters", "answerable")}
+    by_rater = {row["rater"]: row for row in rows(full, "raters", "answerable")}
     judge = judges[0]
     kappa = block["judges"][judge]["with_people"]["cohen_kappa"]["value"]
-    assert float(told[judge]["cohens_kappa"]) == pytest.approx(kappa)
+    assert float(by_rater[judge]["cohens_kappa"]) == pytest.approx(kappa)
     pairs = [p for p in block["agreement"]["pairs"] if people[0] in (p["a"], p["b"])]
     units = sum(p["units"] for p in pairs)
     mean = sum(p["cohen_kappa"]["value"] * p["units"] for p in pairs) / units
-    assert float(told[people[0]]["cohens_kappa"]) == pytest.approx(mean)
+    assert float(by_rater[people[0]]["cohens_kappa"]) == pytest.approx(mean)
     # A unit that three people labelled gives two pairs to each, so these are no units.
-    assert told[people[0]]["pairs_of_labels"] == str(units)
+    assert by_rater[people[0]]["pairs_of_labels"] == str(units)

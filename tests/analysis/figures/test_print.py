@@ -42,8 +42,8 @@ def test_every_figure_with_all_its_words_fits_the_width_of_a_paper(
             assert box == pytest.approx(PAPERS[paper].room.width)
             for text in root.iter(f"{SVG}text"):
                 left, right = ends(text)
-                told = figure.name, "".join(text.itertext())
-                assert -1 <= left <= right <= box + 1, told
+                where = figure.name, "".join(text.itertext())
+                assert -1 <= left <= right <= box + 1, where
 
 
 def ends(text: ET.Element) -> tuple[float, float]:

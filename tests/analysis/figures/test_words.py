@@ -17,7 +17,7 @@ JSON = dict[str, Any]
 WORDS = {"yes": "Relevant", "no": "Not relevant"}
 
 
-def told(full: JSON) -> JSON:
+def in_words(full: JSON) -> JSON:
     block = full["variables"]["answerable"] | {"words": WORDS}
     return {**full, "variables": {**full["variables"], "answerable": block}}
 
@@ -28,7 +28,7 @@ def test_each_code_is_shown_as_the_word_of_its_button() -> None:
 
 
 def test_the_page_shows_words_and_the_json_has_codes(full: JSON) -> None:
-    report, before = told(full), json.dumps(full)
+    report, before = in_words(full), json.dumps(full)
     text = as_markdown(report)
     assert "categories Relevant, Not relevant" in text or "Relevant" in text
     assert "| yes |" not in text
@@ -43,7 +43,7 @@ def test_the_page_shows_words_and_the_json_has_codes(full: JSON) -> None:
 
 
 def test_the_link_of_a_count_filters_units_by_codes_not_by_words(full: JSON) -> None:
-    shown = document(told(full))
+    shown = document(in_words(full))
     (rows,) = [
         t.rows for _, block, t in shown.tables() if t.caption.startswith("Confusion")
         and "answerable" in block.title and "Not relevant" in t.header
@@ -60,7 +60,7 @@ def test_codes_with_the_same_word_stay_distinct_and_reasons_have_words(
     assert words_of({"words": {"a": "Same", "b": "Same", "c": "Own"}}) == {
         "a": "Same (a)", "b": "Same (b)", "c": "Own",
     }  # fmt: skip
-    report = told(full)
+    report = in_words(full)
     warning = {
         "variable": "answerable",
         "rater": None,

@@ -191,9 +191,9 @@ def joined(tables: Iterator[Grid] | list[Grid], like: list[Grid]) -> list[Grid]:
     """Join the parts of split tables until each is as wide as its counterpart in `like`."""
     parts = iter(tables)
     whole = []
-    for wanted in like:
+    for expected_grid in like:
         grid = next(parts)
-        while len(grid[0]) < len(wanted[0]):
+        while len(grid[0]) < len(expected_grid[0]):
             more = next(parts)
             grid = [[*row, *rest[1:]] for row, rest in zip(grid, more, strict=True)]
         whole.append(grid)
@@ -202,9 +202,11 @@ def joined(tables: Iterator[Grid] | list[Grid], like: list[Grid]) -> list[Grid]:
 
 
 def test_latex_has_the_numbers_of_the_json(report: JSON) -> None:
-    wanted = expected(document(report), in_latex)
-    found = joined(latex_tables(FORMATS["latex"].render(report)), wanted)
-    assert [[[unicodedata.normalize("NFD", c) for c in row] for row in g] for g in found] == wanted
+    expected_grids = expected(document(report), in_latex)
+    found = joined(latex_tables(FORMATS["latex"].render(report)), expected_grids)
+    assert [
+        [[unicodedata.normalize("NFD", c) for c in row] for row in g] for g in found
+    ] == expected_grids
 
 
 def rows_of_csv(report: JSON) -> list[dict[str, str]]:
@@ -245,11 +247,11 @@ def numbers(part: Any, pointer: str = "") -> Iterator[str]:
 
 
 def test_csv_leaves_no_number_out(report: JSON) -> None:
-    told = [pointer for pointer in numbers(report) if not pointer.endswith("/threshold")]
+    defined = [pointer for pointer in numbers(report) if not pointer.endswith("/threshold")]
     undefined = [
         row["path"] for row in rows_of_csv(report) if row["value"] == "" and row["n"] == ""
     ]
-    assert sorted(row["path"] for row in rows_of_csv(report)) == sorted([*told, *undefined])
+    assert sorted(row["path"] for row in rows_of_csv(report)) == sorted([*defined, *undefined])
     assert all(at(report, pointer) is None for pointer in undefined)
 
 
@@ -267,10 +269,10 @@ def test_the_tables_show_every_estimate_of_a_judge(report: JSON) -> None:
             for block in (judge["agreement"], judge["human_ceiling"], *judge["pairs"].values()):
                 assert {Number.from_estimate(estimate) for estimate in block.values()} <= shown
             for cut in judge["thresholds"]:
-                told = {
+                printed = {
                     Number.from_estimate(each) for each in cut.values() if isinstance(each, dict)
                 }
-                assert told <= shown
+                assert printed <= shown
 
 
 @pytest.mark.every_case

@@ -23,20 +23,20 @@ def report() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def told(report: dict[str, Any]) -> str:
+def text(report: dict[str, Any]) -> str:
     return " ".join(methods(report))
 
 
-def test_the_methods_state_the_data_and_the_options(report: dict[str, Any], told: str) -> None:
-    assert f"Of {report['inputs']['labels']} labels" in told
-    assert "16 queries were used" in told
-    assert f"Seed {report['seed']}." in told
+def test_the_methods_state_the_data_and_the_options(report: dict[str, Any], text: str) -> None:
+    assert f"Of {report['inputs']['labels']} labels" in text
+    assert "16 queries were used" in text
+    assert f"Seed {report['seed']}." in text
     chosen = {**report, "choices": {**report["choices"], "variables": ["rating"]}}
     assert "Only these were used: the variables rating." in " ".join(methods(chosen))
-    assert "Only these were taken" not in told
+    assert "Only these were taken" not in text
 
 
-def test_the_methods_name_each_coefficient_with_its_citation(told: str) -> None:
+def test_the_methods_name_each_coefficient_with_its_citation(text: str) -> None:
     for words in (
         "Fleiss' kappa, averaged over units (Fleiss 1971)",
         "Krippendorff's alpha, ordinal (Krippendorff 2019)",
@@ -45,27 +45,27 @@ def test_the_methods_name_each_coefficient_with_its_citation(told: str) -> None:
         "Kendall's tau-b over items (Kendall 1945)",
         "There is no prediction-powered mean (PPI++) (Angelopoulos, Duchi and Zrnic 2023) if no",
     ):
-        assert words in told
+        assert words in text
 
 
-def test_the_methods_describe_how_intervals_were_computed(told: str) -> None:
-    assert "BCa bootstrap of whole queries, 20 resamples" in told
-    assert "The bootstrap is BCa (Efron 1987) at the level 2Φ(√(n/(n−1)) t) − 1 for n" in told
-    assert "for n informative queries" in told
-    assert "(Hesterberg 2015): 99.81 % with 5 and 97.23 % with 16." in told
-    assert "If fewer than 5 queries are informative, there is none." in told
-    assert "t interval clustered by whole queries" in told
+def test_the_methods_describe_how_intervals_were_computed(text: str) -> None:
+    assert "BCa bootstrap of whole queries, 20 resamples" in text
+    assert "The bootstrap is BCa (Efron 1987) at the level 2Φ(√(n/(n−1)) t) − 1 for n" in text
+    assert "for n informative queries" in text
+    assert "(Hesterberg 2015): 99.81 % with 5 and 97.23 % with 16." in text
+    assert "If fewer than 5 queries are informative, there is none." in text
+    assert "t interval clustered by whole queries" in text
 
 
-def test_the_methods_say_that_intervals_hold_for_these_raters_only(told: str) -> None:
-    assert "intervals hold for these raters." in told
+def test_the_methods_say_that_intervals_hold_for_these_raters_only(text: str) -> None:
+    assert "intervals hold for these raters." in text
 
 
 def test_the_methods_say_which_pairs_of_people_are_left_out(
-    report: dict[str, Any], told: str
+    report: dict[str, Any], text: str
 ) -> None:
-    assert "the mean over pairs of people, weighted by the units that a pair shares" in told
-    assert "left out (" not in told
+    assert "the mean over pairs of people, weighted by the units that a pair shares" in text
+    assert "left out (" not in text
     fewer = copy.deepcopy(report)
     for judge in fewer["variables"]["answerable"]["judges"].values():
         judge["ceiling_pairs"] = {"kept": 3, "left_out": 2, "least_shared": 30}
@@ -76,8 +76,8 @@ def test_the_methods_say_which_pairs_of_people_are_left_out(
     )
 
 
-def test_the_methods_describe_the_curves_of_scores(told: str) -> None:
-    assert "area under the ROC curve (Hanley and McNeil 1982) and average precision" in told
+def test_the_methods_describe_the_curves_of_scores(text: str) -> None:
+    assert "area under the ROC curve (Hanley and McNeil 1982) and average precision" in text
 
 
 def test_the_methods_leave_out_statistics_that_were_not_computed(report: dict[str, Any]) -> None:
@@ -100,11 +100,11 @@ def test_another_interval_method_is_named_and_described(report: dict[str, Any]) 
 
 
 def test_the_references_list_exactly_the_works_that_are_cited(
-    report: dict[str, Any], told: str
+    report: dict[str, Any], text: str
 ) -> None:
-    whole = references([told])
+    whole = references([text])
     for mark, work in REFERENCES.values():
-        assert (work in whole) == (mark in told)
+        assert (work in whole) == (mark in text)
     assert methods_section(report).points == whole
 
 
@@ -115,18 +115,18 @@ def test_markdown_html_and_latex_include_the_methods(report: dict[str, Any], nam
     assert "Content Analysis: An Introduction" in text
 
 
-def test_the_methods_describe_the_statistics_beside_the_headlines(told: str) -> None:
+def test_the_methods_describe_the_statistics_beside_the_headlines(text: str) -> None:
     for words in (
         "For comparison it was also run in its multiplicative form; with unanswered items dropped",
         "The evidence marked for answerable was compared by F1 of exact and of overlapping spans",
         "soft labels and each person's errors were estimated (Dawid and Skene 1979)",
         "For plans of intervals 0.1 wide",
     ):
-        assert words in told
+        assert words in text
 
 
-def test_no_chance_correction_of_evidence_is_claimed_without_its_texts(told: str) -> None:
-    assert "for unitising" not in told
+def test_no_chance_correction_of_evidence_is_claimed_without_its_texts(text: str) -> None:
+    assert "for unitising" not in text
 
 
 def test_an_older_report_does_not_mention_statistics_added_later(report: dict[str, Any]) -> None:
@@ -148,7 +148,7 @@ def test_an_older_report_does_not_mention_statistics_added_later(report: dict[st
 class TestFewPeople:
     """Ada alone, nobody, and people who never met; the judge is M."""
 
-    def told(self, tmp_path: Path, said: dict[str, str]) -> str:
+    def methods_of(self, tmp_path: Path, said: dict[str, str]) -> str:
         path = write_lines(tmp_path / "labels.jsonl", [
             {"item": f"i{n}", "unit": f"u{n}", "variable": "answerable", "value": code,
              "rater": rater, "rater_kind": "judge" if rater in "MN" else "human"}
@@ -158,31 +158,31 @@ class TestFewPeople:
         return " ".join(methods(labels_report([path], {}, ReportOptions(resamples=20))))
 
     def test_with_one_person_no_agreement_among_people_is_claimed(self, tmp_path: Path) -> None:
-        told = self.told(tmp_path, {"Ada": "yynn", "M": "yyny"})
-        assert "no agreement among people on answerable: one person labelled." in told
-        assert "The judge M was compared with the labels of one person." in told
-        assert "one person alone shows nothing about human agreement" in told
-        assert "is given as ." not in told
-        assert "most frequent" not in told
+        text = self.methods_of(tmp_path, {"Ada": "yynn", "M": "yyny"})
+        assert "no agreement among people on answerable: one person labelled." in text
+        assert "The judge M was compared with the labels of one person." in text
+        assert "one person alone shows nothing about human agreement" in text
+        assert "is given as ." not in text
+        assert "most frequent" not in text
 
     def test_without_people_a_judge_has_no_reference(self, tmp_path: Path) -> None:
-        told = self.told(tmp_path, {"M": "yyny"})
-        assert "no agreement among people on answerable: no person labelled." in told
+        text = self.methods_of(tmp_path, {"M": "yyny"})
+        assert "no agreement among people on answerable: no person labelled." in text
         assert (
             "The judge M could not be compared with people on answerable: no person labelled, so "
-            "that there is no reference." in told
+            "that there is no reference." in text
         )
-        assert "Given are" not in told
+        assert "Given are" not in text
 
     def test_people_without_shared_units_have_no_agreement(self, tmp_path: Path) -> None:
-        told = self.told(tmp_path, {"Ada": "yn..", "Bram": "..yn", "M": "ynyn"})
-        assert "on answerable: no two people labelled the same unit." in told
-        assert "The judge M was compared with the most frequent human label." in told
+        text = self.methods_of(tmp_path, {"Ada": "yn..", "Bram": "..yn", "M": "ynyn"})
+        assert "on answerable: no two people labelled the same unit." in text
+        assert "The judge M was compared with the most frequent human label." in text
 
     def test_a_judge_without_units_of_people_is_said_to_share_none(self, tmp_path: Path) -> None:
-        told = self.told(tmp_path, {"Ada": "yn..", "Bram": "yn..", "M": "..yn"})
-        assert "no unit has both its label and a joint label of people." in told
+        text = self.methods_of(tmp_path, {"Ada": "yn..", "Bram": "yn..", "M": "..yn"})
+        assert "no unit has both its label and a joint label of people." in text
 
     def test_several_judges_are_described_in_one_sentence(self, tmp_path: Path) -> None:
-        told = self.told(tmp_path, {"Ada": "yn", "Bram": "yn", "M": "yn", "N": "nn"})
-        assert "Each judge was compared with the most frequent human label." in told
+        text = self.methods_of(tmp_path, {"Ada": "yn", "Bram": "yn", "M": "yn", "N": "nn"})
+        assert "Each judge was compared with the most frequent human label." in text

@@ -52,27 +52,27 @@ def with_nouns(*nouns: tuple[str, str]) -> dict[str, Any]:
 
 def words_of(made: dict[str, Any]) -> str:
     shown = document(made)
-    told = [
+    words = [
         text for each in shown.sections for text in (each.about, *each.paragraphs, *each.points)
     ]
     for _, block, table in shown.tables():
-        told += [block.title, block.about, table.caption, *map(str, table.header)]
-    return "\n".join(told)
+        words += [block.title, block.about, table.caption, *map(str, table.header)]
+    return "\n".join(words)
 
 
 def test_a_report_on_questions_never_says_unit() -> None:
     variables = len(report()["variables"])
-    told = words_of(with_nouns(*[("question", "questions")] * variables))
-    assert [line for line in told.split("\n") if in_noun(line, NOUN) != line] == []
-    assert "Questions" in told
+    words = words_of(with_nouns(*[("question", "questions")] * variables))
+    assert [line for line in words.split("\n") if in_noun(line, NOUN) != line] == []
+    assert "Questions" in words
 
 
 def test_each_variable_has_the_noun_of_its_own_kind() -> None:
     rest = [("unit", "units")] * (len(report()["variables"]) - 2)
-    told = words_of(with_nouns(("report", "reports"), ("passage", "passages"), *rest))
-    assert "Reports" in told
-    assert "Passages" in told
-    assert "Units whose human labels tie" in told
+    words = words_of(with_nouns(("report", "reports"), ("passage", "passages"), *rest))
+    assert "Reports" in words
+    assert "Passages" in words
+    assert "Units whose human labels tie" in words
 
 
 def test_a_labels_file_keeps_the_word_unit() -> None:

@@ -59,8 +59,8 @@ def test_the_digest_is_that_of_the_downloaded_file(labelled: Campaign) -> None:
     file = client.get(f"/reports/{found.key}.json").content
     assert hashlib.sha256(file).hexdigest() == found.sha256
     page = client.get(f"/reports/{found.key}/").content.decode()
-    for told in (found.sha256, found.inputs_sha256, "resamples=50&amp;seed=2", "researcher"):
-        assert told in page
+    for text in (found.sha256, found.inputs_sha256, "resamples=50&amp;seed=2", "researcher"):
+        assert text in page
     assert json.loads(file)["inputs"]["sha256"] == found.inputs_sha256
     assert "Do not cite it" not in page
 

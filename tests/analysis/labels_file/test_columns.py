@@ -51,15 +51,19 @@ def same(one: Frame, other: Frame) -> None:
     assert replace(one, variables={}) == replace(other, variables={})
     assert list(one.variables) == list(other.variables)
     for name, made in one.variables.items():
-        told = other.variables[name]
-        assert (made.scale, made.raters, made.asides) == (told.scale, told.raters, told.asides)
-        assert made.escapes == told.escapes
+        by_rows = other.variables[name]
+        assert (made.scale, made.raters, made.asides) == (
+            by_rows.scale,
+            by_rows.raters,
+            by_rows.asides,
+        )
+        assert made.escapes == by_rows.escapes
         for part in ("names", "system", "setting"):
-            assert getattr(made.units, part) == getattr(told.units, part)
+            assert getattr(made.units, part) == getattr(by_rows.units, part)
         for part in ("query", "item"):
-            assert getattr(made.units, part).tolist() == getattr(told.units, part).tolist()
-        assert made.codes.tolist() == told.codes.tolist()
-        assert np.array_equal(made.scores, told.scores, equal_nan=True)
+            assert getattr(made.units, part).tolist() == getattr(by_rows.units, part).tolist()
+        assert made.codes.tolist() == by_rows.codes.tolist()
+        assert np.array_equal(made.scores, by_rows.scores, equal_nan=True)
 
 
 CHOICES = {
@@ -136,16 +140,16 @@ WRONG = {
 @pytest.mark.parametrize("what", WRONG)
 def test_a_conflict_between_lines_is_refused_with_its_line(tmp_path: Path, what: str) -> None:
     path = write_lines(tmp_path / "labels.jsonl", WRONG[what])
-    told = []
+    messages = []
     for read in (
         lambda: file_frame([path], {"v": "ordinal"}),
         lambda: _by_rows([path], {"v": "ordinal"}, ReportOptions()),
     ):
         with pytest.raises(InputError) as error:
             read()
-        told.append(str(error.value))
-    assert told[0] == told[1]
-    assert f"line {len(WRONG[what])}" in told[0]
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+    assert f"line {len(WRONG[what])}" in messages[0]
 
 
 def test_an_assisted_label_is_paired_with_the_verdict_that_was_shown(tmp_path: Path) -> None:

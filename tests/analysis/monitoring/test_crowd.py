@@ -311,8 +311,8 @@ class TestPages:
             page = client.get(where)
             assert len(page.context["flags"]) == hints
             names = {rater_of(each).name for each in (study.ada, study.ben, study.rita)}
-            told = page.content.decode()
-            assert not any(name in told for name in names - {rater_of(user).name})
+            text = page.content.decode()
+            assert not any(name in text for name in names - {rater_of(user).name})
 
     def test_agreement_is_hidden_from_a_reader_with_an_open_item(self, study: Study) -> None:
         Assignment.objects.filter(rater=rater_of(study.rita)).first().delete()  # type: ignore[union-attr]
@@ -328,15 +328,15 @@ class TestPages:
             reverse("campaign-quality", args=args),
             reverse("rater-quality", args=[*args, ada.pk]),
         ):
-            told = client.get(where).content.decode()
-            assert "open item" in told
-            assert "labels" not in told
+            text = client.get(where).content.decode()
+            assert "open item" in text
+            assert "labels" not in text
         assert_told(script_of(study.rita).get(f"campaigns/{args[0]}/quality/"), 403)
 
     def test_the_api_gives_the_same_agreement_and_flags(self, study: Study) -> None:
-        told = script_of(study.root).get(f"campaigns/{study.campaign.pk}/quality/").json()
-        assert (told["labels"], told["is_part"]) == (72, False)
-        people = {each["name"]: each for each in told["people"]}
+        answer = script_of(study.root).get(f"campaigns/{study.campaign.pk}/quality/").json()
+        assert (answer["labels"], answer["is_part"]) == (72, False)
+        people = {each["name"]: each for each in answer["people"]}
         rita, ada = people[rater_of(study.rita).name], people[rater_of(study.ada).name]
         assert rita["agreement"]["answerable"]["percent"]["value"] is None
         assert rita["agreement"]["answerable"]["percent"]["reason"]

@@ -127,8 +127,8 @@ def sampled() -> Iterator[Line]:
 
 def sampled_labels(rater: str) -> Iterator[Line]:
     for query in QUERIES:
-        for system, told in SAMPLED.items():
-            for n, answer in enumerate(told, start=1):
+        for system, answers in SAMPLED.items():
+            for n, answer in enumerate(answers, start=1):
                 at = f"{query}-{system}", f"{query}:{n}"
                 yield _label(*at, "answerable", "yes" if answer else "no", rater)
                 yield _label(*at, "rating", 3 if answer else 0, rater)
@@ -143,8 +143,8 @@ def passage_labels(rater: str) -> Iterator[Line]:
 
 def report_labels(rater: str) -> Iterator[Line]:
     for query in QUERIES:
-        for system, (_, told) in REPORTS.items():
-            for n, answer in enumerate(told, start=1):
+        for system, (_, answers) in REPORTS.items():
+            for n, answer in enumerate(answers, start=1):
                 item, unit = f"{query}-{system}", f"{query}:{n}"
                 # Ben misses one answer of one report.
                 says = answer and (rater, item, n) != ("ben", "q1-first", 2)

@@ -87,8 +87,8 @@ def claims(query: str) -> Line:
 
 
 def checked() -> Iterator[Line]:
-    for query, told in CLAIMS.items():
-        for n, said in told.items():
+    for query, answers in CLAIMS.items():
+        for n, said in answers.items():
             for rater, value in zip(("ada", "ben"), said, strict=True):
                 at = {"item": f"{query}-good", "unit": f"{query}c{n}", "kind": "key-point"}
                 value = {"y": "yes", "n": "no"}[value]

@@ -124,8 +124,8 @@ def own_answers() -> Iterator[Line]:
 
 
 def own_labels(recall: bool) -> Iterator[Line]:
-    for query, told in OWN.items():
-        for n, yes in enumerate(told[0] if recall else told[1]):
+    for query, answers in OWN.items():
+        for n, yes in enumerate(answers[0] if recall else answers[1]):
             unit = f"{query}{'k' if recall else 'a'}{n}"
             label = {"item": f"{query}-small", "unit": unit, "kind": "key-point", "rater": "ada"}
             spans = {"spans": [{"field": "report", "text": "It is old."}]} if recall and yes else {}

@@ -44,7 +44,7 @@ def test_the_wide_labels_have_a_column_for_each_rater(release: Path) -> None:
 
 def test_the_datasheet_is_filled_from_the_database_and_marks_blanks(release: Path) -> None:
     text = (release / "datasheet.md").read_text("utf-8")
-    for told in (
+    for words in (
         "- Created by: Ada, Ben",
         "- People: 2, under pseudonyms; 12 of 12 answers that were asked for are there.",
         "- Judges: replay (a fake: replayed from a file).",
@@ -54,7 +54,7 @@ def test_the_datasheet_is_filled_from_the_database_and_marks_blanks(release: Pat
         "- Licence: CC-BY-4.0",
         "**[to be filled in: who paid for it]**",
     ):
-        assert told in text
+        assert words in text
     assert "{'" not in text
 
 

@@ -20,14 +20,14 @@ def frame(people: dict[str, str] | None = None, **judges: str) -> Frame:
     return frame_of([*facts, *table(people or {})])
 
 
-def told(made: Frame) -> dict[str, Any]:
+def between(made: Frame) -> dict[str, Any]:
     found: dict[str, Any] = between_judges(sample_of(made))
     return found.get("between_judges", {})
 
 
 def test_two_judges_agree_beyond_chance_without_any_person() -> None:
     # 6 of 8 equal, both say yes half of the time: kappa (3/4 - 1/2) / (1/2).
-    found = told(frame(one="yyyynnnn", two="yyynnnny"))
+    found = between(frame(one="yyyynnnn", two="yyynnnny"))
     (pair,) = found["pairs"]
     assert (pair["a"], pair["b"], pair["units"]) == ("one", "two", 8)
     assert pair["cohen_kappa"]["value"] == pytest.approx(0.5)
@@ -40,7 +40,7 @@ def test_with_one_judge_there_is_no_agreement_between_judges() -> None:
 
 
 def test_with_labels_of_people_the_report_says_how_alike_judges_err() -> None:
-    found = told(frame({"ada": "ynynynyn" * 3}, one="nnynynyn" * 3, two="nnynynyn" * 3))
+    found = between(frame({"ada": "ynynynyn" * 3}, one="nnynynyn" * 3, two="nnynynyn" * 3))
     assert found["errors"]["mean_correlation"]["value"] == pytest.approx(1)
     assert found["errors"]["effective_judges"]["value"] == pytest.approx(1)
 
@@ -53,7 +53,7 @@ def test_entropy_is_one_if_labels_are_as_different_as_possible() -> None:
 
 def test_unlabelled_units_on_which_judges_differ_most_come_first() -> None:
     made = frame({"ada": "y......."}, one="yyyyyyyy", two="nynyyyyy", three="nyynyyyy")
-    units = told(made)["label_first"]
+    units = between(made)["label_first"]
     assert {each["unit"] for each in units[:2]} == {"q2", "q3"}
     assert "q0" not in [each["unit"] for each in units]
     assert units[0]["why"] == "2 of 3 say yes, 1 of 3 say no"
@@ -70,7 +70,7 @@ def test_no_single_query_fills_the_list_of_units_to_label_first() -> None:
     other = [
         fact._replace(item=f"s{fact.item}", query=f"b{n % 9}") for n, fact in enumerate(facts[120:])
     ]
-    units = told(frame_of([*facts[:120], *other]))["label_first"]
+    units = between(frame_of([*facts[:120], *other]))["label_first"]
     assert len(units) == 50
     assert sum(not each["item"].startswith("s") for each in units) == 5
 

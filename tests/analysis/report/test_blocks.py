@@ -221,8 +221,8 @@ class TestIntervals:
             rows = {rater: column[: 2 * queries] for rater, column in rows.items()}
             found = (block(rows, "rating"), judged(rows, "rating"))
             informative = re.compile(r", \d+ of them informative")
-            told = {informative.sub("", method) for method in methods_of(found)}
-            assert told == {
+            methods = {informative.sub("", method) for method in methods_of(found)}
+            assert methods == {
                 f"95 % BCa bootstrap of {queries} queries, 200 resamples",
                 f"95 % t interval clustered by {queries} queries",
             }

@@ -95,13 +95,16 @@ def test_all_pairs_with_enough_shared_units_are_listed_on_request(tmp_path: Path
     lines = [line for line in lines_of(40, 120, 12) if line["rater"] != "model"]
     listed = report_of(tmp_path, iter(lines), ReportOptions(resamples=20, pairs="all"))
     pairs = listed["variables"]["answerable"]["agreement"]["pairs"]
-    told = {
+    units_of = {
         name: {row["unit"] for row in lines if row["rater"] == name}
         for name in {row["rater"] for row in lines}
     }
-    names = sorted(told)
+    names = sorted(units_of)
     large = [
-        (a, b) for n, a in enumerate(names) for b in names[n + 1 :] if len(told[a] & told[b]) >= 30
+        (a, b)
+        for n, a in enumerate(names)
+        for b in names[n + 1 :]
+        if len(units_of[a] & units_of[b]) >= 30
     ]
     assert [(each["a"], each["b"]) for each in pairs] == large
     assert listed["choices"]["pairs"] == "all"
@@ -156,6 +159,6 @@ def test_unlimited_values_have_shares_of_agreement_and_no_kappa(tmp_path: Path) 
         {**line, "value": str(n % 97)} for n, line in enumerate(lines_of(45, 600, 3, "rating"))
     ]
     found = report_of(tmp_path, iter(lines))["variables"]["rating"]["agreement"]
-    told = found["pairs_distribution"]["with_others"]
-    assert told["percent"]["median"] is not None
-    assert "over 60 different values" in told["cohen_kappa"]["reason"]
+    with_others = found["pairs_distribution"]["with_others"]
+    assert with_others["percent"]["median"] is not None
+    assert "over 60 different values" in with_others["cohen_kappa"]["reason"]

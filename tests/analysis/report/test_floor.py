@@ -208,8 +208,10 @@ class TestCampaign:
     @pytest.mark.parametrize("name", ["md", "html", "latex", "csv"])
     def test_every_format_shows_gap_and_floor(self, name: str, report: dict[str, Any]) -> None:
         text = FORMATS[name].render(report)
-        told = {"csv": ("judges.floor,", "judge_minus_floor", "largest_epsilon_failed", "passes")}
-        for words in told.get(name, ("Gap to people, in pairs", "Word overlap, the baseline")):
+        expected = {
+            "csv": ("judges.floor,", "judge_minus_floor", "largest_epsilon_failed", "passes")
+        }
+        for words in expected.get(name, ("Gap to people, in pairs", "Word overlap, the baseline")):
             assert words in text
 
     def test_the_methods_explain_why_pairs_are_not_compared_with_the_majority(

@@ -72,9 +72,11 @@ def test_labels_under_different_versions_are_not_compared() -> None:
 def test_too_few_units_give_a_reason_and_no_figure() -> None:
     halves = [0] * 60 + [1] * 20
     found = of(ROWS, {"ada": halves, "ben": halves})
-    told = "only 20 questions have labels from two people under one version, at least 30 are needed"
-    assert found["versions"][1]["fleiss_kappa"]["reason"] == told
-    assert found["changes"][0]["fleiss_kappa"]["reason"] == told
+    reason = (
+        "only 20 questions have labels from two people under one version, at least 30 are needed"
+    )
+    assert found["versions"][1]["fleiss_kappa"]["reason"] == reason
+    assert found["changes"][0]["fleiss_kappa"]["reason"] == reason
     assert found["versions"][0]["percent"]["value"] is not None
 
 
@@ -214,15 +216,15 @@ class TestSection:
     def test_the_section_gives_both_agreements_with_intervals_and_units(self) -> None:
         halves = [0] * 40 + [1] * 40
         rows = {"ada": "yynn" * 20, "ben": "ynyn" * 10 + "yynn" * 9 + "ynnn"}
-        (told,) = sentences(of(rows, {"ada": halves, "ben": halves}))
-        assert told.startswith("People agree better since the change: κ ")
-        assert "under the protocol's own guideline (40 questions) and κ 0.95 [" in told
-        assert "under version 1 (40 questions), a difference of 0.95 [" in told
+        (sentence,) = sentences(of(rows, {"ada": halves, "ben": halves}))
+        assert sentence.startswith("People agree better since the change: κ ")
+        assert "under the protocol's own guideline (40 questions) and κ 0.95 [" in sentence
+        assert "under version 1 (40 questions), a difference of 0.95 [" in sentence
 
     def test_the_section_says_plainly_that_units_are_too_few(self) -> None:
         halves = [0] * 60 + [1] * 20
-        (told,) = sentences(of(ROWS, {"ada": halves, "ben": halves}))
-        assert told == (
+        (sentence,) = sentences(of(ROWS, {"ada": halves, "ben": halves}))
+        assert sentence == (
             "From the protocol's own guideline to version 1: not known, only 20 questions have "
             "labels from two people under one version, at least 30 are needed."
         )

@@ -28,11 +28,11 @@ def noisy(units: int, slips: float, seed: int = 1) -> dict[str, str]:
     }
 
 
-def planned(rows: dict[str, str], wanted: float = 0.1) -> tuple[Any, Any]:
+def planned(rows: dict[str, str], width_wanted: float = 0.1) -> tuple[Any, Any]:
     """The plans, and the blocks that they are made for."""
     sample = sample_of(frame_of(table(rows)))
     compared = {"agreement": agreement(sample), "judges": judges(sample, 0.2)}
-    return planning(sample, compared, wanted), compared
+    return planning(sample, compared, width_wanted), compared
 
 
 def width(estimate: Any) -> float:
@@ -51,7 +51,7 @@ class TestPlans:
 
     def test_more_raters_help_if_raters_err_independently(self) -> None:
         # With independent slips each further rater tells something new.
-        found, _ = planned(noisy(400, 0.3), wanted=0.08)
+        found, _ = planned(noisy(400, 0.3), width_wanted=0.08)
         raters = found["agreement"]["raters"]
         assert raters["needed"] > 3
         assert raters["more"] == raters["needed"] - 3
@@ -65,7 +65,7 @@ class TestPlans:
         assert raters["reason"].startswith(("more raters do not narrow it", "no number of raters"))
 
     def test_a_width_already_reached_needs_no_more_queries(self) -> None:
-        found, _ = planned(noisy(200, 0.1), wanted=1.0)
+        found, _ = planned(noisy(200, 0.1), width_wanted=1.0)
         assert found["agreement"]["queries"] == {"needed": 100, "more": 0}
         assert found["agreement"]["raters"] == {"needed": 3, "more": 0}
 

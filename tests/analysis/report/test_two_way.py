@@ -40,13 +40,13 @@ def report(path: Path, *more: str) -> JSON:
     return found
 
 
-def told(path: Path, *more: str) -> tuple[JSON, JSON]:
+def two_way(path: Path, *more: str) -> tuple[JSON, JSON]:
     of = report(path, "--bootstrap", "two-way", *more)["variables"]["answerable"]
     return of["agreement"], of["judges"]["J"]
 
 
 def test_intervals_of_agreement_resample_raters_too(tmp_path: Path) -> None:
-    people, judge = told(labels(tmp_path))
+    people, judge = two_way(labels(tmp_path))
     blocks = [
         (people, "fleiss_kappa"),
         (people, "krippendorff_alpha"),
@@ -68,7 +68,7 @@ def test_intervals_of_agreement_resample_raters_too(tmp_path: Path) -> None:
 
 def test_values_stay_the_same_and_only_intervals_change(tmp_path: Path) -> None:
     path = labels(tmp_path)
-    people, _ = told(path)
+    people, _ = two_way(path)
     alone = report(path)["variables"]["answerable"]["agreement"]
     assert people["fleiss_kappa"]["value"] == alone["fleiss_kappa"]["value"]
     assert people["fleiss_kappa"]["low"] < alone["fleiss_kappa"]["low"]
@@ -76,14 +76,14 @@ def test_values_stay_the_same_and_only_intervals_change(tmp_path: Path) -> None:
 
 
 def test_two_raters_are_too_few_to_resample(tmp_path: Path) -> None:
-    people, _ = told(labels(tmp_path, ("Ada", "Bram")))
+    people, _ = two_way(labels(tmp_path, ("Ada", "Bram")))
     assert people["fleiss_kappa"]["value"] is not None
     assert people["fleiss_kappa"]["low"] is None
     assert "no interval: 2 raters, at least 3 are needed" in people["fleiss_kappa"]["method"]
 
 
 def test_fewer_than_ten_queries_give_no_interval(tmp_path: Path) -> None:
-    people, _ = told(labels(tmp_path, queries=9))
+    people, _ = two_way(labels(tmp_path, queries=9))
     assert "9 queries, at least 10 are needed" in people["fleiss_kappa"]["method"]
 
 

@@ -125,16 +125,16 @@ def test_a_judge_without_required_evidence_gives_a_warning() -> None:
     place = LabelKey("r0", "question", "q0", "answerable", JUDGE)
     span = EvidenceSpan("report", 0, 4)
 
-    def told(evidence: Evidence) -> list[str]:
+    def warnings_for(evidence: Evidence) -> list[str]:
         frame = replace(frame_of(facts), evidence=evidence)
         sample = sample_of(frame, resamples=5)
         blocks = {"answerable": {"agreement": agreement(sample), "judges": judges(sample, 0.2)}}
         return [w["text"] for w in warnings(frame, blocks) if w["code"] == "judge_without_evidence"]
 
-    (text,) = told(Evidence(owed={"answerable": "yes"}))
+    (text,) = warnings_for(Evidence(owed={"answerable": "yes"}))
     assert "It quotes no evidence for its 3 labels `yes`" in text
-    assert not told(Evidence({place: (span,)}, owed={"answerable": "yes"}))
-    assert not told(Evidence())
+    assert not warnings_for(Evidence({place: (span,)}, owed={"answerable": "yes"}))
+    assert not warnings_for(Evidence())
 
 
 @pytest.mark.django_db

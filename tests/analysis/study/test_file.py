@@ -70,10 +70,10 @@ def test_an_error_in_the_file_is_described_in_one_line(
     rewrite: Rewrite, before: str, after: str, line: int, says: str
 ) -> None:
     path = rewrite((before, after))
-    told = refusal(path)
-    assert told.startswith(f"{path}, line {line}: ")
-    assert says in told
-    assert "\n" not in told
+    message = refusal(path)
+    assert message.startswith(f"{path}, line {line}: ")
+    assert says in message
+    assert "\n" not in message
 
 
 def test_a_cycle_of_parts_is_called_a_cycle(folder: Path) -> None:
@@ -84,11 +84,11 @@ def test_a_cycle_of_parts_is_called_a_cycle(folder: Path) -> None:
         'option = { prerequisite = "first" }\n'
     )
     (folder / "study.toml").write_text(text, "utf-8")
-    told = refusal(folder)
-    assert "line 18: " in told
-    assert "campaign first needs campaign second needs campaign first, which is a cycle" in told
+    message = refusal(folder)
+    assert "line 18: " in message
+    assert "campaign first needs campaign second needs campaign first, which is a cycle" in message
 
 
 def test_a_missing_file_is_refused_with_advice(tmp_path: Path) -> None:
-    told = refusal(tmp_path)
-    assert told.endswith("name the study file, or its folder")
+    message = refusal(tmp_path)
+    assert message.endswith("name the study file, or its folder")
