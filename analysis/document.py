@@ -217,7 +217,7 @@ def with_counts(block: Block, change: Callable[[UnitCount], UnitCount]) -> Block
 class Section:
     """Blocks under a title. Text comes first: `paragraphs`, then `points` as a list.
 
-    `name` is its address on a page; empty for one that is made of the title. The figures of
+    `name` is its address on a page; if empty, the address is made from the title. The figures of
     `place` are drawn for each of `subjects`: variables or scores of the report.
     """
 

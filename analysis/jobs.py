@@ -1,4 +1,4 @@
-"""The registry of the jobs of reports: a new kind is a line here."""
+"""The registry of the jobs of reports, with a line for each kind."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from django.db import connection
 
-# With 5, a thread that saves would still wait its turn when it wakes; one wait in ten took 2 ms or
-# more, in place of 0.1.
+# With 5, a thread that saves still waits for the processor when it wakes: one wait in ten took 2 ms
+# or more, instead of 0.1.
 NICENESS = 10
 # A process that writes to SQLite and waits for the processor lets nobody save meanwhile.
 NICENESS_OF_SESSION = {"sqlite": 5, "postgresql": 12}

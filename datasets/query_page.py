@@ -16,8 +16,7 @@ from datasets import material
 from datasets.models import Grounding, KeyPoint, Query, Question, Ranking, Report
 from datasets.search import Piece, marked
 
-# Bytes of the texts of each kind on a page together, as HTML: below a megabyte in all. Longer ones
-# are cut.
+# The most bytes of HTML for all texts of a kind on a page, below a megabyte in all; a text is cut.
 ROOM = {
     "text": 50_000,
     "turns": 50_000,

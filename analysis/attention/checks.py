@@ -21,7 +21,7 @@ from datasets.models import Job
 
 CHECKS = "checks"
 FORM = 2
-"""Which parts a result has; another number where these change, so that older results are replaced.
+"""The version of a result's parts: raised if these change, so that older results are replaced.
 """
 
 
@@ -89,13 +89,13 @@ CHECKS_KIND = Kind(CHECKS, "Checks", _state, _carry_out, may_see, listed=False)
 
 
 def last_checks(campaign: Campaign) -> JSON | None:
-    """Return a campaign's last finished checks, without a look: callers note one."""
+    """Return a campaign's last finished checks; callers note the look in the ledger."""
     job = queue.last_finished(queue.question_of(CHECKS, question(campaign)))
     return quiet_value(job) if job else None
 
 
 def quiet_value(job: Job) -> JSON | None:
-    """Return a job's result without its looks, None if its file is gone.
+    """Return a job's result without noting its looks, None if its file is gone.
 
     Code that shows a part of a result notes only that part.
     """

@@ -15,7 +15,7 @@ from judging.costs import format_dollars
 
 NOT_TIMED = "no call was timed"
 Column = Callable[[JSON, str, JSON], Cell]
-"""From a judge, a variable and the judge's figures of it to a cell."""
+"""Makes a cell from a judge, a variable and the judge's figures of it."""
 ABOUT = (
     "Kappa and equal labels are with people together. The difference to people is the judge's "
     "agreement with each person minus people's with each other, so 0 is as good as a person. The "

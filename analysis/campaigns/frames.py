@@ -140,7 +140,7 @@ def campaign_frame(
 
 
 def _judges_metas(campaign: Campaign) -> list[tuple[LabelKey, dict[str, Any]]]:
-    """Return what else is known of judges' first labels of the units, besides their codes."""
+    """Return grades, probabilities and steps of reading of judges' first labels of the units."""
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,

@@ -132,7 +132,7 @@ def _context(request: HttpRequest, campaign: Campaign, blind: bool) -> dict[str,
 def _figures(campaign: Campaign, report: JSON | None, variable: str) -> Mapping[str, JSON]:
     """Return the judges' figures by name, and note that they are shown.
 
-    Those over fewer than `FEWEST_UNITS` units are not, so that the page is free to open.
+    Figures over fewer than `FEWEST_UNITS` units are left out, so that the page exposes nobody.
     """
     blocks = [each for each in (report or {}).get("variables", ()) if each["name"] == variable]
     found = {

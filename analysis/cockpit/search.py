@@ -79,7 +79,7 @@ def _queries(user: User, words: list[str]) -> Iterator[Hit]:
 
 
 def _studies(user: User, words: list[str]) -> Iterator[Hit]:
-    """Yield the studies with such a name, then campaigns of those, which some may read alone."""
+    """Yield studies with such a name, then their campaigns, since some people read only those."""
     for study in _having(readable_studies(user), words, "name")[:MOST]:
         yield Hit(study.name, "", reverse("study", args=[study.pk]))
     mine = Campaign.objects.filter(pk__in=readable(user).values("pk"))

@@ -11,7 +11,7 @@ from .labels import LabelKey
 from .readings import texts_of
 
 KEY = "grade"
-"""The member of a label's stored `meta`. It is absent where the label says as much."""
+"""The member of a label's stored `meta`. It is absent if it equals the label."""
 
 
 def given_grade(meta: Any) -> str:

@@ -41,7 +41,7 @@ class LabelFact(NamedTuple):
 
 
 DIGESTED = LabelFact._fields[:-1]
-"""The members of a label in the digest. Exposed labels have `true` as another one."""
+"""The members of a label in the digest. Exposed labels have one more, `true`."""
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def _means(values: Floats) -> Floats:
 def _nearest(scale: Scale, means: Floats) -> Ints:
     """Return the people's own categories with numbers nearest to the means (U,), -1 for NaN.
 
-    Halfway between two it is the higher one, as everywhere in rounding ratings.
+    Halfway between two the higher one is taken, as wherever ratings are rounded.
     """
     numbers = scale.values()
     places = np.flatnonzero(scale.own())

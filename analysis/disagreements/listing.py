@@ -157,7 +157,7 @@ class Listed:
         ]
 
     def guidelines(self) -> list[tuple[str, str]]:
-        """Return the guidelines that people followed, each digest with its name; none of one."""
+        """Return digest and name of each guideline that people followed, if they are several."""
         if len(self.table.guidelines) < 2:
             return []
         rows = self.campaign.guidelines.exclude(digest="").values_list("digest", "version")

@@ -22,8 +22,8 @@ def set_tag(
 ) -> UnitTag | None:
     """Set the tag of a unit and variable, or remove it if `tag` is empty.
 
-    `section` is the heading of the guideline that it is about. Raises ValueError for a tag that
-    there is none, or a note over 1,000 characters.
+    `section` is the heading of the guideline that it is about. Raises ValueError for an unknown
+    tag, or a note over 1,000 characters.
     """
     section = section.strip()[:MAX_SECTION]
     if tag and tag not in UnitTag.Tag.values:

@@ -112,7 +112,7 @@ def _with_size(listed: Listed, size: int) -> str:
 
 
 def _sizes(listed: Listed) -> Iterator[tuple[int, str]]:
-    """Yield each size of a page that differs for the units found, with its address's query."""
+    """Yield each useful size of a page for the number of units found, with its address's query."""
     for number, size in enumerate(SIZES):
         if number == 0 or len(listed.found) > SIZES[number - 1]:
             yield size, _with_size(listed, size)

@@ -56,7 +56,7 @@ class Votes:
 
     @property
     def dissent(self) -> float:
-        """The share of people whose label is not the most frequent one, from 0, all alike."""
+        """The share of people whose label is not the most frequent one; 0 if all agree."""
         if not self.people:
             return 0.0
         most = Counter(self.people.values()).most_common(1)[0][1]
@@ -75,10 +75,10 @@ class Stratum:
 class VoteTable:
     """The units (U,) of a variable that anybody labelled, in the campaign's order, and labels (L,).
 
-    `units` and `queries` are primary keys, and `decided` says whether an adjudicator decided. A
-    label is of the unit `at` this index, from the rater and with the code of these indices, and
-    `versions` is the index of the guideline that the answer followed. Escapes are answers that are
-    no category, and so no part of a majority. The first `people` raters are people.
+    `units` and `queries` are primary keys, and `decided` says whether an adjudicator decided. For
+    each label `at` is the index of its unit, `raters` and `codes` those of its rater and value, and
+    `versions` that of the guideline that the answer followed. Escapes are answers that are no
+    category, and so no part of a majority. The first `people` raters are people.
     """
 
     units: Ints
@@ -329,7 +329,7 @@ class _Index(dict[Any, int]):
 
 @dataclass(frozen=True)
 class _UnitFacts:
-    """The columns of units in the campaign's order; `places` (U,) are theirs in the order given."""
+    """The columns of units in the campaign's order; `places` (U,) has that of each given one."""
 
     units: Ints
     queries: Ints

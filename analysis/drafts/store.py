@@ -35,7 +35,7 @@ def is_adopted(draft: Draft) -> bool:
 
 
 def begin(campaign: Campaign, judge: Judge | None, text: str, note: str, by: User | None) -> Draft:
-    """Store a new draft: of a judge's prompt, or without one of the guideline.
+    """Store a new draft of a judge's prompt or, without a judge, of the guideline.
 
     Raises DraftError.
     """

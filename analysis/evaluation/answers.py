@@ -72,7 +72,7 @@ def _with_other_reports(queries: Sequence[Query], others: Collection[str]) -> tu
 
 
 def deflected_by_people(pairs: Pairs, deflected: Mapping[str, bool] | None = None) -> Ints:
-    """Return 1 if no reference of a report's query answers it, else 0, (N,), after `deflected`."""
+    """Return 1 if a report's query is deflected, by `deflected` or its references, else 0, (N,)."""
     by_rater = deflected or {}
     return np.array([int(by_rater.get(q.id, not _answers(q))) for q, _ in pairs], np.int64)
 
@@ -230,7 +230,7 @@ def _rated_deflections(
 
 
 def preference_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
-    """Yield preferences; each verdict counts by itself, so people together are all verdicts."""
+    """Yield preferences; each verdict counts by itself, so people together have all verdicts."""
     variable = frame.variables.get("preferred")
     if variable is None:
         return

@@ -31,7 +31,7 @@ from datasets.options import options_of, values_of
 
 MOST_CUTS, DEEPEST, MOST_SAMPLES = 6, 1000, 200
 PEOPLE = "people"
-#: Options that name files of the server, or need a package that it may lack, are the operator's.
+#: Only the operator sets options that name files of the server or need an optional package.
 OPERATORS = ("tokenizer", "alpha_ndcg")
 NAMES = tuple(each.name for each in fields(Options) if each.name not in OPERATORS)
 TITLES = {

@@ -90,7 +90,7 @@ def _heads(table: Table, shown: Shown, query: QueryDict) -> list[Head]:
 
 
 def _head(name: str, order: str, query: QueryDict) -> Head:
-    """Sort by the highest first; on the second click by the lowest."""
+    """Return a column's head, which sorts the highest first, on a second click the lowest."""
     turned = f"-{name}" if order == name else name
     now = {name: "descending", f"-{name}": "ascending"}.get(order, "")
     return Head(name, _address(query, order=turned), now)

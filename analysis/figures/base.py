@@ -13,7 +13,7 @@ from . import svg
 from .svg import Drawing
 
 Part = Literal["variables", "scores", "measures", "metrics", "sampled"]
-"""The part of a report that has a figure's subjects; from `measures` on, of that of measures."""
+"""The part of a report with a figure's subjects; the last three are parts of that of measures."""
 Place = Literal["people", "judges", "systems", "slices"]
 """The section that a figure is in."""
 MARK_ROOM, KEY_GAP, LINE = 46, 18, 16
@@ -66,7 +66,7 @@ class Room:
     height: float = 1480
 
     def names(self, most: float) -> float:
-        """Return the most that names beside a plot may take."""
+        """Return the largest width that names beside a plot may take."""
         return most if self.width is None else min(most, NAMES_SHARE * self.width)
 
     def plot(self, beside: float, natural: float) -> float:
@@ -86,7 +86,7 @@ PAGE, TELEPHONE = Room(), Room(340)
 
 
 class Draw(Protocol):
-    """Draws a subject into the room that there is."""
+    """Draws a subject into the given room."""
 
     def __call__(self, subject: Subject, room: Room = PAGE) -> Drawing: ...
 
@@ -97,9 +97,8 @@ class Figure:
 
     `place` is its section. `suits` says whether there is anything to draw. `data` has the drawn
     numbers in full precision, `chart` is its Vega-Lite view of them, and `caption` explains how to
-    read the figure. `size` is the number of things along the axis that grows, where a page may have
-    to leave the drawing out. One that `turns` is drawn a second time for pages as narrow as a
-    column.
+    read the figure. `size` is the number of things along the axis that grows; a page leaves out a
+    drawing with too many. One that `turns` is drawn a second time for pages as narrow as a column.
     """
 
     name: str
@@ -337,8 +336,8 @@ class Cell:
 class Grid:
     """Rows of cells under the names of columns; None leaves a cell out.
 
-    Cells are narrower if `room` is; what is below their words goes first. `kinds` of raters, one
-    for each row or none at all, are signs after the names.
+    In a narrow `room` cells are narrower, and lose what is below their words first. `kinds` of
+    raters, one for each row or none at all, are signs after the names.
     """
 
     rows: Sequence[str]

@@ -59,7 +59,7 @@ class Paper:
 
 PIXELS = 96 / 25.4
 TYPE = 0.9
-"""How much smaller than on a page type is in print: from 7 to 9 points."""
+"""The factor by which type is smaller in print, where it has 7 to 9 points, than on a page."""
 PAGE_OF_A_PAPER = 1000
 
 

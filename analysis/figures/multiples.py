@@ -57,7 +57,7 @@ class Series:
 
 @dataclass(frozen=True)
 class _Frame:
-    """What all panels share: the raters, where the plot is in a panel, and the numbers' reach."""
+    """What all panels share: the raters, where the plot is in a panel, and the numbers' range."""
 
     series: Sequence[Series]
     names: float
@@ -96,7 +96,7 @@ def reasons(panels: Sequence[Panel], series: Sequence[Series]) -> list[str]:
 
 
 def spread(rows: Sequence[Row], series: Sequence[Series]) -> float:
-    """Return how far the numbers of the rows are apart, for the rater where they are furthest."""
+    """Return the largest distance between the numbers of the rows by one rater."""
     reach = [0.0]
     for each in series:
         known = [row.numbers[each.name].value for row in rows if each.name in row.numbers]

@@ -16,7 +16,7 @@ NAMES, TOP = 170, 8
 MOST_NAMED, LONGEST = 8, 98
 """The most columns, and the widest name of one, that names fit above; numbers replace others."""
 SHADE = 0.8
-"""The share of a tau that shades its cell, since ink is darker than the colours of raters."""
+"""The factor from a tau to its cell's shade, since ink is darker than the colours of raters."""
 NOT_COMPARED, INSIDE = "not compared in this report", "a person is part of people together"
 PEOPLE = {"people": "people together", "mean_of_people": "mean of people", "mean": "mean of people"}
 ORDER = (
@@ -27,7 +27,7 @@ ORDER = (
 
 @dataclass(frozen=True)
 class Pair:
-    """Two things that order others, by name, with the tau of their orders and what it is over."""
+    """Two things that order others, by name, with the tau of their orders over `n` of them."""
 
     a: str
     b: str
@@ -40,7 +40,7 @@ Pairs = Callable[[Subject], list[Pair]]
 
 @dataclass(frozen=True)
 class Compared:
-    """What a matrix compares: the words for a row, for what is ordered, and where pairs are."""
+    """What a matrix compares: words for a row and for what is ordered, and how to get pairs."""
 
     row: str
     ordered: str

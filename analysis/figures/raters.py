@@ -17,7 +17,7 @@ OF_PEOPLE, PEOPLE = "people with each other", "people"
 
 @dataclass(frozen=True)
 class Place:
-    """A rater's mean kappa with each person, the others if the rater is one of them."""
+    """A rater's mean kappa with each person other than the rater."""
 
     name: str
     kind: str
@@ -98,7 +98,7 @@ def _people(subject: Subject) -> list[Place]:
 
 
 def _band(subject: Subject, name: str = OF_PEOPLE) -> Place | None:
-    """Return people with each other on the units of the first judge, where there is one."""
+    """Return people's agreement on the units of the first judge, if there is one."""
     for block in subject.judges.values():
         kappa: JSON = block["human_ceiling"]["cohen_kappa"]
         if kappa["value"] is not None:

@@ -106,7 +106,7 @@ def multiples_chart(
 ) -> JSON:
     """Return small multiples of raters' marks with their intervals, on one axis.
 
-    `facet` is the column of the panels, with them, and `value` that of the numbers, with its title.
+    `facet` is the column of the panels and their names, `value` that of the numbers and its title.
     """
     channels = vega.raters("rater", {each.name: each.kind for each in series})
     more = {"y": vega.name(row, None), "yOffset": {"field": "rater", "sort": None}}

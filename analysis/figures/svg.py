@@ -15,7 +15,7 @@ SHEET, TOKENS, BLACK = "css/figures.css", "css/tandem.css", "css/figures-black.c
 FACES = '"Helvetica Neue", Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 SIZE, BOLD = 12, 14.5
-"""Sizes of names and of bold headings, as far as their estimated width goes."""
+"""Sizes of names and of bold headings, for estimating their width."""
 NARROW, WIDE = 0.56, 1.0
 Point = tuple[float, float]
 

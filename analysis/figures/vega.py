@@ -65,7 +65,7 @@ def _values(name: str, cell: Cell) -> dict[str, Any]:
 
 
 def number(field: str, title: str, bounds: tuple[float, float] | None = None) -> JSON:
-    """Return the encoding of a number; the axis has `bounds`, else the reach of the data."""
+    """Return the encoding of a number; the axis has `bounds`, else the range of the data."""
     scale = {"scale": {"domain": list(bounds)}} if bounds else {}
     return {"field": field, "type": "quantitative", "title": title, **scale}
 

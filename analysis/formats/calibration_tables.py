@@ -25,7 +25,7 @@ def calibration_tables(
 ) -> list[Table]:
     """Return the scores and the reliability by bins; older snapshots are about yes.
 
-    `units` gives a count of units the way to its list, and `within` that of a bin.
+    `units` links a count of units to its list, and `within` does so for a bin.
     """
     of = found.get("of", "yes")
     rows: tuple[tuple[Cell, ...], ...] = tuple(

@@ -73,11 +73,11 @@ def _judges(report: JSON) -> list[str]:
 def _titled(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]:
     """Yield a variable's blocks under its name, if the report has several variables.
 
-    Of a single one the first block needs no fold.
+    The first block of a single variable needs no fold.
     """
     several, noun = len(report["variables"]) > 1, noun_of(report["variables"][name])
-    for n, untold in enumerate(blocks):
-        block = with_counts(untold, lambda count: count.within(variable=name))
+    for n, each in enumerate(blocks):
+        block = with_counts(each, lambda count: count.within(variable=name))
         block = block_in_noun(block, noun)
         if several:
             yield replace(block, title=f"{name}: {_within(block.title)}")
@@ -188,7 +188,7 @@ def _side_by_side(variable: JSON) -> list[Block]:
 
 
 def _again(variable: JSON) -> list[Block]:
-    """Return how consistent the judges are that were asked more than once."""
+    """Return the consistency of judges that were asked more than once."""
     if not any("consistency" in of for of in variable["judges"].values()):
         return []
     return [Block("Consistency", (consistency_table(variable["judges"]),))]

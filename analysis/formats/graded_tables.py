@@ -14,7 +14,7 @@ AREAS = {"roc_auc": "ROC AUC", "average_precision": "Average precision"}
 def graded_tables(found: JSON, reference: str, units: Callable[[int], int] = int) -> list[Table]:
     """Return the grades with what people say at each, their correlation, and their curves.
 
-    `units` gives a count of units the way to its list.
+    `units` links a count of units to its list.
     """
     tables = []
     if found["grades"]:

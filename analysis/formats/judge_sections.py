@@ -105,7 +105,7 @@ def judge_blocks(
 ) -> list[Block]:
     """Return a judge's agreement with people on a variable, its errors, and the test.
 
-    `codes` are those of words that the block may have in their place.
+    `codes` has the code of each word, since the block may have words in place of codes.
     """
     found = _judge_blocks(block, ordered, judge, codes)
     return [with_counts(each, lambda count: count.within(judge=judge)) for each in found]
@@ -181,7 +181,7 @@ def _scored(block: JSON, judge: str) -> list[Table]:
 
 
 def _in_bin(block: JSON, judge: str, bin_: JSON) -> int:
-    """Return the count of a bin's units: of those of a probability of yes there is a list.
+    """Return the count of a bin's units, with a way to their list for a probability of yes.
 
     Other probabilities than that of yes are no scores of labels. Older snapshots have no range.
     """
@@ -256,7 +256,7 @@ def _further(block: JSON, ordered: bool, judge: str) -> Table:
     rows = _rows(block["agreement"], with_people, units)
     rows += _rows(block.get("overall", {}), _OVERALL, units)
     if ordered:
-        # Of a tie there is a mean, too.
+        # A tie has a mean, too.
         labelled = partial(_of_labelled, judge)
         of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
         rows += _rows(block.get("overall", {}), _ERROR, labelled)

@@ -150,7 +150,7 @@ def _background(of: JSON) -> Table:
 
 
 def ranking_table(found: JSON) -> Table:
-    """Return how alike the people of a crowd rank the reports."""
+    """Return how far the people of a crowd agree in ranking the reports."""
     row = _quantiles("Spearman of a pair", found["spearman"])
     caption = f"Do people rank the reports alike? Pairs who share {found['fewest_items']} items"
     return Table(caption, ("Agreement", "Pairs", *_QUANTILES.values()), (row,))

@@ -230,7 +230,7 @@ def _span_table(
 
 
 NOT_EXPOSED: JSON = {"labels": 0}
-"""What a snapshot of an earlier version says of exposed labels: nothing."""
+"""Stands in for the exposed labels that a snapshot of an earlier version does not count."""
 
 
 def exposure_blocks(report: JSON) -> list[Block]:

@@ -44,7 +44,7 @@ _OF_ORDERED_PAIRS = {
 }
 OF_OTHERS = "mean over pairs, weighted by shared units"
 FEWEST_COMPARED = 3
-"""Of two people each differs as much from the other."""
+"""Two people differ from each other equally, so that neither is compared with the others."""
 MOST = 12
 """The most categories of a table that still fits a page."""
 
@@ -78,7 +78,7 @@ def people_blocks(report: JSON, name: str) -> list[Block]:
 
 
 def _of_several(units: int, of: int) -> int:
-    """Return the count of all units that several people labelled, or of some that no list has."""
+    """Return the count of units that several people labelled, with a list if it has them all."""
     return UnitCount.of(units, show="several") if units == of else units
 
 

@@ -11,12 +11,12 @@ from ..types import JSON
 
 Cells = list[list[str]]
 Units = Callable[[str, str, Cells, str], str]
-"""From a variable, a judge, cells (people's code, the judge's) and a list to these units' address.
+"""Returns the address of units, by variable, judge, cells (people's code, the judge's) and list.
 
-The list names what differs, such as `people`, where there are no cells.
+Without cells the list names who differs, such as `people`.
 """
 Anchors = Callable[[Sequence[str]], str]
-"""From a place in the report to the name of its section, empty if there is none."""
+"""Returns the name of the section of a place in the report, empty if there is none."""
 QUESTIONS = {
     "agreement": "Do the judges agree with people?",
     "replacement": "Could a judge replace a person?",

@@ -68,7 +68,7 @@ def freeze(
 
 
 def saw_snapshot(frozen: FrozenReport) -> None:
-    """Note in the ledger that a snapshot is being shown, with no answer since it was created."""
+    """Note in the ledger that a snapshot is shown, with the answers from before its creation."""
     if frozen.looks is None:
         saw_answers("snapshot", frozen.campaign_id, until=frozen.created_at)
     else:

@@ -92,7 +92,7 @@ class Labels:
         return meta_strata((item, meta) for _, item, meta in sorted(firsts, key=lambda f: f[0]))
 
     def steps(self) -> Iterator[tuple[LabelKey, str]]:
-        """Yield by which steps the answers of judges' first labels were read, where it is plain."""
+        """Yield the steps by which answers of judges' first labels were read, from `metas`."""
         if (of := self.metas.get(STEPS)) is None:
             return
         first = self.replicate[of.lines] == 0

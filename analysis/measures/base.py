@@ -58,7 +58,7 @@ class Pooled:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of each row, (N,): all, those with a rating, and those without any rater asked.
+    """The cells of each row, (N,): all, those with a rating, those that no rater was asked about.
 
     In the remaining cells a judgement was asked for but failed.
     """

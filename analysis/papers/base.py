@@ -96,7 +96,7 @@ def as_cell(found: Estimate) -> JSON:
 
 
 def plain(value: float | None, n: int, method: str, reason: str = "") -> JSON:
-    """Return a number without an interval, as a statistic of the material has none."""
+    """Return a number without an interval as an estimate, for statistics that need none."""
     if value is None:
         return missing(reason)
     return Estimate(float(value), None, None, n, method).as_json()

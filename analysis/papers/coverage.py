@@ -1,7 +1,7 @@
 """CRUX's data sets: contexts and reports of the same systems, from two campaigns, as values.
 
 People rated passages before the systems answered. The reports' batch is derived from the rated one,
-so the ratings are laid over the reports' contexts by the identifiers of passages and questions.
+so the ratings are matched with the reports' contexts by the ids of passages and questions.
 """
 
 from __future__ import annotations

@@ -454,7 +454,7 @@ def _required_and_redundant(data: DataSet, by: str) -> tuple[Cell, Cell]:
     assert oracle is not None
     found = oracle.answers
     relevant = found.yes.any(axis=2)
-    # Every passage may be required here: the oracle context may hold required ones alone.
+    # All passages are candidates here, since the oracle context may hold only required ones.
     every = found.passages | members(oracle.oracle, found.passages.shape[1])
     required = required_subset(found, every)
     sizes = required.sum(axis=1).astype(float), (relevant & ~required).sum(axis=1).astype(float)

@@ -3,7 +3,7 @@
 In `key-point-writing` a rater lists a passage's key points unaided, and then matches the extracted
 ones to that list. People do so, and judges with lists of their own. Another way is to match
 people's lists by others: a batch that the rule `written-key-points` derives has them as key points,
-and the extracted points as a report, which a campaign of `key-point-recall` holds against them.
+and the extracted points as a report, which a campaign of `key-point-recall` compares with them.
 """
 
 from __future__ import annotations

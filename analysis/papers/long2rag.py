@@ -39,7 +39,7 @@ TAU_ROW = "Kendall's τ between the orders"
 
 
 def recall_campaigns(material: Material) -> list[Campaign]:
-    """Return the campaigns that hold answers against key points, not extractions."""
+    """Return the campaigns that compare answers, not extractions, with key points."""
     return [
         campaign
         for campaign in material.campaigns("key-point-recall")

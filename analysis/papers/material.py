@@ -1,8 +1,8 @@
 """What a paper's tables take from a study: its campaigns by protocol, their labels and batches.
 
-Campaigns meet if their batches come from the same loaded batch, which is the *data set*: ratings of
-passages made before the systems answered belong to the systems' reports, since derived batches keep
-identifiers. Everything that is read is kept for the tables that follow.
+Campaigns belong together if their batches come from the same loaded batch, which is the *data set*:
+ratings of passages made before the systems answered belong to the systems' reports, since derived
+batches keep identifiers. Everything that is read is kept for the tables that follow.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ ORDERED = (
     ("head", "torso", "tail"),
 )
 ORDER = {value: n for values in ORDERED for n, value in enumerate(values)}
-"""The places of values that have an order; others go by name."""
+"""The places of values that have an order; others are sorted by name."""
 
 
 def estimate_of(report: JSON, name: str, system: str, by: str) -> JSON | None:

@@ -24,7 +24,7 @@ class Preset:
 
 
 def readme(preset: Preset, study: str) -> str:
-    """Return the README of a folder: how to run the study, and how to put in one's own data."""
+    """Return the README of a folder: how to run the study, and how to use one's own data."""
     lines = [
         f"# {study}: a study as in {preset.title}",
         "",

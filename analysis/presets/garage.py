@@ -1,4 +1,4 @@
-"""GaRAGe (Sorodoc and others 2025): typed questions, graded grounding, answers held against both.
+"""GaRAGe (Sorodoc and others 2025): typed questions, graded grounding, answers compared with both.
 
 People type the questions; those that pass the gate go on. Three people say which passages are
 relevant, one writes a cited answer or declines, and two people and a judge say how well the answers

@@ -1,10 +1,10 @@
 """Long²RAG (Qi and others 2024): key points of documents, and which of them answers make.
 
 Four people verify key points: each a quarter of them, and a tenth together. What most of them call
-grounded and key are the points that answers are held against. Three systems answer in four document
-settings. Two people and two judges say which points an answer makes, and whether its own points are
-in its context. One person lists the points of each document unaided, and another one and a judge
-say which of these were extracted.
+grounded and key are the points that answers are compared with. Three systems answer in four
+document settings. Two people and two judges say which points an answer makes, and whether its own
+points are in its context. One person lists the points of each document unaided, and another one and
+a judge say which of these were extracted.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ LABEL_COLUMNS = (
 
 @dataclass(frozen=True)
 class Released:
-    """A file of the release. `columns` are those of its lines that every line has."""
+    """A file of the release. `columns` are those that every line has."""
 
     path: str
     bytes: int

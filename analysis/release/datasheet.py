@@ -14,7 +14,7 @@ from annotation.campaigns.design import Design
 from datasets.derivation import EXTENDED
 
 DEFAULTS = asdict(Design())
-"""The options of a campaign for which nothing was decided, of which the datasheet says nothing."""
+"""The default options of a campaign, which the datasheet does not mention."""
 BLANK = "**[to be filled in: {}]**"
 
 

@@ -202,7 +202,7 @@ def _wide(path: Path, labels: Mapping[Cell, str | None]) -> Iterator[tuple[Cell,
 
 
 def _answered(path: Path, labels: Mapping[Cell, str | None]) -> Iterator[tuple[Cell, str | None]]:
-    """Yield what the whole answers say of the cells that have a label."""
+    """Yield the labels of these cells as the file of whole answers has them."""
     answers: dict[tuple[str, str, int, str], Mapping[str, Any]] = {}
     for line in _lines(path):
         for name, answer in line["units"].items():

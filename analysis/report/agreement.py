@@ -125,7 +125,7 @@ def _coefficients(sample: Sample, codes: Ints) -> dict[str, Estimate]:
 def own_codes(sample: Sample, codes: Ints) -> tuple[Ints, int, Level, Floats | None]:
     """Return people's codes (U, R) without categories that only judges used.
 
-    With them come the number of the other categories, the level, and the categories' numbers.
+    Also returns the number of the categories left, the level, and the categories' numbers.
     """
     scale = sample.frame.scale
     own = scale.own()

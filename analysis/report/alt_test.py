@@ -22,7 +22,7 @@ from ..statistics.alternative import describe_undecided
 from ..types import JSON
 from .agreement import numbers
 
-#: How far below people's accuracy the worse judge's is.
+#: How much lower the worse judge's accuracy is than people's.
 WORSE = 0.1
 #: With more items the power is simulated for this number.
 MOST_ITEMS = 500

@@ -75,7 +75,7 @@ def _variable(name: str, block: JSON, sentences: JSON) -> JSON:
 def thin_raters(agreement: JSON) -> dict[str, int]:
     """Return the people whose largest overlap with anybody is below `THIN`, with that overlap.
 
-    None is thin if all are.
+    Nobody is returned if that would be everybody.
     """
     most: dict[str, int] = {}
     for pair in agreement.get("pairs", ()):
@@ -146,7 +146,7 @@ def _score(name: str, of: JSON) -> JSON | None:
 
 
 def _above(comparisons: Sequence[JSON], order: Sequence[str]) -> Iterator[JSON]:
-    """Yield each system with those that it is surely above of, and a bound of the largest p."""
+    """Yield each system with those significantly below it, and a bound of the largest p."""
     found: dict[str, dict[str, float]] = {}
     for each in comparisons:
         p, apart = each["paired_t"]["adjusted_p_value"], each["difference"]["value"]

@@ -16,7 +16,7 @@ from ..types import JSON
 
 Path = tuple[str, ...]
 Tone = Literal["good", "fair", "poor", "open"]
-"""How a reader may take an answer; `open` if the labels do not decide it."""
+"""Whether an answer is good or bad news; `open` if the labels do not decide it."""
 
 BANDS: tuple[tuple[float, str, Tone], ...] = (
     (0.8, "Almost perfectly", "good"),

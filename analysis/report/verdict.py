@@ -193,7 +193,7 @@ def _alike(errors: JSON, judges: int, path: Path) -> Sentence:
         Part(f", so that {judges} judges are worth {number(worth)}", (*path, "effective_judges")),
     ]
     if judges > 2 and (two := _most_alike(errors)):
-        # A mean hides two judges that are one.
+        # A mean hides two judges that make the same errors.
         parts.append(Part(f"; most alike are {two}", (*path, "matrix")))
     return Sentence("Do the judges err alike?", words, tone, parts, ALIKE)
 

@@ -29,7 +29,7 @@ def codes_of(block: JSON) -> dict[str, str]:
 
 
 def worded(report: JSON) -> JSON:
-    """Return a report whose variables, warnings and reasons to label a unit have words."""
+    """Return a report with words, not codes, in variables, warnings and reasons to label a unit."""
     variables = {name: worded_variable(of) for name, of in report["variables"].items()}
     warnings = [_warning(each, report["variables"]) for each in report.get("warnings", ())]
     return {**report, "variables": variables, "warnings": warnings}

@@ -26,8 +26,8 @@ from .arrays import Floats, Ints
 
 MOST_STEPS, MOST_HALVINGS = 100, 20
 NEAR, NEARLY = 1e-11, 1e-4
-"""Gains in -2 log-likelihood: a step that promises less than the first is not taken. Where
-steps promise less than the second but gain nothing, rounding hides the rest."""
+"""Gains in -2 log-likelihood: a step that promises less than the first is not taken. A step that
+promises less than the second and gains nothing is the last: rounding hides further gains."""
 STARTS = (1.0, 0.0, 100.0)
 """Ratios to start from. Each leads to the nearest peak, and a small design may have several."""
 LEAST_SHARE, LEAST_RESIDUAL = 0.1, 1e-6

@@ -60,7 +60,7 @@ class Number:
 class Flow:
     """How many parts of a kind went in and came out, and why the others did not.
 
-    `came_in` is None for what only begins here.
+    `came_in` is None for kinds that begin here.
     """
 
     noun: str

@@ -30,7 +30,7 @@ LEFT_OUT = {
 }
 """Options that mean nothing in a file: the table's own name, and what stores nothing."""
 RENAMED = {("load_batch", "paths"): "files", ("import_labels", "paths"): "file"}
-"""Arguments without an option, whose name on the command line nobody writes."""
+"""The keys of positional arguments, which have no option that could name them."""
 
 
 def has_command(name: str) -> bool:

@@ -74,7 +74,7 @@ def _has_several_judges(report: dict[str, Any]) -> bool:
 
 
 def _units_of_judges(context: Context, report: dict[str, Any]) -> SafeString:
-    """Render the way to the units on which judges differ, and to a campaign of those to label."""
+    """Render links to the units on which judges differ, and to a campaign of those to label."""
     pk = context["campaign"].pk
     campaigns = format_html_join("", "{}", ((each,) for each in _to_label(context, report)))
     file = format_html(
@@ -95,7 +95,7 @@ def _manages(context: Context) -> bool:
 
 
 def _to_label(context: Context, report: dict[str, Any]) -> Iterator[SafeString]:
-    """Yield the way to a new campaign from each list of units that people should label first."""
+    """Yield a link to a new campaign for each list of units that people should label first."""
     campaign = context["campaign"]
     lists = listed_first(report)
     if not lists or not _manages(context):

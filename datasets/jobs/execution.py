@@ -69,7 +69,7 @@ def _computed(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None
 
 
 def _actor(job: Job) -> Actor:
-    """Return the actor of events: the person in whose turn the job is, by their request."""
+    """Return the actor of events: the person in whose turn the job runs, with their request."""
     asked = job.askers.filter(user=job.user_id).first()
     who = job.user_id
     return Actor(lambda: who, asked.request, asked.network) if asked else Actor(lambda: who)

@@ -111,7 +111,7 @@ class Bell:
 
 
 def is_first() -> bool:
-    """Return whether this process is the only worker that a web server started; it stays so."""
+    """Return whether this worker is the only one of a web server; it then keeps others away."""
     lock = os.open(folder() / "worker.lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

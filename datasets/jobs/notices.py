@@ -28,7 +28,7 @@ State = Job.State
 
 @dataclass(frozen=True)
 class Work:
-    """Work of one name: under way as long as `text` is empty, then said in a sentence."""
+    """Work of one name; `text` is empty while it is under way, and then says how it ended."""
 
     name: str
     text: str = ""

@@ -152,7 +152,7 @@ def _add_asker(job: Job, user: Any, address: str) -> None:
 
 
 def _ended_for(user: Any, job: Job | None) -> Job | None:
-    """Keep a job that ended without a result if this person need not have it repeated."""
+    """Return a job that ended without a result, unless a new request of this person repeats it."""
     if job is None or job.state == State.DONE:
         return None
     if job.state == State.CANCELLED:

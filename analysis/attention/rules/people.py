@@ -49,7 +49,7 @@ def _reasons(facts: Facts) -> dict[str, list[str]]:
         # Checks of a worker of another version may have flags that this one does not know.
         if flag["code"] not in TITLES:
             continue
-        # The report says it already, over all labels.
+        # The report already says so, on the basis of all labels.
         if flag["code"] == "apart" and flag["name"] in found:
             continue
         title = TITLES[flag["code"]]
