@@ -33,9 +33,9 @@ def fact(
 
 
 def table(rows: dict[str, str], variable: str = "answerable", **more: Any) -> list[LabelFact]:
-    """Labels from columns: rater -> one character a unit; `.` is no label, `?` an escape.
+    """Labels from a string for each rater, one character a unit; `.` is no label, `?` an escape.
 
-    Unit n belongs to item and query n // 2, so that two units stand in each query.
+    Unit n belongs to item and query n // 2, so that each query has two units.
     """
     codes = {"y": "yes", "n": "no", "?": "invalid", ".": None}
     return [

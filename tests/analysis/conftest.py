@@ -35,8 +35,7 @@ def run(*arguments: str) -> str:
 
 @pytest.fixture(scope="package", autouse=True)
 def _few_resamples() -> Iterator[None]:
-    """Of a few queries 10,000 resamples cost more than the rest of a report, and no test here looks
-    at the digits of their intervals: tests/statistics and tests/contract do, with all of them."""
+    """Resample less: 10,000 resamples of a few queries cost more than the rest of a report."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resampling, "RESAMPLES_OF_FEW", FEW_RESAMPLES)
         yield
@@ -44,8 +43,7 @@ def _few_resamples() -> Iterator[None]:
 
 @pytest.fixture(scope="package", autouse=True)
 def _few_contexts() -> Iterator[None]:
-    """Of 48 random contexts each measure is computed at each cut: a quarter of all measures. What
-    they say is looked at in tests/measures and tests/contract, with all of them."""
+    """Sample fewer contexts: measures of 48 cost a quarter of the time of all measures."""
     with pytest.MonkeyPatch.context() as patch:
         for name, preset in PRESETS.items():
             patch.setitem(PRESETS, name, replace(preset, samples=FEW_CONTEXTS))
@@ -68,7 +66,7 @@ def expected(data: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def crux(data: Path, django_db_setup: None, django_db_blocker: Any) -> Any:
-    """A campaign with the labels of CRUX's three annotators; taken away after the module."""
+    """A campaign with the labels of CRUX's three annotators; removed after the module."""
     with emptied_after(django_db_blocker):
         run("load_batch", str(data / "crux"), "--name", "crux")
         run("create_campaign", "crux-t1", "--protocol", "report-coverage", "--batch", "crux",

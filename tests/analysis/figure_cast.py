@@ -1,4 +1,4 @@
-"""Reports that try the figures: a full one, and the odd ones that a study may come to."""
+"""Reports to draw in tests: a full one, and unusual ones that a study may have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def report_of(
     queries: int = 12,
     resamples: int = 60,
 ) -> JSON:
-    """A report of made labels: people mostly agree, judges less, and each judge fails at times."""
+    """A report of made-up labels: people mostly agree, judges less, and judges sometimes fail."""
     lines = list(_labels(random.Random(7), people, judges, systems, queries))
     path = write_lines(folder / "labels.jsonl", lines)
     found = {line["variable"] for line in lines}

@@ -1,4 +1,4 @@
-"""Names that try every sign which some format takes for its own."""
+"""Names with every character that has a meaning in some format."""
 
 from __future__ import annotations
 

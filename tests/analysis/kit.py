@@ -1,4 +1,4 @@
-"""The data kit as a stranger would bring it: campaigns of CRUX's two tasks, and labels files."""
+"""The data kit as any user would import it: campaigns of CRUX's two tasks, and labels files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ HIGH = 3
 
 
 class Kit:
-    """What the commands say of the kit; each report and each export is made once.
+    """The commands' reports and exports of the kit, each made once.
 
-    The campaigns `crux-t1` and `crux-t2` must be there. Values do not hang on the number of
+    The campaigns `crux-t1` and `crux-t2` must be there. Values do not depend on the number of
     resamples, so that reports take two.
     """
 
@@ -37,7 +37,7 @@ class Kit:
         return found
 
     def _file(self, source: str) -> Path | None:
-        """The labels file of that name, or None where it is no file's name but a campaign's."""
+        """The labels file of that name, or None if the name is a campaign's."""
         files: dict[str, Callable[[], Path]] = {
             "cebab": self.cebab,
             "prompts": self.prompts,
@@ -82,7 +82,7 @@ class Kit:
         return write_lines(self.folder / "all_ratings.jsonl", self.ratings())
 
     def both_rated(self) -> Path:
-        """What both annotators rated."""
+        """The ratings of units that both annotators rated."""
         return write_lines(self.folder / "both.jsonl", self._shared(self.ratings()))
 
     def both_rated_and_asked(self) -> Path:
@@ -90,7 +90,7 @@ class Kit:
         return write_lines(self.folder / "asked.jsonl", self._shared(asked))
 
     def second_as_judge(self) -> Path:
-        """The same with annotator2 held against annotator1 as a judge would be."""
+        """The same, with annotator2 as a judge that is compared with annotator1."""
         return write_lines(self.folder / "judge.jsonl", as_judge(self._shared(self.ratings())))
 
     def second_as_judge_and_asked(self) -> Path:
@@ -98,7 +98,7 @@ class Kit:
         return write_lines(self.folder / "judge_asked.jsonl", as_judge(self._shared(asked)))
 
     def own_labels(self, person: str) -> Path:
-        """A person's answers on the oracle reports, and the own ratings cut at 3 as a judge's."""
+        """A person's answers on the oracle reports, and as a judge's their ratings cut at 3."""
         answers = {
             row["id"]: row["answerability"]
             for row in self.lines(f"crux/annotations/{person}/qlabels.jsonl")
@@ -119,7 +119,7 @@ class Kit:
         return write_lines(self.folder / f"own_{person}.jsonl", lines)
 
     def rationales(self, person: str) -> list[tuple[str, str]]:
-        """What a person wrote beside each rating, and the passage that was rated."""
+        """The rationale of each of a person's ratings, and the rated passage."""
         return [
             (str(row["rationales"].get(question) or ""), row["document"])
             for row in self.lines(f"crux/annotations/{person}/qrels.jsonl")
@@ -133,7 +133,7 @@ class Kit:
         return [line for line in read if (line["item"], line["unit"]) in units[0] & units[1]]
 
     def ratings(self) -> Iterator[JSON]:
-        """The lines of task two; `asked` says whether the question is one at all."""
+        """The lines of task two; `asked` is False for null questions."""
         asked = {row["qid"]: row["questions"] for row in self.lines("crux/crux_testb/oracle.jsonl")}
         for person in TASK_TWO:
             for row in self.lines(f"crux/annotations/{person}/qrels.jsonl"):

@@ -1,4 +1,4 @@
-"""CLAPnq by the commands: what others computed from the release comes out of what was imported."""
+"""CLAPnq by the commands: the imported release gives the figures that others computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from datasets.readers.clapnq import NO_ANSWER
 from tests.analysis.conftest import run
 from tests.databases import emptied_after
 
-# `test_written` and the tests of the reader and the import of CLAPnq ask the same of a few answers.
+# `test_written` and the tests of CLAPnq's reader and import check the same with a few answers.
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 Entries = dict[str, dict[str, Any]]
@@ -27,7 +27,7 @@ Line = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def clapnq(data: Path, django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
-    """A campaign with the released answers; taken away after the module."""
+    """A campaign with the released answers; removed after the module."""
     with emptied_after(django_db_blocker):
         files = [str(path) for path in sorted((data / "clapnq").glob("*.jsonl"))]
         run("load_batch", *files, "--name", "clapnq")
@@ -47,7 +47,7 @@ def written(clapnq: str, django_db_blocker: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def outputs(clapnq: str, django_db_blocker: Any) -> list[Line]:
-    """The released outputs, made again from the exports: each once, in its order."""
+    """The released outputs, rebuilt from the exports: each once, in order."""
     with django_db_blocker.unblock():
         texts, labels = _lines("units"), _lines("labels")
         responses = _lines("responses")
@@ -79,7 +79,7 @@ def _output(response: Line, passages: dict[str, str]) -> Line:
 
 @pytest.fixture(scope="module")
 def sentences(data: Path) -> dict[str, list[str]]:
-    """The sentences of each passage, to know the words of those that were selected by number."""
+    """The sentences of each passage, to look up those that were selected by number."""
     lines = (data / "clapnq" / "clapnq_dev_answerable.jsonl").read_text("utf-8").split("\n")
     rows = [json.loads(line) for line in lines if line]
     return {row["id"]: row["passages"][0]["sentences"] for row in rows}
@@ -121,7 +121,7 @@ class TestReport:
     def test_answers_left_out_are_counted(self, written: Line, expected: Entries) -> None:
         counts = expected["clapnq.counts"]["value"]
         assert written["unusable"] == counts["answer_NA"] + counts["answer_dot"]
-        # Each kept answer stands under both of its annotators.
+        # Each kept answer is listed for both of its annotators.
         assert written["answers"] == counts["usable_outputs"] + 150
 
     @pytest.mark.parametrize("format", ["md", "html", "csv", "latex"])
@@ -132,7 +132,7 @@ class TestReport:
 
 
 class TestExports:
-    """The release's other figures, from nothing but what was exported."""
+    """The release's other figures, computed from the exports alone."""
 
     def test_counts_of_exported_records_are_those_computed_elsewhere(
         self, outputs: list[Line], expected: Entries

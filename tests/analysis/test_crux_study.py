@@ -1,4 +1,4 @@
-"""The CRUX study by the commands: what others computed from the same labels comes out here too."""
+"""The CRUX study by the commands: the labels give the figures that others computed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def measures(crux: Any, django_db_blocker: Any) -> dict[str, Any]:
 
 
 class TestReport:
-    """What the reference numbers do not say; they are in `test_reference_entries.py`."""
+    """Figures that are not among the reference numbers of `test_reference_entries.py`."""
 
     @pytest.mark.parametrize(
         "key",
@@ -183,7 +183,7 @@ def test_loading_the_folder_twice_changes_nothing(crux: Any, data: Path) -> None
 @pytest.mark.django_db
 @pytest.mark.every_case
 def test_on_the_crux_study_ten_queries_decide_nothing(crux: Any) -> None:
-    """The baseline reaches .354 with the majority, and people .518 with each other."""
+    """The baseline has κ .354 with the majority, and people have κ .518 with each other."""
     run("create_judge", "words", "--backend", "lexical")
     run("run_judge", "--campaign", crux.name, "--judge", "words")
     report = json.loads(run("report", "--campaign", crux.name, "--resamples", "20"))

@@ -38,7 +38,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory, django_db_setup: None)
         "WEB_WORKERS": "1",
         "WEB_OTHER_WORKERS": "0",
         "TANDEM_JOB_PLACES": "1",
-    }  # each of them imports every page
+    }  # each process imports every page
     return environment_of(folder, migrated=True) | few | {"PYTHONUNBUFFERED": "1"}
 
 
@@ -48,7 +48,7 @@ def demo(*arguments: object) -> list[str]:
 
 @pytest.fixture(scope="module")
 def first(environment: dict[str, str]) -> Iterator[str]:
-    """What the command says before and when it opens the site; the site runs meanwhile."""
+    """The output of the command until the site is open; the site runs meanwhile."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -119,7 +119,7 @@ def test_an_account_keeps_its_password_until_somebody_changes_it(own_quarantine:
 
 
 def log_in(address: str, name: str, password: str) -> str:
-    """The page that one sees after the log-in form."""
+    """Log in by the form, and return the page that follows."""
     jar = http.cookiejar.CookieJar()
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
     form = answer(opener, f"{address}login/")

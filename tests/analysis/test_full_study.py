@@ -37,7 +37,7 @@ QUESTIONS = {q["id"]: q["text"] for line in lines(FILES / "batch.jsonl") for q i
 
 
 def rating(question: str, passage: str) -> int:
-    """The author's: how many of the question's longer words the passage has, 5 at most."""
+    """The author's rating: how many of the question's longer words the passage has, at most 5."""
     words = {word.strip("?.,'").casefold() for word in QUESTIONS[question].split()}
     return min(5, sum(word in passage.casefold() for word in words if len(word) > 4))
 
@@ -56,7 +56,7 @@ def extracts(request: Request) -> str:
 
 
 def prepared(folder: Path) -> tuple[Query, ...]:
-    """The demonstration with its questions filtered and key points anew, each step reviewed."""
+    """The demonstration with filtered questions and new key points, each step reviewed."""
     run("load_batch", str(FILES / "batch.jsonl"), "--name", "documents")
     rosa, writer = researcher(), author()
     steps = (("ratings", "documents", "rated", rates), ("key-points", "rated", "study", extracts))
@@ -70,7 +70,7 @@ def prepared(folder: Path) -> tuple[Query, ...]:
 
 
 def people_of(queries: tuple[Query, ...]) -> Iterator[JSON]:
-    """The demonstration's labels of the sub-questions that the author's ratings left."""
+    """The demonstration's labels of the sub-questions that the author's ratings kept."""
     kept = {question.id for query in queries for question in query.questions}
     for line in lines(FILES / "labels.jsonl"):
         if line["unit"] in kept:
@@ -178,7 +178,7 @@ def same_in_ir_measures(archive: Path, measures: JSON, folder: Path) -> None:
 
 
 def taken_along(folder: Path) -> None:
-    """The batch and the labels, as files, are the same study again."""
+    """Check that the exported batch and labels, loaded again, are the same study."""
     again = run("load_batch", str(folder / "study.jsonl"), "--name", "study")
     assert "Nothing to do" in again or "already loaded" in again
     for what in ("batch", "labels"):

@@ -1,4 +1,4 @@
-"""GaRAGe from relevance to figures: who writes sees the uses, and who has nothing deflects."""
+"""GaRAGe from relevance to figures: writers see the uses, and deflect without relevant passages."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def second(study: Study) -> Item:
 
 
 def both(study: Study) -> tuple[Assignment, Assignment]:
-    """Ada's places in the first request, which she declines, and in the second."""
+    """Ada's assignments of the first request, which she declines, and of the second."""
     first = study.assignment(study.ada)
     submit(first, deflection(first.item), "page")
     return first, study.assignment(study.ada)
@@ -127,7 +127,7 @@ def measured(campaign: str) -> JSON:
 def test_the_campaigns_deflections_count_if_the_batch_has_no_reference(
     study: Study, tmp_path: Path
 ) -> None:
-    """Ada deflects the second request. Of its systems neither does; of the first's, one does."""
+    """Ada deflects the second request. Neither of its systems does; one of the first's does."""
     rows = [
         {
             "item": key,
@@ -203,7 +203,7 @@ class TestUses:
 
 
 def exported_use(folder: Path, line: Line) -> str | None:
-    """The use of the only passage as the batch's own export holds it."""
+    """The use of the only passage, as the batch's export has it."""
     campaign_of("grounding-relevance", name="export")
     (query,) = exported("export", "batch")
     found: str | None = query["passages"][0].get("use")
@@ -257,7 +257,7 @@ class TestRelevanceAwareFactuality:
 
 
 def test_a_query_without_a_relevant_passage_has_no_item_to_tick_or_validate(tmp_path: Path) -> None:
-    """What is ticked or validated needs a passage; only a writer can deflect."""
+    """Ticking and validating need a passage; only a writer can deflect."""
     load(tmp_path, LINES)
     relevance(tmp_path, ("q/1/p", "ann", "yes"))
     batch = Batch.objects.get(name="b")

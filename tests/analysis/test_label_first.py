@@ -21,11 +21,11 @@ from tests.once import once
 pytestmark = pytest.mark.django_db
 REPORTS = {"q1r": "q1", "q1o": "q1", "q2r": "q2", "q2o": "q2"}
 DISPUTED = {("q2o", "q2:0"), ("q2o", "q2:1"), ("q1r", "q1:2")}
-"""The first two are of an evaluation query, the last is of one for development."""
+"""The first two belong to an evaluation query, the last to one for development."""
 
 
 def labels_of(judge: str) -> dict[str, dict[str, str]]:
-    """A judge that says yes, and of which the second says no on the disputed units."""
+    """The labels of a judge, all yes; the second judge says no on the disputed units."""
     return {
         item: {
             f"{query}:{n}": "no" if judge == "two" and (item, f"{query}:{n}") in DISPUTED else "yes"
@@ -75,7 +75,7 @@ def test_the_campaign_has_exactly_the_listed_items_and_keeps_the_judges(
         (item, judge) for item in keys for judge in ("one", "two")
     }
     assert first.continues == study
-    # A query on which a prompt may have been tuned stays one of development.
+    # A query on which a prompt may have been tuned stays a development query.
     sampled = QuerySampling.objects.filter(campaign=first).order_by("query__position")
     assert list(sampled.values_list("role", "kind", "drawn", "probability")) == [
         ("development", "chosen", False, 0),

@@ -1,4 +1,4 @@
-"""Every reference number of the data kit, by the commands: none is left out, none is missed."""
+"""Every reference number of the data kit is given by the commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MISTAKES = [name for name in STATED if WRONG in name]
 
 @pytest.fixture(scope="module")
 def kit(crux: Any, data: Path, tmp_path_factory: Any, django_db_blocker: Any) -> Kit:
-    """Both tasks of CRUX as campaigns, and everything else as labels files."""
+    """The kit with both tasks of CRUX as campaigns, and everything else as labels files."""
     with django_db_blocker.unblock():
         run("create_campaign", "crux-t2", "--protocol", "rubric-passage", "--batch", "crux",
             "--raters-per-item", "2", "--option", f"prerequisite={crux.name}")  # fmt: skip

@@ -23,7 +23,7 @@ def report(*options: str) -> dict[str, Any]:
 
 @pytest.fixture
 def mood(tmp_path: Path) -> Path:
-    """A bare labels file: no protocol, no query, words for values."""
+    """A minimal labels file: without protocol and query, with words as values."""
     path = tmp_path / "mood.jsonl"
     values = {"Ada": ["good", "bad", "good"], "Bram": ["good", "good", "fair"]}
     rows = [
@@ -63,7 +63,7 @@ def test_a_minimal_file_needs_no_campaign_and_each_item_is_its_own_query(mood: P
 
 @pytest.fixture
 def ratings(tmp_path: Path) -> Path:
-    """Ratings with decimals by three people, each unit another value."""
+    """Ratings with decimals by three people, with a different value on each unit."""
     path = tmp_path / "ratings.jsonl"
     rows = [
         {

@@ -1,4 +1,4 @@
-"""The report's page: who may read it, and that it shows what the command says."""
+"""The report's page: who may read it, and that it shows the numbers of the command."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def more_labels(campaign: Campaign, folder: Path) -> None:
-    """Eve says of each question what nobody has said of it before."""
+    """Eve gives each question a label that nobody has given it before."""
     rows = [
         json.loads(line) for line in (CONTRACT / "labels.jsonl").read_text("utf-8").splitlines()
     ]
@@ -114,7 +114,7 @@ def test_the_file_shows_what_the_page_shows(labelled: Campaign) -> None:
     page = client.get(f"/campaigns/{labelled.pk}/results/").content.decode()
     file = client.get(f"/campaigns/{labelled.pk}/report.html").content.decode()
     sections = re.findall(r"<section.*?</section>", page, re.DOTALL)
-    # What needs attention is of the site, and no part of the report.
+    # What needs attention belongs to the site, and is no part of the report.
     sections = [each for each in sections if 'class="card next"' not in each]
     assert len(sections) == 9
     assert '<p class="figure-files"' not in file
@@ -180,9 +180,9 @@ def test_a_result_that_a_filter_leaves_empty_names_the_filter_to_remove(
 def test_the_number_of_database_queries_does_not_grow_with_labels(
     labelled: Campaign, tmp_path: Path
 ) -> None:
-    """Of the page and of the job together, which is carried out at once here."""
+    """Counted for the page and the job together, which is carried out at once here."""
     client = logged_in("researcher")
-    client.get("/")  # the first request of a session notes when somebody was there
+    client.get("/")  # the first request of a session stores when the person was last there
     counts = []
     for _ in range(2):
         caches["reports"].clear()
@@ -190,7 +190,7 @@ def test_the_number_of_database_queries_does_not_grow_with_labels(
             client.get(f"/campaigns/{labelled.pk}/results/")
         counts.append(len(asked))
         more_labels(labelled, tmp_path)
-    # A job that takes long on a busy machine notes its progress once more.
+    # A job that takes long on a busy machine stores its progress once more.
     assert max(counts) - min(counts) <= 1
     assert max(counts) <= 105
 

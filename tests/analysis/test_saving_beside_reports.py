@@ -22,9 +22,9 @@ from tests.page_cast import answers, client_of, make_study, page
 def test_a_save_is_answered_while_every_place_for_reports_is_held(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a clock, and with one thread more than may wait for reports.
+    """Tested without a clock, and with one thread more than may wait for reports.
 
-    No worker works, so whoever may wait for a report waits until the test ends it.
+    No worker runs, so each waiting request waits until the test ends it.
     """
     queue_cast.set_up(settings, tmp_path / "data", monkeypatch)
     monkeypatch.setattr(asking, "WAIT_SECONDS", float("inf"))

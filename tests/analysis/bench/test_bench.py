@@ -50,7 +50,7 @@ def other(value: str) -> str:
 
 
 def labels(rater: str, *wrong: tuple[int, int]) -> list[dict[str, Any]]:
-    """A rater who says what is true but of these units of each query, by its number modulo 3."""
+    """A rater who is wrong only on these units of each query, by its number modulo 3."""
     return [
         label(n, u, rater, other(truth(n, u)) if (n % 3, u) in wrong else truth(n, u))
         for n in range(QUERIES)
@@ -62,7 +62,7 @@ def labels(rater: str, *wrong: tuple[int, int]) -> list[dict[str, Any]]:
 def campaign(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Campaign]:
-    """Labelled by two people; taken away after the module."""
+    """A campaign labelled by two people; removed after the module."""
     folder = tmp_path_factory.mktemp("bench")
     with rolled_back(django_db_blocker):
         batch = write_lines(folder / "batch.jsonl", map(query, range(QUERIES)))
@@ -97,7 +97,7 @@ def three(
     django_db_blocker: Any,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Campaign]:
-    """Two that err on the same units, and a third that errs on others."""
+    """Two judges that err on the same units, and a third that errs on others."""
     folder = tmp_path_factory.mktemp("three")
     with rolled_back(django_db_blocker):
         scripted(folder, "one", (0, 0), (0, 1))

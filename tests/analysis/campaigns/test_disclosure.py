@@ -1,4 +1,4 @@
-"""Which figures say something of a single unit: those over fewer than thirty."""
+"""Which figures reveal something about a single unit: those over fewer than thirty."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def answer(study: Study, user: User) -> str:
 
 
 def looked_at(study: Study, kind: str, with_strata: bool = False) -> tuple[ledger.Note, set[str]]:
-    """The look at a frame's figures, and the items that it exposes."""
+    """Return the look at a frame's figures, and the items that it exposes."""
     strata = campaign_strata(study.campaign) if with_strata else None
     with ledger.collected() as looks:
         campaign_frame(study.campaign, strata=strata, kind=kind)

@@ -45,7 +45,7 @@ def study(folder: Path, **families: str) -> Campaign:
         "--option", "variables=natural")  # fmt: skip
     people = write_lines(folder / "people.jsonl", ratings("Ada", 2, 2))
     run("import_labels", people, "--campaign", "c")
-    # The judge gives its own family one more than people do, and the other as much.
+    # The judge rates its own family one higher than people do, and the other family as they do.
     said = write_lines(folder / "judge.jsonl", ratings("old", 3, 2))
     run("create_judge", "j", "--backend", "scripted", "--answers", said, "--family", "llama")
     run("run_judge", "--campaign", "c", "--judge", "j")

@@ -1,4 +1,4 @@
-"""The report on written answers: pure numbers first, then from campaigns of two rounds."""
+"""The report on written answers: from given texts, and from campaigns of two rounds."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SINCE = {"HX-Request": "true", "HX-Target": "since"}
 
 
 def polled(client: Client, campaign: Campaign) -> str:
-    """The address that the page asks by and by, as htmx does for the element."""
+    """Return the address that htmx asks repeatedly for the element."""
     page = client.get(f"/campaigns/{campaign.pk}/results/?resamples=10").content.decode()
     found = re.search(r'hx-get="([^"]*since=[^"]*)"', page)
     assert found

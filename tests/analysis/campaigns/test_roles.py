@@ -30,8 +30,7 @@ def query(n: int) -> Line:
 
 @pytest.fixture
 def campaign(db: None, tmp_path: Path) -> Campaign:
-    """People say yes to the first question of each report, and the judge does so in development
-    and audit queries; in evaluation queries it says the contrary of people."""
+    """The judge agrees with people on all queries except those for evaluation."""
     load(tmp_path, [query(n) for n in range(QUERIES)])
     options = ("--option", "development=0.3", "--option", "audit=0.1")
     campaign = campaign_of("report-coverage", *options)

@@ -1,4 +1,4 @@
-"""How numbers stand on a campaign's pages."""
+"""How numbers are written on a campaign's pages."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def report(path: Path, check: bool = False) -> JSON:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> JSON:
-    """The check of labels without gaps at all levels: each check starts the libraries anew."""
+    """The check of labels without gaps at all levels, made once because it starts the libraries."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(process, "IS_ON", True)
         check: JSON = report(labels(tmp_path_factory.mktemp("whole"), 0.0, LEVELS))["check"]

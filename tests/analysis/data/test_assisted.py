@@ -1,4 +1,4 @@
-"""Labels given with a judge's label in view: out of every statistic, and counted by themselves."""
+"""Labels given with a judge's label in view: left out of all statistics, and counted separately."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TestAssistedLabelsAreLeftOut:
         plain = [*table(PEOPLE), *table(VERDICTS)]
         expected = judges(sample_of(frame_of(plain)), 0.2)
         assert judges(sample_of(frame_of([*checked(), *plain])), 0.2) == expected
-        # People tie on the second unit; with Carl the majority there would be yes.
+        # People tie on the second unit; with Carl, most would say yes.
         assert expected[JUDGE]["ties"] == 1
         assert set(expected[JUDGE]["pairs"]) == {"Ada", "Bram"}
 
@@ -216,7 +216,7 @@ class TestCampaigns:
     ANSWERS = {name: {"answerable": "no", "evidence": []} for name in ("a/b#1", "🌉")}
 
     def check(self, of: Study, assignment: Assignment, **otherwise: str) -> None:
-        """Submits the verdicts as they are, but for what is said otherwise."""
+        """Submit the verdicts as they are, except for the given values."""
         found = judge_answers_for(assignment, present(assignment.item))
         units = {name: dict(verdict.answer) for name, verdict in found.items()}
         for name, code in otherwise.items():

@@ -1,4 +1,4 @@
-"""What a reader may choose of a report, by its address and by the command."""
+"""The options of a report that a reader chooses, in its address and by the command."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def marked() -> list[LabelFact]:
 
 
 def figures(facts: list[LabelFact], options: ReportOptions = FEW) -> dict[str, Any]:
-    """All figures of a report, without what tells of marks and inputs."""
+    """All figures of a report, without its parts about exposed labels and inputs."""
     frame = selected_frame(facts, options, {}, {"answerable": YES_NO})
     report = frame_report({}, frame, options, ["answerable"], None, check=False)
     changing = ("inputs", "generated_at", "choices", "exposed")

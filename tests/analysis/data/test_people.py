@@ -1,4 +1,4 @@
-"""What people together say of a unit, and judges against a mean that never ties."""
+"""People's joint label of a unit, and judges compared with a mean, which never ties."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 from tests.cast import write_lines
 
 STARS = Scale(tuple("12345"), "interval")
-# People differ on the first three units: most frequent labels there are none.
+# On the first three units all people differ, so that no label is the most frequent.
 PEOPLE = {"Ada": "124355", "Bram": "235355"}
 ROWS = {**PEOPLE, JUDGE: "225345"}
 
@@ -36,7 +36,7 @@ def test_for_interval_ratings_the_reference_is_the_mean_without_ties() -> None:
     said = reference(rated().variables["stars"])
     assert said.rule == "mean"
     assert said.values.tolist() == [1.5, 2.5, 4.5, 3, 5, 5]
-    # Halves go to the higher category; the places of 2 3 5 3 5 5.
+    # Halves are rounded up: the positions of the categories 2 3 5 3 5 5.
     assert said.codes.tolist() == [1, 2, 4, 2, 4, 4]
     assert not said.ties.any()
 
@@ -72,10 +72,10 @@ def test_alpha_uses_the_unrounded_mean() -> None:
 
 def test_for_thresholds_the_mean_rating_must_reach_the_threshold() -> None:
     at = {row["threshold"]: row for row in judged()["thresholds"]}
-    # At 3 people's means reach it on four units, the judge on these four.
+    # People's means reach 3 on four units, and the judge reaches 3 on the same four.
     assert at[3]["precision"]["n"] == 6
     assert at[3]["recall"]["value"] == at[3]["precision"]["value"] == 1
-    # At 2 on all but the first, where the judge reaches it too.
+    # Both reach 2 on the other units too, and the judge also on the first.
     assert at[2]["precision"]["value"] == pytest.approx(5 / 6)
 
 

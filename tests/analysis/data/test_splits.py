@@ -1,4 +1,4 @@
-"""On which items people and judges are compared, by the splits of their queries."""
+"""The items on which people and judges are compared, by the splits of their queries."""
 
 from __future__ import annotations
 

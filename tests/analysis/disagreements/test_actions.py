@@ -1,4 +1,4 @@
-"""What can be done with a list: how many units are taken, why not the rest, and by every way in."""
+"""Actions on a list: how many units are taken and why not the rest, by page, command and API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where answers have an order: the units on which the judge is above people, and below them."""
+"""Ordered answers: the units on which the judge is above people, and below them."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def model(name: str = "m", **more: Any) -> Judge:
 
 
 def no_if_told(request: Request) -> str:
-    """Say yes, but no where the guideline or the prompt has the new sentence."""
+    """Say no if the guideline or the prompt has the new sentence, else yes."""
     if not any(ADDED in message.content for message in request.messages):
         return yes(request)
     entry = {"evidence": [], "answerable": "no"}

@@ -90,7 +90,7 @@ def test_without_labels_of_answer_points_precision_and_f_are_null_with_a_reason(
 ) -> None:
     found = measures()["measures"]
     assert value(found["KPR"], "bm25") == pytest.approx(3 / 4)
-    # All points of the query come from the context: no precision of the answer.
+    # All points of the query come from the context, which is not the precision of the answer.
     assert value(found["Points-from-context"], "bm25") == 1
     assert "label a campaign of key-point-verification" in reason(found["KPP"], "bm25")
     assert "both KPR and KPP" in reason(found["KPF"], "bm25")
@@ -115,7 +115,7 @@ def test_an_answer_that_makes_no_point_has_an_f_of_0_and_no_precision(study: Pat
     reason(found["KPP"], "silent")
     zero = measures("--points", "support", "--option", "unexpressed=zero")["measures"]
     assert value(zero["KPP"], "silent") == 0
-    # Nobody took this one apart: of it nothing is known.
+    # Nobody listed the points of this answer, so that nothing is known about it.
     reason(zero["KPP"], "whole")
     reason(zero["KPF"], "whole")
 

@@ -232,7 +232,7 @@ def test_an_answer_is_factual_if_every_sentence_is_supported(tmp_path: Path) -> 
 def test_with_missing_zero_a_failed_judgement_counts_as_no_and_an_unasked_one_does_not(
     tmp_path: Path,
 ) -> None:
-    """The judge's eligibility and deflection of o are unreadable; of b it was asked nothing."""
+    """The judge's answers about o are unreadable, and about b it was asked nothing."""
     lost = [
         {key: each for key, each in label("t", "o", name, "", "judge").items() if key != "value"}
         | {"missing": "unreadable"}
@@ -395,7 +395,7 @@ def without_value(of: JSON, missing: str) -> JSON:
 
 
 def test_a_point_whose_importance_was_never_asked_does_not_count_as_failed(tmp_path: Path) -> None:
-    """Whether k3 is key was asked of nobody; whether k2 is could not be read."""
+    """Nobody was asked whether k3 is key; the answer on k2 could not be read."""
     labels = [
         label("k1", "k1", "grounded", "yes"),
         label("k1", "k1", "key", "agree"),
@@ -409,7 +409,7 @@ def test_a_point_whose_importance_was_never_asked_does_not_count_as_failed(tmp_p
 
 
 def test_an_answer_that_all_people_declined_counts_as_failed(tmp_path: Path) -> None:
-    """Of o nobody answers; of b one does, so that the other's refusal is nothing."""
+    """Nobody answers on o; one person answers on b, where the other's refusal does not count."""
     labels = [
         without_value(label("t", "o", "eligibility", "", rater), "declined")
         for rater in ("ada", "bram")

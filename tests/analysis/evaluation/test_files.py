@@ -39,7 +39,7 @@ def files(tmp_path: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def read_run(text: str) -> dict[str, list[str]]:
-    """By query the passages, the best score first, as trec_eval orders them."""
+    """Return by query the passages, the best score first, as trec_eval orders them."""
     scored: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for line in text.splitlines():
         query, _, passage, _, score, _ = line.split(" ")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 JSON = dict[str, Any]
 QUESTIONS = range(6)
-#: How many of six sub-questions people say yes to.
+#: The number of six sub-questions that get a yes from people.
 YES = {"u": 4, "v": 3, "w": 1, "x": 2, "y": 6, "z": 0}
 #: A judge's ratings. At 3 they cover 5, 4, 2, 3, 6 and 0 of six; at 5 they cover 4, 3, 2, 1, 6, 0.
 RATED = {
@@ -61,7 +61,7 @@ def report(*options: str) -> JSON:
 def test_a_judges_ratings_and_peoples_yes_and_no_are_compared_by_their_order_of_systems(
     campaign: None,
 ) -> None:
-    """At 3 people's order of the six systems is the judge's; at 5 w and x change places."""
+    """At 3 people and the judge order the six systems alike; at 5 w and x change places."""
     (pair,) = report()["measures"]["Cov(y)"]["forms"]
     assert (pair["a"], pair["form"], pair["b"]) == ("people", "Cov(y)@rated", "judge")
     assert pair["kendall"]["value"] == pytest.approx(1)
@@ -69,7 +69,7 @@ def test_a_judges_ratings_and_peoples_yes_and_no_are_compared_by_their_order_of_
     assert (pair["spearman"]["value"], pair["spearman"]["n"]) == (pytest.approx(1), 6)
     (pair,) = report("--option", "eta=5")["measures"]["Cov(y)"]["forms"]
     assert pair["kendall"]["value"] == pytest.approx((14 - 1) / 15)
-    # Ranks differ by 1 twice: 1 - 6 * 2 / (6 * 35).
+    # Two ranks differ by 1: 1 - 6 * 2 / (6 * 35).
     assert pair["spearman"]["value"] == pytest.approx(1 - 12 / 210)
 
 
@@ -85,7 +85,7 @@ def test_pairs_of_forms_are_listed_once_and_not_for_single_people(campaign: None
 
 
 def test_both_forms_of_one_rater_are_compared_as_two_measures(campaign: None) -> None:
-    """The judge says yes once of every report, which is no order at all."""
+    """The judge says yes once for every report, which orders nothing."""
     (pair,) = report()["metrics"]["judge"]
     assert (pair["a"], pair["b"]) == ("Cov(y)", "Cov(y)@rated")
     assert (pair["kendall"]["value"], pair["kendall"]["n"]) == (None, 6)

@@ -1,4 +1,4 @@
-"""What divides the rows of a measure by itself: what is known of queries, documents and answers."""
+"""Strata of the rows of a measure: by properties of queries, documents and answers."""
 
 from __future__ import annotations
 

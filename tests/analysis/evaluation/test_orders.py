@@ -1,4 +1,4 @@
-"""Orders of systems: between evaluators from six systems on, and the oracle by itself."""
+"""Orders of systems: compared between evaluators from six systems on, with the oracle apart."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BY_ORACLE = ("alpha_nDCG", "Den", "MAP", "Recall", "nDCG")
 
 
 def line(n: int, systems: tuple[str, ...]) -> JSON:
-    """Passage p answers question p; a system ranks so many of the first ones, the oracle all."""
+    """Passage p answers question p; a system ranks this many of the first, and the oracle all."""
     passages = [f"t{n:02}-p{p}" for p in range(PASSAGES)]
     return {
         "id": f"t{n:02}",
@@ -40,7 +40,7 @@ def kept(n: int, system: str) -> int:
 
 
 def ratings(rater: str) -> Iterator[JSON]:
-    """The judge rates everything alike, but for the last passage that system six adds."""
+    """The judge's ratings are those of people, except for the last passage that system six adds."""
     for n in range(QUERIES):
         for p in range(PASSAGES):
             for q in range(PASSAGES):
@@ -98,7 +98,7 @@ def test_evaluators_are_compared_over_six_systems_without_the_oracle(tmp_path: P
     assert [matrix["kendall"][n][n] for n in range(3)] == [1, 1, 1]
     assert matrix["kendall"][people][judge] == pair["kendall"]["value"]
     assert matrix["kendall"][judge][people] == pair["kendall"]["value"]
-    # She is one of people together.
+    # She is one of the people, so the two are not compared.
     assert matrix["kendall"][people][ada] is None
     text = run("measures", "--campaign", "c", "--resamples", "2", "--format", "md")
     header = next(row for row in text.splitlines() if "| Evaluator " in row)

@@ -1,4 +1,4 @@
-"""The page of measures and its address in the API: who reads it, and that it says the command's."""
+"""The page of measures and their API: who may read them, with the numbers of the command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 def campaign(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Campaign]:
-    """Taken away after the module; what was computed of it once is kept as long."""
+    """A campaign for the module, removed afterwards with its cached results."""
     folder = tmp_path_factory.mktemp("measures")
     labels = [label("o", f"q{n}", "answerable", "no") for n in range(10)]
     labels += [label("b", "q0", "answerable", "invalid"), label("b", "q1", "answerable", "no")]
@@ -208,7 +208,7 @@ def test_ratings_of_passages_are_offered_and_used(campaign: Campaign, tmp_path: 
 def test_if_it_is_unknown_which_sub_questions_count_coverage_of_reports_is_null(
     campaign: Campaign, tmp_path: Path
 ) -> None:
-    """Of the oracle's three passages one was rated: what the others answer, nobody knows."""
+    """Only one of the oracle's three passages was rated."""
     run("create_campaign", "p", "--protocol", "rubric-passage", "--batch", "b",
         "--option", "sampling=all")  # fmt: skip
     rated = [label("t/p1", f"q{n}", "rating", 5 if n < 2 else 0) for n in range(10)]

@@ -23,7 +23,7 @@ JSON = dict[str, Any]
 
 
 def says(rater: str, n: int, system: str, question: int) -> str:
-    """Each of the three has ways of their own, and now and then calls a question invalid."""
+    """Each of the three answers in a different way, and calls some questions invalid."""
     place, who = SYSTEMS.index(system), PEOPLE.index(rater)
     if (n + 2 * question + who) % 17 == 0:
         return "invalid"
@@ -59,7 +59,7 @@ def labels() -> list[JSON]:
 def both(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[JSON, JSON]]:
-    """The report and the measures of one campaign, which stands until the module's end."""
+    """The report and the measures of one campaign, which is removed after the module."""
     folder = tmp_path_factory.mktemp("both")
     batch = write_lines(folder / "batch.jsonl", [line(n) for n in range(QUERIES)])
     with rolled_back(django_db_blocker):

@@ -1,4 +1,4 @@
-"""People and a judge together on a campaign: what the stored draw and the roles let count."""
+"""Estimates from people and a judge: which queries count, by the stored sample and the splits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def line(n: int) -> dict[str, Any]:
 
 
 def said(n: int, system: str, question: int, rater: str) -> dict[str, Any]:
-    """People say yes more often of better systems; the judge is lenient once in a while."""
+    """People say yes more often for better systems; the judge is sometimes lenient."""
     place = SYSTEMS.index(system)
     yes = (n * 4 + question * 3 + place) % 7 > place
     lenient = rater == "judge" and (n + question) % 6 == 0
@@ -113,7 +113,7 @@ def test_there_is_no_estimate_until_people_have_finished_the_draw(
 def test_orders_of_people_and_judge_are_compared_on_evaluation_queries(
     drawn: list[int], tmp_path: Path
 ) -> None:
-    """On development queries this judge says the contrary, which no comparison sees."""
+    """On development queries this judge says the opposite, which enters no comparison."""
     tuned = set(
         QuerySampling.objects.filter(role="development").values_list("query__key", flat=True)
     )
@@ -133,9 +133,9 @@ def test_orders_of_people_and_judge_are_compared_on_evaluation_queries(
 
 
 def test_the_letters_of_a_board_agree_with_its_intervals(drawn: list[int], tmp_path: Path) -> None:
-    """t by query everywhere: a letter is a difference whose interval leaves out 0, and then some.
+    """Both use t on queries: the interval of a difference with a letter excludes 0.
 
-    Adjusting p over all pairs takes letters away and gives none.
+    The converse may fail, since p is adjusted over all pairs.
     """
     found = reported(tmp_path, labels(drawn, "ada"), labels(list(range(QUERIES)), "judge"))
     of, letters = found["measures"]["Cov(y)"], 0

@@ -55,7 +55,7 @@ def said(
 
 
 def typed(query: str, rater: str, kind: str = "human", **codes: str) -> list[JSON]:
-    """What a rater says of a question that is let through, unless the codes say otherwise."""
+    """Labels of a question that passes the gate; `codes` change some of them."""
     return [said(query, query, name, code, rater, kind) for name, code in (GATES | codes).items()]
 
 
@@ -75,8 +75,7 @@ def study(folder: Path) -> Campaign:
 
 
 def typing(folder: Path) -> Campaign:
-    """a is static to two of three; b was a tie, and was decided; c is no question that seeks
-    information to most, and has a type by one alone; nobody settled d."""
+    """Two of three call a static; b was a tie that was decided; c fails the gate; d is open."""
     labels = [
         *typed("a", "ada", sensitivity="static"),
         *typed("a", "ben", sensitivity="static"),
@@ -100,7 +99,7 @@ def measured(*options: str) -> JSON:
 
 
 def slices(report: JSON, stratum: str) -> dict[str, tuple[float, int]]:
-    """The people's coverage of each slice, and of how many reports."""
+    """People's coverage of each slice, with the number of reports."""
     found = report["measures"]["Cov(y)"]["slices"][stratum]
     cells = {name: of["s"]["people"] for name, of in found.items()}
     return {name: (cell["value"], cell["n"]) for name, cell in cells.items()}
@@ -124,7 +123,7 @@ def test_a_question_is_sliced_by_the_adjudicated_label_or_peoples_majority(
             "fast-changing": "Fast changing",
         },
     }
-    # What the batch says stands beside it, as before.
+    # The batch's own strata are still there.
     assert slices(report, "sensitivity") == {
         "fast-changing": (pytest.approx(1 / 3), 3),
         "static": (1, 1),
@@ -161,7 +160,7 @@ def test_slices_follow_the_order_of_the_codes(study: Campaign, tmp_path: Path) -
 def test_a_campaigns_own_categories_make_slices_whatever_their_number(
     study: Campaign, tmp_path: Path
 ) -> None:
-    """Long2RAG's domains are no part of question typing: they are a list of one's own."""
+    """Long2RAG's domains are not codes of question typing but a list that the campaign brings."""
     run("create_campaign", "domains", "--protocol", "question-typing", "--batch", "b",
         "--option", "variables=category", "--option", "categories=law,sport,art")  # fmt: skip
     labels = [said(q, q, "category", code) for q, code in {"a": "art", "b": "law"}.items()]
@@ -289,7 +288,7 @@ class TestPageAndApi:
         set_pool(other, Campaign.Pool.NAMED)
         *answers, labels = self.answers(study, client, "slices=typing")
         assert {answer.status_code for answer in answers} == {422}
-        assert labels.status_code == 403  # which a member of a team does not export
+        assert labels.status_code == 403  # which a member of a team may not export
         assert "There are no slices by &#x27;typing&#x27;" in answers[0].content.decode()
         assert "typing" not in client.get(f"{self.page(study)}?measures=own").content.decode()
         script = script_of(User.objects.get(username="researcher"))
@@ -316,7 +315,7 @@ class TestPageAndApi:
 
 
 class TestSlicesInFiles:
-    """Markdown and LaTeX print them where they are asked for."""
+    """Markdown and LaTeX print slices only on request."""
 
     @pytest.mark.parametrize("form", ["md", "latex"])
     def test_readable_formats_show_slices_only_if_requested(

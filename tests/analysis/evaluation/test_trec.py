@@ -1,4 +1,4 @@
-"""Runs and qrels of a random study: trec_eval and ir_measures find the report's numbers in them."""
+"""Runs and qrels of a random study, from which TREC's tools compute the report's numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUERIES, QUESTIONS, PASSAGES = 12, 4, 8
 SYSTEMS = ("bm25", "dense", "short")
 ALPHA = 0.5
 GIVEN = 7
-"""So many of the queries were given to a fourth system."""
+"""The number of queries that a fourth system answered."""
 
 
 def batch(generator: np.random.Generator) -> list[JSON]:
@@ -50,7 +50,7 @@ def batch(generator: np.random.Generator) -> list[JSON]:
 
 
 def ratings(generator: np.random.Generator) -> list[JSON]:
-    """A judge's; nothing of the last query answers anything."""
+    """A judge's ratings; no passage of the last query answers anything."""
     values = generator.choice([0, 2, 3, 5], (QUERIES, PASSAGES, QUESTIONS), p=[0.5, 0.2, 0.2, 0.1])
     values[-1] = 0
     return [
@@ -130,7 +130,7 @@ def test_ndeval_gives_our_coverage_and_alpha_ndcg(
     names |= {library.alpha_nDCG(alpha=ALPHA) @ k: f"alpha_nDCG@{k}" for k in (1, 3, 5, 10)}
     for measure, name in names.items():
         found = by_query(measure, qrels, ranked)
-        # The query that nothing answers has no line, and no value here either.
+        # The query that no passage answers has no line, and no value here either.
         assert len(found) == QUERIES - 1
         expected = np.mean([*found.values()])
         assert ours(measures, name, system) == pytest.approx(expected, abs=1e-5), name

@@ -99,7 +99,7 @@ def cell(report: JSON, name: str, system: str = "perfect") -> JSON:
 def half(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[..., JSON]]:
-    """Half of the cells, drawn as anybody would draw them: what is measured with some options."""
+    """Measures with some options if a random half of the cells was rated."""
     drawn = np.random.default_rng(5).random((QUERIES, PASSAGES, QUESTIONS)) < 0.5
     folder = tmp_path_factory.mktemp("half")
     with rolled_back(django_db_blocker):
@@ -136,7 +136,7 @@ def test_a_figure_that_needs_unrated_cells_is_null_and_counts_them(
 
 
 def test_the_reported_share_of_rated_cells_is_that_within_the_cut(tmp_path: Path) -> None:
-    """Of the first four passages all cells are rated, of the others none."""
+    """All cells of the first four passages are rated, and none of the others."""
     collection(tmp_path, lambda n, p, q: p < QUESTIONS)
     found = measures("--option", "cuts=4,8")
     assert cell(found, "Cov@4")["judged"] == 1

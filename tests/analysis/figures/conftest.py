@@ -1,4 +1,4 @@
-"""Reports that a study may come to, each computed once for all tests of figures."""
+"""Reports that a study may have, each computed once for all tests of figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures: every one of them, of every report that a study may come to."""
+"""The figures: every one of them, drawn from every report that a study may have."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_nothing_is_drawn_outside_the_figure(report: Callable[[str], JSON], name
 
 
 def places(mark: ET.Element) -> list[tuple[float, float]]:
-    """The points that a mark is drawn by."""
+    """The points of a mark."""
     if points := mark.get("points"):
         return [(float(x), float(y)) for x, y in (p.split(",") for p in points.split())]
     pairs = (("x", "y"), ("x1", "y1"), ("x2", "y2"), ("cx", "cy"))
@@ -313,7 +313,7 @@ def test_a_figure_is_offered_as_pdf_if_pdf_can_be_made(full: JSON) -> None:
             made = pdf.render(figure, each)
             assert made.startswith(b"%PDF-")
             assert made == pdf.render(figure, each)
-            # Vectors with fonts inside, and no picture of them.
+            # The PDF has vectors and embedded fonts, not a bitmap.
             assert b"/FontFile" in made
             assert b"/Subtype /Image" not in made
 
@@ -347,7 +347,7 @@ def test_panels_in_vega_lite_are_named_after_raters_in_the_order_of_the_page(
 ) -> None:
     figure, found = FIGURES["slices"], report("full")
     strata = found["variables"]["answerable"]["strata"]
-    # One part alone differs from nothing, so that this division comes last.
+    # A division with a single part has no differences, so it comes last.
     strata["origin"] = dict(list(strata["system"].items())[:1])
     (each, *_) = subjects(found, figure)
     made = json.loads(vega_file(figure, each))
@@ -405,5 +405,5 @@ def test_all_raters_share_one_axis_with_people_round_and_judges_square(full: JSO
     units = sum(p["units"] for p in pairs)
     mean = sum(p["cohen_kappa"]["value"] * p["units"] for p in pairs) / units
     assert float(by_rater[people[0]]["cohens_kappa"]) == pytest.approx(mean)
-    # A unit that three people labelled gives two pairs to each, so these are no units.
+    # A unit that three people labelled gives each of them two pairs, so pairs are not units.
     assert by_rater[people[0]]["pairs_of_labels"] == str(units)

@@ -111,7 +111,7 @@ def test_each_rank_correlation_is_in_the_cell_of_its_two_raters(full: JSON) -> N
         assert f">{tau:.2f}<".replace("-", "\u2212") in drawn
         found = [line for line in lines if f"{tau!r}" in line]
         assert any({pair["a"], pair["b"]} <= set(line.split(",")) for line in found)
-    # Each two of three people, people's mean and two judges, but for people and their mean.
+    # All pairs of three people, people's mean and two judges, except people with their mean.
     assert len(lines) - 1 == 3 + 2 * 4 + 1
     assert drawn.count("a person is part of people together") == 3 + 1
 

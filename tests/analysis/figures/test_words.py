@@ -1,4 +1,4 @@
-"""Words of buttons in place of codes, for readers of a report; files keep the codes."""
+"""Readers of a report see the words of buttons in place of codes; files keep the codes."""
 
 from __future__ import annotations
 

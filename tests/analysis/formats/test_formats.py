@@ -40,7 +40,7 @@ def report(request: pytest.FixtureRequest) -> JSON:
 
 
 def expected(whole: Document, printed: Callable[[Cell, Table], str]) -> list[Grid]:
-    """What every table should hold, header first, as `printed` says it."""
+    """The cells that every table should have, header first, as `printed` formats them."""
     return [
         [
             [printed(str(name), table) for name in table.header],
@@ -61,7 +61,7 @@ def in_markdown(cell: Cell, table: Table) -> str:
 
 
 def markdown_tables(text: str) -> list[Grid]:
-    """Tables as an independent reader of Markdown takes them."""
+    """The tables as an independent Markdown parser reads them."""
     found: list[Grid] = []
     for token in MarkdownIt("commonmark").enable("table").parse(text):
         if token.type == "table_open":
@@ -81,7 +81,7 @@ def test_markdown_has_the_numbers_of_the_json(report: JSON) -> None:
 
 
 class Tables(HTMLParser):
-    """The cells of an HTML file's tables, and how it is built; those of figures are counted."""
+    """Collects the cells of an HTML file's tables and its structure; counts tables of figures."""
 
     VOID = ("meta",)
 
@@ -149,7 +149,7 @@ ACCENTS = {"'": "\u0301", '"': "\u0308", "`": "\u0300", "c": "\u0327"}
 
 
 def read_latex(cell: str) -> str:
-    """What a cell sets, as text."""
+    """Return the text that a LaTeX cell prints."""
     if found := re.fullmatch(r"\\tandemci\{(.*?)\}\{(.*?)\}\{(.*?)\}", cell):
         return "{} [{}, {}]".format(*(part.replace("$-$", "-") for part in found.groups()))
     if found := re.fullmatch(r"\\tandemundefined\{(\w*)\}", cell):
@@ -168,7 +168,7 @@ def _sign(found: re.Match[str]) -> str:
 
 
 def latex_tables(text: str) -> list[Grid]:
-    """Tables, those that were split for their width joined again."""
+    """Return the tables, with those that were split for their width joined again."""
     found: dict[str, Grid] = {}
     for label, body in re.findall(
         r"\\label\{tab:tandem-(\S+)\}.*?\\toprule\n(.*?)\\bottomrule", text, re.DOTALL
@@ -215,7 +215,7 @@ def rows_of_csv(report: JSON) -> list[dict[str, str]]:
 
 
 def at(report: Any, pointer: str) -> Any:
-    """What stands at a JSON Pointer."""
+    """Return the value at a JSON Pointer."""
     for key in pointer.split("/")[1:]:
         key = key.replace("~1", "/").replace("~0", "~")
         report = report[int(key)] if isinstance(report, list) else report[key]
@@ -260,7 +260,7 @@ def test_the_json_format_is_the_report_itself(report: JSON) -> None:
 
 
 def test_the_tables_show_every_estimate_of_a_judge(report: JSON) -> None:
-    """What the tables leave to JSON and CSV are the strata's details and the items' scores."""
+    """Only the details of strata and the scores of items are left to JSON and CSV."""
     shown = {
         cell for _, _, table in document(report).tables() for row in table.rows for cell in row
     }

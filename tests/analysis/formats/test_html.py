@@ -1,4 +1,4 @@
-"""The HTML file needs nothing but itself, is valid, and shows what the page shows."""
+"""The HTML file is self-contained and valid, and shows what the page shows."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_each_figure_of_raters_names_its_variable_if_there_are_several() -> None
     shown = as_html(both)
     assert '<strong id="figure-first">All raters on one axis: answerable</strong>' in shown
     assert "<h3>All raters on one axis: odd</h3>" in shown
-    # A telephone has a drawing of its own, which needs no scrolling.
+    # Telephones get a narrower drawing, which needs no scrolling.
     first = shown.partition("figure-first")[2].partition("</figure>")[0]
     narrow = first.partition("figure narrow-only")[2]
     assert 'width="340.0"' in narrow.partition(">")[0]

@@ -1,4 +1,4 @@
-"""LaTeX that sets every text as it is, in plain ASCII, and asks for no more than it says."""
+"""LaTeX that prints every text literally, in plain ASCII, with only the packages that it names."""
 
 from __future__ import annotations
 

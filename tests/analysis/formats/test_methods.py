@@ -1,4 +1,4 @@
-"""The methods paragraph tells exactly what a report computed."""
+"""The methods paragraph describes exactly what a report computed."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_an_older_report_does_not_mention_statistics_added_later(report: dict[st
 
 
 class TestFewPeople:
-    """Ada alone, nobody, and people who never met; the judge is M."""
+    """Ada alone, nobody, and people without a shared unit; the judge is M."""
 
     def methods_of(self, tmp_path: Path, said: dict[str, str]) -> str:
         path = write_lines(tmp_path / "labels.jsonl", [

@@ -1,4 +1,4 @@
-"""The task's noun in place of *unit*, in words of ours alone."""
+"""The task's noun replaces *unit* in our own words only."""
 
 from __future__ import annotations
 

@@ -25,11 +25,11 @@ from tests.analysis.test_report_page import logged_in, more_labels
 
 pytestmark = pytest.mark.django_db
 QUERY = "?resamples=50&seed=2"
-OF_ONE_VARIABLE = "?variable=answerable"  # with the resamples that a snapshot has of itself
+OF_ONE_VARIABLE = "?variable=answerable"  # with a snapshot's default number of resamples
 
 
 def freeze(client: Client, campaign: Campaign, query: str = QUERY) -> FrozenReport:
-    """What the button does: it sends the digest of the labels that the page shows."""
+    """Press the button, which sends the digest of the labels that the page shows."""
     page = client.get(f"/campaigns/{campaign.pk}/results/{query}").content.decode()
     inputs = re.search(r'name="inputs" value="(\w{64})"', page)
     assert inputs

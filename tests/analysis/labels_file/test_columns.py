@@ -1,4 +1,4 @@
-"""A labels file by columns gives the frame that its rows give, and refuses what they refuse."""
+"""Reading a labels file by columns gives the frame and the errors of reading it by rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEMONSTRATION = ROOT / "datasets/demonstration/labels.jsonl"
 
 
 def lines() -> list[Line]:
-    """Ada, Bram and a judge label two variables; not everything is there, nor said once."""
+    """Ada, Bram and a judge label two variables, with missing and repeated labels."""
     made: list[Line] = []
     for n in range(24):
         place: Line = {"item": f"r{n // 3}", "unit": f"q{n % 5}", "query": f"é{n // 6}"}

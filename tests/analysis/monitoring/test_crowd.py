@@ -60,7 +60,7 @@ class TestAgreement:
         ann, bo = compared("yynnyynynn.", "ynnnyyyynny")
         assert ann.units == bo.units == 10
         assert ann.percent.value == bo.percent.value == 0.8
-        # Both yes 4 times, both no 4 times, and each alone once.
+        # Both say yes 4 times, both no 4 times, and each says yes alone once.
         expected = cohens_kappa(np.array([[4, 1], [1, 4]]), return_results=False)
         assert ann.kappa.value == pytest.approx(expected)
         assert bo.kappa.value == pytest.approx(ann.kappa.value)
@@ -296,7 +296,7 @@ class TestPages:
             "One answer nearly always",
             "Escapes far more often",
         }
-        # A phone shows no head of a table, so the variable's name is not in the head alone.
+        # A phone hides the heads of tables, so the variable's name has to be elsewhere too.
         assert "<caption>answerable</caption>" in page.content.decode()
         for each in page.context["flags"]:
             rows = client.get(each["labels"]).context["rows"]

@@ -1,4 +1,4 @@
-"""Who is far slower or faster than others on the same items: named on much evidence alone."""
+"""People far slower or faster than others on the same items are flagged only on much evidence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ANN, BO, CY, DI = 1, 2, 3, 4
 
 
 def table(seconds: dict[int, float], items: int = 24) -> Times:
-    """The same seconds on each item, but that every third item takes twice as long."""
+    """Each rater takes the same seconds on each item, and twice as long on every third."""
     return {n: {who: of * (2 if n % 3 == 0 else 1) for who, of in seconds.items()}
             for n in range(items)}  # fmt: skip
 
@@ -79,7 +79,7 @@ class TestRule:
 
     def test_an_excluded_person_is_not_compared_with(self) -> None:
         times = table({ANN: 60, BO: 60, CY: 600, DI: 600})
-        # Two who are slow and two who are fast have no usual pace among them.
+        # Among two slow and two fast people there is no usual pace.
         assert codes(times) == {}
         assert codes(times, out=(DI,)) == {CY: "slow", DI: "slow"}
 

@@ -1,4 +1,4 @@
-"""Cells and rows of the papers' tables from figures that stand here, without a study."""
+"""Cells and rows of the papers' tables from figures given in the tests, without a study."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def campaign(name: str, batch: str = "b") -> Any:
 
 
 def material(*campaigns: Any, queries: tuple[Query, ...] = (), **of: Any) -> Any:
-    """A study of these campaigns; `measures` and `agreement` are what is known of each by name."""
+    """A study of these campaigns; `measures` and `agreement` are theirs by name."""
     known = {name: (lambda each, found=found: found[each.name]) for name, found in of.items()}
     return SimpleNamespace(
         every_campaign=campaigns,

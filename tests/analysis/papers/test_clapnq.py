@@ -1,4 +1,4 @@
-"""CLAPnq's tables of the released dev questions: what others computed, and what is printed."""
+"""CLAPnq's tables of the released dev questions: as computed elsewhere, and as printed."""
 
 from __future__ import annotations
 

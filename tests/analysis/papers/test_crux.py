@@ -69,7 +69,7 @@ class TestTable1:
         assert row_of(judge, "third") == pytest.approx([0, 0, 0, 0, 0])
 
     def test_a_tie_among_people_is_left_out(self, people: Any) -> None:
-        # On q1 one of the two questions of the report of `first` is tied.
+        # People tie on one of the two questions of the report of `first` on q1.
         assert row_of(people, "first")[2] == 1
 
     def test_a_report_without_a_context_has_that_reason(self, people: Any) -> None:
@@ -77,7 +77,7 @@ class TestTable1:
         assert reason_of(people, "direct", 0) == "it was written without a context"
 
     def test_tau_orders_the_retrieval_settings_only(self, people: Any) -> None:
-        # Covered alike in both: the three settings are ordered the same.
+        # Both order the three settings alike.
         assert row_of(people, people["rows"][-1]["name"]) == [1.0, 1.0, "", 1.0, ""]
         assert "3 systems" in people["rows"][-1]["cells"][0]["method"]
 
@@ -130,8 +130,8 @@ def test_table_3_and_figure_5_compare_measures(tables: Any) -> None:
 def test_figure_5_takes_reports_from_sampled_contexts(tables: Any) -> None:
     people, judge = tables["figure-5"]
     assert judge["caption"] == "documents, by replay: 3 sampled contexts"
-    # The contexts cover both questions, one and none; their reports one, both and none: of three
-    # pairs one is the other way round.
+    # The contexts cover 2, 1 and 0 questions, their reports 1, 2 and 0: one of three pairs is
+    # reversed.
     assert row_of(judge, "Cov(Z)")[0] == ""
     assert row_of(judge, "Cov(Z)")[5] == pytest.approx(1 / 3)
     assert row_of(judge, "Cov(y)")[0] == pytest.approx(1 / 3)

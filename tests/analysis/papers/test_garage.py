@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.django_db]
 Line = dict[str, Any]
 SYSTEMS = ("good", "loose")
 CLAIMS = {"q1": {1: "yy", 2: "yn", 3: "yy"}, "q2": {1: "nn"}}
-"""What two people say of the claims of each answer of `good`."""
+"""Labels by two people of the claims of each answer of `good`."""
 
 STUDY = """\
 [study]

@@ -1,4 +1,4 @@
-"""Long²RAG's tables by hand on a study of two queries, and extraction against people's lists."""
+"""Long²RAG's tables by hand on a study of two queries, and extraction beside people's lists."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def lists() -> Iterator[Line]:
 
 
 def matched() -> Iterator[Line]:
-    """Ben finds both of Ada's points of q1 in the extraction, and none of q2."""
+    """Ben matches both of Ada's points of q1 with extracted ones, and none of q2."""
     for query in QUERIES:
         for n in (1, 2):
             at = {
@@ -262,7 +262,7 @@ def test_extracted_points_are_compared_by_their_writer_and_by_others(tables: Any
 
 
 class TestMatching:
-    """The payload of one answer."""
+    """Reading the payload of one answer."""
 
     LISTED = PROTOCOLS["key-point-writing"].listed
 

@@ -1,7 +1,7 @@
 """Where each reference number of the data kit is in the output of the commands.
 
-A place is a path in a report's JSON, or a short reckoning on reports and exports where the kit
-counts in another way than the report does.
+A place is a path in a report's JSON or, if the kit counts differently, a short computation from
+reports and exports.
 """
 
 from tests.analysis.places import alternative, files, task_one, task_two

@@ -14,7 +14,7 @@ OPTIONS = {
     "cebab_aspects": ("cebab", "--epsilon", "0.1"),
     "10k_prompts": ("prompts", "--epsilon", "0.15", "--level", "rating=interval"),
 }
-"""Of each set: the file, the epsilon of the paper, and the level of its labels."""
+"""Each set's file, the epsilon of the paper, and the level of its labels."""
 
 
 def rating(kit: Kit, name: str) -> JSON:
@@ -23,7 +23,7 @@ def rating(kit: Kit, name: str) -> JSON:
 
 
 def at_level(kit: Kit, level: str) -> JSON:
-    """The agreement of the skilled annotators with their labels read at another level."""
+    """The agreement of the skilled annotators, with their labels read at another level."""
     found: JSON = kit.report("prompts", "--rater", "human", "--level", f"rating={level}")
     block: JSON = found["variables"]["rating"]["agreement"]
     return block
@@ -52,7 +52,7 @@ def design(kit: Kit, name: str) -> JSON:
 
 
 def alt_test(kit: Kit, name: str, llm: str) -> JSON:
-    """The reading by items, which is the paper's; in the report queries decide where they can."""
+    """The result by items, as in the paper; in the report queries decide if they can."""
     test = rating(kit, name)["judges"][llm]["alt_test"]
     return {
         "omega": test["winning_rate"],

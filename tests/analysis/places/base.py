@@ -16,7 +16,7 @@ PLACES: dict[str, Place] = {}
 
 
 def gives(name: str, *parts: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The function makes the entry `name`, or one entry of that beginning for each part."""
+    """Declare a function that computes the entry `name`, or for each part one with that prefix."""
 
     def declare(place: Callable[..., Any]) -> Callable[..., Any]:
         if not parts:
@@ -38,7 +38,7 @@ def value(estimate: JSON) -> float | None:
 
 
 def values(block: JSON, keys: Mapping[str, str]) -> JSON:
-    """The values of some estimates of a block, by the names that the kit has for them."""
+    """The values of some estimates of a block, by the kit's names."""
     return {name: value(block[key]) for name, key in keys.items()}
 
 

@@ -1,4 +1,4 @@
-"""What the release's files hold, part of which `load_batch` leaves out and says so."""
+"""The content of the release's files, of which `load_batch` leaves out a part with a message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SYSTEMS = ("oracle", "bm25", "dr_rankfirst")
 
 @gives("crux.files")
 def files(kit: Kit) -> JSON:
-    """Counted in the files: a batch holds what its reports rest on, and no count of the rest."""
+    """Counted in the files, since a batch holds only what its reports use."""
     passages = {line["id"] for line in kit.lines("crux/passages.jsonl")}
     reports = {s: kit.lines(f"crux/crux_testb/{s}.jsonl") for s in SYSTEMS}
     runs = {s: kit.data / f"crux/crux_testb/{s}.run" for s in SYSTEMS}

@@ -59,7 +59,7 @@ def cells(kit: Kit) -> JSON:
 
 @gives("crux.t1.label_counts")
 def label_counts(kit: Kit) -> JSON:
-    """A question that was never asked is no unit, so that no label can stand for it."""
+    """A question that was never asked is no unit, and so has no label."""
     not_asked, given = cells(kit)["not_asked"], answerable(kit)["distribution"]["counts"]
     return {p: {"-2": not_asked, "0": given[p]["no"], "1": given[p]["yes"]} for p in PEOPLE}
 

@@ -62,7 +62,7 @@ def agreement_without_null_questions(kit: Kit) -> JSON:
 
 
 def _agreement(kit: Kit, source: str, judged: str) -> JSON:
-    """As nominal, ordinal and interval labels; cut at 3, the second one stands as a judge."""
+    """As nominal, ordinal and interval labels; cut at 3, with the second annotator as a judge."""
     of = {level: rating(kit, source, level)["agreement"] for level in LEVELS}
     (pair,) = of["ordinal"]["pairs"]
     judge = rating(kit, judged, "ordinal")["judges"][TASK_TWO[1]]
@@ -102,7 +102,7 @@ def _cut_agreement(confusion: JSON) -> float:
 def rating_against_own_label(kit: Kit) -> JSON:
     """The person's answers on the oracle report as people's, the ratings cut at 3 as a judge's.
 
-    A rating of a null question has no answer to stand against, and is counted apart.
+    A rating of a null question has no answer to be compared with, and is counted separately.
     """
     found: JSON = {}
     for person in TASK_TWO:

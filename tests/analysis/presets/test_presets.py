@@ -62,7 +62,7 @@ def values_of(table: Any) -> Iterator[Any]:
 
 
 def assert_judged(frame: Frame) -> None:
-    """Assert that people's labels are there, and that the judges left little out."""
+    """Assert that people's labels exist, and that the judges lack few."""
     for name, of in frame.variables.items():
         people = of.codes_of("human")
         assert (people >= 0).any(), name
@@ -105,7 +105,7 @@ def test_long2rag_labels_are_split_as_its_fixed_shares_split_the_work(
     with pytest.raises(CommandError, match="People give"):
         run("apply_study", folder)
     campaign = Campaign.objects.get(name="pilot-verification")
-    # A tenth of 144 points is for all four, and each of the others for one: 14 * 4 + 130.
+    # All four verify a tenth of 144 points, and one person each of the others: 14 * 4 + 130.
     assert sorted(status.allotted for status in share_statuses(campaign)) == [46, 46, 47, 47]
     allotted = Allotment.objects.values_list("item__key", "user__username")
     verified = {(line["item"], line["rater"]) for line in map(json.loads, labels)}

@@ -23,7 +23,7 @@ def beside(rows: dict[str, str], variable: str = "answerable") -> Any:
 
 
 def test_the_power_is_shown_beside_the_verdict() -> None:
-    # Of each four units two agree fully and two in one pair of three:
+    # Of every four units two have full agreement and two have it in one pair of three:
     # (1 + 1/3 + 1 + 1/3)/4 = 2/3, so that an accuracy a has a^2 + (1-a)^2 = 2/3: a = 0.789.
     power = beside({"Ada": ADA, "Bram": BRAM, "Chidi": CHIDI, JUDGE: ADA})["power"]
     assert round(power["accuracy"], 3) == 0.789

@@ -26,7 +26,7 @@ OTHERS = {"O0": "yyyy", "O1": "yyyn", "O2": "yynn", "O3": "ynnn", "O4": "nnnn"}
 
 
 def question(*sizes: int, several: bool = False) -> Question:
-    """Groups a, b, c of people with names of their own, of these sizes."""
+    """Groups a, b and c of these sizes; no person is in two of them."""
     named = zip("abc", sizes, strict=False)
     groups = {name: frozenset(f"{name}{n}" for n in range(size)) for name, size in named}
     return Question("q", "Which?", groups, several)
@@ -41,7 +41,7 @@ class TestGroups:
     def test_a_group_of_four_is_hidden_with_every_figure_that_would_reveal_it(self) -> None:
         assert shown(question(5, 5)) == {"a": 5, "b": 5}
         assert shown(question(5, 4)) == {}
-        # c follows from the others by subtraction, so that b is held back with it.
+        # c would follow from the others by subtraction, so that b is hidden with it.
         assert shown(question(6, 5, 4)) == {"a": 6}
         assert shown(question(9, 3, 3)) == {"a": 9}
         assert shown(question(9)) == {"a": 9}

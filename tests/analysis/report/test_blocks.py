@@ -24,7 +24,7 @@ def judged(rows: dict[str, str], variable: str = "answerable", epsilon: float = 
 
 
 def methods_of(node: Any) -> Iterator[str]:
-    """How the intervals of all estimates below were made."""
+    """Yield the methods of all estimates below."""
     if isinstance(node, dict) and node.get("low") is not None:
         yield node["method"].split("; ")[1]
     elif isinstance(node, dict | list | tuple):
@@ -33,7 +33,7 @@ def methods_of(node: Any) -> Iterator[str]:
 
 
 def approximately(node: Any) -> Any:
-    """The same block, its numbers to within rounding."""
+    """The same block, with its numbers compared up to rounding."""
     if isinstance(node, dict):
         return {key: approximately(each) for key, each in node.items()}
     if isinstance(node, list):
@@ -130,11 +130,11 @@ class TestJudgeAgainstPeople:
         assert found["human_ceiling"]["cohen_kappa"]["value"] == pytest.approx(1 / 2)
 
     def test_the_ceiling_is_computed_on_the_units_that_the_judge_labelled(self) -> None:
-        # Ada and Bram differ on the first unit alone, of which the judge says nothing.
+        # Ada and Bram differ only on the first unit, which has no label of the judge.
         found = judged({"Ada": "yyny", "Bram": "nyny", JUDGE: ".yny"})
         assert found["human_ceiling"]["percent"]["value"] == 1
         assert found["human_ceiling"]["percent"]["n"] == 3
-        # Where people tie they differ, and that counts though there is no majority.
+        # A tie is a disagreement, and counts although there is no majority.
         found = judged({"Ada": "yyny", "Bram": "nyny", JUDGE: "yyny"})
         assert found["ties"] == 1
         assert found["human_ceiling"]["percent"]["value"] == pytest.approx(3 / 4)
@@ -161,14 +161,14 @@ class TestJudgeAgainstPeople:
         assert found["correlation"]["pearson"]["value"] < 1
 
     def test_a_threshold_divides_the_ratings_of_judge_and_people(self) -> None:
-        # At 3 people reach it on the last two units, the judge on the last one alone.
+        # People reach 3 on the last two units, the judge only on the last.
         rows = judged({"Ada": "0135", "Bram": "0135", JUDGE: "0124"}, "rating")["thresholds"]
         at = {row["threshold"]: row for row in rows}
         assert list(at) == [1, 2, 3, 4, 5]
         assert at[3]["precision"]["value"] == 1
         assert at[3]["recall"]["value"] == pytest.approx(1 / 2)
         assert at[5]["precision"]["reason"] == "the judge never reaches it"
-        # Below 3 stand people's first two, and the judge's first three.
+        # People's first two labels are below 3, and the judge's first three.
         assert at[3]["precision_below"]["value"] == pytest.approx(2 / 3)
         assert at[3]["recall_below"]["value"] == 1
 
@@ -184,7 +184,7 @@ class TestJudgeAgainstPeople:
         assert overall["accuracy"] == pytest.approx(2 / 3)
         assert overall["balanced_accuracy"] == overall["macro_recall"] == pytest.approx(3 / 4)
         assert overall["macro_precision"] == pytest.approx(3 / 4)
-        # F1 of yes 2/3 and of no 2/3; of what is not yes, the judge calls 1 of 1 so.
+        # F1 of yes 2/3 and of no 2/3; the judge labels the only unit that is not yes correctly.
         assert overall["macro_f1"] == pytest.approx(2 / 3)
         assert found["classes"]["yes"]["specificity"]["value"] == 1
         assert overall["mean_absolute_error"] is None
@@ -274,7 +274,7 @@ class TestCurves:
         sample = self.scored("0123", [0.2, 0.9, 2.5, 2.2], "rating")
         found = judges(sample, 0.2)[JUDGE]["curves"]
         areas = {curve["threshold"]: curve["roc_auc"]["value"] for curve in found}
-        # People reach 3 on the last unit alone, which scores above two of the other three.
+        # People reach 3 only on the last unit, which scores above two of the other three.
         assert areas == {1: 1, 2: 1, 3: pytest.approx(2 / 3), 4: None, 5: None}
         assert found[4]["roc_auc"]["reason"] == "people say one thing only"
 

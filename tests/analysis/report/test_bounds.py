@@ -1,4 +1,4 @@
-"""A judge's headline with its missing answers taken for wrong, and for right."""
+"""A judge's headline with all missing answers counted as wrong, and as right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 
 
 def bounded(people: str, judge: str) -> Any:
-    """The bounds where `-` stands for an answer of the judge that could not be read."""
+    """The bounds; `-` is an answer of the judge that could not be read."""
     rows = table({"Ada": people, "Bram": people, JUDGE: judge.replace("-", ".")})
     lost = [
         fact(f"r{n // 2}", f"q{n}", JUDGE, None, missing="unreadable")

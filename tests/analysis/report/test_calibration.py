@@ -88,7 +88,7 @@ def shared(variable: str, *rows: dict[str, float]) -> Given:
 
 
 def judged_on(variable: str, people: str, given: Given, **scales: Scale) -> dict[str, Any]:
-    """The judge's block on a variable where it gave probabilities to all codes."""
+    """The judge's block on a variable for which it gave each code a probability."""
     facts = table({"Ada": people}, variable)
     facts += [fact(f"r{n // 2}", f"q{n}", JUDGE, people[0], variable) for n in range(len(people))]
     frame = with_probabilities(frame_of(facts, **scales), given)

@@ -25,7 +25,7 @@ GUESSER = "p000"
 
 
 def lines_of(people: int, units: int, labels: int, variable: str = "answerable") -> Iterator[JSON]:
-    """So many labels on each unit by people, and one by a judge; the first person guesses."""
+    """This many labels on each unit by people, and one by a judge; the first person guesses."""
     chance = random.Random(3)
     codes = ("yes", "no") if variable == "answerable" else ("1", "2", "3", "4")
     for unit in range(units):
@@ -118,7 +118,7 @@ def test_the_report_grows_with_labels_not_with_the_square_of_people(tmp_path: Pa
         folder.mkdir()
         found = report_of(folder, lines_of(people, 300, 3), ReportOptions(resamples=10))
         sizes[people] = len(json.dumps(found))
-    # Four times the people are sixteen times the pairs.
+    # Four times as many people make sixteen times as many pairs.
     assert sizes[200] < 2 * sizes[50]
 
 

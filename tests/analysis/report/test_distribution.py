@@ -23,14 +23,14 @@ def test_each_rater_has_counts_by_category_and_judges_come_last() -> None:
 
 
 def test_units_are_counted_by_how_many_people_labelled_them() -> None:
-    # Of four units two have both people, one has Ada alone, one an escape and so nobody.
+    # Of four units two have labels of both people, one of Ada alone, and one only an escape.
     found = spread({"Ada": "yyn?", "Bram": "yn..", JUDGE: "yyyy"})
     assert found["labels_per_unit"] == {"0": 1, "1": 1, "2": 2}
     assert found["unanimous"] == 1
 
 
 def covered(rows: dict[str, dict[str, tuple[int, int]]]) -> Any:
-    """Coverage from how many of two questions are answered: system -> query -> (Ada, Bram)."""
+    """Coverage from the number of answered questions of two: system -> query -> (Ada, Bram)."""
     facts = [
         fact(
             f"{system}/{query}",
@@ -58,7 +58,7 @@ def test_two_systems_are_compared_on_queries_that_both_answered() -> None:
     assert (pair["higher"], pair["lower"]) == (2, 0)
     # t = 1/4 / (1/4 / sqrt 3) = sqrt 3 on 2 df: p = 1 - sqrt(3 / 5).
     assert pair["paired_t"]["p_value"] == pytest.approx(1 - (3 / 5) ** 0.5)
-    # The zero left out, both signs of two ranks: the extreme one of four, two-sided.
+    # Without the zero, two ranks have four combinations of signs: 1 of 4 is extreme, two-sided 2.
     assert pair["wilcoxon"]["p_value"] == pytest.approx(1 / 2)
 
 

@@ -27,7 +27,7 @@ from tests.analysis.conftest import CONTRACT, run
 
 CODES = {"y": 0, "n": 1, ".": -1}
 ALIKE = "yynnyyny" * 15
-"""120 units of 60 queries: at epsilon 0.1 and above the number of queries can decide."""
+"""120 units of 60 queries, which are enough to decide at epsilon 0.1 and above."""
 TURNED = ALIKE.translate(str.maketrans("yn", "ny"))
 PEOPLE = {"Ada": ALIKE, "Bram": ALIKE, "Chidi": ALIKE[:-4] + TURNED[-4:]}
 OVERLAP = "cannot be said at this ε: word overlap passes too"
@@ -66,7 +66,7 @@ class TestPass:
         assert words == f"{OVERLAP}; the largest ε of the curve at which it does not is 0.05"
 
     def test_the_curve_is_compared_with_the_floor_at_each_epsilon(self) -> None:
-        # The baseline is wrong on one unit of ten, and passes from .15 on alone.
+        # The baseline is wrong on one unit of ten, and passes only from .15 on.
         wrong = "".join(
             t if n % 10 == 0 else a for n, (a, t) in enumerate(zip(ALIKE, TURNED, strict=True))
         )

@@ -43,7 +43,7 @@ def test_numeric_grades_are_counted_with_peoples_share_and_compared(tmp_path: Pa
     ]  # fmt: skip
     # Ranks of grades 1, 2.5, 2.5, 4, 5.5, 5.5 against 1.5, 1.5, 3, 5, 5, 5 of shares of yes.
     assert found["correlation"]["spearman"]["value"] == pytest.approx(14.25 / (16.5 * 15) ** 0.5)
-    # All units of yes lie above those of no; the tie of people has no side.
+    # All units with yes are above those with no; the tie of people does not count.
     assert found["curves"][0]["roc_auc"]["value"] == 1
     assert [point["score"] for point in found["curves"][0]["points"]] == [0, 1, 2, 3]
     text = as_markdown(made)

@@ -36,7 +36,7 @@ ROWS = {"ada": "y" * 80, "ben": "yn" * 20 + "y" * 40}
 
 
 def of(rows: dict[str, str], under: dict[str, list[int]]) -> dict[str, Any]:
-    """The block of people whose labels were given under these versions, a number a unit."""
+    """The block of people's labels, each given under the version with this number."""
     frame = frame_of(table(rows)).variables["answerable"]
     names = [rater.name for rater in frame.raters]
     versions = {names.index(name): np.array(each) for name, each in under.items()}
@@ -57,7 +57,7 @@ def test_each_version_has_its_own_agreement_and_the_change_between_them() -> Non
     (step,) = found["changes"]
     assert (step["before"], step["after"]) == (None, 1)
     assert step["percent"]["value"] == 0.5
-    # Within each version all queries are alike, so that resamples show no variation.
+    # Within each version all queries have the same labels, so that resamples do not vary.
     assert step["percent"]["low"] is None
 
 
@@ -152,7 +152,7 @@ class TestCampaign:
     def test_a_guideline_that_never_changed_has_no_section(self, campaign: Campaign) -> None:
         answer(campaign, people(), 2)
         assert block(campaign) is None
-        # A text that nobody has answered under changes nothing.
+        # A text under which nobody has answered changes nothing.
         change(campaign, CampaignSettings(guideline="Ours."))
         assert block(campaign) is None
 

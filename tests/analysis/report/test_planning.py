@@ -29,7 +29,7 @@ def noisy(units: int, slips: float, seed: int = 1) -> dict[str, str]:
 
 
 def planned(rows: dict[str, str], width_wanted: float = 0.1) -> tuple[Any, Any]:
-    """The plans, and the blocks that they are made for."""
+    """The plans, and the blocks for which they are made."""
     sample = sample_of(frame_of(table(rows)))
     compared = {"agreement": agreement(sample), "judges": judges(sample, 0.2)}
     return planning(sample, compared, width_wanted), compared
@@ -50,7 +50,7 @@ class TestPlans:
             assert plan["queries"] == {"needed": expected.needed, "more": expected.more}
 
     def test_more_raters_help_if_raters_err_independently(self) -> None:
-        # With independent slips each further rater tells something new.
+        # With independent errors each further rater adds information.
         found, _ = planned(noisy(400, 0.3), width_wanted=0.08)
         raters = found["agreement"]["raters"]
         assert raters["needed"] > 3

@@ -1,4 +1,4 @@
-"""Every number of a report, and both ends of its interval, lie where such a statistic can lie."""
+"""Every number of a report and both ends of its interval are within the statistic's range."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCALE = 5.0
 
 
 def estimates(of: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], JSON]]:
-    """Every estimate of a report, wherever it stands."""
+    """Yield every estimate of a report."""
     if isinstance(of, dict):
         if {"value", "low", "high", "method"} <= of.keys():
             yield path, of
@@ -39,7 +39,7 @@ def estimates(of: object, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 
 def range_of(path: tuple[str, ...]) -> tuple[float, float]:
-    """Where such a statistic can lie, by its name or that of what it stands in."""
+    """The range of a statistic, by its name or that of the block around it."""
     if {"gap", "judge_minus_floor"} & set(path):
         return -2.0, 2.0
     for name in reversed(path):
@@ -55,7 +55,7 @@ def range_of(path: tuple[str, ...]) -> tuple[float, float]:
 def labels(chance: random.Random, queries: int, slip: float, flat: bool) -> Iterator[JSON]:
     """Three people and a judge who nearly always agree, so that intervals lie at an end.
 
-    People label a part of the queries only where there are many; `flat` gives all one label.
+    If there are many queries, people label only a part; `flat` gives all units one label.
     """
     for n in range(queries * 6):
         query, unit = divmod(n, 6)
@@ -87,12 +87,12 @@ def test_no_number_of_a_report_leaves_the_range_of_its_statistic(
     report = json.loads(json.dumps(labels_report([path], levels, ReportOptions(resamples=40))))
     held: set[str] = set()
     assert list(outside(report, held)) == []
-    if slip > 0.1:  # else too few queries hold another label for an interval
+    if slip > 0.1:  # with fewer, too few queries have another label for an interval
         assert held >= {"percent", "fleiss_kappa", "krippendorff_alpha", "pearson", "mean"}
 
 
 def outside(report: JSON, held: set[str]) -> Iterator[str]:
-    """What lies outside its range; `held` takes the names of statistics that have an interval."""
+    """The numbers outside their range; `held` receives the names of statistics with an interval."""
     for path, each in estimates(report):
         least, most = range_of(path)
         ends = [each[key] for key in ("value", "low", "high") if each[key] is not None]
@@ -102,7 +102,7 @@ def outside(report: JSON, held: set[str]) -> Iterator[str]:
 
 
 def test_scores_that_differ_by_rounding_alone_correlate_as_equal_ones() -> None:
-    """Thirds of sums are not exact: twelve equal scores have no correlation, not one of noise."""
+    """Thirds are not exact: twelve equal scores have an undefined correlation, not a random one."""
     equal = np.array([0.1 + 0.2, 0.3] * 6)
     other = np.arange(12.0)
     for found in correlation_estimates(equal, other, np.arange(12), draws=50).values():

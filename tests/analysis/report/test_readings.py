@@ -37,7 +37,7 @@ def test_labels_are_counted_and_compared_with_people_by_step_of_reading(tmp_path
     found = report(file(tmp_path))["variables"]["answerable"]["judges"]["J"]["reading"]
     assert found["steps"] == {"fence": 2, "prose": 1, "thinking": 1}
     assert (found["as_is"]["labels"], found["mended"]["labels"]) == (3, 3)
-    # As they stood: yes, no, yes against yes. After a step: no, yes, yes.
+    # Read unchanged: yes, no, yes; people say yes. After a step: no, yes, yes.
     assert found["as_is"]["agreement"]["value"] == found["mended"]["agreement"]["value"] == 2 / 3
 
 

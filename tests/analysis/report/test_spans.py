@@ -19,7 +19,7 @@ TEXT = "the quick is brown foxes"
 
 
 def marks(**by_rater: Mapping[int, tuple[int, int] | None]) -> Evidence:
-    """Marks of unit n in report n // 2, as `table` makes them; None stands nowhere."""
+    """Marks of unit n in report n // 2, as in `table`; None is a quote that is not in the text."""
     found = {
         LabelKey(f"r{n // 2}", "question", f"q{n}", "answerable", rater): (
             EvidenceSpan("report", *(ends or (None, None))),
@@ -37,7 +37,7 @@ def block(rows: dict[str, str], found: Evidence) -> Any:
 
 def test_span_measures_are_those_worked_by_hand() -> None:
     # Unit 0: 0-9 and 4-12: exact 0, overlap 1, IoU 5 of 12 so 0, characters 2 * 5 / 17.
-    # Unit 1: nobody marked anything: 1 throughout. Unit 2: one alone did: 0 throughout.
+    # Unit 1: nobody marked anything: all measures 1. Unit 2: only one person did: all 0.
     found = block(
         {"Ada": "yny", "Bram": "ynn"}, marks(Ada={0: (0, 9), 2: (0, 3)}, Bram={0: (4, 12)})
     )["agreement"]
@@ -71,7 +71,7 @@ def test_a_judge_is_compared_with_people_without_changing_their_agreement() -> N
     alone = block(people, marks(**given))
     found = block({**people, JUDGE: "yy"}, marks(**given, **{JUDGE: {0: (0, 9), 1: (0, 3)}}))
     assert found["agreement"] == alone["agreement"]
-    # Unit 0: alike with both. Unit 1: alike with Bram, 0 with Ada, who marked nothing.
+    # Unit 0: equal to both. Unit 1: equal to Bram's, 0 with Ada, who marked nothing.
     judge = found["judges"][JUDGE]
     assert judge["all"]["exact_f1"]["value"] == pytest.approx((1 + 1 / 2) / 2)
     assert judge["both_marked"]["exact_f1"]["value"] == 1
@@ -85,7 +85,7 @@ def test_a_person_without_an_answer_does_not_count_as_marking_nothing() -> None:
 
 
 def test_marks_of_an_excluded_person_do_not_count() -> None:
-    # Cleo alone marked another text, and a quote of hers stands nowhere.
+    # Only Cleo marked another text, and one of her quotes is in no text.
     rows = {"Ada": "yyn", "Bram": "yyn"}
     both = marks(Ada={0: (0, 9), 1: (0, 3)}, Bram={0: (4, 12), 1: (0, 3)})
     hers = marks(Cleo={0: None, 1: (4, 9), 2: (0, 3)}).spans

@@ -18,7 +18,7 @@ from tests.cast import run, write_lines
 
 JSON = dict[str, Any]
 PEOPLE = ("Ada", "Bram", "Carl", "Dora")
-#: How often each of them, and the judge, says the contrary of what is right.
+#: How often each person, and the judge, gives the wrong label.
 SLIPS = {"Ada": 0.05, "Bram": 0.1, "Carl": 0.2, "Dora": 0.3, "J": 0.25}
 
 
@@ -62,7 +62,7 @@ def test_intervals_of_agreement_resample_raters_too(tmp_path: Path) -> None:
             in (block[name]["method"])
         ), name
         assert block[name]["low"] <= block[name]["high"]
-    # A pair is of these two, and a query is all that can be drawn of it.
+    # Of a pair of two people only the queries can be resampled.
     assert "two-way" not in people["pairs"][0]["cohen_kappa"]["method"]
 
 

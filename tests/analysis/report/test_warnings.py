@@ -1,4 +1,4 @@
-"""Warnings: each condition is planted once, and once is not there."""
+"""Warnings: each condition is tested once with labels that meet it, and once without."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_sharing_units_with_a_careless_rater_gives_no_warning() -> None:
 
 
 def of_systems(failures: dict[str, int], units: int = 100) -> list[LabelFact]:
-    """So many units of each system, on the first of which the judge has no label."""
+    """This many units of each system; the judge has no label on the first ones."""
     facts = []
     for system, lost in failures.items():
         for n in range(units):

@@ -1,4 +1,4 @@
-"""Pairs in both orders: how often a judge's verdict turns with them."""
+"""Pairs in both orders: how often a judge's verdict changes with the order."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def campaign(folder: Path) -> Campaign:
 
 
 def labels(variable: Variable, *values: str, scores: dict[int, float] | None = None) -> Any:
-    """A label a unit, two units a query; `.` is none."""
+    """One label for each unit, two units for each query; `.` is no label."""
     return {
         LabelKey(n, variable.kind, variable.name): ComparedLabel(
             value, (scores or {}).get(n), n // 2
@@ -250,7 +250,7 @@ def scored(variable: Variable, number: int, score: float) -> Any:
 
 @pytest.mark.parametrize(("score", "interval"), [(3.0, True), (2.5, False)])
 def test_equal_changes_of_score_have_an_interval_with_a_width(score: float, interval: bool) -> None:
-    """Where no score changed at all, Wilson's interval of the queries on a scale of 5."""
+    """If no score changed at all, it is Wilson's interval of the queries on a scale of 5."""
     change = of(RATING, "repeat", scored(RATING, 40, 3.0), scored(RATING, 40, score))[
         "score_change"
     ]

@@ -33,7 +33,7 @@ REPORTS = [(query, report) for query in BATCH for report in query["reports"]]
 
 
 def labels_of(rater: str, value: str = "no", **more: Any) -> list[dict[str, Any]]:
-    """A label of each question of each report, all alike."""
+    """The same label for each question of each report."""
     return [
         {"item": report["id"], "unit": question["id"], "kind": "question",
          "variable": "answerable", "value": value, "rater": rater, **more}
@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def rewrite(folder: Path) -> Callable[..., Path]:
-    """Changes the file's text; each pair of words is what goes, and what comes in its place."""
+    """Change the file's text; each pair is the old words and the new ones."""
 
     def change(*pairs: tuple[str, str]) -> Path:
         path = folder / "study.toml"

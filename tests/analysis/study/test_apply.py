@@ -118,7 +118,7 @@ def test_a_part_with_labels_is_never_changed(
     folder: Path, rewrite: Rewrite, before: str, after: str, line: int, says: str
 ) -> None:
     refused("apply_study", folder)
-    # The order of units means nothing here, but a judge's answers do.
+    # The order of units does not matter here, but a judge's answers do.
     write_lines(folder / "ada.jsonl", labels_of("replay", "invalid"))
     path, stored = rewrite((before, after)), everything()
     for command in ("plan_study", "apply_study"):
@@ -135,7 +135,7 @@ def test_a_batch_file_with_changed_content_under_the_same_name_is_refused(folder
     error = refused("apply_study", folder)
     assert str(error).startswith(f"{folder / 'study.toml'}, line 16: batch 'documents' is loaded")
     assert "name the new one [batch.documents-2]" in str(error)
-    # The same content under other bytes is the same batch.
+    # The same content in other bytes is the same batch.
     lines = [dict(reversed(list(line.items()))) for line in BATCH]
     write_lines(folder / "documents.jsonl", lines)
     assert refused("apply_study", folder).returncode == 3

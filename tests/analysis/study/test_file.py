@@ -1,4 +1,4 @@
-"""Reading a study file: each error names file, line, what is wrong and the mend."""
+"""Reading a study file: each error names file, line, what is wrong and how to correct it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a study: its chain with counts, why things fell out, and who does what next."""
+"""The page of a study: its chain with counts, why parts were left out, and who does what next."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rita(db: None) -> User:
 
 
 def applied(chain: Path) -> Study:
-    # One more person is asked about recall than has answered.
+    # One person who is asked about recall has not answered yet.
     text = CHAIN.replace('"recall.jsonl"]', '"recall.jsonl"]\nraters_per_item = 2')
     (chain / "study.toml").write_text(text, "utf-8")
     with pytest.raises(Exception, match="People give"):
@@ -85,7 +85,7 @@ def test_a_chain_made_by_hand_is_drawn_from_its_lineage(chain: Path, rita: User)
     assert [card.name for card in page.context["chain"].cards] == [
         "documents", "verify", "points", "recall",
     ]  # fmt: skip
-    # Of many campaigns the page draws the latest; the API gives all.
+    # If there are many campaigns, the page draws the latest, and the API gives all.
     with patch("analysis.study.views.MOST_CAMPAIGNS", 1):
         short = client.get(reverse("batch-chain", args=[points.pk]))
     assert [card.name for card in short.context["chain"].cards] == ["documents", "points", "recall"]
