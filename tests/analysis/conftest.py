@@ -35,7 +35,7 @@ def run(*arguments: str) -> str:
 
 @pytest.fixture(scope="package", autouse=True)
 def _few_resamples() -> Iterator[None]:
-    """Resample less: 10,000 resamples of a few queries cost more than the rest of a report."""
+    """Resample less, as no test here checks digits: 10,000 resamples cost more than a report."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resampling, "RESAMPLES_OF_FEW", FEW_RESAMPLES)
         yield

@@ -34,14 +34,14 @@ def operations() -> list[tuple[str, str, dict[str, Any]]]:
     ]
 
 
-def test_it_is_generated_without_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_description_is_generated_without_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
     GENERATOR_STATS.reset()
     call_command("spectacular", "--validate", "--fail-on-warn", "--file", "/dev/null")
     assert "Warning" not in capsys.readouterr().err
     validate_schema(description())
 
 
-def test_it_describes_every_address_below_v1() -> None:
+def test_the_description_contains_every_address_below_v1() -> None:
     paths = {path for path, _, _ in operations()}
     served = {re.sub(r"<[^>]+>", "{}", path) for path, _ in views()}
     assert {re.sub(r"\{[^}]+\}", "{}", path)[1:] for path in paths} == served
@@ -73,14 +73,14 @@ def test_every_operation_has_a_unique_id() -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_it_names_every_protocol() -> None:
+def test_the_description_names_every_protocol() -> None:
     schema = description()["components"]["schemas"]["NewCampaignRequest"]
     name = schema["properties"]["protocol"]["$ref"].rpartition("/")[2]
     assert description()["components"]["schemas"][name]["enum"] == sorted(PROTOCOLS)
 
 
 @pytest.mark.django_db
-def test_it_is_served_to_tokens_and_to_logged_in_browsers(study: Study) -> None:
+def test_the_description_is_served_to_tokens_and_to_logged_in_browsers(study: Study) -> None:
     script = script_of(study.ada)
     by_token = script.get("/api/schema/?format=json")
     assert by_token.status_code == 200
@@ -92,13 +92,13 @@ def test_it_is_served_to_tokens_and_to_logged_in_browsers(study: Study) -> None:
 
 
 @pytest.mark.django_db
-def test_it_refuses_unknown_parameters(study: Study) -> None:
+def test_the_description_refuses_unknown_parameters(study: Study) -> None:
     for query in ("lang=%00", "version=9", "x=1"):
         assert script_of(study.ada).get(f"/api/schema/?{query}").status_code == 400
 
 
 @pytest.mark.django_db
-def test_it_holds_no_data(study: Study) -> None:
+def test_the_description_contains_no_stored_data(study: Study) -> None:
     whole = script_of(study.rita).get("/api/schema/?format=json").content.decode()
     for secret in ("harbour", "hidden-system", "Pilot", "ben"):
         assert f'"{secret}' not in whole

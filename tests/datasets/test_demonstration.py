@@ -54,7 +54,9 @@ def words(row: Row) -> int:
     return len(row["text"].split())
 
 
-def test_it_is_large_enough_for_intervals_and_small_enough_to_ship(queries: list[Row]) -> None:
+def test_the_demonstration_has_enough_queries_for_intervals_and_is_small(
+    queries: list[Row],
+) -> None:
     assert len(queries) >= 10
     assert len(inside(queries, "reports")) >= 30
     assert len({query["id"] for query in queries}) == len(queries)
@@ -77,7 +79,9 @@ def test_identifiers_are_unique(queries: list[Row], key: str) -> None:
     assert len(ids) == len(set(ids))
 
 
-def test_it_uses_no_key_outside_the_format(queries: list[Row], labels: list[Row]) -> None:
+def test_the_demonstration_uses_no_key_outside_the_format(
+    queries: list[Row], labels: list[Row]
+) -> None:
     assert {key for query in queries for key in query} == QUERY_KEYS
     assert {key for label in labels for key in label} == LABEL_KEYS
 
@@ -171,7 +175,9 @@ def test_citations_match_the_markers_in_the_text(reports: dict[str, Row]) -> Non
         assert f"[{len(report['context']) + 1}]" not in report["text"]
 
 
-def test_it_has_references_and_a_deflection(queries: list[Row], reports: dict[str, Row]) -> None:
+def test_the_demonstration_has_references_and_a_deflection(
+    queries: list[Row], reports: dict[str, Row]
+) -> None:
     assert {len(query["references"]) for query in queries} == {1, 2}
     assert any(report.get("deflected") for report in reports.values())
 

@@ -98,33 +98,33 @@ def test_pooled_percent_agreement_is_the_share_of_all_pairs_that_agree():
     assert percent_agreement_pooled(MIXED) == pytest.approx(0.5)
 
 
-def test_fleiss_kappa_averaged_and_pooled_by_hand():
+def test_fleiss_kappa_averaged_and_pooled_matches_the_calculation_by_hand():
     # Labels on units with two or more: a 2, b 3; Pe = 0.16 + 0.36 = 0.52.
     # Averaged (2/3 - 0.52)/0.48 = 0.305556; pooled (0.5 - 0.52)/0.48 = -0.041667.
     assert fleiss_kappa(MIXED) == pytest.approx(0.305556, abs=1e-6)
     assert fleiss_kappa_pooled(MIXED) == pytest.approx(-0.041667, abs=1e-6)
 
 
-def test_randolph_kappa_by_hand():
+def test_randolph_kappa_matches_the_calculation_by_hand():
     # (2/3 - 1/2)/(1/2) = 1/3; with a third category on offer (2/3 - 1/3)/(2/3) = 1/2.
     assert randolph_kappa(MIXED, 2) == pytest.approx(1 / 3)
     assert randolph_kappa(MIXED, 3) == pytest.approx(1 / 2)
 
 
-def test_alpha_by_hand():
+def test_alpha_matches_the_calculation_by_hand():
     # aab has 4 unequal ordered pairs, /2 = 2; bb none: sum 2. N = 5, S(T) = 25 - 4 - 9 = 12.
     # alpha = 1 - 4 * 2 / 12 = 1/3.
     assert krippendorff_alpha(MIXED, "nominal") == pytest.approx(1 / 3)
 
 
-def test_interval_alpha_by_hand():
+def test_interval_alpha_matches_the_calculation_by_hand():
     # Units 1 2 and 3 5. Squared differences over ordered pairs: 2 and 8; /(2-1): sum 10.
     # All four values: pairs 1, 4, 16, 1, 9, 4 = 35, ordered 70. alpha = 1 - 3 * 10 / 70 = 4/7.
     counts, values = np.array([[1, 1, 0, 0], [0, 0, 1, 1]]), np.array([1.0, 2.0, 3.0, 5.0])
     assert krippendorff_alpha(counts, "interval", values) == pytest.approx(4 / 7)
 
 
-def test_gwet_ac1_by_hand():
+def test_gwet_ac1_matches_the_calculation_by_hand():
     # Shares of a: 2/3, 0, 1 (the single label enters): mean 5/9. Pe = 2 * (5/9)(4/9) = 40/81
     # for two categories. (2/3 - 40/81)/(1 - 40/81) = (14/81)/(41/81) = 14/41.
     assert gwet_ac(MIXED, "nominal") == pytest.approx(14 / 41)
@@ -135,7 +135,7 @@ def test_cohen_kappa_of_fifty_grant_proposals():
     assert cohen_kappa(np.array([[20.0, 5], [10, 15]])) == pytest.approx(0.4)
 
 
-def test_weighted_cohen_kappa_by_hand():
+def test_weighted_cohen_kappa_matches_the_calculation_by_hand():
     # Table of 4: (0,0), (0,2), (1,1), (2,1). Rows 2 1 1, columns 1 2 1.
     # Linear: observed (2 + 1)/4; expected sum r_i c_j |i-j| / 16 = (4 + 4 + 1 + 1 + 2 + 2)/16.
     # 1 - 0.75/0.875 = 1/7. Quadratic: (4 + 1)/4; (4 + 8 + 1 + 1 + 4 + 2)/16: 1 - 1.25/1.25 = 0.

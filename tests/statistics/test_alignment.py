@@ -53,7 +53,7 @@ def test_the_order_of_raters_does_not_change_the_reference(codes, order):
     assert (majority(codes)[0] == majority(codes[:, order])[0]).all()
 
 
-def test_precision_recall_and_f1_by_hand():
+def test_precision_recall_and_f1_match_the_calculation_by_hand():
     # Category 0: judge says it 2 times, 2 right; people 3 times: P 1, R 2/3, F1 4/5.
     # Category 1: judge 4 times, 2 right; people 2 times: P 1/2, R 1, F1 2/3.
     assert precision(TABLE)[:2] == pytest.approx([1, 1 / 2])
@@ -97,7 +97,7 @@ def test_f1_is_the_harmonic_mean_of_precision_and_recall(table):
     assert f1(table)[defined] == pytest.approx((2 * p * r / np.where(p + r > 0, p + r, 1))[defined])
 
 
-def test_specificity_and_balanced_accuracy_by_hand():
+def test_specificity_and_balanced_accuracy_match_the_calculation_by_hand():
     # Not category 0 by people: 3 units, the judge calls none of them 0. Not 1: 4 units, the judge
     # leaves 2. Not 2: 5 units, the judge never says 2. Recalls 2/3, 1, 0.
     assert specificity(TABLE) == pytest.approx([1, 1 / 2, 1])

@@ -8,7 +8,7 @@ from tests.statistics.cast import random_codes
 pytestmark = pytest.mark.every_case
 
 
-def test_alpha_of_two_raters_by_hand():
+def test_alpha_of_two_raters_matches_the_calculation_by_hand():
     # Means 1.5 and 3, a judge's 1 and 3: d^2 = 0.25, v = 1.5 1 3 3 with sum 8.5 and squares 21.25.
     made = alpha_of_two(np.array([1.5, 3.0]), np.array([1.0, 3.0]), np.arange(2))
     assert made.value == pytest.approx(1 - 3 * 0.25 / (4 * 21.25 - 8.5**2))

@@ -41,7 +41,7 @@ def naive(human, judge, score, epsilon):
     return results
 
 
-def test_the_test_of_a_small_table_by_hand():
+def test_the_test_of_a_small_table_matches_the_calculation_by_hand():
     # Without the first: the judge equals the second on items 1, 3, 4, the first on 1, 3: the judge
     # wins or ties everywhere, the first loses item 4: d = 0 0 0 -1, mean -1/4, s = 1/2.
     # t = (-0.25 - 0.2) / (0.5 / 2) = -1.8 with 3 degrees of freedom: p = 0.0848. The second alike.
@@ -51,7 +51,7 @@ def test_the_test_of_a_small_table_by_hand():
     assert [a.n for a in test.annotators] == [4, 4]
 
 
-def test_the_p_value_of_a_t_test_by_hand():
+def test_the_p_value_of_a_t_test_matches_the_calculation_by_hand():
     # Differences 0 0 1 -1: mean 0, s^2 = 2/3, error root(1/6) = 0.408248.
     # t = -0.2/0.408248 = -0.489898; with 3 degrees of freedom
     # p = 1/2 - (0.282843/1.08 + arctan 0.282843)/pi = 1/2 - (0.261892 + 0.275643)/pi = 0.3289.
@@ -266,7 +266,7 @@ def of_ties(queries, epsilon=0.2, broken=0):
 class TestFewQueries:
     """By query no p-value is below Markov's bound, so too few queries decide nothing."""
 
-    def test_markovs_bound_by_hand(self):
+    def test_markovs_bound_matches_the_calculation_by_hand(self):
         # Mean -1/4: (0.8 / 1.25)^2; of differences of at most 0.8 from 0: (0.8 / 1.05)^2.
         assert markov(np.array([0.0, -0.5]), 0.2) == pytest.approx(0.4096)
         assert markov(np.array([0.0, -0.5]), 0.0, most=0.8) == pytest.approx((0.8 / 1.05) ** 2)
@@ -295,7 +295,7 @@ class TestFewQueries:
         ("annotators", "epsilon", "needed"),
         [(3, 0.2, 18), (3, 0.15, 25), (3, 0.1, 39), (2, 0.2, 19), (3, 0.0, None), (3, 1.0, 1)],
     )
-    def test_the_number_of_queries_needed_for_ties_to_pass_by_hand(
+    def test_the_number_of_queries_at_which_ties_pass_matches_the_calculation_by_hand(
         self, annotators, epsilon, needed
     ):
         # Two p-values of at most 2 * .05 / (3 * 11/6) = .0182; ln .0182 / ln .8 = 17.95.

@@ -21,7 +21,7 @@ def rules(people, judge, clusters, **more):
     return alt_test_sensitivity(people, judge, clusters, level="nominal", epsilon=0.2, **more)
 
 
-def test_the_multiplicative_form_by_hand():
+def test_the_multiplicative_form_matches_the_calculation_by_hand():
     # Annotator's wins 1 1 1 0, judge's 1 1 1 1, epsilon 0.2: d = W_h - W_f / 0.8 = -0.25 three
     # times and -1.25: mean -0.5, s = 0.5, t = -0.5 / (0.5 / 2) = -2 with 3 degrees of freedom.
     found = multiplicative(np.ones(4), np.array([1.0, 1, 1, 0]), 0.2)
@@ -35,7 +35,7 @@ def test_the_multiplicative_form_is_defined_for_every_epsilon():
     assert multiplicative(np.ones(4), np.ones(4), 0.0) == 1
 
 
-def test_signed_ranks_by_hand():
+def test_signed_ranks_match_the_calculation_by_hand():
     # d - 0.2 = -0.2 -0.2 -0.2 -1.2: no positive rank, one arrangement of 2^4.
     assert signed_rank(np.ones(4), np.array([1.0, 1, 1, 0]), 0.2) == pytest.approx(1 / 16)
 

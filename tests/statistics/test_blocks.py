@@ -47,7 +47,7 @@ class TestAlignment:
             ("specificity", [1, 2 / 3, 1], None),
         ],
     )
-    def test_measures_of_each_category_by_hand(self, name, expected, reason):
+    def test_measures_of_each_category_match_the_calculation_by_hand(self, name, expected, reason):
         found = self.made().classes[name]
         assert values(found)[:2] == pytest.approx(expected[:2])
         assert (found[2].value, found[2].reason) == (expected[2], reason)
@@ -190,7 +190,7 @@ class TestReference:
 
 
 class TestCorrelations:
-    def test_correlations_of_three_points_with_a_tie_by_hand(self):
+    def test_correlations_of_three_points_with_a_tie_match_the_calculation_by_hand(self):
         # x 1 2 3, y 1 1 2. Pearson: covariance 1, variances 2 and 2/3. Midranks of y 1.5 1.5 3:
         # covariance 1.5, variances 2 and 1.5. Two pairs concordant, one tied in y: 2 / root(3 * 2).
         made = correlation_estimates(
@@ -217,7 +217,9 @@ class TestSystems:
     PEOPLE = np.tile(np.array([0.1, 0.2, 0.3]), (12, 1))
 
     @pytest.mark.parametrize(("function", "expected"), [("kendall", 1 / 3), ("spearman", 1 / 2)])
-    def test_the_rank_correlation_of_three_systems_by_hand(self, function, expected):
+    def test_the_rank_correlation_of_three_systems_matches_the_calculation_by_hand(
+        self, function, expected
+    ):
         judge = np.tile(np.array([0.5, 0.9, 0.7]), (12, 1))
         made = system_rank_correlation(self.PEOPLE, judge, function, draws=20)
         assert made.value == pytest.approx(expected)
@@ -248,7 +250,7 @@ class TestIntervals:
 
 
 class TestUnitisingAlpha:
-    def test_alpha_of_three_raters_on_a_small_continuum_by_hand(self):
+    def test_alpha_of_three_raters_on_a_small_continuum_matches_the_calculation_by_hand(self):
         # Ten places; units 0-2, 0-3, 0-2. Observed: ordered pairs 4 * 1 / (3 * 2 * 100). Expected,
         # N = 3: units of 2: 2/3 * 6 + 4 * (7 + 6 + 7) = 84 twice; of 3: 2/3 * 30 + 9 * 17 = 173:
         # sum 341. Below 30 * 29 - 2 - 6 - 2 = 860.

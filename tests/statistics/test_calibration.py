@@ -17,7 +17,7 @@ def honest(n=400, seed=0):
     return p, (rng.random(n) < p).astype(int)
 
 
-def test_calibration_of_four_units_by_hand():
+def test_calibration_of_four_units_matches_the_calculation_by_hand():
     # Bins {0.1, 0.2} and {0.6, 0.9}; people 0 1 | 1 1.
     # Brier (0.01 + 0.64 + 0.16 + 0.01)/4 = 0.205.
     # Errors |0.15 - 0.5| and |0.75 - 1|, each on half of the units: 0.3.

@@ -10,12 +10,12 @@ PEOPLE = np.array([0, 1, 2, 1])
 OWN = np.arange(4)
 
 
-def test_the_brier_score_sums_over_categories_by_hand():
+def test_the_brier_score_sums_over_categories():
     # .04+.01+.01 = .06; .04+.16+.04 = .24; .25+.09+.64 = .98; 0. Their mean is .32.
     assert category_calibration(P, PEOPLE, OWN).brier.value == pytest.approx(0.32)
 
 
-def test_the_ranked_probability_score_compares_cumulative_shares_by_hand():
+def test_the_ranked_probability_score_compares_cumulative_shares():
     # Cumulative less people's, without the last: (-.2, -.1); (.2, -.2); (.5, .8); (0, 0).
     # Squares .05, .08, .89, 0, halved for K - 1 = 2; the mean of .025 .04 .445 0 is .1275.
     made = category_calibration(P, PEOPLE, OWN, ordered=True)

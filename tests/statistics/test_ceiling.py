@@ -28,7 +28,7 @@ def study(careless_labels=15):
     return np.column_stack([np.where(slips, 1 - truth[:, None], truth[:, None]), careless])
 
 
-def test_the_ceiling_of_three_raters_by_hand():
+def test_the_ceiling_of_three_raters_matches_the_calculation_by_hand():
     # Ada and Bram agree on 3 of 4, Ada and Chidi on 4 of 4, Bram and Chidi on 3 of 4.
     labels = np.array([[0, 0, 0], [0, 1, 0], [1, 1, 1], [0, 0, 0]])
     made = ceiling_estimates(labels, np.arange(4), 2)

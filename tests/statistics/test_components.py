@@ -83,7 +83,7 @@ def test_components_of_a_balanced_design_match_the_analysis_of_variance() -> Non
     assert found.reason is None
 
 
-def test_components_of_two_raters_and_two_systems_by_hand() -> None:
+def test_components_of_two_raters_and_two_systems_match_the_calculation_by_hand() -> None:
     """Ten queries alternate between 0 and 1, one of two systems is 1 higher, and the rest is .2 up
     or down without an interaction of two sources: the residual is 1.6 / 27, the queries' component
     (10 / 9 - 1.6 / 27) / 4, and the systems' 1 / 2."""
@@ -174,7 +174,7 @@ HALVES = Components(
 )  # fmt: skip
 
 
-def test_widths_of_intervals_by_hand() -> None:
+def test_widths_of_intervals_match_the_calculation_by_hand() -> None:
     mean, difference, overall = decisions(HALVES, 0.2)
     # .04/20 + .003/3 + .02/20 + .006/60 + .03/60 = .0046
     assert mean.width == pytest.approx(2 * 1.959964 * 0.0046**0.5, rel=1e-6)

@@ -59,7 +59,7 @@ def test_leaving_a_query_out_gives_kendalls_tau_of_the_other_units():
         assert left_out[query] == pytest.approx(stats.kendalltau(x[stay], y[stay]).statistic)
 
 
-def test_concordant_pairs_and_ties_between_queries_by_hand():
+def test_concordant_pairs_and_ties_between_queries_match_the_count_by_hand():
     # Query 0 has (1, 1) and (2, 2), query 1 has (1, 3): within 0 a concordant pair, met twice;
     # across, (1, 1) ties with (1, 3) in x and (2, 2) is discordant with it.
     points = np.array([[1.0, 1], [2, 2], [1, 3]])

@@ -23,7 +23,7 @@ def scored(seed=0, n=120, levels=8):
     return np.round(people + rng.normal(0, 1, n) * levels / 4), people
 
 
-def test_a_threshold_sweep_of_four_units_by_hand():
+def test_a_threshold_sweep_of_four_units_matches_the_calculation_by_hand():
     made = threshold_sweep(SCORES, PEOPLE, np.arange(4))
     assert made.thresholds.tolist() == [1, 2, 3]
     assert values(made.recall) == [1, 1, 1 / 2]
@@ -32,7 +32,7 @@ def test_a_threshold_sweep_of_four_units_by_hand():
     assert values(made.f1) == pytest.approx([2 / 3, 4 / 5, 2 / 3])
 
 
-def test_areas_under_both_curves_by_hand():
+def test_areas_under_both_curves_match_the_calculation_by_hand():
     # Pairs yes over no: 2 over 1, 2 and 2 tie, 3 over 1, 3 over 2: 3.5 of 4.
     # From above: recall 1/2 at precision 1, then 1 at 2/3: 1/2 + 1/3.
     made = threshold_sweep(SCORES, PEOPLE, np.arange(4))

@@ -39,7 +39,7 @@ def study(queries, items, rates, shared=0.0, seed=1):
     return labels(people, *errors), people, np.repeat(np.arange(queries), items)
 
 
-def test_the_correlation_of_errors_is_pooled_within_peoples_labels_by_hand():
+def test_the_correlation_of_errors_is_pooled_within_peoples_labels():
     # Among the eight yes: Ada errs on 4, Bo on 3, both on 2.
     #   8 * covariance = 2 - 4 * 3 / 8 = 0.5; 8 * variances = 4 - 16/8 = 2 and 3 - 9/8 = 1.875
     # Among the four no: both err on the same one.

@@ -50,7 +50,7 @@ def test_without_bias_and_skew_bca_is_the_percentile_interval():
     )
 
 
-def test_the_acceleration_by_hand():
+def test_the_acceleration_matches_the_calculation_by_hand():
     # Values 1, 2, 6: mean 3, d = 2 1 -3; cubes 8 + 1 - 27 = -18, squares 14.
     assert acceleration(np.array([1.0, 2, 6])) == pytest.approx(-18 / (6 * 14**1.5))
     assert acceleration(np.array([1.0, 6]), np.array([2, 2])) == pytest.approx(
@@ -96,7 +96,7 @@ def test_by_default_the_interval_is_bca_at_the_expanded_level(clusters):
     )
 
 
-def test_the_expanded_level_by_hand():
+def test_the_expanded_level_matches_the_calculation_by_hand():
     # t(.975, 9) = 2.262157; times root(10/9) 2.384522, of which 2 Phi - 1 = .982899.
     assert expanded_level(10) == pytest.approx(0.982899, abs=1e-6)
     # t(.95, 9) = 1.833113; times root(10/9) 1.932271, of which 2 Phi - 1 = .946674.

@@ -97,7 +97,7 @@ def test_at_most_one_resample_in_twenty_may_be_undefined():
 
 
 class TestDesignEffect:
-    def test_the_design_effect_of_two_opposite_queries_by_hand(self):
+    def test_the_design_effect_of_two_opposite_queries_matches_the_calculation_by_hand(self):
         # Sums 0 and 2 of two items each about a mean of 1/2: squares 1 + 1, twice that over 16 is
         # 1/4. Independent items: variance 1/3 over 4 is 1/12. The effect is 3.
         effect = design_effect(np.array([0.0, 0, 1, 1]), np.array([7, 7, 9, 9]))
@@ -177,7 +177,7 @@ class TestPredictionPowered:
         two = np.array([0.0, 1])
         assert tuning(two, two, np.ones(1)) == pytest.approx(0.5)
 
-    def test_the_worth_of_two_labels_by_hand(self):
+    def test_the_effective_number_of_two_labels_matches_the_calculation_by_hand(self):
         # lambda 0.75: people vary by 0.5 / 2; powered 0.25^2 * 0.25 + 0.75^2 * 0.25 = 0.15625.
         two = np.array([0.0, 1])
         assert effective_labels(two, two, two) == pytest.approx(2 * 0.25 / 0.15625)
@@ -193,7 +193,7 @@ class TestPredictionPowered:
         assert prediction_powered_mean(TEN, SCORED, REST).method.startswith("PPI++, lambda 0.")
         assert people.method == "people only; 95 % t interval, 10 labelled queries"
 
-    def test_plain_ppi_of_a_ratio_by_hand(self):
+    def test_plain_ppi_of_a_ratio_matches_the_calculation_by_hand(self):
         # Others 6/8, people 4/8, judge 6/10: 0.75 + 0.5 - 0.6.
         human, judge = np.array([[3.0, 4], [1, 4]]), np.array([[4.0, 5], [2, 5]])
         made = prediction_powered_ratio(human, judge, np.array([[5.0, 5], [1, 3]]), 1)
@@ -202,7 +202,7 @@ class TestPredictionPowered:
         half = prediction_powered_ratio(human, judge, np.array([[5.0, 5], [1, 3]]), 0.5)
         assert half.value == pytest.approx(0.5 + 0.5 * (0.75 - 0.6))
 
-    def test_the_linearised_values_of_queries_by_hand(self):
+    def test_the_linearised_values_of_queries_match_the_calculation_by_hand(self):
         # R = 4/10, mean denominator 5: 0.4 + (3 - 0.4 * 4)/5 and 0.4 + (1 - 0.4 * 6)/5.
         found = linearised(np.array([[3.0, 4], [1, 6]]))
         assert found.tolist() == pytest.approx([0.68, 0.12])
@@ -382,7 +382,7 @@ class TestPack:
 
 
 class TestBca:
-    def test_the_acceleration_by_hand(self):
+    def test_the_acceleration_matches_the_calculation_by_hand(self):
         # Mean 2: differences 1, 1, -2: cubes 1 + 1 - 8 = -6, squares 6: -6 / (6 * 6^1.5).
         assert acceleration(np.array([1.0, 1, 4])) == pytest.approx(-1 / 6**1.5)
         assert acceleration(np.array([1.0, 4]), np.array([2, 1])) == pytest.approx(-1 / 6**1.5)
@@ -409,7 +409,7 @@ class TestBca:
 
 
 class TestPairs:
-    def test_the_exact_signed_ranks_by_hand(self):
+    def test_the_exact_p_value_of_signed_ranks_matches_the_calculation_by_hand(self):
         # Sizes 1 2 3, only the first is negative: sums of negative ranks up to 1 are two of eight.
         made = wilcoxon_signed_rank(np.array([-1.0, 2, 3]))
         assert made.p_value == pytest.approx(2 * 2 / 8)
@@ -437,7 +437,7 @@ class TestPairs:
 
 
 class TestSweeps:
-    def test_a_threshold_sweep_by_hand(self):
+    def test_a_threshold_sweep_matches_the_calculation_by_hand(self):
         # Scores 1 2 3 4 of people's no, yes, no, yes.
         made = threshold_sweep(np.arange(1.0, 5), np.array([0, 1, 0, 1]), np.arange(4), draws=0)
         assert made.thresholds.tolist() == [1, 2, 3, 4]

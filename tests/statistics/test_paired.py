@@ -22,7 +22,7 @@ def enumerated(differences):
     return min(1, 2 * min(low, high))
 
 
-def test_five_differences_of_one_sign_by_hand():
+def test_p_values_of_five_differences_of_one_sign_match_the_calculation_by_hand():
     # One arrangement of 2^5 is as extreme on each side: 2/32.
     assert wilcoxon_signed_rank(np.array([1.0, 2, 3, 4, 5])).p_value == pytest.approx(2 / 32)
 
@@ -115,7 +115,7 @@ def test_a_tiny_sample_has_a_p_value_and_no_interval():
     assert (test.difference.low, "3 queries" in test.difference.method) == (None, True)
 
 
-def test_sign_flips_by_hand():
+def test_sign_flips_match_the_calculation_by_hand():
     # 1, 2, 3: of 8 sums of signs only +6 and -6 are as far from 0 as 6.
     made = sign_flip(np.array([1.0, 2, 3]))
     assert (made.p_value, made.method) == (2 / 8, "sign flips, exact")
@@ -155,7 +155,7 @@ def test_the_one_sided_signed_rank_test_agrees_with_scipy(seed):
     assert signed_rank_below(differences) == pytest.approx(expected)
 
 
-def test_the_one_sided_signed_rank_test_by_hand():
+def test_the_one_sided_signed_rank_test_matches_the_calculation_by_hand():
     # Of the 2^4 arrangements of the ranks 1 to 4 only those with sums 0 and 1 are at most 1.
     assert signed_rank_below(np.array([1.0, -2, -3, -4])) == pytest.approx(2 / 16)
     assert signed_rank_below(np.zeros(3)) == 1

@@ -54,7 +54,7 @@ def test_pairs_without_a_shared_unit_are_never_formed():
     assert set(found.units) == {1}
 
 
-def test_each_rater_compared_with_all_others_by_hand():
+def test_agreement_of_each_rater_with_all_others_matches_the_calculation_by_hand():
     # Units: a b | a a b | b b. Ada, Bram and Chidi in columns; Ada's pairs: a-b, a-a, a-b, b-b.
     codes = np.array([[0, 1, -1], [0, 0, 1], [1, 1, -1]])
     found = each_with_others(codes, np.arange(3), 2)

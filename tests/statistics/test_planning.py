@@ -40,7 +40,7 @@ def test_widths_must_be_above_zero():
         more_raters({2: 0.2, 3: 0.1}, -1)
 
 
-def test_the_number_of_raters_needed_by_hand():
+def test_the_number_of_raters_needed_matches_the_calculation_by_hand():
     # width^2 = 0.01 + 0.06/r: 0.04 with two, 0.03 with three; 0.02 takes six, 0.01 no number.
     widths = {2: 0.2, 3: np.sqrt(0.03)}
     assert more_raters(widths, np.sqrt(0.02)) == Plan(6, 3)

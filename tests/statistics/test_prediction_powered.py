@@ -27,19 +27,19 @@ def study(seed, labelled=40, others=260, items=15, accuracy=0.85, lenience=0.1):
     return y[:labelled], f[:labelled], f[labelled:]
 
 
-def test_the_tuning_by_hand():
+def test_the_tuning_matches_the_calculation_by_hand():
     # cov = (0.375 - 0.125 + 0.125 + 0.125)/3 = 1/6; all judge scores: 5 of 8 are 1, so
     # s2 = 8 * 0.625 * 0.375 / 7 = 0.267857; (1/6) / (2 * 0.267857) = 0.311111.
     assert tuning(HUMAN, JUDGE, JUDGE_ONLY) == pytest.approx(0.311111, abs=1e-6)
 
 
-def test_the_prediction_powered_mean_by_hand():
+def test_the_prediction_powered_mean_matches_the_calculation_by_hand():
     # 0.311111 * 0.5 + 0.5 - 0.311111 * 0.75 = 0.422222.
     made = prediction_powered_mean(HUMAN, JUDGE, JUDGE_ONLY)
     assert made.value == pytest.approx(0.422222, abs=1e-6)
 
 
-def test_the_mean_of_a_fixed_collection_by_hand():
+def test_the_mean_of_a_fixed_collection_matches_the_calculation_by_hand():
     # All judge scores 5/8, people less judge -1/4: 0.375.
     assert fixed_collection_mean(HUMAN, JUDGE, JUDGE_ONLY).value == pytest.approx(0.375)
 

@@ -29,7 +29,7 @@ def as_means(sums):
     return np.stack([sums[:, 0] / sums[:, 1], np.ones(len(sums))], axis=1)
 
 
-def test_ratios_of_four_queries_by_hand():
+def test_ratios_of_four_queries_match_the_calculation_by_hand():
     # People 3/4 and 1/4: R 0.5; judge 4/4 and 2/4: 0.75; others 6/8. With lambda 1:
     # 0.75 + 0.5 - 0.75 = 0.5; of all judged 12/16 = 0.75.
     human, judge = np.array([[3.0, 4], [1, 4]]), np.array([[4.0, 4], [2, 4]])

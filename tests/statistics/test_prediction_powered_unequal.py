@@ -21,7 +21,7 @@ def holds(made: Estimate, value: float) -> bool:
     return made.low <= value <= made.high
 
 
-def test_the_mean_of_four_queries_by_hand():
+def test_the_mean_of_four_queries_matches_the_calculation_by_hand():
     # z of the labelled: 0.5 + (0.4 - 0.5)/0.5 = 0.3 and 0.8 + (0.9 - 0.8)/0.25 = 1.2; of the others
     # 0.6 and 0.7. The mean is 2.8 / 4.
     human, judge, chances = np.array([0.4, 0.9]), np.array([0.5, 0.8]), np.array([0.5, 0.25])

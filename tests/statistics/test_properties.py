@@ -159,7 +159,7 @@ def test_units_with_fewer_than_two_labels_change_only_gwets_chance_agreement(nam
     assert same(AGREEMENT[name](counts), AGREEMENT[name](more))
 
 
-def test_a_single_label_changes_gwets_chance_agreement_by_hand():
+def test_a_single_label_changes_gwets_chance_agreement():
     # Two units yy and nn, and a third with y alone. Agreement 1 either way; a fourth unit yn makes
     # it 2/3. Shares of y over units: (1 + 0 + 1/2) / 3 = 1/2 without the lone one, 5/8 with it.
     counts = np.array([[2, 0], [0, 2], [1, 1]])

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.every_case
 Z = 1.959963984540054
 
 
-def test_the_wilson_interval_by_hand():
+def test_the_wilson_interval_matches_the_calculation_by_hand():
     # p = 8/10, z² = 3.841459: middle (0.8 + 0.19207)/1.3841459 = 0.716738,
     # half 1.959964 sqrt(0.016 + 0.0096036)/1.3841459 = 0.226577.
     low, high = wilson_interval(8, 10)

@@ -18,17 +18,17 @@ def scores(seed, n=40, ties=True):
     return (np.round(x * 2), np.round(y * 2)) if ties else (x, y)
 
 
-def test_kendall_by_hand():
+def test_kendalls_tau_matches_the_calculation_by_hand():
     # x 1 2 3, y 1 3 2: two pairs agree, one disagrees: 1/3.
     assert kendall(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])) == pytest.approx(1 / 3)
 
 
-def test_spearman_by_hand():
+def test_spearmans_rho_matches_the_calculation_by_hand():
     # Rank differences 0 1 1: 1 - 6 * 2 / (3 * 8) = 1/2.
     assert spearman(np.array([10.0, 20, 900]), np.array([1.0, 3, 2])) == pytest.approx(1 / 2)
 
 
-def test_pearson_by_hand():
+def test_pearsons_r_matches_the_calculation_by_hand():
     # Deviations -1 0 1 and -1 1 0: 1 / root(2 * 2).
     assert pearson(np.array([1.0, 2, 3]), np.array([1.0, 3, 2])) == pytest.approx(1 / 2)
 

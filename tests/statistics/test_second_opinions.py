@@ -157,7 +157,7 @@ def test_the_interval_of_a_clustered_mean_agrees_with_statsmodels_sandwich_estim
     assert interval(found) == pytest.approx(tuple(fit.conf_int()[0]))
 
 
-def test_the_design_effect_by_hand():
+def test_the_design_effect_matches_the_calculation_by_hand():
     # Four queries of two equal items each, 0, 0, 1, 1: with items alone s2 is 2/7 and the variance
     # of the mean 1/28; by queries it is (1/3) / 4 = 1/12. The effect is 28/12.
     values, clusters = np.repeat([0.0, 0.0, 1.0, 1.0], 2), np.repeat(np.arange(4), 2)

@@ -39,7 +39,7 @@ ONE = [span(0, 10), span(20, 30)]
 OTHER = [span(0, 10), span(25, 40), span(50, 52)]
 
 
-def test_all_measures_by_hand():
+def test_all_measures_match_the_calculation_by_hand():
     # Exact: one of 2 and 3: 2/5. Overlap: two of the one's, two of the other's: 4/5.
     # IoU: 25-30 is 5 of 20 characters, too few; only 0-10 counts: 2/5.
     # Characters: 10 + 5 common, 20 and 27: 30/47.
@@ -119,7 +119,7 @@ def test_no_raters_and_no_tokens_give_empty_codes():
     assert token_codes([[span(0, 1)]], []).shape == (0, 1)
 
 
-def test_token_alpha_by_hand():
+def test_token_alpha_matches_the_calculation_by_hand():
     # Ten tokens; one rater marks the first two, the other the first three. Totals: 5 in, 15 out of
     # 20; unequal pairs within units 2; alpha = 1 - 19 * 2 / (400 - 25 - 225).
     tokens = [(at, at + 1) for at in range(10)]

@@ -36,7 +36,7 @@ def test_without_tests_there_are_no_adjusted_p_values():
     assert holm(np.empty(0)).tolist() == []
 
 
-def test_holms_adjustment_by_hand():
+def test_holms_adjustment_matches_the_calculation_by_hand():
     # 0.01 * 3, then 0.02 * 2 = 0.04, then 0.03 * 1, which may not fall below the one before.
     assert holm(np.array([0.03, 0.01, 0.02])) == pytest.approx([0.04, 0.03, 0.04])
 

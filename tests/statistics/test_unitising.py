@@ -35,7 +35,7 @@ def test_alpha_of_both_categories_is_as_published():
     assert alpha([together], [300]).value == pytest.approx(0.8591, abs=5e-4)
 
 
-def test_alpha_of_a_small_continuum_by_hand():
+def test_alpha_of_a_small_continuum_matches_the_calculation_by_hand():
     # Ten places; units 0-2 and 0-3, gaps 8 and 7. Observed: (0 + 1) * 2 / (2 * 1 * 100) = 0.01.
     # Expected: unit of 2: (2-1)/3 * (16 - 12 + 2) = 2, gaps 4 * (7 + 6) = 52; unit of 3:
     # 1/3 * (54 - 27 + 3) = 10, gaps 9 * (6 + 5) = 99: sum 163. Below: 20 * 19 - 2 - 6 = 372.

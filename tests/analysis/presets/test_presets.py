@@ -33,7 +33,7 @@ def folder(tmp_path: Path, preset: str) -> Path:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("preset", NAMES)
-def test_it_runs_as_it_stands_to_its_end(db: None, folder: Path, preset: str) -> None:
+def test_a_preset_runs_to_its_end_unchanged(db: None, folder: Path, preset: str) -> None:
     said = run("apply_study", folder)
     assert said.endswith("Done: study 'pilot' is as its file says.\n")
     assert run("apply_study", folder) == "Nothing to do: study 'pilot' is as its file says.\n"

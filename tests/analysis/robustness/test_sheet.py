@@ -292,7 +292,7 @@ def test_the_command_tries_a_judge_and_prints_the_sheet(campaign: Campaign) -> N
     assert trials.count() == 4
 
 
-def test_running_the_command_again_asks_the_judge_nothing(campaign: Campaign) -> None:
+def test_running_the_command_again_sends_no_request_to_the_judge(campaign: Campaign) -> None:
     judge("base")
     command("run_judge", "--campaign", campaign.name, "--judge", "base")
     robustness(campaign, "--kinds", "again")

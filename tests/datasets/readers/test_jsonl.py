@@ -48,11 +48,11 @@ GOOD = b'{"id": "a"}\n'
         b'\t{"id":\t"a"}  \n {"id": "b"}\r',
     ],
 )
-def test_it_reads_the_same_records_however_lines_end(file: Path, content: bytes) -> None:
+def test_the_reader_gives_the_same_records_however_lines_end(file: Path, content: bytes) -> None:
     assert read(file, content) == [(1, {"id": "a"}), (2, {"id": "b"})]
 
 
-def test_it_skips_blank_lines_but_counts_them(file: Path) -> None:
+def test_the_reader_skips_blank_lines_but_counts_them(file: Path) -> None:
     assert read(file, b'\n\n{"id": "a"}\n\n{"id": "b"}\n') == [(3, {"id": "a"}), (5, {"id": "b"})]
 
 
@@ -67,13 +67,15 @@ def test_only_a_newline_ends_a_line(file: Path, separator: str) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("text", ["😀 👩‍👩‍👧", "e\u0301 é", "مرحبا שלום", "a\r\nb", "\ufeffx", "𝔘"])
-def test_it_keeps_texts_as_they_are(file: Path, text: str) -> None:
+def test_the_reader_keeps_texts_as_they_are(file: Path, text: str) -> None:
     for ascii_only in (True, False):
         line = json.dumps({"text": text}, ensure_ascii=ascii_only).encode() + b"\n"
         assert read(file, line) == [(1, {"text": text})]
 
 
-def test_it_names_the_path_as_it_was_given(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reader_names_the_path_as_it_was_given(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(file.parent)
     file.write_bytes(b"[]\n")
     with pytest.raises(InputError, match=r"^batch\.jsonl, line 1: "):
@@ -82,19 +84,21 @@ def test_it_names_the_path_as_it_was_given(file: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf", b" \r\n"])
-def test_it_refuses_an_empty_file(file: Path, content: bytes) -> None:
+def test_the_reader_refuses_an_empty_file(file: Path, content: bytes) -> None:
     assert "no records" in refused(file, content, None).wrong
 
 
-def test_it_refuses_a_missing_file(file: Path) -> None:
+def test_the_reader_refuses_a_missing_file(file: Path) -> None:
     assert "cannot be read" in refusal(lambda: records(file), file, None).wrong
 
 
-def test_it_refuses_a_folder(tmp_path: Path) -> None:
+def test_the_reader_refuses_a_folder(tmp_path: Path) -> None:
     assert "folder" in refusal(lambda: records(tmp_path), tmp_path, None).wrong
 
 
-def test_it_refuses_a_line_over_the_size_limit(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reader_refuses_a_line_over_the_size_limit(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 1024**2)
     fits = b'{"id": "' + b"x" * (1024**2 - 10) + b'"}'
     assert len(read(file, fits + b"\n")) == 1
@@ -104,7 +108,7 @@ def test_it_refuses_a_line_over_the_size_limit(file: Path, monkeypatch: pytest.M
     assert "longer than 1 MiB" in refused(file, GOOD + fits + b" ").wrong
 
 
-def test_it_never_holds_an_endless_line_in_memory(file: Path) -> None:
+def test_the_reader_never_holds_an_endless_line_in_memory(file: Path) -> None:
     with file.open("wb") as handle:
         handle.write(GOOD)
         handle.truncate(200 * 1024**2)
@@ -120,7 +124,7 @@ def test_it_never_holds_an_endless_line_in_memory(file: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "column"), [(b'{"id": "\xe9"}', 9), ('{"é": "'.encode() + b'\xff"}', 8)]
 )
-def test_it_refuses_bytes_that_are_not_utf8_and_names_the_column(
+def test_the_reader_refuses_bytes_that_are_not_utf8_and_names_the_column(
     file: Path, line: bytes, column: int
 ) -> None:
     error = refused(file, GOOD + line)
@@ -128,21 +132,21 @@ def test_it_refuses_bytes_that_are_not_utf8_and_names_the_column(
     assert error.remedy == "save the file as UTF-8"
 
 
-def test_it_refuses_surrogates_encoded_as_utf8(file: Path) -> None:
+def test_the_reader_refuses_surrogates_encoded_as_utf8(file: Path) -> None:
     assert "not UTF-8" in refused(file, GOOD + b'{"id": "\xed\xa0\x80"}').wrong
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_it_says_how_to_convert_utf16(file: Path, encoding: str) -> None:
+def test_the_reader_says_how_to_convert_utf16(file: Path, encoding: str) -> None:
     assert "as UTF-8" in refused(file, '{"id": "a"}\n'.encode(encoding), 1).remedy
 
 
-def test_it_recognises_utf16_by_its_byte_order_mark(file: Path) -> None:
+def test_the_reader_recognises_utf16_by_its_byte_order_mark(file: Path) -> None:
     assert refused(file, '{"id": "a"}\n'.encode("utf-16"), 1).wrong == "the file is UTF-16"
 
 
-def test_it_refuses_nul_both_raw_and_escaped(file: Path) -> None:
+def test_the_reader_refuses_nul_both_raw_and_escaped(file: Path) -> None:
     assert "NUL character at column 10" in refused(file, GOOD + b'{"id": "a\0"}').wrong
     assert (
         "NUL character (\\u0000) at column 10" in refused(file, GOOD + rb'{"id": "a\u0000"}').wrong
@@ -150,7 +154,7 @@ def test_it_refuses_nul_both_raw_and_escaped(file: Path) -> None:
     assert "NUL" in refused(file, GOOD + rb'{"a\u0000": 1}').wrong
 
 
-def test_it_reads_an_escaped_backslash_before_a_u_as_a_backslash(file: Path) -> None:
+def test_the_reader_takes_an_escaped_backslash_before_a_u_as_a_backslash(file: Path) -> None:
     assert read(file, rb'{"id": "\\u0000 \\ud800"}') == [(1, {"id": r"\u0000 \ud800"})]
 
 
@@ -159,13 +163,13 @@ def test_it_reads_an_escaped_backslash_before_a_u_as_a_backslash(file: Path) -> 
     "escape",
     [rb"\ud83d", rb"\ude00", rb"\ud83dx", rb"\ud83d\ud83d\ude00", rb"\ude00\ud83d", rb"\uDBFF"],
 )
-def test_it_refuses_a_lone_surrogate(file: Path, escape: bytes) -> None:
+def test_the_reader_refuses_a_lone_surrogate(file: Path, escape: bytes) -> None:
     error = refused(file, GOOD + b'{"id": "' + escape + b'"}')
     assert "lone surrogate" in error.wrong
     assert "column 9" in error.wrong
 
 
-def test_it_joins_a_pair_of_surrogates(file: Path) -> None:
+def test_the_reader_joins_a_pair_of_surrogates(file: Path) -> None:
     assert read(file, rb'{"id": "\uD83D\ude00"}') == [(1, {"id": "😀"})]
 
 
@@ -184,24 +188,26 @@ def test_it_joins_a_pair_of_surrogates(file: Path) -> None:
         (b"\xef\xbb\xbf{}", 1),
     ],
 )
-def test_it_refuses_broken_json_and_names_the_column(file: Path, line: bytes, column: int) -> None:
+def test_the_reader_refuses_broken_json_and_names_the_column(
+    file: Path, line: bytes, column: int
+) -> None:
     error = refused(file, GOOD + line)
     assert f"broken JSON at column {column} " in error.wrong
     assert "one whole JSON object on each line" in error.remedy
 
 
-def test_it_refuses_a_duplicate_key(file: Path) -> None:
+def test_the_reader_refuses_a_duplicate_key(file: Path) -> None:
     assert '"id" appears twice' in refused(file, GOOD + b'{"id": 1, "a": 2, "id": 1}').wrong
     assert '"x" appears twice' in refused(file, GOOD + b'{"m": [{"x": 1, "x": 2}]}').wrong
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e999"])
-def test_it_refuses_nan_and_infinite_numbers(file: Path, number: bytes) -> None:
+def test_the_reader_refuses_nan_and_infinite_numbers(file: Path, number: bytes) -> None:
     assert refused(file, GOOD + b'{"meta": {"x": ' + number + b"}}").remedy
 
 
-def test_it_refuses_huge_whole_numbers(file: Path) -> None:
+def test_the_reader_refuses_huge_whole_numbers(file: Path) -> None:
     digits = b"9" * MAX_DIGITS
     assert read(file, b'{"x": -' + digits + b"}") == [(1, {"x": -int(digits)})]
     for count in (MAX_DIGITS + 1, 5000):
@@ -211,7 +217,7 @@ def test_it_refuses_huge_whole_numbers(file: Path) -> None:
 
 
 @pytest.mark.parametrize("brackets", [("[", "]"), ('{"a":', "}")])
-def test_it_refuses_deep_nesting(file: Path, brackets: tuple[str, str]) -> None:
+def test_the_reader_refuses_deep_nesting(file: Path, brackets: tuple[str, str]) -> None:
     begin, end = brackets
 
     def nested(depth: int) -> bytes:
@@ -238,11 +244,13 @@ def test_many_brackets_side_by_side_do_not_count_as_nesting(file: Path) -> None:
         (b"null", "null"),
     ],
 )
-def test_it_refuses_a_line_that_is_not_an_object(file: Path, line: bytes, kind: str) -> None:
+def test_the_reader_refuses_a_line_that_is_not_an_object(
+    file: Path, line: bytes, kind: str
+) -> None:
     assert refused(file, GOOD + line).wrong == f"the line is {kind}, not an object"
 
 
-def test_it_yields_the_lines_before_an_invalid_one(file: Path) -> None:
+def test_the_reader_yields_the_lines_before_an_invalid_one(file: Path) -> None:
     file.write_bytes(GOOD + b"{\n")
     found = records(file)
     assert next(found) == (1, {"id": "a"})

@@ -106,7 +106,7 @@ def refused(file: Path, row: Row) -> InputError:
     return refusal(lambda: native.read([file], ReadNotes()), file, 2)
 
 
-def test_it_reads_every_key(file: Path) -> None:
+def test_the_reader_reads_every_key(file: Path) -> None:
     (query,), warnings = read(file, FULL)
     assert query == Query(
         id="q 1/#",
@@ -228,7 +228,7 @@ def test_an_unknown_key_with_line_breaks_gives_a_message_of_one_line(file: Path)
         ("references", "text"),
     ],
 )
-def test_it_refuses_a_missing_required_key(file: Path, part: str, key: str) -> None:
+def test_the_reader_refuses_a_missing_required_key(file: Path, part: str, key: str) -> None:
     absent = refused(file, changed(lambda r: (r[part][0] if part else r).pop(key)))
     assert f'"{key}"' in absent.wrong
     assert absent.wrong.endswith("is missing")
@@ -264,7 +264,9 @@ def test_it_refuses_a_missing_required_key(file: Path, part: str, key: str) -> N
         ("references", "meta", 1),
     ],
 )
-def test_it_refuses_a_value_of_a_wrong_type(file: Path, part: str, key: str, value: Any) -> None:
+def test_the_reader_refuses_a_value_of_a_wrong_type(
+    file: Path, part: str, key: str, value: Any
+) -> None:
     error = refused(file, changed(lambda r: (r[part][0] if part else r).update({key: value})))
     assert f'"{key}"' in error.wrong
     assert ", not " in error.wrong
@@ -272,18 +274,18 @@ def test_it_refuses_a_value_of_a_wrong_type(file: Path, part: str, key: str, val
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("part", sorted(PARTS))
-def test_it_refuses_parts_that_are_not_objects(file: Path, part: str) -> None:
+def test_the_reader_refuses_parts_that_are_not_objects(file: Path, part: str) -> None:
     assert "not a list" in refused(file, changed(lambda r: r.update({part: {}}))).wrong
     assert "not an object" in refused(file, changed(lambda r: r[part].append("x"))).wrong
 
 
-def test_it_says_which_part_is_wrong(file: Path) -> None:
+def test_the_reader_says_which_part_is_wrong(file: Path) -> None:
     row = changed(lambda r: r["passages"][1].update(title=1))
     assert refused(file, row).wrong == '"title" of passage 2 is a number, not a string'
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\t"])
-def test_it_refuses_empty_identifiers_and_questions(file: Path, blank: str) -> None:
+def test_the_reader_refuses_empty_identifiers_and_questions(file: Path, blank: str) -> None:
     assert "is empty" in refused(file, {"id": blank, "text": "t"}).wrong
     assert "is empty" in refused(file, {"id": "q", "text": blank}).wrong
     assert "is empty" in refused(file, changed(lambda r: r["reports"][0].update(id=blank))).wrong
@@ -294,7 +296,7 @@ def test_it_refuses_empty_identifiers_and_questions(file: Path, blank: str) -> N
 
 
 @pytest.mark.parametrize("date", ["2024-02-29", "2024-05-31T12:30", "2024-05-31 12:30:00+02:00"])
-def test_it_keeps_a_date_as_it_was_given(file: Path, date: str) -> None:
+def test_the_reader_keeps_a_date_as_it_was_given(file: Path, date: str) -> None:
     (query,), _ = read(file, {"id": "q", "text": "t", "asked_at": date})
     assert query.asked_at == date
 
@@ -303,26 +305,26 @@ def test_it_keeps_a_date_as_it_was_given(file: Path, date: str) -> None:
 @pytest.mark.parametrize(
     "date", ["2023-02-29", "31.5.2024", "20240531", "2024", "now", "", "٢٠٢٤-٠٥-٣١"]
 )
-def test_it_refuses_an_invalid_date(file: Path, date: str) -> None:
+def test_the_reader_refuses_an_invalid_date(file: Path, date: str) -> None:
     assert "not an ISO date" in refused(file, {"id": "q", "text": "t", "asked_at": date}).wrong
 
 
 @pytest.mark.parametrize("score", [-0.01, 1.01, 2])
-def test_it_refuses_a_score_outside_its_range(file: Path, score: float) -> None:
+def test_the_reader_refuses_a_score_outside_its_range(file: Path, score: float) -> None:
     assert (
         "from 0 to 1"
         in refused(file, changed(lambda r: r["key_points"][0].update(score=score))).remedy
     )
 
 
-def test_it_refuses_a_negative_weight(file: Path) -> None:
+def test_the_reader_refuses_a_negative_weight(file: Path) -> None:
     assert (
         "at least 0" in refused(file, changed(lambda r: r["questions"][0].update(weight=-1))).remedy
     )
 
 
 @pytest.mark.parametrize("part", ["passages", "reports"])
-def test_it_refuses_sentences_that_are_not_verbatim(file: Path, part: str) -> None:
+def test_the_reader_refuses_sentences_that_are_not_verbatim(file: Path, part: str) -> None:
     def put(*sentences: str) -> Row:
         row = changed(lambda r: r["reports"][0].pop("key_points"))
         row[part][0].update(text="One. Two.", sentences=sentences)
@@ -338,12 +340,12 @@ def test_it_refuses_sentences_that_are_not_verbatim(file: Path, part: str) -> No
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("part", ["questions", "passages", "key_points", "reports", "rankings"])
-def test_it_refuses_a_duplicate_part_on_a_line(file: Path, part: str) -> None:
+def test_the_reader_refuses_a_duplicate_part_on_a_line(file: Path, part: str) -> None:
     error = refused(file, changed(lambda r: r[part].append(copy.deepcopy(r[part][0]))))
     assert "appears twice on this line" in error.wrong
 
 
-def test_it_refuses_a_duplicate_passage_in_a_ranking_or_context(file: Path) -> None:
+def test_the_reader_refuses_a_duplicate_passage_in_a_ranking_or_context(file: Path) -> None:
     twice = ["p1", "p2", "p1"]
     for row in (
         changed(lambda r: r["rankings"][0].update(passages=twice)),
