@@ -105,7 +105,7 @@ def test_the_description_contains_no_stored_data(study: Study) -> None:
 
 
 @pytest.mark.django_db
-def test_its_page_requires_a_login(study: Study) -> None:
+def test_the_page_of_the_description_requires_a_login(study: Study) -> None:
     assert Client().get("/api/docs/").headers["Location"].startswith("/login/")
     for user in (study.ada, study.rita, study.root):
         assert client_of(user).get("/api/docs/").status_code == 200

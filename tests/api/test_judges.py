@@ -441,10 +441,12 @@ class TestCalls:
         assert all(rita.get(path).status_code == 200 for path in paths)
 
 
-class TestACampaignOfAnotherTeam:
+class TestCampaignOfAnotherTeam:
     """Rita is not in the team and finds nothing of its campaign; the admin reads everything."""
 
-    def test_its_runs_and_calls_are_not_found(self, rita: Script, study: Study) -> None:
+    def test_runs_and_calls_of_such_a_campaign_are_not_found(
+        self, rita: Script, study: Study
+    ) -> None:
         of = judge()
         run = done(study, of)
         call = JudgeCall.objects.all()[0]

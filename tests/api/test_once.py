@@ -43,7 +43,7 @@ def test_every_write_that_creates_something_takes_a_key() -> None:
 
 
 @pytest.mark.django_db
-class TestTheSameKey:
+class TestSameKey:
     @pytest.fixture
     def root(self, study: Study) -> Script:
         return script_of(study.root)
@@ -52,48 +52,50 @@ class TestTheSameKey:
         return root.post("invitations/", sent or INVITING, Idempotency_Key=key)
 
     @pytest.mark.postgresql
-    def test_with_the_same_body_creates_one_object(self, root: Script) -> None:
+    def test_two_requests_with_the_same_key_and_body_create_one_object(self, root: Script) -> None:
         first, second = (self.invite(root, "a") for _ in range(2))
         assert (first.status_code, second.status_code) == (201, 201)
         assert Invitation.objects.count() == 1
         assert second.json() == {**first.json(), "link": None}
 
-    def test_with_the_same_body_in_another_layout_creates_one_object(self, root: Script) -> None:
+    def test_the_layout_of_the_body_does_not_matter(self, root: Script) -> None:
         self.invite(root, "a")
         turned = json.dumps(dict(reversed(INVITING.items())), indent=2).encode()
         assert self.invite(root, "a", turned).status_code == 201
         assert Invitation.objects.count() == 1
 
-    def test_with_another_body_is_refused(self, root: Script) -> None:
+    def test_a_key_with_another_body_is_refused(self, root: Script) -> None:
         self.invite(root, "a")
         (wrong,) = assert_told(self.invite(root, "a", {**INVITING, "note": "Bob"}), 422)
         assert wrong["field"] == "Idempotency-Key"
         assert Invitation.objects.count() == 1
 
-    def test_at_another_address_is_refused(self, root: Script, study: Study) -> None:
+    def test_a_key_at_another_address_is_refused(self, root: Script, study: Study) -> None:
         self.invite(root, "a")
         path = f"campaigns/{study.campaign.pk}/terms/"
         assert_told(root.post(path, {"is_open": False}, Idempotency_Key="a"), 422)
         assert Campaign.objects.get(pk=study.campaign.pk).is_open
 
-    def test_from_another_account_is_another_key(self, root: Script, study: Study) -> None:
+    def test_the_same_key_of_another_account_is_another_key(
+        self, root: Script, study: Study
+    ) -> None:
         self.invite(root, "a")
         sent = {**INVITING, "campaign": study.campaign.pk}
         assert self.invite(script_of(study.rita), "a", sent).status_code == 201
         assert Invitation.objects.count() == 2
 
-    def test_can_be_used_again_after_a_refusal(self, root: Script) -> None:
+    def test_a_key_can_be_used_again_after_a_refusal(self, root: Script) -> None:
         assert_told(self.invite(root, "a", {"campaign": 10**6}), 422)
         assert not KeptAnswer.objects.exists()
         assert self.invite(root, "a").status_code == 201
 
-    def test_can_be_used_again_after_a_day(self, root: Script) -> None:
+    def test_a_key_can_be_used_again_after_a_day(self, root: Script) -> None:
         self.invite(root, "a")
         KeptAnswer.objects.update(created_at=timezone.now() - timedelta(hours=24, minutes=1))
         assert self.invite(root, "a").json()["link"]
         assert Invitation.objects.count() == 2
 
-    def test_is_kept_for_a_day_and_per_account(self, root: Script, study: Study) -> None:
+    def test_a_key_is_kept_for_a_day_and_per_account(self, root: Script, study: Study) -> None:
         self.invite(root, "a")
         almost = timezone.now() - timedelta(hours=23, minutes=59)
         KeptAnswer.objects.update(created_at=almost)
@@ -103,7 +105,7 @@ class TestTheSameKey:
         assert KeptAnswer.objects.count() == Invitation.objects.count() == 2
 
     @pytest.mark.postgresql
-    def test_of_a_write_that_failed_leaves_nothing_behind(
+    def test_the_key_of_a_write_that_failed_is_not_kept(
         self, root: Script, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def broken(*_: Any) -> None:
@@ -117,18 +119,18 @@ class TestTheSameKey:
         assert not Invitation.objects.exists()
         assert not KeptAnswer.objects.exists()
 
-    def test_is_stored_without_the_secrets_of_the_answer(self, root: Script) -> None:
+    def test_the_stored_answer_lacks_its_secrets(self, root: Script) -> None:
         link = self.invite(root, "a").json()["link"]
         (row,) = KeptAnswer.objects.all()
         assert link.partition("key=")[2] not in row.body
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("key", ["", "a b", "é", "x" * 65])
-    def test_is_refused_if_malformed(self, root: Script, key: str) -> None:
+    def test_a_malformed_key_is_refused(self, root: Script, key: str) -> None:
         assert_told(self.invite(root, key), 400)
         assert not Invitation.objects.exists()
 
-    def test_with_a_form_compares_every_field_and_byte(self) -> None:
+    def test_forms_are_compared_by_every_field_and_byte(self) -> None:
         def digest(*fields: tuple[str, str], name: str = "a.txt", content: bytes = b"one") -> str:
             data = MultiValueDict[str, Any]()
             for field, value in fields:
@@ -152,7 +154,7 @@ class TestTheSameKey:
         assert len(set(digests)) == len(digests)
         assert digest(("a", "1"), ("b", "2")) == digest(("b", "2"), ("a", "1"))
 
-    def test_counts_as_answered_only_for_the_account_that_sent_it(
+    def test_a_key_counts_as_answered_only_for_its_own_account(
         self, root: Script, study: Study
     ) -> None:
         self.invite(root, "a")
@@ -167,7 +169,9 @@ class TestTheSameKey:
         assert not came(study.root, None)
         assert not came(study.rita, "a")
 
-    def test_returns_the_stored_answer_with_status_and_version(self, study: Study) -> None:
+    def test_a_repeated_key_returns_the_stored_answer_with_status_and_version(
+        self, study: Study
+    ) -> None:
         row = KeptAnswer(user=study.root, key="a", asked="it")
         for sent, hidden, data, etag in (
             (Response({"a": 1, "b": 2}, status=201, headers={"ETag": '"7"'}), ("b",),
@@ -184,7 +188,7 @@ class TestTheSameKey:
             concurrency._stored_response(row, "other")
 
     @pytest.mark.postgresql
-    def test_returns_the_same_item_again(self, study: Study) -> None:
+    def test_a_repeated_key_returns_the_same_item_again(self, study: Study) -> None:
         ada = script_of(study.ada)
         path = f"campaigns/{study.campaign.pk}/next/"
         first, second = (ada.post(path, Idempotency_Key="n").json() for _ in range(2))

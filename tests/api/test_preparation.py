@@ -149,7 +149,7 @@ class TestSteps:
 
 
 class TestAnswers:
-    def test_are_listed_by_state_and_author(self, rosa: Script) -> None:
+    def test_answers_are_listed_by_state_and_author(self, rosa: Script) -> None:
         prepare("key-points", "documents", author("other"), {**WROTE, INQUIRY: INVENTED})
         rosa.post(f"{one(rosa)}review/", {"verdict": "rejected"})
         counts = {
@@ -292,7 +292,7 @@ class TestBuilding:
         headers = {name: sent.pop(name) for name in list(sent) if name == "Idempotency_Key"}
         return script.post(at(f"{step}/build/"), {"name": "new", **sent}, **headers)
 
-    def test_creates_a_batch_of_the_accepted_answers(self, rosa: Script) -> None:
+    def test_building_creates_a_batch_of_the_accepted_answers(self, rosa: Script) -> None:
         rosa.post(at("key-points/accept/"), {"author": "author"})
         both = [self.build(rosa, author="author", Idempotency_Key="b") for _ in range(2)]
         assert [each.status_code for each in both] == [201, 201]
@@ -303,7 +303,7 @@ class TestBuilding:
         assert both[1].json() == built
         assert rosa.get(f"batches/{made.pk}/").json()["counts"]["key_points"] == 3
 
-    def test_is_refused_before_all_reviews_unless_a_partial_batch_is_requested(
+    def test_building_before_all_reviews_is_refused_unless_it_is_partial(
         self, rosa: Script
     ) -> None:
         refused = self.build(rosa, author="author")

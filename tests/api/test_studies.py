@@ -241,7 +241,9 @@ class TestFrozenReports:
         assert rita.get("reports/").json()["results"] == [made.json()]
         assert rita.get("reports/?campaign=1000000").json()["count"] == 0
 
-    def test_its_page_opens_with_the_same_options(self, rita: Script, study: Study) -> None:
+    def test_the_page_of_a_frozen_report_has_the_same_options(
+        self, rita: Script, study: Study
+    ) -> None:
         self.freeze(rita, study, assisted=True)
         row = FrozenReport.objects.get()
         client = client_of(study.rita)

@@ -207,7 +207,7 @@ class TestRequiredSubset:
 
 
 class TestSampledContexts:
-    def test_they_hold_distinct_passages_of_their_own_query(self) -> None:
+    def test_sampled_contexts_hold_distinct_passages_of_their_own_query(self) -> None:
         there = np.array([[True, True, False, True], [True, False, False, False]])
         made = sampled_contexts(there, np.array([2, 2]), 20, seed=0)
         for ranked in made:

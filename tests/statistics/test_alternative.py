@@ -229,7 +229,7 @@ def test_the_winning_rate_never_falls_with_a_larger_epsilon():
     assert rates[0] < rates[-1]
 
 
-def test_its_result_in_the_report_is_plain_json():
+def test_the_result_of_the_test_is_plain_json():
     human, judge = three_people(7)
     test = alt_test(human, judge, np.repeat(np.arange(12), 10), level="nominal", epsilon=0.2)
     shown = json.loads(json.dumps(test.as_json()))

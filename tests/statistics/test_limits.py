@@ -278,7 +278,7 @@ class TestAlternativeTest:
         assert [a.name for a in test.annotators] == ["0", "1"]
         assert test.reason is None
 
-    def test_its_result_in_the_report_says_which_reading_decides(self):
+    def test_the_result_in_the_report_says_which_reading_decides(self):
         test = AltTest(0.2, self.reading(0.0), self.reading(1.0), "by_query")
         assert json.loads(json.dumps(test.as_json())) == {
             "epsilon": 0.2,

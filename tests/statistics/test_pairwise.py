@@ -126,7 +126,7 @@ class TestCeiling:
             assert made[name].value == pytest.approx(np.average(of, weights=found.units))
 
     @pytest.mark.parametrize("mean_of", [_kappa, _percent])
-    def test_its_slopes_match_counting_a_unit_more_often(self, mean_of):
+    def test_slopes_of_the_ceiling_match_counting_a_unit_more_often(self, mean_of):
         codes = crowd_of(40, 5, 3)
         value, slopes, _ = mean_of(pair_counts(codes, 3), codes)
         assert slopes.sum() == pytest.approx(0, abs=1e-12)
@@ -136,7 +136,7 @@ class TestCeiling:
             changed, *_ = mean_of(pair_counts(more, 3), more)
             assert (changed - value) * often == pytest.approx(slopes[unit], rel=0.01, abs=1e-6)
 
-    def test_its_interval_matches_resampling_the_units(self):
+    def test_the_interval_of_the_ceiling_matches_resampling_the_units(self):
         codes = crowd_of(200, 8, 5)
         low, high = interval(crowd_ceiling_estimates(codes, np.arange(200), 3)["cohen_kappa"])
         generator = np.random.default_rng(1)

@@ -38,7 +38,7 @@ def test_the_file_fetches_nothing_and_runs_no_script(text: str) -> None:
     assert "@import" not in text
 
 
-def test_its_security_policy_forbids_everything_that_it_does_not_need(text: str) -> None:
+def test_the_files_security_policy_forbids_everything_that_it_does_not_need(text: str) -> None:
     head = text.split("<title>")[0]
     assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in head
     assert head.startswith('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">')
