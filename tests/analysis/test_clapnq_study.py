@@ -18,7 +18,7 @@ from datasets.readers.clapnq import NO_ANSWER
 from tests.analysis.conftest import run
 from tests.databases import emptied_after
 
-# `test_written` and the tests of CLAPnq's reader and import check the same with a few answers.
+# `test_free_text` and the tests of CLAPnq's reader and import check the same with a few answers.
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
 
 Entries = dict[str, dict[str, Any]]

@@ -148,7 +148,7 @@ class TestDensity:
 
     def test_it_is_undefined_if_a_passage_has_no_known_length(self) -> None:
         of = replace(context_of(P3, P1), tokens=np.array([[10, np.nan, 5]]))
-        # p2, whose text is not there, stands in the oracle context alone.
+        # Only the oracle context has p2, whose text is missing.
         assert tokens(of, DEFAULT) == pytest.approx([15])
         assert np.isnan(den(of, DEFAULT))
         assert np.isnan(tokens(of.as_oracle(), DEFAULT))
