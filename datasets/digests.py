@@ -205,7 +205,7 @@ def _digest(text: str) -> str:
 
 
 def _holders(line: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the objects within a line, which may have a `meta`, too."""
+    """Yield the objects within a line that may have a `meta`."""
     for value in line.values():
         if isinstance(value, list):
             yield from (each for each in value if isinstance(each, dict))

@@ -304,7 +304,7 @@ def _agreement(table: VariableLabels, variable: Variable, out: Collection[int]) 
 
 @dataclass(frozen=True)
 class _Among:
-    """The agreement of each person with the others without some of these."""
+    """Each person's agreement with the others, of whom some can be left out."""
 
     table: VariableLabels
     variable: Variable

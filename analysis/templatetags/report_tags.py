@@ -74,7 +74,7 @@ def _has_several_judges(report: dict[str, Any]) -> bool:
 
 
 def _units_of_judges(context: Context, report: dict[str, Any]) -> SafeString:
-    """Render links to the units on which judges differ, and to a campaign of those to label."""
+    """Render links to the units on which judges differ, and to a new campaign of units to label."""
     pk = context["campaign"].pk
     campaigns = format_html_join("", "{}", ((each,) for each in _to_label(context, report)))
     file = format_html(

@@ -244,7 +244,7 @@ def _lost() -> QuerySet[Job]:
 
 
 def position(job: Job) -> int:
-    """Return how many jobs come before a waiting one, and itself: 1 for the next."""
+    """Return the place of a waiting job in the order of turns: 1 for the next."""
     order = [each for each, _ in _turns()[0]]
     return order.index(job.pk) + 1 if job.pk in order else 1
 

@@ -130,7 +130,7 @@ def test_gwet_ac1_matches_the_calculation_by_hand():
     assert gwet_ac(MIXED, "nominal") == pytest.approx(14 / 41)
 
 
-def test_cohen_kappa_of_fifty_grant_proposals():
+def test_cohen_kappa_of_fifty_grant_proposals_matches_the_calculation_by_hand():
     # Po = 35/50 = 0.7; Pe = (25*30 + 25*20)/2500 = 0.5; 0.2/0.5 = 0.4.
     assert cohen_kappa(np.array([[20.0, 5], [10, 15]])) == pytest.approx(0.4)
 
@@ -149,19 +149,19 @@ def test_an_unknown_weighting_is_refused():
         cohen_kappa(np.eye(2), "cubic")
 
 
-def test_fleiss_kappa_of_fourteen_raters_as_published():
+def test_fleiss_kappa_of_fourteen_raters_is_as_published():
     assert fleiss_kappa(FOURTEEN_RATERS) == pytest.approx(0.210, abs=5e-4)
 
 
 @pytest.mark.parametrize(
     ("level", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
 )
-def test_alpha_of_four_observers_as_published(level, published):
+def test_alpha_of_four_observers_is_as_published(level, published):
     counts = counts_of(FOUR_OBSERVERS, 5)
     assert krippendorff_alpha(counts, level) == pytest.approx(published, abs=6e-4)
 
 
-def test_gwet_ac1_of_four_observers_as_published():
+def test_gwet_ac1_of_four_observers_is_as_published():
     assert gwet_ac(counts_of(FOUR_OBSERVERS, 5), "nominal") == pytest.approx(0.77544, abs=1e-5)
 
 

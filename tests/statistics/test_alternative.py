@@ -324,7 +324,7 @@ class TestFewQueries:
         test = of_ties(50, epsilon=0.0)
         assert (test.verdict, test.queries_needed) == ("undecided", None)
 
-    def test_queries_are_counted_for_the_half_of_annotators_that_must_be_beaten(self):
+    def test_the_queries_of_the_half_of_annotators_with_most_queries_count(self):
         # Half of three are two: these have 20 queries, the third only 10.
         human, judge, index = (np.repeat(each, 2, axis=0) for each in ties(20))
         human[index >= 10, 2] = -1

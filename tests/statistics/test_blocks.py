@@ -77,7 +77,7 @@ class TestAlignment:
 
 
 class TestPairs:
-    def test_kappas_of_three_ordered_categories(self):
+    def test_kappas_of_three_ordered_categories_match_the_calculation_by_hand(self):
         # Units 0-0 1-1 2-2 0-2: 3 of 4 agree. Rows 2 1 1, columns 1 1 2: chance (2 + 1 + 2)/16.
         # Distances: observed 2 of 4 units; expected: rows times columns times gaps:
         # 2*(1*1 + 2*2) + 1*(1*1 + 2*1) + 1*(1*2 + 1*1) = 10 + 3 + 3 = 16 of 16.
@@ -176,7 +176,7 @@ class TestAgreement:
 
 
 class TestReference:
-    def test_the_majority_by_hand_with_ties_marked(self):
+    def test_the_majority_has_its_ties_marked(self):
         codes = np.array([[0, 0, 1], [0, 1, -1], [2, -1, -1], [-1, -1, -1], [1, 1, 1]])
         reference, ties = majority(codes)
         assert reference.tolist() == [0, -1, 2, -1, 1]
@@ -245,7 +245,7 @@ class TestIntervals:
         assert method(30) == "mean; 95 % BCa bootstrap of 30 queries, 2000 resamples"
         assert method(29, 200) == "mean; 95 % BCa bootstrap of 29 queries, 200 resamples"
 
-    def test_the_t_quantile_of_one_degree_of_freedom(self):
+    def test_the_t_quantile_of_one_degree_of_freedom_is_the_tabulated_one(self):
         assert t_quantile(0.975, 1) == pytest.approx(12.7062, abs=1e-4)
 
 

@@ -207,7 +207,7 @@ class TestPredictionPowered:
         found = linearised(np.array([[3.0, 4], [1, 6]]))
         assert found.tolist() == pytest.approx([0.68, 0.12])
 
-    def test_the_width_of_a_fixed_collection_ratio_matches_its_variance_written_out(self):
+    def test_the_interval_of_a_fixed_collection_ratio_matches_its_formula(self):
         human, judge, rest = sums(TEN), sums(SCORED), sums(REST)
         made = fixed_collection_ratio(human, judge, rest)
         errors = linearised(human) - linearised(judge)

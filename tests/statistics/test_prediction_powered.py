@@ -157,7 +157,7 @@ def test_the_bias_of_a_lenient_judge_is_corrected():
     assert widths[1] < 0.8 * widths[0]
 
 
-def test_plain_ppi_by_hand_with_a_single_query_judged_only():
+def test_plain_ppi_with_one_query_judged_only_matches_the_calculation_by_hand():
     human, judge = np.array([0.2, 0.6]), np.array([0.1, 0.4])
     made = prediction_powered_mean(human, judge, np.array([0.8]), 1)
     assert made.value == pytest.approx(0.8 + 0.4 - 0.25)

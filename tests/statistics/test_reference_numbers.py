@@ -110,7 +110,7 @@ def test_the_cells_are_those_of_the_study():
         assert found == NUMBERS["crux.t1.label_counts"]["value"][person]
 
 
-def test_the_coefficients_of_task_one():
+def test_the_coefficients_of_task_one_match_the_reference_numbers():
     counts = counts_of(asked_cells(), 2)
     expect("crux.t1.fleiss_kappa", fleiss_kappa(counts))
     expect("crux.t1.fleiss_kappa", fleiss_kappa_pooled(counts))
@@ -127,7 +127,7 @@ def test_alpha_of_two_categories_is_the_same_at_every_level(level):
     )
 
 
-def test_the_pairs_of_task_one():
+def test_the_pairs_of_task_one_match_the_reference_numbers():
     labels = asked_cells()
     tables = {pair_name(a, b): confusion(labels[:, a], labels[:, b], 2) for a, b in PAIRS}
     kappas = {name: cohen_kappa(table) for name, table in tables.items()}
@@ -138,7 +138,7 @@ def test_the_pairs_of_task_one():
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_the_coefficients_of_each_setting(setting):
+def test_the_coefficients_of_each_setting_match_the_reference_numbers(setting):
     counts = counts_of(asked_cells(setting), 2)
     expect(
         f"crux.t1.by_setting.{setting}",
@@ -170,7 +170,7 @@ def test_the_listed_wrong_numbers_result_from_the_listed_mistakes():
 
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("convention", ["", "_over15"])
-def test_the_mean_coverage_of_each_setting(setting, convention):
+def test_the_mean_coverage_of_each_setting_matches_the_reference_numbers(setting, convention):
     shares = coverage(over_all=bool(convention))[settings() == setting]
     means = dict(zip(PEOPLE, shares.mean(axis=0), strict=True)) | {"all": shares.mean()}
     expect(f"crux.t1.coverage_mean{convention}.{setting}", means)
@@ -180,13 +180,13 @@ def test_the_mean_coverage_of_each_setting(setting, convention):
     ("name", "function"), [("spearman", spearman), ("kendall_tau_b", kendall), ("pearson", pearson)]
 )
 @pytest.mark.parametrize("convention", ["", "_over15"])
-def test_the_correlations_of_coverage(name, function, convention):
+def test_the_correlations_of_coverage_match_the_reference_numbers(name, function, convention):
     shares = coverage(over_all=bool(convention))
     found = {pair_name(a, b): function(shares[:, a], shares[:, b]) for a, b in PAIRS}
     expect(f"crux.t1.coverage_{name}{convention}", found)
 
 
-def test_the_coverage_of_the_majority():
+def test_the_coverage_of_the_majority_matches_the_reference_numbers():
     cells, _ = task_one()
     labels = np.where(cells == NOT_ASKED, -1, cells)
     reference = np.array([majority(report)[0] for report in labels])
@@ -196,7 +196,7 @@ def test_the_coverage_of_the_majority():
 
 
 @pytest.mark.parametrize("setting", SETTINGS[1:])
-def test_the_difference_of_settings_on_the_same_topics(setting):
+def test_the_difference_of_settings_on_the_same_topics_matches_the_reference_numbers(setting):
     shares, reports = coverage().mean(axis=1), task_one()[1]
     by_report = dict(zip(reports, shares, strict=True))
     topics = [report for report in reports if setting_of(report) == "oracle"]
@@ -232,7 +232,7 @@ def task_two():
 
 
 @pytest.mark.parametrize("entry", ["agreement", "agreement_without_null_questions"])
-def test_the_coefficients_of_task_two(entry):
+def test_the_coefficients_of_task_two_match_the_reference_numbers(entry):
     codes, asked = task_two()
     codes = codes if entry == "agreement" else codes[asked]
     x, y = codes.T
@@ -283,7 +283,7 @@ def alt_data(name):
     ("name", "level", "epsilon"),
     [("cebab_aspects", "nominal", 0.1), ("10k_prompts", "interval", 0.15)],
 )
-def test_the_alternative_annotator_test_as_published(name, level, epsilon, llm):
+def test_the_alternative_annotator_test_is_as_published(name, level, epsilon, llm):
     human, judges, queries, annotators, _ = alt_data(name)
     test = alt_test(human, judges[llm], queries, level=level, epsilon=epsilon, names=annotators)
     expected = NUMBERS[f"alttest.{name}.alt_test.{llm}"]
@@ -310,7 +310,7 @@ def test_aspects_of_a_review_form_one_query_and_each_prompt_is_its_own():
         assert test.decides == decides
 
 
-def test_the_agreement_of_the_crowd_workers():
+def test_the_agreement_of_the_crowd_workers_matches_the_reference_numbers():
     counts = counts_of(alt_data("cebab_aspects")[0], 3)
     expect(
         "alttest.cebab_aspects.agreement",
@@ -326,7 +326,7 @@ def test_the_agreement_of_the_crowd_workers():
     )
 
 
-def test_the_agreement_of_the_skilled_annotators():
+def test_the_agreement_of_the_skilled_annotators_matches_the_reference_numbers():
     human, _, _, annotators, _ = alt_data("10k_prompts")
     values = np.where(human < 0, np.nan, human)
     counts = counts_of(human, 5)
@@ -355,7 +355,7 @@ def test_the_agreement_of_the_skilled_annotators():
 
 
 @pytest.mark.parametrize("llm", LLMS)
-def test_judges_against_the_majority(llm):
+def test_judges_compared_with_the_majority_match_the_reference_numbers(llm):
     human, judges, _, _, categories = alt_data("cebab_aspects")
     reference, ties = majority(human)
     table = confusion(reference, judges[llm], 3)
@@ -379,7 +379,7 @@ def test_judges_against_the_majority(llm):
 
 
 @pytest.mark.parametrize("llm", LLMS)
-def test_judges_against_the_mean(llm):
+def test_judges_compared_with_the_mean_match_the_reference_numbers(llm):
     human, judges, _, _, _ = alt_data("10k_prompts")
     mean = np.nanmean(np.where(human < 0, np.nan, human), axis=1)
     expect(

@@ -21,7 +21,7 @@ def by_table(one, other):
     return lengths[-1][-1]
 
 
-def test_the_example_of_the_paper():
+def test_the_example_of_the_paper_has_its_printed_score():
     # Lin 2004, section 3.1: S2 and S3 against S1, beta 1.
     reference = "police killed the gunman"
     assert rouge_l("police kill the gunman", reference).f1 == pytest.approx(0.75)

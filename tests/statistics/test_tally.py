@@ -96,7 +96,7 @@ def test_leaving_one_out_removes_each_cluster_once():
     assert np.concatenate(times).tolist() == [1, 1, 1]
 
 
-def test_leaving_out_single_units_is_done_once_per_kind():
+def test_leaving_out_one_unit_is_computed_once_for_all_units_of_its_kind():
     weights, times = next(Tally.of(np.array([0, 0, 0, 1]), 2, np.arange(4)).without_one())
     assert (weights.tolist(), times.tolist()) == ([[2, 1], [3, 0]], [3, 1])
 

@@ -40,7 +40,7 @@ def checked() -> list[LabelFact]:
 
 
 class TestAssistedLabelsAreLeftOut:
-    def test_of_agreement_among_people(self) -> None:
+    def test_agreement_among_people_leaves_out_assisted_labels(self) -> None:
         # Worked by hand in test_blocks: percent 3/4, Fleiss 14/30, Cohen 1/2.
         found = agreement(sample_of(frame_of([*table(PEOPLE), *checked()])))
         assert (found["raters"], found["units"]) == (2, 4)
@@ -48,7 +48,7 @@ class TestAssistedLabelsAreLeftOut:
         assert found["fleiss_kappa"]["value"] == pytest.approx(14 / 30)
         assert [(pair["a"], pair["b"]) for pair in found["pairs"]] == [("Ada", "Bram")]
 
-    def test_of_the_reference_for_judges_and_the_alternative_annotator_test(self) -> None:
+    def test_the_reference_and_the_annotator_test_leave_out_assisted_labels(self) -> None:
         plain = [*table(PEOPLE), *table(VERDICTS)]
         expected = judges(sample_of(frame_of(plain)), 0.2)
         assert judges(sample_of(frame_of([*checked(), *plain])), 0.2) == expected
@@ -56,14 +56,14 @@ class TestAssistedLabelsAreLeftOut:
         assert expected[JUDGE]["ties"] == 1
         assert set(expected[JUDGE]["pairs"]) == {"Ada", "Bram"}
 
-    def test_of_scores_and_their_estimates(self) -> None:
+    def test_scores_and_their_estimates_leave_out_assisted_labels(self) -> None:
         systems = [f._replace(system="one") for f in [*table(PEOPLE), *table(VERDICTS)]]
         more = [f._replace(system="one") for f in checked()]
         expected = scores(frame_of(systems), 50, 0, sampled=True)
         assert scores(frame_of([*systems, *more]), 50, 0, sampled=True) == expected
         assert expected["coverage"]["estimate"]["one"]["humans"]["value"] is not None
 
-    def test_of_the_categories_and_the_raters(self) -> None:
+    def test_categories_and_raters_leave_out_assisted_labels(self) -> None:
         odd = table({"Carl": "z"}, assisted_by=JUDGE)
         frame = make_frame([*table(PEOPLE), *odd], {})
         assert frame.variables["answerable"].scale.categories == ("no", "yes")
@@ -224,7 +224,7 @@ class TestCampaigns:
         submit(assignment, {"units": units, "comment": None}, "page")
 
     @pytest.mark.parametrize("source", ["Checked", "Study"])
-    def test_the_report_compares_with_the_verdicts_that_were_shown(
+    def test_labels_are_compared_with_the_verdicts_that_were_shown(
         self, tmp_path: Path, source: str
     ) -> None:
         judge()

@@ -131,7 +131,7 @@ def test_an_attack_is_undefined_if_every_unit_already_had_its_label() -> None:
     assert found["went_over"]["reason"] == "every unit had `yes` before"
 
 
-def test_verdicts_that_keep_their_place_in_turned_pairs_are_counted_by_place() -> None:
+def test_verdicts_for_the_same_place_in_both_orders_are_counted_by_place() -> None:
     base = labels(PREFERRED, "first", "first", "second", "tie-good")
     trial = labels(PREFERRED, "second", "first", "first", "tie-good")
     found = of(PREFERRED, "repeat", base, trial, turned=True)
