@@ -35,7 +35,7 @@ def test_without_ties_it_agrees_with_scipy(seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_with_ties_it_is_exact_over_all_signs(seed):
+def test_with_ties_the_signed_rank_test_is_exact_over_all_signs(seed):
     differences = np.random.default_rng(seed).choice([-2.0, -1, 1, 2, 3], 9)
     assert wilcoxon_signed_rank(differences).p_value == pytest.approx(enumerated(differences))
 
