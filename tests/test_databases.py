@@ -17,7 +17,7 @@ from tests.databases import unchanged
 pytestmark = pytest.mark.django_db
 
 
-def test_a_row_that_changes_is_noticed() -> None:
+def test_a_changed_row_is_noticed() -> None:
     user = User.objects.create(username="ada")
     with pytest.raises(AssertionError), unchanged():
         User.objects.filter(pk=user.pk).update(username="eve")
@@ -27,7 +27,7 @@ def test_a_row_that_changes_is_noticed() -> None:
         cursor.execute("WITH rows AS (SELECT 1) DELETE FROM datasets_teammember")
 
 
-def test_what_is_undone_or_read_or_left_out_is_no_change() -> None:
+def test_reading_rollbacks_sessions_and_excluded_models_are_no_change() -> None:
     User.objects.create(username="ada")
     with unchanged():
         assert User.objects.count() == 1
@@ -40,7 +40,7 @@ def test_what_is_undone_or_read_or_left_out_is_no_change() -> None:
 
 
 @pytest.mark.once
-def test_the_last_used_files_are_kept_each_with_that_of_version_0_5_0(
+def test_the_last_used_database_files_are_kept_each_with_its_version_0_5_0_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("new", "old"):

@@ -30,7 +30,9 @@ sys.exit(7)
 
 
 @pytest.mark.parametrize("way", ["-c", "file", "-m"])
-def test_it_reads_and_says_what_a_started_one_does(way: str, tmp_path: Path) -> None:
+def test_a_fork_has_the_input_output_and_status_of_a_started_process(
+    way: str, tmp_path: Path
+) -> None:
     (tmp_path / "script.py").write_text(SCRIPT, "utf-8")
     words = {"-c": ["-c", SCRIPT], "file": ["script.py"], "-m": ["-m", "script"]}[way]
     command = [sys.executable, *words, "a", "b"]
@@ -44,7 +46,7 @@ def test_it_reads_and_says_what_a_started_one_does(way: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kind", [Process, subprocess.Popen])
-def test_it_is_killed_with_its_session(kind: type[subprocess.Popen[Any]]) -> None:
+def test_a_fork_is_killed_with_its_session(kind: type[subprocess.Popen[Any]]) -> None:
     sleeps = "import subprocess; print(1, flush=True); subprocess.run(['sleep', '300'])"
     with kind([sys.executable, "-c", sleeps], stdout=subprocess.PIPE, start_new_session=True) as it:
         assert it.stdout is not None
@@ -59,7 +61,7 @@ def test_it_is_killed_with_its_session(kind: type[subprocess.Popen[Any]]) -> Non
 
 
 @pytest.mark.parametrize("kind", [Process, subprocess.Popen])
-def test_one_that_ended_keeps_its_number_until_it_is_looked_at(
+def test_an_ended_process_keeps_its_pid_until_it_is_waited_for(
     kind: type[subprocess.Popen[Any]],
 ) -> None:
     process = kind([sys.executable, "-c", "print(1)"], stdout=subprocess.PIPE)
@@ -71,7 +73,7 @@ def test_one_that_ended_keeps_its_number_until_it_is_looked_at(
         os.kill(process.pid, 0)
 
 
-def test_what_a_fork_cannot_be_is_started() -> None:
+def test_a_command_that_a_fork_cannot_imitate_is_started() -> None:
     command = [sys.executable, "-c", ""]
     assert not can_fork(command, os.environ | {"PYTHONSAFEPATH": "1"})
     assert not can_fork(command, os.environ | {"COVERAGE_PROCESS_START": "x"})
@@ -79,7 +81,7 @@ def test_what_a_fork_cannot_be_is_started() -> None:
     assert not can_fork(["sh", "-c", ""], os.environ)
 
 
-def test_no_library_reads_the_settings_or_stores_models() -> None:
+def test_no_preloaded_library_reads_the_settings_or_loads_models() -> None:
     imports = "".join(f"import {name}\n" for name in LIBRARIES)
     say = "import sys, django.apps as d; print(d.apps.ready, 'config.settings' in sys.modules)"
     done = subprocess.run(
@@ -112,7 +114,7 @@ def there(command: list[str], env: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("place", ready.PLACES)
-def test_a_ready_one_has_what_a_started_one_makes_of_its_settings(
+def test_a_fork_with_django_loaded_has_the_settings_of_a_started_process(
     place: str, tmp_path: Path
 ) -> None:
     env = environment(tmp_path) | {
@@ -130,7 +132,7 @@ def test_a_ready_one_has_what_a_started_one_makes_of_its_settings(
     assert (forked.stdout, forked.stderr) == (started.stdout, started.stderr)
 
 
-def test_settings_that_are_refused_are_refused_to_a_ready_one(tmp_path: Path) -> None:
+def test_a_fork_with_django_loaded_refuses_invalid_settings(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     command = [sys.executable, "manage.py", "check"]
     env = os.environ | {"TANDEM_DATA_DIR": str(tmp_path / "file" / "within")}
@@ -140,7 +142,7 @@ def test_settings_that_are_refused_are_refused_to_a_ready_one(tmp_path: Path) ->
     assert "within cannot be created (Not a directory); set TANDEM_DATA_DIR" in done.stderr
 
 
-def test_what_decides_more_than_that_is_not_ready() -> None:
+def test_a_command_with_other_settings_is_not_forked_with_django_loaded() -> None:
     command = [*SHELL, ""]
     assert there(command, {**os.environ})
     assert not there(command, os.environ | {"TANDEM_PASSWORDS": "0"})

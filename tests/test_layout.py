@@ -155,7 +155,7 @@ def test_the_top_level_is_fixed() -> None:
     }
 
 
-def test_it_sees_the_code() -> None:
+def test_the_checks_find_the_code() -> None:
     assert {path.parts[0] for path in modules()} >= {*APPS, "tests", "manage.py"}
     assert "annotation.answers.submission" in set(imported(Path("annotation/imports/importer.py")))
     assert {"load_batch", "run_judge", "measures", "seal_audit"} <= set(COMMANDS)
@@ -192,7 +192,7 @@ def test_the_pure_parts_know_neither_django_nor_another_app(folder: str) -> None
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("folder", PURE)
-def test_what_the_pure_parts_import_of_their_own_app_is_pure_too(folder: str) -> None:
+def test_the_pure_parts_import_only_pure_parts_of_their_own_app(folder: str) -> None:
     waiting, seen = within(folder), set()
     while waiting:
         path = waiting.pop()
@@ -267,7 +267,7 @@ def test_every_command_has_help(name: str) -> None:
     assert " ".join(command.help.split()) in " ".join(text.split())
 
 
-def test_no_text_of_ours_names_a_place_on_a_machine() -> None:
+def test_no_file_of_ours_names_an_absolute_path() -> None:
     homes = ("/ho" + "me/", "/Us" + "ers/", "/ro" + "ot/")
     wrong = {
         str(path)

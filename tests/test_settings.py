@@ -43,7 +43,7 @@ def start(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
         ),
     ],
 )
-def test_a_wrong_setting_is_told_in_one_line(
+def test_a_wrong_setting_is_reported_in_one_line(
     tmp_path: Path, settings: dict[str, str], says: str
 ) -> None:
     done = start(tmp_path, **settings)
@@ -52,7 +52,7 @@ def test_a_wrong_setting_is_told_in_one_line(
     assert done.stderr.strip().count("\n") == 0
 
 
-def test_a_data_folder_that_cannot_be_made_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_data_folder_that_cannot_be_created_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     done = start(tmp_path / "file" / "folder", DEBUG="1")
     assert done.returncode == 1
@@ -60,7 +60,7 @@ def test_a_data_folder_that_cannot_be_made_is_told_in_one_line(tmp_path: Path) -
     assert done.stderr.strip().count("\n") == 0
 
 
-def test_a_development_start_makes_a_key_keeps_it_to_itself_and_asks_for_a_database(
+def test_a_development_start_creates_a_private_key_once_and_asks_for_migrations(
     tmp_path: Path,
 ) -> None:
     first = start(tmp_path, DEBUG="1")

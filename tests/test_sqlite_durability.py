@@ -80,7 +80,7 @@ def stored(path: str) -> list[int]:
         reader.close()
 
 
-def test_it_is_confirmed_after_the_disk_and_one_wait_serves_all_who_came_meanwhile(
+def test_a_commit_is_confirmed_after_the_sync_and_one_sync_serves_all_waiting_commits(
     path: str, disk: Disk
 ) -> None:
     confirmed: list[int] = []
@@ -101,14 +101,14 @@ def test_it_is_confirmed_after_the_disk_and_one_wait_serves_all_who_came_meanwhi
     assert 2 <= disk.times <= 3
 
 
-def test_it_is_not_confirmed_if_the_disk_fails(path: str, disk: Disk) -> None:
+def test_a_commit_is_not_confirmed_if_the_sync_fails(path: str, disk: Disk) -> None:
     disk.fails = True
     disk.waits.set()
     with pytest.raises(OperationalError, match="disk I/O error"):
         save(path, 0, [])
 
 
-def test_what_is_written_without_a_transaction_waits_within_sqlite(path: str, disk: Disk) -> None:
+def test_writes_outside_a_transaction_are_synced_by_sqlite_itself(path: str, disk: Disk) -> None:
     disk.waits.set()
     connection = connection_to(path)
     for end in (connection.commit, connection.rollback):
@@ -120,7 +120,7 @@ def test_what_is_written_without_a_transaction_waits_within_sqlite(path: str, di
     connection.close()
 
 
-def test_the_log_is_copied_beside_the_writers(
+def test_the_write_ahead_log_is_checkpointed_beside_the_writers(
     path: str, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(durability, "COMMITS", 2)

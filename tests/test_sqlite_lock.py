@@ -79,7 +79,7 @@ def assert_gets_in(path: str, timeout: float = 5) -> None:
     connection.close()
 
 
-def test_the_site_uses_it_wherever_it_uses_sqlite() -> None:
+def test_the_site_uses_this_backend_wherever_it_uses_sqlite() -> None:
     from config.env import ENGINES
 
     engine = settings.DATABASES["default"]["ENGINE"]
@@ -101,13 +101,13 @@ def test_a_confirmed_save_outlives_a_power_cut(
     assert levels == ["wal", 2], "FULL is 2: each commit waits for the disk"
 
 
-def test_it_is_sqlite_to_whoever_asks(path: str) -> None:
+def test_the_backend_identifies_as_sqlite(path: str) -> None:
     connection = connection_to(path)
     assert connection.vendor == "sqlite"
     assert connection.introspection.table_names() == ["counter"]
 
 
-def test_sql_is_rewritten_the_same_however_often_it_comes(path: str) -> None:
+def test_the_same_sql_is_always_rewritten_the_same_way(path: str) -> None:
     with connection_to(path).cursor() as cursor:
         for value in ("%s ? 100%", "again"):
             cursor.execute("SELECT %s, '50%%', '?'", [value])
@@ -116,7 +116,7 @@ def test_sql_is_rewritten_the_same_however_often_it_comes(path: str) -> None:
             assert cursor.fetchone() == (value,)
 
 
-def test_many_threads_of_two_processes_write_and_nobody_is_turned_away(path: str) -> None:
+def test_many_threads_of_two_processes_write_and_none_is_refused(path: str) -> None:
     processes = [run(path, "write", "8", "40") for _ in range(2)]
     told = [process.communicate(timeout=PATIENCE)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], told
@@ -141,7 +141,7 @@ def test_a_frozen_holder_is_waited_for_until_the_timeout(
     assert 0.5 <= time.monotonic() - began < PATIENCE
 
 
-def test_who_was_turned_away_can_come_again(path: str, holder: subprocess.Popen[str]) -> None:
+def test_a_writer_that_timed_out_can_try_again(path: str, holder: subprocess.Popen[str]) -> None:
     connection = connection_to(path, timeout=0.1)
     for _ in range(2):
         with pytest.raises(OperationalError):
@@ -154,7 +154,7 @@ def test_who_was_turned_away_can_come_again(path: str, holder: subprocess.Popen[
 
 
 @pytest.mark.parametrize("end", ["commit", "rollback", "close"])
-def test_every_end_of_a_transaction_gives_the_turn_back(path: str, end: str) -> None:
+def test_every_way_to_end_a_transaction_releases_the_turn(path: str, end: str) -> None:
     connection = connection_to(path)
     begin(connection)
     getattr(connection, end)()
@@ -190,12 +190,12 @@ def test_a_single_statement_needs_no_turn_and_waits_for_the_writer(path: str) ->
     outside.close()
 
 
-def test_a_free_turn_is_no_file_that_can_be_open() -> None:
+def test_the_value_for_a_free_turn_is_no_possible_file_descriptor() -> None:
     """A service may run with its first files closed: then the turn's has the number 0, 1 or 2."""
     assert base.FREE < 0
 
 
-def test_a_child_keeps_no_turn_of_its_parent(path: str) -> None:
+def test_a_forked_child_does_not_keep_its_parents_turn(path: str) -> None:
     connection = connection_to(path)
     begin(connection)
     child = os.fork()
@@ -223,6 +223,6 @@ def test_a_database_in_memory_has_no_queue(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_queue_that_cannot_be_made_keeps_nobody_from_writing(path: str) -> None:
+def test_writing_works_without_a_queue_if_its_file_cannot_be_created(path: str) -> None:
     Path(f"{path}-turn").mkdir(mode=0)
     assert_gets_in(path)

@@ -27,32 +27,34 @@ to be quoted from its start on.</div>
 
 
 class TestTasks:
-    def test_they_are_tasks_of_the_size_that_is_said(self, tmp_path: Path) -> None:
+    def test_tasks_have_the_requested_size(self, tmp_path: Path) -> None:
         path = write_tasks(tmp_path / "t.jsonl", count=5, questions=2, characters=4000)
         queries = [located.query for located in read([path], "native")]
         assert [len(query.reports[0].text) for query in queries] == [4000] * 5
         assert all(len(query.questions) == 2 for query in queries)
 
-    def test_they_are_the_same_every_time(self, tmp_path: Path) -> None:
+    def test_tasks_are_the_same_every_time(self, tmp_path: Path) -> None:
         first = write_tasks(tmp_path / "a.jsonl", 3, 0, 500)
         second = write_tasks(tmp_path / "b.jsonl", 3, 0, 500)
         assert first.read_bytes() == second.read_bytes()
 
-    def test_their_texts_hold_what_real_ones_hold(self, tmp_path: Path) -> None:
+    def test_texts_contain_quotes_accents_and_line_breaks_like_real_ones(
+        self, tmp_path: Path
+    ) -> None:
         text = write_tasks(tmp_path / "t.jsonl", 20, 0, 4000).read_text("utf-8")
         assert all(mark in text for mark in ('\\"so\\"', "café", "€", "\\n"))
 
 
 class TestTheLongItem:
     @pytest.mark.parametrize("paragraph", SHAPES.values())
-    def test_its_text_has_as_many_words_as_is_said(self, paragraph: int) -> None:
+    def test_the_long_text_has_the_requested_number_of_words(self, paragraph: int) -> None:
         text = text_of(WORDS, paragraph)
         assert len(text.split()) == WORDS == 20_000
         assert text.count("\n\n") == -(-WORDS // paragraph) - 1
         assert text.count("🛶") == 40
         assert text == text_of(WORDS, paragraph)
 
-    def test_its_figures_stand_under_their_texts(self) -> None:
+    def test_figures_are_printed_under_the_names_of_their_texts(self) -> None:
         figures = {"paragraphs": {"key_median": 20.04}, "one paragraph": {"key_median": 31.0}}
         head, row = lines(figures).splitlines()
         assert head.split()[-3:] == ["paragraphs", "one", "paragraph"]
@@ -60,23 +62,23 @@ class TestTheLongItem:
 
 
 class TestAnswering:
-    def test_the_form_is_what_the_page_asks_for(self) -> None:
+    def test_the_form_answers_every_unit_of_the_page(self) -> None:
         where, form = filled_in(PAGE)
         assert where == "/tasks/x/submit"
         assert (form["version"], form["seen"]) == ("2", "1")
         assert (form["unit-0"], form["unit-1"]) == ("q&0", "q1")
         assert (form["unit-0-answerable"], form["unit-1-answerable"]) == ("yes", "no")
 
-    def test_the_quote_is_the_text_as_it_reads(self) -> None:
+    def test_the_quote_is_the_text_with_entities_decoded(self) -> None:
         (quote,) = json.loads(filled_in(PAGE)[1]["unit-0-evidence"])
         assert quote["quote"].startswith("A <b> & 🛶 text")
         assert len(quote["quote"]) == 40
         assert quote["start"] == 0
 
-    def test_two_answers_have_two_keys(self) -> None:
+    def test_each_answer_has_a_new_idempotency_key(self) -> None:
         assert filled_in(PAGE)[1]["key"] != filled_in(PAGE)[1]["key"]
 
-    def test_another_page_is_no_item(self) -> None:
+    def test_another_page_is_not_taken_for_an_item(self) -> None:
         with pytest.raises(WrongPageError, match="no item's page"):
             filled_in("<h1>All done</h1>")
 
@@ -86,12 +88,12 @@ class TestLinks:
         page = '<link rel="icon" href="/i.svg"><script src="a.js" defer></script><a href="/x">x</a>'
         assert linked("http://h/t/", "text/html", page) == {"http://h/i.svg", "http://h/t/a.js"}
 
-    def test_a_style_needs_what_it_names_but_not_what_it_holds(self) -> None:
+    def test_a_style_sheet_needs_linked_files_but_not_embedded_ones(self) -> None:
         style = "a{background:url(data:x)} @font-face{src:url('f.woff2')} @import \"b.css\";"
         found = linked("http://h/s/a.css", "text/css", style)
         assert found == {"http://h/s/f.woff2", "http://h/s/b.css"}
 
-    def test_a_module_needs_its_imports_and_not_the_words_of_others(self) -> None:
+    def test_a_script_module_needs_its_imports_but_no_other_strings(self) -> None:
         module = (
             'import "./a.js";\nimport {x} from "./b.js";\n'
             'export function f() {\n  // a lab\'s word: "no.js"\n}\nexport * from "../c.js";'
@@ -109,7 +111,7 @@ class TestFiles:
     def said(self, **changed: object) -> str:
         return file_lines({"sqlite": {"rows": [self.ROW | changed]}}).splitlines()[-1]
 
-    def test_an_export_holds_its_bar_or_misses_it(self) -> None:
+    def test_an_export_passes_or_misses_its_bar(self) -> None:
         assert " holds: at most 250 MB" in self.said()
         assert " missed: at most 250 MB" in self.said(peak_mb=MOST_MEMORY + 1)
 
@@ -123,10 +125,10 @@ class TestComparing:
         time = Figure("b", "b", "ms", best=100)
         assert rate.ratio(250) == time.ratio(40) == 2.5
 
-    def test_there_is_none_without_a_reference(self) -> None:
+    def test_without_a_reference_there_is_no_ratio(self) -> None:
         assert Figure("a", "a", "s").ratio(3) is None
 
-    def test_no_figure_stands_twice(self) -> None:
+    def test_no_figure_is_listed_twice(self) -> None:
         keys = [figure.key for figure in FIGURES]
         assert len(set(keys)) == len(keys)
 
@@ -139,6 +141,6 @@ class TestProcesses:
         assert cost.processor > 0
         assert cost.wall > 0
 
-    def test_one_that_fails_says_why(self) -> None:
+    def test_a_failing_process_says_why(self) -> None:
         with pytest.raises(FailedError, match="exit status 3"):
             python("-c", "import sys; print('sorry'); sys.exit(3)", env={})

@@ -34,7 +34,7 @@ def made_up() -> dict[str, Any]:
     return {"machine": on, "scale": QUICK.as_dict(), "figures": {"sqlite": figures}}
 
 
-def test_the_table_has_a_line_of_every_figure_beside_the_best_of_the_others() -> None:
+def test_the_table_compares_every_figure_with_the_best_other_tool() -> None:
     lines = table(made_up()).splitlines()[-len(FIGURES) :]
     for figure, line in zip(FIGURES, lines, strict=True):
         title, *cells = re.split("  +", line)
@@ -61,14 +61,14 @@ def figures(run: tuple[dict[str, Any], str]) -> dict[str, Any]:
 
 @long
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.key)
-def test_every_figure_is_there_and_is_a_number(figures: dict[str, Any], figure: Any) -> None:
+def test_every_figure_exists_and_is_a_number(figures: dict[str, Any], figure: Any) -> None:
     value = value_of(figures, figure.key)
     assert math.isfinite(value)
     assert value > 0
 
 
 @long
-def test_the_figures_belong_together(figures: dict[str, Any]) -> None:
+def test_the_figures_are_consistent(figures: dict[str, Any]) -> None:
     for who in ("small", "one", "many"):
         for what in ("save", "open"):
             assert figures[who][what]["median"] <= figures[who][what]["p95"]
@@ -77,7 +77,7 @@ def test_the_figures_belong_together(figures: dict[str, Any]) -> None:
 
 
 @long
-def test_what_was_said_to_be_measured_was_done(figures: dict[str, Any]) -> None:
+def test_the_figures_cover_all_items_units_and_saves(figures: dict[str, Any]) -> None:
     assert figures["campaign"]["made"]["items"] == QUICK.tasks
     assert figures["campaign"]["made"]["units"] == 2 * QUICK.tasks
     assert figures["export"]["units"] == figures["export"]["labels"] == 2 * QUICK.tasks
@@ -102,7 +102,7 @@ def test_the_table_names_every_figure_once(run: tuple[dict[str, Any], str]) -> N
 
 
 @long
-def test_the_run_says_where_and_when_it_was(run: tuple[dict[str, Any], str]) -> None:
+def test_the_run_records_its_machine_and_time(run: tuple[dict[str, Any], str]) -> None:
     result = run[0]
     assert result["machine"]["processors"] >= 1
     assert result["scale"]["tasks"] == QUICK.tasks

@@ -33,7 +33,7 @@ def verdicts(**changed: float) -> list[str]:
     return [line.split()[-1] for line in said if line.endswith(("holds", "MISSED"))]
 
 
-def test_each_bar_is_held_or_missed_by_its_own_figure() -> None:
+def test_each_bar_is_met_or_missed_by_its_own_figure() -> None:
     assert verdicts() == ["holds"] * 9
     assert verdicts(processor=3.1).index("MISSED") == 2
     assert verdicts(json_mb=MOST_JSON + 1).index("MISSED") == 4
@@ -42,7 +42,7 @@ def test_each_bar_is_held_or_missed_by_its_own_figure() -> None:
     assert verdicts(peak_mb=MOST_MEMORY_OF_MANY + 1).count("MISSED") == 2
 
 
-def test_each_unit_is_labelled_by_as_many_people_as_are_drawn() -> None:
+def test_each_unit_is_labelled_by_the_sampled_number_of_people() -> None:
     made = list(made_labels(40, 150))
     assert set(Counter(line["unit"] for line in made).values()) == {3}
     assert len({(line["unit"], line["rater"]) for line in made}) == 450
@@ -51,7 +51,7 @@ def test_each_unit_is_labelled_by_as_many_people_as_are_drawn() -> None:
 
 @pytest.mark.long
 @pytest.mark.processes
-def test_the_command_measures_and_writes(tmp_path: Path) -> None:
+def test_the_command_measures_and_writes_its_figures(tmp_path: Path) -> None:
     output = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks", "--only", "crowd", "--quick"]
     done = subprocess.run([*command, "--output", output], cwd=ROOT, capture_output=True, check=True)

@@ -23,7 +23,7 @@ from benchmarks.simulated_studies import ITEMS, Cell, estimates_of, study_of
 TINY = Runs({10: 100}, draws=50, draws_far_out=60, truth=300)
 
 
-def test_labels_have_the_prevalence_and_the_correlation_that_are_asked() -> None:
+def test_simulated_labels_have_the_requested_prevalence_and_correlation() -> None:
     study = study_of(Cell(20_000, 0.3, 0.1), np.random.default_rng(1))
     said = study.people[study.people >= 0]
     assert said.mean() == pytest.approx(0.1, abs=0.01)
@@ -41,7 +41,7 @@ def test_labels_have_the_prevalence_and_the_correlation_that_are_asked() -> None
     )
 
 
-def test_a_study_is_estimated_as_a_report_has_it() -> None:
+def test_a_simulated_study_is_estimated_like_a_report() -> None:
     study = study_of(Cell(10, 0.1, 0.5), np.random.default_rng(0))
     drawn = Resamples.draw(study.clusters, 50, 0)
     found = estimates_of(study, drawn, Resamples.draw(np.arange(20), 50, 1).draws)
@@ -53,14 +53,14 @@ def test_a_study_is_estimated_as_a_report_has_it() -> None:
     assert found["judge: accuracy"].value == pytest.approx((reference == study.judge)[there].mean())
 
 
-def test_the_truth_is_that_of_many_queries() -> None:
+def test_the_true_value_is_computed_over_many_queries() -> None:
     truth = true_values(0.1, 0.5, 5_000)
     # What is so is named in .8 + .2 / 2 of cases, so that two people agree in .9 .9 + .1 .1.
     assert truth["percent"] == pytest.approx(0.82, abs=0.02)
     assert truth["people and judge: ratio"] == pytest.approx(0.5, abs=0.02)
 
 
-def test_held_given_and_width_by_hand() -> None:
+def test_coverage_share_and_width_match_a_hand_calculation() -> None:
     ends = np.array([[0.0, 0.5], [0.4, 1.0], [0.6, 0.7], [np.nan, np.nan]])
     found = summary([{"x": ends[:2]}, {"x": ends[2:]}], {"x": 0.5})["x"]
     assert (found["given"], found["held"]) == (0.75, pytest.approx(2 / 3))
@@ -73,19 +73,19 @@ def test_held_given_and_width_by_hand() -> None:
 
 
 @pytest.mark.parametrize(("held", "low"), [(916, False), (911, False), (900, True)])
-def test_the_bar_is_a_significant_miss(held: int, low: bool) -> None:
+def test_coverage_misses_the_bar_only_if_significantly_below_it(held: int, low: bool) -> None:
     # Of 1,000 the error is .00833, so that .9113 is the least that is not significant.
     ends = np.tile([0.0, 1.0], (1000, 1))
     ends[held:] = [0.6, 1.0]
     assert summary([{"x": ends}], {"x": 0.5})["x"]["low"] is (low or held < 911.3)
 
 
-def test_few_informative_queries_have_more_resamples() -> None:
+def test_cells_with_few_informative_queries_get_more_resamples() -> None:
     assert FULL.draws_of(Cell(10, 0.1, 0.1)) == FULL.draws_of(Cell(20, 0.1, 0.1)) == 4_000
     assert FULL.draws_of(Cell(50, 0.1, 0.1)) == FULL.draws_of(Cell(10, 0.1, 0.3)) == 1_000
 
 
-def test_a_run_that_was_stopped_goes_on_from_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_run_continues_from_its_finished_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Cell] = []
 
     def ends(cell: Cell, block: int, draws: int) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def test_a_run_that_was_stopped_goes_on_from_its_cells(monkeypatch: pytest.Monke
     assert "holds" in lines(whole)
 
 
-def test_equal_runs_give_equal_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_runs_give_equal_interval_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.intervals.TOGETHER", 20)
     cell = Cell(10, 0.5, 0.1)
     one, other = (ends_of(cell, 3, 20)["percent"] for _ in range(2))
@@ -119,7 +119,7 @@ def test_equal_runs_give_equal_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array_equal(one, other, equal_nan=True)
 
 
-def test_a_judge_that_loses_a_fifth_does_not_pass_with_few_queries() -> None:
+def test_a_judge_that_loses_a_fifth_of_comparisons_fails_with_few_queries() -> None:
     made = passing(20)
     assert list(made.shares) == [10, 15, 20, 30]
     assert (made.shares[10], made.shares[15]) == (0, 0)

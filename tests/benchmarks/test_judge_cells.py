@@ -33,7 +33,7 @@ def test_the_ideal_is_a_server_that_is_never_idle() -> None:
     assert Cell(0.1, 64, 4_000, capacity=50).ideal == 8.0
 
 
-def test_each_bar_is_held_or_missed_by_its_own_figure() -> None:
+def test_each_bar_is_met_or_missed_by_its_own_figure() -> None:
     assert verdicts() == ["holds", "holds", "holds"]
     assert verdicts(share=0.94) == ["MISSED", "holds", "holds"]
     assert verdicts(processor=MOST_PROCESSOR + 0.1) == ["holds", "MISSED", "holds"]
@@ -41,14 +41,14 @@ def test_each_bar_is_held_or_missed_by_its_own_figure() -> None:
     assert verdicts(rejected=0.07, most_rejected=0.06)[-1] == "MISSED"
 
 
-def test_what_a_call_costs_stands_beside_what_the_http_client_costs_alone() -> None:
+def test_the_cost_of_a_call_is_shown_beside_that_of_the_bare_http_client() -> None:
     said = lines({"sqlite": {"cells": [cell(bare=0.16)]}})
     (row,) = [line for line in said.splitlines() if "times a bare HTTP client" in line]
     assert row.split()[-1] == "2.5"
     assert "bare" not in lines({"sqlite": {"cells": [cell()]}})
 
 
-def test_a_cell_tells_the_server_and_the_judge_what_it_asks_of_them() -> None:
+def test_a_cell_sets_the_options_of_its_server_and_judge() -> None:
     capped = next(each for each in BARRED if each.capacity)
     faulty = next(each for each in BARRED if each.faults)
     assert capped.server[-2:] == ["--capacity", "50"]
@@ -56,7 +56,7 @@ def test_a_cell_tells_the_server_and_the_judge_what_it_asks_of_them() -> None:
     assert faulty.params == ["--param", "concurrency=64", "--param", "timeout=5"]
 
 
-def test_every_cell_asks_whole_items() -> None:
+def test_every_cell_asks_about_whole_items() -> None:
     assert all(each.calls % UNITS == 0 for each in (*BARRED, *TINY))
 
 

@@ -24,7 +24,7 @@ def test_every_passage_is_rated_for_every_question_of_its_query() -> None:
 
 
 @pytest.mark.django_db
-def test_they_are_the_measures_of_so_many_systems(tmp_path: Path) -> None:
+def test_the_requested_number_of_systems_is_measured(tmp_path: Path) -> None:
     run("load_batch", str(write_lines(tmp_path / "b.jsonl", made_batch(SIZE))), "--name", "b")
     run("create_campaign", "c", "--protocol", "rubric-passage", "--batch", "b",
         "--option", "sampling=all")  # fmt: skip
@@ -37,6 +37,6 @@ def test_they_are_the_measures_of_so_many_systems(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(MOST_SECONDS, "holds"), (5.1, "MISSED")])
-def test_the_bar_is_held_or_missed(seconds: float, verdict: str) -> None:
+def test_the_bar_is_met_or_missed(seconds: float, verdict: str) -> None:
     figures = {"seconds": seconds, "reading": 1.0, "numbers": 8, "peak_mb": 200.0, "ratings": 144}
     assert lines({**asdict(QUICK), **figures}).splitlines()[1].endswith(verdict)

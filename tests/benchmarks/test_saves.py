@@ -28,7 +28,7 @@ def run(part: str, folder: Path) -> tuple[dict[str, Any], str]:
 
 
 @pytest.mark.long
-def test_saves_alone_have_latencies_and_phases_that_make_up_a_whole(tmp_path: Path) -> None:
+def test_the_phases_of_a_save_add_up_to_its_latency(tmp_path: Path) -> None:
     figures, said = run("saves", tmp_path)
     for people in saves.PEOPLE:
         assert figures[str(people)]["n"] == saves.QUICK.saves
@@ -38,7 +38,7 @@ def test_saves_alone_have_latencies_and_phases_that_make_up_a_whole(tmp_path: Pa
 
 
 @pytest.mark.long
-def test_the_promise_compares_a_quiet_site_with_a_busy_one(tmp_path: Path) -> None:
+def test_latencies_of_a_busy_site_are_compared_with_those_of_a_quiet_one(tmp_path: Path) -> None:
     figures, said = run("promise", tmp_path)
     assert set(figures["p99"]) == {"save", "health/live"}
     for of in figures["p99"].values():
@@ -47,7 +47,7 @@ def test_the_promise_compares_a_quiet_site_with_a_busy_one(tmp_path: Path) -> No
     assert "at most 3" in said
 
 
-def test_the_time_of_a_phase_is_without_that_of_the_phases_inside_it() -> None:
+def test_a_phases_time_excludes_that_of_nested_phases() -> None:
     watch, inner_seconds = saves.Stopwatch(), 0.02
     inner = watch.within("inner", lambda: time.sleep(inner_seconds))
     watch.within("outer", inner)()
@@ -62,6 +62,6 @@ def test_each_phase_names_functions_that_exist() -> None:
             assert callable(getattr(owner, attribute)), name
 
 
-def test_a_percentile_is_a_value_that_was_measured() -> None:
+def test_a_percentile_is_a_measured_value() -> None:
     assert promise._percentile([3.0, 1.0, 2.0]) == 3.0
     assert promise._percentile([float(n) for n in range(200)]) == 198.0

@@ -27,13 +27,13 @@ def verdict(p95: float) -> str:
     return said.splitlines()[-1].split()[-5]
 
 
-def test_a_bar_is_held_or_missed_by_the_95th_percentile() -> None:
+def test_a_bar_is_met_or_missed_by_the_95th_percentile() -> None:
     assert verdict(BAR) == "holds:"
     assert verdict(BAR + 1) == "MISSED:"
 
 
 @pytest.mark.django_db
-def test_the_campaign_is_what_its_tables_say() -> None:
+def test_the_made_campaign_has_consistent_counts() -> None:
     made = make("c", items=25, people=3, others=2)
     campaign: Any = with_counts(Campaign.objects.filter(pk=made["id"])).get()
     assert (campaign.items_total, campaign.places, campaign.people_done) == (25, 50, 25)
@@ -46,7 +46,7 @@ def test_the_campaign_is_what_its_tables_say() -> None:
 
 
 @pytest.mark.django_db
-def test_places_that_were_taken_are_free_again() -> None:
+def test_claimed_slots_are_released_again() -> None:
     made = make("c", items=3, people=1)
     item = Campaign.objects.get(pk=made["id"]).items.earliest("position")
     held = person(item, "somebody")
@@ -56,7 +56,7 @@ def test_places_that_were_taken_are_free_again() -> None:
 
 @pytest.mark.long
 @pytest.mark.processes
-def test_a_quick_run_gives_every_page(tmp_path: Path) -> None:
+def test_a_quick_run_measures_every_page(tmp_path: Path) -> None:
     output = tmp_path / "figures.json"
     command = [sys.executable, "-m", "benchmarks", "--only", "scale", "--quick", "--items", "200"]
     database = "postgresql" if ON_POSTGRESQL else "sqlite"

@@ -47,7 +47,7 @@ def verdicts(of_report: Mapping[str, float] = MappingProxyType({}), **changed: o
     return [line.split()[-1] for line in said if line.endswith(("holds", "MISSED"))]
 
 
-def test_each_bar_is_held_or_missed_by_its_own_figure() -> None:
+def test_each_bar_is_met_or_missed_by_its_own_figure() -> None:
     assert verdicts() == ["holds"] * 4
     assert verdicts(theirs=39.0) == ["MISSED", "holds", "holds", "holds"]
     assert verdicts(seconds=MOST_SECONDS + 1) == ["holds", "MISSED", "holds", "holds"]
@@ -56,15 +56,13 @@ def test_each_bar_is_held_or_missed_by_its_own_figure() -> None:
     assert verdicts(least=None) == ["holds"] * 3
 
 
-def test_the_labels_agree_in_part() -> None:
+def test_the_simulated_labels_agree_in_part() -> None:
     labels = labels_of(2_000)
     assert labels.shape == (2_000, 3)
     assert 0.4 < (labels[:, 0] == labels[:, 1]).mean() < 0.8
 
 
-def test_the_labels_of_the_report_are_as_many_as_asked_for_by_three_people_and_three_judges() -> (
-    None
-):
+def test_the_report_has_the_requested_number_of_labels_by_three_people_and_judges() -> None:
     made = list(made_labels(1_200))
     assert len(made) == 1_200
     raters = Counter((line["rater"], line.get("rater_kind", "human")) for line in made)
@@ -75,7 +73,7 @@ def test_the_labels_of_the_report_are_as_many_as_asked_for_by_three_people_and_t
 
 @pytest.mark.long
 @pytest.mark.processes
-def test_the_command_measures_and_writes(tmp_path: Path) -> None:
+def test_the_command_measures_and_writes_its_figures(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks", "--only", "statistics", "--quick"]
     output = tmp_path / "figures.json"
     done = subprocess.run(

@@ -54,7 +54,7 @@ LAYERS: dict[str, Callable[[Page], None]] = {
 
 
 @pytest.mark.parametrize("protocol", list(PROTOCOLS))
-def test_every_state_of_a_protocols_page_passes_axe(
+def test_each_protocols_page_passes_axe_in_every_state(
     page: Page, transactional_db: None, tmp_path: Path, protocol: str
 ) -> None:
     desk = Desk(page, study_of(protocol, tmp_path))
@@ -179,7 +179,9 @@ def clicks(page: Page) -> int:
     return int(page.evaluate("[sessionStorage.clicks || 0, delete sessionStorage.clicks][0]"))
 
 
-def test_few_clicks_lead_to_a_campaign_a_person_in_it_and_a_run(page: Page, study: Study) -> None:
+def test_a_campaign_an_invited_person_and_a_run_are_each_a_few_clicks_away(
+    page: Page, study: Study
+) -> None:
     page.add_init_script(COUNT)
     come_in(page, "rita")
     page.goto(reverse("batch", args=[study.campaign.batch_id]))
@@ -244,7 +246,7 @@ def test_an_admins_pages_pass_axe(page: Page, study: Study) -> None:
 
 
 @pytest.mark.parametrize("who", ["rita", "root"])
-def test_the_bar_and_the_answers_of_an_item_fit_at_every_width(
+def test_the_bar_and_the_answers_of_an_item_fit_every_width(
     page: Page, study: Study, who: str
 ) -> None:
     plant(study)

@@ -61,7 +61,7 @@ def test_disputes_are_decided_by_keyboard_alone(page: Page, there: Dispute) -> N
     assert TEXT[span.start : span.end] == span.quote
 
 
-def test_highlights_have_their_raters_letters_and_a_decision_without_its_reason_stays_here(
+def test_highlights_show_raters_letters_and_a_decision_without_a_reason_is_not_sent(
     page: Page,
 ) -> None:
     marks = page.locator("mark[data-kind]")
@@ -97,7 +97,7 @@ def test_offline_a_decision_waits_and_is_sent(page: Page, there: Dispute) -> Non
     assert Decision.objects.get().response.comment == REASON
 
 
-def test_the_second_of_two_adjudicators_chooses_between_both_decisions(
+def test_the_second_of_two_adjudicators_chooses_between_the_two_decisions(
     page: Page, there: Dispute
 ) -> None:
     page.keyboard.press("2")
@@ -116,7 +116,7 @@ def test_the_second_of_two_adjudicators_chooses_between_both_decisions(
     assert told == [REASON, "Mine."]
 
 
-def test_the_pages_of_adjudication_pass_axe(page: Page, there: Dispute) -> None:
+def test_the_adjudication_pages_pass_axe(page: Page, there: Dispute) -> None:
     decided(there, there.units[0], "no", by=there.dirk)
     queue = reverse("adjudication", args=[there.study.campaign.pk])
     for state_of, place in (("dispute", address(there, there.units[0])), ("queue", queue)):

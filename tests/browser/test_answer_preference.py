@@ -93,7 +93,7 @@ def test_a_side_chosen_by_key_is_stored_as_the_answer_shown_there(
     assert submitted(desk) == [stored]
 
 
-def test_by_mouse_a_tie_is_named_and_a_choice_can_be_changed_and_undone(
+def test_with_the_mouse_a_kind_of_tie_is_chosen_changed_and_undone(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path, True)
@@ -116,7 +116,7 @@ def test_by_mouse_a_tie_is_named_and_a_choice_can_be_changed_and_undone(
 
 
 @pytest.mark.long
-def test_digits_choose_in_the_order_of_the_page(
+def test_digit_keys_choose_in_the_order_of_the_page(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path)
@@ -126,7 +126,7 @@ def test_digits_choose_in_the_order_of_the_page(
     assert submitted(desk) == ["tie-bad"]
 
 
-def test_the_answers_scroll_together_until_that_is_switched_off(
+def test_the_answers_scroll_together_until_this_is_switched_off(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path, long=True)
@@ -149,7 +149,7 @@ def test_the_answers_scroll_together_until_that_is_switched_off(
     expect(page.get_by_label("Scroll together")).to_be_checked()
 
 
-def test_differences_are_marked_on_demand_leave_the_texts_alone_and_axe_without_a_complaint(
+def test_differences_are_marked_on_demand_without_changing_the_texts_and_pass_axe(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path, long=True)

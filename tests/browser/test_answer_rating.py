@@ -171,7 +171,7 @@ def test_passages_are_closed_until_the_answer_is_graded(
     expect(passages(desk)).to_be_visible()
 
 
-def test_two_answers_stand_side_by_side_and_the_texts_stay_as_stored(
+def test_two_answers_are_shown_side_by_side_exactly_as_stored(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path, "support")
@@ -197,7 +197,7 @@ def test_two_answers_stand_side_by_side_and_the_texts_stay_as_stored(
 
 
 @pytest.mark.long
-def test_a_support_code_is_told_by_word_and_line_and_not_by_colour_alone(
+def test_a_support_code_is_shown_by_word_and_line_and_not_by_colour_alone(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path, "support", reports=1)
@@ -214,7 +214,7 @@ def test_a_support_code_is_told_by_word_and_line_and_not_by_colour_alone(
 
 
 @pytest.mark.long
-def test_answers_are_read_where_only_the_passages_are_asked_about(
+def test_answers_can_be_read_if_only_the_passages_are_asked_about(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     desk = begin(page, tmp_path, "needed_question", "needed_answer")
@@ -252,7 +252,7 @@ def test_unfinished_work_is_restored_where_it_stopped(
     }
 
 
-def test_a_reference_opens_with_the_grade_and_eligibility_is_then_asked(
+def test_grading_an_answer_opens_the_reference_and_asks_about_eligibility(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     line = {**LINE, "reports": LINE["reports"][:1], "references": [{"text": "By hand 🌉."}]}

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.mark.usefixtures("context")
-def test_the_description_is_drawn_without_a_violation(
+def test_the_api_documentation_is_rendered_without_a_violation(
     errors: list[str], page: Page, study: Study
 ) -> None:
     desk = Desk(page, study)

@@ -41,7 +41,7 @@ def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) 
     return page
 
 
-def test_a_telephone_shows_the_list_on_two_screens_and_the_filters_when_asked(page: Page) -> None:
+def test_on_a_phone_the_list_takes_two_screens_and_filters_open_on_request(page: Page) -> None:
     page.set_viewport_size(TELEPHONE)
     page.emulate_media(color_scheme="dark")
     expect(page.locator("details.unit")).to_have_count(PAGE)
@@ -64,7 +64,7 @@ def test_a_telephone_shows_the_list_on_two_screens_and_the_filters_when_asked(pa
     assert violations(page, "disagreements on a telephone", rare=True) == []
 
 
-def test_a_desk_folds_nothing_and_keys_move_from_page_to_page(page: Page) -> None:
+def test_on_a_desktop_nothing_is_folded_and_keys_turn_the_pages(page: Page) -> None:
     page.set_viewport_size(DESK)
     expect(page.get_by_label("Show", exact=True)).to_be_visible()
     expect(page.get_by_role("link", name="Make gold")).to_be_visible()

@@ -177,7 +177,9 @@ def test_only_ticked_passages_can_be_cited(
     submitted(answers, lambda: keys(page, "Control+Enter"))
 
 
-def test_the_checklist_is_confirmed_first_and_a_deflection_needs_none(answers: Desk) -> None:
+def test_the_checklist_is_confirmed_before_sending_unless_the_answer_deflects(
+    answers: Desk,
+) -> None:
     page = answers.page
     page.locator(".ticked").first.click()
     answers.choices("descriptor", "Complete answer").click()
@@ -211,7 +213,7 @@ class TestTheSecondRound:
             box.check()
         submitted(desk, lambda: keys(desk.page, "Control+Enter"))
 
-    def test_keeping_copies_the_first_answer_and_switching_restores_ones_own(
+    def test_keeping_copies_the_first_answer_and_switching_back_restores_ones_own(
         self, second: Desk
     ) -> None:
         page = second.page
@@ -259,9 +261,7 @@ class TestTheSecondRound:
         assert labels("Second")[QUERY, "action"] == "skip"
 
 
-def test_sentences_are_validated_by_one_key_each(
-    errors: list[str], page: Page, study: Study
-) -> None:
+def test_each_sentence_is_validated_by_one_key(errors: list[str], page: Page, study: Study) -> None:
     write(study)
     made = after(study, "Third", variables=("grounded",))
     study.campaign.is_open = False

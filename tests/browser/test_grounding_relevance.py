@@ -97,7 +97,9 @@ def test_an_item_is_answered_by_keyboard_in_the_recorded_order(desk: Desk) -> No
     assert response["comment"] == "odd: 🛶 yxn"
 
 
-def test_an_item_is_answered_by_mouse_and_changing_drops_the_second_choice(desk: Desk) -> None:
+def test_an_item_is_answered_by_mouse_and_changing_the_first_choice_drops_the_second(
+    desk: Desk,
+) -> None:
     first = str(desk.assignment.uid)
     choose(card(desk, "long"), "Irrelevant")
     choose(card(desk, "a/b#1"), "Relevant")
@@ -153,7 +155,7 @@ def test_two_passages_are_compared_and_answered_side_by_side(desk: Desk) -> None
     expect(desk.page.locator("#pair-bar")).to_be_hidden()
 
 
-def test_a_refusal_shows_the_passage_that_it_names(desk: Desk) -> None:
+def test_a_refused_answer_opens_the_passage_that_the_message_names(desk: Desk) -> None:
     for number in (2, 3):
         desk.unit(number).get_by_role("button", name="Compare").click()
     desk.page.keyboard.press("n")

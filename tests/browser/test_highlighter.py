@@ -47,7 +47,7 @@ def focus_is_somewhere(page: Page) -> bool:
     return bool(page.evaluate("document.activeElement !== document.body"))
 
 
-class TestUndoing:
+class TestUndo:
     def test_redo_restores_what_undo_removed_and_is_saved(self, desk: Desk) -> None:
         press = desk.page.keyboard.press
         desk.answer(1, "Yes")
@@ -79,7 +79,7 @@ class TestUndoing:
 
 
 class TestInTheText:
-    def test_a_clicked_highlight_is_removed_by_its_button_or_a_key_as_is_that_at_the_cursor(
+    def test_a_clicked_highlight_or_the_one_at_the_cursor_is_removed_by_button_or_key(
         self, desk: Desk
     ) -> None:
         desk.answer(1, "Yes")
@@ -133,7 +133,7 @@ class TestInTheText:
         desk.page.keyboard.press("z")
         assert desk.quotes(1) == [FIRST]
 
-    def test_the_keyboard_takes_words_characters_and_sentences_also_from_where_the_mouse_was(
+    def test_keys_highlight_words_characters_and_sentences_also_from_where_the_mouse_clicked(
         self, desk: Desk
     ) -> None:
         press = desk.page.keyboard.press
@@ -240,7 +240,7 @@ BEYOND = """() => {
 }"""
 
 
-class TestFromRightToLeft:
+class TestRightToLeft:
     HEBREW = "שלום לכולם אמר הטייס. הגשר 🌉 עמד בשנת 1999.\r\nסוף הדבר."
 
     @pytest.fixture
@@ -279,7 +279,7 @@ class TestFromRightToLeft:
         assert last is not None
         assert first["x"] > last["x"] + 20
 
-    def test_a_right_to_left_page_fits_every_width_and_stores_equal_offsets(
+    def test_a_right_to_left_page_fits_every_width_and_stores_the_same_offsets(
         self, hebrew: str, page: Page, errors: list[str], study: Study, mirrored: str
     ) -> None:
         study.ada.language = mirrored
@@ -387,7 +387,7 @@ class TestFocus:
         expect(desk.page.locator("[name='unit-0-answerable']:focus")).to_have_count(1)
 
 
-class TestSpoken:
+class TestScreenReader:
     def test_a_screen_reader_hears_what_is_highlighted_and_for_which_question(
         self, desk: Desk
     ) -> None:
@@ -408,7 +408,9 @@ class TestSpoken:
             assert words in heard, heard
         assert desk.reading.evaluate("element => element.textContent") == TEXT
 
-    def test_suggestions_lie_beneath_and_are_no_highlights(self, desk: Desk) -> None:
+    def test_suggestions_lie_beneath_highlights_and_are_not_counted_as_such(
+        self, desk: Desk
+    ) -> None:
         desk.page.evaluate(
             """() => import("/static/js/item.js").then(({ desk }) =>
               desk.board.suggest("report", [{ start: 0, end: 14, spoken: "perhaps" }]))"""
@@ -426,7 +428,7 @@ class TestSpoken:
         assert desk.reading.evaluate("element => element.textContent") == TEXT
 
 
-class TestFingers:
+class TestTouch:
     @pytest.fixture
     def context(self, chromium: Browser, live_server: LiveServer) -> Iterator[BrowserContext]:
         narrow = {"width": 390, "height": 844}
@@ -530,7 +532,7 @@ class TestLongTexts:
         assert desk.reading.evaluate("element => element.textContent") == long
 
 
-def test_offsets_are_equal_on_both_sides_of_a_block_border(page: Page) -> None:
+def test_offsets_are_the_same_on_both_sides_of_a_block_boundary(page: Page) -> None:
     text = TEXT + "🛶" * 5 + "a🌉b"
     page.goto("/static/icon.svg")
     counted = page.evaluate(

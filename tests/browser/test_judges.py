@@ -82,7 +82,7 @@ def paused(campaign: Campaign) -> JudgeRun:
     return run
 
 
-def test_every_page_of_judges_passes_axe(page: Page, campaign: Campaign) -> None:
+def test_every_page_about_judges_passes_axe(page: Page, campaign: Campaign) -> None:
     found = []
     page.goto(reverse("judges"))
     found += violations(page, "no judge", rare=True)
@@ -137,7 +137,7 @@ def test_a_judge_is_defined_and_tried_without_leaving_the_page(
     assert not found, "\n".join(found)
 
 
-def test_a_judge_file_is_checked_while_it_is_typed_and_tried_before_it_is_a_judge(
+def test_a_judge_file_is_checked_while_typing_and_tried_before_the_judge_is_created(
     page: Page, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page.goto(reverse("judge-new"))
@@ -197,7 +197,9 @@ def test_a_typed_text_is_replaced_only_after_confirmation(
     expect(page.locator("#file-check")).to_contain_text("Line 1. Protocol is missing")
 
 
-def test_a_change_is_drafted_from_tags_tried_and_compared(page: Page, campaign: Campaign) -> None:
+def test_a_change_is_drafted_from_tags_then_tried_and_compared(
+    page: Page, campaign: Campaign
+) -> None:
     first = QuerySampling.objects.filter(campaign=campaign).order_by("query")[0]
     QuerySampling.objects.filter(pk=first.pk).update(role="development")
     label(campaign)

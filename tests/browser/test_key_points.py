@@ -112,7 +112,7 @@ def test_a_key_point_is_verified_by_mouse(errors: list[str], page: Page, tmp_pat
     assert spans(desk.study) == [("k/1", cast.BRIDGE.index(own), own)]
 
 
-def test_a_point_of_an_answer_is_marked_in_several_passages(
+def test_an_answers_point_is_highlighted_in_several_passages(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     study = study_of("key-point-verification", tmp_path, Design(points="answers"))

@@ -26,7 +26,9 @@ def code_of(secret: str, step: int) -> str:
     return format_hotp_value(hotp_value(secret, list(yield_hotp_counters_from_time())[step]))
 
 
-def test_an_app_is_added_and_its_codes_log_in(errors: list[str], page: Page, study: Study) -> None:
+def test_an_authenticator_app_is_added_and_its_codes_log_in(
+    errors: list[str], page: Page, study: Study
+) -> None:
     come_in(page, "rita")
     page.goto("/account/")
     assert violations(page, "without a factor", rare=True) == []
@@ -55,7 +57,7 @@ def test_an_app_is_added_and_its_codes_log_in(errors: list[str], page: Page, stu
     expect(page.get_by_role("link", name="Campaigns")).to_be_visible()
 
 
-def test_a_log_in_at_the_provider_leads_there_and_back(
+def test_logging_in_at_the_identity_provider_leads_there_and_back(
     errors: list[str],
     context: BrowserContext,
     page: Page,

@@ -105,7 +105,7 @@ def log_in_here(page: Page, name: str, password: str = PASSWORD) -> None:
     layer.get_by_role("button", name="Log in").click()
 
 
-def test_a1_two_tabs_conflict_both_versions_are_kept_and_history_has_both(
+def test_a1_two_conflicting_tabs_keep_both_versions_in_the_history(
     desk: Desk,
 ) -> None:
     other = Desk(desk.page.context.new_page(), desk.study)
@@ -154,7 +154,7 @@ def test_a1_unsent_work_of_one_tab_is_not_overwritten_by_another(
     assert {first, comment.input_value()} == {"of the first tab", "of the second tab"}
 
 
-def test_a3_lost_requests_and_responses_lose_and_double_nothing(
+def test_a3_lost_requests_and_responses_neither_lose_nor_duplicate_work(
     context: BrowserContext, errors: list[str], transactional_db: None
 ) -> None:
     items = 8 if Extent.everything else 4
@@ -394,7 +394,7 @@ def test_a8_a_changed_item_is_reported_and_answers_are_kept(
     assert Response.objects.get().basis == "-".join(["0" * 12] * 3)
 
 
-def test_a9_a_server_that_restarts_is_given_the_time_it_asks_for(desk: Desk) -> None:
+def test_a9_a_restarting_server_is_given_the_time_it_asks_for(desk: Desk) -> None:
     tries: list[tuple[float, str]] = []
 
     def restart(route: Route) -> None:
@@ -454,7 +454,7 @@ def test_a10_highlights_over_combined_characters_are_exported_exactly(desk: Desk
 
 @pytest.mark.once
 @pytest.mark.usefixtures("context")
-def test_a_full_browser_store_is_reported_and_closing_asks_first(desk: Desk) -> None:
+def test_a_full_browser_store_is_reported_and_closing_the_page_asks_first(desk: Desk) -> None:
     desk.page.evaluate("() => { Storage.prototype.setItem = () => { throw new Error('full') } }")
     desk.page.route("**/draft", lambda route: route.abort())
     desk.answer(1, "No")

@@ -42,7 +42,7 @@ def page(errors: list[str], page: Page, study: Study) -> Page:
     return page
 
 
-def test_an_answer_is_seen_without_a_reload_and_a_hint_leads_to_its_labels_and_the_person(
+def test_answers_appear_without_a_reload_and_a_flag_leads_to_its_labels_and_person(
     page: Page, study: Study
 ) -> None:
     expect(page.get_by_role("heading", name="22 of 24 answers")).to_be_visible()

@@ -110,7 +110,7 @@ def test_an_item_is_answered_by_mouse_without_the_filter(desk: Desk) -> None:
     }
 
 
-def test_a_question_that_fails_the_gate_is_asked_nothing_more(desk: Desk) -> None:
+def test_a_question_that_fails_the_gate_skips_the_other_questions(desk: Desk) -> None:
     first, gate = str(desk.assignment.uid), desk.page.locator("#gate")
     for key in ("y", "n", "y", "1"):
         desk.page.keyboard.press(key)
@@ -128,7 +128,7 @@ def test_a_question_that_fails_the_gate_is_asked_nothing_more(desk: Desk) -> Non
     }
 
 
-def test_the_field_is_left_by_keys_finds_nothing_in_words_and_what_is_open_is_gone_to(
+def test_the_filter_says_when_nothing_matches_and_escape_clears_then_leaves_it(
     desk: Desk,
 ) -> None:
     press = desk.page.keyboard.press
@@ -164,7 +164,7 @@ def test_the_field_is_left_by_keys_finds_nothing_in_words_and_what_is_open_is_go
     expect(desk.page.locator(".problem:not(:empty)")).to_have_count(0)
 
 
-def test_a_campaign_s_own_long_list_is_found_by_its_plain_letters(
+def test_a_custom_category_with_accents_is_found_by_plain_letters(
     errors: list[str], page: Page, tmp_path: Path
 ) -> None:
     own = ("Ägypten", "Öl & Gas", "שלום", *(f"topic {n}" for n in range(9)))

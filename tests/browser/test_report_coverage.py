@@ -30,7 +30,7 @@ def finish(desk: Desk) -> None:
         desk.answer(number, "No")
 
 
-def test_highlights_overlap_in_the_stored_text_survive_a_lost_network_and_quote_it(
+def test_overlapping_highlights_survive_a_lost_network_and_quote_the_stored_text(
     desk: Desk,
 ) -> None:
     network = desk.page.context
@@ -85,7 +85,7 @@ def test_an_answer_whose_acknowledgement_is_lost_is_stored_once(desk: Desk) -> N
     assert Response.objects.count() == 1
 
 
-def test_an_unsent_answer_survives_closing_the_page_and_goes_out_from_another(
+def test_an_unsent_answer_survives_closing_the_page_and_is_sent_from_the_next(
     desk: Desk, context: BrowserContext
 ) -> None:
     desk.answer(1, "No")
@@ -101,7 +101,7 @@ def test_an_unsent_answer_survives_closing_the_page_and_goes_out_from_another(
     assert Response.objects.get().payload["units"]["q:0"]["answerable"] == "no"
 
 
-def test_another_person_on_the_same_computer_does_not_send_it(
+def test_an_unsent_answer_is_not_sent_by_another_person_on_the_same_computer(
     desk: Desk, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The server fails, not a route: a try that falls into leaving the page would pass by the route.
@@ -192,7 +192,7 @@ def test_a_refused_answer_names_the_question(
     desk.state("refused")
 
 
-def test_a_draft_comes_back_after_a_reload_and_no_keeps_its_highlights_aside_and_unsent(
+def test_a_draft_is_restored_after_a_reload_and_choosing_no_sets_highlights_aside(
     desk: Desk,
 ) -> None:
     desk.answer(1, "Yes")
@@ -246,7 +246,7 @@ def test_unsent_work_is_restored(
     assert Draft.objects.get().payload["units"]["q:0"]["evidence"][0]["quote"] == FIRST
 
 
-def test_keys_open_the_guideline_leaf_through_ones_items_and_change_the_light(desk: Desk) -> None:
+def test_keys_open_the_guideline_step_through_items_and_switch_the_theme(desk: Desk) -> None:
     drawer = desk.page.locator("#guideline")
     expect(drawer.get_by_role("heading", name="Report coverage")).to_be_visible()
     desk.page.keyboard.press("g")
@@ -271,7 +271,7 @@ def test_keys_open_the_guideline_leaf_through_ones_items_and_change_the_light(de
     assert desk.page.evaluate("getComputedStyle(document.body).color") != before
 
 
-def test_two_tabs_conflict_and_nothing_is_lost_whichever_version_one_keeps(desk: Desk) -> None:
+def test_two_conflicting_tabs_lose_nothing_whichever_version_is_kept(desk: Desk) -> None:
     other = Desk(desk.page.context.new_page(), desk.study)
     other.page.goto(desk.page.url)
     other.ready()
@@ -296,7 +296,7 @@ def test_two_tabs_conflict_and_nothing_is_lost_whichever_version_one_keeps(desk:
         assert stored == chosen.input_value()
 
 
-def test_time_is_counted_and_sent_and_an_answer_can_be_revised(page: Page, study: Study) -> None:
+def test_time_on_task_is_sent_and_an_answer_can_be_revised(page: Page, study: Study) -> None:
     before, desk = time.monotonic(), Desk(page, study)
     desk.begin("ada")
     begun = desk.page.evaluate("performance.now()")
@@ -347,7 +347,7 @@ def test_hostile_text_stays_text(errors: list[str], page: Page, study: Study) ->
     assert page.locator("img").count() == 0
 
 
-def test_a_closed_campaign_can_be_read_and_not_changed(desk: Desk) -> None:
+def test_a_closed_campaign_can_be_read_but_not_changed(desk: Desk) -> None:
     desk.answer(1, "Yes")
     desk.drag(FIRST)
     desk.state("saved")

@@ -25,7 +25,7 @@ def failing() -> Iterator[None]:
     request_finished.disconnect(_fails)
 
 
-def test_a_request_that_fails_at_its_end_counts_as_ended(failing: None) -> None:
+def test_a_request_that_fails_while_finishing_counts_as_finished(failing: None) -> None:
     requests, counts = Requests(), list[int]()
 
     def served() -> None:

@@ -53,7 +53,7 @@ def page(errors: list[str], page: Page, transactional_db: None, tmp_path: Path) 
     return page
 
 
-def test_the_verdict_comes_first_and_measures_load_when_opened(
+def test_the_verdict_comes_first_and_each_measure_loads_when_opened(
     page: Page,
 ) -> None:
     address = page.url

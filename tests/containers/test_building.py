@@ -55,27 +55,29 @@ def yard(tmp_path: Path) -> Yard:
     return Yard(tmp_path)
 
 
-def test_an_image_holds_what_the_steps_copied_and_made(yard: Yard) -> None:
+def test_an_image_contains_the_files_that_the_steps_copied_and_created(yard: Yard) -> None:
     yard.build(BUILDER + RUNTIME)
     kept = {"app/kept/one.txt", "app/kept/two.txt"}
     assert yard.holds() == kept | {"app/one.txt", "app/two.txt", "app/made.txt"}
     assert (yard.builder.root / "app/made.txt").read_text() == "hello\n"
 
 
-def test_a_stage_leaves_behind_what_is_not_copied(yard: Yard) -> None:
+def test_files_not_copied_from_a_stage_are_left_behind(yard: Yard) -> None:
     yard.build(BUILDER + RUNTIME)
     assert (yard.builder.stages / "builder/opt/link").is_symlink()
     assert not (yard.builder.root / "opt/link").exists()
 
 
-def test_it_keeps_how_the_image_is_started(yard: Yard) -> None:
+def test_the_start_command_of_the_image_is_kept(yard: Yard) -> None:
     image = yard.build(BUILDER + RUNTIME)
     assert (image.folder, image.volumes, image.stop) == ("/app", ["/data"], "SIGINT")
     assert image.command == ["python", "-m", "site"]
     assert image.check == ["python", "-c", "print(1)"]
 
 
-def test_paths_of_the_image_lie_in_the_folder_and_the_machine_is_left_alone(yard: Yard) -> None:
+def test_paths_of_the_image_are_mapped_into_the_folder_and_the_machine_is_left_alone(
+    yard: Yard,
+) -> None:
     root = yard.builder.root
     assert yard.builder.mapped("cp /app/x /data:/usr/bin /etc/app") == (
         f"cp {root}/app/x {root}/data:/usr/bin /etc/app"
@@ -85,7 +87,9 @@ def test_paths_of_the_image_lie_in_the_folder_and_the_machine_is_left_alone(yard
     )
 
 
-def test_the_environment_is_the_images_alone(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_see_only_the_environment_of_the_image(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SECRET_KEY", "of this machine")
     environment = yard.builder.environment(yard.build(BUILDER + RUNTIME))
     assert set(environment) == {"PATH", "DATA", "TMPDIR"}
@@ -95,19 +99,19 @@ def test_the_environment_is_the_images_alone(yard: Yard, monkeypatch: pytest.Mon
     ]
 
 
-def test_it_says_what_it_skips(yard: Yard) -> None:
+def test_skipped_steps_are_reported(yard: Yard) -> None:
     yard.build(BUILDER + RUNTIME)
     where = next(n for n, line in enumerate(yard.said) if "useradd" in line)
     assert "skipped" in yard.said[where + 1]
 
 
 @pytest.mark.parametrize("source", ["three.txt", "secret.env", "folder"])
-def test_it_refuses_to_copy_what_the_context_does_not_hold(yard: Yard, source: str) -> None:
+def test_copying_a_file_outside_the_context_is_refused(yard: Yard, source: str) -> None:
     with pytest.raises(DockerfileError, match=rf"{source} is not there, or \.dockerignore hides"):
         yard.build(f"FROM python AS runtime\nCOPY {source} /app/\n")
 
 
-def test_it_refuses_to_copy_what_a_stage_did_not_make(yard: Yard) -> None:
+def test_copying_a_file_that_a_stage_did_not_create_is_refused(yard: Yard) -> None:
     with pytest.raises(DockerfileError, match="/opt/venv is not there"):
         yard.build(f"{BUILDER}FROM python AS runtime\nCOPY --from=builder /opt/venv /opt/venv\n")
 
@@ -117,12 +121,12 @@ def test_a_step_that_fails_ends_the_build(yard: Yard) -> None:
         yard.build("FROM python AS runtime\nWORKDIR /app\nRUN exit 3\n")
 
 
-def test_it_refuses_an_entry_point(yard: Yard) -> None:
+def test_an_entry_point_is_refused(yard: Yard) -> None:
     with pytest.raises(DockerfileError, match="entry point"):
         yard.build('FROM python AS runtime\nENTRYPOINT ["x"]\n')
 
 
-def test_uv_stands_in_for_pip_with_pip_as_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uv_replaces_pip_with_pip_as_the_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     command = "/v/bin/pip install --no-cache-dir -r r.txt && next"
     monkeypatch.setattr("shutil.which", lambda name, path: "/bin/uv")

@@ -29,18 +29,18 @@ def seconds(text: str) -> int:
     return int(text[:-1])
 
 
-def test_it_has_the_services_of_a_whole_site() -> None:
+def test_all_services_of_a_site_are_declared() -> None:
     assert set(SERVICES) == {*OURS, "proxy", "postgres", "valkey", "vllm"}
     assert [name for name, each in SERVICES.items() if "profiles" in each] == ["vllm"]
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_our_services_are_told_only_what_the_settings_read(name: str) -> None:
+def test_our_services_get_only_variables_that_the_settings_read(name: str) -> None:
     assert set(SERVICES[name]["environment"]) <= set(VARIABLES)
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_no_service_of_ours_is_a_development_start(name: str) -> None:
+def test_no_service_of_ours_runs_in_development_mode(name: str) -> None:
     assert "DEBUG" not in SERVICES[name]["environment"]
 
 
@@ -54,7 +54,7 @@ def test_no_secret_has_a_default() -> None:
 
 
 @pytest.mark.parametrize("name", ["SECRET_KEY", "POSTGRES_PASSWORD"])
-def test_it_does_not_start_without(name: str) -> None:
+def test_compose_does_not_start_without_a_required_variable(name: str) -> None:
     uses = [(how, said) for found, how, said in VARIABLE.findall(TEXT) if found == name]
     assert uses
     assert all(how == "?" and said.startswith("set it to") for how, said in uses)
@@ -66,13 +66,13 @@ def test_every_other_variable_has_a_default() -> None:
     assert required == {"SECRET_KEY", "POSTGRES_PASSWORD"}
 
 
-def test_only_the_site_is_published_and_on_this_machine() -> None:
+def test_only_the_site_is_published_and_only_on_this_machine() -> None:
     assert {name: each["ports"] for name, each in SERVICES.items() if "ports" in each} == {
         "proxy": ["${WEB_ADDRESS:-127.0.0.1}:${WEB_PORT:-8000}:8080"]
     }
 
 
-def test_the_store_has_no_way_out_and_judges_no_way_in() -> None:
+def test_the_database_network_is_internal_and_each_network_has_only_its_services() -> None:
     on = {
         net: {n for n, s in SERVICES.items() if net in s["networks"]} for net in COMPOSE["networks"]
     }
@@ -85,7 +85,7 @@ def test_the_store_has_no_way_out_and_judges_no_way_in() -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_every_service_is_confined(name: str) -> None:
+def test_every_service_has_reduced_privileges(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
@@ -95,7 +95,7 @@ def test_every_service_is_confined(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_every_image_is_ours_or_names_its_release(name: str) -> None:
+def test_every_image_is_ours_or_pinned_to_a_release(name: str) -> None:
     service = SERVICES[name]
     if "build" in service:
         assert service["build"]["target"] in stages((ROOT / "Dockerfile").read_text("utf-8"))
@@ -105,7 +105,7 @@ def test_every_image_is_ours_or_names_its_release(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_it_waits_for_services_that_can_become_what_it_waits_for(name: str) -> None:
+def test_a_service_waits_only_for_conditions_that_can_be_reached(name: str) -> None:
     for other, wanted in SERVICES[name].get("depends_on", {}).items():
         if wanted["condition"] == "service_completed_successfully":
             assert SERVICES[other]["restart"] == "no"
@@ -121,20 +121,20 @@ def test_the_site_waits_for_the_migration(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["worker", "beat", "migrate"])
-def test_what_serves_no_pages_does_not_inherit_the_check_of_pages(name: str) -> None:
+def test_services_without_pages_do_not_inherit_the_health_check_of_pages(name: str) -> None:
     check = SERVICES[name]["healthcheck"]
     assert check == {"disable": True} or "inspect ping" in check["test"][1]
 
 
 @pytest.mark.parametrize("name", ["worker", "beat"])
-def test_a_check_asks_the_node_that_the_command_names(name: str) -> None:
+def test_a_health_check_asks_the_celery_node_that_the_command_names(name: str) -> None:
     service = SERVICES[name]
     node = service["command"][service["command"].index("--hostname") + 1]
     assert service["healthcheck"]["test"][1].endswith(node.replace("%h", "$$HOSTNAME"))
 
 
 @pytest.mark.parametrize(("name", "command"), [("worker", worker), ("beat", beat)])
-def test_celery_knows_the_commands(name: str, command: click.Command) -> None:
+def test_celery_accepts_the_commands(name: str, command: click.Command) -> None:
     program, flag, module, verb, *rest = SERVICES[name]["command"]
     assert (program, flag, verb) == ("celery", "-A", name)
     assert importlib.import_module(module).celery_app.main == "tandem"
@@ -142,13 +142,13 @@ def test_celery_knows_the_commands(name: str, command: click.Command) -> None:
     assert {word for word in rest if word.startswith("-")} <= known
 
 
-def test_the_migration_is_a_command_of_ours() -> None:
+def test_the_migration_service_runs_a_command_of_ours() -> None:
     assert SERVICES["migrate"]["command"] == ["python", "manage.py", "migrate", "--noinput"]
     assert (ROOT / "manage.py").is_file()
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_what_is_written_outlives_the_container(name: str) -> None:
+def test_written_data_outlives_the_container(name: str) -> None:
     assert SERVICES[name]["volumes"] == ["data:/data"]
 
 
@@ -158,11 +158,11 @@ def test_every_volume_is_declared_and_used() -> None:
     assert used == set(COMPOSE["volumes"])
 
 
-def test_a_worker_may_end_what_it_began() -> None:
+def test_a_worker_has_time_to_finish_its_calls() -> None:
     assert seconds(SERVICES["worker"]["stop_grace_period"]) > 30
 
 
-def test_the_web_server_is_not_cut_off_in_its_grace() -> None:
+def test_the_web_server_may_use_its_whole_shutdown_time() -> None:
     found = re.search(
         r"^graceful_timeout = (\d+)$", (ROOT / "config/gunicorn.py").read_text(), re.M
     )
@@ -170,7 +170,7 @@ def test_the_web_server_is_not_cut_off_in_its_grace() -> None:
     assert seconds(SERVICES["web"]["stop_grace_period"]) > int(found[1])
 
 
-def test_the_proxy_passes_on_what_the_site_reads_and_writes_where_it_may() -> None:
+def test_the_proxy_passes_on_the_headers_that_the_site_reads_and_writes_only_to_tmp() -> None:
     text = (ROOT / "config/front/nginx.conf").read_text("utf-8")
     assert SERVICES["proxy"]["volumes"] == ["./config/front/nginx.conf:/etc/tandem/nginx.conf:ro"]
     assert "http://web:8000;" in text
@@ -183,7 +183,7 @@ def test_the_proxy_passes_on_what_the_site_reads_and_writes_where_it_may() -> No
     assert all(path.startswith("/tmp/") for path in paths)
 
 
-def test_the_judge_server_is_where_our_settings_allow_it() -> None:
+def test_the_judge_servers_address_is_allowed_by_our_settings() -> None:
     allowed = VARIABLE.search(SERVICES["web"]["environment"]["TANDEM_JUDGE_HOSTS"])
     assert allowed
     assert allowed[3] == "vllm:8000"

@@ -37,15 +37,15 @@ def own_patterns() -> list[str]:
         ("d/__pycache__/x.pyc", ["*", "!d", "**/__pycache__"], True),
     ],
 )
-def test_the_last_pattern_that_fits_decides(path: str, patterns: list[str], outside: bool) -> None:
+def test_the_last_matching_pattern_decides(path: str, patterns: list[str], outside: bool) -> None:
     assert ignored(path, patterns) is outside
 
 
-def test_comments_and_blank_lines_are_no_patterns() -> None:
+def test_comments_and_blank_lines_are_not_patterns() -> None:
     assert ignore_patterns("# why\n\n *.txt \n!a.txt\n") == ["*.txt", "!a.txt"]
 
 
-def test_it_lists_what_is_let_in_and_nothing_else(tmp_path: Path) -> None:
+def test_the_context_lists_exactly_the_files_that_are_let_in(tmp_path: Path) -> None:
     for name in ("app/a.py", "app/b/__pycache__/a.pyc", "var/db.sqlite3", "manage.py", ".env"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -53,13 +53,13 @@ def test_it_lists_what_is_let_in_and_nothing_else(tmp_path: Path) -> None:
     assert context_files(tmp_path, patterns) == {"app/a.py", "manage.py"}
 
 
-def test_our_own_context_holds_the_program_and_no_more() -> None:
+def test_our_own_context_contains_the_program_and_nothing_else() -> None:
     files = context_files(ROOT, own_patterns())
     assert {path.split("/")[0] for path in files} == ENTERING | FILES
     assert not [path for path in files if path.endswith(".pyc")]
 
 
-def test_every_folder_with_an_application_enters() -> None:
+def test_every_folder_with_a_django_app_is_let_in() -> None:
     from config.settings import INSTALLED_APPS
 
     own = {name.split(".")[0] for name in INSTALLED_APPS if (ROOT / name.split(".")[0]).is_dir()}

@@ -41,20 +41,20 @@ def only(stage: Stage, name: str) -> str:
     return found.rest
 
 
-def test_it_joins_continued_lines_and_knows_where_each_began() -> None:
+def test_continued_lines_are_joined_and_keep_their_first_line_number() -> None:
     runs = [each for each in instructions(SMALL) if each.name == "RUN"]
     assert [(each.line, " ".join(each.text.split())) for each in runs] == [
         (6, "echo one && echo two")
     ]
 
 
-def test_it_parts_flags_from_the_rest() -> None:
+def test_flags_are_separated_from_the_arguments() -> None:
     (copy,) = stages(SMALL)["runtime"].all("COPY")
     assert copy.flags == {"from": "builder", "chown": "1:1"}
     assert copy.rest == "/opt /opt"
 
 
-def test_it_fills_in_what_stands_before_the_first_stage() -> None:
+def test_arguments_declared_before_the_first_stage_are_substituted() -> None:
     assert {stage.name: stage.base for stage in stages(SMALL).values()} == {
         "builder": "python:3.11-slim",
         "unused": "python",
@@ -79,11 +79,11 @@ def test_a_target_needs_the_stages_that_it_copies_from_and_no_others() -> None:
         ("no name", "no name"),
     ],
 )
-def test_it_expands_variables(text: str, wanted: str) -> None:
+def test_variables_are_expanded(text: str, wanted: str) -> None:
     assert expand(text, {"A": "1"}) == wanted
 
 
-def test_pairs_see_what_was_set_before_them() -> None:
+def test_variables_may_refer_to_earlier_ones() -> None:
     assert pairs('PATH=/opt/bin:$PATH NAME="two words"', {"PATH": "/bin"}) == {
         "PATH": "/opt/bin:/bin",
         "NAME": "two words",
@@ -99,19 +99,19 @@ def test_pairs_see_what_was_set_before_them() -> None:
         ("RUN x\nFROM a", "line 1: RUN stands before the first FROM"),
     ],
 )
-def test_it_refuses_what_it_cannot_carry_out(text: str, wanted: str) -> None:
+def test_instructions_that_cannot_be_carried_out_are_refused(text: str, wanted: str) -> None:
     with pytest.raises(DockerfileError, match=wanted):
         stages(text)
 
 
 @pytest.mark.parametrize("command", ["gunicorn config.wsgi", '"gunicorn"', '["gunicorn", 1]'])
-def test_it_refuses_a_command_through_a_shell(command: str) -> None:
+def test_a_command_through_a_shell_is_refused(command: str) -> None:
     (cmd,) = stages(f"FROM a\nCMD {command}")["0"].all("CMD")
     with pytest.raises(DockerfileError, match="line 2: CMD is not a JSON list"):
         cmd.arguments()
 
 
-def test_the_site_is_what_is_built_where_no_target_is_named() -> None:
+def test_the_site_is_built_if_no_target_is_named() -> None:
     assert list(ours()) == ["builder", "vllm", "runtime"]
     assert [stage.name for stage in needed(ours(), "runtime")] == ["builder", "runtime"]
 
@@ -122,7 +122,7 @@ def test_base_images_name_their_release_and_their_digest(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["vllm", "runtime"])
-def test_an_image_runs_as_a_fixed_user_and_is_told_to_end(name: str) -> None:
+def test_an_image_runs_as_a_fixed_user_and_declares_its_stop_signal(name: str) -> None:
     stage = ours()[name]
     assert only(stage, "USER") == "10001:10001"
     assert only(stage, "STOPSIGNAL") == "SIGTERM"
@@ -131,13 +131,13 @@ def test_an_image_runs_as_a_fixed_user_and_is_told_to_end(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["vllm", "runtime"])
-def test_an_image_says_whether_it_is_well_without_another_program(name: str) -> None:
+def test_an_images_health_check_needs_no_other_program(name: str) -> None:
     check = only(ours()[name], "HEALTHCHECK")
     assert 'CMD ["python", "-c",' in check
     assert "curl" not in check
 
 
-def test_the_site_brings_no_tools_to_build_with() -> None:
+def test_the_site_image_contains_no_build_tools() -> None:
     runtime = ours()["runtime"]
     assert {part.split()[0] for each in runtime.all("RUN") for part in each.rest.split("&&")} == {
         "groupadd",
@@ -147,13 +147,13 @@ def test_the_site_brings_no_tools_to_build_with() -> None:
     assert all(each.flags.get("from") == "builder" for each in runtime.all("COPY"))
 
 
-def test_the_judge_server_holds_nothing_of_ours() -> None:
+def test_the_judge_server_image_contains_none_of_our_code() -> None:
     vllm = ours()["vllm"]
     assert [each.rest for each in vllm.all("COPY")] == ["requirements-vllm.lock /tmp/"]
     assert only(vllm, "WORKDIR") == "/srv/judge"
 
 
-def test_vllm_is_pinned_and_stands_apart() -> None:
+def test_vllm_is_required_in_a_file_of_its_own() -> None:
     def pins(name: str) -> list[str]:
         lines = (ROOT / name).read_text("utf-8").splitlines()
         return [line.split("#")[0].strip() for line in lines if line.split("#")[0].strip()]

@@ -35,7 +35,7 @@ def test_hadolint_finds_nothing_in_the_dockerfile() -> None:
         ("RUNN x", "Dockerfile:2:4"),
     ],
 )
-def test_hadolint_fails_on_a_broken_one(tmp_path: Path, line: str, rule: str) -> None:
+def test_hadolint_fails_on_a_broken_dockerfile(tmp_path: Path, line: str, rule: str) -> None:
     broken = tmp_path / "Dockerfile"
     broken.write_text(f"FROM python:3.11-slim-bookworm\n{line}\n")
     done = lint(HADOLINT, broken)
@@ -46,7 +46,7 @@ def test_hadolint_fails_on_a_broken_one(tmp_path: Path, line: str, rule: str) ->
 BROKEN = {"restart: unless-stopped": "restarts: x", "read_only: true": "read_only: [1]"}
 
 
-def test_compose_fits_the_schema_and_broken_ones_do_not(tmp_path: Path) -> None:
+def test_our_compose_file_fits_the_schema_and_broken_ones_do_not(tmp_path: Path) -> None:
     """All in one run, since a start takes seconds."""
     ours, broken = ROOT / "compose.yaml", []
     text = ours.read_text("utf-8")

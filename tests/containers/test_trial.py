@@ -41,7 +41,7 @@ def tried(builder: Builder, monkeypatch: pytest.MonkeyPatch) -> Trial:
     return Trial(builder, Image(folder="/app", check=python("pass")))
 
 
-def test_it_is_well_when_the_check_says_so(tried: Trial) -> None:
+def test_a_trial_succeeds_when_the_health_check_does(tried: Trial) -> None:
     with tried.processes({"web": python(MINDFUL.format(0))}) as running:
         assert tried.await_health(running) > 0
         tried.await_line("web", "up")
@@ -60,7 +60,7 @@ def test_a_process_that_ends_by_itself_is_reported_with_its_log(tried: Trial) ->
         started_and_asked(tried, "print('no key'); raise SystemExit(7)")
 
 
-def test_a_check_that_never_says_yes_is_reported(
+def test_a_health_check_that_never_succeeds_is_reported(
     tried: Trial, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial, "STARTING", 1.0)
@@ -72,7 +72,7 @@ def test_a_check_that_never_says_yes_is_reported(
 @pytest.mark.parametrize(
     ("code", "said"), [(MINDFUL.format(3), "ended with 3"), (STUBBORN, "still runs")]
 )
-def test_a_process_that_does_not_end_well_is_reported(
+def test_a_process_that_ends_with_an_error_is_reported(
     tried: Trial, code: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if code == STUBBORN:
@@ -100,7 +100,7 @@ def test_only_volumes_and_tmp_may_be_written(builder: Builder) -> None:
 
 @pytest.mark.long
 @pytest.mark.containers
-def test_the_steps_of_our_dockerfile_hold_and_its_processes_run_and_end() -> None:
+def test_our_dockerfile_builds_and_its_processes_start_and_stop() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "scripts.containers"],
         cwd=ROOT,

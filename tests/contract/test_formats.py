@@ -80,19 +80,19 @@ def test_the_example_labels_have_every_column() -> None:
     assert LABELS_CSV.read_text("utf-8").split("\n")[0] == COLUMNS.replace(" ", ",")
 
 
-def test_a_batch_comes_back_as_it_went_in(ferries: str) -> None:
+def test_a_batch_is_exported_as_it_was_loaded(ferries: str) -> None:
     exported = run("export", "--campaign", ferries, "--what", "batch")
     assert exported.encode() == BATCH.read_bytes()
 
 
 @pytest.mark.parametrize("path", [LABELS, LABELS_CSV], ids=["jsonl", "csv"])
-def test_labels_come_back_as_they_went_in(ferries: str, path: Path) -> None:
+def test_labels_are_exported_as_they_were_imported(ferries: str, path: Path) -> None:
     run("import_labels", str(path), "--campaign", ferries)
     exported = run("export", "--campaign", ferries, "--what", "labels").split("\n")
     assert sorted(exported) == sorted(LABELS.read_text("utf-8").split("\n"))
 
 
-def test_the_csv_comes_back_as_it_went_in(ferries: str) -> None:
+def test_labels_in_csv_are_exported_as_they_were_imported(ferries: str) -> None:
     run("import_labels", str(LABELS), "--campaign", ferries)
     exported = run("export", "--campaign", ferries, "--what", "labels", "--format", "csv")
     assert sorted(exported.split("\n")) == sorted(LABELS_CSV.read_text("utf-8").split("\n"))
@@ -107,7 +107,7 @@ def test_loading_twice_changes_nothing_and_says_so(ferries: str) -> None:
     assert again.startswith(f"Nothing to do for {len(lines(LABELS))} labels")
 
 
-def test_units_list_what_is_asked(ferries: str) -> None:
+def test_the_units_export_lists_every_asked_unit(ferries: str) -> None:
     units = [
         json.loads(x)
         for x in run("export", "--campaign", ferries, "--what", "units").split("\n")
@@ -127,7 +127,7 @@ def test_the_report_of_the_example_labels_is_the_example_report(db: None) -> Non
     assert_same(report, expected, "report")
 
 
-def test_campaign_and_labels_file_give_the_same_numbers(ferries: str) -> None:
+def test_a_campaign_and_its_labels_file_give_the_same_numbers(ferries: str) -> None:
     run("import_labels", str(LABELS), "--campaign", ferries)
     report = json.loads(run("report", "--campaign", ferries))
     expected = json.loads(REPORT.read_text("utf-8"))
@@ -141,13 +141,13 @@ def test_campaign_and_labels_file_give_the_same_numbers(ferries: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["json", "md", "csv", "latex", "html"])
-def test_the_report_has_each_format(name: str) -> None:
+def test_the_report_comes_in_each_format(name: str) -> None:
     assert "answerable" in run(
         "report", "--labels", str(LABELS), "--resamples", "20", "--format", name
     )
 
 
-def test_labels_leave_as_parquet_too(ferries: str, tmp_path: Path) -> None:
+def test_labels_are_exported_as_parquet_too(ferries: str, tmp_path: Path) -> None:
     run("import_labels", str(LABELS), "--campaign", ferries)
     path = tmp_path / "labels.parquet"
     run("export", "--campaign", ferries, "--what", "labels", "--format", "parquet",
@@ -186,7 +186,7 @@ class TestTheExampleReport:
 
     report = json.loads(REPORT.read_text("utf-8"))
 
-    def test_it_says_what_it_is_of(self) -> None:
+    def test_the_report_describes_its_input_and_its_raters(self) -> None:
         head = "campaign protocol batch generated_at version seed resamples raters variables scores"
         assert set(head.split()) <= set(self.report)
         assert all(
@@ -195,7 +195,7 @@ class TestTheExampleReport:
         )
 
     @pytest.mark.parametrize("variable", ["answerable", "rating"])
-    def test_it_has_every_block_of_a_variable(self, variable: str) -> None:
+    def test_the_report_has_every_block_of_a_variable(self, variable: str) -> None:
         block = self.report["variables"][variable]
         keys = "measurement categories escapes agreement judges strata"
         assert set(keys.split()) <= set(block)
@@ -211,7 +211,7 @@ class TestTheExampleReport:
             assert_estimates(row, ["cohen_kappa", "precision", "recall"])
         assert judge["correlation"]["spearman"]["value"] is not None
 
-    def test_the_alternative_test_has_both_readings(self) -> None:
+    def test_the_alternative_test_counts_by_items_and_by_queries(self) -> None:
         test = self.report["variables"]["answerable"]["judges"]["model-x"]["alt_test"]
         keys = "epsilon winning_rate advantage_probability annotators by_query decides"
         assert set(keys.split()) <= set(test)
@@ -219,7 +219,7 @@ class TestTheExampleReport:
         assert {"winning_rate", "advantage_probability"} <= set(test["by_query"])
         assert test["decides"] in ("by_query", "items")
 
-    def test_it_has_every_block_of_a_score(self) -> None:
+    def test_the_report_has_every_block_of_a_score(self) -> None:
         block = self.report["scores"]["coverage"]
         assert {"items", "systems", "pairs", "correlation", "estimate"} <= set(block)
         assert all({"item", "query", "system", "values"} <= set(i) for i in block["items"])
@@ -235,12 +235,12 @@ class TestTheExampleReport:
             assert_estimates(system, ["humans", "judge", "prediction_powered"])
             assert "effective_labels" in system
 
-    def test_what_is_undefined_is_null_with_a_reason(self) -> None:
+    def test_an_undefined_number_is_null_with_a_reason(self) -> None:
         undefined = [e for e in estimates(self.report) if e["value"] is None]
         assert undefined
         assert all(e["reason"] and e["low"] is None and e["high"] is None for e in undefined)
 
-    def test_nothing_is_nan_or_infinite(self) -> None:
+    def test_no_number_is_nan_or_infinite(self) -> None:
         text = REPORT.read_text("utf-8")
         assert "NaN" not in text
         assert "Infinity" not in text

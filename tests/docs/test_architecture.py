@@ -35,7 +35,7 @@ def exists(name: str) -> bool:
     return False
 
 
-def test_the_tree_and_the_imports_are_those_of_the_code() -> None:
+def test_the_documented_tree_and_imports_match_the_code() -> None:
     again = "run python -m docs._reference.architecture"
     assert architecture.written(PAGE) == PAGE, again
 
@@ -55,7 +55,7 @@ def test_there_are_five_journeys() -> None:
     assert len(re.findall(r"^### ", JOURNEYS, re.MULTILINE)) == 5
 
 
-def test_a_name_that_is_not_there_is_found_out() -> None:
+def test_a_name_that_does_not_exist_is_detected() -> None:
     assert exists("annotation.answers.submission.submit")
     assert not exists("annotation.answers.submission.nothing")
     assert not exists("annotation.nowhere.submit")
@@ -65,7 +65,7 @@ def of_the_apps() -> list[Path]:
     return [path for path in modules() if path.parts[0] in APPS]
 
 
-def test_every_package_and_module_says_in_a_line_what_it_holds() -> None:
+def test_every_package_and_module_has_a_first_docstring_line() -> None:
     silent = {
         str(path)
         for path in of_the_apps()
@@ -74,7 +74,7 @@ def test_every_package_and_module_says_in_a_line_what_it_holds() -> None:
     assert {path for path in silent if "/templatetags/" not in path} == set()
 
 
-def test_docstrings_of_modules_name_what_exists() -> None:
+def test_names_in_module_docstrings_exist() -> None:
     wrong = {
         f"{path}: {name}"
         for path in of_the_apps()

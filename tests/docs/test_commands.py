@@ -65,7 +65,7 @@ def misunderstood(line: str) -> Exception | None:
     return None
 
 
-def test_it_sees_the_commands_of_the_pages() -> None:
+def test_commands_on_the_pages_are_found() -> None:
     assert len(copied()) > 40
     assert {command_and_arguments(rest)[0] for _, rest in copied()} >= {
         "load_batch",
@@ -75,18 +75,18 @@ def test_it_sees_the_commands_of_the_pages() -> None:
     assert len(in_sentences()) > 5
 
 
-def test_it_sees_what_no_command_would_take() -> None:
+def test_unknown_commands_and_options_are_detected() -> None:
     assert isinstance(misunderstood("no_such_command --queue"), KeyError)
     assert isinstance(misunderstood("run_judge --campaign c --no-such-option"), CommandError)
 
 
 @pytest.mark.parametrize(("page", "line"), copied())
-def test_a_command_line_is_understood_by_its_command(page: str, line: str) -> None:
+def test_every_documented_command_line_is_accepted_by_its_command(page: str, line: str) -> None:
     assert misunderstood(line) is None, f"{page}: {line}"
 
 
 @pytest.mark.parametrize(("page", "code"), in_sentences())
-def test_a_command_in_a_sentence_has_the_options_that_it_names(page: str, code: str) -> None:
+def test_a_command_named_in_a_sentence_has_the_options_named_with_it(page: str, code: str) -> None:
     name, arguments = command_and_arguments(code)
     if name == COMPLETION:
         return

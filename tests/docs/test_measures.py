@@ -16,7 +16,7 @@ from tests.cast import write_lines
 pytestmark = pytest.mark.django_db
 
 
-def test_its_keys_are_those_of_reports_that_have_every_block(tmp_path: Path) -> None:
+def test_the_documented_keys_are_those_of_full_reports(tmp_path: Path) -> None:
     labels = [said("k1", "k1", "grounded", "no"), said("k2", "k2", "grounded", "yes", "judge")]
     measured(tmp_path, "key-point-verification", labels)
     found = keys_of(report)
@@ -44,7 +44,7 @@ def test_its_keys_are_those_of_reports_that_have_every_block(tmp_path: Path) -> 
     assert set(KEYS) - found == set()
 
 
-def test_what_stands_again_was_shown_before() -> None:
+def test_a_repeated_block_refers_to_one_that_is_documented() -> None:
     assert all(
         any(key.startswith(shown.removesuffix("[]")) for key in KEYS)
         for shown in SAME_AGAIN.values()

@@ -16,18 +16,18 @@ LINES = [line for block in blocks(README, "") for line in block.splitlines()]
 COMMANDS = [match["rest"] for line in LINES if (match := OURS.search(line))]
 
 
-def test_it_has_fewer_than_120_lines() -> None:
+def test_the_readme_has_fewer_than_120_lines() -> None:
     assert len(README.splitlines()) < 120
 
 
-def test_a_study_of_ones_own_takes_ten_lines() -> None:
+def test_setting_up_ones_own_study_takes_ten_lines() -> None:
     (own,) = [block for block in blocks(README, "") if "tandem campaign create" in block]
     assert len(own.splitlines()) == 10
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("line", COMMANDS)
-def test_a_command_line_is_understood_by_its_command(line: str) -> None:
+def test_every_command_line_is_accepted_by_its_command(line: str) -> None:
     assert misunderstood(line) is None
 
 
@@ -37,11 +37,11 @@ def test_every_make_target_exists() -> None:
     assert {"demo", "test", "serve", "docs"} <= named <= targets
 
 
-def test_every_page_and_picture_that_it_links_to_exists() -> None:
+def test_every_linked_page_and_picture_exists() -> None:
     linked = re.findall(r"\]\(([^)]+)\)", README)
     assert len(linked) > 10
     assert [path for path in linked if not (ROOT / path).is_file()] == []
 
 
-def test_it_lists_every_protocol() -> None:
+def test_every_protocol_is_listed() -> None:
     assert set(re.findall(r"^\| `([\w-]+)` \|", README, re.MULTILINE)) == set(PROTOCOLS)

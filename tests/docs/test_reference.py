@@ -63,7 +63,7 @@ def our_commands() -> list[str]:
     return sorted(file.stem for file in files if file.stem != "__init__")
 
 
-def test_it_sees_the_commands() -> None:
+def test_the_commands_are_found() -> None:
     assert {"load_batch", "create_campaign", "run_judge", "report", "demo"} <= set(our_commands())
 
 
@@ -79,11 +79,11 @@ def test_every_command_has_an_entry_with_all_its_options(texts: dict[str, str], 
     assert not [option for option in own if f"`{option}" not in entry]
 
 
-def test_the_page_has_no_other_commands(texts: dict[str, str]) -> None:
+def test_the_page_lists_no_other_commands(texts: dict[str, str]) -> None:
     assert list(commands.ours()) == our_commands()
 
 
-def test_a_required_argument_stands_in_the_usage(texts: dict[str, str]) -> None:
+def test_a_required_argument_appears_in_the_usage(texts: dict[str, str]) -> None:
     usage = "tandem campaign create NAME --protocol PROTOCOL --batch BATCH [options]"
     assert usage in section(texts["commands.md"], "create_campaign")
     assert "tandem report (--campaign CAMPAIGN | --labels PATH…)" in texts["commands.md"]
@@ -172,7 +172,7 @@ def test_every_operation_of_the_api_is_listed(texts: dict[str, str]) -> None:
     assert all(row in texts["api.md"] for row in found)
 
 
-def test_every_operation_of_the_api_leads_to_a_section_of_its_own(texts: dict[str, str]) -> None:
+def test_every_operation_of_the_api_has_a_section(texts: dict[str, str]) -> None:
     text = texts["api.md"]
     linked = set(re.findall(r"\]\(#([a-z-]+)\) \|", text))
     headings = re.findall(r"^## (.+) \{ #([a-z-]+) \}$", text, re.MULTILINE)
@@ -202,7 +202,7 @@ def test_every_variable_of_make_is_listed(texts: dict[str, str]) -> None:
     assert all(f"| `{name}` |" in entry for name in settings.make_variables())
 
 
-def test_no_words_are_kept_for_what_is_not_there(
+def test_no_description_is_kept_for_something_that_no_longer_exists(
     texts: dict[str, str], recorded: dict[str, Recording]
 ) -> None:
     assert texts
@@ -211,14 +211,14 @@ def test_no_words_are_kept_for_what_is_not_there(
     ]
 
 
-def test_what_has_no_words_is_refused_with_the_place_to_write_them() -> None:
+def test_an_undescribed_option_is_refused_with_the_file_to_describe_it_in() -> None:
     with pytest.raises(
         words.UndocumentedError, match=r"nobody.knows .* docs/_reference/meanings.toml"
     ):
         words.meaning("options", "nobody.knows", "knows")
 
 
-def test_every_page_stands_in_the_navigation_once() -> None:
+def test_every_page_is_in_the_navigation_once() -> None:
     listed = json.dumps(navigation())
     assert all(listed.count(f'"{path}"') == 1 for path in pages())
 
@@ -229,11 +229,11 @@ def test_a_formula_keeps_its_stars_and_underscores() -> None:
     )
 
 
-def test_a_bar_does_not_part_a_cell() -> None:
+def test_a_bar_in_a_table_cell_is_escaped() -> None:
     assert words.table(("a", "b"), [("x|y", "two\nlines")]).splitlines()[-1] == (
         "| x\\|y | two lines |"
     )
 
 
-def test_our_apps_are_the_ones_that_stand_here() -> None:
+def test_every_app_of_ours_is_covered() -> None:
     assert {a.name for a in apps.get_app_configs() if (ROOT / a.name).is_dir()} <= set(OURS)

@@ -23,7 +23,7 @@ IN_STYLES = re.compile(r"url\([\"']?([^\"')]+)|@import\s+[\"']([^\"']+)")
 EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]")
 
 
-def test_it_builds_without_a_warning(site: Built) -> None:
+def test_the_site_builds_without_a_warning(site: Built) -> None:
     assert site.done.returncode == 0, site.done.stderr
     assert "WARNING" not in site.done.stderr
 
@@ -96,12 +96,12 @@ def test_no_written_page_is_a_reference_page() -> None:
 
 
 @pytest.mark.parametrize("path", written())
-def test_a_page_says_at_once_whom_it_is_for(path: str) -> None:
+def test_a_page_begins_by_saying_whom_it_is_for(path: str) -> None:
     paragraph = first_paragraph(written()[path])
     assert re.match(r"For [^:]+: ", paragraph), paragraph
 
 
-def test_a_reference_page_says_at_once_whom_it_is_for(site: Built) -> None:
+def test_a_reference_page_begins_by_saying_whom_it_is_for(site: Built) -> None:
     reference = {path: html for path, html in site.pages.items() if path.startswith("reference/")}
     first = {
         path: re.search(r"</h1>\s*<p>(.*?)</p>", html, re.S) for path, html in reference.items()
@@ -110,14 +110,14 @@ def test_a_reference_page_says_at_once_whom_it_is_for(site: Built) -> None:
     assert not [path for path, found in first.items() if not found or found[1][:4] != "For "]
 
 
-def test_a_page_that_is_not_there_needs_no_file_of_the_site(site: Built) -> None:
+def test_the_404_page_uses_no_other_file_of_the_site(site: Built) -> None:
     """It is shown at any depth, under any prefix, so no relative or absolute address would work."""
     html = (site.folder / "404.html").read_text("utf-8")
     assert "There is no such page" in html
     assert not FETCHED.findall(html) + LINKED.findall(html) + FOLLOWED.findall(html)
 
 
-def test_a_search_works_in_pages_that_were_opened_from_a_folder(site: Built) -> None:
+def test_the_search_works_in_pages_opened_from_a_folder(site: Built) -> None:
     with started() as browser:
         page = browser.new_page()
         page.goto((site.folder / "tutorials" / "annotator.html").as_uri())
@@ -134,7 +134,7 @@ def test_there_are_pictures() -> None:
 
 
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
-def test_a_picture_is_small_and_shown_with_words(picture: Path) -> None:
+def test_a_picture_is_small_and_has_a_description(picture: Path) -> None:
     assert picture.stat().st_size < 120_000
     shown = [
         words
@@ -150,13 +150,13 @@ def outside(addresses: list[str]) -> set[str]:
     return {host for address in addresses if (host := urlsplit(address).netloc)}
 
 
-def test_pages_fetch_nothing_from_elsewhere(site: Built) -> None:
+def test_pages_load_nothing_from_other_hosts(site: Built) -> None:
     for path, html in site.pages.items():
         assert not outside(FETCHED.findall(html)), path
         assert not outside(LINKED.findall(html)), path
 
 
-def test_style_sheets_fetch_nothing_from_elsewhere(site: Built) -> None:
+def test_style_sheets_load_nothing_from_other_hosts(site: Built) -> None:
     sheets = list(site.folder.rglob("*.css"))
     assert sheets
     for sheet in sheets:
@@ -170,5 +170,5 @@ def test_pages_link_to_no_other_host(site: Built) -> None:
 
 
 @pytest.mark.parametrize("path", written())
-def test_a_page_holds_no_emoji(path: str) -> None:
+def test_a_page_contains_no_emoji(path: str) -> None:
     assert not EMOJI.findall(written()[path])

@@ -76,7 +76,7 @@ def quoted() -> list[str]:
     return lines + [line for line in before.splitlines() if line.startswith("|")]
 
 
-def test_the_tutorial_quotes_what_is_printed(study: str) -> None:
+def test_the_tutorial_quotes_what_the_commands_print(study: str) -> None:
     made = run("create_judge", demo.JUDGE, "--backend", "lexical")
     run("run_judge", "--campaign", demo.CAMPAIGN, "--judge", demo.JUDGE)
     report = campaign_report(Campaign.objects.get(name=demo.CAMPAIGN), ReportOptions())
@@ -88,7 +88,7 @@ def test_the_tutorial_quotes_what_is_printed(study: str) -> None:
     assert f"`{method}`" in read(TUTORIAL)
 
 
-def test_a_judge_by_question_goes_on_as_the_tutorial_says(study: str) -> None:
+def test_a_judge_asked_by_question_continues_as_the_tutorial_says(study: str) -> None:
     name = "lexical-by-question"
     said = run("create_judge", name, "--backend", "lexical", "--granularity", "unit")
     again = ("run_judge", "--campaign", demo.CAMPAIGN, "--judge", name)
@@ -132,7 +132,7 @@ def example_of(page: str, opening: str) -> dict[str, Any]:
     return module.__dict__
 
 
-def test_the_example_of_a_protocol_makes_items() -> None:
+def test_the_example_protocol_makes_items() -> None:
     protocol = example_of("how-to/add-a-protocol.md", '"""Clarity')["PROTOCOL"]
     items = list(protocol.make_items(QUERY, protocol.variables))
     assert [item.key for item in items] == [report.id for report in QUERY.reports]
@@ -148,7 +148,7 @@ def test_the_script_says_why_it_was_refused(study: str, live_server: LiveServer)
             example_of("how-to/use-the-api.md", '"""Answers')
 
 
-def test_what_the_annotator_reads_of_a_missing_highlight_is_quoted() -> None:
+def test_the_message_about_a_missing_highlight_is_quoted_exactly() -> None:
     said = (ROOT / "static" / "js" / "sheet.js").read_text("utf-8")
     (line,) = re.findall(r'owes\(\)\) return t\("([^"]+)"\)', said)
     page = " ".join(read("tutorials/annotator.md").split())
@@ -157,7 +157,7 @@ def test_what_the_annotator_reads_of_a_missing_highlight_is_quoted() -> None:
     assert all(f"**{word}**" in page for word in words.values())
 
 
-def test_no_start_of_a_server_without_what_the_page_names() -> None:
+def test_the_start_up_error_about_tls_is_quoted_exactly() -> None:
     (warning,) = check_tls_alone()
     assert f"Not started: ({warning.id}) {warning.msg}" in read("how-to/deploy.md")
     assert f"({warning.id}) {warning.msg}" in read("how-to/troubleshooting.md")
@@ -168,7 +168,7 @@ def check_tls_alone() -> list[CheckMessage]:
         return check_tls()
 
 
-def test_the_limits_of_the_api_are_those_of_the_settings() -> None:
+def test_the_documented_api_limits_match_the_settings() -> None:
     rules = read("how-to/use-the-api.md").partition("## Rules")[2]
     rates = REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]
     scripts = {
@@ -185,19 +185,19 @@ def test_the_limits_of_the_api_are_those_of_the_settings() -> None:
     assert "60 arrivals an hour from one address" in people
 
 
-def test_sessions_last_as_the_pages_say() -> None:
+def test_sessions_last_as_long_as_the_pages_say() -> None:
     hours, days = MAX_IDLE // 3600, MAX_SESSION // 86400
     assert f"{hours} hours after the last request, {days} days at most" in read("privacy.md")
     assert f"{hours} hours after the last request, and {days}" in read("how-to/deploy.md")
 
 
-def test_the_first_account_is_made_alike_in_the_readme_and_here() -> None:
+def test_the_readme_and_the_pages_create_the_first_account_by_the_same_command() -> None:
     command = "docker compose exec web python manage.py create_account"
     assert command in read("how-to/deploy.md")
     assert command in (ROOT / "README.md").read_text("utf-8")
 
 
-def test_the_example_of_a_script_answers_an_item(
+def test_the_example_script_answers_an_item(
     study: str, live_server: LiveServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Campaign.objects.update(name="study")
@@ -232,13 +232,13 @@ def test_the_example_that_sets_up_a_study_does_so_once(
     assert Campaign.objects.filter(name="coverage").count() == 1
 
 
-def test_the_scopes_are_those_of_the_code() -> None:
+def test_the_documented_scopes_match_the_code() -> None:
     table = read("how-to/use-the-api.md").partition("| scope |")[2].partition("`--scope`")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(SCOPES)
     assert f"for {HOURS} hours" in " ".join(read("how-to/use-the-api.md").split())
 
 
-def test_the_addresses_of_preparation_are_those_of_the_api() -> None:
+def test_the_documented_preparation_addresses_match_the_api() -> None:
     told = read("how-to/prepare-a-batch.md").partition("## By a script")[2].partition("\n## ")[0]
     found = re.findall(r"^\| `(GET|POST) ([^`?]+)", told, re.MULTILINE)
     assert len(found) == 7
@@ -248,13 +248,13 @@ def test_the_addresses_of_preparation_are_those_of_the_api() -> None:
 
 
 @pytest.mark.parametrize("page", ["how-to/bring-labels.md", "how-to/run-a-study.md"])
-def test_examples_of_lines_are_json(page: str) -> None:
+def test_example_lines_are_valid_json(page: str) -> None:
     lines = [line for block in blocks(read(page), "json") for line in block.splitlines()]
     assert lines
     assert all(isinstance(json.loads(line), dict) for line in lines)
 
 
-def test_every_variable_of_the_environment_that_is_named_exists() -> None:
+def test_every_named_environment_variable_exists() -> None:
     compose = (ROOT / "compose.yaml").read_text("utf-8")
     found = {code.partition("=")[0] for text in written().values() for code in inline(text)}
     named = {
@@ -277,7 +277,7 @@ def lines_of(page: str, command: str) -> Iterator[list[str]]:
                     yield [name, *arguments]
 
 
-def test_the_lines_for_accounts_do_what_the_page_says(db: None, client: Client) -> None:
+def test_the_commands_about_accounts_do_what_the_page_says(db: None, client: Client) -> None:
     ada = User.objects.create_user("ada", role=User.Role.ANNOTATOR)
     pseudonym = rater_of(ada).name
     token = run("create_token", "ada").strip()
@@ -310,7 +310,7 @@ def test_the_lines_for_accounts_do_what_the_page_says(db: None, client: Client) 
     assert client.get("/tasks/").status_code == 302
 
 
-def test_a_design_is_tried_drawn_and_changed_as_the_page_says(db: None) -> None:
+def test_a_design_is_previewed_sampled_and_changed_as_the_page_says(db: None) -> None:
     page = "how-to/design-a-campaign.md"
     run("load_batch", str(demo.FILES / "batch.jsonl"), "--name", "study")
     tries = list(lines_of(page, "create_campaign"))

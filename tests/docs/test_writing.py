@@ -17,11 +17,11 @@ def walked(value: object, path: str = "") -> dict[str, str]:
     return dict(reports._walk(value, path))
 
 
-def test_an_estimate_is_one_key() -> None:
+def test_an_estimate_is_documented_as_one_key() -> None:
     assert walked({"percent": ESTIMATE}) == {"percent": "estimate"}
 
 
-def test_names_that_are_data_become_one_word() -> None:
+def test_keys_that_are_data_are_documented_as_one_placeholder() -> None:
     held = {"classes": {"yes": {"support": 3}, "no": {"support": 1}}}
     assert walked(held) == {
         "classes": "object",
@@ -30,12 +30,12 @@ def test_names_that_are_data_become_one_word() -> None:
     }
 
 
-def test_the_fullest_of_several_entries_is_shown() -> None:
+def test_the_fullest_of_several_entries_is_documented() -> None:
     held = {"judges": {"poor": {}, "rich": {"ties": 2}}}
     assert "judges.JUDGE.ties" in walked(held)
 
 
-def test_correlations_with_their_own_keys_are_not_taken_for_names() -> None:
+def test_correlation_names_are_not_mistaken_for_names_of_judges() -> None:
     own = walked({"correlation": {"spearman": ESTIMATE, "kendall": ESTIMATE}})
     assert set(own) == {"correlation", "correlation.spearman", "correlation.kendall"}
     named = walked({"correlation": {"gpt": {"ada": {"spearman": ESTIMATE}}}})
@@ -55,7 +55,7 @@ def test_truth_values_are_no_numbers() -> None:
     assert walked({"passed": True, "n": 1}) == {"passed": "true or false", "n": "number"}
 
 
-def test_below_a_stratum_nothing_is_repeated() -> None:
+def test_blocks_repeated_per_stratum_are_not_documented_again() -> None:
     held = {"strata": {"system": {"bm25": {"agreement": {"units": 1}}}}}
     assert set(walked(held)) == {"strata", "strata.STRATUM", "strata.STRATUM.NAME"}
 
@@ -80,7 +80,7 @@ def test_a_key_without_a_default_is_required() -> None:
     }
 
 
-def test_a_kind_of_value_without_words_is_an_error() -> None:
+def test_a_kind_of_value_without_a_description_is_an_error() -> None:
     with pytest.raises(KeyError):
         formats._kind("complex")
 
@@ -91,19 +91,19 @@ def usage_of(*arguments: str, **options: object) -> str:
     return commands._shown(parser._actions[-1])
 
 
-def test_an_option_is_shown_as_it_is_typed() -> None:
+def test_an_option_is_shown_as_typed() -> None:
     assert usage_of("--limit", type=int, metavar="N") == "--limit N"
     assert usage_of("--raters-per-item") == "--raters-per-item RATERS-PER-ITEM"
     assert usage_of("-q", "--queue", action="store_true") == "--queue"
     assert usage_of("paths", nargs="+", metavar="PATH") == "PATH…"
 
 
-def test_a_condition_names_every_code_that_lets_it_hold() -> None:
+def test_a_condition_names_every_code_that_fulfils_it() -> None:
     (failure,) = [v for v in PROTOCOLS["key-point-recall"].variables if v.name == "failure"]
     assert protocols._condition(failure.asked_if) == "`entailed` is no or neutral"
 
 
-def test_a_guideline_keeps_its_parts_below_the_page_s_own() -> None:
+def test_a_guidelines_headings_are_moved_below_those_of_the_page() -> None:
     assert protocols._demoted("# Title\n\nText.\n\n## Part\n") == "\nText.\n\n### Part\n"
 
 
@@ -111,11 +111,11 @@ def test_a_guideline_keeps_its_parts_below_the_page_s_own() -> None:
     ("default", "shown"),
     [("8000", "`8000`"), ("none", "none"), ("a SQLite file", "a SQLite file")],
 )
-def test_a_default_in_words_is_no_value(default: str, shown: str) -> None:
+def test_a_default_described_in_words_is_not_shown_as_a_value(default: str, shown: str) -> None:
     assert settings._default(default) == shown
 
 
-def test_a_parameter_s_values_are_said_once() -> None:
+def test_a_parameters_values_are_listed_once() -> None:
     told = {
         "name": "status",
         "in": "query",
@@ -126,23 +126,23 @@ def test_a_parameter_s_values_are_said_once() -> None:
     assert row == ("`status`", "after `?`", "`open` or `done`", "only these")
 
 
-def test_a_parameter_s_default_stands_beside_its_kind() -> None:
+def test_a_parameters_default_is_shown_beside_its_type() -> None:
     assert api._kind({"type": "integer", "default": 50}) == "integer, 50 where left out"
 
 
-def test_a_parameter_s_own_bound_stands_beside_its_kind_and_the_database_s_does_not() -> None:
+def test_a_parameters_own_bound_is_shown_and_the_databases_is_not() -> None:
     assert api._kind({"type": "integer", "maximum": 2000}) == "integer, 2000 at most"
     assert api._kind({"type": "integer", "maximum": 2**31 - 1}) == "integer"
 
 
-def test_an_identifier_is_told_by_whose_it_is() -> None:
+def test_an_id_is_described_by_the_object_that_it_identifies() -> None:
     told = {"name": "id", "in": "path", "schema": {"type": "integer"}}
     of_a_batch = api._parameter(told, "/api/v1/batches/{id}/")[-1]
     of_a_campaign = api._parameter(told, "/api/v1/campaigns/{id}/")[-1]
     assert ("batch" in of_a_batch, "campaign" in of_a_campaign) == (True, True)
 
 
-def test_a_parameter_that_nobody_wrote_words_for_is_refused() -> None:
+def test_an_undescribed_parameter_is_refused() -> None:
     with pytest.raises(words.UndocumentedError):
         api._parameter({"name": "new", "in": "query", "schema": {}})
 

@@ -53,7 +53,7 @@ def complete(server: Running, prompt: str = PROMPT) -> dict[str, Any]:
         return dict(json.load(response))
 
 
-def test_quotes_stand_verbatim_in_the_text() -> None:
+def test_quotes_are_verbatim_parts_of_the_text() -> None:
     assert quote_from(PROMPT) == "All is well 🌉."
     assert quote_from("short\na longer line") == "a longer line"
     assert quote_from("") == "?"
@@ -66,18 +66,18 @@ def test_an_answer_fits_its_schema() -> None:
     }
 
 
-def test_a_code_that_is_not_offered_gives_way_to_the_first() -> None:
+def test_a_code_that_is_not_offered_is_replaced_by_the_first() -> None:
     assert answer_to(CODES, PROMPT, Rule("agree")) == "no"
 
 
-def test_keys_can_be_fixed_and_mixed_answers_repeat() -> None:
+def test_values_can_be_fixed_and_mixed_answers_are_reproducible() -> None:
     assert answer_to(SCHEMA, PROMPT, Rule(fixed={"answerable": None}))["answerable"] is None
     mixed = [answer_to(CODES, f"{n}", Rule("mixed")) for n in range(50)]
     assert mixed == [answer_to(CODES, f"{n}", Rule("mixed")) for n in range(50)]
     assert set(mixed) == {"no", "yes", "invalid"}
 
 
-def test_it_speaks_the_protocol_and_counts(server: Running) -> None:
+def test_chat_completions_are_answered_and_counted(server: Running) -> None:
     server.behave(reset=True)
     answer = complete(server)
     complete(server)
@@ -88,12 +88,12 @@ def test_it_speaks_the_protocol_and_counts(server: Running) -> None:
     assert stats["usage"]["total_tokens"] == 2 * answer["usage"]["total_tokens"]
 
 
-def test_it_lists_its_model(server: Running) -> None:
+def test_the_served_model_is_listed(server: Running) -> None:
     with urllib.request.urlopen(f"{server.url}/v1/models", timeout=PATIENCE) as response:
         assert json.load(response)["data"][0]["id"] == "fake-judge"
 
 
-def test_a_script_says_request_by_request_what_happens(server: Running) -> None:
+def test_a_script_sets_the_behaviour_request_by_request(server: Running) -> None:
     server.behave(reset=True, script=["ok", "500", "429"], retry_after="1m30s")
     complete(server)
     with pytest.raises(urllib.error.HTTPError, match="500"):
@@ -116,7 +116,7 @@ def test_shares_of_faults_are_drawn_with_a_seed(server: Running) -> None:
     assert 8 <= counts[0]["prose"] <= 28
 
 
-def test_an_unknown_fault_is_refused_with_those_that_there_are(server: Running) -> None:
+def test_an_unknown_fault_is_refused_with_the_known_ones(server: Running) -> None:
     with pytest.raises(ValueError, match="'flood' is not a fault; the faults are 429, "):
         Behaviour(faults={"flood": 1.0})
     with pytest.raises(urllib.error.HTTPError, match="400"):
@@ -124,13 +124,13 @@ def test_an_unknown_fault_is_refused_with_those_that_there_are(server: Running) 
     assert "prose" in FAULTS
 
 
-def test_it_starts_with_what_the_command_line_says() -> None:
+def test_the_command_line_sets_the_initial_behaviour() -> None:
     given = ("--answer", "no", "--fault", "prose:0.0", "--fixed", "evidence=[]", "--key", "k")
     with fake_openai(*given) as running, pytest.raises(urllib.error.HTTPError, match="401"):
         complete(running)
 
 
-def test_it_holds_what_comes_after_so_many_calls_until_it_is_told_how_to_behave(
+def test_calls_beyond_a_set_number_are_held_until_the_behaviour_is_changed(
     server: Running,
 ) -> None:
     server.behave(reset=True, holds_after=1)
@@ -145,7 +145,7 @@ def test_it_holds_what_comes_after_so_many_calls_until_it_is_told_how_to_behave(
     assert server.stats()["calls"] == 2
 
 
-def test_it_ends_with_the_tests_that_started_it_however_they_end() -> None:
+def test_the_server_ends_with_the_tests_that_started_it_however_they_end() -> None:
     starts = "import os; from tests.fake_openai.running import fake_openai\n"
     dies = "with fake_openai() as running: print(running.url, flush=True); os._exit(9)"
     done = subprocess.run(

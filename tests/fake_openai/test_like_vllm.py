@@ -67,7 +67,7 @@ def metric(server: Running, name: str) -> float:
     return float(found[0].rpartition(" ")[2])
 
 
-def test_the_pieces_of_an_answer_make_up_its_json() -> None:
+def test_the_tokens_of_an_answer_add_up_to_its_json() -> None:
     text = "".join(piece for piece, _ in pieces(SCHEMA, VALUE))
     assert text == json.dumps(VALUE, ensure_ascii=False)
 
@@ -87,7 +87,7 @@ def label_tokens(mode: str) -> list[dict[str, float]]:
     ]
 
 
-def test_raw_probabilities_leave_something_for_other_tokens() -> None:
+def test_raw_probabilities_leave_some_mass_to_other_tokens() -> None:
     """0.7 and 0.1 for the two ties, 0.1 each for yes and no, of 0.9 in all."""
     first, *_ = label_tokens("raw")
     shares = {token: math.exp(logprob) for token, logprob in first.items()}
@@ -96,14 +96,14 @@ def test_raw_probabilities_leave_something_for_other_tokens() -> None:
     assert sum(shares.values()) == pytest.approx(1.0)
 
 
-def test_renormalised_probabilities_leave_nothing() -> None:
+def test_renormalised_probabilities_leave_no_mass_to_other_tokens() -> None:
     first, _, last = label_tokens("renormalised")
     assert math.exp(first["tie"]) == pytest.approx(0.8)
     assert first["The"] == MASKED
     assert math.exp(last["good"]) == pytest.approx(0.7 / 0.8)
 
 
-def test_probabilities_come_where_they_are_asked_for(server: Running) -> None:
+def test_probabilities_are_sent_if_requested(server: Running) -> None:
     asked = constrained(logprobs=True, top_logprobs=3)
     tokens = complete(server, **asked)["choices"][0]["logprobs"]["content"]
     assert max(len(token["top_logprobs"]) for token in tokens) == 3
@@ -112,7 +112,7 @@ def test_probabilities_come_where_they_are_asked_for(server: Running) -> None:
     assert complete(server, **asked)["choices"][0]["logprobs"] is None
 
 
-def test_a_cache_knows_whole_blocks_by_all_that_stands_before() -> None:
+def test_the_prefix_cache_matches_whole_blocks_with_an_equal_prefix() -> None:
     cache = PrefixCache()
     first = "shared " * 32  # 224 letters, 56 tokens, 14 blocks of 4
     _, blocks = cache.find(first + "one?", 4)
@@ -123,7 +123,7 @@ def test_a_cache_knows_whole_blocks_by_all_that_stands_before() -> None:
     assert cache.queries == 57 + 57 + 56 + 56
 
 
-def test_what_is_cached_is_told_in_usage_and_metrics(server: Running) -> None:
+def test_cached_tokens_are_reported_in_usage_and_metrics(server: Running) -> None:
     server.behave(prefix_cache=16)
     shared = "word " * 200
     cached = [
@@ -137,14 +137,14 @@ def test_what_is_cached_is_told_in_usage_and_metrics(server: Running) -> None:
     assert metric(server, "prefix_cache_hits_total") == 0
 
 
-def test_what_comes_together_is_computed_twice(server: Running) -> None:
+def test_simultaneous_equal_prompts_are_computed_twice(server: Running) -> None:
     server.behave(prefix_cache=16, latency=0.3)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         answers = list(pool.map(lambda end: complete(server, "word " * 200 + end), "ab"))
     assert {a["usage"]["prompt_tokens_details"]["cached_tokens"] for a in answers} == {0}
 
 
-def test_a_server_with_slots_lets_others_wait(server: Running) -> None:
+def test_calls_beyond_the_servers_slots_wait(server: Running) -> None:
     server.behave(slots=2, latency=0.5)
     with concurrent.futures.ThreadPoolExecutor(6) as pool:
         calls = [pool.submit(complete, server, str(n)) for n in range(6)]
@@ -158,14 +158,14 @@ def test_a_server_with_slots_lets_others_wait(server: Running) -> None:
     assert server.stats()["by_outcome"] == {"ok": 6}
 
 
-def test_a_bucket_fills_at_its_rate() -> None:
+def test_a_rate_limit_bucket_fills_at_its_rate() -> None:
     bucket = Bucket(rate=2, most=3)
     assert [bucket.take(1, 10.0) for _ in range(4)] == [0, 0, 0, 0.5]
     assert bucket.take(1, 10.5) == 0
     assert bucket.take(4, 99.0) == 0.5
 
 
-def test_more_calls_than_the_rate_are_turned_down_with_a_time(server: Running) -> None:
+def test_calls_above_the_rate_are_refused_with_a_time_to_retry(server: Running) -> None:
     server.behave(rate=0.1, burst=2)
     complete(server)
     complete(server)
@@ -175,14 +175,14 @@ def test_more_calls_than_the_rate_are_turned_down_with_a_time(server: Running) -
     assert 0 < float(busy.value.headers["Retry-After"]) <= 10
 
 
-def test_more_tokens_than_the_minute_has_are_turned_down(server: Running) -> None:
+def test_tokens_above_the_limit_per_minute_are_refused(server: Running) -> None:
     server.behave(tokens_per_minute=300)
     complete(server, "word " * 200)
     with pytest.raises(urllib.error.HTTPError, match="429"):
         complete(server, "word " * 200)
 
 
-def test_only_its_own_model_is_there(server: Running) -> None:
+def test_only_the_served_model_exists(server: Running) -> None:
     server.behave(model="qwen", context=4096, version="9.9")
     assert json.loads(get(server, "/v1/models"))["data"] == [
         {"id": "qwen", "object": "model", "owned_by": "vllm", "max_model_len": 4096}
@@ -193,7 +193,7 @@ def test_only_its_own_model_is_there(server: Running) -> None:
     assert complete(server, model="qwen")["model"] == "qwen"
 
 
-def test_a_prompt_above_the_context_is_turned_down(server: Running) -> None:
+def test_a_prompt_longer_than_the_context_is_refused(server: Running) -> None:
     server.behave(context=10)
     complete(server, "x" * 40)
     with pytest.raises(urllib.error.HTTPError) as long:
@@ -201,13 +201,13 @@ def test_a_prompt_above_the_context_is_turned_down(server: Running) -> None:
     assert b"maximum context length" in long.value.read()
 
 
-def test_tokens_are_counted_on_demand(server: Running) -> None:
+def test_the_tokenize_endpoint_counts_tokens(server: Running) -> None:
     request = urllib.request.Request(f"{server.url}/tokenize", b'{"prompt": "word word"}')
     with urllib.request.urlopen(request, timeout=PATIENCE) as response:
         assert json.load(response)["count"] == 2
 
 
-def test_a_server_without_constraint_keeps_to_no_schema(server: Running) -> None:
+def test_a_server_without_constrained_decoding_ignores_the_schema(server: Running) -> None:
     server.behave(constrained=False)
     said = complete(server, **constrained())["choices"][0]["message"]["content"]
     assert said.startswith("I would say ")
@@ -215,7 +215,7 @@ def test_a_server_without_constraint_keeps_to_no_schema(server: Running) -> None
     assert json.loads(asked["choices"][0]["message"]["content"])["verdict"] == "yes"
 
 
-def test_other_weights_answer_otherwise(server: Running) -> None:
+def test_other_weights_give_other_answers(server: Running) -> None:
     said = []
     for weights in ("", "", "other"):
         server.behave(weights=weights)
@@ -235,7 +235,7 @@ def test_an_unknown_kind_of_probabilities_is_refused() -> None:
         Behaviour(logprobs="some")
 
 
-def test_the_command_line_knows_all_of_it() -> None:
+def test_the_command_line_offers_every_behaviour() -> None:
     given = (
         "--model", "qwen", "--context", "99", "--prefix-cache", "16", "--unconstrained",
         "--logprobs", "renormalised", "--slots", "4", "--rate", "50", "--burst", "5",

@@ -59,7 +59,7 @@ def report() -> tandem.Report:
     return tandem.report(ROWS, resamples=50)
 
 
-def test_it_needs_no_django_and_gives_the_numbers_of_the_command(tmp_path: Path) -> None:
+def test_the_library_needs_no_django_and_gives_the_numbers_of_the_command(tmp_path: Path) -> None:
     path, output = file_of(tmp_path, ROWS), tmp_path / "report.json"
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_DJANGO, path, output],
@@ -94,7 +94,7 @@ def test_any_table_gives_the_same_report(kind: str, report: tandem.Report) -> No
     assert told(tandem.report(TABLES[kind](whole), resamples=50).json) == told(report.json)
 
 
-def test_a_frame_may_write_codes_and_names_as_numbers() -> None:
+def test_a_data_frame_may_contain_codes_and_names_as_numbers() -> None:
     made = rows(20, ("rating",))
     frame = pd.DataFrame(made)
     frame["value"] = pd.to_numeric(frame["value"])
@@ -123,13 +123,15 @@ class TestAReport:
         assert float(alpha) == alpha.value
         assert repr(alpha).startswith(f"Estimate({alpha.value:.3f}, low={alpha.low:.3f}, high=")
 
-    def test_it_names_variables_people_and_judges(self, report: tandem.Report) -> None:
+    def test_a_report_names_variables_people_and_judges(self, report: tandem.Report) -> None:
         assert list(report) == ["answerable"]
         assert sorted(report.people) == sorted(PEOPLE)
         assert sorted(report.judges) == sorted(JUDGES)
         assert "3 people, 2 judges" in repr(report)
 
-    def test_a_judge_stands_against_people_together_and_each(self, report: tandem.Report) -> None:
+    def test_a_judge_is_compared_with_people_together_and_with_each(
+        self, report: tandem.Report
+    ) -> None:
         judge, block = report.judge("llama"), report.json["variables"]["answerable"]["judges"]
         kappa = judge.against("majority").kappa
         assert kappa.value == block["llama"]["agreement"]["cohen_kappa"]["value"]
@@ -139,7 +141,7 @@ class TestAReport:
         assert one.alpha is None
 
     @pytest.mark.parametrize("epsilon", [0.1, 0.15, 0.3])
-    def test_the_test_at_another_epsilon_is_that_of_a_report_at_it(
+    def test_the_alternative_test_at_another_epsilon_equals_that_of_a_report_with_it(
         self, report: tandem.Report, epsilon: float
     ) -> None:
         found = report.judge("llama").alt_test(epsilon=epsilon)
@@ -151,13 +153,13 @@ class TestAReport:
         alone = tandem.alternative_test(ROWS, "llama", epsilon=epsilon)
         assert alone.json == found.json
 
-    def test_a_notebook_shows_it_in_a_frame_of_its_own(self, report: tandem.Report) -> None:
+    def test_a_notebook_shows_the_report_in_a_sandboxed_frame(self, report: tandem.Report) -> None:
         shown = report._repr_html_()
         assert shown.startswith('<iframe title="Report" sandbox srcdoc="&lt;!doctype html&gt;')
         assert "&lt;h1&gt;Agreement: Labels file&lt;/h1&gt;" in shown
         assert "<h1>" not in shown
 
-    def test_it_is_saved_in_the_format_of_its_ending(
+    def test_a_report_is_saved_in_the_format_of_the_file_ending(
         self, report: tandem.Report, tmp_path: Path
     ) -> None:
         path = report.save(tmp_path / "report.json")
@@ -175,21 +177,21 @@ class TestAReport:
             (lambda r: r.judge("llama").against("Brahm"), "did you mean 'Bram'"),
         ],
     )
-    def test_a_name_that_is_not_there_is_answered_by_those_that_are(
+    def test_an_unknown_name_is_answered_with_the_existing_ones(
         self, report: tandem.Report, asked: Any, answer: str
     ) -> None:
         with pytest.raises(KeyError, match=answer):
             asked(report)
 
 
-def test_agreement_alone_is_that_of_the_report(report: tandem.Report) -> None:
+def test_agreement_computed_alone_equals_that_of_the_report(report: tandem.Report) -> None:
     alone = tandem.agreement(ROWS, resamples=50)
     assert alone.json["agreement"] == report.json["variables"]["answerable"]["agreement"]
     assert alone.kappa == report["answerable"].kappa
     assert alone.judges == []
 
 
-def test_measures_are_the_scores_of_the_report(report: tandem.Report) -> None:
+def test_measures_computed_alone_equal_the_scores_of_the_report(report: tandem.Report) -> None:
     found = tandem.measures(ROWS, resamples=50)
     assert list(found) == ["coverage"]
     assert list(found["coverage"]) == ["bm25", "dense"]
@@ -197,7 +199,7 @@ def test_measures_are_the_scores_of_the_report(report: tandem.Report) -> None:
     assert set(PEOPLE) < set(found["coverage"]["bm25"])
 
 
-def test_statistics_have_the_names_of_papers() -> None:
+def test_statistics_have_the_names_used_in_papers() -> None:
     from analysis import statistics
 
     assert krippendorff_alpha is statistics.krippendorff_alpha
@@ -207,43 +209,45 @@ def test_statistics_have_the_names_of_papers() -> None:
 
 
 class TestARefusal:
-    def test_names_the_row_and_what_to_do(self) -> None:
+    def test_a_refusal_names_the_row_and_the_remedy(self) -> None:
         broken = [ROWS[0], {**ROWS[1], "value": None}]
         with pytest.raises(tandem.TableError, match=r"^row 2: a label has a value or a missing"):
             tandem.report(broken)
 
-    def test_names_a_column_that_no_labels_file_has(self) -> None:
+    def test_a_refusal_names_a_column_that_no_labels_file_has(self) -> None:
         with pytest.raises(tandem.TableError, match=r"row 1: .*annotator"):
             tandem.report([{**ROWS[0], "annotator": "Ada"}])
 
-    def test_of_a_file_names_the_file(self, tmp_path: Path) -> None:
+    def test_a_refusal_of_a_file_names_the_file(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="nowhere"):
             tandem.report(tmp_path / "nowhere.jsonl")
 
-    def test_of_nothing(self) -> None:
+    def test_an_empty_table_is_refused(self) -> None:
         with pytest.raises(tandem.TableError, match="holds no"):
             tandem.report([])
 
     @pytest.mark.parametrize("table", [3, {"item": ["a"]}, [1, 2]])
-    def test_of_what_is_no_table(self, table: Any) -> None:
+    def test_an_object_that_is_no_table_is_refused(self, table: Any) -> None:
         with pytest.raises(TypeError, match="give"):
             tandem.report(table)
 
     @pytest.mark.parametrize(
         "options", [{"resamples": 0}, {"seed": -1}, {"epsilon": 2}, {"reference": "machine"}]
     )
-    def test_of_an_option(self, options: JSON) -> None:
+    def test_an_invalid_option_is_refused(self, options: JSON) -> None:
         with pytest.raises(ValueError, match="is"):
             tandem.report(ROWS, **options)
 
-    def test_of_a_judge_or_a_level_that_nothing_has(self) -> None:
+    def test_an_unknown_judge_and_a_level_without_labels_are_refused(self) -> None:
         with pytest.raises(UnknownOptionError, match="no judge 'nobody'"):
             tandem.report(ROWS, judges=["nobody"])
         with pytest.raises(tandem.TableError, match=r"^no label is of 'rating'"):
             tandem.report(ROWS, levels={"rating": "ordinal"})
 
 
-def test_the_page_runs_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_code_on_the_documentation_page_runs_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file_of(tmp_path, ROWS)
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "how-to" / "python.md").read_text("utf-8")

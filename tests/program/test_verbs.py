@@ -65,19 +65,19 @@ class TestTheTree:
         assert command.help
         assert get_commands()[verb.command]
 
-    def test_the_program_is_declared_and_is_there(self) -> None:
+    def test_the_declared_entry_point_exists(self) -> None:
         declared = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
         module, _, function = declared["scripts"]["tandem"].partition(":")
         assert getattr(import_module(module), function) is main
 
 
 class TestWithoutDjango:
-    def test_help_is_that_of_the_program(self) -> None:
+    def test_help_shows_the_usage_of_the_program(self) -> None:
         done = started("--help")
         assert done.returncode == 0
         assert done.stdout.startswith("usage: tandem")
 
-    def test_neither_help_nor_a_noun_nor_completion_imports_it(self) -> None:
+    def test_neither_help_nor_a_bare_noun_nor_completion_imports_django(self) -> None:
         code = (
             "import sys; from tandem.program.main import main\n"
             "for words in ('--help', 'batch --help', 'completion bash', '--version'):\n"
@@ -89,7 +89,9 @@ class TestWithoutDjango:
         )
         assert done.returncode == 0, done.stderr
 
-    def test_a_file_is_reported(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_report_over_a_file_needs_no_django(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         path = file_of(tmp_path, rows(12))
         assert main(["report", str(path), "--resamples", "20", "--format", "md"]) == 0
         assert capsys.readouterr().out.startswith("# Agreement")
@@ -108,7 +110,7 @@ class TestWithoutDjango:
             (("--level", "x"), "is not VARIABLE=nominal"),
         ],
     )
-    def test_a_file_is_refused_in_one_line(
+    def test_a_wrong_file_is_refused_in_one_line(
         self,
         tmp_path: Path,
         capsys: pytest.CaptureFixture[str],
@@ -125,7 +127,7 @@ class TestWithoutDjango:
         assert error in json.loads(capsys.readouterr().out)["error"]
 
 
-class TestWhatIsNotUnderstood:
+class TestMisunderstoodCommands:
     @pytest.mark.parametrize(
         ("words", "answer"),
         [
@@ -135,21 +137,21 @@ class TestWhatIsNotUnderstood:
             (["completion", "tcl"], "Name a shell: bash, zsh, fish."),
         ],
     )
-    def test_ends_with_2_and_says_what_was_meant(
+    def test_a_misspelt_command_exits_with_2_and_suggests_the_right_one(
         self, words: list[str], answer: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(words) == 2
         assert answer in capsys.readouterr().err
 
     @pytest.mark.parametrize("words", [[], ["batch"]])
-    def test_too_few_words_are_answered_by_the_verbs(
+    def test_a_noun_without_a_verb_is_answered_with_its_verbs(
         self, words: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(words) == 2
         assert "batch load" in capsys.readouterr().err
 
     @pytest.mark.parametrize("words", [["batch", "load"], ["measures", "c", "--nothing"]])
-    def test_wrong_options_end_with_2(
+    def test_wrong_options_exit_with_2(
         self, words: list[str], capsys: pytest.CaptureFixture[str]
     ) -> None:
         with pytest.raises(SystemExit) as ended:
@@ -159,7 +161,7 @@ class TestWhatIsNotUnderstood:
 
 
 @pytest.mark.parametrize("words", [["batch", "load"], ["migrate", "--no-such"]])
-def test_the_log_of_a_process_that_runs_django_already_stays_as_it_is(words: list[str]) -> None:
+def test_the_logging_of_a_process_that_already_runs_django_is_left_alone(words: list[str]) -> None:
     handlers = [*logging.getLogger().handlers, *logging.getLogger("tandem").handlers]
     assert handlers
     with pytest.raises(SystemExit):
@@ -189,7 +191,7 @@ class TestOverTheDatabase:
         assert main(["report", coverage.name, "--resamples", "9"]) == 0
         assert json.loads(capsys.readouterr().out)["campaign"] == coverage.name
 
-    def test_a_name_that_is_not_there_is_refused_with_the_one_that_was_meant(
+    def test_an_unknown_name_is_refused_with_the_likely_one(
         self, coverage: Campaign, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["measures", coverage.name + "s"]) == 1
@@ -199,7 +201,7 @@ class TestOverTheDatabase:
         answer = json.loads(capsys.readouterr().out)
         assert (answer["status"], answer["error"]) == (1, meant.strip())
 
-    def test_a_shell_completes_the_names_that_are_stored(self, coverage: Campaign) -> None:
+    def test_a_shell_completes_stored_names(self, coverage: Campaign) -> None:
         words = ["report", "--campaign"]
         (verb,) = (each for each in tree(words)._subparsers._actions if each.choices)  # type: ignore[union-attr]
         of_verb = verb.choices["report"]  # type: ignore[index]
@@ -207,14 +209,14 @@ class TestOverTheDatabase:
         assert option.completer(prefix=coverage.name[:1]) == [coverage.name]
         assert option.completer(prefix="nothing") == []
 
-    def test_commands_of_manage_have_their_own_names_too(
+    def test_commands_of_manage_py_keep_their_own_names(
         self, coverage: Campaign, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["campaign_people", coverage.name]) == 0
         assert main(["showmigrations", "audit"]) == 0
         assert "audit" in capsys.readouterr().out
 
-    def test_what_differs_ends_with_3(
+    def test_a_failed_comparison_exits_with_3(
         self, coverage: Campaign, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["audit", "check"]) == 0

@@ -23,11 +23,13 @@ FOR_ALL = ("tests/docs/test_architecture.py", "tests/test_layout.py")
         ("LICENSE", []),
     ],
 )
-def test_a_path_touches_the_tests_of_its_longest_beginning(path: str, tests: list[str]) -> None:
+def test_a_changed_path_selects_the_tests_of_its_longest_known_prefix(
+    path: str, tests: list[str]
+) -> None:
     assert touched_by([path]) == sorted([*tests, *FOR_ALL])
 
 
-def test_a_module_is_not_named_beside_its_folder() -> None:
+def test_a_test_module_is_not_listed_beside_its_folder() -> None:
     both = touched_by(["judging/tasks.py", "tests/judging/runs/test_ledger.py"])
     assert both == sorted(["tests/judging", *FOR_ALL])
 

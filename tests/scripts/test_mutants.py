@@ -85,7 +85,7 @@ def _applied(code: str, start: int, end: int, text: str) -> str:
         ("print(grade(5, late=True), READERS)", "print(grade(5, ), READERS)"),
     ],
 )  # fmt: skip
-def test_a_fault_is_one_small_change(before: str, after: str) -> None:
+def test_a_mutant_is_one_small_change(before: str, after: str) -> None:
     code = CODE.replace("print(grade", "tell(grade")
     assert (before.replace("print", "tell"), after.replace("print", "tell")) in mutants_of(code)
 
@@ -95,24 +95,24 @@ def test_a_fault_is_one_small_change(before: str, after: str) -> None:
     "changed",
     ["filter(owner__age__lte=18", "filter(open=True)", "exclude(", 'order_by("pk")', "age__lt=19"],
 )
-def test_a_query_loses_its_conditions_one_at_a_time(changed: str) -> None:
+def test_a_mutant_drops_one_condition_of_a_query(changed: str) -> None:
     assert any(changed in after for _, after in mutants_of(CODE))
 
 
-def test_texts_logs_types_and_sizes_of_what_is_done_at_once_are_left_alone() -> None:
+def test_texts_logs_types_and_chunk_sizes_are_not_mutated() -> None:
     touched = {before for before, _ in mutants_of(CODE)}
     left = ('"""', "log.info", "CHUNK", "A_GRADE", "from ", "print(")
     assert not {line for line in touched if line.startswith(left)}
     assert not {after for _, after in mutants_of(CODE) if "points - 1" in after}
 
 
-def test_a_union_of_types_is_no_sum() -> None:
+def test_a_union_of_types_is_not_mutated_as_an_operator() -> None:
     code = "def rows() -> None:\n    keep(Counter[str | None](), 1 | 2)\n"
     assert {after for _, after in mutants_of(code)} & {"keep(Counter[str | None](), 1 & 2)"}
     assert not {after for _, after in mutants_of(code) if "str & None" in after}
 
 
-def test_every_mutant_of_a_module_is_another_program() -> None:
+def test_every_mutant_of_a_module_differs_from_it() -> None:
     for edit in edits(CODE, {}):
         mutated = _applied(CODE, edit.start, edit.end, edit.text)
         assert ast.dump(ast.parse(mutated)) != ast.dump(ast.parse(CODE)), edit
@@ -123,7 +123,7 @@ def test_no_module_is_in_two_strata() -> None:
     assert len(set(found)) == len(found)
 
 
-def test_every_module_that_a_stratum_names_exists() -> None:
+def test_every_module_of_a_stratum_exists() -> None:
     assert not [p for patterns in STRATA.values() for p in patterns if not any(ROOT.glob(p))]
 
 
@@ -140,17 +140,17 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class TestTheSample:
-    def test_it_holds_equally_many_of_each_stratum(self, tree: Path) -> None:
+    def test_the_sample_has_equally_many_mutants_of_each_stratum(self, tree: Path) -> None:
         drawn = sampling.sample(tree, seed=1, count=15)
         assert Counter(mutant.stratum for mutant in drawn) == {"first": 8, "second": 7}
         assert len({(mutant.path, mutant.mutated) for mutant in drawn}) == 15
 
-    def test_its_seed_draws_it_again(self, tree: Path) -> None:
+    def test_equal_seeds_draw_equal_samples(self, tree: Path) -> None:
         ids = [mutant.id for mutant in sampling.sample(tree, seed=1, count=10)]
         assert [mutant.id for mutant in sampling.sample(tree, seed=1, count=10)] == ids
         assert {mutant.id for mutant in sampling.sample(tree, seed=2, count=10)} != set(ids)
 
-    def test_a_mutant_keeps_its_id_where_lines_move(self, tree: Path) -> None:
+    def test_a_mutant_keeps_its_id_when_lines_move(self, tree: Path) -> None:
         before = {mutant.id for mutant in sampling.sample(tree, 1, 500)}
         path = tree / "audit" / "first.py"
         path.write_text(CODE.replace("LEAST = 3", "\n\nLEAST = 3"), "utf-8")
@@ -189,7 +189,7 @@ def known(tree: Path) -> Map:
 
 
 class TestTheNearestTests:
-    def test_they_run_the_line_and_the_most_specific_comes_first(
+    def test_tests_that_run_the_line_come_with_the_most_specific_first(
         self, tree: Path, known: Map
     ) -> None:
         nearest = Nearest(known, sampling.sources(tree))
@@ -197,31 +197,35 @@ class TestTheNearestTests:
         first = [f"tests/audit/test_first.py::{name}" for name in ("grades", "grades_late")]
         assert rounds[0] == first
 
-    def test_callers_come_after_them(self, tree: Path, known: Map) -> None:
+    def test_tests_of_callers_come_after_the_nearest_tests(self, tree: Path, known: Map) -> None:
         nearest = Nearest(known, sampling.sources(tree))
         rounds = nearest.rounds(_mutant(tree, "if False:"))
         assert rounds[1] == ["tests/audit/test_other.py::calls"]
 
-    def test_of_a_constant_they_run_what_uses_it(self, tree: Path, known: Map) -> None:
+    def test_a_constants_nearest_tests_run_the_code_that_uses_it(
+        self, tree: Path, known: Map
+    ) -> None:
         nearest = Nearest(known, sampling.sources(tree))
         rounds = nearest.rounds(_mutant(tree, 'READERS = ("bob")'))
         assert rounds[0] == ["tests/audit/test_other.py::calls"]
         assert nearest.at_start(_mutant(tree, 'READERS = ("bob")'))
 
-    def test_of_one_of_several_constants_at_once_too(self, tree: Path, known: Map) -> None:
+    def test_constants_assigned_together_have_nearest_tests_too(
+        self, tree: Path, known: Map
+    ) -> None:
         path = tree / "audit" / "first.py"
         path.write_text(CODE.replace("LEAST = 3", "LEAST, MOST = 3, 9"), "utf-8")
         nearest = Nearest(known, sampling.sources(tree))
         rounds = nearest.rounds(_mutant(tree, "LEAST, MOST = 4, 9"))
         assert len(rounds[0]) == 2
 
-    def test_they_are_found_where_lines_have_moved_since(self, tree: Path, known: Map) -> None:
+    def test_nearest_tests_are_found_after_lines_have_moved(self, tree: Path, known: Map) -> None:
         path = tree / "audit" / "first.py"
         path.write_text("# A new first line.\n" + CODE, "utf-8")
         nearest = Nearest(known, sampling.sources(tree))
         assert len(nearest.rounds(_mutant(tree, "if False:"))[0]) == 2
 
-    def test_a_changed_module_is_stale_and_one_that_is_gone_forgotten(
+    def test_a_changed_test_module_is_stale_and_a_deleted_one_is_forgotten(
         self, tree: Path, known: Map
     ) -> None:
         (tree / "tests" / "audit").mkdir(parents=True)
@@ -250,7 +254,7 @@ class FakeCopy(Copy):
 
 
 class TestTheVerdict:
-    def test_a_mutant_is_caught_by_a_test_that_fails_and_the_file_is_as_before(
+    def test_a_failing_test_catches_the_mutant_and_the_file_is_restored(
         self, tree: Path, known: Map
     ) -> None:
         judge = Judge(Nearest(known, sampling.sources(tree)), print)
@@ -258,14 +262,14 @@ class TestTheVerdict:
         assert (result.outcome, result.test) == (CAUGHT, "tests/audit/test_first.py::grades")
         assert (tree / "audit" / "first.py").read_text("utf-8") == CODE
 
-    def test_it_survives_where_both_rounds_notice_nothing(self, tree: Path, known: Map) -> None:
+    def test_a_mutant_that_neither_round_notices_survives(self, tree: Path, known: Map) -> None:
         copy = FakeCopy(tree)
         judge = Judge(Nearest(known, sampling.sources(tree)), print)
         mutant = _mutant(tree, "if points >= LEAST and late:")
         assert judge.one(copy, mutant).outcome == SURVIVED
         assert list(map(len, copy.asked)) == [2, 1]
 
-    def test_a_test_that_fails_without_any_mutant_catches_nothing(
+    def test_a_test_that_fails_without_a_mutant_catches_nothing(
         self, tree: Path, known: Map
     ) -> None:
         results = Results(1, tree)
@@ -291,7 +295,7 @@ class TestTheVerdict:
         assert first[:-1] == second[:-1]
         assert float(second[-1]) == 4 * float(first[-1])
 
-    def test_results_are_there_for_the_next_run(self, tree: Path) -> None:
+    def test_results_are_kept_for_the_next_run(self, tree: Path) -> None:
         Results(1, tree).keep(Result("a", SURVIVED))
         before = Results(1, tree).by_id["a"]
         assert before == Result("a", SURVIVED)
@@ -304,7 +308,7 @@ class TestTheReport:
     @pytest.mark.parametrize(
         ("caught", "equal", "good"), [(93, 0, False), (97, 0, True), (95, 5, True), (94, 6, False)]
     )
-    def test_the_intervals_lower_end_decides_and_few_are_equivalent(
+    def test_the_lower_bound_of_the_interval_decides_and_equivalents_are_limited(
         self, tree: Path, caught: int, equal: int, good: bool
     ) -> None:
         drawn = (sampling.sample(tree, 1, 500) * 9)[:100]
@@ -317,12 +321,12 @@ class TestTheReport:
         assert f"95 % interval {low:.3f} to {high:.3f}" in "\n".join(said)
         assert "\n".join(said).count("survived: ") == 100 - caught - equal
 
-    def test_nothing_judged_is_nothing_proved(self) -> None:
+    def test_without_results_the_interval_is_from_0_to_1(self) -> None:
         assert report.interval(0, 0) == (0.0, 1.0)
 
 
 class TestEquivalentMutants:
-    def test_an_entry_is_found_again_by_what_it_changes(self, tree: Path) -> None:
+    def test_an_entry_is_matched_by_the_code_that_it_changes(self, tree: Path) -> None:
         mutant = _mutant(tree, "rows.total -= 1")
         file = tree / "equivalent.toml"
         text = equivalents.entry(mutant)
@@ -335,15 +339,15 @@ class TestEquivalentMutants:
         with pytest.raises(equivalents.WrongEntryError, match="entry 1: reason is missing"):
             equivalents.reasons(file)
 
-    def test_each_of_ours_has_a_reason(self) -> None:
+    def test_each_listed_equivalent_mutant_has_a_reason(self) -> None:
         assert all(map(str.strip, equivalents.reasons().values()))
 
-    def test_each_of_ours_is_in_a_module_of_a_stratum_and_changes_lines_that_it_has(self) -> None:
+    def test_each_listed_equivalent_mutant_changes_existing_lines_of_a_stratum_module(self) -> None:
         known = {path for stratum in STRATA for path in files(ROOT, stratum)}
         for path, _, before, _ in equivalents.reasons():
             assert path in known
             assert " ".join(before.split()) in " ".join((ROOT / path).read_text("utf-8").split())
 
 
-def test_the_tests_of_other_things_than_the_product_are_not_mapped() -> None:
+def test_tests_of_anything_but_the_product_are_not_mapped() -> None:
     assert not [path for path in mapping.modules(ROOT) if path.startswith(mapping.ELSEWHERE)]

@@ -77,30 +77,28 @@ def put(root: Path, before: str, after: str) -> bool:
     return Functions(root).patch("exams.py", CODE, CODE.replace(before, after))
 
 
-def test_a_function_that_others_hold_does_what_the_mutant_does(
-    exams: ModuleType, tmp_path: Path
-) -> None:
+def test_an_imported_function_behaves_like_the_mutant(exams: ModuleType, tmp_path: Path) -> None:
     held = exams.passes
     assert put(tmp_path, "points >= least", "points > least")
     assert not held(3)
     assert exams.passes(4)
 
 
-def test_so_does_a_method_of_what_was_made_before(exams: ModuleType, tmp_path: Path) -> None:
+def test_a_method_of_an_existing_object_behaves_like_the_mutant(
+    exams: ModuleType, tmp_path: Path
+) -> None:
     exam = exams.Exam()
     assert exam.half == 2
     assert put(tmp_path, "self.least / 2", "self.least * 2")
     assert exam.half == 8
 
 
-def test_what_is_decorated_and_what_stands_inside_of_it_are_reached(
-    exams: ModuleType, tmp_path: Path
-) -> None:
+def test_code_inside_a_decorated_function_is_mutated(exams: ModuleType, tmp_path: Path) -> None:
     assert put(tmp_path, "each + 1", "each - 1")
     assert exams.grades((1, 2)) == [0, 1]
 
 
-def test_an_inner_function_that_somebody_has_already_is_changed_too(
+def test_an_inner_function_that_exists_already_is_mutated(
     exams: ModuleType, tmp_path: Path
 ) -> None:
     assert exams.running() == 1
@@ -108,7 +106,7 @@ def test_an_inner_function_that_somebody_has_already_is_changed_too(
     assert exams.running() == 0
 
 
-def test_lines_that_move_change_nothing_else(exams: ModuleType, tmp_path: Path) -> None:
+def test_a_mutant_that_moves_lines_changes_nothing_else(exams: ModuleType, tmp_path: Path) -> None:
     assert put(tmp_path, "    return points >= least\n", "\n\n    return points > least\n")
     assert not exams.passes(3)
     assert exams.Exam().passed(5)
@@ -127,11 +125,11 @@ def test_lines_that_move_change_nothing_else(exams: ModuleType, tmp_path: Path) 
     ids=["constant", "default", "class", "decorator", "variables of the outer one", "nothing"],
 )
 @pytest.mark.every_case
-def test_what_only_an_import_can_change_is_refused(
+def test_a_mutant_that_needs_a_new_import_is_refused(
     before: str, after: str, exams: ModuleType, tmp_path: Path
 ) -> None:
     assert not put(tmp_path, before, after)
 
 
-def test_a_file_that_nobody_has_imported_is_left_to_its_import(tmp_path: Path) -> None:
+def test_a_module_not_yet_imported_is_left_to_its_import(tmp_path: Path) -> None:
     assert not put(tmp_path, "points >= least", "points > least")

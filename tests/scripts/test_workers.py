@@ -80,13 +80,13 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
     return said
 
 
-def test_every_outcome_is_told_with_its_words(told: str) -> None:
+def test_every_outcome_is_reported_with_its_output(told: str) -> None:
     assert "what was printed" in told
     assert "assert 1 == 2" in told
     assert "no such thing here" in told
 
 
-def test_a_test_that_hangs_is_told_with_the_place_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_hanging_test_is_reported_with_its_line_and_the_others_go_on(tmp_path: Path) -> None:
     limit = ("-o", "faulthandler_timeout=1", "-o", "faulthandler_exit_on_timeout=true")
     status, said = shared(tmp_path, *limit, hanging=HANGING)
     assert status == 1
@@ -94,31 +94,31 @@ def test_a_test_that_hangs_is_told_with_the_place_and_the_others_go_on(tmp_path:
     assert "in test_hanging" in said
 
 
-def test_what_is_logged_since_collection_is_told_with_its_test(told: str) -> None:
+def test_log_lines_are_reported_with_their_test(told: str) -> None:
     of_it = told.partition("_ test_it _")[2].partition("\n____")[0]
     assert "a log line" in of_it.partition("Captured stderr")[2]
     assert "Logging error" not in told
 
 
-def test_who_dies_of_a_test_fails_it_alone(told: str) -> None:
+def test_a_test_that_kills_its_worker_fails_alone(told: str) -> None:
     assert "the worker died of this test, with 3" in told
 
 
-def test_the_first_failure_ends_it_where_one_is_enough(tmp_path: Path) -> None:
+def test_with_x_the_first_failure_ends_the_run(tmp_path: Path) -> None:
     status, said = shared(tmp_path, "-x", ones=ONES)
     assert status == 1
     assert "1 failed" in said
     assert "stopping after 1 failures" in said
 
 
-def test_what_lasts_as_long_as_a_worker_is_made_and_ended_once_in_each(tmp_path: Path) -> None:
+def test_session_fixtures_are_set_up_and_torn_down_once_per_worker(tmp_path: Path) -> None:
     status, said = shared(tmp_path, fixtures=FIXTURES)
     assert (status, "90 passed" in said) == (0, True)
     assert (tmp_path / "ended").read_text("utf-8").count("ended") <= 2
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_module_that_cannot_be_read_ends_it(tmp_path: Path, workers: str) -> None:
+def test_a_test_module_that_cannot_be_read_ends_the_run(tmp_path: Path, workers: str) -> None:
     status, said = shared(tmp_path, "--workers", workers, broken="import nothing_of_that_name")
     assert status == 2
     assert "nothing_of_that_name" in said

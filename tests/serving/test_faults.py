@@ -158,7 +158,9 @@ def _opens(person: Person, site: Site) -> bool:
     return person.session.get(f"{site.url}/tasks/", timeout=PATIENCE).status_code == 200
 
 
-def test_people_wait_a_moment_and_no_longer(site: Site, database: Postgres) -> None:
+def test_during_an_outage_people_get_503_with_a_time_to_retry(
+    site: Site, database: Postgres
+) -> None:
     """While the database is away every answer is a 503 that says when to come again."""
     with site.served():
         person = Person(site, "late").come_in()

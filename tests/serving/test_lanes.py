@@ -41,12 +41,16 @@ NEXT = b"GET /tasks/ HTTP/1.1\r\n\r\n"
         ("/nothing/tasks/", OTHER),
     ],
 )
-def test_work_on_items_has_a_lane_apart_from_researchers_pages(path: str, lane: str) -> None:
+def test_work_on_items_has_its_own_threads_apart_from_researchers_pages(
+    path: str, lane: str
+) -> None:
     assert lane_of(path) == lane
 
 
 class TestRoles:
-    def test_processes_for_work_come_first_and_each_is_replaced_by_its_like(self) -> None:
+    def test_processes_for_work_are_filled_first_and_a_dead_one_is_replaced_by_its_kind(
+        self,
+    ) -> None:
         exchange = Exchange(work=2)
         first = started(exchange)
         second = started(exchange, first)
@@ -55,7 +59,7 @@ class TestRoles:
         assert not started(exchange, second, other).is_other
         assert started(exchange, first, second).is_other
 
-    def test_requests_are_passed_on_only_while_somebody_takes_them(self) -> None:
+    def test_requests_are_passed_on_only_while_another_process_takes_them(self) -> None:
         exchange = Exchange(work=1)
         work = started(exchange)
         other = started(exchange, work)
@@ -74,7 +78,7 @@ def started(exchange: Exchange, *living: Any) -> Any:
 
 
 @pytest.mark.parametrize("body", [b"", b"a=b", LARGE], ids=["none", "small", "large"])
-def test_a_request_arrives_at_the_other_process_as_it_was_sent(body: bytes, tmp_path: Path) -> None:
+def test_a_request_reaches_the_other_process_as_it_was_sent(body: bytes, tmp_path: Path) -> None:
     limits = Limits(len(LARGE), lambda _: 0, Room(len(LARGE)), str(tmp_path))
     head = f"POST /batches/ HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     sent, line = Incoming(limits, head + body + NEXT), Line()

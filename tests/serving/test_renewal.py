@@ -61,7 +61,7 @@ def until_replaced(site: Site, process: subprocess.Popen[bytes], before: list[in
     until(is_replaced, "all are there again")
 
 
-def test_what_was_killed_is_replaced_without_loading_the_application_again(
+def test_a_killed_process_is_replaced_without_loading_the_application_again(
     own: tuple[Site, subprocess.Popen[bytes], float],
 ) -> None:
     site, process, start = own
@@ -80,7 +80,7 @@ def test_what_was_killed_is_replaced_without_loading_the_application_again(
     assert ada.odd == []
 
 
-def test_what_is_forked_has_no_connection_of_the_main_process(
+def test_the_main_process_has_no_connection_or_thread_that_a_fork_could_inherit(
     own: tuple[Site, subprocess.Popen[bytes], float],
 ) -> None:
     _, process, _ = own
@@ -95,7 +95,7 @@ def test_what_is_forked_has_no_connection_of_the_main_process(
     assert len([name for name in names if name != "jemalloc_bg_thd"]) == 1
 
 
-def test_new_code_comes_by_hup_while_people_save(
+def test_hup_loads_new_code_while_people_save(
     own: tuple[Site, subprocess.Popen[bytes], float],
 ) -> None:
     site, process, _ = own
@@ -123,7 +123,7 @@ def test_new_code_comes_by_hup_while_people_save(
     assert sorted(ben.acknowledged) == sorted(stored)
 
 
-def test_it_stops_as_told_even_while_it_starts_again(
+def test_a_signal_to_stop_is_heeded_even_during_a_restart(
     own: tuple[Site, subprocess.Popen[bytes], float],
 ) -> None:
     _, process, _ = own
@@ -141,7 +141,9 @@ def _waits_for_signals(process: subprocess.Popen[bytes]) -> bool:
     return bool(int(blocked.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
-def test_settings_that_do_not_pass_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_settings_prevent_the_restart_and_are_logged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     said: list[str] = []
     log = SimpleNamespace(error=lambda text, *more: said.append(text % more))
     server = SimpleNamespace(log=log)

@@ -28,7 +28,7 @@ def linked(page: str) -> list[str]:
 
 @pytest.mark.once
 class TestStaticFiles:
-    def test_they_are_named_by_their_content_and_kept_for_ever(
+    def test_file_names_contain_a_content_hash_and_are_cached_for_ever(
         self, site: Site, ada: Person
     ) -> None:
         page = ada.session.get(f"{site.url}/tasks/").text
@@ -39,7 +39,7 @@ class TestStaticFiles:
             assert answer.status_code == 200
             assert "immutable" in answer.headers["Cache-Control"]
 
-    def test_they_come_compressed(self, site: Site, ada: Person) -> None:
+    def test_files_are_served_compressed(self, site: Site, ada: Person) -> None:
         page = ada.session.get(f"{site.url}/tasks/").text
         css = next(address for address in linked(page) if "tandem." in address)
         for method in ("br", "gzip"):
@@ -48,7 +48,9 @@ class TestStaticFiles:
             assert answer.headers["Content-Encoding"] == method
             assert int(answer.headers["Content-Length"]) < 4000
 
-    def test_modules_name_each_other_by_content_too(self, site: Site, ada: Person) -> None:
+    def test_script_modules_import_each_other_by_hashed_names(
+        self, site: Site, ada: Person
+    ) -> None:
         uid = ada.take_next()
         page = ada.session.get(f"{site.url}/tasks/{uid}/").text
         module = next(address for address in linked(page) if "/js/item." in address)
@@ -83,7 +85,7 @@ def test_the_item_page_works_in_a_browser(site: Site) -> None:
 
 
 class TestHealth:
-    def test_it_answers_a_probe_that_knows_no_host_name(self, site: Site) -> None:
+    def test_probes_are_answered_under_any_host_name(self, site: Site) -> None:
         for address in ("/health/live", "/health/ready"):
             answer = requests.get(
                 site.url + address, headers={"Host": "10.0.0.7"}, timeout=PATIENCE
@@ -91,7 +93,7 @@ class TestHealth:
             assert (answer.status_code, answer.text) == (200, "ok")
             assert answer.headers["Cache-Control"] == "no-store"
 
-    def test_a_site_whose_tables_are_missing_lives_and_is_not_ready(self, tmp_path: Path) -> None:
+    def test_a_site_without_its_tables_is_live_but_not_ready(self, tmp_path: Path) -> None:
         site = Site(tmp_path, empty=True)
         script = (
             "from django.test import Client; import json\n"
@@ -103,7 +105,7 @@ class TestHealth:
 
 @pytest.mark.once
 class TestLog:
-    def test_a_request_leaves_a_line_with_the_id_that_its_answer_carries(self, site: Site) -> None:
+    def test_a_requests_log_line_has_the_id_that_its_response_carries(self, site: Site) -> None:
         answer = requests.get(f"{site.url}/login/?next=/secret-in-a-query", timeout=PATIENCE)
         line = next(
             line for line in site.log() if line.get("request_id") == answer.headers["X-Request-ID"]
@@ -112,7 +114,7 @@ class TestLog:
         assert line["ms"] > 0
         assert "secret-in-a-query" not in str(site.log())
 
-    def test_no_password_stands_in_it(self, site: Site, ada: Person) -> None:
+    def test_the_log_contains_no_password(self, site: Site, ada: Person) -> None:
         assert PASSWORD not in (site.folder / "site.log").read_text("utf-8")
 
 
@@ -145,27 +147,27 @@ def answers(site: Site) -> Answers:
 
 
 class TestFailures:
-    def test_a_failure_tells_its_id_and_nothing_else(self, answers: Answers) -> None:
+    def test_a_failure_page_shows_the_request_id_and_no_internals(self, answers: Answers) -> None:
         status, number, _, page = answers["page"]
         assert status == 500
         assert number in page
         assert "of-the-inside" not in page
         assert "Traceback" not in page
 
-    def test_a_script_hears_of_it_as_json(self, answers: Answers) -> None:
+    def test_an_api_failure_is_json_without_internals(self, answers: Answers) -> None:
         status, _, _, body = answers["script"]
         assert status == 500
         assert set(json.loads(body)) == {"error", "problems"}
         assert "inside" not in body
 
-    def test_a_database_that_is_away_is_a_503_to_come_back_after(self, answers: Answers) -> None:
+    def test_an_unreachable_database_gives_503_with_a_time_to_retry(self, answers: Answers) -> None:
         status, number, after, page = answers["away"]
         assert (status, after) == (503, "5")
         assert number in page
         assert "gone" not in page
 
 
-def test_it_ends_what_is_under_way_when_it_is_told_to_stop(
+def test_requests_under_way_are_finished_before_the_site_stops(
     site: Site, static: dict[str, str]
 ) -> None:
     site = Site(site.folder, {"WEB_WORKERS": "1", **static})
@@ -194,7 +196,7 @@ def has_read(line: socket.socket) -> bool:
     return False
 
 
-def test_it_does_not_start_with_settings_that_are_not_safe(tmp_path: Path) -> None:
+def test_the_site_does_not_start_with_unsafe_settings(tmp_path: Path) -> None:
     key = "k" * 20 + "0123456789abcdefghijklmnopqrst"
     site = Site(tmp_path, {"TANDEM_PLAIN_HTTP": "0", "SECRET_KEY": key}, empty=True)
     command = [sys.executable, "-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi"]

@@ -61,7 +61,7 @@ def process_of(site: Site, path: str) -> str:
     return answer.headers["X-Process"]
 
 
-def test_only_the_process_for_other_requests_gives_way(hurried: Site) -> None:
+def test_only_the_process_for_other_requests_runs_at_lower_priority(hurried: Site) -> None:
     saves, other = (int(process_of(hurried, path)) for path in ("/login/", "/people/"))
     assert gives_way(other)
     assert is_of_a_nice_session(other)
@@ -69,7 +69,7 @@ def test_only_the_process_for_other_requests_gives_way(hurried: Site) -> None:
     assert os.getsid(saves) != os.getsid(other)
 
 
-def test_two_hundred_of_them_keep_nobody_from_saving(site: Site) -> None:
+def test_two_hundred_slow_clients_keep_nobody_from_saving(site: Site) -> None:
     address = requests.get(f"{site.url}/login/", timeout=PATIENCE).text
     file = address.partition('href="/static/')[2].partition('"')[0]
     with ExitStack() as open_ones:
@@ -117,7 +117,7 @@ def assert_open(client: socket.socket) -> None:
         assert client.recv(1, socket.MSG_PEEK) != b""
 
 
-def test_whoever_reads_slowly_gets_everything_in_the_end(site: Site) -> None:
+def test_a_slowly_reading_client_gets_the_whole_response(site: Site) -> None:
     where = f"{site.url}/login/"
     whole = requests.get(where, timeout=PATIENCE).content
     get = b"GET /login/ HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -129,7 +129,7 @@ def test_whoever_reads_slowly_gets_everything_in_the_end(site: Site) -> None:
     assert received.endswith(b"\r\n2\r\nok\r\n0\r\n\r\n")
 
 
-def test_a_save_is_answered_while_every_other_place_is_held(hurried: Site) -> None:
+def test_a_save_is_answered_while_all_other_requests_hang(hurried: Site) -> None:
     ben = Person(hurried, "ben").come_in()
     asking, statuses = asked(hurried, 3 * PLACES)
     with started(asking, hurried.folder / "release"):
@@ -186,7 +186,7 @@ def marks(folder: Path) -> list[Path]:
     ],
     ids=["slow head", "slow body", "long head", "long body", "chunks", "two lengths"],
 )
-def test_what_is_too_slow_or_too_long_is_refused_and_ends(
+def test_requests_that_are_too_slow_or_too_long_are_refused(
     hurried: Site, begun: bytes, status: bytes
 ) -> None:
     with sent(hurried, begun) as client:
@@ -194,7 +194,7 @@ def test_what_is_too_slow_or_too_long_is_refused_and_ends(
     assert received.split(b" ", 2)[1] == status
 
 
-def test_a_client_that_waits_for_leave_to_send_its_body_gets_it(hurried: Site) -> None:
+def test_a_client_that_expects_100_continue_gets_it(hurried: Site) -> None:
     head = POST + b"Content-Length: 4\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"
     with sent(hurried, head) as client:
         assert client.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -204,7 +204,9 @@ def test_a_client_that_waits_for_leave_to_send_its_body_gets_it(hurried: Site) -
     assert received.startswith(b"HTTP/1.1 403")
 
 
-def test_what_was_passed_on_is_answered_before_the_site_stops(hurried: Site) -> None:
+def test_requests_passed_to_the_other_process_are_answered_before_the_site_stops(
+    hurried: Site,
+) -> None:
     release, server = hurried.folder / "release", hurried.server
     assert server is not None
     release.unlink(missing_ok=True)

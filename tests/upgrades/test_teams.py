@@ -98,7 +98,7 @@ def user(name: str) -> User:
     return User.objects.get(username=name)
 
 
-def test_what_the_trail_names_is_its_makers_and_the_rest_is_the_admins(told: str) -> None:
+def test_objects_go_to_the_creator_named_in_the_trail_or_else_to_the_admins(told: str) -> None:
     where = {batch.name: (team_of(batch), batch.made_by) for batch in Batch.objects.all()}
     assert where == {
         "bridges": ("administrators", None),
@@ -123,7 +123,7 @@ def test_what_the_trail_names_is_its_makers_and_the_rest_is_the_admins(told: str
     }
 
 
-def test_each_changes_their_own_and_reads_what_is_nobodys() -> None:
+def test_people_manage_their_own_objects_and_read_those_without_a_known_creator() -> None:
     rita, sam = user("rita"), user("sam")
     names = {u: set(manageable(u).values_list("name", flat=True)) for u in (rita, sam)}
     assert names == {rita: set(), sam: {"Study"}}
@@ -133,7 +133,7 @@ def test_each_changes_their_own_and_reads_what_is_nobodys() -> None:
     assert Campaign.objects.get(name="Pilot") in readable(rita)
 
 
-def test_work_that_was_begun_goes_on() -> None:
+def test_people_continue_the_campaigns_that_they_worked_on() -> None:
     pilot, study = (Campaign.objects.get(name=name) for name in ("Pilot", "Study"))
     for name in ("ada", "ben", "zoe"):
         assert list(workable(user(name))) == [pilot]
@@ -147,7 +147,7 @@ def test_work_that_was_begun_goes_on() -> None:
     assert Price.objects.count() == Team.objects.count() == 3
 
 
-def test_what_went_where_is_listed_and_in_the_trail(told: str) -> None:
+def test_the_new_owners_are_listed_and_recorded_in_the_trail(told: str) -> None:
     line = "Teams: 7 batches, campaigns and judges were given to 3 teams; manage.py team history"
     assert line in told
     listed = run("team", "history")

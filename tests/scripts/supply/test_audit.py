@@ -45,14 +45,14 @@ def snapshot(*found: Hole, packages: tuple[Package, ...] = (DJANGO, OTHER)) -> S
 class TestThisCommit:
     """Read from the repository alone, so that it is judged the same on every day."""
 
-    def test_nothing_that_is_locked_has_a_known_hole_with_a_mend(self) -> None:
+    def test_no_locked_package_has_a_known_vulnerability_with_a_fix(self) -> None:
         stored = load()
         if stored.asked is None:
             pytest.skip(f"no audit: {stored.reason}")
         verdict = judged(stored, locked(), load_waivers(), on=stored.asked)
         assert [str(each) for each in verdict.fixable] == []
 
-    def test_the_snapshot_says_whom_it_asked_and_when_or_why_nobody(self) -> None:
+    def test_the_snapshot_names_the_service_and_day_or_why_none_was_asked(self) -> None:
         stored = load()
         if stored.asked is None:
             assert stored.reason
@@ -61,10 +61,10 @@ class TestThisCommit:
             assert stored.asked <= datetime.now(UTC).date()
             assert stored.service.startswith("https://")
 
-    def test_each_waiver_has_its_reason(self) -> None:
+    def test_each_waiver_has_a_reason(self) -> None:
         assert [each for each in load_waivers() if not each.why.strip()] == []
 
-    def test_packages_of_all_locks_are_asked_for(self) -> None:
+    def test_packages_of_all_locks_are_queried(self) -> None:
         names = {(each.ecosystem, each.name) for each in locked()}
         assert {(PYPI, "django"), (PYPI, "pytest"), (PYPI, "vllm"), (NPM, "typescript")} <= names
         # A build of its own is known by the version that it was built from.
@@ -72,35 +72,37 @@ class TestThisCommit:
 
 
 class TestAsking:
-    def test_a_hole_comes_with_the_first_version_above_ours_that_mends_it(self, osv: Osv) -> None:
+    def test_a_vulnerability_comes_with_the_first_later_version_that_fixes_it(
+        self, osv: Osv
+    ) -> None:
         tell(osv, DJANGO, "GHSA-a", "4.2.31", "5.2.21", "5.2.20", "6.0.1")
         (found,) = ask([OTHER, DJANGO], osv.address)
         assert found == Hole(DJANGO, ("GHSA-a",), "5.2.20", "about GHSA-a")
 
-    def test_two_databases_that_tell_of_one_hole_are_one(self, osv: Osv) -> None:
+    def test_one_vulnerability_reported_by_two_databases_is_listed_once(self, osv: Osv) -> None:
         tell(osv, DJANGO, "PYSEC-1", aliases=["CVE-2026-1"])
         tell(osv, DJANGO, "GHSA-a", "5.2.20", aliases=["CVE-2026-1"])
         (found,) = ask([DJANGO], osv.address)
         assert (found.ids, found.fixed_in) == (("CVE-2026-1", "GHSA-a", "PYSEC-1"), "5.2.20")
 
-    def test_what_was_withdrawn_is_none(self, osv: Osv) -> None:
+    def test_a_withdrawn_vulnerability_does_not_count(self, osv: Osv) -> None:
         tell(osv, DJANGO, "GHSA-a", withdrawn="2026-02-01T00:00:00Z")
         assert ask([DJANGO], osv.address) == []
 
-    def test_a_mend_of_another_package_is_no_mend(self, osv: Osv) -> None:
+    def test_a_fix_in_another_package_is_no_fix(self, osv: Osv) -> None:
         tell(osv, DJANGO, "GHSA-a", affected=affected(OTHER, {"fixed": "9"}))
         (found,) = ask([DJANGO], osv.address)
         assert found.fixed_in == ""
         assert "no version fixes it" in str(found)
 
-    def test_all_pages_are_read_and_only_further_ones_asked_for_again(self, osv: Osv) -> None:
+    def test_only_packages_with_further_pages_are_queried_again(self, osv: Osv) -> None:
         for n in range(5):
             tell(osv, DJANGO, f"GHSA-{n}", "5.2.20")
         tell(osv, OTHER, "GHSA-x", "5.7.1")
         assert len(ask([DJANGO, OTHER], osv.address)) == 6
         assert osv.requests.count("POST /v1/querybatch") == 3
 
-    def test_npm_s_packages_are_npm_s(self, osv: Osv) -> None:
+    def test_npm_packages_are_queried_as_npm_packages_only(self, osv: Osv) -> None:
         theirs = Package(NPM, "@biomejs/biome", "2.6.8")
         tell(osv, theirs, "GHSA-n", "2.6.9")
         assert [each.package for each in ask([theirs], osv.address)] == [theirs]
@@ -109,24 +111,24 @@ class TestAsking:
     @pytest.mark.parametrize(
         ("status", "told"), [(503, "it refused with status 503"), (429, "status 429")]
     )
-    def test_a_service_that_refuses_was_not_asked(self, osv: Osv, status: int, told: str) -> None:
+    def test_a_refusing_service_is_an_error(self, osv: Osv, status: int, told: str) -> None:
         osv.status = status
         with pytest.raises(AskError, match=told):
             ask([DJANGO], osv.address)
 
-    def test_a_record_that_is_not_there_is_no_answer(self, osv: Osv) -> None:
+    def test_a_missing_record_is_an_error(self, osv: Osv) -> None:
         tell(osv, DJANGO, "GHSA-a")
         osv.records.clear()
         with pytest.raises(AskError, match="status 404"):
             ask([DJANGO], osv.address)
 
-    def test_no_service_is_no_answer(self) -> None:
+    def test_an_unreachable_service_is_an_error(self) -> None:
         with pytest.raises(AskError, match="no connection"):
             ask([DJANGO], NOWHERE)
 
 
 class TestJudging:
-    def test_a_hole_with_a_mend_must_be_mended_and_one_without_is_known(self) -> None:
+    def test_a_vulnerability_with_a_fix_must_be_fixed_and_one_without_is_only_listed(self) -> None:
         without = Hole(OTHER, ("GHSA-b",), "", "")
         verdict = judged(snapshot(MENDED, without), [DJANGO, OTHER], [], DAY)
         assert (verdict.fixable, verdict.known) == ([MENDED], [without])
@@ -141,13 +143,13 @@ class TestJudging:
             ("GHSA-z", "django", DAY, False),
         ],
     )
-    def test_a_waiver_is_for_one_hole_of_one_package_until_its_day(
+    def test_a_waiver_covers_one_vulnerability_of_one_package_until_its_day(
         self, id: str, package: str, until: date, waived: bool
     ) -> None:
         verdict = judged(snapshot(MENDED), [DJANGO], [Waiver(id, package, until, "why")], DAY)
         assert (verdict.waived == [MENDED], verdict.fixable == [MENDED]) == (waived, not waived)
 
-    def test_what_was_locked_anew_is_not_judged_by_what_was_said_of_another_version(self) -> None:
+    def test_a_newly_locked_version_counts_as_not_yet_queried(self) -> None:
         newer = Package(PYPI, "django", "5.2.20")
         verdict = judged(snapshot(MENDED), [newer, OTHER], [], DAY)
         assert verdict.fixable == []
@@ -155,7 +157,7 @@ class TestJudging:
 
 
 class TestStoring:
-    def test_what_is_stored_is_read_as_it_was(self, tmp_path: Path) -> None:
+    def test_a_stored_snapshot_is_read_back_unchanged(self, tmp_path: Path) -> None:
         path = tmp_path / "holes.json"
         store(snapshot(MENDED), path)
         assert load(path) == snapshot(MENDED)
@@ -169,9 +171,7 @@ class TestStoring:
         ],
         ids=["neither", "both", "findings of nobody"],
     )
-    def test_a_snapshot_that_claims_what_nobody_said_is_refused(
-        self, tmp_path: Path, wrong: Snapshot
-    ) -> None:
+    def test_an_inconsistent_snapshot_is_refused(self, tmp_path: Path, wrong: Snapshot) -> None:
         store(wrong, tmp_path / "holes.json")
         with pytest.raises(audit.AuditError, match=r"holes\.json"):
             load(tmp_path / "holes.json")
@@ -186,7 +186,7 @@ class TestTheCommand:
         monkeypatch.setattr(audit, "SNAPSHOT", path)
         return path
 
-    def test_a_known_hole_with_a_mend_fails_it(
+    def test_a_known_vulnerability_with_a_fix_fails_the_command(
         self, osv: Osv, capsys: pytest.CaptureFixture[str]
     ) -> None:
         tell(osv, DJANGO, "GHSA-a", "5.2.20")
@@ -195,7 +195,7 @@ class TestTheCommand:
         assert "To fix: django 5.2.19: GHSA-a: about GHSA-a (fixed in 5.2.20)" in told
         assert load().asked is None, "asking alone stores nothing"
 
-    def test_renewing_stores_what_was_said_and_the_next_audit_reads_it(
+    def test_renewing_stores_the_services_answers_for_the_next_audit(
         self, osv: Osv, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["audit", "--renew", "--service", osv.address]) == 0
@@ -205,7 +205,7 @@ class TestTheCommand:
         assert len(osv.requests) == requests
         assert f"Known vulnerabilities by {osv.address} on " in capsys.readouterr().out
 
-    def test_offline_it_says_so_and_claims_nothing(
+    def test_offline_the_command_says_so_and_claims_nothing(
         self, small: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         before = small.read_bytes()
@@ -217,10 +217,10 @@ class TestTheCommand:
         assert main(["audit", "--renew", "--service", NOWHERE]) == 1
         assert small.read_bytes() == before
 
-    def test_offline_what_the_snapshot_knows_fails_it_all_the_same(self) -> None:
+    def test_offline_a_vulnerability_in_the_snapshot_still_fails_the_command(self) -> None:
         store(snapshot(MENDED))
         assert main(["audit", "--ask", "--service", NOWHERE]) == 1
 
 
-def test_the_service_is_one_that_is_spoken_to_in_secret() -> None:
+def test_the_service_is_reached_over_https() -> None:
     assert holes.SERVICE.startswith("https://")

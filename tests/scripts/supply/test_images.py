@@ -41,18 +41,20 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_each_image_that_we_do_not_build_has_a_digest(name: str) -> None:
+def test_each_foreign_image_has_a_digest(name: str) -> None:
     found = images((ROOT / name).read_text("utf-8"))
     assert found
     assert [image for image, digest in found.items() if digest is None] == [], "run make images"
 
 
-def test_it_finds_the_images_of_both_files_and_leaves_ours_out() -> None:
+def test_images_of_both_files_are_found_except_our_own() -> None:
     assert images(DOCKERFILE) == {"python:3.11-slim": OLD, "golang:1.25": None}
     assert images(COMPOSE) == {"postgres:17-alpine": None, "valkey/valkey:8.1-alpine": OLD}
 
 
-def test_renewed_each_has_the_digest_of_its_tag_and_nothing_else_changes(folder: Path) -> None:
+def test_renewing_sets_each_digest_to_that_of_its_tag_and_changes_nothing_else(
+    folder: Path,
+) -> None:
     digests = {"python:3.11-slim": NEW, "golang:1.25": OTHER}
     renew(folder, lambda name: digests.get(name, NEW))
     text = (folder / "Dockerfile").read_text("utf-8")
@@ -62,7 +64,7 @@ def test_renewed_each_has_the_digest_of_its_tag_and_nothing_else_changes(folder:
     assert compose == wanted
 
 
-def test_if_one_cannot_be_resolved_no_file_changes(folder: Path) -> None:
+def test_no_file_changes_if_one_image_cannot_be_resolved(folder: Path) -> None:
     def resolve(name: str) -> str:
         if name.startswith("valkey"):
             raise ImageError("not today")
@@ -74,9 +76,7 @@ def test_if_one_cannot_be_resolved_no_file_changes(folder: Path) -> None:
     assert (folder / "compose.yaml").read_text("utf-8") == COMPOSE
 
 
-def test_docker_is_asked_and_its_refusal_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refusal_by_docker_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     program = tmp_path / "docker"
     program.write_text(DOCKER, "utf-8")
@@ -86,7 +86,7 @@ def test_docker_is_asked_and_its_refusal_told(
         resolved("postgres:17")
 
 
-def test_without_docker_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_docker_the_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ImageError, match="docker is not installed"):
         resolved("postgres:17")

@@ -11,7 +11,7 @@ from scripts.supply.licences import Rules, licence, may_be_taken, objections
 RULES = Rules.load()
 
 
-def test_every_package_has_a_licence_that_is_allowed() -> None:
+def test_every_package_has_an_allowed_licence() -> None:
     assert objections(rules=RULES) == []
 
 
@@ -26,13 +26,13 @@ def test_every_package_has_a_licence_that_is_allowed() -> None:
         ("Apache-2.0 WITH LLVM-exception", False),
     ],
 )
-def test_of_alternatives_one_is_enough_and_of_parts_all_count(
+def test_one_of_alternative_licences_suffices_and_all_of_combined_ones_are_needed(
     expression: str, allowed: bool
 ) -> None:
     assert may_be_taken(expression, frozenset({"MIT", "Apache-2.0"})) is allowed
 
 
-def test_what_is_not_allowed_is_named_with_its_licence() -> None:
+def test_a_disallowed_package_is_named_with_its_licence() -> None:
     told = objections(rules=replace(RULES, excepted={}))
     assert "krippendorff is GPL-3.0-or-later, which is not allowed in the site" in "\n".join(told)
 
@@ -42,12 +42,12 @@ def test_a_tool_may_be_under_the_gpl_and_the_site_may_not() -> None:
     assert "GPL-3.0-only" in RULES.tools - RULES.site
 
 
-def test_a_package_whose_licence_nobody_read_is_named() -> None:
+def test_a_package_with_an_unknown_licence_is_named() -> None:
     told = objections(rules=replace(RULES, read={}))
     assert any(line.startswith("scipy states no licence that is known") for line in told)
 
 
-def test_an_exception_is_for_the_licence_that_was_read_and_ends_with_the_package() -> None:
+def test_an_exception_for_a_changed_licence_or_an_unused_package_is_reported() -> None:
     excepted = {"psycopg": "MIT: once", "no-such-package": "MIT: once"}
     told = objections(rules=replace(RULES, excepted={**RULES.excepted, **excepted}))
     assert told == [

@@ -29,21 +29,21 @@ def test_every_requirements_file_has_a_lock() -> None:
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.file)
 @pytest.mark.every_case
-def test_a_lock_holds_what_its_entry_requires(lock: Lock) -> None:
+def test_a_lock_matches_its_requirements_file(lock: Lock) -> None:
     found = differences(ROOT / lock.entry, ROOT / lock.file)
     assert not found, f"{'; '.join(found)}: run make lock"
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.file)
 @pytest.mark.every_case
-def test_a_lock_holds_files_by_hash_and_no_address(lock: Lock) -> None:
+def test_a_lock_lists_file_hashes_and_no_addresses(lock: Lock) -> None:
     text = (ROOT / lock.file).read_text("utf-8")
     assert not re.search(r"://|--(extra-)?index|--find-links|-f ", text)
     assert not re.search(r" @ ", text), "a package by its address, not by its name"
 
 
 @pytest.mark.parametrize("entry", ["requirements.txt", "requirements-build.txt"])
-def test_the_site_runs_on_the_versions_that_are_tested(entry: str) -> None:
+def test_the_site_runs_the_tested_versions(entry: str) -> None:
     tested = versions("requirements-dev.txt")
     assert {n: v for n, v in versions(entry).items() if tested.get(n) != v} == {}
 
@@ -59,7 +59,9 @@ def test_the_site_runs_on_the_versions_that_are_tested(entry: str) -> None:
         ("django==5.2.19", "django==5.2.19", "a.lock: django has no hash"),
     ],
 )
-def test_what_differs_is_named(tmp_path: Path, entry: str, lock: str, told: str | None) -> None:
+def test_a_difference_between_requirements_and_lock_is_named(
+    tmp_path: Path, entry: str, lock: str, told: str | None
+) -> None:
     (tmp_path / "a.txt").write_text(entry, "utf-8")
     (tmp_path / "b.txt").write_text("celery==5.7.0", "utf-8")
     (tmp_path / "a.lock").write_text(lock, "utf-8")
@@ -73,7 +75,7 @@ def test_a_lock_that_leaves_a_version_open_is_refused(tmp_path: Path) -> None:
         read(tmp_path / "a.lock")
 
 
-def test_each_direct_requirement_is_pinned_by_its_entry_too() -> None:
+def test_each_direct_requirement_is_pinned_in_its_requirements_file() -> None:
     loose = [
         str(each)
         for lock in LOCKS
@@ -84,7 +86,7 @@ def test_each_direct_requirement_is_pinned_by_its_entry_too() -> None:
 
 
 @pytest.mark.parametrize("name", ["Makefile", "Dockerfile"])
-def test_installs_take_locked_files_by_their_hashes(name: str) -> None:
+def test_installs_use_locked_files_by_their_hashes(name: str) -> None:
     text = (ROOT / name).read_text("utf-8").replace("$(1)", "$(1).lock")
     text = text.replace("$(LOCKED)", "--require-hashes")
     installs = [line for line in text.splitlines() if re.search(r"\binstall\b.* -r ", line)]
@@ -95,12 +97,12 @@ def test_installs_take_locked_files_by_their_hashes(name: str) -> None:
             assert re.search(r"--require-hashes .*-r \S+\.lock\b", part), part
 
 
-def test_nothing_is_installed_by_its_name_alone() -> None:
+def test_no_package_is_installed_by_name_alone() -> None:
     text = (ROOT / "Makefile").read_text("utf-8") + (ROOT / "Dockerfile").read_text("utf-8")
     assert not re.findall(r"\$\(PIP\) \w+|pip install (?:--quiet )?\w+", text)
 
 
-def test_npm_has_a_hash_for_each_package_and_no_address() -> None:
+def test_the_npm_lock_has_a_hash_for_each_package_and_no_address() -> None:
     packages = json.loads((ROOT / "package-lock.json").read_text("utf-8"))["packages"]
     others = {path: each for path, each in packages.items() if path}
     assert others

@@ -31,19 +31,19 @@ def small(tmp_path: Path) -> str:
     return bill(tmp_path)
 
 
-def test_it_holds_by_the_schema(small: str) -> None:
+def test_the_bill_of_materials_fits_the_cyclonedx_schema(small: str) -> None:
     assert json.loads(small)["specVersion"] == "1.6"
     validate(small)
 
 
-def test_what_does_not_hold_is_refused(small: str) -> None:
+def test_an_invalid_bill_of_materials_is_refused(small: str) -> None:
     wrong: dict[str, Any] = json.loads(small)
     wrong["components"][0]["type"] = "no such type"
     with pytest.raises(BillError, match="does not hold by its schema"):
         validate(json.dumps(wrong))
 
 
-def test_it_says_what_needs_what_and_which_files_may_be_taken(small: str) -> None:
+def test_dependencies_file_hashes_and_licences_are_listed(small: str) -> None:
     found: dict[str, Any] = json.loads(small)
     needs = {each["ref"]: each.get("dependsOn", []) for each in found["dependencies"]}
     assert needs == {
@@ -57,7 +57,7 @@ def test_it_says_what_needs_what_and_which_files_may_be_taken(small: str) -> Non
     assert django["licenses"] == [{"license": {"id": "BSD-3-Clause"}}]
 
 
-def test_a_release_s_bill_has_each_package_with_its_licence_and_no_index() -> None:
+def test_a_releases_bill_lists_each_package_with_its_licence_and_no_index() -> None:
     text = bill()
     found: dict[str, Any] = json.loads(text)
     assert found["metadata"]["component"]["version"] == VERSION
@@ -68,7 +68,7 @@ def test_a_release_s_bill_has_each_package_with_its_licence_and_no_index() -> No
 
 
 @pytest.mark.long
-def test_the_command_writes_one_that_holds(tmp_path: Path) -> None:
+def test_the_command_writes_a_valid_bill_of_materials(tmp_path: Path) -> None:
     path = tmp_path / "new" / "bill.json"
     assert main(["sbom", str(path)]) == 0
     assert len(json.loads(path.read_text("utf-8"))["components"]) > 80
