@@ -75,7 +75,7 @@ class TestBlindAnswers:
         assert [answer.status_code for answer in told] == [422, 422]
         assert told[0].json() == told[1].json()
 
-    def test_first_is_the_answer_that_is_shown_first(self, tmp_path: Path) -> None:
+    def test_the_code_first_means_the_answer_shown_first(self, tmp_path: Path) -> None:
         study, units, dora = self.disputed("answer-preference", tmp_path)
         client, turned = client_of(dora), set()
         for unit in units:

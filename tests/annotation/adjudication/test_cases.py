@@ -42,7 +42,7 @@ def at_issue(found: list[Case]) -> Shown:
     return {(case.unit.kind, case.unit.key): (case.at_issue, case.beside) for case in found}
 
 
-def test_an_answer_its_sentences_and_its_passages_point_at_their_texts(tmp_path: Path) -> None:
+def test_units_about_an_answer_or_its_parts_point_at_their_texts(tmp_path: Path) -> None:
     """The second answer `r#1` has the id that the first one's sentence 1 has."""
     found = cases("answer-rating", tmp_path)
     assert found[0].aliases == {
@@ -69,7 +69,7 @@ def test_an_answer_its_sentences_and_its_passages_point_at_their_texts(tmp_path:
     }
 
 
-def test_a_passage_and_its_sentences_point_at_it_and_a_question_at_no_text(tmp_path: Path) -> None:
+def test_units_about_a_passage_point_at_it_and_questions_at_no_text(tmp_path: Path) -> None:
     """The first passage comes in sentences, of which one is named like the second passage."""
     assert at_issue(cases("grounded-answer", tmp_path)) == {
         ("passage-sentence", "q/1/p#1"): ("passage:1", None),

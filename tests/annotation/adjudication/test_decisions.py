@@ -105,7 +105,7 @@ def test_a_decisions_history_is_that_of_its_unit_and_the_reference(there: Disput
     assert find_case(there.dora, elsewhere, unit.pk) is None
 
 
-def test_everybodys_answer_comes_with_its_quotes_and_its_comment(there: Dispute) -> None:
+def test_every_raters_answer_is_shown_with_quotes_and_comment(there: Dispute) -> None:
     """Ada's quotes come in the order of her labels, also from a text that is not there any more."""
     case = find_case(there.dora, there.study.campaign, there.units[0].pk)
     assert case is not None
@@ -127,7 +127,7 @@ def test_everybodys_answer_comes_with_its_quotes_and_its_comment(there: Dispute)
     ]
 
 
-def test_opening_a_case_records_a_look_at_its_answers(there: Dispute) -> None:
+def test_opening_a_dispute_records_a_look_at_its_answers(there: Dispute) -> None:
     with ledger.collected() as notes:
         find_case(there.dora, there.study.campaign, there.units[1].pk)
     told = [(each["kind"], each["scope"]) for each in notes]
@@ -316,13 +316,13 @@ def decide_now(there: Dispute, case: Case | None) -> None:
     decide(case, there.dora, payload, Circumstances(seen=0), "page")
 
 
-def test_an_undisputed_unit_is_not_a_case(there: Dispute) -> None:
+def test_an_undisputed_unit_cannot_be_opened(there: Dispute) -> None:
     agreed = there.study.campaign.items.get(position=1).units.first()
     assert agreed is not None
     assert find_case(there.dora, there.study.campaign, agreed.pk) is None
 
 
-def test_a_decided_unit_stays_a_case_after_the_dispute_ends(there: Dispute) -> None:
+def test_a_decided_unit_can_still_be_opened_after_the_dispute_ends(there: Dispute) -> None:
     decided(there, there.units[0])
     Response.objects.filter(assignment__rater__user__in=[there.study.ada, there.cleo]).update(
         current=False

@@ -69,11 +69,11 @@ def names(there: Dispute, **wanted: Any) -> list[str]:
 
 
 @pytest.mark.postgresql
-def test_ties_come_first_then_narrow_majorities_then_what_judges_dispute(there: Dispute) -> None:
+def test_ties_come_first_then_narrow_majorities_then_disputes_by_judges(there: Dispute) -> None:
     assert names(there) == ["q:0", "q:1", "q:2"]
 
 
-def test_the_queue_says_how_people_split_and_not_who(there: Dispute) -> None:
+def test_the_queue_says_how_people_split_without_naming_them(there: Dispute) -> None:
     found = queue(there.study.campaign, there.dora)
     assert [each.disagreements for each in found] == [
         (Disagreement("answerable", (1, 1, 1), (2, 1, 1), judges=False),),
@@ -197,7 +197,7 @@ def test_the_database_finds_the_disputes_in_one_query(there: Dispute) -> None:
     assert len(found) == 1
 
 
-def test_disputes_name_variables_and_rank_by_the_clearest_one(
+def test_a_dispute_lists_its_variables_and_ranks_by_the_most_disputed_one(
     there: Dispute,
 ) -> None:
     unit, campaign = there.units[2], there.study.campaign
@@ -260,7 +260,7 @@ def test_only_members_with_the_role_adjudicate(
     assert set(own_units(study.rita, campaign)) == set(items[1].units.values_list("pk", flat=True))
 
 
-def test_units_sent_by_a_researcher_come_first_and_the_list_is_a_look(
+def test_units_sent_by_a_researcher_come_first_and_listing_them_records_a_look(
     there: Dispute,
 ) -> None:
     campaign, dora = there.study.campaign, there.dora
@@ -284,7 +284,7 @@ def test_units_sent_by_a_researcher_come_first_and_the_list_is_a_look(
     assert told == [(third.pk, query, QUESTIONS[2]), (first.pk, query, QUESTIONS[0])]
 
 
-def test_units_without_disagreement_are_not_read(there: Dispute) -> None:
+def test_units_without_disagreement_are_not_loaded(there: Dispute) -> None:
     for user in (there.study.ada, there.study.ben):
         answer(there.study.assignment(user), "no", "no", "no")
     labels = counted(there.study.campaign)

@@ -97,8 +97,8 @@ def listed(there: Dispute, part: str = "", user: User | None = None) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", found)).split())
 
 
-class TestWhatWasDecided:
-    def test_it_shows_the_value_the_answers_who_when_and_why(self, there: Dispute) -> None:
+class TestDecidedUnits:
+    def test_the_list_shows_value_answers_adjudicator_time_and_reason(self, there: Dispute) -> None:
         decided(there, there.units[1], "no", reason="Only the year is there.")
         shown = listed(there, "?state=decided")
         assert "Decided: No raters: Yes ×3 , No ×1 by you," in shown
@@ -118,12 +118,14 @@ class TestWhatWasDecided:
         assert "raters: No ×3 , Yes ×1 by another adjudicator," in shown
         assert not [name for name in (*HIDDEN, "dirk") if name in shown]
 
-    def test_what_is_open_shows_no_answer(self, there: Dispute) -> None:
+    def test_an_open_dispute_shows_no_answers(self, there: Dispute) -> None:
         shown = listed(there)
         assert "2 : 1 : 1" in shown
         assert not re.search(r"\b(Yes|No)\b", shown)
 
-    def test_a_list_costs_the_same_however_many_are_decided(self, there: Dispute) -> None:
+    def test_a_list_takes_the_same_queries_however_many_units_are_decided(
+        self, there: Dispute
+    ) -> None:
         numbers = []
         for unit in there.units:
             decided(there, unit)
@@ -161,12 +163,12 @@ class TestMyWork:
             decided(there, unit)
         assert "Nothing to decide here · 3 decided" in self.card(there)
 
-    def test_it_counts_as_the_queue_does_without_ones_own_units(self, there: Dispute) -> None:
+    def test_the_card_counts_like_the_queue_without_ones_own_units(self, there: Dispute) -> None:
         end_membership(there.study.campaign, there.study.ada)
         add_member(there.study.campaign, there.study.ada, "adjudicator")
         assert "No disputes so far" in self.card(there, there.study.ada)
 
-    def test_a_large_campaign_is_searched_once_a_minute(
+    def test_disputes_of_a_large_campaign_are_counted_once_a_minute(
         self, there: Dispute, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(counts, "MANY", 1)
@@ -309,7 +311,7 @@ class TestDeciding:
         assert (answer.status_code, bool(answer.json()["changed"])) == (409, True)
 
 
-class TestWhoMay:
+class TestAccess:
     def places(self, there: Dispute) -> list[str]:
         return [queue_of(there), address(there, there.units[0])]
 
@@ -359,7 +361,7 @@ class TestWhoMay:
         assert client_of(there.dora).get(address(there, agreed)).status_code == 404
 
 
-def test_a_long_queue_costs_no_more_queries(there: Dispute) -> None:
+def test_a_long_queue_takes_no_more_queries(there: Dispute) -> None:
     client = client_of(there.dora)
 
     def queries() -> list[int]:

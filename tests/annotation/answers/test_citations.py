@@ -51,7 +51,7 @@ def test_a_selected_passage_is_citable(study: Study) -> None:
     ("cited", "said"),
     [("p", "is cited but nothing in it is selected"), ("p2", "is not a passage of this item")],
 )
-def test_the_page_and_the_api_refuse_others_by_name(
+def test_page_and_api_refuse_other_passages_by_name(
     study: Study, door: str, cited: str, said: str
 ) -> None:
     with pytest.raises(RefusedError) as caught:

@@ -221,7 +221,7 @@ class TestWhatAPageSends:
         assert payload == {"units": {"x": {}}, "comment": None}
 
 
-class TestWhatStands:
+class TestStoredVersions:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("version", "seen", "payload", "fresh"),
@@ -337,7 +337,7 @@ class TestBasis:
         assert find_changes(basis, None) == []
 
 
-class TestPlaces:
+class TestQuoteLocations:
     def found(self, door: Any, quote: Quote, **more: Any) -> Any:
         entry = Entry("q1", SPEC.units[0], {}, (quote,), **more)
         return locate([entry], SPEC, door)
@@ -556,13 +556,13 @@ class TestHeaders:
             with pytest.raises(kinds[how]):
                 concurrency.check_etag(request, '"a"', dict)
 
-    def test_an_etag_is_the_same_for_the_same_facts(self) -> None:
+    def test_an_etag_is_equal_for_equal_versions(self) -> None:
         tag = concurrency.etag_of({"b": 1, "a": None})
         assert tag == concurrency.etag_of({"a": None, "b": 1})
         assert tag != concurrency.etag_of({"a": None, "b": 2})
         assert (len(tag), tag[0], tag[-1]) == (22, '"', '"')
 
-    def test_a_digest_is_over_the_address_and_all_that_was_sent(self) -> None:
+    def test_a_request_digest_covers_the_address_and_the_whole_body(self) -> None:
         def digest(**changes: Any) -> str:
             request = asking(data={"a": 1, "b": 2})
             vars(request).update(changes)

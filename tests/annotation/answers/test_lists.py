@@ -162,7 +162,7 @@ def test_a_judge_asked_by_unit_owes_no_matches_to_an_unseen_list() -> None:
     assert (entries[0].values, warnings) == ({"matched": "yes"}, [])
 
 
-def test_without_a_list_no_matches_are_asked() -> None:
+def test_no_matches_are_asked_for_without_a_list() -> None:
     alone = schema_of(PROTOCOLS["key-point-writing"], ["matched"])
     assert alone.keys("key-point") == ("matched",)
     assert alone.unit_schema("key-point")["required"] == ["matched"]

@@ -176,7 +176,7 @@ def test_a_failure_has_one_of_the_known_reasons_or_changes_nothing(rows: list[As
         fail(rows[3], "timeout")
 
 
-def test_many_fail_each_with_its_reason(rows: list[Assignment]) -> None:
+def test_many_failures_are_stored_each_with_its_reason(rows: list[Assignment]) -> None:
     Assignment.objects.filter(pk=rows[1].pk).update(lease=None)
     submit_many(group(rows[2:3]))
     reasons = ("timeout", "timeout", "error", "declined")

@@ -85,7 +85,7 @@ def spans(held: Assignment) -> list[tuple[str, int | None]]:
     return list(found.values_list("quote", "start"))
 
 
-class TestWhatIsShown:
+class TestShownNuggets:
     def test_own_nuggets_are_listed_by_question_with_report_numbers(self, study: Study) -> None:
         held = answered(study)
         found = nuggets_for(to_rate(study))
@@ -193,7 +193,7 @@ class TestWhatIsShown:
             assert f">{system}<" not in shown
 
 
-class TestMending:
+class TestEditing:
     def test_editing_a_nugget_only_revises_ones_own_answer(self, study: Study) -> None:
         held = answered(study)
         sent = mend(client_of(study.ada), held, quote(MARKED), quote(OTHER))
@@ -304,7 +304,7 @@ class TestMending:
         assert "no longer take part" in sent.json()["problems"][0]["message"]
         assert spans(held) == [(MARKED, FULL.index(MARKED))]
 
-    def test_only_an_answered_question_of_a_report_has_such_a_page(self, study: Study) -> None:
+    def test_only_an_answered_question_of_a_report_has_an_editor(self, study: Study) -> None:
         held = answered(study)
         mine = to_rate(study)
         client = client_of(study.ada)

@@ -83,7 +83,7 @@ class TestEveryProtocol:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("protocol", VALIDATED)
-    def test_confirming_all_of_it_is_an_answer_that_can_be_submitted(
+    def test_confirming_all_judges_labels_makes_a_valid_answer(
         self, tmp_path: Path, protocol: str
     ) -> None:
         of = study(tmp_path, protocol)

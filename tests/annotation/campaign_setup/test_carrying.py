@@ -214,7 +214,9 @@ def test_a_dry_run_counts_what_will_be_carried(tmp_path: Path, change: str, peop
     assert told.kappa.units == simulate("x", "report-coverage", *given).kappa.units
 
 
-def test_a_dry_run_carries_neither_judges_nor_labels_of_the_excluded(tmp_path: Path) -> None:
+def test_a_dry_run_carries_neither_judges_labels_nor_those_of_excluded_raters(
+    tmp_path: Path,
+) -> None:
     batch(tmp_path)
     old = coverage(tmp_path)
     judge("words", "lexical")

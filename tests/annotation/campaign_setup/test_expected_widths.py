@@ -72,7 +72,7 @@ def test_the_width_of_a_share_matches_a_hand_calculation() -> None:
     assert told.width == pytest.approx(width, rel=1e-3)
 
 
-def test_a_judge_narrows_it_as_its_correlation_allows() -> None:
+def test_a_judge_narrows_the_interval_as_far_as_its_correlation_allows() -> None:
     sizes, given = [15] * 40, Assumptions(correlation=0.8)
     alone, both = expected_share(sizes, given), expected_powered(sizes, 260, given)
     assert alone.width is not None
@@ -82,7 +82,7 @@ def test_a_judge_narrows_it_as_its_correlation_allows() -> None:
     assert useless.width == alone.width
 
 
-def test_more_raters_narrow_kappa() -> None:
+def test_more_raters_narrow_the_interval_of_kappa() -> None:
     widths = [expected_kappa([10] * 20, raters, Assumptions()).width for raters in (2, 3, 5)]
     assert all(width is not None for width in widths)
     assert widths == sorted(widths, key=lambda width: -(width or 0))
@@ -134,7 +134,7 @@ def test_the_variance_holds_for_beta_parameters_of_one() -> None:
 @pytest.mark.parametrize(
     ("df", "value"), [(1, 11.30011756347976), (2, 4.2705513418998144), (5, 2.570308227150842)]
 )
-def test_the_quantile_has_the_four_terms_that_are_published(df: int, value: float) -> None:
+def test_the_quantile_has_the_four_published_terms(df: int, value: float) -> None:
     # Abramowitz and Stegun, 26.7.5; below five degrees it is not yet that of t.
     assert t_quantile(df) == pytest.approx(value, rel=1e-9)
 
@@ -143,7 +143,7 @@ def test_no_units_have_no_design_effect() -> None:
     assert design_effect([], 0.2) == design_effect([0, 0], 0.5) == 1
 
 
-def test_queries_count_from_their_first_unit_on() -> None:
+def test_a_query_counts_from_its_first_unit_on() -> None:
     given = Assumptions()
     ten, nine = [1] * 5 + [3] * 5, [1] * 5 + [3] * 4
     assert expected_share([*ten, 0, 0], given).queries == 10
@@ -154,7 +154,7 @@ def test_queries_count_from_their_first_unit_on() -> None:
     assert told.effective == pytest.approx(17 / (1 + 24 / 17 * 0.2))
 
 
-def test_a_judge_gains_by_the_queries_that_have_units() -> None:
+def test_a_judge_narrows_the_interval_by_the_queries_that_have_units() -> None:
     ten, given = [1] * 10, Assumptions(correlation=0.6)
     alone = expected_share([*ten, 0, 0], given).width
     both = expected_powered([*ten, 0, 0], 30, given).width
@@ -163,7 +163,7 @@ def test_a_judge_gains_by_the_queries_that_have_units() -> None:
     assert (both / alone) ** 2 == pytest.approx(1 - 0.36 / (1 + 10 / 30))
 
 
-def test_a_judge_without_other_queries_gains_nothing() -> None:
+def test_a_judge_without_further_queries_narrows_nothing() -> None:
     given = Assumptions(correlation=1.0)
     assert expected_powered([5] * 12, 0, given) == expected_share([5] * 12, given)
 

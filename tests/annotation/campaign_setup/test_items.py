@@ -64,7 +64,7 @@ def test_a_query_without_units_has_no_item(tmp_path: Path, db: None) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["rubric-passage", "grounding-relevance"])
-def test_a_passage_of_the_own_batch_is_what_an_item_is_about(twin: Batch, protocol: str) -> None:
+def test_an_items_passage_is_the_one_of_its_own_batch(twin: Batch, protocol: str) -> None:
     found = items(made(twin, protocol))
     assert found
     assert {item.passage.batch for item in found if item.passage} <= {twin}
@@ -72,7 +72,7 @@ def test_a_passage_of_the_own_batch_is_what_an_item_is_about(twin: Batch, protoc
     assert all(item.units.exists() for item in found)
 
 
-def test_ids_that_join_to_the_same_key_are_refused(tmp_path: Path, db: None) -> None:
+def test_ids_that_combine_to_the_same_key_are_refused(tmp_path: Path, db: None) -> None:
     line = {
         "id": "q",
         "text": "Why?",
@@ -86,7 +86,7 @@ def test_ids_that_join_to_the_same_key_are_refused(tmp_path: Path, db: None) -> 
     assert made(batch, "answer-rating", variables=("needed_question",)).items.count() == 1
 
 
-def test_a_key_point_is_what_an_item_may_be_about(twin: Batch) -> None:
+def test_an_item_may_be_about_a_key_point(twin: Batch) -> None:
     found = items(made(twin, "key-point-verification"))
     keys = [item.key_point.key for item in found if item.key_point]
     assert sorted(keys) == ["k#2", "k/1", "k3", "k4"]
@@ -135,7 +135,7 @@ def test_only_sampled_units_are_asked_and_the_whole_sample_is_stored(twin: Batch
     assert [position for _, position in asked] == list(range(len(asked)))
 
 
-def test_only_relevant_passages_are_shown_where_the_design_says_so(twin: Batch) -> None:
+def test_only_relevant_passages_are_shown_if_the_design_says_so(twin: Batch) -> None:
     found = items(made(twin, "grounded-answer", passages="relevant"))
     shown = {item.query.key: item.shown_passages for item in found}
     assert shown == {"q/1": ["p"], "q 2": ["p2"], "q3": ["p3"]}

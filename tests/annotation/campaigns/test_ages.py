@@ -47,13 +47,13 @@ ZONES = [
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("asked", "published", "age"), [*BY_HAND, *LEAP, *AFTER, *ZONES])
-def test_an_age_is_what_a_calendar_says(asked: str, published: str, age: str) -> None:
+def test_an_age_is_counted_by_the_calendar(asked: str, published: str, age: str) -> None:
     assert age_between(asked, published) == age
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("unknown", [None, "", "2023", "2023-04", "spring", "2023-02-30", "🌉"])
-def test_without_a_whole_date_there_is_no_age(unknown: str | None) -> None:
+def test_an_incomplete_date_gives_no_age(unknown: str | None) -> None:
     assert age_between("2024-05-03", unknown) is None
     assert age_between(unknown, "2024-05-03") is None
 
@@ -70,5 +70,5 @@ def test_without_a_whole_date_there_is_no_age(unknown: str | None) -> None:
         ("2019", "2019"),
     ],
 )
-def test_a_date_is_shown_as_people_read_it(written: str, words: str) -> None:
+def test_a_date_is_written_out_in_words(written: str, words: str) -> None:
     assert format_date(written) == words

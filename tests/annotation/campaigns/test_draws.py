@@ -51,7 +51,7 @@ def rank(seed: int, purpose: str, key: str) -> bytes:
 
 class TestQueries:
     @pytest.mark.postgresql
-    def test_each_has_its_row_drawn_or_not(self, many: str) -> None:
+    def test_every_query_has_a_row_whether_sampled_or_not(self, many: str) -> None:
         campaign = campaign_of(
             "report-coverage", "--human-share", "0.25", *options("seed=7"), batch=many
         )
@@ -63,14 +63,14 @@ class TestQueries:
         asked = campaign.items.filter(quota__gt=0).values_list("query__key", flat=True)
         assert set(asked) == set(ranked[:5])
 
-    def test_where_all_are_asked_the_chance_is_one(self, many: str) -> None:
+    def test_the_probability_is_one_if_all_queries_are_asked(self, many: str) -> None:
         campaign = campaign_of("report-coverage", batch=many)
         told = campaign.query_samplings.values_list("kind", "probability", "drawn").distinct()
         assert list(told.order_by()) == [("all", 1.0, True)]
 
 
-class TestRoles:
-    def test_each_role_has_its_share_of_asked_and_other_queries(self, many: str) -> None:
+class TestSplits:
+    def test_each_split_has_its_share_of_asked_and_of_other_queries(self, many: str) -> None:
         campaign = campaign_of(
             "report-coverage", "--human-share", "0.5",
             *options("development=0.3", "audit=0.1"), batch=many,
@@ -83,7 +83,7 @@ class TestRoles:
         chances = dict(campaign.query_samplings.values_list("role", "role_probability"))
         assert chances == pytest.approx({"development": 0.3, "audit": 0.1, "evaluation": 0.6})
 
-    def test_they_can_be_drawn_by_hand(self) -> None:
+    def test_splits_can_be_sampled_by_hand(self) -> None:
         keys = [f"k{n}" for n in range(10)]
         found = sample_splits(keys, keys, 0.2, 0.3, seed=4)
         order = sorted(keys, key=lambda key: rank(4, "roles of queries for people", key))
@@ -92,7 +92,7 @@ class TestRoles:
             zip(order, roles, strict=True)
         )
 
-    def test_a_campaign_that_follows_another_has_its_roles(self, batch: Path) -> None:
+    def test_a_following_campaign_has_the_splits_of_its_prerequisite(self, batch: Path) -> None:
         first = coverage(1, *options("development=0.4"))
         second = rating()
         roles = [dict(c.query_samplings.values_list("query__key", "role")) for c in (first, second)]
@@ -108,7 +108,7 @@ class TestRoles:
             ("audit=nan", "a share from 0 to below 1"),
         ],
     )
-    def test_a_share_that_cannot_be(self, many: str, given: str, said: str) -> None:
+    def test_an_impossible_share_is_refused(self, many: str, given: str, said: str) -> None:
         with pytest.raises(CommandError, match=said):
             campaign_of("report-coverage", *options(given), batch=many)
 
@@ -116,7 +116,7 @@ class TestRoles:
         with pytest.raises(CommandError, match="leave nothing for evaluation"):
             campaign_of("report-coverage", *options("development=0.5", "audit=0.5"), batch=many)
 
-    def test_roles_are_not_drawn_twice(self, batch: Path) -> None:
+    def test_a_following_campaign_cannot_sample_its_own_splits(self, batch: Path) -> None:
         coverage()
         with pytest.raises(CommandError, match="have the splits of the prerequisite"):
             rating("development=0.2")
@@ -124,7 +124,7 @@ class TestRoles:
 
 class TestUnits:
     @pytest.mark.postgresql
-    def test_each_has_its_row_drawn_or_not(self, batch: Path) -> None:
+    def test_every_unit_has_a_row_whether_sampled_or_not(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage", *options("per_passage=2", "seed=3"))
         rows = UnitSampling.objects.filter(item__campaign=campaign, item__key="q/1/p")
         told = {(r.kind, r.seed, r.wave, r.probability) for r in rows}
@@ -136,7 +136,7 @@ class TestUnits:
         units = campaign.items.get(key="q/1/p").units.values_list("key", flat=True)
         assert set(units) == set(ranked[:2])
 
-    def test_a_protocol_that_asks_all_has_drawn_all(self, batch: Path) -> None:
+    def test_a_protocol_that_asks_all_units_samples_all(self, batch: Path) -> None:
         campaign = campaign_of("report-coverage")
         rows = UnitSampling.objects.filter(item__campaign=campaign)
         assert set(rows.values_list("kind", "probability", "drawn")) == {("all", 1.0, True)}
@@ -146,7 +146,7 @@ class TestUnits:
         assert rows.count() == units
 
     @pytest.mark.postgresql
-    def test_a_draw_that_waits_is_unknown_and_then_stored_with_its_strata(
+    def test_a_postponed_sample_is_unknown_at_first_and_then_stored_with_its_strata(
         self, batch: Path
     ) -> None:
         first, second = coverage(), rating()
@@ -163,18 +163,18 @@ class TestUnits:
         assert [told[k][:2] for k in (" blank ", "🌉")] == [("no", 0.5)] * 2
 
     @pytest.mark.postgresql
-    def test_own_draws_are_each_raters(self, batch: Path) -> None:
+    def test_each_rater_has_their_own_sample_under_own_sampling(self, batch: Path) -> None:
         coverage()
         second = rating("sampling=own")
         rows = UnitSampling.objects.filter(item__campaign=second)
         assert set(rows.values_list("kind", "drawn")) == {("own", None)}
 
 
-class TestChances:
+class TestProbabilities:
     @pytest.mark.parametrize(
         ("yes", "no", "rest", "count"), list(product((0, 1, 4), (0, 2, 3), (0, 2), (1, 2, 3, 6)))
     )
-    def test_they_are_the_shares_of_many_draws(
+    def test_stored_probabilities_match_the_shares_of_many_samples(
         self, yes: int, no: int, rest: int, count: int
     ) -> None:
         names = [f"y{n}" for n in range(yes)] + [f"n{n}" for n in range(no)]
@@ -205,7 +205,7 @@ class TestCheck:
             "draws", "--campaign", "c", "--check"
         )
 
-    def test_a_later_draw_passes_too(self, batch: Path) -> None:
+    def test_a_postponed_sample_passes_too(self, batch: Path) -> None:
         first, second = coverage(), rating()
         for item in ("r", "r#1"):
             answer(first, item, "ann", {"a/b#1": "yes"})
@@ -221,24 +221,22 @@ class TestCheck:
             {"seed": 1},
         ],
     )
-    def test_a_query_that_somebody_changed_is_named(
-        self, many: str, change: dict[str, object]
-    ) -> None:
+    def test_a_changed_query_row_is_found(self, many: str, change: dict[str, object]) -> None:
         campaign = campaign_of("report-coverage", batch=many)
         campaign.query_samplings.filter(query__key="q3").update(**change)
         assert "1 differences" in self.said()
 
-    def test_places_that_somebody_changed_are_named(self, many: str) -> None:
+    def test_a_changed_number_of_slots_is_found(self, many: str) -> None:
         campaign_of("report-coverage", batch=many).items.filter(key="r1").update(quota=2)
         assert "1 differences" in self.said()
 
-    def test_a_unit_that_somebody_changed_is_named(self, batch: Path) -> None:
+    def test_a_changed_unit_row_is_found(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage")
         row = UnitSampling.objects.filter(item__campaign=campaign, drawn=False)[0]
         UnitSampling.objects.filter(pk=row.pk).update(drawn=True)
         assert "1 differences" in self.said()
 
-    def test_a_missing_row_is_named(self, many: str) -> None:
+    def test_a_missing_query_row_is_found(self, many: str) -> None:
         campaign_of("report-coverage", batch=many).query_samplings.filter(query__key="q3").delete()
         assert "1 differences" in self.said()
 
@@ -254,7 +252,7 @@ class TestByHand:
         command = [sys.executable, "-I", "replay.py", "sample.jsonl"]
         return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
-    def test_it_draws_the_same(self, many: str, tmp_path: Path) -> None:
+    def test_the_published_script_replays_the_same_sample(self, many: str, tmp_path: Path) -> None:
         shares = ("--human-share", "0.5", *options("development=0.3", "audit=0.1", "seed=7"))
         lines = list(sample_lines(campaign_of("report-coverage", *shares, batch=many)))
         done = self.run(tmp_path, lines)
@@ -277,7 +275,7 @@ class TestByHand:
 
 class TestLines:
     @pytest.mark.postgresql
-    def test_a_line_for_each_query_and_each_unit(self, batch: Path) -> None:
+    def test_there_is_a_line_for_each_query_and_each_unit(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage", *options("development=0.4"))
         lines = [json.loads(line) for line in run("draws", "--campaign", "c").split("\n") if line]
         assert lines == list(sample_lines(campaign))
@@ -289,13 +287,13 @@ class TestLines:
         roles = {line["query"]: line["role"] for line in queries}
         assert all(line["role"] == roles[line["query"]] for line in units)
 
-    def test_csv_has_the_same(self, batch: Path, tmp_path: Path) -> None:
+    def test_csv_has_the_same_columns(self, batch: Path, tmp_path: Path) -> None:
         campaign_of("rubric-passage")
         path = tmp_path / "draws.csv"
         run("draws", "--campaign", "c", "--format", "csv", "--output", path)
         assert path.read_text("utf-8").startswith(",".join(COLUMNS))
 
-    def test_a_summary_counts_by_role(self, many: str) -> None:
+    def test_a_summary_counts_queries_by_split(self, many: str) -> None:
         campaign = campaign_of("report-coverage", *options("development=0.25"), batch=many)
         told = summary(campaign)
         assert told["roles"] == {
@@ -306,7 +304,7 @@ class TestLines:
 
 
 @pytest.mark.postgresql
-def test_a_campaign_and_its_draw_are_deleted_together(batch: Path) -> None:
+def test_a_campaign_and_its_sample_are_deleted_together(batch: Path) -> None:
     campaign_of("report-coverage").delete()
     assert not QuerySampling.objects.exists()
     assert not UnitSampling.objects.exists()

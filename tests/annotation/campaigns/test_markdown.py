@@ -68,14 +68,14 @@ def test_every_character_stays_in_its_place(text: str) -> None:
     assert text_of(render(text)) == text
 
 
-def test_no_text_whatever_loses_or_moves_a_character() -> None:
+def test_no_random_text_loses_or_moves_a_character() -> None:
     chance = random.Random(5)
     for _ in range(400):
         text = "".join(chance.choices(PIECES, k=chance.randint(1, 40)))
         assert text_of(render(text)) == text
 
 
-def test_signs_are_hidden_and_words_are_not() -> None:
+def test_markup_characters_are_hidden_and_words_are_not() -> None:
     page = render(TEXT)
     for shown in ("<strong>", "<em>", '<ol start="1">', "<table>", "<blockquote", 'class="right"'):
         assert shown in page
@@ -87,7 +87,7 @@ def test_signs_are_hidden_and_words_are_not() -> None:
     assert "too many" not in hidden_in(page)
 
 
-def test_nothing_of_a_text_is_run_loaded_or_told_elsewhere() -> None:
+def test_no_script_image_or_unsafe_link_of_a_text_survives() -> None:
     page = render(
         "<script>x</script> ![pic](https://i.org/p.png) [go](https://e.org/q) [bad](javascript:x) "
         "<img src=x onerror=y> [data](data:text/html,x) [1]: note"
@@ -98,7 +98,7 @@ def test_nothing_of_a_text_is_run_loaded_or_told_elsewhere() -> None:
     assert "note" not in hidden_in(page)
 
 
-def test_parts_are_marked_in_all_their_pieces() -> None:
+def test_a_sentence_is_marked_in_all_its_pieces() -> None:
     text = "It **opened** now. Then it closed."
     page = render(text, ((0, 18, 4), (19, 34, 5)))
     assert text_of(page) == text
@@ -112,7 +112,7 @@ def test_parts_are_marked_in_all_their_pieces() -> None:
     [("Plain words, well-known. 3 * 4 = 12.", False), ("**b**", True), ("- a\n- b", True),
      ("a|b\n-|-\nc|d", True), ("See [x](y).", True), ("*" * 300_000, False)],
 )  # fmt: skip
-def test_only_texts_with_signs_and_of_a_bearable_length_are_rendered(
+def test_only_texts_with_markup_and_of_moderate_length_are_rendered(
     text: str, expected: bool
 ) -> None:
     assert is_markdown(text) is expected

@@ -47,7 +47,7 @@ class TestOrders:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("count", [0, 1, 4, 10, 11])
-    def test_what_is_drawn_stays_in_its_given_order(self, count: int) -> None:
+    def test_a_sample_keeps_the_given_order(self, count: int) -> None:
         first = set(by_hand(5, "p", KEYS)[:count])
         assert sample(KEYS, count, 5, "p") == [key for key in KEYS if key in first]
 
@@ -64,7 +64,7 @@ class TestOrders:
     ) -> None:
         assert share_of(total, share) == count
 
-    def test_sentences_stay_behind_their_text_in_reading_order(self) -> None:
+    def test_sentences_follow_their_text_in_reading_order(self) -> None:
         texts = [f"r{n}" for n in range(6)]
         asked = [
             UnitSpec(kind, f"{key}#{n}" if n else key, "")
@@ -76,7 +76,7 @@ class TestOrders:
             f"{key}{end}" for key in by_hand(4, "p", texts) for end in ("", "#1", "#2")
         ]
 
-    def test_only_a_sentence_belongs_to_what_stands_before_the_hash(self) -> None:
+    def test_only_a_sentences_key_names_its_text_before_the_hash(self) -> None:
         keys = [f"r#{n}" for n in range(6)]
         assert [u.key for u in shuffle_units(units(*keys), 4, "p")] == by_hand(4, "p", keys)
         inner = units(*(f"a#b#{n}" for n in range(3)), kind="sentence")
@@ -84,7 +84,7 @@ class TestOrders:
         order = shuffle_units([*inner, *others], 4, "p")
         assert [u for u in order if u in inner] == inner
 
-    def test_a_passage_beside_answers_stands_behind_the_passage_in_their_order(self) -> None:
+    def test_passages_asked_about_per_answer_follow_the_order_of_answers_and_passages(self) -> None:
         reports, passages = [f"r{n}" for n in range(4)], [f"p{n}" for n in range(4)]
         asked = units(*reports, *(f"q/{p}" for p in passages)) + [
             UnitSpec("report-passage", f"{r}/{p}", "", (f"report:{r}", f"passage:{p}"))
@@ -99,7 +99,7 @@ class TestOrders:
             own = [f"{report}/{key.removeprefix('q/')}" for report in beside]
             assert order[place : place + 5] == [key, *own]
 
-    def test_fields_keep_their_kinds_together_and_passages_go_by_their_query(self) -> None:
+    def test_fields_stay_grouped_by_kind_and_passages_are_ranked_with_their_query(self) -> None:
         reports, passages = [f"r{n}" for n in range(5)], [f"p{n}" for n in range(5)]
         fields = [f"report:{key}" for key in reports] + [f"passage:{key}" for key in passages]
         with_query = [
@@ -114,26 +114,26 @@ class TestOrders:
         ]  # fmt: skip
         assert shuffle_fields(["query", "report:a:b"], 2, "p", "q") == ["query", "report:a:b"]
 
-    def test_reference_answers_are_not_among_them(self) -> None:
+    def test_reference_answers_are_not_shuffled_fields(self) -> None:
         fields = ["reference:1", "report:reference", "reference", "references:2"]
         assert shuffle_fields(fields, 2, "p") == ["report:reference", "references:2"]
 
 
 class TestQueries:
-    def test_a_share_of_them_is_for_people(self) -> None:
+    def test_a_share_of_the_queries_is_for_people(self) -> None:
         found = sample_queries(KEYS, Design(human_share=0.3, seed=8))
         asked = set(by_hand(8, "queries for people", KEYS)[:3])
         assert {key for key, each in found.items() if each.drawn} == asked
         assert {(each.kind, each.probability) for each in found.values()} == {("simple", 0.3)}
         assert list(found) == KEYS
 
-    def test_where_all_are_asked_the_draw_is_none(self) -> None:
+    def test_if_all_queries_are_asked_nothing_is_sampled(self) -> None:
         found = sample_queries(KEYS, Design())
         assert {(e.kind, e.drawn, e.probability) for e in found.values()} == {("all", True, 1.0)}
         assert sample_queries([], Design()) == {}
         assert sample_queries(["k"], Design())["k"].probability == 1.0
 
-    def test_nothing_is_left_to_chance_about_those_of_chosen_items(self) -> None:
+    def test_queries_of_chosen_items_are_not_sampled(self) -> None:
         design = Design(chosen=("i",), development=0.5, seed=3)
         found = sample_queries(KEYS[:3], design, chosen=["k0", "k2"])
         assert {key: each[:3] for key, each in found.items()} == {
@@ -142,18 +142,18 @@ class TestQueries:
         asked = sample_splits(KEYS[:3], {"k0", "k2"}, 0.5, 0.0, 3)
         assert {key: each.role for key, each in found.items()} == asked
 
-    def test_roles_of_the_campaign_before_are_taken_over(self) -> None:
+    def test_splits_of_the_prerequisite_are_taken_over(self) -> None:
         roles = {key: Split("audit", 0.25) for key in KEYS}
         found = sample_queries(KEYS, Design(human_share=0.5), roles)
         assert {each.role for each in found.values()} == {Split("audit", 0.25)}
 
-    def test_without_any_they_are_drawn_by_the_design(self) -> None:
+    def test_without_a_prerequisite_splits_are_sampled_by_the_design(self) -> None:
         found = sample_queries(KEYS, Design(human_share=0.5, development=0.4, audit=0.2, seed=3))
         asked = {key for key, each in found.items() if each.drawn}
         assert {k: e.role for k, e in found.items()} == sample_splits(KEYS, asked, 0.4, 0.2, 3)
 
 
-class TestRoles:
+class TestSplits:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("total", "development", "audit", "counts"),
@@ -166,7 +166,7 @@ class TestRoles:
             (3, 0.5, 0.4, {"development": 2, "audit": 1}),
         ],
     )
-    def test_development_goes_before_audit_and_the_rest_is_for_evaluation(
+    def test_development_is_filled_before_audit_and_the_rest_is_for_evaluation(
         self, total: int, development: float, audit: float, counts: dict[str, int]
     ) -> None:
         keys = KEYS[:total]
@@ -177,7 +177,7 @@ class TestRoles:
             assert {key: found[key].name for key in order} == dict(zip(order, names, strict=True))
             assert all(e.probability == counts[e.name] / total for e in found.values())
 
-    def test_the_asked_and_the_others_are_drawn_apart(self) -> None:
+    def test_asked_and_other_queries_are_split_separately(self) -> None:
         found = sample_splits(KEYS, KEYS[:4], 0.5, 0.0, 1)
         development = {key for key, role in found.items() if role.name == "development"}
         first = by_hand(1, "roles of queries for people", KEYS[:4])[:2]
@@ -189,7 +189,7 @@ class TestItems:
     @pytest.mark.parametrize(
         ("overlap", "raters", "count"), [(1.0, 3, 10), (0.3, 3, 3), (0.3, 1, 10), (0.01, 2, 1)]
     )
-    def test_a_share_of_them_gets_all_its_places(
+    def test_a_share_of_the_items_gets_all_slots(
         self, overlap: float, raters: int, count: int
     ) -> None:
         several = sample_shared_items(KEYS, Design(overlap=overlap, raters_per_item=raters, seed=2))
@@ -207,7 +207,7 @@ class TestUnits:
             (DRAWN, None, "first", "turns"),
         ],
     )  # fmt: skip
-    def test_the_design_and_the_protocol_say_how_they_are_drawn(
+    def test_design_and_protocol_determine_how_units_are_sampled(
         self, protocol: Any, sampling: Any, prerequisite: str, kind: str
     ) -> None:
         design = Design(sampling=sampling, prerequisite=prerequisite)
@@ -220,7 +220,9 @@ class TestUnits:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("count", "chance"), [(1, 0.25), (3, 0.75), (4, 1.0), (9, 1.0)])
-    def test_a_simple_draw_takes_so_many_of_an_item(self, count: int, chance: float) -> None:
+    def test_a_simple_sample_takes_a_fixed_number_of_units_per_item(
+        self, count: int, chance: float
+    ) -> None:
         names = ["a", "b", "c", "d"]
         told = sample_units("i/1", units(*names), Design(per_passage=count, seed=7), DRAWN)
         assert [unit.name for unit in told] == names
@@ -229,12 +231,12 @@ class TestUnits:
         assert {unit.name for unit in told if unit.drawn} == first
         assert all(unit.drawn is not None for unit in told)
 
-    def test_all_are_certain_and_no_units_are_no_draw(self) -> None:
+    def test_units_that_are_all_asked_have_probability_one(self) -> None:
         told = sample_units("i", units("a", "b"), Design(), ALL)
         assert [(unit.probability, unit.drawn) for unit in told] == [(1.0, True)] * 2
         (one,) = sample_units("i", units("a"), Design(), ALL)
         assert (one.probability, one.drawn) == (1.0, True)
         assert sample_units("i", [], Design(), DRAWN) == []
 
-    def test_there_are_protocols_of_both_sorts(self) -> None:
+    def test_some_protocols_sample_units_and_others_do_not(self) -> None:
         assert {each.sampled for each in DECLARED.values()} == {True, False}

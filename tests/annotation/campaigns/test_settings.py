@@ -119,7 +119,7 @@ class TestDeadline:
         assert script.get("campaigns/").json()["count"] == 0
 
     @pytest.mark.postgresql
-    def test_an_answer_that_comes_after_it_is_kept_as_a_draft(self, study: Study) -> None:
+    def test_an_answer_after_the_deadline_is_kept_as_a_draft(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         due(study, PAST)
         form = answers("no", "no", "no", version="0", seen="0")
@@ -178,7 +178,7 @@ class TestDeadline:
 
 class TestClosing:
     @pytest.mark.postgresql
-    def test_closed_and_opened_again(self, study: Study) -> None:
+    def test_a_campaign_is_closed_and_opened_again(self, study: Study) -> None:
         assert "is closed" in run("set_campaign", "Pilot", "--close")
         assert not Campaign.objects.filter(open_now()).exists()
         assert "is open" in run("set_campaign", "Pilot", "--open")
@@ -214,7 +214,7 @@ class TestGuideline:
         assert told["markdown"].startswith("# Ours\n")
 
     @pytest.mark.postgresql
-    def test_an_answer_keeps_which_version_it_followed(self, study: Study, words: Path) -> None:
+    def test_an_answer_keeps_its_guideline_version(self, study: Study, words: Path) -> None:
         run("set_campaign", "Pilot", "--guideline", words)
         study.campaign.refresh_from_db()
         first = study.assignment(study.ada)
@@ -266,7 +266,7 @@ class TestGuideline:
         assert [row.version for row in campaign.guidelines.all()] == [1, 2]
 
     @pytest.mark.parametrize("bad", [b"\xff", None])
-    def test_a_file_that_cannot_be_read(
+    def test_an_unreadable_guideline_file_is_refused(
         self, study: Study, tmp_path: Path, bad: bytes | None
     ) -> None:
         path = tmp_path / "g.md"
@@ -276,7 +276,7 @@ class TestGuideline:
             run("set_campaign", "Pilot", "--guideline", path)
 
 
-class TestTerms:
+class TestSettings:
     def test_settings_may_be_given_at_creation(self, batch: Path, tmp_path: Path) -> None:
         path = tmp_path / "g.md"
         path.write_text("Be kind.", "utf-8")
@@ -288,7 +288,7 @@ class TestTerms:
         assert made.qualify == 0.8
         assert made.deadline == datetime(2999, 12, 31, 23, 59, 59, tzinfo=UTC)
 
-    def test_the_same_command_again_does_nothing_and_another_deadline_is_told(
+    def test_repeating_the_command_changes_nothing_and_another_deadline_is_refused(
         self, batch: Path
     ) -> None:
         campaign_of("report-coverage", "--deadline", "2999-12-31")
@@ -338,7 +338,7 @@ class TestTerms:
             assert refused.value.field == field
         change(study.campaign, CampaignSettings(consent="x" * LONGEST_CONSENT))
 
-    def test_each_limit_holds_to_its_last_step(self) -> None:
+    def test_each_setting_is_limited_exactly(self) -> None:
         def day(year: int, month: int, day: int) -> datetime:
             return datetime(year, month, day, tzinfo=UTC)
 
@@ -369,7 +369,7 @@ class TestTerms:
                     check_settings(Campaign(), CampaignSettings(**{field: value}))
                 assert error.value.field == field
 
-    def test_another_campaign_gives_the_practice_if_it_has_any(self, study: Study) -> None:
+    def test_another_campaigns_practice_may_be_required_if_it_has_any(self, study: Study) -> None:
         other = create_campaign("Second", "report-coverage", Batch.objects.get(), Design()).campaign
         cases = [("nowhere", "'nowhere', which does not exist"),
                  ("Pilot", "a campaign's own practice comes first"),
@@ -391,7 +391,7 @@ class TestTerms:
         change(study.campaign, CampaignSettings(practice_of=""), user=study.ada)
         assert study.campaign.practice_of is None
 
-    def test_only_readable_campaigns_may_be_named_and_commands_may_name_all(
+    def test_people_may_name_readable_campaigns_and_commands_may_name_any(
         self, study: Study
     ) -> None:
         create_campaign("Second", "report-coverage", Batch.objects.get(), Design())
@@ -413,7 +413,7 @@ class TestTerms:
             with undone():
                 assert _made(CampaignSettings(**{name: value}), study.rita) == stored, name
 
-    def test_each_text_of_guideline_and_consent_is_a_version_with_its_writer(
+    def test_each_guideline_and_consent_text_is_stored_as_a_version_with_its_author(
         self, study: Study
     ) -> None:
         for text in ("One.", "Two.\r\nLines. ", "Two.\nLines.", ""):
@@ -459,7 +459,7 @@ class TestItemOrder:
         )
         return "b"
 
-    def test_random_is_another_for_each_person_and_the_same_again(self, lines: str) -> None:
+    def test_random_order_differs_by_person_and_is_reproducible(self, lines: str) -> None:
         found = {}
         for name in ("one", "two"):
             options = ("--raters-per-item", "3", "--option", "items=random")
@@ -471,7 +471,7 @@ class TestItemOrder:
             tuple(f"r{n}{x}" for n in range(6) for x in "abc")
         }
 
-    def test_blocked_keeps_a_query_together(self, lines: str) -> None:
+    def test_blocked_order_keeps_the_items_of_a_query_together(self, lines: str) -> None:
         campaign = campaign_of(
             "report-coverage", "--raters-per-item", "2", "--option", "items=blocked"
         )

@@ -46,7 +46,7 @@ def passage(name: str, relevant: bool | None = None) -> rows.Passage:
 
 
 class TestDeciding:
-    def test_the_most_frequent_value_is_decided_and_of_two_none(self) -> None:
+    def test_the_most_frequent_value_is_decided_and_a_tie_decides_nothing(self) -> None:
         decider = Decider("majority")
         assert decider.decide(unit("u", v={"a": 2, "b": 1}), "v") == Decision("a", "decided")
         assert decider.decide(unit("u", v={"a": 1, "b": 1}), "v") is TIE
@@ -54,14 +54,14 @@ class TestDeciding:
         assert Decider("unanimous").decide(unit("u", v={"a": 2, "b": 1}), "v") == TIE
         assert Decider("unanimous").decide(unit("u", v={"a": 2}), "v").value == "a"
 
-    def test_a_unit_is_open_until_everybody_who_was_asked_has_answered(self) -> None:
+    def test_a_unit_is_open_until_all_assigned_raters_have_answered(self) -> None:
         one = unit("u", asked=2, v={"a": 1})
         assert Decider("majority").decide(one, "v") == Decision(None, "open")
         assert Decider("majority").decide_if_asked(one, "v").value == "a"
         one.people["v"]["a"] = 2
         assert Decider("majority").decide(one, "v").value == "a"
 
-    def test_one_who_decides_alone_is_waited_for_only_while_at_work(self) -> None:
+    def test_a_sole_decider_is_waited_for_only_while_working_on_the_unit(self) -> None:
         one = unit("u", asked=3)
         assert Decider("ada").decide(one, "v") is NOBODY
         one.open = True
@@ -69,7 +69,7 @@ class TestDeciding:
         one.people["v"] = {"a": 1}
         assert Decider("ada").decide(one, "v").value == "a"
 
-    def test_the_reference_decides_before_people_if_it_was_adjudicated(self) -> None:
+    def test_the_reference_takes_precedence_under_adjudicated(self) -> None:
         one = unit("u", asked=3, v={"a": 2})
         one.reference["v"] = {"b": 1}
         assert Decider("adjudicated").decide(one, "v").value == "b"
@@ -77,7 +77,7 @@ class TestDeciding:
         assert Decider("majority").decide_if_asked(one, "v").value == "a"
         assert Decider("majority").decide(one, "v").state == "open"
 
-    def test_of_many_that_were_not_decided_the_first_five_are_named(self) -> None:
+    def test_the_first_five_undecided_units_are_named(self) -> None:
         found = Undecided()
         for number in range(MOST_NAMED):
             found.add("tie", f"u{number}")
@@ -86,7 +86,7 @@ class TestDeciding:
         assert found.of("tie").endswith("u4 and 1 more")
         assert found.of("open") == ""
 
-    def test_what_is_not_decided_is_refused_in_words(self) -> None:
+    def test_undecided_units_are_refused_with_a_reason(self) -> None:
         def refused(decider: Decider, *states: Any) -> str:
             for state in states:
                 decider.note(state, "u")
@@ -108,7 +108,7 @@ class TestDeciding:
 
 
 class TestUnits:
-    def test_the_same_unit_of_two_campaigns_is_one_with_the_labels_of_both(self) -> None:
+    def test_a_unit_of_two_campaigns_is_merged_with_the_labels_of_both(self) -> None:
         one, other = (
             unit("u", asked=2, v={"a": 1}),
             unit("u", asked=1, v={"a": 1, "b": 1}, w={"c": 1}),
@@ -119,7 +119,7 @@ class TestUnits:
         assert one.people == {"v": {"a": 2, "b": 1}, "w": {"c": 1}}
         assert one.reference == {"v": {"b": 1}}
 
-    def test_campaigns_are_read_as_one(self) -> None:
+    def test_several_campaigns_are_read_as_one(self) -> None:
         class Fixed:
             def __init__(self, *units: LabelledUnit, query: int = 1) -> None:
                 self.found = {query: list(units)}
@@ -144,7 +144,7 @@ class TestJudgedPassages:
         texts = tuple(map(passage, "abc"))
         return work.apply(1, rows.Query("q", "?", passages=texts)), work
 
-    def test_a_tie_on_the_use_gives_none(self) -> None:
+    def test_a_tied_use_is_left_empty(self) -> None:
         yes = {"yes": 2}
         found, work = self.judged(
             "drop",
@@ -160,7 +160,7 @@ class TestJudgedPassages:
             "queries": 1, "relevant passages": 2, "passages not in the campaign, as they were": 1,
         }  # fmt: skip
 
-    def test_a_tie_on_the_relevance_is_settled_by_the_option_and_has_no_use(self) -> None:
+    def test_a_tied_relevance_is_settled_by_the_ties_option_and_has_no_use(self) -> None:
         tied = unit("q/a", relevant={"yes": 1, "no": 1}, use={"x": 1})
         assert self.judged("keep", tied)[0].passages[0].relevant is True
         assert self.judged("keep", tied)[0].passages[0].use is None
@@ -169,7 +169,7 @@ class TestJudgedPassages:
         assert work.tally.kept["queries without a relevant passage"] == 1
         assert work.tally.undecided == {"tied, dropped": 1}
 
-    def test_another_kind_of_unit_is_no_passage(self) -> None:
+    def test_units_of_other_kinds_are_ignored(self) -> None:
         found, _ = self.judged("drop", unit("q/a", "sentence", relevant={"yes": 1}))
         assert found.passages[0].relevant is None
 
@@ -182,14 +182,14 @@ class TestAnswerableQuestions:
         ("p", "q4"): Decision("no", "decided"), ("r", "q4"): Decision("no", "decided"),
     }  # fmt: skip
 
-    def test_one_yes_is_enough_and_what_is_open_goes_before_a_tie(self) -> None:
+    def test_one_yes_makes_a_question_answerable_and_open_takes_precedence_over_a_tie(self) -> None:
         work = object.__new__(CellWork)
         found = [work.answerable(f"q{n}", ("p", "r"), self.CELLS) for n in (1, 2, 3, 4)]
         assert [(each.value, each.state) for each in found] == [
             ("yes", "decided"), (None, "open"), (None, "tie"), ("no", "decided"),
         ]  # fmt: skip
 
-    def test_a_context_is_that_of_a_report_or_else_a_ranking(self) -> None:
+    def test_a_named_context_is_a_reports_or_else_a_ranking(self) -> None:
         reports = (
             rows.Report("r1", "x", "one"),
             rows.Report("r2", "x", "one", setting="oracle", context=("a",)),
@@ -199,7 +199,7 @@ class TestAnswerableQuestions:
         found = [context_of(query, name) for name in ("one", "oracle", "two", "bm25", "none")]
         assert found == [("a",), ("a",), ("b",), ("c", "d"), None]
 
-    def test_passages_of_the_oracles_context_alone_count(self) -> None:
+    def test_only_passages_of_the_oracle_context_count(self) -> None:
         work = object.__new__(CellWork)
         work.of_reports, work._seen_oracle = False, False
         work.job = job(options=type("Options", (), {"oracle": "bm25"}))
@@ -213,7 +213,7 @@ class TestAnswerableQuestions:
 
 
 class TestVerifiedKeyPoints:
-    def test_a_point_that_nobody_was_asked_about_is_left_out(self) -> None:
+    def test_a_key_point_outside_the_campaign_is_left_out(self) -> None:
         work = VerifiedKeyPoints(job(options=RULES["verified-key-points"].options("agree")))
         work._units = {1: [unit("a", "key-point", grounded={"yes": 1}, key={"agree": 1})]}
         points = tuple(rows.KeyPoint(key, "So.", "p") for key in "ab")
@@ -221,7 +221,7 @@ class TestVerifiedKeyPoints:
         assert [point.id for point in found.key_points or ()] == ["a"]
         assert work.tally.left_out == [("key points", "b", "not in the campaign")]
 
-    def test_codes_that_are_none_are_refused(self) -> None:
+    def test_unknown_codes_are_refused(self) -> None:
         for codes in ("", " , ", "agree,maybe"):
             with pytest.raises(DerivationError, match="lists some of agree, neutral, disagree"):
                 VerifiedKeyPoints(job(options=RULES["verified-key-points"].options(codes)))
@@ -237,7 +237,7 @@ class TestTypedQueries:
         work._units = {1: list(units)}
         return work.apply(1, rows.Query("q", "?", meta={"a": 1})), work
 
-    def test_a_tied_type_is_no_slice(self) -> None:
+    def test_a_tied_type_gives_no_slice(self) -> None:
         found, work = self.typed(unit("q", "query", valid={"yes": 1}, category={"x": 1, "y": 1}))
         assert found is not None
         assert found.meta == {"a": 1}
@@ -248,7 +248,7 @@ class TestTypedQueries:
         assert found.meta == {"a": 1, "category": "x"}
         assert work.tally.kept == {"queries": 1, "slices of category": 1}
 
-    def test_the_gate_is_passed_by_a_decision_alone(self) -> None:
+    def test_only_a_decided_yes_passes_the_gate(self) -> None:
         tied = unit("q", "query", valid={"yes": 1, "no": 1})
         assert self.typed(tied)[0] is None
         assert self.typed(tied)[1].tally.left_out == [("queries", "q", "valid: undecided")]
@@ -257,7 +257,7 @@ class TestTypedQueries:
         no = self.typed(unit("q", "query", valid={"no": 1}))[1]
         assert no.tally.left_out == [("queries", "q", "valid is not yes")]
 
-    def test_a_condition_of_the_gate_is_asked_where_it_applies(self) -> None:
+    def test_a_gate_variable_counts_as_passed_if_its_condition_does_not_apply(self) -> None:
         work = self.typed()[1]
         one = unit("q", "query", asked=2, category={"x": 1}, valid={"yes": 1})
         assert work._decide(one, "category", "x").value == "yes"
@@ -271,7 +271,7 @@ class TestTypedQueries:
 
 
 class TestOtherRules:
-    def test_contexts_are_drawn_from_passages_with_a_text(self) -> None:
+    def test_contexts_are_sampled_from_passages_with_a_text(self) -> None:
         options = RULES["sampled-contexts"].options(n=2, size=2, depth=2, seed=0)
         work = SampledContexts(job(options=options))
         rankings = (rows.Ranking("bm25", ("a", "x", "b")), rows.Ranking("none", ("x", "y")))
@@ -299,7 +299,7 @@ class TestOtherRules:
         assert found(None, True, False, True) == ["p1", "p3"]
         assert (found(None), found(False), found(None, None), found()) == (["p0"], [], [], [])
 
-    def test_options_are_read_by_their_kind_and_held_to_their_limits(self) -> None:
+    def test_options_are_typed_and_limited(self) -> None:
         rule = RULES["sampled-contexts"]
         assert read_options(rule, ["n=3, size = 2", "seed=7"]) == {"n": 3, "size": 2, "seed": 7}
         for given, told in (

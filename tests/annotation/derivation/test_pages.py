@@ -93,7 +93,7 @@ def test_a_job_reads_only_campaigns_that_its_person_may_read(source: Batch, rita
         assert ("refused" in told) == bool(why), user
 
 
-def test_the_page_of_a_batch_draws_its_lineage_and_says_that_it_is_behind(
+def test_a_batch_page_shows_its_lineage_and_whether_it_is_behind(
     source: Batch, rita: User, client: Client, tmp_path: Path
 ) -> None:
     derive("points", "verified-key-points", campaign="verify")
@@ -113,7 +113,7 @@ def test_the_page_of_a_batch_draws_its_lineage_and_says_that_it_is_behind(
     assert "checked" in again
 
 
-def test_the_api_derives_and_tells_the_lineage(source: Batch, rita: User) -> None:
+def test_the_api_derives_a_batch_and_returns_its_lineage(source: Batch, rita: User) -> None:
     call = script_of(rita)
     path = f"/api/v1/batches/{source.pk}/derive/"
     body = {"name": "points", "rule": "verified-key-points", "campaigns": ["verify"]}

@@ -25,7 +25,7 @@ def read(there: Dispute, rater: Rater | None = None, *variables: str) -> list[La
     return found.get(there.item.query_id, [])
 
 
-def test_units_come_in_the_order_of_the_campaign_with_what_people_said(there: Dispute) -> None:
+def test_units_are_in_campaign_order_with_peoples_labels(there: Dispute) -> None:
     campaign = there.study.campaign
     other = create_campaign("Other", "report-coverage", campaign.batch, Design()).campaign
     held = Assignment.objects.create(
@@ -55,7 +55,7 @@ def test_units_come_in_the_order_of_the_campaign_with_what_people_said(there: Di
     assert [each.item for each in read(there)] == [second.key] * 3
 
 
-def test_the_reference_stands_apart_and_who_is_excluded_is_left_out(there: Dispute) -> None:
+def test_the_reference_is_kept_separate_and_excluded_raters_are_left_out(there: Dispute) -> None:
     decided(there, there.units[0])
     exclude(there.study.campaign, Rater.objects.get(user=there.cleo), "slow")
     first, second, third, *_ = read(there)
@@ -75,7 +75,7 @@ def test_the_reference_stands_apart_and_who_is_excluded_is_left_out(there: Dispu
     assert read(there)[2].people == {"answerable": {"no": 2, "invalid": 1}}
 
 
-def test_labels_that_confirm_a_judges_count_only_where_there_are_no_others(there: Dispute) -> None:
+def test_assisted_labels_count_only_for_units_without_unassisted_ones(there: Dispute) -> None:
     people = Assignment.objects.filter(rater__kind="human")
     people.filter(rater__user=there.cleo).update(assisted_by="planted-judge")
     assert read(there)[1].people == {"answerable": {"yes": 2}}
@@ -85,7 +85,9 @@ def test_labels_that_confirm_a_judges_count_only_where_there_are_no_others(there
     assert read(there)[1].people == {"answerable": {"yes": 2, "no": 1}}
 
 
-def test_of_one_rater_a_unit_is_open_while_this_one_is_at_work_on_it(there: Dispute) -> None:
+def test_with_one_deciding_rater_a_unit_is_open_while_that_rater_works_on_it(
+    there: Dispute,
+) -> None:
     study, cleo = there.study, Rater.objects.get(user=there.cleo)
     mine = study.assignment(there.cleo)
     for status in ("open", "leased"):
@@ -100,7 +102,7 @@ def test_of_one_rater_a_unit_is_open_while_this_one_is_at_work_on_it(there: Disp
     assert not any(each.open for each in read(there))
 
 
-def test_where_each_is_asked_a_sample_of_his_own_those_who_were_asked_are_counted(
+def test_under_own_sampling_the_asked_raters_of_each_unit_are_counted(
     there: Dispute,
 ) -> None:
     there.study.campaign.options["sampling"] = "own"
@@ -111,7 +113,7 @@ def test_where_each_is_asked_a_sample_of_his_own_those_who_were_asked_are_counte
     assert [each.asked for each in read(there)] == [1, 2, 1, 0, 0, 0]
 
 
-def test_keys_that_lie_close_together_are_read_as_a_range() -> None:
+def test_keys_close_together_are_queried_as_a_range() -> None:
     assert _range_of("unit", [6, 3, 4]) == {"unit__gte": 3, "unit__lte": 6}
     assert _range_of("unit", [1, 4]) == {"unit__gte": 1, "unit__lte": 4}
     assert _range_of("unit", [1, 5]) == {}

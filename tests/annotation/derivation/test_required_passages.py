@@ -9,7 +9,9 @@ from analysis.measures.ratings import Answers
 from annotation.derivation.rules.required_passages import required
 
 
-def test_the_papers_way_goes_down_the_ranking_and_the_stepwise_way_saves_passages() -> None:
+def test_the_papers_method_goes_down_the_ranking_and_the_stepwise_one_needs_fewer_passages() -> (
+    None
+):
     """Down the ranking b adds question 4, and c then question 5; stepwise c adds both at once."""
     answers = {
         "a": frozenset({"1", "2", "3"}),
@@ -21,7 +23,7 @@ def test_the_papers_way_goes_down_the_ranking_and_the_stepwise_way_saves_passage
     assert required(answers, "stepwise") == ["a", "c"]
 
 
-def test_the_measures_find_the_same_passages() -> None:
+def test_rule_and_measures_require_the_same_passages() -> None:
     """Two implementations, on fifty random tables of 6 passages and 8 questions."""
     chance = np.random.default_rng(7)
     for _ in range(50):

@@ -27,7 +27,7 @@ TYPED = {
 
 
 class TestTypedQueries:
-    def test_pass_the_gate_and_their_types_become_slices(self, tmp_path: Path) -> None:
+    def test_queries_that_pass_the_gate_get_their_types_as_slices(self, tmp_path: Path) -> None:
         batch(tmp_path)
         campaign("question-typing", "--option", "categories=law,sport")
         wrong = {"valid": "yes", "false_premise": "yes", "information_seeking": "yes"}
@@ -59,7 +59,7 @@ class TestTypedQueries:
 
 
 class TestJudgedPassages:
-    def test_get_their_relevance_and_use(self, tmp_path: Path) -> None:
+    def test_passages_get_their_relevance_and_use(self, tmp_path: Path) -> None:
         batch(tmp_path)
         campaign("grounding-relevance")
         good = {"relevant": "yes", "use": "answer-the-question"}
@@ -115,14 +115,14 @@ class TestPassagesAndQuestions:
         assert [q.id for q in made["q2"].questions] == ["q2:2"]
         assert "q1:2 (questions): unanswerable" in told
 
-    def test_ratings_are_cut_before_people_decide(self, folder: Path) -> None:
+    def test_ratings_are_thresholded_before_the_majority_is_taken(self, folder: Path) -> None:
         """5, 3 and 0 have no majority; two of three are at least 3, and one is at least 5."""
         derive("strict", "answerable-questions", "--set", "eta=5", campaign="verify")
         made = queries("strict")
         assert [q.id for q in made["q1"].questions] == []
         assert [q.id for q in made["q2"].questions] == ["q2:2"]
 
-    def test_the_required_passages_answer_all_of_them(self, folder: Path) -> None:
+    def test_the_required_passages_answer_all_answerable_questions(self, folder: Path) -> None:
         told = derive("required", "required-passages", campaign="verify")
         made = queries("required")
         found = {key: query.rankings[-1] for key, query in made.items()}
@@ -150,7 +150,7 @@ class TestPassagesAndQuestions:
         derive("kept", "answerable-questions", "--ties", "keep", campaign="verify")
         assert sum(len(q.questions) for q in queries("kept").values()) >= 3
 
-    def test_reports_of_the_oracle_answer_them_too(self, tmp_path: Path) -> None:
+    def test_oracle_reports_make_questions_answerable_too(self, tmp_path: Path) -> None:
         batch(tmp_path)
         campaign("report-coverage", people=1)
         lines: dict[str, Any] = {}
@@ -178,7 +178,7 @@ class TestPassagesAndQuestions:
 
 
 class TestRulesWithoutACampaign:
-    def test_contexts_are_drawn_from_the_top_of_each_ranking(self, tmp_path: Path) -> None:
+    def test_contexts_are_sampled_from_the_top_of_each_ranking(self, tmp_path: Path) -> None:
         batch(tmp_path)
         first = ("--set", "n=3,size=2,depth=2", "--output", tmp_path / "one.jsonl")
         told = derive("contexts", "sampled-contexts", *first)
@@ -244,7 +244,7 @@ class TestWrittenAnswers:
         respond(tmp_path, "verify", texts)
         return tmp_path
 
-    def test_become_references_deflections_included(self, folder: Path) -> None:
+    def test_written_answers_become_references_including_deflections(self, folder: Path) -> None:
         derive("written", "references", campaign="verify")
         made = queries("written")
         assert [(r.text, r.citations, r.deflected) for r in made["q1"].references] == [
@@ -254,12 +254,14 @@ class TestWrittenAnswers:
         ]
         assert [(r.text, r.deflected) for r in made["q2"].references[1:]] == [("", True)]
 
-    def test_only_what_so_many_people_answered_where_asked(self, folder: Path) -> None:
+    def test_queries_answered_by_fewer_than_the_required_people_are_left_out(
+        self, folder: Path
+    ) -> None:
         told = derive("two", "references", "--set", "people=2", campaign="verify")
         assert "q2 (queries with references): answered by fewer than 2 people" in told
         assert [len(q.references) for q in queries("two").values()] == [3, 1]
 
-    def test_become_reports_of_the_system_people(self, folder: Path) -> None:
+    def test_written_answers_become_reports_of_the_system_people(self, folder: Path) -> None:
         derive("people", "reports", campaign="verify")
         reports = queries("people")["q1"].reports[2:]
         assert [(r.id, r.text, r.system) for r in reports] == [
@@ -278,7 +280,7 @@ class TestWrittenAnswers:
         respond(folder, "verify", {"q1": {"ben": wrote("By Ben.")}})
         assert units_behind(lineage) == 1
 
-    def test_answers_that_are_missing_are_refused(self, tmp_path: Path) -> None:
+    def test_missing_answers_are_refused(self, tmp_path: Path) -> None:
         batch(tmp_path)
         campaign("grounded-answer", "--option", "variables=descriptor,deflected", people=2)
         respond(tmp_path, "verify", {"q1": {"ada": wrote("One."), "ben": wrote("Two.")}})

@@ -50,7 +50,7 @@ def of(name: str, *arguments: object) -> str:
 
 
 @pytest.mark.postgresql
-def test_exactly_the_majoritys_points_stay_twice_to_the_same_bytes(verified: Path) -> None:
+def test_exactly_the_majoritys_points_stay_and_the_file_is_reproducible(verified: Path) -> None:
     """Cleo contradicts the other two nearly everywhere."""
     told = of("points", "--output", verified / "one.jsonl")
     assert "Derived batch 'points' with 2 queries" in told
@@ -72,7 +72,7 @@ def test_everything_else_is_carried_over_untouched(verified: Path) -> None:
         assert replace(after, key_points=before[key].key_points) == before[key]
 
 
-def test_neutral_points_stay_if_asked_for_and_a_cut_comes_before_the_vote(verified: Path) -> None:
+def test_neutral_points_stay_if_requested(verified: Path) -> None:
     of("wide", "--set", "key=agree,neutral")
     assert kept("wide")["q1"] == ["q1k0", "q1k2", "q1k3"]
 
@@ -97,7 +97,7 @@ def test_a_lineage_says_what_was_read_kept_and_dropped(verified: Path) -> None:
     assert "file b.jsonl sha256" in tree
 
 
-def test_a_tie_of_two_is_refused_and_the_options_for_it_are_named(tmp_path: Path) -> None:
+def test_a_tie_is_refused_with_the_options_to_settle_it(tmp_path: Path) -> None:
     batch(tmp_path)
     campaign("key-point-verification", people=2)
     label(tmp_path, {unit: [YES, YES] for unit in MAJORITY} | {"q1k1": [YES, NO]})
@@ -183,7 +183,7 @@ def test_deriving_again_under_the_same_name_needs_the_same_content(verified: Pat
         of("points")
 
 
-def test_what_does_not_fit_is_refused_in_one_line_with_the_mend(verified: Path) -> None:
+def test_unsuitable_input_is_refused_in_one_line_with_the_remedy(verified: Path) -> None:
     with pytest.raises(CommandError, match="use verified-key-points"):
         derive("x", "typed-queries", campaign="verify")
     with pytest.raises(CommandError, match="did you mean 'verified-key-points'"):
@@ -199,7 +199,7 @@ def test_what_does_not_fit_is_refused_in_one_line_with_the_mend(verified: Path) 
         derive("x", "references-as-system", campaign="verify")
 
 
-def test_a_derivation_that_dies_midway_leaves_nothing_and_runs_again_to_the_same_end(
+def test_an_interrupted_derivation_leaves_nothing_and_can_be_repeated(
     verified: Path,
 ) -> None:
     def die(done: int) -> None:

@@ -26,7 +26,7 @@ def answer(units: dict[str, dict[str, Any]]) -> WrittenAnswer | None:
 
 
 class TestOneAnswer:
-    def test_has_its_text_its_citations_and_the_selected_sentences(self) -> None:
+    def test_an_answer_has_its_text_citations_and_selected_sentences(self) -> None:
         units: dict[str, dict[str, Any]] = {
             "query": {"action": "modify", "written": {"text": "In 1901.", "citations": ["p"]}},
             "one": {"selected": "no"},
@@ -37,7 +37,7 @@ class TestOneAnswer:
         assert found is not None
         assert found.sources == {7}
 
-    def test_a_skipped_or_an_empty_one_is_none(self) -> None:
+    def test_a_skipped_or_empty_answer_does_not_count(self) -> None:
         assert answer({"query": {"action": "skip", "written": {"text": "In 1901."}}}) is None
         assert answer({"query": {"descriptor": "complete", "written": {"text": " "}}}) is None
         assert answer({"query": {"descriptor": "complete"}}) is None
@@ -52,7 +52,7 @@ class TestOneAnswer:
 
 
 class TestEqualAnswers:
-    def test_are_one_in_the_place_of_the_first(self) -> None:
+    def test_equal_answers_are_merged_at_the_position_of_the_first(self) -> None:
         found = merged([
             WrittenAnswer("A", people=frozenset({1}), sources=frozenset({11})),
             WrittenAnswer("B", people=frozenset({2})),
@@ -63,11 +63,11 @@ class TestEqualAnswers:
         assert (found[0].people, found[0].sources) == ({1, 3}, {11, 13})
         assert (found[0].citations, found[0].selected) == ((), ("s",))
 
-    def test_a_deflection_is_no_answer_of_the_same_text(self) -> None:
+    def test_a_deflection_is_not_merged_with_an_empty_answer(self) -> None:
         assert len(merged([WrittenAnswer(""), WrittenAnswer("", deflected=True)])) == 2
 
 
-def test_selected_sentences_are_told_in_reading_order() -> None:
+def test_selected_sentences_are_listed_in_reading_order() -> None:
     passages = (
         rows.Passage("a", "One. Two.", sentences=("One.", "Two.")),
         rows.Passage("b", "Whole."),
@@ -94,12 +94,12 @@ def texts(name: str, query: str) -> list[str]:
     return [each.text for each in queries(name)[query].references[1:]]
 
 
-class TestWhoseCount:
-    def test_those_of_one_person_if_this_one_decides(self, folder: Path) -> None:
+class TestCountedAnswers:
+    def test_if_one_person_decides_only_their_answers_count(self, folder: Path) -> None:
         derive("ben's", "references", "--decided-by", "ben", campaign="verify")
         assert texts("ben's", "q2") == ["B."]
 
-    def test_not_those_of_a_judge_a_repeat_or_an_excluded_person(self, folder: Path) -> None:
+    def test_answers_of_judges_repeats_and_excluded_people_do_not_count(self, folder: Path) -> None:
         judge = Rater.objects.create(name="Judge", kind=Rater.Kind.JUDGE)
         ben = Assignment.objects.get(rater__name="ben", item__key="q2")
         payload = {"units": {"q2": wrote("Not a person's.")}}
@@ -145,7 +145,7 @@ class TestAfterValidation:
         items = {units[text]: "q1" if len(text) > 2 else "q2" for text in names.values()}
         label(folder, given, "valid", items, people=("cleo",))
 
-    def test_an_answer_with_a_sentence_that_is_not_grounded_falls(
+    def test_an_answer_with_an_ungrounded_sentence_is_dropped(
         self, folder: Path, units: dict[str, str]
     ) -> None:
         self.judge(folder, units, one="yes", two="no", a="yes", b="yes")
@@ -156,7 +156,7 @@ class TestAfterValidation:
         assert fallen.key == units["In 1901."].rpartition("#")[0]
         assert "a sentence is not grounded" in told
 
-    def test_who_validated_an_answer_is_one_of_its_people(
+    def test_a_validator_counts_as_one_of_the_answers_people(
         self, folder: Path, units: dict[str, str]
     ) -> None:
         self.judge(folder, units, one="yes", two="yes", a="yes", b="no")
@@ -165,7 +165,7 @@ class TestAfterValidation:
         derive("three", "references", "--set", "people=3", campaign="valid")
         assert [texts("three", key) for key in ("q1", "q2")] == [["In 1901. By Anna."], []]
 
-    def test_a_sentence_without_a_decision_is_settled_by_the_option_for_ties(
+    def test_an_undecided_sentence_is_settled_by_the_ties_option(
         self, folder: Path, units: dict[str, str]
     ) -> None:
         Campaign.objects.get(name="valid").items.update(quota=2)
@@ -183,7 +183,7 @@ class TestAfterValidation:
         assert texts("dropped", "q2") == ["B."]
         assert "a sentence is undecided" in told
 
-    def test_both_rounds_together_read_each_answer_once(
+    def test_reading_both_rounds_counts_each_answer_once(
         self, folder: Path, units: dict[str, str]
     ) -> None:
         self.judge(folder, units, one="yes", two="yes", a="yes", b="yes")

@@ -120,9 +120,7 @@ def test_the_manifest_names_the_guideline_that_people_saw(
     assert told["campaign"]["guideline_sha256"] == hashlib.sha256(b"# Ours").hexdigest()
 
 
-def test_a_single_file_has_a_manifest_where_it_is_asked_for(
-    campaign: Campaign, tmp_path: Path
-) -> None:
+def test_a_single_file_has_a_manifest_on_request(campaign: Campaign, tmp_path: Path) -> None:
     out, told = tmp_path / "labels.csv", tmp_path / "manifest.json"
     run("export", "--campaign", "c", "--what", "labels", "--format", "csv", "--output", out,
         "--manifest", told)  # fmt: skip
@@ -156,7 +154,7 @@ def test_a_dataset_has_a_card_that_names_its_files(campaign: Campaign, tmp_path:
     assert "raters: 2 human, 1 judge, 1 reference" in body
 
 
-def test_a_dataset_holds_the_labels(campaign: Campaign, tmp_path: Path) -> None:
+def test_a_dataset_contains_the_labels(campaign: Campaign, tmp_path: Path) -> None:
     export("dataset", tmp_path / "out")
     table = pq.read_table(tmp_path / "out" / "data" / "labels.parquet")
     keys = ("item", "unit", "variable", "value", "missing", "rater", "replicate")
@@ -170,7 +168,9 @@ def test_a_dataset_holds_the_labels(campaign: Campaign, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ['a"b', "a: b\n- c", "`x` <script>", "---", "ü🌉", "a\u2028b\x85c\x7f"]
 )
-def test_no_name_breaks_the_card(campaign: Campaign, name: str, tmp_path: Path) -> None:
+def test_no_campaign_name_breaks_the_dataset_card(
+    campaign: Campaign, name: str, tmp_path: Path
+) -> None:
     Campaign.objects.filter(pk=campaign.pk).update(name=name)
     run("export", f"--campaign={name}", "--what", "dataset", "--output", tmp_path / "out")
     _, head, body = (tmp_path / "out" / "README.md").read_text("utf-8").split("---\n", 2)
@@ -182,7 +182,7 @@ def test_no_name_breaks_the_card(campaign: Campaign, name: str, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("campaign")
-def test_a_campaign_that_grades_passages_has_qrels_beside(tmp_path: Path) -> None:
+def test_a_campaign_that_grades_passages_exports_qrels_too(tmp_path: Path) -> None:
     campaign_of("rubric-passage", "--option", "sampling=all", name="graded")
     run("export", "--campaign", "graded", "--what", "all", "--output", tmp_path / "out")
     assert {"qrels.jsonl", "qrels-graded.jsonl", "qrels-diversity.jsonl"} <= files_of(
@@ -228,7 +228,7 @@ def test_wrong_options_are_explained(campaign: Campaign, more: tuple[str, ...], 
         run("export", "--campaign", "c", "--what", "all", *more)
 
 
-def test_an_archive_holds_the_same_files(campaign: Campaign) -> None:
+def test_an_archive_contains_the_same_files(campaign: Campaign) -> None:
     pieces = zipped(bundled(campaign, "dataset", "parquet"))
     with zipfile.ZipFile(io.BytesIO(b"".join(pieces))) as archive:
         assert archive.testzip() is None
@@ -253,7 +253,7 @@ def test_an_archive_is_streamed() -> None:
 
 
 @pytest.mark.parametrize("what", ["labels", "all"])
-def test_an_export_says_how_much_of_it_is_done(campaign: Campaign, what: str) -> None:
+def test_an_export_reports_its_progress(campaign: Campaign, what: str) -> None:
     heard: list[tuple[int, int]] = []
     found = carry_out(question(campaign, what, "jsonl"), lambda *each: heard.append(each))
     assert sum(map(len, found.pieces))

@@ -77,7 +77,7 @@ class TestWebAnnotations:
 
     @pytest.mark.postgresql
     @pytest.mark.parametrize("protocol", WITH_EVIDENCE)
-    def test_there_is_one_for_every_span_and_each_has_a_name_of_its_own(
+    def test_every_span_has_an_annotation_with_a_unique_id(
         self, protocol: str, tmp_path: Path
     ) -> None:
         labelled(protocol, tmp_path)
@@ -90,7 +90,7 @@ class TestWebAnnotations:
         assert agents["jude"] == "Software"
         assert agents["ann"] == "Person"
 
-    def test_names_stay_the_same_from_export_to_export(self, tmp_path: Path) -> None:
+    def test_annotation_ids_stay_the_same_from_export_to_export(self, tmp_path: Path) -> None:
         labelled("report-coverage", tmp_path)
         assert exported("c", "web-annotations") == exported("c", "web-annotations")
 
@@ -103,7 +103,7 @@ class TestWebAnnotations:
         quote = {"type": "TextQuoteSelector", "exact": "the moon is made of cheese, they say"}
         assert found["target"]["selector"] == [quote]
 
-    def test_identifiers_of_any_characters_make_one_name(self, tmp_path: Path) -> None:
+    def test_ids_with_special_characters_are_escaped_in_urns(self, tmp_path: Path) -> None:
         campaign_of("key-point-verification")
         row = {"item": "k#2", "unit": "k#2", "variable": "grounded", "value": "yes", "rater": "a:b"}
         run("import_labels", write_lines(tmp_path / "l", [{**row, "spans": [{"text": "river"}]}]),
@@ -112,7 +112,7 @@ class TestWebAnnotations:
         assert found["target"]["source"] == "urn:x-tandem:batch:b:passage:p%231"
         assert found["creator"]["id"] == "urn:x-tandem:rater:a%3Ab"
 
-    def test_all_of_them_are_one_collection(self, tmp_path: Path) -> None:
+    def test_all_annotations_form_one_collection(self, tmp_path: Path) -> None:
         labelled("report-coverage", tmp_path)
         found, lines = document("web-annotations"), exported("c", "web-annotations")
         assert (found["type"], found["total"]) == ("AnnotationCollection", len(lines))
@@ -177,7 +177,7 @@ class TestLabelStudio:
         assert all(task["annotations"] == task["predictions"] == [] for task in tasks)
         assert tasks[0]["data"]["asked"] == "How was the bridge built?"
 
-    def test_no_task_is_an_empty_list(self) -> None:
+    def test_a_campaign_without_items_gives_an_empty_list_of_tasks(self) -> None:
         campaign_of("report-coverage")
         Campaign.objects.get(name="c").items.all().delete()
         assert document("label-studio") == []
@@ -202,10 +202,12 @@ class TestQrels:
         found = {(line["subtopic"], str(line["grade"])) for line in lines}
         assert found == set(self.RATINGS)
 
-    def test_the_graded_form_has_the_best_grade_of_a_passage(self, rated: None) -> None:
+    def test_the_graded_form_has_the_highest_grade_of_a_passage(self, rated: None) -> None:
         assert run("export", "--campaign", "c", "--what", "qrels-graded") == "q/1 0 p#1 4\n"
 
-    def test_without_a_grade_there_are_none_and_nothing_is_written(self, tmp_path: Path) -> None:
+    def test_qrels_without_any_grade_are_refused_and_no_file_is_written(
+        self, tmp_path: Path
+    ) -> None:
         campaign_of("rubric-passage")
         for more in ((), ("--output", str(tmp_path / "qrels.txt"))):
             with pytest.raises(
@@ -214,7 +216,7 @@ class TestQrels:
                 run("export", "--campaign", "c", "--what", "qrels", *more)
         assert not (tmp_path / "qrels.txt").exists()
 
-    def test_a_campaign_without_subtopics_has_the_graded_form_alone(self, tmp_path: Path) -> None:
+    def test_a_campaign_without_subtopics_has_only_the_graded_form(self, tmp_path: Path) -> None:
         campaign_of("grounding-relevance")
         row = {"item": "q3", "unit": "q3/p3", "variable": "relevant", "value": "yes", "rater": "a"}
         run("import_labels", write_lines(tmp_path / "l", [row]), "--campaign", "c")
@@ -232,7 +234,7 @@ class TestQrels:
         ("dataset", "csv", "give --output FOLDER"),
     ],
 )
-def test_a_form_that_an_export_does_not_come_in_is_refused(what: str, form: str, said: str) -> None:
+def test_an_unavailable_format_is_refused(what: str, form: str, said: str) -> None:
     campaign_of("report-coverage")
     with pytest.raises(CommandError, match=said):
         run("export", "--campaign", "c", "--what", what, "--format", form)

@@ -82,14 +82,14 @@ def import_labels(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["units", "labels", "responses", "spans", "batch"])
-def test_it_holds_the_rows_of_json_lines(answered: str, what: str, tmp_path: Path) -> None:
+def test_parquet_has_the_rows_of_json_lines(answered: str, what: str, tmp_path: Path) -> None:
     lines = without_null(exported(answered, what))
     assert lines
     assert read(export(tmp_path, what)) == lines
 
 
 @pytest.mark.parametrize("protocol", ["grounding-relevance", "rubric-passage"])
-def test_it_holds_the_qrels_of_json_lines(batch: Any, protocol: str, tmp_path: Path) -> None:
+def test_parquet_has_the_qrels_of_json_lines(batch: Any, protocol: str, tmp_path: Path) -> None:
     rubric = ("--option", "seed=1") if protocol == "rubric-passage" else ()
     campaign_of(protocol, *rubric)
     import_labels(tmp_path)
@@ -103,7 +103,7 @@ def test_each_export_has_its_columns_in_their_order(what: str) -> None:
     assert tuple(SCHEMAS[what].names) == (*EXPORTS[what].columns, *EXPORTS[what].beside)
 
 
-def test_columns_have_types_of_their_own(answered: str, tmp_path: Path) -> None:
+def test_columns_have_their_own_types(answered: str, tmp_path: Path) -> None:
     schema = pq.read_schema(export(tmp_path, "labels"))
     kinds = {name: str(schema.field(name).type) for name in schema.names}
     assert kinds["created_at"] == "timestamp[us, tz=UTC]"
@@ -115,7 +115,7 @@ def test_columns_have_types_of_their_own(answered: str, tmp_path: Path) -> None:
     assert {kinds["value"], kinds["meta"]} == {"string"}
 
 
-def test_an_export_of_nothing_is_a_file_with_columns(batch: Any, tmp_path: Path) -> None:
+def test_an_empty_export_is_a_file_with_columns(batch: Any, tmp_path: Path) -> None:
     campaign_of("report-coverage")
     table = pq.read_table(export(tmp_path, "labels"))
     assert table.num_rows == 0
@@ -129,7 +129,7 @@ def test_every_text_comes_back_as_it_was(text: str, tmp_path: Path) -> None:
     assert read(written(tmp_path, "labels", [line])) == [line]
 
 
-def test_an_empty_list_is_not_an_absent_one(tmp_path: Path) -> None:
+def test_an_empty_list_differs_from_a_missing_one(tmp_path: Path) -> None:
     report = {"id": "r", "text": ""}
     rows: list[Line] = [
         {"id": "q", "text": "", "reports": [{**report, "context": []}]},
@@ -138,13 +138,13 @@ def test_an_empty_list_is_not_an_absent_one(tmp_path: Path) -> None:
     assert read(written(tmp_path, "batch", rows)) == rows
 
 
-def test_a_moment_of_another_zone_is_the_same_moment(tmp_path: Path) -> None:
+def test_a_time_in_another_zone_is_converted_to_utc(tmp_path: Path) -> None:
     line = {"item": "i", "created_at": "2026-01-02T03:04:05.678901+02:00"}
     found = read(written(tmp_path, "labels", [line]))
     assert found == [{"item": "i", "created_at": "2026-01-02T01:04:05.678901+00:00"}]
 
 
-def test_a_whole_number_may_stand_for_a_real_one(tmp_path: Path) -> None:
+def test_a_whole_number_is_accepted_for_a_float_column(tmp_path: Path) -> None:
     line = {"item": "i", "seconds": 2, "score": 1}
     assert read(written(tmp_path, "labels", [line])) == [line]
 
@@ -154,7 +154,7 @@ def test_a_key_without_a_column_is_refused_rather_than_lost(tmp_path: Path) -> N
         written(tmp_path, "labels", [{"item": "i", "mood": "good"}])
 
 
-def test_it_is_written_in_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_is_written_in_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "GROUP_ROWS", 200)
     lines = [{"item": f"i{n}"} for n in range(950)]
     path = written(tmp_path, "labels", lines)

@@ -129,7 +129,7 @@ def test_an_item_that_nobody_else_had_answered_stays_unmarked(study: Study) -> N
     assert [answer(study, study.rita).exposed for _ in range(2)] == [True, False]
 
 
-def test_an_imported_or_judged_answer_says_nothing_of_it(study: Study) -> None:
+def test_the_exposure_of_an_imported_answer_is_unknown(study: Study) -> None:
     asked = study.assignment(study.ada)
     assert submit(asked, payload("no"), "import").response.exposed is None
 
@@ -145,7 +145,7 @@ def test_a_look_at_one_unit_marks_that_unit_alone(study: Study) -> None:
 
 
 @pytest.mark.parametrize(("number", "exposing"), [(29, True), (30, False)])
-def test_figures_over_thirty_units_are_logged_and_mark_nothing(
+def test_figures_over_thirty_or_more_units_are_logged_but_mark_nothing(
     study: Study, number: int, exposing: bool
 ) -> None:
     answer(study, study.ada)
@@ -156,7 +156,7 @@ def test_figures_over_thirty_units_are_logged_and_mark_nothing(
     assert answer(study, study.rita).exposed is exposing
 
 
-def test_figures_over_many_units_mark_the_items_of_the_small_ones_among_them(study: Study) -> None:
+def test_figures_over_many_units_mark_the_items_of_small_groups_among_them(study: Study) -> None:
     items = [answer(study, study.ada).assignment.item_id for _ in range(2)]
     with ledger.collected() as looks:
         ledger.saw_figures("report", study.campaign, 400, items=items[1:])
@@ -215,7 +215,7 @@ class TestOtherCampaigns:
         assert found.exposed is bool(expected)
         assert [each.units for each in found.exposures.all()] == ([expected] if expected else [])
 
-    def test_the_same_item_is_known_by_its_key_and_texts_or_over_another_batch_by_its_texts(
+    def test_an_item_is_recognised_by_its_key_and_texts_or_in_another_batch_by_its_texts(
         self, tmp_path: Path
     ) -> None:
         held, fell = "The pier held.", "The pier fell."
@@ -234,7 +234,7 @@ class TestOtherCampaigns:
         assert [each.campaign for each in _same_items(item, [moved])] == [moved]
         assert list(_same_items(item, [changed, other])) == []
 
-    def test_an_equal_text_under_another_id_in_the_same_campaign(self, tmp_path: Path) -> None:
+    def test_a_look_at_an_equal_text_under_another_id_exposes(self, tmp_path: Path) -> None:
         """Two systems gave the same report: who saw what is said of one answers the other."""
         line = self.line("r", "a", "No answer.", "Did it hold?")
         twin, other = (
@@ -286,9 +286,7 @@ class TestOtherCampaigns:
 
 
 class TestTheLedger:
-    def test_an_export_of_any_size_is_one_row_and_no_second_one_until_there_is_news(
-        self, study: Study
-    ) -> None:
+    def test_repeated_exports_are_one_row_until_there_are_new_answers(self, study: Study) -> None:
         client = client_of(study.rita)
         answer(study, study.ada)
         for _ in range(2):
@@ -396,7 +394,7 @@ class TestTheCheck:
         assert found.endswith("is marked without a look")
 
 
-def test_an_answer_that_is_carried_over_keeps_its_mark(study: Study) -> None:
+def test_a_carried_over_answer_keeps_its_mark(study: Study) -> None:
     unit = answer(study, study.ada).assignment.item.units.get(name="q:1")
     with ledger.collected() as looks:
         ledger.saw_answers("dispute", study.campaign, units=[unit.pk])
@@ -412,10 +410,8 @@ def test_an_answer_that_is_carried_over_keeps_its_mark(study: Study) -> None:
     assert (mark.kind, mark.units) == ("dispute", ["q:1"])
 
 
-class TestWhatIsToldOfPeople:
-    def test_their_exposed_answers_are_counted_with_what_they_had_looked_at(
-        self, study: Study
-    ) -> None:
+class TestCountsByPerson:
+    def test_exposed_answers_are_counted_by_person_and_kind_of_look(self, study: Study) -> None:
         for _ in range(2):
             answer(study, study.ada)
         with ledger.collected() as looks:
@@ -434,7 +430,7 @@ class TestWhatIsToldOfPeople:
         other = marks_of_person(study.campaign, rater_of(study.ada).pk)
         assert (other.exposed, other.kinds, other.answers, other.unknown) == (0, {}, 2, 2)
 
-    def test_practice_and_answers_that_were_replaced_do_not_count(self, study: Study) -> None:
+    def test_practice_and_replaced_answers_do_not_count(self, study: Study) -> None:
         answer(study, study.ada)
         exported(client_of(study.rita), study.campaign)
         mine = answer(study, study.rita)
@@ -482,7 +478,7 @@ class TestWhatIsToldOfPeople:
         assert ledger.describe("of old") == "of old"
 
 
-def test_the_judges_labels_that_an_item_shows_are_no_exposure(tmp_path: Path) -> None:
+def test_judges_labels_shown_by_the_item_itself_are_no_exposure(tmp_path: Path) -> None:
     validating_cast.judge()
     study = study_of("report-coverage", tmp_path, validating_cast.validating())
     mine = study.campaign.items.get(position=0)
@@ -502,7 +498,7 @@ def test_the_judges_labels_that_an_item_shows_are_no_exposure(tmp_path: Path) ->
     assert [each.kind for each in evidence_against(assignment, names)] == ["report"]
 
 
-def test_a_pair_is_the_same_where_both_texts_are() -> None:
+def test_pairs_are_equal_if_both_texts_are_in_either_order() -> None:
     unit = UnitSpec("pair", "a|b", "Which?")
     texts = {"report:a": "One.", "report:b": "Two."}
     assert _content(unit, texts) == ("pair", "One.", "Two.")
@@ -510,7 +506,7 @@ def test_a_pair_is_the_same_where_both_texts_are() -> None:
     assert _content(unit, texts) != _content(unit, {**texts, "report:b": "Three."})
 
 
-def test_a_look_shows_what_one_rater_said_by_then_and_nothing_else(study: Study) -> None:
+def test_a_look_at_one_raters_answers_covers_only_those_given_by_then(study: Study) -> None:
     def looked(rater: User) -> None:
         with ledger.collected() as looks:
             ledger.saw_answers("flagged", study.campaign, rater=rater_of(rater))

@@ -42,7 +42,7 @@ def test_a_look_covers_its_campaign_or_the_items_and_units_that_it_names() -> No
     assert not covers(items=[5], units=[5])
 
 
-def test_it_shows_answers_up_to_the_newest_of_its_time_and_of_one_rater_if_so() -> None:
+def test_a_look_covers_answers_up_to_the_newest_of_its_time_and_its_rater() -> None:
     assert LOOK.shows(_Answer(5, 20, ADA))
     assert not LOOK.shows(_Answer(5, 21, ADA))
     of_ada = replace(LOOK, rater=ADA)
@@ -51,7 +51,7 @@ def test_it_shows_answers_up_to_the_newest_of_its_time_and_of_one_rater_if_so() 
     assert not of_ada.shows(_Answer(5, 21, ADA))
 
 
-def test_what_the_item_itself_shows_is_not_counted_against_the_person() -> None:
+def test_answers_shown_by_the_item_itself_are_not_counted_as_exposure() -> None:
     answers = {5: [_Answer(5, 1, ADA), _Answer(5, 2, ADA), _Answer(5, 30, BEN)], 6: []}
     other = PLACE._replace(unit=6, name="q:1")
     assert [_shows_another(LOOK, each, answers) for each in (PLACE, other)] == [True, False]
@@ -67,7 +67,7 @@ def test_what_the_item_itself_shows_is_not_counted_against_the_person() -> None:
     assert _of_look(trial, [other, PLACE], answers) == (trial, ("q:0", "q:1"))
 
 
-def test_the_newest_look_of_a_kind_tells_what_older_ones_do_not_add_to() -> None:
+def test_an_older_look_of_the_same_kind_counts_only_if_it_adds_units() -> None:
     newest, older, oldest = (replace(LOOK, pk=pk) for pk in (9, 8, 7))
     report, elsewhere = replace(LOOK, pk=6, kind="report"), replace(LOOK, pk=5, campaign=2)
     found = _newest_of_each([
@@ -82,7 +82,7 @@ def test_the_newest_look_of_a_kind_tells_what_older_ones_do_not_add_to() -> None
     ]
 
 
-def test_a_unit_is_about_its_own_words_and_the_texts_that_it_belongs_to() -> None:
+def test_a_units_content_is_its_own_text_and_the_texts_it_belongs_to() -> None:
     texts = {"query": "Why?", "report:r/1": "One.", "passage:p": "Two."}
     assert _content(UnitSpec("question", "a", "Who?"), texts) == ("question", "Who?")
     sentence = UnitSpec("sentence", "q/r/1#2", "It fell.")
@@ -93,7 +93,7 @@ def test_a_unit_is_about_its_own_words_and_the_texts_that_it_belongs_to() -> Non
     assert _content(named, texts) == ("match", "Who?", "Why?", "Two.")
 
 
-def test_marks_are_told_in_words_and_read_some_thousand_at_a_time() -> None:
+def test_marks_are_described_in_words_and_read_in_chunks() -> None:
     assert PersonMarks("ada", 3, {"an export": 2, "a dispute": 1}).in_words == (
         "an export (2), a dispute (1)"
     )

@@ -85,7 +85,7 @@ def test_looks_are_the_same_by_campaign_kind_scope_rater_and_number(study: Study
         Look(user=study.rita, **note).clean_fields(exclude=("scope", "rater"))
 
 
-def test_a_look_of_an_account_is_recorded_once_until_there_is_news(study: Study) -> None:
+def test_an_accounts_look_is_recorded_once_until_there_are_new_answers(study: Study) -> None:
     def look() -> list[ledger.Note]:
         return noted(*[lambda: ledger.saw_answers("export", study.campaign)] * 2)
 

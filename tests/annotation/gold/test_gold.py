@@ -125,7 +125,9 @@ class TestTurns:
     @pytest.mark.every_case
     @pytest.mark.parametrize("every", [2, 3, 7])
     @pytest.mark.parametrize("others", [0, 1, 4, 9, 30])
-    def test_the_predicted_gold_items_are_those_that_come(self, every: int, others: int) -> None:
+    def test_the_predicted_number_of_gold_items_matches_what_comes(
+        self, every: int, others: int
+    ) -> None:
         for number in range(9):
             for gold in (0, 1, 3, 20):
                 left, came, at = others, 0, number
@@ -178,7 +180,7 @@ class TestGold:
             answer(held)
         assert set(totals) == {len(totals)}
 
-    def test_gold_items_are_in_no_agreement_and_no_export(self, folder: Path) -> None:
+    def test_gold_items_are_left_out_of_agreement_and_exports(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--raters-per-item", "2", "--gold-every", "2")
         set_known(known(folder, 2, 5), "gold")
         campaign.refresh_from_db()
@@ -339,7 +341,7 @@ class TestPractice:
         assert len(work(other, rater("ann"))) == REPORTS
         assert next_assignment(other, rater("bo")) is None
 
-    def test_practice_is_in_no_agreement(self, campaign: Campaign) -> None:
+    def test_practice_items_are_left_out_of_agreement(self, campaign: Campaign) -> None:
         for name in ("ann", "bo"):
             work(campaign, rater(name))
         report = campaign_report(campaign, ReportOptions(resamples=2))
@@ -471,7 +473,9 @@ class TestRefusals:
         assert 'item "r0" was given to people already' in self.said(known(folder, 0))
 
     @pytest.mark.postgresql
-    def test_the_same_again_changes_nothing_and_another_answer_replaces(self, folder: Path) -> None:
+    def test_the_same_gold_answers_change_nothing_and_others_replace_them(
+        self, folder: Path
+    ) -> None:
         campaign_of("report-coverage")
         set_known(known(folder, 1), "gold")
         assert "Nothing to do" in set_known(known(folder, 1), "gold")
@@ -492,7 +496,7 @@ class TestRefusals:
         uses = Item.objects.filter(key__in=("r1", "r2")).order_by("campaign", "key")
         assert list(uses.values_list("use", flat=True)) == ["gold", "practice", "gold", "study"]
 
-    def test_a_line_without_a_value_and_a_rater_who_is_not_there(self, folder: Path) -> None:
+    def test_a_line_without_a_value_and_an_unknown_rater_are_refused(self, folder: Path) -> None:
         campaign_of("report-coverage")
         line = {"item": "r1", "unit": "q1:a", "variable": "answerable", "missing": "refused",
                 "rater": "a"}  # fmt: skip
@@ -501,7 +505,7 @@ class TestRefusals:
         with pytest.raises(CommandError, match="there is no label by 'b'"):
             run("set_known", path, "--campaign", "c", "--use", "gold", "--rater", "b")
 
-    def test_how_often_gold_comes_is_kept_where_it_was_chosen(self, folder: Path) -> None:
+    def test_a_chosen_gold_frequency_is_kept(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "3")
         set_known(known(folder, 1), "gold")
         campaign.refresh_from_db()
@@ -513,7 +517,7 @@ class TestRefusals:
         other.refresh_from_db()
         assert (other.gold_every, other.practice_of) == (EVERY, campaign)
 
-    def test_a_reason_is_kept_up_to_its_longest(self, folder: Path) -> None:
+    def test_a_reason_is_cut_to_its_maximum_length(self, folder: Path) -> None:
         campaign_of("report-coverage")
         long = "x" * (LONGEST_REASON + 1)
         set_known(known(folder, 1, meta={"reason": long}), "gold")
@@ -527,7 +531,7 @@ class TestRefusals:
             campaign_of("report-coverage", "--practice-of", "c", name="d")
 
 
-def test_a_file_of_known_answers_may_be_an_export_of_the_reference(folder: Path) -> None:
+def test_a_labels_export_can_be_used_as_gold_answers(folder: Path) -> None:
     first = campaign_of("report-coverage", name="first")
     work(first, rater("ann"))
     path = folder / "labels.jsonl"
@@ -536,7 +540,7 @@ def test_a_file_of_known_answers_may_be_an_export_of_the_reference(folder: Path)
     assert "24 gold answers to 12 gold items" in set_known(path, "gold")
 
 
-def test_of_all_units_only_those_of_the_files_items_are_read(folder: Path) -> None:
+def test_only_units_of_the_files_items_are_loaded(folder: Path) -> None:
     campaign_of("report-coverage", name="c")
     read: list[str] = []
 

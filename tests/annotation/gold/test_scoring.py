@@ -98,7 +98,7 @@ def first_four(campaign: Campaign, who: Rater) -> list[str]:
 
 
 class TestTurns:
-    def test_places_are_those_that_seed_and_name_gave_from_the_first(self) -> None:
+    def test_gold_positions_for_a_seed_and_name_never_change(self) -> None:
         """Computed anew, another place would mix gold differently in a campaign under way."""
         found = [n for n in range(40) if scoring.is_gold_turn(3, "ann", n, 10)]
         assert found == [4, 14, 20, 38]
@@ -114,14 +114,14 @@ class TestTurns:
             ({}, 0, True, False),
         ],
     )
-    def test_only_the_batchs_order_alone_is_plain(
+    def test_only_a_campaign_in_batch_order_without_gold_or_practice_is_plain(
         self, options: dict[str, str], gold_every: int, practice: bool, plain: bool
     ) -> None:
         given = Campaign(options=options, gold_every=gold_every)
         given.practice_of_id = 1 if practice else None
         assert scoring.is_plain(given) == plain
 
-    def test_a_persons_number_counts_their_own_whole_items_but_practice(
+    def test_a_persons_turn_number_counts_their_whole_items_except_practice(
         self, campaign: Campaign
     ) -> None:
         other = campaign_of("report-coverage", name="d")
@@ -137,7 +137,7 @@ class TestTurns:
         assert scoring.count_items_had(campaign, ann) == 2
         assert scoring.count_items_had(other, ann) == 1
 
-    def test_what_is_left_is_what_stands_in_this_campaign_and_was_not_had(
+    def test_remaining_gold_items_are_those_of_this_campaign_not_yet_assigned(
         self, campaign: Campaign
     ) -> None:
         other = campaign_of("report-coverage", name="d")
@@ -155,7 +155,9 @@ class TestTurns:
         had(campaign, "r2", rater("bo"))
         assert scoring.count_remaining_gold(campaign, ann, 5) == (1, 1)
 
-    def test_practice_then_gold_then_study_come_in_turn(self, campaign: Campaign) -> None:
+    def test_practice_comes_first_then_gold_and_study_items_by_turns(
+        self, campaign: Campaign
+    ) -> None:
         ann = rater("ann")
         campaign.items.filter(key="r9").update(use="practice")
         campaign.items.filter(key__in=("r7", "r8")).update(use="gold")
@@ -184,16 +186,18 @@ class TestTurns:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("order", ["random", "blocked"])
-    def test_a_drawn_order_is_the_one_that_was_drawn_first(self, folder: Path, order: str) -> None:
+    def test_a_random_order_never_changes(self, folder: Path, order: str) -> None:
         campaign = campaign_of("report-coverage", "--option", f"items={order}")
         ann = rater("ann")
         assert first_four(campaign, ann) == ["r0", "r1", "r6", "r4"]
         assert scoring.next_item(campaign, ann, campaign.items.none()) is None
 
-    def test_the_batchs_order_is_kept_where_none_is_drawn(self, campaign: Campaign) -> None:
+    def test_without_a_random_order_the_batchs_order_is_kept(self, campaign: Campaign) -> None:
         assert first_four(campaign, rater("ann")) == ["r0", "r1", "r2", "r3"]
 
-    def test_a_block_is_that_of_the_last_study_item_here(self, campaign: Campaign) -> None:
+    def test_the_current_block_is_the_query_of_the_last_study_item_here(
+        self, campaign: Campaign
+    ) -> None:
         other, ann = campaign_of("report-coverage", name="d"), rater("ann")
         assert scoring._last_query(campaign, ann) is None
         for item in ("r5", "r2"):
@@ -222,19 +226,19 @@ class TestScores:
             (Score(1, 1, 7, 10), 0.7 + 5e-9, False),
         ],
     )
-    def test_a_whole_score_passes_from_the_share_on(
+    def test_a_complete_score_passes_from_the_pass_mark_on(
         self, told: Score, qualify: float | None, passed: bool
     ) -> None:
         assert passes(Campaign(qualify=qualify), told) == passed
 
-    def test_a_share_is_of_what_was_asked(self) -> None:
+    def test_a_score_is_the_share_of_the_asked_answers(self) -> None:
         assert Score(1, 2, 1, 4).share == 0.25
         assert Score(1, 2, 0, 0).share is None
         assert not Score(1, 2, 0, 0).is_whole
         assert GoldComparison("u", "v", "a", "a", "").is_correct
         assert not GoldComparison("u", "v", None, "a", "").is_correct
 
-    def test_each_campaign_use_and_person_has_a_score_of_its_own(self, campaign: Campaign) -> None:
+    def test_scores_are_separate_by_campaign_use_and_person(self, campaign: Campaign) -> None:
         other = campaign_of("report-coverage", name="d")
         ann, bo, cy = rater("ann"), rater("bo"), rater("cy")
         for place in (campaign, other):
@@ -264,7 +268,7 @@ class TestScores:
         assert begun_scores(campaign, both, "gold") == {}
         assert scores(campaign, both, "gold") == dict.fromkeys(both, Score(0, 0, 0, 0))
 
-    def test_what_is_right_is_told_unit_by_unit_in_their_order(self, campaign: Campaign) -> None:
+    def test_feedback_lists_gold_answers_unit_by_unit_in_order(self, campaign: Campaign) -> None:
         rows = [row(unit="q1:b", meta={"reason": "So."}), row(unit="q1:a", value="yes")]
         store_gold_answers(rows, campaign, "practice")
         held = had(campaign, "r1", rater("ann"))
@@ -279,7 +283,9 @@ class TestScores:
         held.asked = ["q1:b"]
         assert [each.unit for each in compare_with_gold(held)] == ["q1:b"]
 
-    def test_who_waits_for_practice_waits_for_all_but_practice(self, campaign: Campaign) -> None:
+    def test_a_person_who_has_not_passed_practice_waits_for_all_other_items(
+        self, campaign: Campaign
+    ) -> None:
         ann = rater("ann")
         waits = campaign.items.filter(waiting_for_practice(campaign, ann))
         assert is_ready(campaign, ann)
@@ -294,7 +300,7 @@ class TestScores:
         assert is_ready(campaign, ann)
         assert not campaign.items.filter(waiting_for_practice(campaign, ann)).exists()
 
-    def test_the_practice_is_named_where_it_is_anothers(self, campaign: Campaign) -> None:
+    def test_practice_of_another_campaign_is_named(self, campaign: Campaign) -> None:
         other = campaign_of("report-coverage", name="d")
         assert describe_practice(campaign) == "the practice to be done"
         campaign.practice_of, campaign.qualify = campaign, 0.8
@@ -304,7 +310,7 @@ class TestScores:
 
 
 class TestAdmitting:
-    def test_people_are_who_began_here_or_in_the_practice_or_were_let_in(
+    def test_people_are_those_who_began_here_or_in_practice_or_were_admitted(
         self, campaign: Campaign
     ) -> None:
         first = campaign_of("report-coverage", name="first")
@@ -341,13 +347,15 @@ def unrecorded(*facts: object, **more: object) -> None:
 class TestAllOrNothing:
     """What cannot be recorded in the audit trail is not done."""
 
-    def test_nobody_is_let_in(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_admission_that_cannot_be_recorded_is_undone(
+        self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(scoring, "record", unrecorded)
         with pytest.raises(OSError, match="no space"):
             admit(campaign, rater("ann"), "known to me")
         assert not Admission.objects.exists()
 
-    def test_no_answer_becomes_known(
+    def test_gold_answers_that_cannot_be_recorded_are_undone(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("annotation.imports.gold.record", unrecorded)
@@ -358,7 +366,9 @@ class TestAllOrNothing:
 
 
 class TestSetting:
-    def test_what_stands_is_told_and_a_change_of_any_part_is_kept(self, campaign: Campaign) -> None:
+    def test_unchanged_gold_answers_are_reported_and_any_change_is_stored(
+        self, campaign: Campaign
+    ) -> None:
         rows = [row(), row(unit="q1:b"), row("r2", "q2:a")]
         assert store_gold_answers(rows, campaign, "gold") == GoldCounts(3, 2)
         assert store_gold_answers(rows, campaign, "gold") == GoldCounts(3, 2, unchanged=True)
@@ -374,9 +384,7 @@ class TestSetting:
         campaign.refresh_from_db()
         assert (campaign.gold_every, campaign.practice_of) == (loading.EVERY, campaign)
 
-    def test_where_one_of_two_items_is_of_another_use_both_are_set(
-        self, campaign: Campaign
-    ) -> None:
+    def test_items_with_different_uses_all_get_the_new_use(self, campaign: Campaign) -> None:
         rows = [row(), row("r2", "q2:a")]
         store_gold_answers(rows[:1], campaign, "gold")
         store_gold_answers(rows[1:], campaign, "practice")
@@ -384,7 +392,7 @@ class TestSetting:
         uses = campaign.items.filter(key__in=("r1", "r2")).values_list("use", flat=True)
         assert list(uses) == ["gold", "gold"]
 
-    def test_gold_is_mixed_in_and_practice_asked_for_each_where_it_is_set(
+    def test_setting_gold_mixes_it_in_and_setting_practice_requires_it_in_that_campaign_only(
         self, campaign: Campaign
     ) -> None:
         other = campaign_of("report-coverage", name="d")
@@ -397,7 +405,9 @@ class TestSetting:
         assert (other.gold_every, other.practice_of) == (0, other)
         assert store_gold_answers(rows[:1], campaign, "gold") == GoldCounts(1, 1, unchanged=True)
 
-    def test_what_another_person_set_meanwhile_stays(self, campaign: Campaign) -> None:
+    def test_settings_changed_by_another_person_meanwhile_are_kept(
+        self, campaign: Campaign
+    ) -> None:
         first = campaign_of("report-coverage", name="first")
         Campaign.objects.filter(pk=campaign.pk).update(gold_every=3, practice_of=first)
         assert (campaign.gold_every, campaign.practice_of) == (0, None)
@@ -406,12 +416,12 @@ class TestSetting:
         campaign.refresh_from_db()
         assert (campaign.gold_every, campaign.practice_of) == (3, first)
 
-    def test_the_same_value_twice_is_one_known_answer(self, campaign: Campaign) -> None:
+    def test_two_equal_values_make_one_gold_answer(self, campaign: Campaign) -> None:
         assert store_gold_answers([row(), row(rater="bo")], campaign, "gold") == GoldCounts(1, 1)
         with pytest.raises(InputError, match='"answerable" of unit "q1:a" is known in two ways'):
             store_gold_answers([row(), row(value="yes")], campaign, "gold")
 
-    def test_the_first_item_that_a_person_was_given_is_named_with_its_line(
+    def test_the_first_item_already_assigned_to_people_is_named_with_its_line(
         self, campaign: Campaign
     ) -> None:
         machine = Rater.objects.create(name="machine", kind="judge")
@@ -425,7 +435,7 @@ class TestSetting:
         assert told.value.place.line == 8
         assert GoldAnswer.objects.count() == 1
 
-    def test_only_the_items_named_are_held_meanwhile(self, campaign: Campaign) -> None:
+    def test_only_the_items_of_the_file_are_locked(self, campaign: Campaign) -> None:
         with CaptureQueriesContext(connection) as asked:
             store_gold_answers([row()], campaign, "gold")
         held = [each["sql"] for each in asked.captured_queries
@@ -439,7 +449,7 @@ class TestKnownItems:
     def items(self, campaign: Campaign, *only: str) -> KnownItems:
         return KnownItems(campaign, only or None)
 
-    def test_only_those_asked_about_are_read(self, campaign: Campaign) -> None:
+    def test_only_the_requested_items_are_loaded(self, campaign: Campaign) -> None:
         campaign_of("report-coverage", name="d")
         few, whole = self.items(campaign, "r1", "r3"), self.items(campaign)
         assert set(few.items) == {"r1", "r3"}
@@ -466,7 +476,7 @@ class TestKnownItems:
             ({"protocol": "other"}, 'protocol is "other", not "report-coverage"', "give a camp"),
         ],
     )
-    def test_what_is_not_asked_is_refused_with_its_line(
+    def test_a_line_about_something_not_asked_is_refused_with_its_number(
         self, campaign: Campaign, wrong: dict[str, Any], told: str, mend: str
     ) -> None:
         with pytest.raises(InputError) as error:
@@ -476,7 +486,7 @@ class TestKnownItems:
         assert "sampling" not in error.value.remedy
         assert error.value.place == AT
 
-    def test_what_is_asked_is_told_with_its_name(self, campaign: Campaign) -> None:
+    def test_a_valid_line_is_returned_with_its_units_name(self, campaign: Campaign) -> None:
         rows = [row(), row(kind="question", protocol="report-coverage"), row(value=None)]
         found = list(self.items(campaign).checked(rows))
         assert [(each.row, each.name) for each in found] == [(each, "q1:a") for each in rows]
@@ -490,7 +500,7 @@ class TestKnownItems:
             seconds=4.5, assisted_by="model", comment=None, units=units, place=AT,
         )  # fmt: skip
 
-    def test_a_response_is_read_as_its_labels(self, campaign: Campaign) -> None:
+    def test_a_response_is_read_as_separate_labels(self, campaign: Campaign) -> None:
         quote = [{"quote": "It is", "start": 0}]
         response = self.response(
             q1_a={"evidence": quote, "answerable": "yes"}, q1_b={"answerable": None}
@@ -515,7 +525,7 @@ class TestKnownItems:
             ("r1", {"q1_a": {"answerable": [1]}}, '"answerable" of unit "q1:a" is not a code'),
         ],
     )
-    def test_a_response_that_names_what_is_not_there_is_refused(
+    def test_a_response_with_an_unknown_item_or_unit_is_refused(
         self, campaign: Campaign, item: str, answers: dict[str, Any], told: str
     ) -> None:
         response = replace(self.response(**answers), item=item)
@@ -523,7 +533,7 @@ class TestKnownItems:
             list(self.items(campaign).rows_of(response))
         assert (error.value.wrong, error.value.place) == (told, AT)
 
-    def test_a_drawn_protocol_says_how_all_are_asked(self, batch: Path) -> None:
+    def test_a_unit_that_was_not_sampled_is_refused_with_how_to_ask_all(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage")
         item = campaign.items.first()
         assert item is not None
@@ -545,7 +555,7 @@ class TestFeedback:
             (None, False, ("nothing", "B", False)),
         ],
     )
-    def test_codes_are_read_as_they_were_shown(
+    def test_feedback_shows_codes_in_the_words_of_the_page(
         self, said: str | None, turned: bool, told: tuple[str, str, bool]
     ) -> None:
         better = Variable("better", "pair", "Which?", ("first", "second", "tie"),
@@ -559,12 +569,14 @@ class TestFeedback:
         assert _word(better, "second", swapped=False) == "B"
 
 
-class TestSending:
+class TestUpload:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("size", "taken"), [(None, True), (7 * 1024 * 1024, True), (7 * 1024 * 1024 + 1, False)]
     )
-    def test_a_file_is_taken_up_to_seven_megabytes(self, size: int | None, taken: bool) -> None:
+    def test_a_file_of_up_to_seven_megabytes_is_accepted(
+        self, size: int | None, taken: bool
+    ) -> None:
         form, file = sending.GoldForm(), SimpleUploadedFile("a.jsonl", b"{}")
         file.size = size
         form.cleaned_data = {"file": file}
@@ -584,21 +596,21 @@ class TestSending:
             ("../../b.csv", b"item,unit,variable,value,rater\nr1,q1:a,answerable,no,x\n"),
         ],
     )  # fmt: skip
-    def test_a_file_is_read_by_the_end_of_its_name(
+    def test_the_file_format_follows_from_the_ending(
         self, campaign: Campaign, name: str, text: bytes
     ) -> None:
         found = sending.store_gold_file(campaign, SimpleUploadedFile(name, text), "practice")
         assert found == GoldCounts(1, 1)
         assert campaign.items.get(use="practice").key == "r1"
 
-    def test_an_error_names_its_line_where_there_is_one(self) -> None:
+    def test_an_error_names_its_line_if_it_has_one(self) -> None:
         told = [
             sending.describe_file_error(InputError(Place("/tmp/x", line), "it is wrong", "mend it"))
             for line in (4, None)
         ]
         assert told == ["Line 4: it is wrong; mend it.", "it is wrong; mend it."]
 
-    def test_who_is_let_in_is_one_person_with_a_reason(self) -> None:
+    def test_an_admission_is_for_one_rater_with_a_reason(self) -> None:
         def valid(rater: int, reason: str) -> bool:
             return sending.AdmitForm({"rater": rater, "reason": reason}).is_valid()
 
@@ -619,7 +631,7 @@ REHEARSAL = DryRun(
 
 
 class TestDryRuns:
-    def test_it_is_told_in_words(self) -> None:
+    def test_a_dry_run_is_described_in_sentences(self) -> None:
         width = ("an interval about 0.25 wide (± 0.12), from 1 unit of 12 queries, worth 30 "
                  "independent ones")  # fmt: skip
         assert list(sentences(REHEARSAL)) == [
@@ -638,19 +650,19 @@ class TestDryRuns:
             "queries by the judge and by people.",
         ]
 
-    def test_items_that_were_chosen_stand_for_themselves(self) -> None:
+    def test_chosen_items_are_said_not_to_represent_the_batch(self) -> None:
         assert list(sentences(replace(REHEARSAL, is_chosen=True)))[:2] == [
             "1 item with 2 units from 12 queries.",
             "The items were chosen, not sampled: figures will describe them alone, not the batch.",
         ]
 
-    def test_units_have_the_protocols_own_noun(self) -> None:
+    def test_units_are_called_by_the_protocols_noun(self) -> None:
         told = list(sentences(replace(REHEARSAL, noun=("question", "questions"), common=(1, 4))))
         assert told[0] == "1 item with 2 questions from 12 queries."
         assert "Two of them would have 1 to 4 questions in common." in told
         assert not [sentence for sentence in told if "unit" in sentence]
 
-    def test_what_is_not_there_is_not_told(self) -> None:
+    def test_absent_figures_are_left_out_of_the_description(self) -> None:
         plain = replace(
             REHEARSAL, queries=1, roles={"evaluation": 1}, several=0, judge_only=0, people=2,
             unfilled=0, shares=(Share(3, 5), Share(3, 5)), common=None, powered=None,
@@ -666,7 +678,7 @@ class TestDryRuns:
     ITEMS = (_Item("a", "q", 3, 2, 10), _Item("b", "q", 1, 0, 20), _Item("c", "p", 2, 1, 30),
              _Item("d", "p", 4, 3, 40), _Item("e", "o", 5, 0, 50))  # fmt: skip
 
-    def test_the_next_person_is_who_has_had_the_fewest(self) -> None:
+    def test_the_person_with_the_fewest_items_gets_the_next_one(self) -> None:
         items = list(self.ITEMS)
         holders = _assign_people(items, 3)
         assert holders == [(0, 1), (), (2,), (0, 1, 2), ()]
@@ -675,7 +687,7 @@ class TestDryRuns:
         assert _assign_people(items, 1) == [(0,), (), (0,), (0,), ()]
         assert _sizes(items) == [4, 6, 5]
 
-    def test_pairs_are_counted_from_two_people_to_sixty(self) -> None:
+    def test_common_units_are_counted_for_two_to_sixty_people(self) -> None:
         item = [_Item("a", "q", 3, 2, 0)]
         assert MOST_PAIRED == 60
         assert _common(item, [(0,)], 1) is None
@@ -683,13 +695,13 @@ class TestDryRuns:
         assert _common(item, [(0, 1)], 60) == (0, 3)
         assert _common(item, [(0, 1)], 61) is None
 
-    def test_a_query_that_was_not_drawn_has_no_people(self) -> None:
+    def test_a_query_that_was_not_sampled_has_no_people(self) -> None:
         drawn = [SampledQuery("all", each, 1.0, Split(EVALUATION, 1.0)) for each in (True, False)]
         design = Design(raters_per_item=3)
         told = [_quota(key, each, {"a"}, design) for each in drawn for key in "ab"]
         assert told == [3, 1, 0, 0]
 
-    def test_what_a_judge_adds_rests_on_queries_for_evaluation(self) -> None:
+    def test_a_judges_contribution_counts_evaluation_queries_only(self) -> None:
         roles = {"q": EVALUATION, "p": "development", "o": EVALUATION, "unused": EVALUATION}
         drawn = {
             key: SampledQuery("all", key != "o", 1.0, Split(role, 1.0))

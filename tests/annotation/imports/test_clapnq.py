@@ -84,18 +84,20 @@ def test_each_annotator_is_a_rater_with_selection_and_answer(loaded: Campaign) -
     assert (written("2", "7"), written("2", "8")) == ("So.", "So it is.\r\n")
 
 
-def test_a_shared_answer_is_the_first_ones_and_kept_by_the_second(loaded: Campaign) -> None:
+def test_a_shared_answer_was_written_by_the_first_annotator_and_kept_by_the_second(
+    loaded: Campaign,
+) -> None:
     assert "action" not in labels("-1", "7")
     assert labels("-1", "9")["action"] == "keep"
     assert written("-1", "7") == written("-1", "9") == "Because 🌉."
 
 
-def test_an_answer_is_not_called_complete_since_the_release_does_not_say(loaded: Campaign) -> None:
+def test_no_descriptor_is_invented_since_the_release_has_none(loaded: Campaign) -> None:
     people = Label.objects.filter(response__assignment__rater__kind="human")
     assert not people.filter(variable="descriptor").exists()
 
 
-def test_a_skipped_question_is_missing_and_has_no_selection(loaded: Campaign) -> None:
+def test_a_skipped_question_is_declined_and_has_no_selection(loaded: Campaign) -> None:
     assert labels("3", "7") == {"action": "skip"}
     missing = [line for line in exported("c", "labels") if line.get("missing")]
     assert {(m["item"], m["rater"], m["variable"], m["missing"]) for m in missing} == {
@@ -104,7 +106,7 @@ def test_a_skipped_question_is_missing_and_has_no_selection(loaded: Campaign) ->
     }
 
 
-def test_an_answer_without_words_keeps_its_text_and_says_nothing_of_deflection(
+def test_a_placeholder_answer_keeps_its_text_and_gets_no_deflection_label(
     loaded: Campaign,
 ) -> None:
     assert labels("4", "8") == {"1": "yes", "2": "no", "3": "yes"}
@@ -121,7 +123,7 @@ def test_an_unanswerable_question_is_answered_by_a_reference(loaded: Campaign) -
     assert written("5", "clapnq") is None
 
 
-def test_the_round_stands_in_the_meta_of_the_first_label(loaded: Campaign) -> None:
+def test_the_round_is_kept_in_the_first_labels_meta(loaded: Campaign) -> None:
     lines = [x for x in exported("c", "labels") if x.get("meta")]
     rounds = {(x["item"], x["rater"]): x["meta"]["round"] for x in lines}
     assert rounds[("-1", "7")] == rounds[("2", "7")] == rounds[("4", "8")] == 1
@@ -131,7 +133,7 @@ def test_the_round_stands_in_the_meta_of_the_first_label(loaded: Campaign) -> No
     assert len(lines) == Response.objects.count()
 
 
-def test_a_campaign_that_asks_no_action_gets_none(release: Path) -> None:
+def test_a_campaign_that_asks_no_action_gets_no_action_labels(release: Path) -> None:
     campaign_of("grounded-answer")
     run("import_labels", release, "--campaign", "c")
     assert not Label.objects.filter(variable="action").exists()
@@ -148,14 +150,16 @@ def test_the_format_is_recognised_and_loading_twice_changes_nothing(
     assert (Label.objects.count(), Response.objects.count()) == before
 
 
-def test_rater_names_the_reference(release: Path) -> None:
+def test_the_rater_option_names_the_reference(release: Path) -> None:
     campaign_of("grounded-answer")
     said = run("import_labels", release, "--campaign", "c", "--rater", "release")
     assert "no effect" not in said
     assert Assignment.objects.get(item__key="5").rater.name == "release"
 
 
-def test_whole_answers_move_to_another_campaign(loaded: Campaign, tmp_path: Path) -> None:
+def test_exported_responses_can_be_imported_into_another_campaign(
+    loaded: Campaign, tmp_path: Path
+) -> None:
     lines = exported("c", "responses")
     campaign_of("grounded-answer", "--option", ASKED, name="d")
     moved = write_lines(tmp_path / "r.jsonl", ({**x, "campaign": "d"} for x in lines))
@@ -180,13 +184,13 @@ def test_a_campaign_of_another_protocol_is_refused(release: Path) -> None:
     assert "campaign 'c' is of question-typing; give one of grounded-answer" in refusal(release)
 
 
-def test_a_question_that_is_not_there_is_refused_by_line(release: Path, tmp_path: Path) -> None:
+def test_an_unknown_question_is_refused_with_its_line(release: Path, tmp_path: Path) -> None:
     campaign_of("grounded-answer")
     other = write_lines(tmp_path / "o.jsonl", [KEPT, question("nowhere", output("A.", [7]))])
     assert "line 2: item \"nowhere\" is not in campaign 'c'" in refusal(other)
 
 
-def test_a_meta_of_another_kind_is_refused(release: Path, tmp_path: Path) -> None:
+def test_an_output_with_malformed_meta_is_refused(release: Path, tmp_path: Path) -> None:
     campaign_of("grounded-answer")
     odd = json.loads(json.dumps(KEPT))
     odd["output"][0]["meta"]["annotator"] = "7"
@@ -194,7 +198,7 @@ def test_a_meta_of_another_kind_is_refused(release: Path, tmp_path: Path) -> Non
     assert "the meta of output 1 lacks a list" in refusal(path)
 
 
-def test_a_selected_sentence_of_no_passage_is_left_out_with_a_warning(
+def test_a_selected_sentence_outside_the_item_is_left_out_with_a_warning(
     release: Path, tmp_path: Path
 ) -> None:
     campaign_of("grounded-answer")

@@ -148,13 +148,13 @@ def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.usefixtures("blocks")
 class TestOfJSONLines:
     @pytest.mark.parametrize("what", RIGHT)
-    def test_it_holds_the_same_labels(self, tmp_path: Path, what: str) -> None:
+    def test_reading_by_columns_gives_the_same_labels(self, tmp_path: Path, what: str) -> None:
         around = [LEAST | {"unit": f"before {n}"} for n in range(3)]
         path = file_of(tmp_path, encoded([*around, *RIGHT[what], *around[::-1]]))
         assert said(read_columns([path], METAS)) == said(by_line(path))
 
     @pytest.mark.parametrize("what", WRONG)
-    def test_it_refuses_the_same_line_with_the_same_words(self, tmp_path: Path, what: str) -> None:
+    def test_a_wrong_line_is_refused_with_the_same_message(self, tmp_path: Path, what: str) -> None:
         around = encoded([LEAST | {"unit": f"u{n}"} for n in range(5)])
         path = file_of(tmp_path, [*around, *encoded([WRONG[what]]), *around])
         told = error_of(lambda: read_columns([path]))
@@ -162,21 +162,23 @@ class TestOfJSONLines:
         assert "line 6" in told
 
     @pytest.mark.parametrize("what", BROKEN)
-    def test_what_is_no_line_is_refused_alike(self, tmp_path: Path, what: str) -> None:
+    def test_a_malformed_line_is_refused_with_the_same_message(
+        self, tmp_path: Path, what: str
+    ) -> None:
         around = encoded([LEAST])
         path = file_of(tmp_path, [*around, b"", BROKEN[what], *around])
         told = error_of(lambda: read_columns([path]))
         assert told == error_of(lambda: list(read_labels(path)))
         assert "line 3" in told
 
-    def test_blank_lines_and_the_ends_of_windows_change_nothing(self, tmp_path: Path) -> None:
+    def test_blank_lines_and_windows_line_ends_change_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.jsonl"
         lines = encoded([LEAST | {"unit": f"u{n}"} for n in range(4)])
         path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join([*lines[:2], b"", *lines[2:]]))
         assert said(read_columns([path], METAS)) == said(by_line(path))
 
 
-def test_plain_lines_never_come_to_the_line_reader(
+def test_plain_lines_never_need_the_line_reader(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = [LEAST | {"unit": f"u{n}", "score": n / 7, "query": "é"} for n in range(50)]
@@ -207,7 +209,7 @@ def test_plain_lines_never_come_to_the_line_reader(
         (json.loads("[" * (DEEPEST - 1) + "]" * (DEEPEST - 1)), False),
     ],
 )
-def test_meta_is_left_to_the_line_reader_only_with_fractions_or_deep_down(
+def test_only_nested_or_fractional_meta_needs_the_line_reader(
     tmp_path: Path, more: Any, is_plain: bool
 ) -> None:
     path = file_of(tmp_path, encoded([LEAST | {"meta": {"kind": 7, "more": more}}]))
@@ -216,7 +218,7 @@ def test_meta_is_left_to_the_line_reader_only_with_fractions_or_deep_down(
     assert metas(found) == {(0, "kind"): "7"}
 
 
-def test_only_the_block_with_a_doubt_is_read_by_line(
+def test_only_a_block_with_an_unclear_line_is_read_line_by_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("annotation.imports.columns.BLOCK", 400)
@@ -239,13 +241,15 @@ def test_only_the_block_with_a_doubt_is_read_by_line(
 
 @pytest.mark.parametrize("name", ["labels.jsonl", "labels.csv"])
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"item,unit\n"])
-def test_a_file_without_labels_is_refused_alike(tmp_path: Path, name: str, content: bytes) -> None:
+def test_a_file_without_labels_is_refused_with_the_same_message(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     assert error_of(lambda: read_columns([path])) == error_of(lambda: list(read_labels(path)))
 
 
-def test_a_file_that_is_not_there_is_refused_alike(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused_with_the_same_message(tmp_path: Path) -> None:
     for path in (tmp_path / "none.jsonl", tmp_path / "none.csv", tmp_path):
         assert error_of(lambda p=path: read_columns([p])) == error_of(
             lambda p=path: list(read_labels(p))
@@ -275,13 +279,13 @@ WRONG_CSV = {
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("what", CSV)
-def test_a_table_holds_the_same_labels(tmp_path: Path, what: str) -> None:
+def test_reading_a_csv_by_columns_gives_the_same_labels(tmp_path: Path, what: str) -> None:
     path = file_of(tmp_path, [CSV[what].encode()], "labels.csv")
     assert said(read_columns([path], METAS)) == said(by_line(path))
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("what", WRONG_CSV)
-def test_a_wrong_table_is_refused_alike(tmp_path: Path, what: str) -> None:
+def test_a_wrong_csv_is_refused_with_the_same_message(tmp_path: Path, what: str) -> None:
     path = file_of(tmp_path, [WRONG_CSV[what].encode()], "labels.csv")
     assert error_of(lambda: read_columns([path])) == error_of(lambda: list(read_labels(path)))

@@ -171,7 +171,7 @@ class TestLines:
             "correct rater_kind, or give each a name of its own"
         )
 
-    def test_a_rater_that_is_known_as_another_kind_is_refused(
+    def test_a_rater_known_as_another_kind_is_refused(
         self, coverage: Campaign, tmp_path: Path
     ) -> None:
         Rater.objects.create(name="ann", kind="judge")
@@ -181,7 +181,9 @@ class TestLines:
             "correct rater_kind, or give the rater another name"
         )
 
-    def test_a_key_of_two_kinds_asks_for_the_kind(self, batch: Path, tmp_path: Path) -> None:
+    def test_a_key_shared_by_two_kinds_of_unit_requires_the_kind(
+        self, batch: Path, tmp_path: Path
+    ) -> None:
         campaign_of("grounded-answer")
         row = {
             "item": "q/1",
@@ -196,7 +198,7 @@ class TestLines:
         run("import_labels", path, "--campaign", "c")
         assert Label.objects.get().unit.kind == "passage"
 
-    def test_a_unit_that_was_not_drawn_says_how_to_draw_all(
+    def test_a_unit_that_was_not_sampled_is_refused_with_how_to_ask_all(
         self, batch: Path, tmp_path: Path
     ) -> None:
         campaign_of("rubric-passage", "--option", "per_passage=1")
@@ -287,13 +289,13 @@ class TestCsv:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["=1+1", "+a", "-a", "@x", "\tx", "\rx", " =x", "'=x", "＝x"])
-    def test_a_formula_is_defused_and_armed_again(self, text: str) -> None:
+    def test_a_formula_is_escaped_and_restored(self, text: str) -> None:
         assert defused(text) == f"'{text}"
         assert armed(defused(text)) == text
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["", "x", "-1.5", "+2", "'x", "it's", "1-2", " x"])
-    def test_what_is_no_formula_stays(self, text: str) -> None:
+    def test_other_text_is_not_escaped(self, text: str) -> None:
         assert defused(text) == text
         assert armed(text) == text
 
@@ -336,7 +338,7 @@ class TestResponses:
             "keep one, or number replicates or revisions"
         )
 
-    def test_a_unit_in_two_lines_is_named_though_each_answers_another_variable(
+    def test_a_unit_on_two_lines_is_refused_even_for_different_variables(
         self, batch: Path, tmp_path: Path
     ) -> None:
         campaign_of("report-coverage", "--option", "variables=answerable,rating")
@@ -344,7 +346,7 @@ class TestResponses:
         path = write_lines(tmp_path / "r.jsonl", [self.row(), other])
         assert 'line 2: \'ann\' has unit "🌉" of item "r" on line 1 too' in refusal(path)
 
-    def test_a_written_answer_that_is_none_is_named(self, batch: Path, tmp_path: Path) -> None:
+    def test_a_malformed_written_answer_is_named(self, batch: Path, tmp_path: Path) -> None:
         campaign_of("grounded-answer")
         answer = {"descriptor": "complete", "deflected": "no", "written": {"text": "x"}}
         row = {"item": "q3", "rater": "ann", "units": {"q3": answer}}
@@ -365,7 +367,7 @@ class TestCrux:
             ({"id": "r", "answerability": [1], "question_based_nugget": []}, "not an object"),
         ],
     )
-    def test_a_wrong_line_is_named(
+    def test_a_wrong_crux_line_is_named(
         self, coverage: Campaign, tmp_path: Path, line: Line, said: str
     ) -> None:
         path = write_lines(tmp_path / "qlabels.jsonl", [line])
@@ -373,16 +375,18 @@ class TestCrux:
         assert told.startswith(f"{path}, line 1: ")
         assert said in told
 
-    def test_a_line_that_is_neither_is_named(self, coverage: Campaign, tmp_path: Path) -> None:
+    def test_a_line_that_is_no_crux_label_is_named(
+        self, coverage: Campaign, tmp_path: Path
+    ) -> None:
         path = write_lines(tmp_path / "l.jsonl", [GOOD])
         assert "line 1: is not a CRUX label; give qlabels" in refusal(path, "--format", "crux")
 
 
 @pytest.mark.processes
-class TestTheCommandItself:
+class TestCommand:
     """Exit status, standard error and memory, of a process of its own."""
 
-    def test_an_error_is_one_line_and_status_1(self, house: Path, tmp_path: Path) -> None:
+    def test_an_error_is_one_line_with_exit_status_1(self, house: Path, tmp_path: Path) -> None:
         path = write_lines(tmp_path / "l.jsonl", [GOOD, GOOD | {"value": "maybe"}])
         done = manage(house, "import_labels", path, "--campaign", "c")
         assert (done.returncode, done.stdout) == (1, "")

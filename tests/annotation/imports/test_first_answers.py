@@ -53,7 +53,7 @@ def everything() -> list[Any]:
 
 
 @pytest.mark.postgresql
-def test_many_answers_take_hardly_more_statements_than_a_few(tmp_path: Path) -> None:
+def test_many_answers_take_hardly_more_sql_statements_than_a_few(tmp_path: Path) -> None:
     Rater.objects.bulk_create(Rater(name=f"p{n}", kind="human") for n in range(60))
     few = statements(tmp_path, of_people(5))
     many = statements(tmp_path, of_people(60)[10:])
@@ -63,7 +63,7 @@ def test_many_answers_take_hardly_more_statements_than_a_few(tmp_path: Path) -> 
 
 
 @pytest.mark.postgresql
-def test_they_are_what_they_would_be_one_by_one(
+def test_answers_imported_together_equal_those_imported_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quote = {"field": "report", "text": "It opened in 1901."}
@@ -89,13 +89,13 @@ def test_they_are_what_they_would_be_one_by_one(
     assert Label.objects.count() == 12
 
 
-def test_a_revision_in_the_same_file_takes_the_place_of_the_first(tmp_path: Path) -> None:
+def test_a_later_revision_in_the_same_file_replaces_the_first(tmp_path: Path) -> None:
     take(tmp_path, [YES | {"revision": 2, "value": "no"}, YES | {"revision": 1}])
     assert [(line["value"], line["revision"]) for line in exported("c", "labels")] == [("no", 2)]
     assert Response.objects.count() == 2
 
 
-def test_who_is_given_the_item_meanwhile_has_one_assignment(
+def test_a_person_who_is_given_the_item_meanwhile_has_one_assignment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     item = Campaign.objects.get(name="c").items.get(key="r")
@@ -108,7 +108,7 @@ def test_who_is_given_the_item_meanwhile_has_one_assignment(
     assert sorted(line["rater"] for line in exported("c", "labels")) == ["ann", "bo"]
 
 
-def test_a_wrong_answer_among_many_leaves_none(tmp_path: Path) -> None:
+def test_one_wrong_answer_among_many_stores_nothing(tmp_path: Path) -> None:
     lines = [*of_people(4), YES | {"rater": "p9", "spans": [{"start": 5000, "end": 5001}]}]
     with pytest.raises(Exception, match="line 9: there are no words from 5000"):
         take(tmp_path, lines)

@@ -19,7 +19,7 @@ def group(*rows: CheckedRow) -> Group:
     return Group("judge", "i", 0, None, list(rows))
 
 
-def test_a_group_is_split_by_the_scope_of_its_units_with_what_belongs_to_each() -> None:
+def test_a_group_is_split_by_scope_with_each_parts_texts_and_comments() -> None:
     whole = group(row("a"), row("b"), row("c"))
     whole.written, whole.comments = {"b": {"text": "So."}}, {"a": "odd", "c": "even"}
     assert list(split_by_scope(whole, {})) == [whole]
@@ -30,7 +30,7 @@ def test_a_group_is_split_by_the_scope_of_its_units_with_what_belongs_to_each() 
     assert (second.rater, second.item) == ("judge", "i")
 
 
-def test_a_span_without_words_gets_those_of_its_text() -> None:
+def test_a_span_without_a_quote_gets_the_words_of_its_text() -> None:
     texts = {"report": "So it is.", "passage": "No."}
     quoted, ranged = SpanRow("report", None, None, "it"), SpanRow("report", 3, 5, "")
     bare = SpanRow("", 0, 2, " ")

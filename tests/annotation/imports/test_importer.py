@@ -64,7 +64,9 @@ def test_another_score_or_free_data_is_a_new_revision(coverage: Campaign, tmp_pa
     assert facts("score", "meta", "revision") == [(None, {"why": "🌉"}, 3)]
 
 
-def test_detail_of_one_variable_stays_when_another_comes(batch: Path, tmp_path: Path) -> None:
+def test_a_variables_score_stays_when_another_variable_is_imported(
+    batch: Path, tmp_path: Path
+) -> None:
     campaign_of("key-point-verification")
     row = {"item": "k/1", "unit": "k/1", "rater": "j", "rater_kind": "judge"}
     take(tmp_path, row | {"variable": "grounded", "value": "yes", "score": 0.75})
@@ -72,7 +74,7 @@ def test_detail_of_one_variable_stays_when_another_comes(batch: Path, tmp_path: 
     assert facts("variable", "score") == [("grounded", 0.75), ("key", 0.5)]
 
 
-def test_quotes_are_not_doubled_over_an_answer_of_the_page(
+def test_importing_over_a_page_answer_does_not_duplicate_quotes(
     coverage: Campaign, tmp_path: Path
 ) -> None:
     item = coverage.items.get(key="r")
@@ -85,7 +87,7 @@ def test_quotes_are_not_doubled_over_an_answer_of_the_page(
     assert after[0]["score"] == 1.0
 
 
-def test_spans_may_come_as_offsets_alone(coverage: Campaign, tmp_path: Path) -> None:
+def test_spans_may_be_offsets_alone(coverage: Campaign, tmp_path: Path) -> None:
     take(tmp_path, YES | {"spans": [{"start": 20, "end": 28}]})
     assert facts("spans") == [([SPAN],)]
 
@@ -99,7 +101,7 @@ def test_offsets_outside_the_text_are_refused(coverage: Campaign, tmp_path: Path
     assert not Label.objects.exists()
 
 
-def test_a_joined_quote_is_taken_apart(coverage: Campaign, tmp_path: Path) -> None:
+def test_a_quote_joined_from_two_places_is_split(coverage: Campaign, tmp_path: Path) -> None:
     first, second = "Anna Lee\u0301 built it", "שלום לכולם"
     quote = f"{first} {second}"
     take(tmp_path, YES | {"spans": [{"text": quote}]})
@@ -134,7 +136,7 @@ def test_a_label_without_its_owed_quote_is_kept_with_a_warning(
     assert "evidence: answerable is yes without its quote" in said
 
 
-def test_evidence_of_a_variable_without_a_rule_comes_in_and_out(
+def test_evidence_that_the_protocol_does_not_ask_for_is_imported_and_exported(
     batch: Path, tmp_path: Path
 ) -> None:
     campaign_of("grounding-relevance")
@@ -147,7 +149,7 @@ def test_evidence_of_a_variable_without_a_rule_comes_in_and_out(
     assert exported("again", "labels")[0]["spans"] == [span]
 
 
-def test_a_missing_label_gets_its_value_later(coverage: Campaign, tmp_path: Path) -> None:
+def test_a_missing_label_can_get_its_value_later(coverage: Campaign, tmp_path: Path) -> None:
     gone = {k: v for k, v in YES.items() if k != "value"} | {"missing": "timeout"}
     other = gone | {"unit": "a/b#1"}
     take(tmp_path, gone, other)
@@ -157,7 +159,9 @@ def test_a_missing_label_gets_its_value_later(coverage: Campaign, tmp_path: Path
     assert Assignment.objects.get().missing == {"a/b#1": {"answerable": "timeout"}}
 
 
-def test_a_reason_may_come_after_the_values(coverage: Campaign, tmp_path: Path) -> None:
+def test_a_missing_reason_may_replace_an_earlier_answers_label(
+    coverage: Campaign, tmp_path: Path
+) -> None:
     take(tmp_path, YES)
     gone = YES | {"unit": "a/b#1", "missing": "refused"}
     del gone["value"]
@@ -166,7 +170,9 @@ def test_a_reason_may_come_after_the_values(coverage: Campaign, tmp_path: Path) 
     assert take(tmp_path, gone).startswith("Nothing to do")
 
 
-def test_an_export_of_a_failed_answer_changes_nothing(batch: Path, tmp_path: Path) -> None:
+def test_importing_the_export_of_a_failed_answer_changes_nothing(
+    batch: Path, tmp_path: Path
+) -> None:
     campaign = campaign_of("key-point-recall")
     assignment = person(campaign.items.get(key="r"), "ann")
     fail(assignment, "declined")
@@ -186,7 +192,7 @@ def by_unit(item: Item) -> None:
 
 
 @pytest.mark.parametrize("what", ["labels", "responses"])
-def test_the_export_of_a_judge_that_works_unit_by_unit_changes_nothing(
+def test_importing_the_export_of_a_unit_by_unit_judge_changes_nothing(
     coverage: Campaign, tmp_path: Path, what: str
 ) -> None:
     by_unit(coverage.items.get(key="r"))
@@ -196,7 +202,7 @@ def test_the_export_of_a_judge_that_works_unit_by_unit_changes_nothing(
 
 
 @pytest.mark.postgresql
-def test_a_judge_is_one_assignment_where_it_comes_from_a_file(
+def test_an_imported_unit_by_unit_judge_has_one_assignment_per_item(
     coverage: Campaign, tmp_path: Path
 ) -> None:
     by_unit(coverage.items.get(key="r"))
@@ -231,13 +237,13 @@ def test_an_older_imported_revision_does_not_become_current(
     assert take(tmp_path, new, old).startswith("Nothing to do for 2 labels")
 
 
-def test_a_comment_that_was_changed_comes_in(coverage: Campaign, tmp_path: Path) -> None:
+def test_a_changed_comment_is_imported(coverage: Campaign, tmp_path: Path) -> None:
     take(tmp_path, YES)
     (response,) = exported("c", "responses")
     take(tmp_path, response | {"comment": "on second thoughts 🌉"})
     assert Response.objects.get(current=True).comment == "on second thoughts 🌉"
 
 
-def test_moments_without_a_zone_are_utc(coverage: Campaign, tmp_path: Path) -> None:
+def test_times_without_a_zone_are_utc(coverage: Campaign, tmp_path: Path) -> None:
     take(tmp_path, YES | {"created_at": "2026-03-01T08:00:00"})
     assert facts("created_at") == [("2026-03-01T08:00:00+00:00",)]

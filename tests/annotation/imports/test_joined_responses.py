@@ -38,7 +38,7 @@ def labels(name: str) -> list[Line]:
     return [{k: v for k, v in line.items() if k not in left_out} for line in lines]
 
 
-def test_the_lines_of_one_answer_are_one_revision(coverage: Campaign, tmp_path: Path) -> None:
+def test_the_lines_of_one_answer_become_one_revision(coverage: Campaign, tmp_path: Path) -> None:
     by_unit(coverage.items.get(key="r"))
     by_unit(coverage.items.get(key="r#1"))
     out = exported("c", "responses")
@@ -59,7 +59,7 @@ def test_lines_without_a_revision_are_joined_too(coverage: Campaign, tmp_path: P
     assert labels("again") == labels("c")
 
 
-def test_lines_of_other_revisions_and_replicates_stay_apart(tmp_path: Path) -> None:
+def test_lines_of_different_revisions_or_replicates_are_not_joined(tmp_path: Path) -> None:
     row: Line = {"item": "r", "rater": "ann", "units": {"🌉": {"answerable": "no"}}}
     other: Line = {"item": "r", "rater": "ann", "units": {"a/b#1": {"answerable": "no"}}}
     rows = [row | {"revision": 1}, row | {"revision": 2, "comment": "again"}]
@@ -70,7 +70,7 @@ def test_lines_of_other_revisions_and_replicates_stay_apart(tmp_path: Path) -> N
     assert facts == [(0, 2, ["a/b#1", "🌉"]), (1, 1, ["🌉"])]
 
 
-def test_comments_of_the_lines_are_kept_each_once(coverage: Campaign, tmp_path: Path) -> None:
+def test_each_lines_comment_is_kept_once(coverage: Campaign, tmp_path: Path) -> None:
     by_unit(coverage.items.get(key="r"), "שלום 🌉")
     out = exported("c", "responses")
     campaign_of("report-coverage", name="again")
@@ -80,7 +80,7 @@ def test_comments_of_the_lines_are_kept_each_once(coverage: Campaign, tmp_path: 
     assert take(tmp_path, out, "again").startswith("Nothing to do for 3 labels")
 
 
-def test_each_line_keeps_its_own_comment_where_it_came_from(
+def test_importing_into_the_original_campaign_keeps_each_lines_comment(
     coverage: Campaign, tmp_path: Path
 ) -> None:
     by_unit(coverage.items.get(key="r"), "why")
@@ -89,7 +89,7 @@ def test_each_line_keeps_its_own_comment_where_it_came_from(
     assert exported("c", "responses") == out
 
 
-def test_the_time_of_the_lines_is_summed_once_a_line(batch: Path, tmp_path: Path) -> None:
+def test_the_seconds_of_joined_lines_are_summed_once_per_line(batch: Path, tmp_path: Path) -> None:
     campaign_of("report-coverage", "--option", "variables=answerable,rating", name="two")
     answer = {"answerable": "no", "rating": 0}
     rows: list[Line] = [

@@ -61,7 +61,7 @@ GROUNDING = known("key-point-verification", k=("7", [("key-point", "k1")]))
 WRITING = known("key-point-writing", i=("7", [("passage", "p"), ("key-point", "k")]))
 
 
-def test_a_row_has_all_that_the_answer_says() -> None:
+def test_a_row_has_every_fact_of_the_answer() -> None:
     told: dict[str, Any] = {
         "rater": "bo", "rater_kind": "judge", "replicate": 3, "revision": 2,
         "created_at": "2024-05-31", "seconds": 1.5, "assisted_by": "al",
@@ -91,14 +91,14 @@ def test_a_row_has_all_that_the_answer_says() -> None:
         (said(Choice("matched", "yes"), unit="x"), ("i", "k", "key-point")),
     ],
 )  # fmt: skip
-def test_a_task_is_the_unit_that_it_names_or_the_one_that_is_asked_its_controls(
+def test_a_task_is_the_unit_it_names_or_the_one_its_controls_ask_about(
     answer: StudioAnswer, unit: tuple[str, str, str | None]
 ) -> None:
     row = rows(WRITING, answer)[0]
     assert (row.item, row.unit, row.kind) == unit
 
 
-def test_a_task_without_controls_is_the_only_unit_that_is_asked_anything() -> None:
+def test_a_task_without_controls_is_the_only_unit_with_questions() -> None:
     (row,) = rows(COVERAGE, said(missing={"answerable": "declined"}))
     assert (row.unit, row.variable, row.value, row.missing) == (
         "q1",
@@ -111,7 +111,7 @@ def test_a_task_without_controls_is_the_only_unit_that_is_asked_anything() -> No
     assert row.unit == "q1"
 
 
-def test_units_of_one_key_and_two_kinds_have_no_kind() -> None:
+def test_a_key_shared_by_two_kinds_of_unit_gets_no_kind() -> None:
     twice = known("key-point-writing", i=("7", [("passage", "u"), ("key-point", "u")]))
     (row,) = rows(twice, said(Choice("matched", "yes"), item="i", unit="u"))
     assert row.kind is None
@@ -127,11 +127,13 @@ def test_units_of_one_key_and_two_kinds_have_no_kind() -> None:
          'task "7" could be any of 2 units of campaign \'c\''),
     ],
 )  # fmt: skip
-def test_a_task_that_is_none_or_several_is_refused(answer: StudioAnswer, wrong: str) -> None:
+def test_a_task_that_matches_no_unit_or_several_is_refused(
+    answer: StudioAnswer, wrong: str
+) -> None:
     assert refused(WRITING, answer) == wrong
 
 
-def test_two_items_of_one_query_are_told_apart_by_what_they_are_asked() -> None:
+def test_two_items_of_one_query_are_told_apart_by_their_questions() -> None:
     two = known("key-point-writing", i=("7", [("passage", "p")]), j=("7", [("key-point", "k")]))
     assert [row.item for row in rows(two, said(Choice("matched", "yes")))] == ["j"]
     assert "any of 2 units" in refused(two, said())
@@ -149,14 +151,12 @@ def test_two_items_of_one_query_are_told_apart_by_what_they_are_asked() -> None:
         ("mood", "Good", "Good"),
     ],
 )
-def test_a_choice_is_a_code_as_it_stands_or_by_its_words(
-    control: str, chosen: str, code: str
-) -> None:
+def test_a_choice_is_a_code_or_its_words(control: str, chosen: str, code: str) -> None:
     row = rows(TYPING, said(Choice("valid", "yes"), Choice(control, chosen)))[1]
     assert (row.variable, row.value) == (control, code)
 
 
-def test_words_that_people_read_are_codes_too() -> None:
+def test_a_choice_may_be_the_words_shown_to_people() -> None:
     rated = known("rubric-passage", i=("7", [("question", "q")]))
     (row,) = rows(rated, said(Choice("rating", "3 – The main part")))
     assert row.value == "3"
@@ -165,7 +165,7 @@ def test_words_that_people_read_are_codes_too() -> None:
     assert row.value == "invalid"
 
 
-def test_highlights_are_spans_of_the_variable_that_they_name() -> None:
+def test_highlights_become_spans_of_the_variable_they_name() -> None:
     spans = [SpanRow("passage", n, n + 1, "x") for n in range(4)]
     answer = said(
         Choice("grounded", "yes"), Choice("key", "agree"),
@@ -196,7 +196,7 @@ def test_highlights_without_a_label_are_counted() -> None:
 
 
 @pytest.mark.parametrize("reason", REASONS)
-def test_a_missing_label_has_the_reason_that_the_file_names(reason: str) -> None:
+def test_a_missing_label_has_the_reason_from_the_file(reason: str) -> None:
     first, second = rows(COVERAGE, said(Choice("answerable", "no"), missing={"rating": reason}))
     assert (first.variable, first.value, first.missing) == ("answerable", "no", None)
     assert (second.variable, second.value, second.missing) == ("rating", None, reason)
@@ -212,7 +212,7 @@ def test_a_missing_label_has_the_reason_that_the_file_names(reason: str) -> None
         (said(declined=True, item="x", unit="y"), set()),
     ],
 )
-def test_a_skipped_task_declined_all_that_is_asked_in_any_case(
+def test_a_skipped_task_declines_all_unconditional_variables(
     answer: StudioAnswer, missing: set[str]
 ) -> None:
     found = [row for row in rows(TYPING, answer) if row.missing]
@@ -223,5 +223,5 @@ def test_a_skipped_task_declined_all_that_is_asked_in_any_case(
 @pytest.mark.parametrize(
     ("reason", "told"), [("bored", '"bored"'), (None, '"None"'), (3, '"3"'), ("", '""')]
 )
-def test_another_reason_is_refused(reason: Any, told: str) -> None:
+def test_an_unknown_reason_is_refused(reason: Any, told: str) -> None:
     assert refused(TYPING, said(missing={"valid": reason})) == f"missing is {told}"

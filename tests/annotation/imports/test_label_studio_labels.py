@@ -34,7 +34,7 @@ def in_order(lines: list[Line]) -> list[str]:
 @pytest.mark.usefixtures("batch")
 class TestOurOwnExport:
     @pytest.mark.parametrize("protocol", PROTOCOLS)
-    def test_labels_come_out_and_in_again(self, protocol: str, tmp_path: Path) -> None:
+    def test_exported_labels_can_be_imported_again(self, protocol: str, tmp_path: Path) -> None:
         campaign_of(protocol)
         lines = labels_for(Campaign.objects.get(name="c"), exported("c", "units"))
         run("import_labels", write_lines(tmp_path / "l.jsonl", lines), "--campaign", "c")
@@ -44,7 +44,7 @@ class TestOurOwnExport:
         run("import_labels", out, "--campaign", "again")
         assert in_order(exported("again", "labels")) == in_order(exported("c", "labels"))
 
-    def test_a_quote_that_stands_nowhere_comes_in_again(self, tmp_path: Path) -> None:
+    def test_an_unfound_quote_can_be_imported_again(self, tmp_path: Path) -> None:
         campaign_of("report-coverage")
         row = {"item": "r", "unit": "🌉", "variable": "answerable", "value": "yes", "rater": "ann",
                "spans": [{"text": "made of cheese, they say"}, {"text": "built it"}]}  # fmt: skip
@@ -102,25 +102,25 @@ def refused(file: Path, *more: str) -> str:
 
 @pytest.mark.usefixtures("typed")
 class TestForeignTasks:
-    def test_choices_are_codes_by_themselves_or_by_their_words(self, tmp_path: Path) -> None:
+    def test_choices_are_codes_or_their_words(self, tmp_path: Path) -> None:
         assert imported(tasks(tmp_path, annotation(lead_time=4))) == "Imported 4 labels from 7.\n"
         assert said() == {"valid": "yes", "false_premise": "no", "information_seeking": "yes",
                           "complexity": "simple-with-condition"}  # fmt: skip
         assert {line["seconds"] for line in exported("c", "labels")} == {4.0}
 
-    def test_importing_it_again_changes_nothing(self, tmp_path: Path) -> None:
+    def test_importing_a_file_again_changes_nothing(self, tmp_path: Path) -> None:
         file = tasks(tmp_path, annotation())
         imported(file)
         assert imported(file).startswith("Nothing to do for 4 labels")
 
-    def test_a_prediction_is_a_judge_s(self, tmp_path: Path) -> None:
+    def test_a_prediction_becomes_a_judges_label(self, tmp_path: Path) -> None:
         found = [result("valid", "yes", score=0.75)]
         file = tasks(tmp_path, predictions=[{"model_version": "k-7", "result": found}])
         imported(file)
         (line,) = exported("c", "labels")
         assert (line["rater"], line["rater_kind"], line["score"]) == ("k-7", "judge", 0.75)
 
-    def test_a_skipped_task_was_declined(self, tmp_path: Path) -> None:
+    def test_a_skipped_task_is_declined(self, tmp_path: Path) -> None:
         imported(tasks(tmp_path, annotation(result=[], was_cancelled=True)))
         missing = {line["variable"]: line["missing"] for line in exported("c", "labels")}
         assert missing == dict.fromkeys(
@@ -130,11 +130,13 @@ class TestForeignTasks:
     @pytest.mark.parametrize(
         ("by", "name"), [(7, "7"), ({"id": 8, "email": "a@b.example"}, "8"), ("ada", "ada")]
     )
-    def test_a_rater_is_called_by_his_number(self, by: Any, name: str, tmp_path: Path) -> None:
+    def test_a_rater_is_named_by_number_or_address(
+        self, by: Any, name: str, tmp_path: Path
+    ) -> None:
         imported(tasks(tmp_path, annotation(completed_by=by)))
         assert {line["rater"] for line in exported("c", "labels")} == {name}
 
-    def test_where_nobody_is_named_the_option_does(self, tmp_path: Path) -> None:
+    def test_the_rater_option_names_an_unnamed_rater(self, tmp_path: Path) -> None:
         file = tasks(tmp_path, annotation(completed_by=None))
         assert '"rater"' in refused(file)
         imported(file, "--rater", "ada")
@@ -144,7 +146,7 @@ class TestForeignTasks:
         imported(tasks(tmp_path, annotation(), annotation()))
         assert {line["replicate"] for line in exported("c", "labels")} == {0, 1}
 
-    def test_other_results_are_counted_as_left_out(self, tmp_path: Path) -> None:
+    def test_other_results_are_counted_as_skipped(self, tmp_path: Path) -> None:
         more = {"from_name": "x", "to_name": "text", "type": "textarea", "value": {"text": ["hm"]}}
         span = {"from_name": "x", "to_name": "text", "type": "labels",
                 "value": {"start": 0, "end": 3, "text": "How", "labels": ["x"]}}  # fmt: skip
@@ -170,9 +172,7 @@ class TestForeignTasks:
             ({"tandem": {"missing": {"valid": "bored"}}}, 'missing is "bored"'),
         ],
     )
-    def test_a_mistake_is_told_with_its_line(
-        self, change: Line, wrong: str, tmp_path: Path
-    ) -> None:
+    def test_an_error_names_its_line(self, change: Line, wrong: str, tmp_path: Path) -> None:
         file = tasks(tmp_path, annotation(**change))
         told = refused(file)
         assert wrong in told

@@ -21,12 +21,12 @@ def quote(text: str, variable: str | None = None) -> dict[str, Any]:
     return {"quote": text} | ({} if variable is None else {"variable": variable})
 
 
-def test_over_nothing_an_answer_stands_as_it_is() -> None:
+def test_without_a_stored_answer_the_import_is_unchanged() -> None:
     given = payload("so", {"u": {}}, u={"v": "yes"})
     assert merged(None, given, "v") is given
 
 
-def test_units_and_variables_that_are_not_named_stay() -> None:
+def test_units_and_variables_not_in_the_file_stay() -> None:
     stands = payload(None, None, u={"v": "yes", "w": "3"}, x={"v": "no"}) | {"more": 1}
     found = merged(stands, payload(None, None, u={"v": "no"}, y={"v": "yes"}), "v")
     assert found == {
@@ -72,7 +72,7 @@ OLD = [quote("a", "v"), quote("b", "w"), quote("c")]
         ("v", {"v": "no", "w": "4"}, []),
     ],
 )
-def test_quotes_stay_where_the_value_does_and_no_others_come(
+def test_stored_quotes_stay_only_with_an_equal_value(
     evidence: str | None, new: dict[str, Any], kept: list[str]
 ) -> None:
     stands = payload(None, None, u={"v": "yes", "w": "3", "evidence": OLD})
@@ -96,7 +96,7 @@ def test_an_answer_that_never_had_quotes_gets_no_empty_list(
     assert ("evidence" in found["units"]["u"]) is has
 
 
-def test_details_stay_where_the_value_does_and_new_ones_go_before() -> None:
+def test_details_stay_only_with_an_equal_value_and_new_ones_take_precedence() -> None:
     details = {"u": {"v": {"score": 0.1}, "w": {"score": 0.2}}, "x": {"v": {"score": 0.3}}}
     stands = payload(None, details, u={"v": "yes", "w": "3"}, x={"v": "no"})
 
@@ -113,7 +113,7 @@ def test_details_stay_where_the_value_does_and_new_ones_go_before() -> None:
         }  # fmt: skip
 
 
-def test_where_no_details_are_left_there_is_no_key_for_them() -> None:
+def test_without_details_the_details_key_is_absent() -> None:
     stands = payload(None, {"u": {"v": {"score": 0.1}}}, u={"v": "yes"})
     assert "details" not in merged(stands, payload(None, None, u={"v": "no"}), "v")
     bare = payload(None, None, u={"v": "yes"})
@@ -122,7 +122,7 @@ def test_where_no_details_are_left_there_is_no_key_for_them() -> None:
     assert merged(bare, payload(None, told, u={"v": "no"}), "v")["details"] == told
 
 
-def test_details_are_a_score_and_what_else_is_known_by_unit_and_variable() -> None:
+def test_details_are_score_and_meta_by_unit_and_variable() -> None:
     details = {"u": {"v": {"score": 0.5}, "w": {"meta": {"a": 1}}}, "x": {"v": {}}}
     assert details_of(payload(None, details)) == {
         ("u", "v"): Detail(0.5, None),

@@ -72,19 +72,19 @@ class TestAssisted:
             (HELP, {}, "unassisted here and assisted by 'jude' in the campaign"),
         ],
     )
-    def test_a_line_is_refused_that_does_not_fit_what_stands(
+    def test_a_line_that_contradicts_the_stored_assistance_is_refused(
         self, tmp_path: Path, first: Line, second: Line, said: str
     ) -> None:
         take(tmp_path, YES | first)
         told = refused(tmp_path, OTHER | second)
         assert told == f"line 1: 'ann' answers item \"r\" {said}{MEND}"
 
-    def test_a_reason_alone_stands_as_well(self, tmp_path: Path) -> None:
+    def test_a_stored_missing_reason_counts_as_an_answer(self, tmp_path: Path) -> None:
         gone = {k: v for k, v in YES.items() if k != "value"} | {"missing": "timeout"}
         take(tmp_path, gone)
         assert refused(tmp_path, OTHER | HELP).endswith(f"unassisted in the campaign{MEND}")
 
-    def test_the_second_of_two_files_is_held_against_the_first(self, tmp_path: Path) -> None:
+    def test_the_second_of_two_files_is_compared_with_the_first(self, tmp_path: Path) -> None:
         paths = [
             write_lines(tmp_path / "a.jsonl", [YES]),
             write_lines(tmp_path / "b.jsonl", [OTHER | HELP]),
@@ -93,7 +93,9 @@ class TestAssisted:
             run("import_labels", *paths, "--campaign", "c")
         assert not Label.objects.exists()
 
-    def test_a_replicate_or_a_rater_of_its_own_keeps_the_two_apart(self, tmp_path: Path) -> None:
+    def test_assisted_and_plain_answers_may_be_separate_replicates_or_raters(
+        self, tmp_path: Path
+    ) -> None:
         take(tmp_path, YES, OTHER | HELP | {"replicate": 1}, YES | HELP | {"rater": "bo"})
         assert assisted() == [
             ("🌉", "ann", 0, None),
@@ -105,17 +107,17 @@ class TestAssisted:
         take(tmp_path, YES | HELP, YES | {"item": "r#1"})
         assert [by for _, _, _, by in assisted()] == ["jude", None]
 
-    def test_more_of_an_assisted_answer_stays_assisted(self, tmp_path: Path) -> None:
+    def test_a_later_part_of_an_assisted_answer_is_assisted_too(self, tmp_path: Path) -> None:
         take(tmp_path, YES | HELP)
         take(tmp_path, OTHER | HELP)
         assert assisted() == [("a/b#1", "ann", 0, "jude"), ("🌉", "ann", 0, "jude")]
         assert take(tmp_path, *exported("c", "labels")).startswith("Nothing to do for 2 labels")
 
-    def test_an_empty_name_is_nobody(self, tmp_path: Path) -> None:
+    def test_an_empty_assistant_name_means_unassisted(self, tmp_path: Path) -> None:
         take(tmp_path, YES, OTHER | {"assisted_by": ""})
         assert [by for _, _, _, by in assisted()] == [None, None]
 
-    def test_a_place_that_was_taken_and_not_answered_takes_the_assistant(
+    def test_an_open_assignment_gets_the_imported_assistant(
         self, tmp_path: Path, coverage: Campaign
     ) -> None:
         person(coverage.items.get(key="r"), "ann")
@@ -125,12 +127,14 @@ class TestAssisted:
 
 
 class TestContradictions:
-    def test_another_campaign_is_no_matter(self, tmp_path: Path) -> None:
+    def test_another_campaign_name_in_the_file_is_accepted(self, tmp_path: Path) -> None:
         said = take(tmp_path, YES | {"campaign": "zz", "protocol": "report-coverage"})
         assert "Warning" not in said
         assert exported("c", "labels")[0]["campaign"] == "c"
 
-    def test_another_query_is_told_once_with_its_count_and_first_line(self, tmp_path: Path) -> None:
+    def test_a_differing_query_gives_one_warning_with_count_and_first_line(
+        self, tmp_path: Path
+    ) -> None:
         right, wrong = YES | {"query": "q/1", "system": "one"}, {"query": "q 2"}
         said = take(tmp_path, right, OTHER | wrong, YES | wrong | {"rater": "bo"})
         assert said.count("Warning") == 1
@@ -140,7 +144,7 @@ class TestContradictions:
         ) in said
         assert {line["query"] for line in exported("c", "labels")} == {"q/1"}
 
-    def test_all_that_differs_is_one_warning(self, tmp_path: Path) -> None:
+    def test_all_differences_of_a_file_give_one_warning(self, tmp_path: Path) -> None:
         facts = {"system": "two", "setting": "top", "batch": "zz"}
         said = take(tmp_path, YES | facts, OTHER | {"query": "q3"})
         assert said.count("Warning") == 1
@@ -161,7 +165,7 @@ class TestContradictions:
 
 
 class TestRater:
-    def test_a_rater_that_no_line_needs_is_told(self, tmp_path: Path) -> None:
+    def test_an_unneeded_rater_option_gives_a_warning(self, tmp_path: Path) -> None:
         said = take(tmp_path, YES, OTHER, YES | {"rater": "bo"}, rater="zoë")
         assert said.count("Warning") == 1
         assert (
@@ -170,20 +174,22 @@ class TestRater:
         ) in said
         assert {rater for _, rater, _, _ in assisted()} == {"ann", "bo"}
 
-    def test_at_most_three_names_are_given(self, tmp_path: Path) -> None:
+    def test_the_warning_names_at_most_three_raters(self, tmp_path: Path) -> None:
         said = take(tmp_path, *(YES | {"rater": r} for r in "abcde"), rater="zoë")
         assert '("a", "b", "c" and 2 more)' in said
 
-    def test_responses_are_told_too(self, tmp_path: Path) -> None:
+    def test_an_unneeded_rater_option_for_responses_gives_a_warning(self, tmp_path: Path) -> None:
         assert 'own ("ann"); leave it out' in take(tmp_path, response("🌉"), rater="zoë")
 
     @pytest.mark.parametrize("whose", [{}, {"rater": None}, {"rater": ""}])
-    def test_one_line_without_a_rater_is_enough(self, tmp_path: Path, whose: Line) -> None:
+    def test_one_line_without_a_rater_makes_the_option_useful(
+        self, tmp_path: Path, whose: Line
+    ) -> None:
         alone = {k: v for k, v in OTHER.items() if k != "rater"} | whose
         assert "Warning" not in take(tmp_path, YES, alone, rater="zoë")
         assert ("a/b#1", "zoë", 0, None) in assisted()
 
-    def test_a_file_of_crux_names_no_rater(self, tmp_path: Path) -> None:
+    def test_a_crux_file_names_no_rater_so_the_option_is_used(self, tmp_path: Path) -> None:
         question = {"id": "duc1:q0", "text": "When?"}
         report = {"id": "duc1", "text": "In 1901.", "system": "one"}
         query = {"id": "duc1", "text": "A bridge", "questions": [question], "reports": [report]}

@@ -46,13 +46,15 @@ class TestOneQuote:
             (" ", "here"),
         ],
     )
-    def test_it_is_looked_for_word_for_word_but_for_blanks(self, quote: str, place: str) -> None:
+    def test_a_quote_is_searched_for_word_by_word_ignoring_blanks(
+        self, quote: str, place: str
+    ) -> None:
         assert locate_quote(quote, "It spans the river.\nOld.", OTHERS) == place
 
-    def test_what_stands_in_the_judged_text_too_is_here(self) -> None:
+    def test_a_quote_found_in_the_judged_text_is_not_misplaced(self) -> None:
         assert locate_quote("It opened in 1901.", FULL, OTHERS) == "here"
 
-    def test_of_several_quotes_one_in_the_judged_text_is_enough(self) -> None:
+    def test_a_rationale_with_one_quote_from_the_judged_text_is_not_misplaced(self) -> None:
         judged = "It spans the river."
         assert locate_rationale(["By hand.", "spans the river"], judged, OTHERS) == "here"
         assert locate_rationale(["nothing", "By hand."], judged, OTHERS) == "reference"
@@ -60,7 +62,7 @@ class TestOneQuote:
         assert locate_rationale([], judged, OTHERS) == "here"
 
 
-def test_a_warning_says_whose_how_many_and_what_to_do() -> None:
+def test_a_warning_gives_rater_counts_and_remedy() -> None:
     said = str(MisplacedEvidence("ann", "human", "rating", 57, Counter(report=42, passage=1)))
     assert said == (
         "rater 'ann': of 57 rationales for rating, 43 quote another text than the one being "
@@ -88,7 +90,9 @@ def load(folder: Path, *rows: dict[str, object]) -> str:
 
 
 class TestACampaign:
-    def test_rationales_are_counted_by_rater(self, ratings: Campaign, tmp_path: Path) -> None:
+    def test_misplaced_rationales_are_counted_by_rater(
+        self, ratings: Campaign, tmp_path: Path
+    ) -> None:
         load(
             tmp_path,
             row("a/b#1", "It opened in 1901.\r\nשלום לכולם!"),
@@ -100,7 +104,7 @@ class TestACampaign:
         assert (found.rater, found.rationales, dict(found.elsewhere)) == ("ann", 3, {"report": 1})
         assert find_misplaced_evidence(ratings, ["bo"]) == []
 
-    def test_a_quote_of_a_text_that_was_not_shown_is_held_against_all_that_may_be_quoted(
+    def test_a_quote_of_an_unshown_text_is_searched_for_in_all_quotable_texts(
         self, ratings: Campaign, tmp_path: Path
     ) -> None:
         told = [row("a/b#1", "cross it."), row(" blank ", "By hand."), row("🌉", "By heart.")]
@@ -110,7 +114,7 @@ class TestACampaign:
         (found,) = find_misplaced_evidence(ratings)
         assert (found.rationales, dict(found.elsewhere)) == (3, {"reference": 1})
 
-    def test_only_current_labels_of_raters_whose_quotes_are_uncertain_are_looked_at(
+    def test_only_current_labels_with_unlocated_quotes_are_checked(
         self, ratings: Campaign, tmp_path: Path
     ) -> None:
         campaign_of("rubric-passage", "--option", "sampling=all", name="other")
@@ -142,7 +146,7 @@ class TestACampaign:
         Rater.objects.filter(name="ann").update(kind="trial")
         assert found() == none
 
-    def test_the_import_warns_first_and_only_of_what_it_loaded(
+    def test_an_import_warns_first_and_only_about_labels_it_stored(
         self, ratings: Campaign, tmp_path: Path
     ) -> None:
         rows = [row("a/b#1", "שלום לכולם!"), row(" blank ", "By hand.")]
@@ -153,7 +157,7 @@ class TestACampaign:
         assert "rationales" not in load(tmp_path, *rows)
         assert "rationales" not in load(tmp_path, row("🌉", "cross it.", "bo"))
 
-    def test_the_report_has_it_as_numbers_as_words_and_as_a_table(
+    def test_the_report_shows_misplaced_evidence_as_numbers_text_and_table(
         self, ratings: Campaign, tmp_path: Path
     ) -> None:
         load(tmp_path, row("a/b#1", "שלום לכולם!"), row("a/b#1", "שלום לכולם!", "bo"))
@@ -169,7 +173,7 @@ class TestACampaign:
         assert "Data quality" in blocks
         assert "They may have judged that other text" in as_markdown(report)
 
-    def test_work_of_the_page_gives_no_hint(self, ratings: Campaign) -> None:
+    def test_answers_from_the_page_give_no_flag(self, ratings: Campaign) -> None:
         held = next_assignment(ratings, rater())
         assert held is not None
         evidence = [{"quote": BRIDGE[:10], "start": 0}]

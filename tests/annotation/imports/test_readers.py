@@ -60,17 +60,17 @@ class TestLabels:
         assert caught.value.place.line == 1
         return caught.value.wrong
 
-    def test_every_key_is_read_and_written_back_as_it_was(self, file: File) -> None:
+    def test_every_key_is_read_and_written_back_unchanged(self, file: File) -> None:
         (row,) = read_labels(file([self.FULL]))
         assert as_line(row) == self.FULL
         assert row.place == Place(str(file([self.FULL])), 1)
 
-    def test_what_is_left_out_has_its_default(self, file: File) -> None:
+    def test_omitted_keys_get_their_defaults(self, file: File) -> None:
         row = self.row(file)
         assert as_line(row) == {**self.LEAST, "rater_kind": "human", "replicate": 0}
         assert (row.spans, row.seconds, row.assisted_by) == (None, None, None)
 
-    def test_cells_of_csv_are_the_values_of_json_lines(self, file: File) -> None:
+    def test_csv_cells_give_the_same_values_as_json_lines(self, file: File) -> None:
         cells = {
             name: json.dumps(value) if isinstance(value, list | dict) else str(value)
             for name, value in self.FULL.items()
@@ -125,7 +125,7 @@ class TestLabels:
             ({"seen": 1}, 'unknown key "seen"'),
         ],
     )  # fmt: skip
-    def test_a_line_that_cannot_be_taken_says_why(
+    def test_an_invalid_line_is_refused_with_the_reason(
         self, file: File, given: dict[str, Any], said: str
     ) -> None:
         assert self.refused(file, **given).startswith(said)
@@ -138,7 +138,7 @@ class TestLabels:
             ("rater", "a" * 150), ("rater_kind", "human"), ("rater_kind", "reference"),
         ],
     )  # fmt: skip
-    def test_the_last_value_that_a_key_may_have_is_taken(
+    def test_the_largest_value_of_each_key_is_accepted(
         self, file: File, name: str, given: Any
     ) -> None:
         assert getattr(self.row(file, **{name: given}), name) == given
@@ -197,7 +197,7 @@ class TestLabels:
             ("", "bo", "bo", True),
         ],
     )
-    def test_another_rater_stands_in_where_a_line_names_none(
+    def test_the_default_rater_is_used_for_a_line_without_one(
         self, file: File, own: str | None, other: str | None, name: str, used: bool
     ) -> None:
         rater = StandIn(other)
@@ -210,7 +210,7 @@ class TestLabels:
         assert [row.rater for row in rows] == ["bo", "ada"]
         assert rater.used
 
-    def test_a_stand_in_keeps_to_the_same_limits(self, file: File) -> None:
+    def test_the_default_rater_has_the_same_limits(self, file: File) -> None:
         for name in (" ", "a" * 151):
             with pytest.raises(InputError, match="the rater is blank or longer"):
                 list(read_labels(file([{**self.LEAST, "rater": None}]), StandIn(name)))
@@ -247,7 +247,9 @@ class TestSpreadsheet:
     def rows(self, file: File, raw: bytes) -> list[tuple[int, dict[str, str]]]:
         return list(read_rows(file(raw, "f.csv"), self.COLUMNS))
 
-    def test_rows_have_the_line_of_their_last_cell_and_filled_cells_alone(self, file: File) -> None:
+    def test_rows_have_the_number_of_their_last_line_and_only_filled_cells(
+        self, file: File
+    ) -> None:
         raw = b'\xef\xbb\xbfb,a\r\n"1\r\n2",\n\n,\'=x\n'
         assert self.rows(file, raw) == [(3, {"b": "1\r\n2"}), (5, {"a": "=x"})]
 
@@ -268,7 +270,7 @@ class TestSpreadsheet:
             (b"a,b\n1,2\n\xe9,2\n", 3, "not UTF-8"),
         ],
     )
-    def test_a_file_that_cannot_be_read_says_where(
+    def test_a_malformed_csv_is_refused_with_its_line(
         self, file: File, raw: bytes, line: int | None, said: str
     ) -> None:
         with pytest.raises(InputError) as caught:
@@ -276,7 +278,7 @@ class TestSpreadsheet:
         assert caught.value.place.line == line
         assert caught.value.wrong.startswith(said)
 
-    def test_a_line_may_be_as_long_as_in_json_lines_and_no_longer(self, file: File) -> None:
+    def test_a_csv_line_has_the_length_limit_of_json_lines(self, file: File) -> None:
         rest = MAX_LINE_BYTES - 3
         ((line, cells),) = self.rows(file, b"a,b\n" + b"x" * rest + b",y\n")
         assert (line, len(cells["a"])) == (2, rest)
@@ -319,7 +321,7 @@ class TestResponses:
             "i", "ada", self.LEAST["units"], 1,
         )  # fmt: skip
 
-    def test_what_is_left_out_has_its_default(self, file: File) -> None:
+    def test_omitted_keys_get_their_defaults(self, file: File) -> None:
         row = self.read(file, assisted_by="", units=None)
         assert (row.rater_kind, row.replicate, row.revision, row.units) == ("human", 0, None, {})
         assert (row.assisted_by, row.comment, row.protocol, row.seconds) == (None,) * 4
@@ -336,18 +338,18 @@ class TestResponses:
             ({"value": 1}, 'unknown key "value"'),
         ],
     )
-    def test_a_line_that_cannot_be_taken_says_why(
+    def test_an_invalid_line_is_refused_with_the_reason(
         self, file: File, given: dict[str, Any], said: str
     ) -> None:
         with pytest.raises(InputError) as caught:
             self.read(file, **given)
         assert caught.value.wrong.startswith(said)
 
-    def test_it_is_known_by_its_units(self) -> None:
+    def test_responses_are_recognised_by_their_units_key(self) -> None:
         assert looks_like_responses({"units": {}})
         assert not looks_like_responses({"unit": "u"})
 
-    def test_a_stand_in_is_used_as_in_labels(self, file: File) -> None:
+    def test_the_default_rater_is_used_as_for_labels(self, file: File) -> None:
         rater = StandIn("bo")
         (row,) = read_responses(file([{**self.LEAST, "rater": None}]), rater)
         assert (row.rater, rater.used) == ("bo", True)
@@ -377,7 +379,7 @@ class TestResponses:
             ([7], "v", "a quote is a number"),
         ],
     )
-    def test_a_quote_that_cannot_be_taken_says_why(
+    def test_an_invalid_quote_is_refused_with_the_reason(
         self, given: object, variable: str, said: str
     ) -> None:
         with pytest.raises(InputError) as caught:
@@ -394,7 +396,7 @@ class TestCrux:
         notes = notes or ReadNotes()
         return list(read_crux(path, "ada", lambda item: texts.get(item, {}), notes))
 
-    def test_a_reports_labels_are_of_its_questions_with_their_quotes(self, file: File) -> None:
+    def test_a_reports_labels_belong_to_its_questions_with_their_quotes(self, file: File) -> None:
         quotes = {"When?": "in 1901", "Why?": " ", "Where?": "not asked"}
         labels = [1, 0, 1, -1, -2]
         line = {"id": "run_d1", "answerability": labels, "question_based_nugget": quotes}
@@ -407,7 +409,7 @@ class TestCrux:
         assert {row.place.line for row in rows} == {1}
 
     @pytest.mark.parametrize("label", [2, -3, True, False, "1", None])
-    def test_another_label_is_refused_by_its_number(self, file: File, label: Any) -> None:
+    def test_an_unknown_label_is_refused_with_its_position(self, file: File, label: Any) -> None:
         with pytest.raises(InputError, match=r"label 1 is .*; give 1, 0, -1 or -2"):
             self.rows(file, {"id": "d1", "answerability": [1, label]})
 
@@ -415,7 +417,7 @@ class TestCrux:
         with pytest.raises(InputError, match='"answerability" is not a list'):
             self.rows(file, {"id": "d1", "answerability": {"0": 1}})
 
-    def test_a_passages_ratings_are_of_its_topics_questions(self, file: File) -> None:
+    def test_a_passages_ratings_belong_to_its_topics_questions(self, file: File) -> None:
         line = {
             "id": "d1", "document": "p", "relevances": {"0": -1, "1": 4, "2": -2, "9": 3},
             "rationales": {"1": "Anna Lee"},
@@ -431,20 +433,22 @@ class TestCrux:
         ]  # fmt: skip
         assert notes.skipped == {"ratings of null questions": 2}
 
-    def test_of_an_unknown_passage_every_rating_is_told(self, file: File) -> None:
+    def test_every_rating_of_an_unknown_passage_is_kept(self, file: File) -> None:
         rows = self.rows(file, {"id": "d9", "document": "p", "relevances": {"0": 5}})
         assert [(row.item, row.unit, row.value, row.spans) for row in rows] == [
             ("d9/p", "d9:q0", "5", ())
         ]
 
-    def test_it_is_known_by_its_keys_and_nothing_else_is_taken(self, file: File) -> None:
+    def test_crux_lines_are_recognised_by_their_keys_and_others_are_refused(
+        self, file: File
+    ) -> None:
         assert looks_like_crux({"answerability": []})
         assert looks_like_crux({"relevances": {}})
         assert not looks_like_crux({"id": "d1"})
         with pytest.raises(InputError, match="line 1: is not a CRUX label"):
             self.rows(file, {"id": "d1"})
 
-    def test_its_rater_is_the_folder(self, tmp_path: Path) -> None:
+    def test_the_rater_of_a_crux_file_is_its_folder(self, tmp_path: Path) -> None:
         assert rater_of(tmp_path / "ada" / "qrels.jsonl") == "ada"
 
 
@@ -459,28 +463,28 @@ class TestClapnq:
     def told(self, found: list[Released]) -> list[tuple[Any, ...]]:
         return [(r.rater, r.replicate, r.output, r.round, r.action) for r in found]
 
-    def test_of_a_shared_answer_the_first_wrote_it_and_the_second_kept_it(self, file: File) -> None:
+    def test_the_first_annotator_of_a_shared_answer_wrote_it_and_the_second_kept_it(
+        self, file: File
+    ) -> None:
         found = self.read(file, self.output([7, 9], 2))
         assert self.told(found) == [("7", 0, 0, 1, None), ("9", 0, 0, 2, "keep")]
 
-    def test_after_a_first_round_a_second_answer_changes_the_first(self, file: File) -> None:
+    def test_a_second_round_answer_modifies_the_first(self, file: File) -> None:
         found = self.read(file, self.output([7]), self.output([8], 2))
         assert self.told(found) == [("7", 0, 0, 1, None), ("8", 0, 1, 2, "modify")]
 
-    def test_a_skipped_one_says_so_whoever_it_is(self, file: File) -> None:
+    def test_a_skipped_output_is_skipped_for_all_its_annotators(self, file: File) -> None:
         found = self.read(file, self.output([7]), self.output([8, 9], 2, skip=True))
         assert [r.action for r in found] == [None, "skip", "skip"]
         assert [r.skipped for r in found] == [False, True, True]
 
-    def test_one_who_answers_again_is_a_replicate_each_time(self, file: File) -> None:
+    def test_each_further_answer_of_an_annotator_is_a_replicate(self, file: File) -> None:
         found = self.read(file, *[self.output([7]) for _ in range(3)], self.output([], 0))
         assert self.told(found) == [
             ("7", 0, 0, 1, None), ("7", 1, 1, 1, None), ("7", 2, 2, 1, None), (None, 0, 3, 0, None),
         ]  # fmt: skip
 
-    def test_an_answer_brings_its_text_its_sentences_and_what_the_release_says(
-        self, file: File
-    ) -> None:
+    def test_an_answer_has_its_text_sentences_and_release_facts(self, file: File) -> None:
         more = {"has_minimal_answer": True, "non_consecutive": False, "other": 1}
         ((found),) = self.read(file, self.output([7], **more))
         assert (found.item, found.text, found.selected) == ("q", "of [7]", ("s",))
@@ -493,13 +497,13 @@ class TestClapnq:
     @pytest.mark.parametrize(
         ("text", "usable"), [("", False), (" NA ", False), (".", False), ("N", True)]
     )
-    def test_an_answer_without_words_is_not_used(self, file: File, text: str, usable: bool) -> None:
+    def test_a_placeholder_answer_is_not_usable(self, file: File, text: str, usable: bool) -> None:
         (found,) = self.read(file, {"answer": text})
         assert (found.usable, found.selected, found.meta) == (usable, (), {})
         assert self.told([found]) == [(None, 0, 0, 0, None)]
 
     @pytest.mark.parametrize("output", [{"raters": "7"}, {"raters": [7], "turn": "1"}])
-    def test_a_meta_of_another_kind_is_refused_by_the_outputs_number(
+    def test_malformed_meta_is_refused_with_the_outputs_number(
         self, file: File, output: dict[str, Any]
     ) -> None:
         with pytest.raises(InputError, match="the meta of output 2 lacks"):
@@ -541,10 +545,10 @@ class TestLabelStudio:
             ({"username": "ada"}, "ada"), ({}, "zoe"), ("", "zoe"), (None, "zoe"),
         ],
     )  # fmt: skip
-    def test_a_person_is_a_number_or_a_name(self, file: File, by: Any, name: str) -> None:
+    def test_an_annotator_is_a_number_or_a_name(self, file: File, by: Any, name: str) -> None:
         assert self.one(file, {"completed_by": by}).rater == name
 
-    def test_what_our_own_export_says_goes_before(self, file: File) -> None:
+    def test_facts_of_our_own_export_take_precedence(self, file: File) -> None:
         own = {
             "rater": "bo", "rater_kind": "reference", "replicate": 4, "seconds": 9.0,
             "revision": 2, "assisted_by": "al", "missing": {"v": "declined"},
@@ -557,12 +561,14 @@ class TestLabelStudio:
         silent = self.one(file, {**told, "tandem": {"seconds": None}})
         assert silent.seconds is None
 
-    def test_without_what_it_says_there_is_nothing(self, file: File) -> None:
+    def test_without_facts_of_our_own_export_they_are_empty(self, file: File) -> None:
         said = self.one(file, {})
         assert (said.missing, said.meta, said.revision, said.assisted_by) == ({}, {}, None, None)
         assert (said.choices, said.highlights, said.created_at) == ((), (), None)
 
-    def test_answers_of_one_rater_are_counted_unless_they_are_numbered(self, file: File) -> None:
+    def test_repeated_answers_of_a_rater_are_numbered_unless_the_file_does(
+        self, file: File
+    ) -> None:
         given = [
             {"completed_by": 1}, {"completed_by": 1}, {"completed_by": 2},
             {"completed_by": 1, "tandem": {"replicate": 7}}, {"completed_by": 1},
@@ -590,11 +596,11 @@ class TestLabelStudio:
             self.one(file, {"completed_by": 1, "tandem": own})
         assert caught.value.wrong.startswith(said)
 
-    def test_the_last_numbers_that_may_be_are_taken(self, file: File) -> None:
+    def test_numbers_at_their_bounds_are_accepted(self, file: File) -> None:
         said = self.one(file, {"tandem": {"replicate": 30_000, "revision": 30_000, "seconds": 0}})
         assert (said.replicate, said.revision, said.seconds) == (30_000, 30_000, 0)
 
-    def test_choices_ratings_and_numbers_are_chosen(self, file: File) -> None:
+    def test_choices_ratings_and_numbers_are_read_as_choices(self, file: File) -> None:
         results = [
             result("choices", choices=["yes"]) | {"score": -0.25},
             result("rating", "r", rating=4),
@@ -607,18 +613,18 @@ class TestLabelStudio:
         )  # fmt: skip
 
     @pytest.mark.parametrize("chosen", [[], ["a", "b"]])
-    def test_a_control_has_one_choice(self, file: File, chosen: list[str]) -> None:
+    def test_a_control_with_several_choices_is_refused(self, file: File, chosen: list[str]) -> None:
         with pytest.raises(InputError, match=f"has {len(chosen)} choices; give one"):
             self.one(file, {"result": [result("choices", choices=chosen)]})
 
-    def test_other_results_are_counted_and_left_out(self, file: File) -> None:
+    def test_other_results_are_counted_and_skipped(self, file: File) -> None:
         results = [result("polygon"), result("polygon"), {"value": {}}, result("rating", rating=1)]
         (said,), notes = self.said(file, {"annotations": [{"result": results}]})
         assert notes.skipped == {"results of type polygon": 2, "results of type none": 1}
         assert [choice.value for choice in said.choices] == ["1"]
 
     @pytest.mark.parametrize("kind", ["labels", "hypertextlabels"])
-    def test_a_region_is_a_highlight_under_each_of_its_labels(self, file: File, kind: str) -> None:
+    def test_a_region_becomes_one_highlight_per_label(self, file: File, kind: str) -> None:
         region: dict[str, Any] = {"start": 0, "end": 4, "text": "Anna", kind: ["a", "b"]}
         bare: dict[str, Any] = {"start": 2**31 - 1, "labels": ["c"]}
         results = [result(kind, to="report", **region), result("hypertextlabels", **bare)]
@@ -633,7 +639,7 @@ class TestLabelStudio:
         assert foreign.highlights == (Highlight("c", "", SpanRow("", 0, 1, "")),)
 
     @pytest.mark.parametrize("key", ["start", "end"])
-    def test_a_place_is_as_far_as_can_be_stored(self, file: File, key: str) -> None:
+    def test_an_offset_too_large_for_the_database_is_refused(self, file: File, key: str) -> None:
         with pytest.raises(InputError, match=f'"{key}" of the value of result 1'):
             self.one(file, {"result": [result("labels", start=0) | {"value": {key: 2**31}}]})
 

@@ -40,7 +40,7 @@ def told() -> list[dict[str, Any]]:
     return list(found.values_list("facts", flat=True))
 
 
-def test_it_counts_labels_by_rater_reasons_and_what_stands_already(
+def test_the_report_counts_labels_by_rater_missing_and_unchanged_ones(
     coverage: Campaign, take: Any
 ) -> None:
     lines = [YES, OTHER, {**YES, "rater": "bo"}, without(OTHER, "declined", rater="bo")]
@@ -58,7 +58,9 @@ def test_it_counts_labels_by_rater_reasons_and_what_stands_already(
     assert told() == [{"labels": 4}, {"labels": 1}]
 
 
-def test_of_many_labels_the_planner_hears(take: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_many_labels_the_database_statistics_are_refreshed(
+    take: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     heard: list[tuple[Any, ...]] = []
     monkeypatch.setattr(importer, "refresh_statistics", lambda *models: heard.append(models))
     monkeypatch.setattr(importer, "MANY_LABELS", 2)
@@ -68,19 +70,19 @@ def test_of_many_labels_the_planner_hears(take: Any, monkeypatch: pytest.MonkeyP
     assert heard == [(Assignment, Response, Label, Span)]
 
 
-def test_reasons_alone_are_written_down_too(take: Any) -> None:
+def test_an_import_of_missing_reasons_alone_is_recorded_too(take: Any) -> None:
     report = take(without(YES, "declined"), without(OTHER, "declined"))
     assert (report.labels, report.missing, report.unchanged) == ({"ann": 0}, 2, 0)
     assert told() == [{"labels": 2}]
 
 
-def test_nothing_is_reported_of_nothing() -> None:
+def test_an_empty_report_counts_nothing() -> None:
     report = ImportReport()
     assert (report.labels, report.missing, report.unchanged) == ({}, 0, 0)
     assert (report.warnings, report.skipped) == ([], {})
 
 
-def test_progress_is_told_in_lines_of_the_file(take: Any) -> None:
+def test_progress_is_reported_in_lines_of_the_file(take: Any) -> None:
     done: list[int] = []
     take(YES, {**YES, "rater": "bo"}, OTHER, {**YES, "replicate": 1}, progress=done.append)
     assert sorted(done) == done
@@ -92,7 +94,7 @@ def test_progress_is_told_in_lines_of_the_file(take: Any) -> None:
     ("reason", "status"),
     [("declined", "declined"), ("unreadable", "failed"), ("refused", "failed")],
 )
-def test_a_row_without_any_answer_is_closed_with_its_reason(
+def test_an_assignment_without_any_answer_is_closed_with_its_reason(
     take: Any, reason: str, status: str
 ) -> None:
     take(without(YES, reason, seconds=2.5))
@@ -117,7 +119,9 @@ def test_a_reason_beside_an_answer_leaves_the_answer_and_its_time(take: Any) -> 
     assert take(without(OTHER, "declined")).unchanged == 1
 
 
-def test_asked_is_what_was_named_in_the_order_of_the_item(coverage: Campaign, take: Any) -> None:
+def test_an_imported_assignment_asks_the_files_units_in_item_order(
+    coverage: Campaign, take: Any
+) -> None:
     names = list(
         coverage.items.get(key="r").units.order_by("position").values_list("name", flat=True)
     )
@@ -129,7 +133,7 @@ def test_asked_is_what_was_named_in_the_order_of_the_item(coverage: Campaign, ta
     assert (row.assisted_by, row.slot, row.scope, row.replicate) == ("", None, "", 0)
 
 
-def test_a_rater_a_replicate_and_an_item_have_a_row_of_their_own(take: Any) -> None:
+def test_each_rater_replicate_and_item_has_its_own_assignment(take: Any) -> None:
     take(YES, {**YES, "rater": "bo", "rater_kind": "judge"}, {**YES, "replicate": 1})
     rows = Assignment.objects.order_by("rater__name", "replicate")
     assert list(rows.values_list("rater__name", "rater__kind", "replicate")) == [
@@ -168,12 +172,12 @@ class TestRows:
         assert (report.labels, report.missing, report.unchanged) == ({"ann": 1, "bo": 1}, 0, 0)
         assert Label.objects.count() == 2
 
-    def test_a_wrong_row_is_told_by_its_number(self, coverage: Campaign) -> None:
+    def test_a_wrong_row_is_named_by_its_number(self, coverage: Campaign) -> None:
         with pytest.raises(InputError, match=r"^labels, line 2: .*perhaps") as caught:
             import_rows([dict(YES), {**OTHER, "value": "perhaps"}], coverage)
         assert (caught.value.place.line, Label.objects.count()) == (2, 0)
 
-    def test_a_doubt_names_the_rows_and_no_file(self, coverage: Campaign) -> None:
+    def test_a_warning_names_the_row_and_no_file(self, coverage: Campaign) -> None:
         quote = {"field": "report", "text": "stands nowhere at all"}
         report = import_rows([{**YES, "value": "yes", "spans": [quote]}], coverage)
         assert len(report.warnings) == 1
@@ -181,7 +185,7 @@ class TestRows:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("stand_in", [False, True])
-    def test_nobody_sends_labels_in_the_name_of_whoever_answers_here(
+    def test_labels_in_the_name_of_a_person_who_answers_here_are_refused(
         self, coverage: Campaign, stand_in: bool
     ) -> None:
         ada = Rater.objects.create(name="ada")

@@ -44,7 +44,7 @@ def imported(protocol: str, folder: Path) -> tuple[Campaign, Path, list[Line]]:
 
 
 @EACH
-def test_the_labels_answer_all_that_a_protocol_can_say(protocol: str) -> None:
+def test_the_tests_labels_cover_every_variable_and_escape(protocol: str) -> None:
     campaign = campaign_of(protocol)
     lines = labels_for(campaign, exported("c", "units"))
     said = {(line["kind"], line["variable"], line.get("value")) for line in lines}
@@ -58,13 +58,13 @@ def test_the_labels_answer_all_that_a_protocol_can_say(protocol: str) -> None:
 
 
 @EACH
-def test_labels_come_out_as_they_went_in(protocol: str, tmp_path: Path) -> None:
+def test_labels_are_exported_as_imported(protocol: str, tmp_path: Path) -> None:
     _, _, lines = imported(protocol, tmp_path)
     assert in_order(exported("c", "labels")) == in_order(lines)
 
 
 @EACH
-def test_labels_come_out_and_in_as_csv(protocol: str, tmp_path: Path) -> None:
+def test_labels_exported_as_csv_can_be_imported_again(protocol: str, tmp_path: Path) -> None:
     _, _, lines = imported(protocol, tmp_path)
     out = tmp_path / "labels.csv"
     run("export", "--campaign", "c", "--what", "labels", "--format", "csv", "--output", out)
@@ -107,7 +107,7 @@ def test_importing_an_export_of_page_answers_changes_nothing(protocol: str, tmp_
 
 
 @EACH
-def test_responses_come_in_again(protocol: str, tmp_path: Path) -> None:
+def test_exported_responses_can_be_imported_again(protocol: str, tmp_path: Path) -> None:
     answered(protocol)
     out = exported("c", "responses")
     campaign_of(protocol, name="again")
@@ -138,7 +138,7 @@ def answered(protocol: str) -> None:
 
 
 @EACH
-def test_the_batch_comes_out_as_it_was_loaded(protocol: str) -> None:
+def test_the_batch_is_exported_as_loaded(protocol: str) -> None:
     campaign_of(protocol)
     assert exported("c", "batch") == list(BATCH)
 
@@ -154,7 +154,7 @@ def test_spans_quote_the_texts_exactly(protocol: str, tmp_path: Path) -> None:
         assert text[span["start"] : span["end"]] == span["text"]
 
 
-def test_spans_come_out_as_csv_with_their_line_ends(tmp_path: Path) -> None:
+def test_spans_are_exported_to_csv_with_their_line_ends(tmp_path: Path) -> None:
     campaign_of("key-point-verification")
     row = {"item": "k4", "unit": "k4", "variable": "grounded", "value": "yes", "rater": "ann"}
     quotes = [{"text": "near.\rGhent"}, {"text": "Bruges lies"}]
@@ -164,7 +164,7 @@ def test_spans_come_out_as_csv_with_their_line_ends(tmp_path: Path) -> None:
     assert [(r["start"], r["text"]) for r in rows] == [("12", "near.\rGhent"), ("0", "Bruges lies")]
 
 
-def test_qrels_of_relevance_hold_the_lower_median(tmp_path: Path) -> None:
+def test_qrels_of_relevance_contain_the_lower_median(tmp_path: Path) -> None:
     campaign_of("grounding-relevance")
     votes = {"ann": "yes", "bo": "no", "cy": "yes"}
     rows = [
@@ -177,7 +177,7 @@ def test_qrels_of_relevance_hold_the_lower_median(tmp_path: Path) -> None:
     assert run("export", "--campaign", "c", "--what", "qrels") == "q/1 0 p 1\nq3 0 p3 0\n"
 
 
-def test_qrels_hold_assisted_labels_only_where_there_are_no_others(tmp_path: Path) -> None:
+def test_qrels_use_assisted_labels_only_if_there_are_no_others(tmp_path: Path) -> None:
     campaign_of("grounding-relevance")
     row = {"item": "q/1", "unit": "q/1/p", "variable": "relevant", "value": "yes", "rater": "ann"}
     assisted = {"rater": "bo", "value": "no", "assisted_by": "j"}

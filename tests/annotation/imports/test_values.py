@@ -32,13 +32,13 @@ def value_of(folder: Path, raw: str) -> str | None:
         ('"1.50"', "1.50"),
     ],
 )
-def test_a_number_is_its_shortest_text(tmp_path: Path, raw: str, code: str) -> None:
+def test_a_number_is_read_as_its_shortest_text(tmp_path: Path, raw: str, code: str) -> None:
     assert value_of(tmp_path, raw) == code
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("raw", ["true", "false", '""', "[1.5]", "{}"])
-def test_what_is_neither_text_nor_a_number_is_refused(tmp_path: Path, raw: str) -> None:
+def test_a_value_that_is_neither_text_nor_number_is_refused(tmp_path: Path, raw: str) -> None:
     with pytest.raises(
         InputError, match="line 1: value is not a code; write it as text or a number"
     ):

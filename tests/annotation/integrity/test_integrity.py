@@ -54,7 +54,9 @@ def answered(campaign: Campaign, *people: str) -> list[Assignment]:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_study_by_page_is_well_and_a_flipped_label_is_not(batch: Path, protocol: str) -> None:
+def test_answers_from_the_page_pass_and_a_flipped_label_is_found(
+    batch: Path, protocol: str
+) -> None:
     campaign = campaign_of(protocol, "--raters-per-item", "2")
     answered(campaign, "ann", "ben")
     assert Response.objects.filter(revision=2, current=True).exists()
@@ -72,7 +74,7 @@ def test_a_study_by_page_is_well_and_a_flipped_label_is_not(batch: Path, protoco
             assert line.startswith("evidence: ")
 
 
-def test_an_import_is_well_and_so_is_its_inexact_evidence(batch: Path, tmp_path: Path) -> None:
+def test_an_import_with_inexact_evidence_passes(batch: Path, tmp_path: Path) -> None:
     """Quotes that a file brings are found folded, joined, nearly or not at all."""
     campaign = campaign_of("report-coverage")
     unit = campaign.items.get(key="r").units.get(name="🌉")
@@ -100,7 +102,7 @@ def test_an_import_is_well_and_so_is_its_inexact_evidence(batch: Path, tmp_path:
     assert len(found()) == 2
 
 
-def test_campaigns_that_follow_each_other_are_well(batch: Path) -> None:
+def test_campaigns_with_prerequisites_pass(batch: Path) -> None:
     first = coverage(1)
     second = rating()
     for item in first.items.values_list("key", flat=True):
@@ -109,7 +111,7 @@ def test_campaigns_that_follow_each_other_are_well(batch: Path) -> None:
     assert found() == []
 
 
-def test_verdicts_that_people_confirmed_are_well(tmp_path: Path) -> None:
+def test_confirmed_judges_labels_pass(tmp_path: Path) -> None:
     judge()
     campaign = study_of("rubric-passage", tmp_path, validating()).campaign
     answered(campaign, "ann")
@@ -125,7 +127,7 @@ def test_verdicts_that_people_confirmed_are_well(tmp_path: Path) -> None:
         ("report-coverage", ("development=0.3", "order=random")),
     ],
 )
-def test_drawn_and_shuffled_campaigns_are_well(
+def test_sampled_and_shuffled_campaigns_pass(
     batch: Path, protocol: str, options: tuple[str, ...]
 ) -> None:
     given = [word for option in options for word in ("--option", option)]
@@ -133,7 +135,7 @@ def test_drawn_and_shuffled_campaigns_are_well(
     assert found() == []
 
 
-def test_a_unit_that_its_item_does_not_have_is_named(batch: Path) -> None:
+def test_an_asked_unit_that_the_item_lacks_is_named(batch: Path) -> None:
     campaign = campaign_of("report-coverage")
     row = answered(campaign, "ann")[0]
     Assignment.objects.filter(pk=row.pk).update(asked=[*row.asked, "x"])
@@ -150,7 +152,7 @@ def test_answers_to_a_protocol_that_this_version_lacks_are_not_read(batch: Path)
     assert found() == []
 
 
-def test_evidence_that_moved_to_another_passage_is_named(batch: Path) -> None:
+def test_evidence_now_found_only_in_another_passage_is_named(batch: Path) -> None:
     """Where a quote names its passage, the same words in another one are not what was quoted."""
     campaign = campaign_of("key-point-verification", "--option", "points=answers")
     row = person(campaign.items.get(key="r"), "ann")
@@ -180,7 +182,7 @@ class TestTextsChangedUnderStoredSentences:
         presentation._specs.clear()
         return campaign, row
 
-    def test_the_page_says_what_is_wrong_and_who_mends_it(
+    def test_the_page_says_what_is_wrong_and_who_can_fix_it(
         self, changed: tuple[Campaign, Assignment]
     ) -> None:
         _, row = changed

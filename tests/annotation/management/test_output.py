@@ -19,7 +19,7 @@ def test_texts_are_written_as_they_are(tmp_path: Path) -> None:
     assert (tmp_path / "f").read_bytes() == "a\r\nb\r🌉\n".encode()
 
 
-def test_lines_that_break_off_leave_what_was_there(tmp_path: Path) -> None:
+def test_an_interrupted_write_keeps_the_old_file(tmp_path: Path) -> None:
     def lines() -> Iterator[str]:
         yield "new"
         raise RuntimeError
@@ -32,7 +32,7 @@ def test_lines_that_break_off_leave_what_was_there(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_link_stays_one_and_its_target_is_written(tmp_path: Path) -> None:
+def test_a_symbolic_link_is_kept_and_its_target_written(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("old")
     link.symlink_to(target)
@@ -41,12 +41,12 @@ def test_a_link_stays_one_and_its_target_is_written(tmp_path: Path) -> None:
     assert target.read_text() == "new"
 
 
-def test_a_device_is_written_and_stays_one() -> None:
+def test_a_device_is_written_to_and_not_replaced() -> None:
     write_whole(Path(os.devnull), ["gone"])
     assert not Path(os.devnull).is_file()
 
 
-def test_a_pipe_is_written_as_it_comes(tmp_path: Path) -> None:
+def test_a_named_pipe_is_written_directly(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     read: list[str] = []
@@ -57,14 +57,14 @@ def test_a_pipe_is_written_as_it_comes(tmp_path: Path) -> None:
     assert read == ["a\nb\n"]
 
 
-def test_a_long_name_is_no_hindrance(tmp_path: Path) -> None:
+def test_a_long_file_name_is_accepted(tmp_path: Path) -> None:
     path = tmp_path / ("🌉" * 60)
     write_whole(path, ["x"])
     assert path.read_text() == "x"
 
 
 @pytest.mark.parametrize("path", ["nowhere/f", "."])
-def test_what_cannot_be_written_is_told_in_one_line(
+def test_an_unwritable_path_is_a_one_line_error(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -21,7 +21,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_what_a_killed_writer_left_is_removed_and_what_another_is_writing_stays(
+def test_leftovers_of_a_killed_writer_are_removed_and_those_of_a_running_one_stay(
     tmp_path: Path,
 ) -> None:
     began, says = os.pipe()
@@ -55,7 +55,7 @@ def test_what_a_killed_writer_left_is_removed_and_what_another_is_writing_stays(
     assert (target / "a").read_bytes() == b"2"
 
 
-def test_only_what_was_left_of_this_name_is_removed(tmp_path: Path) -> None:
+def test_only_leftovers_of_the_same_name_are_removed(tmp_path: Path) -> None:
     kept = [".release.d", ".release.0123456789abcdeg", ".other.0123456789abcdef"]
     for name in (*kept, ".release.0123456789abcdef"):
         (tmp_path / name).mkdir()
