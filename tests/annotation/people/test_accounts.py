@@ -89,7 +89,7 @@ class TestPseudonyms:
         with pytest.raises(PeopleError):
             rename_rater(rater_of(study.ada), name)
 
-    def test_another_name_is_taken_beside_other_raters(self, study: Study) -> None:
+    def test_a_pseudonym_may_be_chosen_if_no_rater_or_account_has_it(self, study: Study) -> None:
         mine, bens = rater_of(study.ada), rater_of(study.ben)
         assert rename_rater(mine, "  Blue   heron ") == "Blue heron"
         assert rename_rater(mine, "Blue heron") == "Blue heron"
@@ -106,7 +106,7 @@ class TestPseudonyms:
         assert not uses_account_name(rater)
 
 
-class TestAnotherRole:
+class TestRoleChanges:
     def test_a_new_role_ends_sessions_and_tokens(self, study: Study) -> None:
         client, script = client_of(study.ada), script_of(study.ada)
         assert is_in(client)
@@ -143,7 +143,7 @@ class TestAnotherRole:
         User.objects.create(username="second", role="admin")
         assert switch_off(study.root)
 
-    def test_the_last_admin_is_one_who_is_switched_on(self, study: Study) -> None:
+    def test_only_enabled_admins_count_as_the_last_admin(self, study: Study) -> None:
         other = User.objects.create(username="olga", role="admin", is_active=False)
         for deed in (switch_off, forget, lambda user: change_role(user, "researcher")):
             with pytest.raises(PeopleError, match="the only admin"):
@@ -163,7 +163,7 @@ class TestAnotherRole:
         study.ada.refresh_from_db()
         assert study.ada.role == "annotator"
 
-    def test_the_same_role_ends_nothing(self, study: Study) -> None:
+    def test_setting_the_same_role_ends_nothing(self, study: Study) -> None:
         before = study.ada.sessions
         assert not change_role(study.ada, "annotator")
         study.ada.refresh_from_db()
@@ -180,7 +180,7 @@ class TestAnotherRole:
         assert_whole(study.campaign)
 
 
-class TestSwitchedOff:
+class TestDeactivation:
     def test_a_deactivated_account_loses_sessions_and_leases(self, study: Study) -> None:
         done = study.assignment(study.ada)
         submit(done, payload("no"), "page")
@@ -208,7 +208,9 @@ class TestSwitchedOff:
         entry = {"username": "ada", "password": PASSWORD}
         assert Client().post(reverse("login"), entry).status_code == 302
 
-    def test_only_what_was_left_is_theirs_again(self, study: Study) -> None:
+    def test_reactivation_restores_only_assignments_that_the_deactivation_released(
+        self, study: Study
+    ) -> None:
         left, freed = study.assignment(study.ada), study.assignment(study.ben)
         switch_off(study.ada)
         assert not switch_off(study.ada)
@@ -218,14 +220,14 @@ class TestSwitchedOff:
         reasons = [Assignment.objects.get(pk=each.pk).reason for each in (left, freed)]
         assert reasons == ["expired", "left"]
 
-    def test_log_out_everywhere(self, study: Study) -> None:
+    def test_ending_sessions_logs_out_every_browser(self, study: Study) -> None:
         clients = [client_of(study.ada) for _ in range(2)]
         assert Session.objects.count() == 2
         end_sessions(study.ada)
         assert not any(map(is_in, clients))
 
 
-class TestForgotten:
+class TestErasure:
     def test_erasing_an_account_keeps_its_answers(self, study: Study) -> None:
         Rater.objects.create(name="ada", user=study.ada)
         made = invite("annotator", study.campaign, note="Ada Lovelace", by=study.root).invitation
@@ -279,7 +281,7 @@ class TestForgotten:
         assert not Rater.objects.exists()
 
 
-class TestThePages:
+class TestPages:
     def test_an_admin_sees_accounts_and_pseudonyms(self, study: Study) -> None:
         name, root = rater_of(study.ada).name, client_of(study.root)
         for where in (reverse("people"), reverse("person", args=[study.ada.pk])):
@@ -305,7 +307,7 @@ class TestThePages:
         assert "your own account" in answer.content.decode()
         assert User.objects.get(pk=study.root.pk).is_active
 
-    def test_each_order_on_an_account_is_carried_out(self, study: Study) -> None:
+    def test_each_action_on_an_account_is_carried_out(self, study: Study) -> None:
         root, where = client_of(study.root), reverse("person-change", args=[study.ada.pk])
         rater = rater_of(study.ada)
         root.post(where, {"order": "role", "role": "researcher"})
@@ -320,7 +322,7 @@ class TestThePages:
         study.ada.refresh_from_db()
         assert study.ada.is_active
 
-    def test_to_delete_an_account_its_name_is_typed(self, study: Study) -> None:
+    def test_deleting_an_account_requires_typing_its_name(self, study: Study) -> None:
         root, where = client_of(study.root), reverse("person-change", args=[study.ben.pk])
         assert root.post(where, {"order": "forget", "name": "bem"}).status_code == 409
         assert root.post(where, {"order": "forget", "name": "ben"})["Location"] == "/people/"
@@ -333,7 +335,7 @@ class TestThePages:
         assert sent.status_code == 401
 
 
-class TestTheCommand:
+class TestCommand:
     def test_the_command_shows_and_changes_an_account(self, study: Study) -> None:
         assert run("person", "ada") == "ada: annotator, on\nhas taken no item yet\n"
         assert run("person", "ada", "--role", "researcher") == "ada is researcher now.\n"

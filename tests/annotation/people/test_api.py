@@ -51,7 +51,7 @@ class TestAccounts:
         path = f"people/{study.root.pk}/"
         assert_told(script_of(study.root).put(path, {"role": "annotator"}), 422)
 
-    def test_a_person_gets_another_pseudonym(self, study: Study) -> None:
+    def test_an_admin_changes_a_persons_pseudonym(self, study: Study) -> None:
         root, path, before = script_of(study.root), f"people/{study.ada.pk}/", rater_of(study.ada)
         seen = root.get(path)["ETag"]
         assert root.put(path, {"pseudonym": "A7"}).json()["pseudonym"] == "A7"
@@ -93,7 +93,7 @@ class TestInvitations:
         assert "link" not in listed
         assert listed["state"] == "open"
 
-    def test_a_researcher_invites_no_researcher_and_to_no_foreign_campaign(
+    def test_a_researcher_invites_only_annotators_to_their_own_campaigns(
         self, study: Study
     ) -> None:
         rita = script_of(study.rita)
@@ -120,7 +120,7 @@ class TestACampaign:
         assert rita.get(path).json()["items_per_person"] == 2
         assert_told(rita.put(path, {"hold_minutes": 1}), 400)
 
-    def test_a_role_is_given_and_taken(self, study: Study) -> None:
+    def test_a_campaign_role_is_given_and_taken_away(self, study: Study) -> None:
         rita, path = script_of(study.rita), f"campaigns/{study.campaign.pk}/members/"
         told = rita.put(path, {"name": "ada", "role": "adjudicator"}).json()
         assert told["members"] == [{"name": "ada", "role": "adjudicator"}]

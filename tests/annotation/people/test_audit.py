@@ -237,7 +237,7 @@ def study() -> Study:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
-def test_a_change_of_people_is_one_event(study: Study, deed: Deed) -> None:
+def test_each_change_to_people_is_one_event(study: Study, deed: Deed) -> None:
     act = deed.act(study)
     before = set(Event.objects.values_list("pk", flat=True))
     act()

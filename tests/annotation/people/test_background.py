@@ -57,7 +57,7 @@ WRONG = (
 )
 
 
-def test_a_file_of_questions_reads_and_a_wrong_one_names_what_to_mend() -> None:
+def test_a_questions_file_is_read_and_a_wrong_one_is_refused_with_the_remedy() -> None:
     questions = read_toml(QUESTIONS)
     assert read_toml(as_toml(questions)) == questions
     assert [each.kind for each in questions] == ["choice", "several", "number", "text"]
@@ -101,7 +101,7 @@ def test_the_questions_are_asked_once_before_the_first_item(study: Study) -> Non
 
 
 @pytest.mark.django_db
-def test_a_question_left_open_is_refused_in_the_annotator_s_language(study: Study) -> None:
+def test_an_unanswered_question_is_refused_in_the_annotators_language(study: Study) -> None:
     client, address = client_of(study.ada), reverse("before", args=[study.campaign.pk])
     sent = {"questions": "1", "first_language": "Klingon"}
     refused = client.post(address, {"questions": "1"}, headers={"accept-language": "de"})
@@ -111,7 +111,7 @@ def test_a_question_left_open_is_refused_in_the_annotator_s_language(study: Stud
 
 
 @pytest.mark.django_db
-def test_answers_are_counted_without_those_of_people_who_revoked(
+def test_answers_of_people_who_revoked_consent_are_not_counted(
     study: Study, tmp_path: Path
 ) -> None:
     change(study.campaign, CampaignSettings(consent="Text."))

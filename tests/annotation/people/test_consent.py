@@ -83,7 +83,7 @@ def test_a_person_reads_the_text_and_agrees_before_the_first_item(
     assert Event.objects.filter(event="consent.given", campaign=study.campaign.pk).count() == 1
 
 
-def test_a_new_version_asks_again_and_loses_no_answer(study: Study) -> None:
+def test_a_new_consent_text_asks_again_and_loses_no_answer(study: Study) -> None:
     client = client_of(study.ada)
     agree(study, client)
     mine = study.assignment(study.ada)
@@ -98,7 +98,7 @@ def test_a_new_version_asks_again_and_loses_no_answer(study: Study) -> None:
     assert next_assignment(study.campaign, rater_of(study.ben)) is None
 
 
-def test_a_text_that_comes_midway_keeps_an_answer_as_a_draft(study: Study) -> None:
+def test_a_consent_text_added_midway_keeps_an_answer_as_a_draft(study: Study) -> None:
     change(study.campaign, CampaignSettings(consent=""))
     mine, client = study.assignment(study.ada), client_of(study.ada)
     change(study.campaign, CampaignSettings(consent=TEXT))
@@ -134,7 +134,7 @@ def test_revoked_answers_are_left_out_and_count_again_with_a_new_consent(study: 
     assert_whole(study.campaign)
 
 
-def test_by_the_campaigns_rule_revoked_answers_are_deleted(study: Study) -> None:
+def test_revoked_answers_are_deleted_if_the_campaign_says_so(study: Study) -> None:
     change(study.campaign, CampaignSettings(revoked="delete"))
     answered(study)
     study.assignment(study.ada)
@@ -148,7 +148,7 @@ def test_by_the_campaigns_rule_revoked_answers_are_deleted(study: Study) -> None
         run("consents", study.campaign.name, "--revoke", name)
 
 
-def test_a_file_does_not_bring_revoked_answers_back(study: Study, tmp_path: Path) -> None:
+def test_revoked_answers_cannot_be_imported_again(study: Study, tmp_path: Path) -> None:
     answered(study)
     lines = exported(study.campaign.name, "labels")
     revoke_consent(study.campaign, rater_of(study.ada))
@@ -158,7 +158,7 @@ def test_a_file_does_not_bring_revoked_answers_back(study: Study, tmp_path: Path
         run("import_labels", file, "--campaign", study.campaign.name)
 
 
-def test_a_token_is_refused_until_its_person_agrees(study: Study) -> None:
+def test_an_api_token_is_refused_until_its_owner_consents(study: Study) -> None:
     ada, place = script_of(study.ada, "label"), f"campaigns/{study.campaign.pk}"
     refused = ada.post(f"{place}/next/")
     assert refused.status_code == 403
@@ -174,7 +174,7 @@ def test_a_token_is_refused_until_its_person_agrees(study: Study) -> None:
     assert_told(ben.put(f"{place}/consent/", {"version": None}), 422)
 
 
-def test_a_guest_from_prolific_is_asked_too(study: Study) -> None:
+def test_a_guest_from_prolific_is_asked_for_consent_too(study: Study) -> None:
     set_study(study.campaign, "study1", "C0DE", 2)
     asked = "PROLIFIC_PID=p1&STUDY_ID=study1&SESSION_ID=s1"
     guest = Client()
@@ -183,7 +183,7 @@ def test_a_guest_from_prolific_is_asked_too(study: Study) -> None:
     assert agree(study, guest).resolver_match.url_name == "item"
 
 
-def test_the_settings_name_the_text_and_what_becomes_of_answers(
+def test_the_settings_hold_the_consent_text_and_what_happens_to_revoked_answers(
     study: Study, tmp_path: Path
 ) -> None:
     file = tmp_path / "consent.md"
@@ -202,7 +202,9 @@ def test_the_settings_name_the_text_and_what_becomes_of_answers(
         give_consent(study.campaign, rater_of(study.ada), 1)
 
 
-def test_copies_that_another_campaign_carried_over_go_and_come_back_too(study: Study) -> None:
+def test_revoking_also_removes_and_restores_copies_carried_to_another_campaign(
+    study: Study,
+) -> None:
     answered(study)
     batch, design = study.campaign.batch, Design(raters_per_item=1)
     later = create_campaign("Later", "report-coverage", batch, design, continues="Pilot").campaign

@@ -47,7 +47,7 @@ def agreement(found: dict[str, Any]) -> Any:
     return found["variables"]["answerable"]["agreement"]
 
 
-def test_excluded_raters_are_in_no_statistic(study: Study) -> None:
+def test_excluded_raters_count_in_no_statistic(study: Study) -> None:
     before = agreement(report(study))
     assert len(before["pairs"]) == 3
     exclude(study.campaign, rater_of(study.rita), WHY, study.root)
@@ -73,7 +73,7 @@ def test_an_exclusion_changes_no_labels(study: Study) -> None:
     assert list(rows.labels(study.campaign)) == before
 
 
-def test_a_kept_report_is_not_shown_again(study: Study) -> None:
+def test_a_cached_report_is_not_reused_after_an_exclusion(study: Study) -> None:
     caches["reports"].clear()
     first = computed_report(study.campaign, CHOICES).report
     exclude(study.campaign, rater_of(study.rita), WHY)
@@ -93,7 +93,7 @@ def test_an_undone_exclusion_is_kept_as_a_record(study: Study) -> None:
     assert row.undone_at is not None
 
 
-def test_another_reason_takes_the_place_of_the_one_before(study: Study) -> None:
+def test_a_new_reason_replaces_the_earlier_one(study: Study) -> None:
     rita = rater_of(study.rita)
     exclude(study.campaign, rita, WHY)
     assert exclude(study.campaign, rita, f"  {WHY}  ") == Exclusion.objects.get()
@@ -125,7 +125,7 @@ def test_a_reason_has_1_to_500_characters(study: Study, length: int, fits: bool)
         assert exclude(study.campaign, rater, reason).reason == reason
 
 
-def test_one_rater_is_left_out_and_counted_again_alone(study: Study) -> None:
+def test_including_a_rater_again_leaves_other_exclusions_in_place(study: Study) -> None:
     for user in (study.rita, study.ben):
         exclude(study.campaign, rater_of(user), WHY)
     assert len(excluded(study.campaign.name)) == 2
@@ -146,14 +146,14 @@ def test_the_second_of_two_simultaneous_exclusions_is_refused(
     assert excluded(study.campaign.name) == {rater.name: WHY}
 
 
-def test_only_who_was_asked_can_be_left_out(study: Study) -> None:
+def test_only_raters_of_the_campaign_can_be_excluded(study: Study) -> None:
     with pytest.raises(PeopleError, match="asked nothing"):
         exclude(study.campaign, Rater.objects.create(name="stranger"), WHY)
     with pytest.raises(PeopleError, match="neither"):
         exclude(study.campaign, Rater.objects.create(name="ref", kind="reference"), WHY)
 
 
-def test_the_database_takes_one_standing_exclusion(study: Study) -> None:
+def test_the_database_refuses_a_second_active_exclusion(study: Study) -> None:
     row = exclude(study.campaign, rater_of(study.rita), WHY)
     with pytest.raises(IntegrityError), transaction.atomic():
         Exclusion.objects.create(campaign=study.campaign, rater=row.rater, reason="again")
@@ -186,7 +186,7 @@ def test_the_api_excludes_a_rater(study: Study) -> None:
     assert_told(script.put(other, {"reason": WHY}), 404)
 
 
-def test_the_command_does_it_by_the_raters_name(study: Study) -> None:
+def test_the_command_excludes_and_includes_a_rater_by_name(study: Study) -> None:
     name = rater_of(study.rita).name
     with pytest.raises(CommandError, match="reason"):
         run("campaign_people", "Pilot", "--exclude", name)

@@ -69,12 +69,12 @@ def given_away(campaign: Campaign) -> Iterator[str]:
                 yield b"".join(download(campaign, offer.what, form).pieces).decode()
 
 
-def test_the_traces_are_there_before(study: Study) -> None:
+def test_the_persons_name_is_stored_before_the_erasure(study: Study) -> None:
     tables = {table for table, text in kept().items() if NAME in text}
     assert {"annotation_user", "annotation_invitation", "analysis_frozenreport"} <= tables
 
 
-def test_no_table_tells_who_it_was(study: Study) -> None:
+def test_no_table_contains_the_name_after_the_erasure(study: Study) -> None:
     labels = Label.objects.count()
     assert forget(study.rita)
     assert {table for table, text in kept().items() if NAME in text} == set()
@@ -85,7 +85,7 @@ def test_no_table_tells_who_it_was(study: Study) -> None:
     assert list(broken()) == []
 
 
-def test_no_export_in_any_form_names_an_account(study: Study) -> None:
+def test_no_export_in_any_format_names_an_account(study: Study) -> None:
     files = list(given_away(study.campaign))
     assert len(files) > 5
     assert not [text for text in files if NAME in text or '"ben"' in text]

@@ -107,12 +107,12 @@ def test_only_offered_choices_are_accepted(
         assert (wrong(kind, **{field: code}) == set()) == (code in codes)
 
 
-def test_what_is_offered_first_is_an_annotator() -> None:
+def test_annotator_is_the_preselected_role() -> None:
     assert CampaignInviteForm()["campaign_role"].initial == "annotator"
     assert MemberForm()["role"].initial == "annotator"
 
 
-def test_a_password_is_typed_twice_and_kept_to_the_blank() -> None:
+def test_a_password_is_typed_twice_and_keeps_its_blanks() -> None:
     form = JoinForm(JOIN)
     assert form.is_valid()
     assert form.cleaned_data["password"] == form.cleaned_data["again"] == " a long word "
@@ -124,7 +124,7 @@ def test_a_password_is_typed_twice_and_kept_to_the_blank() -> None:
 
 
 @pytest.mark.django_db
-class TestOfAnAccount:
+class TestFormsOfAnAccount:
     @pytest.fixture
     def study(self) -> Study:
         return make_study()
@@ -151,7 +151,7 @@ class TestOfAnAccount:
         good = {"scopes": ["read"], "days": "90", "note": ""}
         return set(TokenForm(good | changed, user=user).errors)
 
-    def test_a_token_of_a_page_lasts_a_year_at_most(self, study: Study) -> None:
+    def test_a_token_created_on_the_page_lasts_a_year_at_most(self, study: Study) -> None:
         for days, fits in (("0", False), ("1", True), ("365", True), ("366", False), ("", False)):
             assert (self.token(study.rita, days=days) == set()) == fits
         assert self.token(study.rita, note="x" * 100) == set()

@@ -44,7 +44,7 @@ def ada() -> User:
     return _user("ada", "annotator")
 
 
-def test_an_address_belongs_to_one_account_even_if_two_ask_at_once(
+def test_an_email_address_belongs_to_one_account_even_under_simultaneous_requests(
     ada: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_email(ada, " Ada@uni.example ")
@@ -64,11 +64,11 @@ def test_an_address_belongs_to_one_account_even_if_two_ask_at_once(
     assert not EmailAddress.objects.exists()
 
 
-def test_an_account_without_a_second_factor_has_none_to_lose(ada: User) -> None:
+def test_removing_the_factors_of_an_account_without_any_does_nothing(ada: User) -> None:
     assert not remove_all(ada)
 
 
-def test_an_address_that_is_used_stays_known_and_others_are_forgotten(ada: User) -> None:
+def test_a_network_address_in_use_stays_known_and_others_are_forgotten(ada: User) -> None:
     now = timezone.now()
     login_limits.remember("ada", "192.0.2.1")
     known = LogInCount.objects.get()
@@ -108,7 +108,7 @@ def told(event: str) -> list[tuple[str, dict[str, Any]]]:
     return [(each.object_id, each.facts) for each in rows]
 
 
-class TestWhatTheProviderSays:
+class TestProviderClaims:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("claims", "email"),
@@ -122,7 +122,9 @@ class TestWhatTheProviderSays:
             ({"email_verified": True}, ""),
         ],
     )
-    def test_an_address_counts_if_it_is_verified(self, claims: dict[str, Any], email: str) -> None:
+    def test_an_email_address_counts_only_if_verified(
+        self, claims: dict[str, Any], email: str
+    ) -> None:
         assert identity_of({"sub": "s", **claims}, "i").email == email
 
     @pytest.mark.every_case
@@ -137,10 +139,12 @@ class TestWhatTheProviderSays:
             ({"preferred_username": 7}, "7"),
         ],
     )
-    def test_a_name_is_proposed_from_it(self, claims: dict[str, Any], name: str) -> None:
+    def test_an_account_name_is_proposed_from_the_claims(
+        self, claims: dict[str, Any], name: str
+    ) -> None:
         assert identity_of({"sub": "s", **claims}, "i").name == name
 
-    def test_a_person_is_one_of_an_issuer(self) -> None:
+    def test_a_person_is_identified_by_issuer_and_subject(self) -> None:
         uids = [identity_of({"sub": s}, i).uid for s, i in (("s", "i"), ("t", "i"), ("s", "j"))]
         assert len(set(uids)) == 3
         assert {len(uid) for uid in uids} == {64}
@@ -150,8 +154,8 @@ class TestWhatTheProviderSays:
             )
 
 
-class TestWhichAccount:
-    def test_one_with_the_verified_address_that_is_linked_with_nobody_yet(self, ada: User) -> None:
+class TestChoiceOfAccount:
+    def test_the_unlinked_account_with_the_verified_address_is_used(self, ada: User) -> None:
         ben = _user("ben", "annotator")
         for user in (ada, ben):
             set_email(user, f"{user.username}@uni.example")
@@ -166,7 +170,7 @@ class TestWhichAccount:
         )
         assert account_for(identity(email="ben@uni.example"), None) == ben
 
-    def test_an_invitation_makes_one_with_a_name_that_is_free(self, ada: User) -> None:
+    def test_an_invitation_creates_an_account_with_a_free_name(self, ada: User) -> None:
         _user("ADA2", "annotator")
         for name in ("ada3", "ada5"):
             made = invite("researcher").invitation
@@ -175,7 +179,7 @@ class TestWhichAccount:
             assert (user.username.lower(), user.role, made.used_by) == (name, "researcher", user)
             assert not user.has_usable_password()
 
-    def test_newcomers_get_one_where_the_site_says_so(self, settings: Settings) -> None:
+    def test_newcomers_get_an_account_if_the_site_allows_it(self, settings: Settings) -> None:
         settings.TANDEM_OIDC_NEWCOMERS = "none"
         assert wrong(lambda: account_for(identity(), None)) == (
             "this site has no account for you; ask an administrator for an invitation, and open "
@@ -187,7 +191,7 @@ class TestWhichAccount:
         assert not User.objects.get().has_usable_password()
         assert told("account.made") == [(str(user.pk), {"role": "annotator", "how": "oidc"})]
 
-    def test_who_has_one_takes_part_by_an_invitation(self) -> None:
+    def test_an_existing_account_takes_part_by_an_invitation(self) -> None:
         study = make_study()
         readers = Team.objects.create(name="Readers")
         take_part(None, study.ada)
@@ -204,7 +208,7 @@ class TestWhichAccount:
 
 
 class TestLinks:
-    def test_one_log_in_has_one_account_and_one_account_one_log_in(self, ada: User) -> None:
+    def test_an_identity_has_one_account_and_an_account_one_identity(self, ada: User) -> None:
         ben = _user("ben", "annotator")
         check_connectable(identity(), ada)
         link(ada)
@@ -217,7 +221,7 @@ class TestLinks:
             "your account is linked with another log-in; remove that link first"
         )
 
-    def test_a_link_is_removed_once(self, ada: User) -> None:
+    def test_an_identity_is_unlinked_once(self, ada: User) -> None:
         ben = _user("ben", "annotator")
         for user in (ada, ben):
             link(user, user.username)
@@ -230,7 +234,7 @@ class TestLinks:
         assert told("identity.unlinked") == [(str(ada.pk), {})]
 
 
-def test_what_cannot_be_told_does_not_happen(
+def test_changes_that_cannot_be_recorded_are_undone(
     ada: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -253,7 +257,7 @@ def test_what_cannot_be_told_does_not_happen(
 
 
 class TestAddresses:
-    def test_one_is_entered_changed_and_removed(self, ada: User) -> None:
+    def test_an_email_address_is_set_changed_and_removed(self, ada: User) -> None:
         ben = _user("ben", "annotator")
         set_email(ben, "ben@uni.example")
         set_email(ada, "ada@uni.example")
@@ -266,7 +270,7 @@ class TestAddresses:
         own = [facts for pk, facts in told("account.email") if pk == str(ada.pk)]
         assert own == [{"set": True}, {"set": True}, {"set": False}]
 
-    def test_what_cannot_be(self, ada: User) -> None:
+    def test_an_invalid_address_and_a_guests_address_are_refused(self, ada: User) -> None:
         assert wrong(lambda: set_email(ada, "ada")) == "this is not an e-mail address; correct it"
         ada.is_guest = True
         assert wrong(lambda: set_email(ada, "ada@uni.example")) == (
@@ -276,7 +280,7 @@ class TestAddresses:
 
 
 class TestFactors:
-    def test_kinds_are_those_of_each_account_without_recovery_codes(self, ada: User) -> None:
+    def test_the_kinds_of_factors_leave_out_recovery_codes(self, ada: User) -> None:
         ben = _user("ben", "annotator")
         for user, kind in (
             (ada, "webauthn"), (ada, "totp"), (ada, "recovery_codes"), (ben, "recovery_codes"),
@@ -294,14 +298,16 @@ class TestFactors:
         assert Event.objects.count() == before + 1
         assert told("factor.removed") == [(str(ada.pk), {"kind": "all"})]
 
-    def test_a_role_needs_one_and_no_guest_does(self, ada: User, settings: Settings) -> None:
+    def test_a_second_factor_is_required_by_role_and_never_of_guests(
+        self, ada: User, settings: Settings
+    ) -> None:
         settings.TANDEM_SECOND_FACTOR = ["annotator"]
         assert is_required(ada)
         assert not is_required(User(role="researcher"))
         assert not is_required(User(role="annotator", is_guest=True))
 
     @pytest.mark.parametrize(("path", "asks"), [("/api/v1/", False), ("/x/api/", True)])
-    def test_the_api_asks_for_its_own_token_instead(
+    def test_pages_require_a_second_factor_and_the_api_does_not(
         self, ada: User, settings: Settings, path: str, asks: bool
     ) -> None:
         settings.TANDEM_SECOND_FACTOR = ["annotator"]

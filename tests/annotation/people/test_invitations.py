@@ -49,7 +49,7 @@ def study() -> Study:
     return make_study()
 
 
-def test_one_for_a_team_makes_a_member_on_pages_and_in_the_api(study: Study) -> None:
+def test_an_invitation_to_a_team_makes_a_member_on_pages_and_in_the_api(study: Study) -> None:
     team = Team.objects.create(name="Readers")
     mary = User.objects.create_user("mary", role="researcher")
     set_role(team, mary, "manager")
@@ -85,7 +85,7 @@ def end(made: NewInvitation) -> None:
     )
 
 
-class TestTheLink:
+class TestLink:
     def test_only_the_digest_of_an_invitation_key_is_stored(self, study: Study) -> None:
         made = invite("annotator", study.campaign, by=study.root)
         row = Invitation.objects.values().get()
@@ -117,7 +117,7 @@ class TestTheLink:
         assert Membership.objects.get(user=eve).role == "adjudicator"
         assert client.get(reverse("work")).status_code == 200
 
-    def test_it_says_what_an_invited_person_will_do(self, study: Study) -> None:
+    def test_the_page_says_what_an_invited_person_will_do(self, study: Study) -> None:
         name = f"<strong>{study.campaign.name}</strong>"
         for role, words in (
             ("annotator", f"You label texts in {name}."),
@@ -175,7 +175,7 @@ class TestTheLink:
         assert made.key not in "".join(str(vars(record)) for record in caplog.records)
 
 
-class TestWhatIsChosen:
+class TestNameAndPassword:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("wrong", "told"),
@@ -203,7 +203,7 @@ class TestWhatIsChosen:
         assert GOOD["password"] not in answer.content.decode()
 
 
-class TestAnAccountThatIsThere:
+class TestExistingAccounts:
     def test_an_existing_account_takes_part_by_the_same_link(self, study: Study) -> None:
         made = invite("annotator", study.campaign, by=study.rita)
         client = client_of(study.ada)
@@ -221,7 +221,7 @@ class TestAnAccountThatIsThere:
         assert Invitation.objects.get().state == "open"
 
 
-class TestWhoInvites:
+class TestInvitingPeople:
     def test_a_researcher_invites_annotators_to_a_campaign_of_theirs(self, study: Study) -> None:
         assert invite("annotator", study.campaign, by=study.rita)
         with pytest.raises(PeopleError, match="ask an admin"):
@@ -254,7 +254,7 @@ class TestWhoInvites:
         assert not study.campaign.memberships.filter(ended_at=None).exists()
         assert Invitation.objects.get().state == "open"
 
-    def test_a_researcher_invites_to_no_campaign_that_is_not_theirs(self, study: Study) -> None:
+    def test_a_researcher_cannot_invite_to_a_campaign_of_others(self, study: Study) -> None:
         given_away(study.campaign)
         with pytest.raises(PeopleError, match="not yours"):
             invite("annotator", study.campaign, by=study.rita)
@@ -263,7 +263,7 @@ class TestWhoInvites:
                 invite(role, campaign, by=study.rita)
         assert not Invitation.objects.exists()
 
-    def test_only_open_invitations_of_ones_own_end_with_the_role(self, study: Study) -> None:
+    def test_only_ones_own_open_invitations_end_with_the_role(self, study: Study) -> None:
         used, open_one = (invite("annotator", study.campaign, by=study.rita) for _ in range(2))
         other = invite("annotator", study.campaign, by=study.root)
         accept(used.invitation, "eve", GOOD["password"])
@@ -274,7 +274,7 @@ class TestWhoInvites:
         assert revoke(other.invitation)
         assert not revoke(other.invitation)
 
-    def test_to_read_one_campaign_is_to_invite_to_that_one_alone(self, study: Study) -> None:
+    def test_a_researcher_invites_only_to_campaigns_they_can_read(self, study: Study) -> None:
         other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
         made = invite("annotator", study.campaign, by=study.rita).invitation
         given_away(study.campaign)
@@ -285,8 +285,8 @@ class TestWhoInvites:
         assert invite("annotator", other, by=study.rita)
 
 
-class TestUsingItUp:
-    def test_an_account_that_is_there_uses_it_up_too(self, study: Study) -> None:
+class TestUse:
+    def test_an_existing_account_uses_up_an_invitation_too(self, study: Study) -> None:
         made = invite("annotator", study.campaign, by=study.root).invitation
         join(made, study.ada)
         made.refresh_from_db()
@@ -295,7 +295,7 @@ class TestUsingItUp:
             join(made, study.ben)
         assert not Membership.objects.filter(user=study.ben).exists()
 
-    def test_one_without_a_campaign_is_for_a_new_account(self, study: Study) -> None:
+    def test_an_invitation_without_a_campaign_is_for_a_new_account(self, study: Study) -> None:
         made = invite("annotator", by=study.root).invitation
         with pytest.raises(PeopleError, match="for a new account"):
             join(made, study.ada)
@@ -314,7 +314,7 @@ class TestUsingItUp:
         join(made, study.ada)
         assert Membership.objects.get().user == study.ada
 
-    def test_a_name_that_somebody_took_meanwhile_uses_nothing_up(
+    def test_a_name_taken_meanwhile_does_not_use_up_the_invitation(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         made = invite("annotator", study.campaign, by=study.root).invitation
@@ -335,7 +335,7 @@ class TestUsingItUp:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("name", "password"), [("a b/", "short"), ("ADA", "12345678")])
-    def test_what_is_wrong_with_name_and_password_is_told_at_once(
+    def test_problems_with_name_and_password_are_reported_together(
         self, study: Study, name: str, password: str
     ) -> None:
         made = invite("annotator", study.campaign, by=study.root).invitation
@@ -343,7 +343,7 @@ class TestUsingItUp:
             accept(made, name, password)
         assert set(wrong.value.problems) == {"name", "password"}
 
-    def test_a_name_that_is_taken_is_told_alike_in_any_case(self, study: Study) -> None:
+    def test_a_taken_name_is_refused_in_upper_and_lower_case(self, study: Study) -> None:
         made = invite("annotator", study.campaign, by=study.root).invitation
         for name in ("ada", "ADA"):
             with pytest.raises(AccountError) as wrong:
@@ -361,12 +361,12 @@ class TestUsingItUp:
         with pytest.raises(PeopleError, match="this link was used or revoked just now"):
             join(made, study.ada)
 
-    def test_all_that_is_wrong_is_one_line_for_commands(self) -> None:
+    def test_all_account_problems_make_one_line_for_commands(self) -> None:
         error = AccountError({"name": ["Too long.", "Taken."], "password": ["Too short."]})
         assert str(error) == "Too long. Taken. Too short."
         assert error.problems == {"name": ["Too long.", "Taken."], "password": ["Too short."]}
 
-    def test_a_role_that_the_account_may_not_have_is_not_promised(self, study: Study) -> None:
+    def test_a_campaign_role_above_the_account_role_is_refused(self, study: Study) -> None:
         with pytest.raises(PeopleError, match="cannot be researcher"):
             invite("annotator", study.campaign, "researcher", by=study.root)
 
@@ -391,13 +391,13 @@ class TestUsingItUp:
         assert not Membership.objects.exists()
         assert not User.objects.filter(username="eve").exists()
 
-    def test_a_note_is_one_line_of_150_characters(self, study: Study) -> None:
+    def test_a_note_is_one_line_of_at_most_150_characters(self, study: Study) -> None:
         made = invite("annotator", note=" a \n b" + "x" * 200, by=study.root).invitation
         assert made.note == ("a b" + "x" * 200)[:150]
 
 
-class TestWhatItHolds:
-    def test_it_is_found_by_its_key_and_by_no_longer_one(self, study: Study) -> None:
+class TestStoredInvitation:
+    def test_an_invitation_is_found_by_keys_of_up_to_200_characters(self, study: Study) -> None:
         made = [invite("annotator").invitation for _ in range(2)]
         for each, length in zip(made, (200, 201), strict=True):
             Invitation.objects.filter(pk=each.pk).update(digest=digest_of("x" * length))
@@ -406,7 +406,7 @@ class TestWhatItHolds:
         assert invitation_of("") is None
         assert invitation_of("x") is None
 
-    def test_it_stands_for_a_week_with_all_that_was_said(
+    def test_an_invitation_stores_all_its_details_for_a_week(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         now = timezone.now()
@@ -440,7 +440,7 @@ class TestWhatItHolds:
         assert str(wrong.value) == "this campaign is not yours; name another"
         assert invite("admin", by=study.root, team=others)
 
-    def test_who_is_in_the_team_keeps_the_role_and_gets_the_one_in_the_campaign(
+    def test_a_team_member_keeps_their_role_and_gets_the_one_in_the_campaign(
         self, study: Study
     ) -> None:
         team = study.campaign.team
@@ -466,7 +466,7 @@ class TestWhatItHolds:
             accept_identity(made, "adam")
         assert not User.objects.filter(username="adam").exists()
 
-    def test_who_created_it_and_left_since_is_named_in_the_refusal(self, study: Study) -> None:
+    def test_the_refusal_names_an_inviter_who_has_left(self, study: Study) -> None:
         team = study.campaign.team
         to_team = invite("annotator", by=study.rita, team=team).invitation
         to_campaign = invite("annotator", study.campaign, by=study.rita).invitation
@@ -479,7 +479,7 @@ class TestWhatItHolds:
             )
 
 
-class TestTheDatabase:
+class TestDatabase:
     @pytest.mark.postgresql
     def test_the_database_refuses_a_used_and_revoked_invitation(self, study: Study) -> None:
         made = invite("annotator", by=study.root).invitation
@@ -515,8 +515,8 @@ def test_one_of_simultaneous_users_of_an_invitation_gets_in() -> None:
     assert User.objects.filter(username__startswith="eve").count() == 1
 
 
-class TestTheCommand:
-    def test_it_prints_a_link_that_works(self, study: Study) -> None:
+class TestCommand:
+    def test_the_command_prints_a_working_link(self, study: Study) -> None:
         out = run("invite", "--campaign", "Pilot", "--site", "https://x.example/", "--note", "Eve")
         link = out.strip()
         assert re.fullmatch(r"https://x\.example/join/\?key=[\w-]{43}", link)
@@ -532,20 +532,20 @@ class TestTheCommand:
         with pytest.raises(CommandError, match="no invitation"):
             run("invite", "--revoke", 10**6)
 
-    def test_it_refuses_more_than_the_account_may_be(self, study: Study) -> None:
+    def test_the_command_refuses_a_campaign_role_above_the_account_role(self, study: Study) -> None:
         with pytest.raises(CommandError, match="cannot be researcher"):
             run("invite", "--campaign", "Pilot", "--campaign-role", "researcher")
 
 
-class TestHowOften:
-    def test_a_link_is_no_way_to_try_names_for_ever(self, study: Study) -> None:
+class TestRateLimits:
+    def test_tries_at_account_names_through_a_link_are_limited(self, study: Study) -> None:
         made = invite("annotator", by=study.root)
         tries = [Client().post(door(made), {**GOOD, "name": "ada"}) for _ in range(21)]
         assert [answer.status_code for answer in tries] == [422] * 20 + [429]
         assert int(tries[-1]["Retry-After"]) <= 3600
         assert Client().post(door(made), GOOD, REMOTE_ADDR="10.0.0.2").status_code == 302
 
-    def test_an_account_invites_sixty_people_an_hour(self, study: Study) -> None:
+    def test_an_account_may_invite_sixty_people_an_hour(self, study: Study) -> None:
         here, rita = reverse("campaign-invite", args=[study.campaign.pk]), client_of(study.rita)
         sent = {"campaign_role": "annotator", "note": ""}
         assert {rita.post(here, sent).status_code for _ in range(30)} == {200}

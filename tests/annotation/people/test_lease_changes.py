@@ -62,7 +62,7 @@ class TestAllOrNothing:
             lambda study, mine: leases.release_expired(study.campaign),
         ],
     )
-    def test_a_place_goes_back_with_its_items_count_or_not_at_all(
+    def test_a_slot_is_released_with_its_items_count_or_not_at_all(
         self, study: Study, monkeypatch: pytest.MonkeyPatch, deed: Callable[..., Any]
     ) -> None:
         mine = study.assignment(study.ada)
@@ -73,7 +73,7 @@ class TestAllOrNothing:
         assert open_assignments(study.campaign).get() == mine
         assert_whole(study.campaign)
 
-    def test_of_several_places_all_go_back_or_none(
+    def test_several_slots_are_released_all_or_none(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         mine = study.assignment(study.ada)
@@ -94,7 +94,7 @@ class TestAllOrNothing:
             leases.release_all(study.ada, Ended.LEFT)
         assert (open_assignments(study.campaign).count(), open_assignments(other).count()) == (2, 1)
 
-    def test_places_are_freed_with_their_event_or_not_at_all(
+    def test_slots_are_released_with_their_event_or_not_at_all(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         mine = study.assignment(study.ada)
@@ -103,7 +103,7 @@ class TestAllOrNothing:
             free(study.campaign, mine.rater_id)
         assert open_assignments(study.campaign).get() == mine
 
-    def test_a_time_is_set_with_that_of_its_places_or_not_at_all(
+    def test_a_lease_length_is_set_with_the_current_leases_or_not_at_all(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(leases, "open_assignments", broken)
@@ -111,7 +111,7 @@ class TestAllOrNothing:
             set_lease(study.campaign, 30)
         assert Campaign.objects.get().hold_minutes == 60
 
-    def test_an_expired_place_is_taken_again_whole_or_not_at_all(
+    def test_an_expired_slot_is_reclaimed_completely_or_not_at_all(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         mine = study.assignment(study.ada)
@@ -124,8 +124,8 @@ class TestAllOrNothing:
         assert not open_assignments(study.campaign).exists()
 
 
-class TestGivingBack:
-    def test_only_others_than_those_named_lose_their_places(self, study: Study) -> None:
+class TestRelease:
+    def test_only_people_outside_the_given_ones_lose_their_slots(self, study: Study) -> None:
         other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
         mine, bens = study.assignment(study.ada), study.assignment(study.ben)
         there = next_assignment(other, rater_of(study.ben))
@@ -143,7 +143,7 @@ class TestGivingBack:
         assert told == ("cancelled", "expired", None, None)
         assert_whole(study.campaign)
 
-    def test_what_was_freed_is_told_once(self, study: Study) -> None:
+    def test_released_slots_are_recorded_once(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         assert free(study.campaign, mine.rater_id) == 1
         assert free(study.campaign, mine.rater_id) == 0
@@ -151,7 +151,7 @@ class TestGivingBack:
         assert (event.campaign, event.object_id) == (study.campaign.pk, str(mine.rater_id))
         assert event.facts["places"] == 1
 
-    def test_only_an_open_place_is_held_and_held_again(self, study: Study) -> None:
+    def test_only_an_open_assignments_lease_is_extended(self, study: Study) -> None:
         mine, bens = study.assignment(study.ada), study.assignment(study.ben)
         long_ago = timezone.now() - timedelta(hours=1)
         Assignment.objects.update(held_until=long_ago)
@@ -169,7 +169,7 @@ class TestGivingBack:
             assert mine not in open_assignments(study.campaign)
             assert not release(mine, Ended.FREED)
 
-    def test_only_places_whose_time_is_over_are_looked_at(self, study: Study) -> None:
+    def test_only_expired_leases_are_loaded(self, study: Study) -> None:
         def over() -> list[tuple[int, int]]:
             found = leases._expired.rows(campaign=study.campaign.pk, now=timezone.now())
             return [(pk, item) for pk, item in found]
@@ -181,7 +181,7 @@ class TestGivingBack:
         run_out(mine)
         assert over() == [(mine.pk, mine.item_id), (bens.pk, bens.item_id)]
 
-    def test_without_a_time_nothing_runs_out_and_nothing_is_extended(self, study: Study) -> None:
+    def test_without_a_lease_length_nothing_expires_or_is_extended(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         run_out(mine)
         before = Assignment.objects.get(pk=mine.pk).held_until
@@ -212,7 +212,7 @@ class TestLocks:
             lambda study: free(study.campaign, 1),
         ],
     )
-    def test_places_are_locked_by_their_number(
+    def test_assignments_are_locked_in_the_order_of_their_ids(
         self, study: Study, deed: Callable[[Study], object]
     ) -> None:
         study.assignment(study.ada)
@@ -227,7 +227,7 @@ class TestLocks:
         assert re.search(r"ORDER BY (1|\"annotation_assignment\"\.\"id\") ASC", locking[0])
 
 
-class TestComingLate:
+class TestReclaiming:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("stored", "seen", "taken"),
@@ -239,7 +239,7 @@ class TestComingLate:
             ({}, {"status": "open"}, False),
         ],
     )
-    def test_only_what_expired_and_still_has_is_taken_again(
+    def test_only_an_expired_assignment_is_reclaimed(
         self, study: Study, stored: dict[str, str], seen: dict[str, str], taken: bool
     ) -> None:
         mine = study.assignment(study.ada)
@@ -251,7 +251,7 @@ class TestComingLate:
         assert reclaim(mine) == taken
         assert (Item.objects.get(pk=mine.item_id).taken == 1) == taken
 
-    def test_a_full_item_gives_no_place_again(self, study: Study) -> None:
+    def test_a_full_item_allows_no_reclaiming(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         release(mine, Ended.EXPIRED)
         mine.refresh_from_db()
@@ -260,7 +260,7 @@ class TestComingLate:
         assert Assignment.objects.get(pk=mine.pk).status == "cancelled"
 
 
-def test_what_is_locked_comes_with_what_stands_and_what_was_sent(study: Study) -> None:
+def test_locked_assignments_come_with_current_and_already_sent_answers(study: Study) -> None:
     mine, bens = study.assignment(study.ada), study.assignment(study.ben)
     plain = lock_assignments({mine.pk: None, bens.pk: "k"})
     assert plain == lock_rows([mine.pk, bens.pk])
@@ -293,7 +293,7 @@ class TestOpening:
         [(True, None, True), (True, 1, True), (True, -1, False), (False, None, False),
          (False, 1, False), (False, -1, False)],
     )  # fmt: skip
-    def test_it_is_open_until_it_is_closed_or_due(
+    def test_a_campaign_is_open_until_it_is_closed_or_past_its_deadline(
         self, study: Study, is_open: bool, hours: int | None, takes: bool
     ) -> None:
         due = None if hours is None else timezone.now() + timedelta(hours=hours)
@@ -301,7 +301,7 @@ class TestOpening:
         assert Campaign.objects.filter(open_now()).exists() == takes
         assert Item.objects.filter(open_now("campaign")).exists() == takes
 
-    def test_terms_that_come_with_a_refused_opening_are_not_kept(self, study: Study) -> None:
+    def test_settings_sent_with_a_refused_opening_are_not_stored(self, study: Study) -> None:
         Campaign.objects.update(is_open=False, deadline=timezone.now() - timedelta(hours=1))
         with pytest.raises(DesignError, match="its deadline is past"):
             change(study.campaign, CampaignSettings(language="de"), is_open=True)
@@ -336,7 +336,7 @@ class TestOpening:
             assert stored.before != stored.after
             assert stored.object_id == str(study.campaign.pk)
 
-    def test_opening_again_is_told_as_that(self, study: Study) -> None:
+    def test_closing_and_reopening_are_separate_events(self, study: Study) -> None:
         change(study.campaign, CampaignSettings(), is_open=False)
         change(study.campaign, CampaignSettings(), is_open=True)
         kinds = Event.objects.filter(event__in=("campaign.closed", "campaign.opened"))
@@ -364,7 +364,7 @@ class TestOpening:
             "campaign.archived", "campaign.restored", "campaign.archived", "campaign.opened",
         ]  # fmt: skip
 
-    def test_a_closing_that_cannot_be_told_has_not_happened(
+    def test_a_closing_that_cannot_be_recorded_is_undone(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(settings, "record", broken)

@@ -68,14 +68,14 @@ def send(client: Client, what: str, mine: Assignment, **more: Any) -> Any:
     return client.post(page(what, mine), form)
 
 
-class TestTheTime:
+class TestLeaseLength:
     def test_a_lease_lasts_as_long_as_the_campaign_sets(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         assert mine.held_until is not None
         left = mine.held_until - timezone.now()
         assert timedelta(minutes=59) < left <= timedelta(minutes=60)
 
-    def test_a_lease_without_a_time_never_expires(self, study: Study) -> None:
+    def test_a_lease_without_an_end_never_expires(self, study: Study) -> None:
         set_lease(study.campaign, None)
         assert study.assignment(study.ada).held_until is None
         assert release_expired(study.campaign) == 0
@@ -148,7 +148,7 @@ class TestTheTime:
         assert_whole(study.campaign)
 
 
-class TestWhoComesNext:
+class TestReleasedSlots:
     def test_a_released_slot_goes_to_another_person(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         assert study.assignment(study.ben).item != mine.item
@@ -166,12 +166,14 @@ class TestWhoComesNext:
         assert again.held_until
         assert_whole(study.campaign)
 
-    def test_the_page_counts_it_among_what_is_left(self, study: Study) -> None:
+    def test_progress_counts_an_expired_item_as_left(self, study: Study) -> None:
         before = progress_here(study.ada, study.campaign).left
         lost(study)
         assert progress_here(study.ada, study.campaign).left == before
 
-    def test_one_that_was_freed_by_hand_is_not_given_again(self, study: Study) -> None:
+    def test_an_item_released_by_a_researcher_is_not_given_to_the_same_person_again(
+        self, study: Study
+    ) -> None:
         mine = study.assignment(study.ada)
         assert release(mine, Ended.FREED)
         assert study.assignment(study.ada).item != mine.item
@@ -181,7 +183,7 @@ class TestWhoComesNext:
         assert [release(mine, Ended.FREED) for _ in range(2)] == [True, False]
         assert_whole(study.campaign)
 
-    def test_who_leaves_one_campaign_keeps_what_they_hold_in_another(self, study: Study) -> None:
+    def test_a_person_who_leaves_one_campaign_keeps_leases_in_another(self, study: Study) -> None:
         other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
         mine, there = study.assignment(study.ada), next_assignment(other, rater_of(study.ada))
         assert there is not None
@@ -191,14 +193,14 @@ class TestWhoComesNext:
         mine.refresh_from_db()
         assert mine.reason == "freed"
 
-    def test_only_the_places_of_the_one_named_are_freed(self, study: Study) -> None:
+    def test_only_the_leases_of_the_named_rater_are_released(self, study: Study) -> None:
         mine, bens = study.assignment(study.ada), study.assignment(study.ben)
         assert free(study.campaign, mine.rater_id) == 1
         assert free(study.campaign, mine.rater_id) == 0
         assert open_assignments(study.campaign).get() == bens
         assert_whole(study.campaign)
 
-    def test_a_longer_time_for_one_campaign_changes_no_other(self, study: Study) -> None:
+    def test_a_new_lease_length_changes_no_other_campaign(self, study: Study) -> None:
         other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
         there = next_assignment(other, rater_of(study.ada))
         assert there is not None
@@ -209,7 +211,7 @@ class TestWhoComesNext:
         assert Assignment.objects.get(status="done").held_until is None
 
 
-class TestWhatComesLate:
+class TestLateWork:
     def test_a_late_answer_counts_if_a_slot_is_free(self, study: Study) -> None:
         mine = lost(study)
         assert send(client_of(study.ada), "submit", mine).status_code == 200
@@ -226,7 +228,7 @@ class TestWhatComesLate:
         assert not Response.objects.exists()
         assert_whole(study.campaign)
 
-    def test_a_place_that_goes_back_under_way_makes_no_answer_too_many(
+    def test_a_lease_that_expires_during_a_save_gives_no_answer_beyond_the_quota(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Between the look at the place and the writing, its time is over and Ben takes it."""
@@ -250,7 +252,9 @@ class TestWhatComesLate:
         assert send(client_of(study.ada), "draft", mine).status_code == 200
         assert open_assignments(study.campaign).get().pk == mine.pk
 
-    def test_one_that_was_freed_by_hand_stays_a_draft(self, study: Study) -> None:
+    def test_a_late_answer_to_an_item_released_by_a_researcher_stays_a_draft(
+        self, study: Study
+    ) -> None:
         mine = study.assignment(study.ada)
         release(mine, Ended.FREED)
         assert send(client_of(study.ada), "submit", mine).status_code == 422
@@ -261,13 +265,13 @@ class TestWhatComesLate:
         end_membership(study.campaign, study.ada)
         assert not reclaim(mine)
 
-    def test_a_slot_that_somebody_else_has_taken_is_not_taken_again(self, study: Study) -> None:
+    def test_a_slot_taken_by_another_person_cannot_be_reclaimed(self, study: Study) -> None:
         mine = lost(study)
         assert study.assignment(study.ben).item == mine.item
         assert not reclaim(mine)
         assert_whole(study.campaign)
 
-    def test_nobody_elses_row_is_read_or_locked_for_it(self, study: Study) -> None:
+    def test_reclaiming_reads_and_locks_no_other_raters_row(self, study: Study) -> None:
         mine = lost(study)
         rater_of(study.ben)
         read: set[str] = set()
@@ -282,7 +286,7 @@ class TestWhatComesLate:
             post_init.disconnect(seen, sender=Rater)
         assert read <= {mine.rater.name}
 
-    def test_of_two_messages_at_once_one_takes_it_again(self, study: Study) -> None:
+    def test_one_of_two_simultaneous_late_saves_reclaims_the_slot(self, study: Study) -> None:
         """The second one still thinks it expired, and another item of theirs has."""
         mine = lost(study)
         study.campaign.items.update(quota=2)
@@ -301,7 +305,7 @@ class TestWhatComesLate:
         mine.item.campaign.refresh_from_db()
         assert not reclaim(mine)
 
-    def test_nobody_gets_more_than_their_share_by_coming_late(self, study: Study) -> None:
+    def test_reclaiming_cannot_exceed_the_limit_of_items(self, study: Study) -> None:
         set_most_items(study.campaign, 1)
         mine = lost(study)
         set_lease(study.campaign, None)
@@ -320,7 +324,7 @@ class TestWhatComesLate:
 
 @pytest.mark.postgresql
 @pytest.mark.processes
-def test_a_crowd_that_loses_its_places_leaves_none_doubled_or_lost(house: Path) -> None:
+def test_a_crowd_with_expiring_leases_neither_loses_nor_duplicates_slots(house: Path) -> None:
     """Eight people take, lose and answer at once; each item ends with exactly its answers."""
     manage(house, "create_campaign", "held", "--protocol", "report-coverage", "--batch", "b",
            "--raters-per-item", 3)  # fmt: skip
@@ -335,7 +339,7 @@ def test_a_crowd_that_loses_its_places_leaves_none_doubled_or_lost(house: Path) 
     assert told["lost"] > 0
 
 
-def test_the_command_frees_by_the_raters_name(study: Study) -> None:
+def test_the_command_releases_leases_by_the_raters_name(study: Study) -> None:
     study.assignment(study.ada)
     said = run("campaign_people", "Pilot", "--free", study.ada.rater.name)
     assert said == f"Freed 1 leases of {study.ada.rater.name}.\n"

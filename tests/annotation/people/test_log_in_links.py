@@ -23,7 +23,7 @@ def ada() -> User:
     return User.objects.create(username="ada", password="!")
 
 
-def test_it_is_for_one_account_and_the_trail_names_it(ada: User) -> None:
+def test_a_log_in_link_is_for_one_account_and_recorded_in_the_trail(ada: User) -> None:
     ben = User.objects.create(username="ben", password="!")
     key = log_in_key(ada)
     assert account_of(key) == ada
@@ -36,7 +36,7 @@ def test_it_is_for_one_account_and_the_trail_names_it(ada: User) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"is_active": False}, {"is_guest": True}])
-def test_who_cannot_log_in_has_none(ada: User, changes: dict[str, Any]) -> None:
+def test_an_account_that_cannot_log_in_gets_no_link(ada: User, changes: dict[str, Any]) -> None:
     key = log_in_key(ada)
     User.objects.filter(pk=ada.pk).update(**changes)
     assert account_of(key) is None
@@ -52,13 +52,15 @@ def test_who_cannot_log_in_has_none(ada: User, changes: dict[str, Any]) -> None:
     [{"last_login": timezone.now()}, {"role": "researcher"}, {"password": "!2"}, {"sessions": 7}],
     ids=lambda changes: next(iter(changes)),
 )
-def test_it_ends_with_a_log_in_a_role_or_a_password(ada: User, changes: dict[str, Any]) -> None:
+def test_a_log_in_a_new_role_or_password_invalidates_the_link(
+    ada: User, changes: dict[str, Any]
+) -> None:
     key = log_in_key(ada)
     User.objects.filter(pk=ada.pk).update(**changes)
     assert account_of(key) is None
 
 
-def test_it_ends_after_ten_minutes(
+def test_a_log_in_link_expires_after_ten_minutes(
     ada: User, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = datetime(2026, 3, 1, 12)  # noqa: DTZ001

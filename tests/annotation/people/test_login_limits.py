@@ -63,7 +63,7 @@ def left() -> set[tuple[str, int]]:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("kind", TRIES)
-def test_after_the_free_guesses_each_costs_the_next_wait(kind: str) -> None:
+def test_each_guess_after_the_free_ones_costs_a_longer_wait(kind: str) -> None:
     counts, at, waits = counts_of(kind), NOW, []
     assert [take(counts, NOW) for _ in range(TRIES[kind])] == [NONE] * TRIES[kind]
     for _ in WAITS[kind]:
@@ -78,7 +78,7 @@ def test_after_the_free_guesses_each_costs_the_next_wait(kind: str) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("kind", TRIES)
-def test_they_are_forgotten_after_the_first_or_the_last_of_them(kind: str) -> None:
+def test_guesses_expire_counted_from_the_first_or_the_last_depending_on_the_kind(kind: str) -> None:
     counts, end = counts_of(kind), NOW + WINDOWS[kind]
     for _ in range(TRIES[kind]):
         take(counts, NOW)
@@ -94,14 +94,14 @@ def test_they_are_forgotten_after_the_first_or_the_last_of_them(kind: str) -> No
     assert LogInCount.objects.get().wrong == (TRIES[kind] + 2 if kind in FROM_LAST else 1)
 
 
-def test_a_wait_ends_with_the_time_that_guesses_count_for() -> None:
+def test_a_wait_ends_no_later_than_its_guesses_expire() -> None:
     row("network", "name", 4, last_at=NOW + HOUR - 5 * SECOND)
     counts = [("network", digest_of("name"), "s")]
     assert wait(counts, NOW + HOUR - TICK) == 5 * SECOND + TICK
     assert wait(counts, NOW + HOUR) == NONE
 
 
-def test_the_longest_wait_of_several_counts_and_none_is_counted_where_one_is_over() -> None:
+def test_the_longest_wait_applies_and_a_refused_guess_is_not_counted() -> None:
     row("address", wrong=3)
     row("account", wrong=1)
     row("address", "ben", 9)
@@ -114,8 +114,8 @@ def test_the_longest_wait_of_several_counts_and_none_is_counted_where_one_is_ove
     assert wait([], NOW) == NONE
 
 
-class TestWhereAGuessComesFrom:
-    def test_a_browser_that_is_known_counts_by_itself(self) -> None:
+class TestSourceOfAGuess:
+    def test_a_known_browser_is_counted_separately(self) -> None:
         guess = Guess("ada", "10.0.0.1", "key")
         name, key = digest_of("ada"), digest_of("key")
         assert guess.passwords() == [("device", name, key)]
@@ -131,7 +131,7 @@ class TestWhereAGuessComesFrom:
             ("ada", "10.0.0.2", NONE, False),
         ],
     )
-    def test_an_address_does_too_besides_all_of_its_guesses(
+    def test_a_known_address_is_counted_separately_and_with_its_network(
         self, account: str, address: str, age: timedelta, is_known: bool
     ) -> None:
         row("known", account, source=network_of(address), last_at=NOW - age)
@@ -145,7 +145,7 @@ class TestWhereAGuessComesFrom:
         row("address", source=network_of("10.0.0.1"))
         assert len(Guess("ada", "10.0.0.1").passwords()) == 3
 
-    def test_half_of_an_address_of_version_6_is_its_owners(self) -> None:
+    def test_ipv6_addresses_are_counted_by_their_64_bit_prefix(self) -> None:
         assert network_of("2001:db8::1") == network_of("2001:db8::ffff:0:0:1")
         assert network_of("2001:db8::1") == digest_of("2001:db8::/64")
         assert network_of("2001:db8::1") != network_of("2001:db8:0:1::1")
@@ -154,7 +154,7 @@ class TestWhereAGuessComesFrom:
         assert len(digest_of("ada")) == 32
 
 
-def test_a_right_password_forgets_the_pair_and_takes_one_from_what_counts_together() -> None:
+def test_a_right_password_clears_its_own_count_and_lowers_shared_counts_by_one() -> None:
     for kind in TRIES:
         row(kind, wrong=2)
     row("address", "ben", 2)
@@ -167,7 +167,7 @@ def test_a_right_password_forgets_the_pair_and_takes_one_from_what_counts_togeth
 
 
 class TestRemembering:
-    def test_what_counts_no_longer_goes(self) -> None:
+    def test_expired_counts_are_deleted(self) -> None:
         for age in (timedelta(days=180), timedelta(days=180) + TICK):
             row("known", source=str(age), last_at=NOW - age)
         for age in (2 * DAY, 2 * DAY + TICK):
@@ -181,7 +181,7 @@ class TestRemembering:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("age", "noted"), [(DAY, False), (DAY + TICK, True)])
-    def test_an_address_is_noted_again_once_a_day(self, age: timedelta, noted: bool) -> None:
+    def test_a_known_address_is_updated_once_a_day(self, age: timedelta, noted: bool) -> None:
         before = NOW - age
         known = row("known", source=network_of("10.0.0.1"), since=before, last_at=before)
         other = row("known", "ben", source=network_of("10.0.0.1"), last_at=before)
@@ -192,7 +192,7 @@ class TestRemembering:
         assert other.last_at == before
         assert LogInCount.objects.count() == 2
 
-    def test_a_new_one_is_known_from_now_on(self) -> None:
+    def test_a_new_address_is_known_from_now_on(self) -> None:
         remember("ada", "10.0.0.1")
         found = LogInCount.objects.get()
         assert (found.kind, found.account, found.source) == (
@@ -207,7 +207,9 @@ def ada() -> User:
 
 
 class TestStatus:
-    def test_places_count_apart_and_what_is_slowed_together(self, ada: User) -> None:
+    def test_the_status_counts_guesses_by_source_and_says_if_the_account_is_slowed(
+        self, ada: User
+    ) -> None:
         ben = User.objects.create(username="ben")
         row("address", wrong=3, source="a")
         row("address", wrong=2, source="b")
@@ -229,20 +231,20 @@ class TestStatus:
         row("codes", wrong=3)
         assert status(ada) == Status(0, 0, None, slowed=True)
 
-    def test_after_a_day_nothing_counts(self, ada: User) -> None:
+    def test_guesses_do_not_count_after_a_day(self, ada: User) -> None:
         row("address", wrong=5, last_at=NOW - DAY)
         assert status(ada) is None
         row("address", wrong=5, source="b", last_at=NOW - DAY + TICK)
         assert status(ada) == Status(5, 1, None, slowed=False)
 
-    def test_a_wait_that_is_over_closes_nothing(self, ada: User) -> None:
+    def test_a_wait_that_is_over_blocks_nothing(self, ada: User) -> None:
         row("address", wrong=2, last_at=NOW - MINUTE)
         assert status(ada) == Status(2, 1, None, slowed=False)
         row("device", wrong=2, last_at=NOW - MINUTE + TICK)
         assert status(ada) == Status(4, 2, NOW + TICK, slowed=False)
 
 
-class TestForgetting:
+class TestUnlocking:
     def test_an_account_is_unlocked_once_and_its_addresses_stay_known(self, ada: User) -> None:
         row("address", wrong=2)
         row("codes", wrong=2)
@@ -262,7 +264,7 @@ class TestForgetting:
         assert left() == {("known", 0)}
         assert Event.objects.get(event="login.unlocked").facts == {"counts": 2}
 
-    def test_with_the_account_everything_goes(self, ada: User) -> None:
+    def test_deleting_an_account_deletes_its_counts(self, ada: User) -> None:
         row("address", wrong=2)
         row("known")
         row("known", "ben")

@@ -52,7 +52,7 @@ def reads(user: User) -> bool:
     return readable(user).exists()
 
 
-class TestAnOpenPool:
+class TestOpenPool:
     def test_in_an_open_pool_the_accounts_role_decides(self, study: Study) -> None:
         may = {u.username: (works(u), reads(u)) for u in User.objects.all()}
         assert may == {
@@ -112,7 +112,7 @@ class TestAnOpenPool:
         assert not is_adjudicator(study.ada, study.campaign)
         assert take(study, study.ada)
 
-    def test_only_a_working_role_keeps_what_somebody_holds(self, study: Study) -> None:
+    def test_only_a_role_that_labels_keeps_a_persons_leases(self, study: Study) -> None:
         mine, other = study.assignment(study.rita), study.assignment(study.ben)
         add_member(study.campaign, study.rita, "annotator")
         mine.refresh_from_db()
@@ -123,7 +123,7 @@ class TestAnOpenPool:
         assert (mine.status, mine.reason, other.status) == ("cancelled", "freed", "open")
         assert_whole(study.campaign)
 
-    def test_a_guest_gets_no_role_and_who_is_off_none(self, study: Study) -> None:
+    def test_guests_and_disabled_accounts_get_no_campaign_role(self, study: Study) -> None:
         User.objects.filter(pk=study.ben.pk).update(is_guest=True)
         User.objects.filter(pk=study.ada.pk).update(is_active=False)
         for user, why in ((study.ben, "one campaign only"), (study.ada, "switched off")):
@@ -140,7 +140,7 @@ class TestAnOpenPool:
         assert not reads(study.rita)
 
 
-class TestANamedPool:
+class TestNamedPool:
     @pytest.fixture(autouse=True)
     def _named(self, study: Study) -> None:
         joined(study.rita, role="member")
@@ -173,18 +173,20 @@ class TestANamedPool:
         for path in ("units", "labels", "responses", "report", "people"):
             assert script_of(study.rita).get(f"campaigns/{pk}/{path}/").status_code == 404
 
-    def test_a_researcher_who_closes_the_pool_is_not_shut_out(self, study: Study) -> None:
+    def test_a_researcher_who_restricts_the_pool_becomes_a_member(self, study: Study) -> None:
         set_pool(study.campaign, "open")
         set_pool(study.campaign, "named", study.rita)
         assert reads(study.rita)
         assert Membership.objects.get(user=study.rita).role == "researcher"
 
-    def test_an_admin_who_closes_the_pool_becomes_no_member(self, study: Study) -> None:
+    def test_an_admin_who_restricts_the_pool_does_not_become_a_member(self, study: Study) -> None:
         set_pool(study.campaign, "open", study.root)
         set_pool(study.campaign, "named", study.root)
         assert not Membership.objects.exists()
 
-    def test_only_who_may_take_items_keeps_a_place_when_it_closes(self, study: Study) -> None:
+    def test_only_members_who_label_keep_their_leases_when_the_pool_is_restricted(
+        self, study: Study
+    ) -> None:
         set_pool(study.campaign, "open")
         mine, bens, ritas = (study.assignment(u) for u in (study.ada, study.ben, study.rita))
         for user, role in ((study.ben, "annotator"), (study.rita, "adjudicator")):
@@ -196,7 +198,9 @@ class TestANamedPool:
         assert_whole(study.campaign)
 
     @pytest.mark.postgresql
-    def test_what_others_hold_goes_back_when_it_closes(self, study: Study) -> None:
+    def test_leases_of_non_members_are_released_when_the_pool_is_restricted(
+        self, study: Study
+    ) -> None:
         set_pool(study.campaign, "open")
         mine, theirs = study.assignment(study.ada), study.assignment(study.ben)
         add_member(study.campaign, study.ada, "annotator")
@@ -216,7 +220,7 @@ class TestANamedPool:
         end_membership(study.campaign, study.ada)
         assert client_of(study.ada).get(page("item", mine)).status_code == 200
 
-    def test_who_was_put_out_changes_nothing_that_counts(self, study: Study) -> None:
+    def test_a_removed_person_cannot_revise_answers(self, study: Study) -> None:
         add_member(study.campaign, study.ada, "annotator")
         mine = study.assignment(study.ada)
         submit(mine, payload("no"), "page")
@@ -233,7 +237,7 @@ class TestANamedPool:
         assert client_of(study.ada).post(page("submit", mine), sent).status_code == 200
 
 
-class TestTheAccountsRoleIsTheMost:
+class TestRoleLimits:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("name", "role"),
@@ -247,20 +251,20 @@ class TestTheAccountsRoleIsTheMost:
         assert not Membership.objects.exists()
 
     @pytest.mark.postgresql
-    def test_a_role_that_was_written_past_us_is_not_heeded(self, study: Study) -> None:
+    def test_a_role_written_directly_into_the_database_has_no_effect(self, study: Study) -> None:
         Membership.objects.create(campaign=study.campaign, user=study.ada, role="researcher")
         assert not reads(study.ada)
 
     @pytest.mark.postgresql
-    def test_the_database_knows_the_roles(self, study: Study) -> None:
+    def test_the_database_refuses_unknown_roles_and_pools(self, study: Study) -> None:
         with pytest.raises(IntegrityError), transaction.atomic():
             Membership.objects.create(campaign=study.campaign, user=study.ada, role="owner")
         with pytest.raises(IntegrityError), transaction.atomic():
             Campaign.objects.update(pool="shut")
 
 
-class TestItemsForOnePerson:
-    def test_nobody_gets_more_than_the_campaign_gives(self, study: Study) -> None:
+class TestItemLimit:
+    def test_nobody_gets_more_items_than_the_limit(self, study: Study) -> None:
         set_most_items(study.campaign, 2)
         for _ in range(2):
             submit(study.assignment(study.ada), payload("no"), "page")
@@ -279,7 +283,7 @@ class TestItemsForOnePerson:
         set_most_items(study.campaign, 3)
         assert not has_reached_limit(study.campaign, rater)
 
-    def test_what_was_imported_as_theirs_takes_none_of_their_share(self, study: Study) -> None:
+    def test_imported_answers_do_not_count_towards_the_limit(self, study: Study) -> None:
         set_most_items(study.campaign, 1)
         item = study.campaign.items.get(position=3)
         Assignment.objects.create(
@@ -287,13 +291,13 @@ class TestItemsForOnePerson:
         )
         assert study.assignment(study.ada).item != item
 
-    def test_items_of_other_campaigns_do_not_count(self, study: Study) -> None:
+    def test_items_of_other_campaigns_do_not_count_towards_the_limit(self, study: Study) -> None:
         other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
         assert next_assignment(other, rater_of(study.ada))
         set_most_items(study.campaign, 1)
         assert take(study, study.ada)
 
-    def test_the_page_counts_with_the_limit_of_items(self, study: Study) -> None:
+    def test_my_work_counts_up_to_the_limit_of_items(self, study: Study) -> None:
         set_most_items(study.campaign, 3)
         submit(study.assignment(study.ada), payload("no"), "page")
         told = client_of(study.ada).get(reverse("work")).content.decode()
@@ -306,7 +310,7 @@ class TestItemsForOnePerson:
         assert next_assignment(study.campaign, rater_of(study.ada))
 
 
-class TestTheCommand:
+class TestCommand:
     def test_the_command_sets_and_shows_people(self, study: Study) -> None:
         run("campaign_people", "Pilot", "--pool", "named", "--items-per-person", 2, "--add", "ada")
         submit(study.assignment(study.ada), payload("no"), "page")
@@ -329,6 +333,8 @@ class TestTheCommand:
             (("--exclude", "nobody"), "no rater"),
         ],
     )
-    def test_it_says_what_is_wrong(self, study: Study, options: tuple[str, ...], told: str) -> None:
+    def test_the_command_explains_errors(
+        self, study: Study, options: tuple[str, ...], told: str
+    ) -> None:
         with pytest.raises(CommandError, match=told):
             run("campaign_people", "Pilot", *options)

@@ -74,8 +74,8 @@ def guesses(name: str, wrong: int, kind: str = "address") -> None:
     )
 
 
-class TestTheListOfPeople:
-    def test_it_marks_accounts_whose_log_in_is_closed_or_slowed(
+class TestPeopleList:
+    def test_accounts_with_blocked_or_slowed_log_in_are_marked(
         self, study: Study, root: Client, settings: Settings
     ) -> None:
         settings.LOGIN_TRIES = {**settings.LOGIN_TRIES, "address": 2, "account": 3}
@@ -93,7 +93,7 @@ class TestTheListOfPeople:
         assert guests["guests"] is True
         assert root.get(reverse("people"), {"guests": "2"}).context["guests"] is False
 
-    def test_it_has_fifty_to_a_page_and_the_fifty_newest_invitations(
+    def test_the_list_has_fifty_people_per_page_and_the_fifty_newest_invitations(
         self, study: Study, root: Client
     ) -> None:
         User.objects.bulk_create(User(username=f"z{n:02}") for n in range(48))
@@ -105,8 +105,8 @@ class TestTheListOfPeople:
         assert [each.username for each in second["page"]] == ["z46", "z47"]
 
 
-class TestOnesPage:
-    def test_it_shows_roles_and_work_by_campaign(
+class TestPersonPage:
+    def test_the_page_shows_roles_and_work_by_campaign(
         self, study: Study, other: Campaign, root: Client
     ) -> None:
         mine, bens = rater_of(study.ada), rater_of(study.ben)
@@ -131,7 +131,9 @@ class TestOnesPage:
         assert (shown["guesses"], shown["email"], shown["linked"]) == (None, "", False)
         assert shown["roles"] == User.Role.choices
 
-    def test_it_shows_how_one_logs_in(self, study: Study, root: Client, settings: Settings) -> None:
+    def test_the_page_shows_how_the_person_logs_in(
+        self, study: Study, root: Client, settings: Settings
+    ) -> None:
         settings.TANDEM_OIDC_NAME = "University"
         EmailAddress.objects.create(user=study.ada, email="ada@uni.example", verified=True)
         SocialAccount.objects.create(user=study.ada, uid="u", provider="sso")
@@ -152,7 +154,9 @@ class TestOnesPage:
             [],
         )
 
-    def test_orders_lead_back_and_say_what_is_wrong(self, study: Study, root: Client) -> None:
+    def test_actions_lead_back_to_the_page_and_report_errors(
+        self, study: Study, root: Client
+    ) -> None:
         def sent(user: User, order: str, **given: str) -> Any:
             return root.post(reverse("person-change", args=[user.pk]), {"order": order, **given})
 
@@ -180,7 +184,7 @@ class TestOnesPage:
             "This account has no pseudonym until it takes its first item."
         )
 
-    def test_a_link_to_log_in_is_shown_and_none_for_who_cannot(
+    def test_a_log_in_link_is_shown_unless_the_account_cannot_log_in(
         self, study: Study, root: Client
     ) -> None:
         shown = root.post(reverse("person-change", args=[study.ada.pk]), {"order": "link"})
@@ -195,7 +199,7 @@ class TestOnesPage:
 
 
 class TestInvitations:
-    def test_a_new_one_is_shown_once_with_its_link(self, study: Study, root: Client) -> None:
+    def test_a_new_invitation_is_shown_once_with_its_link(self, study: Study, root: Client) -> None:
         form = root.get(reverse("invite")).context
         assert (form["life"], form["form"].initial) == (
             7, {"role": "annotator", "campaign_role": "annotator"}
@@ -219,7 +223,7 @@ class TestInvitations:
             422, ["An account with the role admin cannot be annotator; change one."]
         )  # fmt: skip
 
-    def test_more_than_sixty_an_hour_are_refused_with_the_form(
+    def test_more_than_sixty_invitations_an_hour_are_refused_on_the_form(
         self, study: Study, root: Client, rita: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for views in (people, campaign_people):
@@ -235,7 +239,7 @@ class TestInvitations:
         assert (told.status_code, told.context["invite"].is_bound) == (422, True)
         assert not Invitation.objects.exists()
 
-    def test_who_revokes_one_comes_back_to_where_they_were(
+    def test_revoking_an_invitation_leads_back_to_the_page_it_was_on(
         self, study: Study, root: Client, rita: Client
     ) -> None:
         people, here = reverse("people"), reverse("campaign-people", args=[study.campaign.pk])
@@ -248,7 +252,9 @@ class TestInvitations:
             made.refresh_from_db()
             assert made.state == "revoked"
 
-    def test_the_page_behind_it_tells_what_it_needs(self, study: Study, settings: Settings) -> None:
+    def test_the_page_behind_the_link_has_all_it_shows(
+        self, study: Study, settings: Settings
+    ) -> None:
         settings.TANDEM_OIDC_NAME = "University"
         made = invite("annotator", study.campaign)
         where = f"{reverse('join')}?key={made.key}"
@@ -273,7 +279,7 @@ class TestInvitations:
         assert Client().get(reverse("join")).status_code == 404
 
 
-class TestACampaignsPeople:
+class TestCampaignPeople:
     def page(self, study: Study) -> str:
         return reverse("campaign-people", args=[study.campaign.pk])
 
@@ -281,7 +287,7 @@ class TestACampaignsPeople:
         where = reverse("campaign-people-change", args=[study.campaign.pk])
         return client.post(where, {"order": order, **given})
 
-    def test_it_lists_current_members_and_its_own_invitations(
+    def test_the_page_lists_current_members_and_the_campaigns_invitations(
         self, study: Study, other: Campaign, rita: Client
     ) -> None:
         Membership.objects.create(campaign=study.campaign, user=study.ben, ended_at=NOW)
@@ -307,7 +313,7 @@ class TestACampaignsPeople:
         assert added == last
         assert rita.get(self.page(study), {"added": "ben"}).context["added"] is None
 
-    def test_its_fifty_newest_invitations_are_shown_as_fifty_of_its_people(
+    def test_the_page_shows_fifty_people_and_the_fifty_newest_invitations(
         self, study: Study, rita: Client
     ) -> None:
         made = [invite("annotator", study.campaign).invitation for _ in range(51)]
@@ -333,7 +339,7 @@ class TestACampaignsPeople:
             "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
         )
 
-    def test_participants_end_only_as_prolific_says_and_only_those_named(
+    def test_only_the_named_participant_is_ended_and_with_a_status_of_prolific(
         self, study: Study, other: Campaign, rita: Client
     ) -> None:
         assert self.order(study, rita, "ended", participant=1, status="returned").status_code == 302
@@ -377,7 +383,7 @@ class TestACampaignsPeople:
         refused = self.order(study, rita, "exclude", rater=0, reason="x")
         assert refused.status_code == 404
 
-    def test_exclusions_need_a_reason_and_name_who_made_them(
+    def test_exclusions_need_a_reason_and_name_their_author(
         self, study: Study, rita: Client
     ) -> None:
         mine = rater_of(study.ada)
@@ -393,7 +399,7 @@ class TestACampaignsPeople:
         out.refresh_from_db()
         assert out.undone_by == study.rita
 
-    def test_who_takes_part_is_changed_with_the_leases(self, study: Study, rita: Client) -> None:
+    def test_pool_lease_and_limit_are_changed_together(self, study: Study, rita: Client) -> None:
         given = {"pool": "named", "hold_minutes": 30, "items_per_person": 2}
         assert self.order(study, rita, "settings", **given)["Location"] == self.page(study)
         study.campaign.refresh_from_db()
@@ -404,7 +410,7 @@ class TestACampaignsPeople:
         assert wrong.status_code == 422
         assert wrong.context["settings"].errors.keys() == {"pool"}
 
-    def test_accounts_are_searched_by_who_manages_the_campaign(
+    def test_managers_of_the_campaign_can_search_accounts(
         self, study: Study, other: Campaign, rita: Client
     ) -> None:
         def found(**asked: str) -> Any:
@@ -422,8 +428,8 @@ class TestACampaignsPeople:
         assert found(find="ad")["manages"] is False, "she manages another one"
 
 
-class TestOnesOwnAccount:
-    def test_a_page_asks_who_is_logged_in(self, study: Study) -> None:
+class TestOwnAccount:
+    def test_a_page_can_ask_who_is_logged_in(self, study: Study) -> None:
         stranger = Client()
         assert stranger.get(reverse("who")).json() == {"user": None}
         assert stranger.cookies["csrftoken"].value
@@ -433,14 +439,14 @@ class TestOnesOwnAccount:
         assert ada.get(reverse("who")).json()["name"] == "Ada L."
         assert ada.post(reverse("who")).status_code == 405
 
-    def test_each_role_has_its_home(self, study: Study) -> None:
+    def test_each_role_has_its_home_page(self, study: Study) -> None:
         home = reverse("home")
         for user, name in ((study.ada, "work"), (study.rita, "start"), (study.root, "batches")):
             assert client_of(user).get(home)["Location"] == reverse(name)
         assert Client().get(home)["Location"] == f"{reverse('login')}?next={home}"
         assert client_of(study.ada).post(home).status_code == 405
 
-    def test_tokens_are_made_and_taken_back_by_their_owner(self, study: Study) -> None:
+    def test_tokens_are_created_and_revoked_by_their_owner(self, study: Study) -> None:
         where, ada = reverse("tokens"), client_of(study.ada)
         shown = ada.get(where).context
         assert shown["form"].initial == {"scopes": ("label",), "days": 90}
@@ -465,7 +471,7 @@ class TestOnesOwnAccount:
         assert guest.post(back).status_code == 403
         assert Client().post(back).status_code == 302
 
-    def test_one_chooses_the_language_of_ones_own_pages(self, study: Study) -> None:
+    def test_everybody_chooses_the_language_of_their_pages(self, study: Study) -> None:
         where = reverse("language")
         for user, after in ((study.ada, "work"), (study.root, "home")):
             client = client_of(user)
@@ -478,7 +484,7 @@ class TestOnesOwnAccount:
         assert (study.ada.language, study.root.language) == ("de", "")
         assert Client().post(where, {"language": "de"})["Location"].startswith(reverse("login"))
 
-    def test_where_passwords_are_switched_off_none_is_taken(
+    def test_passwords_are_refused_if_they_are_switched_off(
         self, study: Study, settings: Settings
     ) -> None:
         settings.TANDEM_OIDC_NAME = "University"
@@ -493,7 +499,7 @@ class TestOnesOwnAccount:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", ["people", "invite", "campaign-people", "person"])
-def test_pages_of_people_are_for_who_may_read_them(study: Study, name: str) -> None:
+def test_pages_about_people_are_only_for_those_who_may_read_them(study: Study, name: str) -> None:
     numbers = {"campaign-people": study.campaign.pk, "person": study.ada.pk}
     where = reverse(name, args=[numbers[name]] if name in numbers else [])
     assert Client().get(where).status_code == 302

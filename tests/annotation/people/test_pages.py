@@ -50,18 +50,18 @@ def study() -> Study:
     ("text", "number"),
     [("7", 7), ("", 0), ("x", 0), ("-7", 0), ("٣", 0), ("9" * 15, 10**15 - 1), ("9" * 16, 0)],
 )
-def test_a_number_that_is_none_names_nobody(text: str, number: int) -> None:
+def test_a_malformed_number_names_nobody(text: str, number: int) -> None:
     assert posted_number(RequestFactory().post("/", {"rater": text}), "rater") == number
 
 
-def test_forgetting_one_account_forgets_no_tries_at_others(study: Study) -> None:
+def test_erasing_one_account_keeps_the_log_in_counts_of_others(study: Study) -> None:
     for name in ("ada", "ben"):
         LogInCount.objects.create(kind="address", account=login_limits.digest_of(name), wrong=1)
     forget(study.ada)
     assert LogInCount.objects.get().account == login_limits.digest_of("ben")
 
 
-def test_a_key_has_a_length(study: Study) -> None:
+def test_an_invitation_key_has_a_maximum_length(study: Study) -> None:
     made = invite("annotator", by=study.root).invitation
     for length, there in ((MAX_KEY_LENGTH, True), (MAX_KEY_LENGTH + 1, False)):
         Invitation.objects.update(digest=digest_of("k" * length))
@@ -69,7 +69,7 @@ def test_a_key_has_a_length(study: Study) -> None:
     assert MAX_KEY_LENGTH == 200
 
 
-class TestWhatCannotBeWrittenDown:
+class TestUnrecordedChanges:
     """Where the trail cannot be written, nothing has happened."""
 
     @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ class TestWhatCannotBeWrittenDown:
 
         self.monkeypatch.setattr(f"annotation.people.{module}.record", fail)
 
-    def test_an_exclusion_stands_as_it_stood(self, study: Study) -> None:
+    def test_an_exclusion_stays_if_its_change_cannot_be_recorded(self, study: Study) -> None:
         exclude(study.campaign, self.rater, "too fast")
         self.fill()
         with pytest.raises(RuntimeError):
@@ -93,7 +93,7 @@ class TestWhatCannotBeWrittenDown:
             exclude(study.campaign, self.rater, "asked for it")
         assert Exclusion.objects.get(undone_at=None).reason == "too fast"
 
-    def test_nobody_is_put_out(self, study: Study) -> None:
+    def test_nobody_is_removed_if_it_cannot_be_recorded(self, study: Study) -> None:
         held = study.assignment(study.ada)
         self.fill()
         with pytest.raises(RuntimeError):
@@ -101,13 +101,15 @@ class TestWhatCannotBeWrittenDown:
         held.refresh_from_db()
         assert (held.status, Membership.objects.count()) == ("open", 0)
 
-    def test_the_pool_stays_as_it_is(self, study: Study) -> None:
+    def test_the_pool_stays_if_its_change_cannot_be_recorded(self, study: Study) -> None:
         self.fill()
         with pytest.raises(RuntimeError):
             set_pool(study.campaign, "named")
         assert Campaign.objects.get().pool == "open"
 
-    def test_no_invitation_is_made_or_taken_back(self, study: Study) -> None:
+    def test_no_invitation_is_created_or_revoked_if_it_cannot_be_recorded(
+        self, study: Study
+    ) -> None:
         made = invite("annotator", by=study.root).invitation
         self.fill("invitations")
         with pytest.raises(RuntimeError):
@@ -117,8 +119,8 @@ class TestWhatCannotBeWrittenDown:
         assert Invitation.objects.get().state == "open"
 
 
-class TestTheListOfAccounts:
-    def test_guests_stand_apart(self, study: Study) -> None:
+class TestAccountList:
+    def test_guests_are_listed_separately(self, study: Study) -> None:
         User.objects.create(username="guest", role="annotator", is_guest=True)
         root, where = client_of(study.root), reverse("people")
         context = root.get(where).context
@@ -128,13 +130,13 @@ class TestTheListOfAccounts:
             "guest"
         ]
 
-    def test_an_order_that_is_none_changes_nothing(self, study: Study) -> None:
+    def test_an_unknown_action_changes_nothing(self, study: Study) -> None:
         where = reverse("person-change", args=[study.ada.pk])
         answer: Any = client_of(study.root).post(where, {"order": "promote"})
         assert (answer.status_code, answer["Location"]) == (302, f"/people/{study.ada.pk}/")
 
 
-class TestOnesAccount:
+class TestPersonCampaigns:
     def rows(self, study: Study, user: User) -> dict[str, tuple[Any, ...]]:
         shown = client_of(study.root).get(reverse("person", args=[user.pk]))
         assert shown.status_code == 200
@@ -143,7 +145,9 @@ class TestOnesAccount:
             for row in shown.context["rows"]
         }
 
-    def test_campaigns_show_what_one_did_and_what_one_is_by_name(self, study: Study) -> None:
+    def test_campaigns_are_listed_by_name_with_the_persons_work_and_role(
+        self, study: Study
+    ) -> None:
         batch = study.campaign.batch
         for name in ("Zeal", "Alpha", "Other"):
             create_campaign(name, "report-coverage", batch, Design())
@@ -164,13 +168,13 @@ class TestOnesAccount:
         assert told["Zeal"][2:] == (None, None)
         assert self.rows(study, study.ben) == {}
 
-    def test_what_one_holds_is_counted_beside_what_is_done(self, study: Study) -> None:
+    def test_reserved_items_are_counted_beside_answered_ones(self, study: Study) -> None:
         study.assignment(study.ben)
         assert self.rows(study, study.ben) == {"Pilot": (0, 1, None, None)}
 
 
 class TestMembers:
-    def test_who_is_put_out_is_the_one_that_was_named(self, study: Study) -> None:
+    def test_only_the_named_member_is_removed(self, study: Study) -> None:
         for user in (study.ada, study.ben, study.rita):
             Membership.objects.create(campaign=study.campaign, user=user, role=user.role)
         here = reverse("campaign-people-change", args=[study.campaign.pk])
@@ -188,7 +192,7 @@ class TestMembers:
         assert rita.post(here, {"order": "remove", "member": str(own.pk)}).status_code == 409
         assert sorted(there.all()) == ["ben", "rita"]
 
-    def test_both_who_read_studies_arrange_them_and_nobody_else(self, study: Study) -> None:
+    def test_only_researchers_and_admins_open_a_campaigns_people_page(self, study: Study) -> None:
         where = reverse("campaign-people", args=[study.campaign.pk])
         told = {
             user.username: client_of(user).get(where).status_code
@@ -197,14 +201,14 @@ class TestMembers:
         assert told["rita"] == told["root"] == 200
         assert told["ada"] in (403, 404)
 
-    def test_an_invitation_to_a_campaign_is_by_who_made_it(self, study: Study) -> None:
+    def test_a_campaign_invitation_records_its_author(self, study: Study) -> None:
         here = reverse("campaign-invite", args=[study.campaign.pk])
         answer = client_of(study.rita).post(here, {"campaign_role": "annotator"})
         assert answer.status_code == 200
         made = Invitation.objects.get()
         assert (made.by, made.campaign, made.role) == (study.rita, study.campaign, "annotator")
 
-    def test_a_refused_form_is_shown_again_as_it_was_typed(self, study: Study) -> None:
+    def test_a_refused_form_is_shown_again_as_typed(self, study: Study) -> None:
         rita = client_of(study.rita)
         page = rita.get(reverse("campaign-people", args=[study.campaign.pk])).content.decode()
         assert 'name="find"' in page
@@ -234,7 +238,7 @@ class TestSettings:
         study.campaign.refresh_from_db()
         return status
 
-    def test_each_is_set_and_emptied(self, study: Study) -> None:
+    def test_each_setting_can_be_set_and_cleared(self, study: Study) -> None:
         given = {"pool": "named", "hold_minutes": "30", "items_per_person": "2"}
         assert self.change(study, study.rita, **given) == 302
         told = study.campaign
@@ -243,7 +247,7 @@ class TestSettings:
         assert self.change(study, study.rita, pool="open") == 302
         assert (told.pool, told.hold_minutes, told.items_per_person) == ("open", None, None)
 
-    def test_what_stays_as_it_is_changes_no_place(self, study: Study) -> None:
+    def test_an_unchanged_lease_length_extends_no_lease(self, study: Study) -> None:
         held = study.assignment(study.ada)
         assert self.change(study, study.rita, pool="open", hold_minutes="30") == 302
         held.refresh_from_db()
@@ -254,7 +258,7 @@ class TestSettings:
         assert held.held_until == until
         assert not Membership.objects.exists()
 
-    def test_what_cannot_be_is_refused(self, study: Study) -> None:
+    def test_invalid_settings_are_refused(self, study: Study) -> None:
         assert self.change(study, study.rita, pool="shut") == 422
         assert self.change(study, study.rita, pool="open", hold_minutes="4") == 422
         assert study.campaign.hold_minutes is None
@@ -263,7 +267,7 @@ class TestSettings:
 class TestInviting:
     GOOD = {"role": "annotator", "campaign_role": "annotator"}
 
-    def test_the_form_is_shown_then_taken_or_shown_again(self, study: Study) -> None:
+    def test_the_invitation_form_is_shown_and_accepted_or_shown_again(self, study: Study) -> None:
         root, where = client_of(study.root), reverse("invite")
         shown = root.get(where)
         assert (shown.status_code, shown.context["form"].is_bound) == (200, False)
@@ -280,7 +284,9 @@ class TestInviting:
         said = "An account with the role annotator cannot be researcher; change one."
         assert refused.context["form"].non_field_errors() == [said]
 
-    def test_too_many_are_told_so(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_too_many_invitations_are_refused(
+        self, study: Study, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for module in ("people", "campaign_people"):
             monkeypatch.setattr(f"annotation.views.{module}.seconds_to_wait", lambda *_: 90)
         assert client_of(study.root).post(reverse("invite"), self.GOOD).status_code == 429
@@ -297,7 +303,7 @@ class TestInviting:
         shown = Client().get(f"{reverse('join')}?key={made.key}")
         assert (shown.status_code, shown.context["form"].is_bound) == (200, False)
 
-    def test_taking_one_back_leads_to_where_one_was(self, study: Study) -> None:
+    def test_revoking_leads_back_to_the_page_it_was_on(self, study: Study) -> None:
         here = reverse("campaign-people", args=[study.campaign.pk])
         for user, given, where in (
             (study.root, {}, "/people/"),
@@ -310,13 +316,13 @@ class TestInviting:
             made.refresh_from_db()
             assert made.state == "revoked"
 
-    def test_it_holds_for_seven_days_from_now(self, study: Study) -> None:
+    def test_an_invitation_is_valid_for_seven_days_from_now(self, study: Study) -> None:
         left = invite("annotator", by=study.root).invitation.expires_at - timezone.now()
         assert timedelta(days=6, hours=23) < left <= timedelta(days=7)
 
 
-class TestWhatAnAccountSees:
-    def test_studies_are_for_those_who_read_them(self, study: Study) -> None:
+class TestVisibility:
+    def test_campaigns_are_visible_by_role(self, study: Study) -> None:
         told = {
             user.username: (
                 readable(user).count(),
@@ -330,13 +336,13 @@ class TestWhatAnAccountSees:
         assert [open_campaigns(u).count() for u in (study.ada, study.rita)] == [0, 0]
         assert [visible_campaigns(u).count() for u in (study.ada, study.rita)] == [0, 1]
 
-    def test_what_one_has_begun_stays_in_sight(self, study: Study) -> None:
+    def test_a_campaign_one_has_begun_stays_visible(self, study: Study) -> None:
         study.assignment(study.ada)
         Campaign.objects.update(is_open=False)
         assert visible_campaigns(study.ada).count() == 1
         assert visible_campaigns(study.ben).count() == 0
 
-    def test_a_campaign_without_a_free_item_is_nobodys(self, study: Study) -> None:
+    def test_a_campaign_without_free_items_is_visible_to_no_annotator(self, study: Study) -> None:
         study.campaign.items.update(quota=0)
         assert visible_campaigns(study.ada).count() == 0
         study.campaign.items.filter(position=0).update(quota=1, use="gold")
@@ -344,7 +350,7 @@ class TestWhatAnAccountSees:
         study.campaign.items.filter(position=0).update(use="practice")
         assert visible_campaigns(study.ada).count() == 1
 
-    def test_standing_answers_are_read_in_ones_own_campaigns(self, study: Study) -> None:
+    def test_current_answers_are_readable_only_in_ones_own_campaigns(self, study: Study) -> None:
         answers = submit(study.assignment(study.ada), payload("no"), "page")
         assert answers is not None
         assert [authored_responses(u).count() for u in (study.rita, study.root, study.ada)] == [
@@ -355,7 +361,7 @@ class TestWhatAnAccountSees:
         given_away(study.campaign)
         assert [authored_responses(u).count() for u in (study.rita, study.root)] == [0, 1]
 
-    def test_judges_and_runs_are_for_those_who_read_studies(self, study: Study) -> None:
+    def test_judges_and_runs_are_visible_to_researchers_and_admins_only(self, study: Study) -> None:
         second, first = judge("zeta"), judge("alpha")
         assert list(visible_judges(study.rita)) == list(visible_judges(study.root)) == [
             first, second,
@@ -364,9 +370,7 @@ class TestWhatAnAccountSees:
 
 
 class TestTokens:
-    def test_one_lasts_from_a_day_to_a_year_and_its_words_are_shown_once(
-        self, study: Study
-    ) -> None:
+    def test_a_token_lasts_from_a_day_to_a_year_and_is_shown_once(self, study: Study) -> None:
         ada, where = client_of(study.ada), reverse("tokens")
         shown = ada.get(where)
         assert (shown.status_code, shown.context["new_token"]) == (200, "")
@@ -379,7 +383,7 @@ class TestTokens:
         assert ada.get(where).context["new_token"] == ""
         assert not client_of(study.ben).get(where).context["grants"]
 
-    def test_an_account_with_the_most_tokens_is_told_to_revoke_some(
+    def test_an_account_at_the_token_limit_is_told_to_revoke_some(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("datasets.api_tokens.MOST_TOKENS", 1)
@@ -388,7 +392,7 @@ class TestTokens:
         assert [ada.post(where, form).status_code for _ in range(2)] == [200, 422]
         assert b"revoke some first" in ada.post(where, form).content
 
-    def test_a_name_that_no_account_has_is_no_member(self, study: Study) -> None:
+    def test_an_unknown_account_name_cannot_become_a_member(self, study: Study) -> None:
         sent = {"order": "add", "account": "nobody", "role": "annotator"}
         address = reverse("campaign-people-change", args=[study.campaign.pk])
         answer = client_of(study.rita).post(address, sent)

@@ -18,7 +18,7 @@ from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
 
 
-def test_a_rate_is_read_in_one_form_and_a_wrong_one_says_which() -> None:
+def test_a_rate_has_one_form_and_others_are_refused_with_it() -> None:
     assert str(read_rate(" 0,35 eur per item")) == "0.35 EUR per item"
     assert str(read_rate("14 GBP per hour")) == "14 GBP per hour"
     assert read_rate(" ") is None
@@ -40,7 +40,7 @@ def study() -> Study:
 
 
 @pytest.mark.django_db
-def test_people_items_time_and_pay_stand_in_one_table(study: Study) -> None:
+def test_the_pay_table_lists_people_with_items_time_and_pay(study: Study) -> None:
     change(study.campaign, CampaignSettings(pay="0.50 EUR per item"))
     table = pay_table(study.campaign)
     ada, ben = sorted(table.people, key=lambda each: -each.items)
@@ -62,7 +62,7 @@ def test_people_items_time_and_pay_stand_in_one_table(study: Study) -> None:
 
 
 @pytest.mark.django_db
-def test_the_table_is_on_the_page_in_the_api_and_from_the_command(study: Study) -> None:
+def test_the_pay_table_is_on_the_page_in_the_api_and_from_the_command(study: Study) -> None:
     run("set_campaign", study.campaign.name, "--pay", "0.5 EUR per item")
     name = rater_of(study.ada).name
     shown = client_of(study.rita).get(reverse("campaign-people", args=[study.campaign.pk]))

@@ -82,7 +82,7 @@ def wrong(act: Any) -> str:
 
 
 class TestRaters:
-    def test_people_come_before_judges_each_with_what_is_done_and_held(
+    def test_people_come_before_judges_each_with_answered_and_reserved_items(
         self, study: Study, other: Campaign
     ) -> None:
         zoe, ann, judge = rater("zoe"), rater("ann"), rater("a judge", "judge")
@@ -106,7 +106,7 @@ class TestRaters:
         assert current_exclusions(study.campaign) == {zoe.pk: out}
         assert current_exclusions(other) == {}
 
-    def test_an_exclusion_is_of_one_campaign_and_has_a_reason(
+    def test_an_exclusion_is_for_one_campaign_and_has_a_reason(
         self, study: Study, other: Campaign
     ) -> None:
         ann, judge = rater("ann"), rater("judge", "judge")
@@ -135,7 +135,7 @@ class TestRaters:
         assert (events[0].before, bool(events[2].before)) == ("", True)
         assert events[2].before == events[0].after
 
-    def test_what_cannot_be_excluded(self, study: Study) -> None:
+    def test_references_and_missing_reasons_are_refused(self, study: Study) -> None:
         ann, gold = rater("ann"), rater("gold", "reference")
         row(study.campaign, 0, gold, status="done", slot=None)
         reason = "give a reason of 1 to 500 characters"
@@ -148,7 +148,7 @@ class TestRaters:
 
 
 class TestAccounts:
-    def test_they_come_by_name_with_the_number_of_their_current_roles(
+    def test_accounts_are_listed_by_name_with_the_number_of_current_roles(
         self, study: Study, other: Campaign
     ) -> None:
         guest = User.objects.create(username="guest", is_guest=True)
@@ -160,7 +160,7 @@ class TestAccounts:
         assert found == [("ada", 2), ("ben", 0), ("rita", 0), ("root", 0)]
         assert [(each, vars(each)["campaigns"]) for each in accounts(guests=True)] == [(guest, 1)]
 
-    def test_invitations_are_shown_to_who_manages_the_campaign(
+    def test_invitations_are_shown_to_managers_of_the_campaign(
         self, study: Study, other: Campaign
     ) -> None:
         made = [
@@ -172,7 +172,7 @@ class TestAccounts:
         assert list(invitations_of(study.rita)) == made[:1]
         assert not invitations_of(study.ada).exists()
 
-    def test_sessions_and_tokens_of_one_account_end(self, study: Study) -> None:
+    def test_ending_sessions_affects_one_account_with_its_tokens(self, study: Study) -> None:
         for user in (study.ada, study.ada, study.ben):
             make_token(user)
         end_sessions(study.ada)
@@ -184,7 +184,7 @@ class TestAccounts:
         told = Event.objects.filter(event="account.sessions").order_by("pk")
         assert [each.facts for each in told] == [{"tokens": 2}, {"tokens": 0}]
 
-    def test_who_is_on_or_off_already_is_told_so(self, study: Study) -> None:
+    def test_switching_an_account_on_or_off_twice_changes_nothing(self, study: Study) -> None:
         assert not switch_on(study.ada)
         assert switch_off(study.ada)
         assert not switch_off(study.ada)
@@ -195,7 +195,7 @@ class TestAccounts:
         assert study.ada.is_active
         assert User.objects.filter(is_active=False).get() == off
 
-    def test_who_is_deleted_takes_nothing_of_others_along(self, study: Study) -> None:
+    def test_deleting_an_account_keeps_everything_of_others(self, study: Study) -> None:
         for user in (study.ada, study.ben):
             make_token(user)
         study.assignment(study.ben)
@@ -208,14 +208,14 @@ class TestAccounts:
         study.rita.refresh_from_db()
         assert forget(study.rita) is None
 
-    def test_of_two_admins_who_leave_at_once_one_waits_for_the_other(self, study: Study) -> None:
+    def test_admins_are_locked_so_that_two_cannot_leave_at_once(self, study: Study) -> None:
         with CaptureQueriesContext(connection) as asked:
             switch_off(study.ada)
         admins = """WHERE "annotation_user"."role" = 'admin' ORDER BY "annotation_user"."id" ASC"""
         admins += " FOR UPDATE" if connection.features.has_select_for_update else ""
         assert [query["sql"] for query in asked if query["sql"].endswith(admins)]
 
-    def test_the_only_admin_stays_one(self, study: Study) -> None:
+    def test_the_only_admin_cannot_be_demoted_disabled_or_deleted(self, study: Study) -> None:
         for act, advice in (
             (lambda: change_role(study.root, "annotator"), "give another account the role first"),
             (lambda: switch_off(study.root), "make another admin first"),
@@ -226,7 +226,9 @@ class TestAccounts:
             "a role is one of annotator, researcher, admin; correct it"
         )
 
-    def test_where_no_admin_is_left_others_still_change(self, study: Study) -> None:
+    def test_without_an_enabled_admin_other_accounts_can_still_be_changed(
+        self, study: Study
+    ) -> None:
         User.objects.filter(pk=study.root.pk).update(is_active=False)
         assert switch_off(study.ada)
         assert change_role(study.ben, "researcher")
@@ -252,8 +254,8 @@ class TestAccounts:
         assert uses_account_name(mine)
 
 
-class TestAnotherRole:
-    def test_it_shrinks_what_the_account_may_do_and_nobody_elses(
+class TestRoleChanges:
+    def test_a_lower_role_limits_the_accounts_campaign_roles_and_nobody_elses(
         self, study: Study, other: Campaign
     ) -> None:
         sam = User.objects.create(username="sam", role="researcher")
@@ -280,7 +282,7 @@ class TestAnotherRole:
         in_team = dict(TeamMember.objects.values_list("user__username", "role"))
         assert (in_team["rita"], in_team["sam"]) == ("member", "manager")
 
-    def test_who_labels_only_owns_no_team_any_more(self, study: Study) -> None:
+    def test_an_account_that_becomes_an_annotator_is_only_a_team_member(self, study: Study) -> None:
         joined(study.rita, Team.objects.create(name="second"), "owner")
         change_role(study.rita, "annotator")
         assert set(study.rita.teams.values_list("role", flat=True)) == {"member"}
@@ -289,13 +291,13 @@ class TestAnotherRole:
         assert change_role(study.ada, "researcher")
         assert TeamMember.objects.get(user=study.ada).role == "manager"
 
-    def test_a_new_admin_has_no_role_left(self, study: Study) -> None:
+    def test_a_new_admin_has_no_campaign_role_left(self, study: Study) -> None:
         for user in (study.ada, study.ben):
             add_member(study.campaign, user, "annotator")
         assert change_role(study.ada, "admin")
         assert Membership.objects.get(ended_at=None).user == study.ben
 
-    def test_what_another_request_did_meanwhile_counts(self, study: Study) -> None:
+    def test_a_stale_request_sees_what_another_did_meanwhile(self, study: Study) -> None:
         stale = [User.objects.get(pk=study.ada.pk) for _ in range(2)]
         change_role(study.ada, "researcher")
         assert not change_role(stale[0], "researcher")
@@ -303,8 +305,10 @@ class TestAnotherRole:
         assert not switch_off(stale[1])
 
 
-class TestReading:
-    def test_a_role_in_a_campaign_is_of_that_one(self, study: Study, other: Campaign) -> None:
+class TestReadableCampaigns:
+    def test_a_campaign_role_gives_access_to_that_campaign_only(
+        self, study: Study, other: Campaign
+    ) -> None:
         apart(study.rita)
         assert not readable(study.rita).exists()
         Membership.objects.create(campaign=other, user=study.rita, role="researcher")
@@ -315,7 +319,7 @@ class TestReading:
         shared(other, study.rita.teams.get().team)
         assert list(readable(study.rita)) == [study.campaign]
 
-    def test_a_named_pool_is_read_by_managers_and_who_it_is_shared_with(
+    def test_a_named_pool_is_readable_by_managers_and_teams_it_is_shared_with(
         self, study: Study, other: Campaign
     ) -> None:
         Campaign.objects.update(pool="named")
@@ -328,7 +332,7 @@ class TestReading:
         joined(sam, study.campaign.team, "manager")
         assert set(readable(sam)) == {study.campaign, other}
 
-    def test_what_an_account_may_not_be_in_a_campaign(self, study: Study) -> None:
+    def test_impossible_campaign_roles_are_refused_with_a_reason(self, study: Study) -> None:
         Team.objects.create(name="second")
         assert wrong(lambda: add_member(study.campaign, study.root, "annotator")) == (
             "an admin reads every campaign and has no role in one; name another account"
@@ -349,7 +353,7 @@ class TestReading:
 
 
 class TestTakingPart:
-    def test_only_who_decided_on_labels_gives_none_there(
+    def test_an_adjudicator_who_decided_may_not_label_in_that_campaign(
         self, study: Study, other: Campaign
     ) -> None:
         mine = study.assignment(study.ben)
@@ -373,7 +377,7 @@ class TestTakingPart:
         assert add_member(study.campaign, study.ben, "annotator")
         assert add_member(study.campaign, study.ada, "adjudicator")
 
-    def test_a_rater_without_an_account_takes_part_in_open_pools_alone(
+    def test_a_rater_without_an_account_takes_part_only_in_open_pools(
         self, study: Study, other: Campaign
     ) -> None:
         set_pool(other, "named")
@@ -382,7 +386,7 @@ class TestTakingPart:
             assert may_take_items(study.campaign, each)
             assert not may_take_items(other, each)
 
-    def test_a_pool_that_is_restricted_is_one_event_and_releases_the_rest(
+    def test_restricting_a_pool_is_one_event_and_releases_leases_of_non_members(
         self, study: Study, other: Campaign
     ) -> None:
         Membership.objects.create(campaign=other, user=study.ben)
@@ -398,7 +402,7 @@ class TestTakingPart:
         set_pool(study.campaign, "named", study.rita)
         assert Event.objects.count() == before + 1, "nothing changed"
 
-    def test_who_is_put_out_waits_for_an_item_that_is_just_being_given(
+    def test_removing_a_person_locks_their_rater_row_first(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         rater_of(study.ada)

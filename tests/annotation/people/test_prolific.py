@@ -56,7 +56,7 @@ def work(client: Client, address: str) -> str:
     return str(sent.json()["next"])
 
 
-class TestIn:
+class TestArrival:
     def test_opening_the_link_creates_no_participant(self, study: Study) -> None:
         answer = Client().get(link(study))
         assert answer.status_code == 200
@@ -120,7 +120,9 @@ class TestIn:
 
 class TestAnotherBrowser:
     @pytest.mark.parametrize("session", ["s1", "s2"])
-    def test_the_address_alone_opens_nobody_s_answers(self, study: Study, session: str) -> None:
+    def test_a_link_in_another_browser_opens_nobodys_answers(
+        self, study: Study, session: str
+    ) -> None:
         client, first = come(study)
         stranger, answer = come(study, "p1", session)
         assert answer.status_code == 422
@@ -142,7 +144,7 @@ class TestAnotherBrowser:
             forged.cookies["participant"] = value
             assert come(study, browser=forged)[1].status_code == 422
 
-    def test_a_browser_that_two_people_share_knows_both(self, study: Study) -> None:
+    def test_a_browser_shared_by_two_participants_knows_both(self, study: Study) -> None:
         browser, first = come(study)
         _, second = come(study, "p2", browser=browser)
         assert come(study, browser=browser)[1]["Location"] == first["Location"]
@@ -166,7 +168,7 @@ class TestAnotherBrowser:
         assert come(study)[1].status_code == 422
 
 
-class TestBound:
+class TestGuestLimits:
     def test_a_guest_sees_the_one_campaign_and_nothing_else(self, study: Study) -> None:
         other = make_other(study)
         client, _ = come(study)
@@ -177,7 +179,7 @@ class TestBound:
         for name in ("campaigns", "batches", "judges", "people"):
             assert client.get(reverse(name)).status_code == 403
 
-    def test_nobody_logs_in_as_a_guest_by_a_password(self, study: Study) -> None:
+    def test_nobody_can_log_in_as_a_guest_with_a_password(self, study: Study) -> None:
         come(study)
         name = User.objects.get(is_guest=True).username
         for password in ("", "!", "p1", "s1"):
@@ -186,7 +188,7 @@ class TestBound:
             assert client.post(reverse("login"), entry).status_code == 200
             assert client.get(reverse("work")).status_code == 302
 
-    def test_exports_hold_no_id_of_prolific(self, study: Study) -> None:
+    def test_exports_contain_no_ids_from_prolific(self, study: Study) -> None:
         client, answer = come(study, "pid-5f3a", "session-77b1")
         work(client, answer["Location"])
         lines = [*rows.labels(study.campaign), *rows.responses(study.campaign)]
@@ -202,7 +204,7 @@ def make_other(study: Study) -> int:
     return made.campaign.pk
 
 
-class TestPutOut:
+class TestEndedParticipants:
     def test_an_ended_participant_gets_no_code(self, study: Study) -> None:
         client, first = come(study)
         work(client, first["Location"])
@@ -216,8 +218,8 @@ class TestPutOut:
         assert CODE in closing.content.decode()
 
 
-class TestHowOften:
-    def test_nobody_fills_a_study_from_one_address(self, study: Study) -> None:
+class TestRateLimits:
+    def test_arrivals_from_one_network_address_are_limited(self, study: Study) -> None:
         set_study(study.campaign, "study1", CODE, 1000)
         codes = [come(study, f"made-up-{n}")[1].status_code for n in range(61)]
         assert codes == [302] * 60 + [429]
@@ -226,8 +228,8 @@ class TestHowOften:
         assert other.status_code == 302
 
 
-class TestOut:
-    def test_the_code_comes_when_all_is_answered_and_not_before(self, study: Study) -> None:
+class TestCompletion:
+    def test_the_completion_code_is_shown_only_after_the_last_answer(self, study: Study) -> None:
         client, answer = come(study)
         over = reverse("finished", args=[study.campaign.pk])
         following = work(client, answer["Location"])
@@ -237,7 +239,7 @@ class TestOut:
         assert CODE in told
         assert f"https://app.prolific.com/submissions/complete?cc={CODE}" in told
 
-    def test_nobody_else_is_told_the_code(self, study: Study) -> None:
+    def test_the_completion_code_is_shown_to_nobody_else(self, study: Study) -> None:
         set_pool(study.campaign, "open")
         over = reverse("finished", args=[study.campaign.pk])
         for user in (study.ada, study.rita):
@@ -263,7 +265,7 @@ class TestOut:
         assert come(study, "p3")[1].status_code == 302
         assert_whole(study.campaign)
 
-    def test_an_ended_submission_is_not_taken_up_but_a_new_one_is(self, study: Study) -> None:
+    def test_an_ended_submission_is_refused_and_a_new_one_accepted(self, study: Study) -> None:
         browser, _ = come(study)
         there = Participant.objects.get()
         end(there, "returned")
@@ -273,7 +275,7 @@ class TestOut:
         assert (there.status, there.session_id) == ("active", "s2")
         assert Participant.objects.count() == 1
 
-    def test_who_comes_again_may_take_up_what_was_held(self, study: Study) -> None:
+    def test_a_participant_who_returns_gets_their_released_item_again(self, study: Study) -> None:
         browser, _ = come(study)
         first = Assignment.objects.get()
         end(Participant.objects.get(), "returned")
@@ -294,14 +296,14 @@ class TestOut:
         assert answer.status_code == 302
 
 
-class TestSettingItUp:
+class TestSetUp:
     @pytest.mark.every_case
     @pytest.mark.parametrize(("of", "code"), [("a b", "C"), ("s", "C 1"), ("", "C"), ("s", "<b>")])
-    def test_what_cannot_be_is_refused(self, study: Study, of: str, code: str) -> None:
+    def test_invalid_study_settings_are_refused(self, study: Study, of: str, code: str) -> None:
         with pytest.raises(PeopleError):
             set_study(study.campaign, of, code, 1)
 
-    def test_a_researcher_does_it_on_the_page(self, study: Study) -> None:
+    def test_a_researcher_sets_up_a_study_on_the_page(self, study: Study) -> None:
         set_pool(study.campaign, "open")
         where = reverse("campaign-people-change", args=[study.campaign.pk])
         form = {"order": "prolific", "study_id": "s9", "completion_code": "X1", "most_people": 9}
@@ -314,7 +316,7 @@ class TestSettingItUp:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_who_come_at_once_no_more_get_in_than_there_is_room() -> None:
+def test_simultaneous_arrivals_do_not_exceed_the_studys_size() -> None:
     study = make_study(reports=3)
     prolific = set_study(study.campaign, "study1", CODE, 2)
     barrier, said = threading.Barrier(6), list[str]()

@@ -89,8 +89,8 @@ def refused(study: ProlificStudy, *given: Any) -> str:
     return str(wrong.value)
 
 
-class TestTheLink:
-    def test_it_has_three_parameters_of_up_to_64_characters(self) -> None:
+class TestLink:
+    def test_a_link_has_three_parameters_of_up_to_64_characters(self) -> None:
         for good in ("a", "Z-9_", "x" * 64):
             given = dict(zip(NAMES, (good, "s", "t"), strict=True))
             assert Arrival.read(given) == Arrival(good, "s", "t", signed=False)
@@ -102,7 +102,7 @@ class TestTheLink:
         with pytest.raises(PeopleError):
             Arrival.read(dict.fromkeys(NAMES[:2], "a"))
 
-    def test_a_page_may_be_read_for_four_hours(self, clock: list[float]) -> None:
+    def test_the_start_page_is_valid_for_four_hours(self, clock: list[float]) -> None:
         sealed = arrival("p", "t", "s").sealed()
         clock[0] += 4 * 3600
         assert Arrival.unseal(sealed) == Arrival("p", "s", "t", signed=True)
@@ -132,7 +132,7 @@ class TestArriving:
         expected = {"who": guest.pk, "campaign": known.campaign_id, "facts": {"again": False}}
         assert list(told) == [expected]
 
-    def test_a_study_takes_its_own_links_while_it_is_open(self, known: ProlificStudy) -> None:
+    def test_a_study_accepts_only_its_own_links(self, known: ProlificStudy) -> None:
         assert refused(known, arrival(of="study2")) == (
             "this link belongs to another study; open the study on Prolific again"
         )
@@ -146,13 +146,13 @@ class TestArriving:
             "this study is closed; return your submission on Prolific"
         )
 
-    def test_a_study_that_is_gone_takes_nobody(self, known: ProlificStudy) -> None:
+    def test_a_deleted_study_admits_nobody(self, known: ProlificStudy) -> None:
         ProlificStudy.objects.filter(pk=known.pk).delete()
         with pytest.raises(ProlificStudy.DoesNotExist):
             enter(known, arrival())
         assert not User.objects.filter(is_guest=True).exists()
 
-    def test_no_more_come_than_it_takes_and_those_of_others_do_not_count(
+    def test_a_study_admits_its_maximum_not_counting_other_studies(
         self, known: ProlificStudy, other: ProlificStudy
     ) -> None:
         first = enter(known, arrival("p1"))
@@ -167,12 +167,12 @@ class TestArriving:
         assert (first.status, first.user.is_active) == ("returned", False)
 
 
-class TestComingAgain:
+class TestReturning:
     @pytest.fixture
     def mine(self, known: ProlificStudy) -> Participant:
         return enter(known, arrival())
 
-    def test_it_is_the_same_by_a_signature_or_in_the_same_browser(
+    def test_a_participant_is_recognised_by_a_signed_link_or_the_same_browser(
         self, known: ProlificStudy, mine: Participant
     ) -> None:
         theirs = enter(known, arrival("p2"))
@@ -183,7 +183,7 @@ class TestComingAgain:
         told = Event.objects.filter(event="prolific.arrived").order_by("pk")
         assert [each.facts["again"] for each in told] == [False, False, True, True]
 
-    def test_a_researcher_opens_it_once_for_a_day(
+    def test_a_researcher_can_let_a_participant_in_once_within_a_day(
         self, known: ProlificStudy, mine: Participant, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         theirs = enter(known, arrival("p2"))
@@ -210,7 +210,7 @@ class TestComingAgain:
         mine.refresh_from_db()
         assert (mine.session_id, mine.status) == ("s2", "active")
 
-    def test_one_that_ended_is_over_and_a_new_one_begins_anew(
+    def test_an_ended_submission_is_refused_and_a_new_one_starts_again(
         self, known: ProlificStudy, mine: Participant
     ) -> None:
         end(mine, "timed-out")
@@ -225,7 +225,7 @@ class TestComingAgain:
         assert Event.objects.count() == before + 1
         assert Event.objects.latest("pk").event == "prolific.arrived"
 
-    def test_who_was_switched_off_writes_to_the_researcher(
+    def test_a_disabled_participant_is_told_to_write_to_the_researcher(
         self, known: ProlificStudy, mine: Participant
     ) -> None:
         User.objects.filter(pk=mine.user.pk).update(is_active=False)
@@ -236,7 +236,7 @@ class TestComingAgain:
         assert mine.session_id == "s1"
 
 
-class TestTheBrowser:
+class TestCookie:
     def request(self, cookie: str = "", user: User | None = None) -> Any:
         request = RequestFactory().get("/", headers={"cookie": f"participant={cookie}"})
         request.user = user or User()
@@ -247,7 +247,7 @@ class TestTheBrowser:
         mark_browser(self.request(cookie), response, Participant(pk=participant), secure)
         return response.cookies["participant"]
 
-    def test_it_knows_its_last_twenty_participants_for_ninety_days(
+    def test_the_cookie_keeps_the_last_twenty_participants_for_ninety_days(
         self, clock: list[float]
     ) -> None:
         cookie = ""
@@ -261,7 +261,7 @@ class TestTheBrowser:
         clock[0] += 1
         assert participants_in(self.request(cookie)) == frozenset()
 
-    def test_only_the_site_reads_the_cookie_and_only_on_the_page_of_prolific(self) -> None:
+    def test_the_cookie_is_limited_to_the_sites_prolific_page(self) -> None:
         for secure in (True, False):
             found = self.marked(1, secure=secure)
             assert bool(found["secure"]) is secure
@@ -270,7 +270,7 @@ class TestTheBrowser:
             )  # fmt: skip
             assert int(found["max-age"]) == 90 * 24 * 3600
 
-    def test_who_is_logged_in_is_known_without_one(
+    def test_a_logged_in_participant_is_recognised_without_a_cookie(
         self, known: ProlificStudy, other: ProlificStudy
     ) -> None:
         mine = enter(known, arrival())
@@ -281,8 +281,8 @@ class TestTheBrowser:
         assert participants_in(self.request(cookie, mine.user)) == {mine.pk, 10**6}
 
 
-class TestTheEnd:
-    def test_what_was_held_goes_back_and_nobody_elses(
+class TestEnd:
+    def test_ending_a_participant_releases_only_their_items(
         self, study: Study, known: ProlificStudy
     ) -> None:
         mine, theirs = (enter(known, arrival(pid)) for pid in ("p1", "p2"))
@@ -304,7 +304,7 @@ class TestTheEnd:
         )
         assert list(active) == [False, True]
 
-    def test_the_code_is_for_an_active_participant_of_the_campaign(
+    def test_only_an_active_participant_of_the_campaign_gets_the_code(
         self, study: Study, known: ProlificStudy, other: ProlificStudy
     ) -> None:
         mine = enter(known, arrival())
@@ -324,7 +324,7 @@ class TestTheEnd:
         end_membership(study.campaign, mine.user)
         assert completion(mine.user, study.campaign) is None
 
-    def test_each_is_listed_with_what_is_done_and_held(
+    def test_participants_are_listed_with_answered_and_reserved_items(
         self, study: Study, known: ProlificStudy, other: ProlificStudy
     ) -> None:
         enter(other, arrival())
@@ -342,7 +342,9 @@ class TestTheEnd:
         assert told == [(mine, 1, 1), (theirs, 0, 0)]
 
 
-def test_a_campaign_has_one_study_that_may_change(study: Study, other: ProlificStudy) -> None:
+def test_a_campaign_has_one_study_whose_settings_can_be_changed(
+    study: Study, other: ProlificStudy
+) -> None:
     first = set_study(study.campaign, "s", "C", 2)
     again = set_study(study.campaign, "x" * 64, "D" * 64, 9, signed=True)
     assert first == again
@@ -358,7 +360,7 @@ def test_a_campaign_has_one_study_that_may_change(study: Study, other: ProlificS
         assert str(wrong.value) == why
 
 
-def test_only_a_campaign_with_a_study_has_an_entrance(study: Study, other: ProlificStudy) -> None:
+def test_only_a_campaign_with_a_study_has_a_start_page(study: Study, other: ProlificStudy) -> None:
     client, there = Client(), reverse("prolific", args=[other.campaign_id])
     assert client.get(reverse("prolific", args=[study.campaign.pk])).status_code == 404
     asked = {"PROLIFIC_PID": "p", "STUDY_ID": "study1", "SESSION_ID": "s"}

@@ -32,7 +32,9 @@ def names(study: Study, text: str, by: User | None = None) -> list[str]:
     return [each.account.username for each in found]
 
 
-def test_what_begins_with_the_words_is_found_names_before_mails_before_teams(study: Study) -> None:
+def test_accounts_are_found_by_the_beginning_of_name_email_or_team_in_this_order(
+    study: Study,
+) -> None:
     assert names(study, "ad") == ["ada", "ben.adams", "carla"]
     assert names(study, "ade") == ["carla"]
     assert names(study, "LIB") == ["zoe"]
@@ -53,7 +55,7 @@ def test_guests_admins_disabled_accounts_and_other_teams_are_not_found(study: St
     assert names(study, "root") == []
 
 
-def test_a_mail_is_shown_to_admins_and_to_whoever_wrote_it(study: Study) -> None:
+def test_an_email_is_shown_only_to_admins_and_to_a_person_who_typed_it(study: Study) -> None:
     def mail(text: str, by: User) -> str:
         return find_people(by, study.campaign, text)[0].email
 
@@ -62,7 +64,7 @@ def test_a_mail_is_shown_to_admins_and_to_whoever_wrote_it(study: Study) -> None
     assert mail("carla", study.root) == "adele@example.org"
 
 
-def test_a_person_is_found_in_place_and_added_in_the_chosen_role(study: Study) -> None:
+def test_a_found_person_is_added_in_the_chosen_role(study: Study) -> None:
     rita, address = client_of(study.rita), reverse("campaign-people", args=[study.campaign.pk])
     part = rita.get(address, {"find": "ben.", "role": "adjudicator"}, headers=HTMX)
     body = part.content.decode()

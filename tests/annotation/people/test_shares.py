@@ -29,7 +29,7 @@ from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
 
 
-def test_a_tenth_by_all_and_the_rest_in_quarters_gives_each_a_quarter() -> None:
+def test_equal_shares_with_a_tenth_answered_by_all_give_everybody_a_quarter() -> None:
     items = [_Slots(n, str(n), 4 if n % 10 == 0 else 1) for n in range(100)]
     shares = dict.fromkeys((1, 2, 3, 4), 0.25)
     rows = list(_allotted(shares, items))
@@ -40,7 +40,7 @@ def test_a_tenth_by_all_and_the_rest_in_quarters_gives_each_a_quarter() -> None:
     assert len(list(_allotted({1: 1 / 3}, [_Slots(n, "", 1) for n in range(30)]))) == 10
 
 
-def test_shares_are_read_and_wrong_ones_say_what_to_write() -> None:
+def test_shares_are_parsed_and_wrong_ones_refused_with_the_right_form() -> None:
     assert read_shares(["ada=0.25", " ben = .5"]) == {"ada": 0.25, "ben": 0.5}
     for wrong, message in (
         (["ada"], "write NAME=SHARE"),
@@ -72,7 +72,7 @@ def work(study: Study, user: User, most: int = 99) -> int:
 
 
 @pytest.mark.django_db
-def test_each_gets_their_share_whoever_comes_first(study: Study) -> None:
+def test_everybody_gets_their_share_whoever_comes_first(study: Study) -> None:
     assert progress_here(study.ada, study.campaign).left == 4
     assert work(study, study.rita) == 2
     assert work(study, study.ben) == 2
@@ -92,7 +92,7 @@ def test_each_gets_their_share_whoever_comes_first(study: Study) -> None:
 
 
 @pytest.mark.django_db
-def test_a_share_changed_midway_keeps_what_is_begun(study: Study) -> None:
+def test_a_share_changed_midway_keeps_begun_items(study: Study) -> None:
     assert work(study, study.ada, most=2) == 2
     held = next_assignment(study.campaign, rater_of(study.ada))
     assert held is not None
@@ -133,7 +133,7 @@ def test_shares_are_declared_by_command_page_and_api(study: Study) -> None:
 
 
 @pytest.mark.django_db
-def test_a_slot_that_is_kept_for_somebody_else_is_not_claimed(study: Study) -> None:
+def test_a_slot_reserved_for_another_persons_share_is_not_claimed(study: Study) -> None:
     """Between the choice of an item and the claim of its slot, shares may have changed."""
     change(study.campaign, CampaignSettings(shares={"ada": 1.0}))
     item = Item.objects.select_related("campaign").filter(campaign=study.campaign)[0]

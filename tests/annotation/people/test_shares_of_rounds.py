@@ -72,7 +72,7 @@ def work(campaign: Campaign, user: User, most: int = 99, action: str = "") -> li
     return sorted(found)
 
 
-def test_two_people_with_halves_of_both_rounds_check_each_other(study: Study) -> None:
+def test_two_people_with_half_of_both_rounds_check_each_other(study: Study) -> None:
     change(study.campaign, CampaignSettings(shares={"ada": 0.5, "ben": 0.5}))
     second = second_round({"ada": 0.5, "ben": 0.5})
     assert [each.allotted for each in share_statuses(second)] == [2, 2]
@@ -81,7 +81,7 @@ def test_two_people_with_halves_of_both_rounds_check_each_other(study: Study) ->
     assert work(second, study.ben, action="keep") == first[study.ada]
 
 
-def test_shares_that_another_person_rules_out_are_refused_with_what_is_possible(
+def test_shares_made_impossible_by_the_first_round_are_refused_with_what_is_possible(
     study: Study,
 ) -> None:
     change(study.campaign, CampaignSettings(shares={"ada": 0.75, "ben": 0.25}))
@@ -95,7 +95,7 @@ def test_shares_that_another_person_rules_out_are_refused_with_what_is_possible(
     assert [each.allotted for each in share_statuses(second)] == [1, 3]
 
 
-def test_an_item_that_nobody_with_a_share_may_answer_is_not_left_to_nobody(study: Study) -> None:
+def test_shares_that_leave_an_item_to_nobody_are_refused(study: Study) -> None:
     study.campaign.items.filter(key="q1").update(quota=2)
     assert work(study.campaign, study.ada, most=1) == work(study.campaign, study.ben, most=1)
     with pytest.raises(DesignError, match=r"leave 1 of 4 answers to nobody: .* another person"):
@@ -104,7 +104,7 @@ def test_an_item_that_nobody_with_a_share_may_answer_is_not_left_to_nobody(study
     assert work(second, study.rita, action="keep") == ["q1"]
 
 
-def test_what_a_person_turns_out_to_have_answered_first_is_for_the_others(study: Study) -> None:
+def test_items_a_person_answered_in_the_first_round_go_to_the_others(study: Study) -> None:
     second = second_round({"ada": 0.5, "ben": 0.5})
     assert len(work(study.campaign, study.ada)) == 4
     assert [each.allotted for each in share_statuses(second)] == [0, 2]
@@ -113,7 +113,7 @@ def test_what_a_person_turns_out_to_have_answered_first_is_for_the_others(study:
     assert work(second, study.ben, action="keep") == list(QUERIES)
 
 
-def test_a_sample_of_own_answers_is_allotted_to_whoever_gives_them(study: Study) -> None:
+def test_items_sampled_from_own_answers_are_allotted_to_the_same_person(study: Study) -> None:
     batch = Batch.objects.get(name="b")
     first = create_campaign(
         "Coverage",

@@ -111,8 +111,8 @@ def address(study: Study, token: str, plain: str = "") -> str:
     return f"{reverse('prolific', args=[study.campaign.pk])}?{plain}prolific_token={token}"
 
 
-class TestAStudyThatAsksForThem:
-    def test_a_signed_link_lets_a_person_in_and_in_again_from_anywhere(
+class TestStudyWithSignedLinks:
+    def test_a_signed_link_lets_a_person_in_from_any_browser_repeatedly(
         self, study: Study, prolific: Publisher
     ) -> None:
         token = prolific.token()
@@ -129,14 +129,14 @@ class TestAStudyThatAsksForThem:
         assert not Participant.objects.exists()
         assert prolific.asked == 0
 
-    def test_parameters_beside_the_token_say_the_same(
+    def test_parameters_beside_the_token_must_agree_with_it(
         self, study: Study, prolific: Publisher
     ) -> None:
         token = prolific.token()
         assert Client().post(address(study, token, "PROLIFIC_PID=p1&")).status_code == 302
         assert Client().post(address(study, token, "PROLIFIC_PID=p2&")).status_code == 422
 
-    def test_the_page_may_be_read_for_longer_than_the_token_holds(
+    def test_the_start_page_stays_valid_after_the_token_has_expired(
         self, study: Study, prolific: Publisher
     ) -> None:
         client, where = Client(), address(study, prolific.token(exp=time.time() - 50))
@@ -148,12 +148,12 @@ class TestAStudyThatAsksForThem:
         assert client.post(late, {"arrival": sealed + "x"}).status_code == 422
         assert client.post(late, {"arrival": sealed}).status_code == 302
 
-    def test_a_token_for_another_study_opens_none(self, study: Study, prolific: Publisher) -> None:
+    def test_a_token_for_another_study_is_refused(self, study: Study, prolific: Publisher) -> None:
         named = {"PROLIFIC_PID": "p1", "STUDY_ID": "another", "SESSION_ID": "s1"}
         assert Client().post(address(study, prolific.token(prolific=named))).status_code == 422
         assert not Participant.objects.exists()
 
-    def test_a_researcher_switches_it_on_the_page(self, study: Study) -> None:
+    def test_a_researcher_switches_signed_links_on_and_off_on_the_page(self, study: Study) -> None:
         where = reverse("campaign-people-change", args=[study.campaign.pk])
         form = {"order": "prolific", "study_id": "s9", "completion_code": "X1", "most_people": 9}
         root = client_of(study.root)
@@ -162,7 +162,7 @@ class TestAStudyThatAsksForThem:
             study.campaign.prolific.refresh_from_db()
             assert study.campaign.prolific.signed is signed
 
-    def test_while_the_keys_are_away_people_are_asked_to_come_again(
+    def test_people_are_asked_to_return_while_the_keys_cannot_be_fetched(
         self, study: Study, prolific: Publisher
     ) -> None:
         prolific.status = 500
@@ -170,14 +170,14 @@ class TestAStudyThatAsksForThem:
         assert (answer.status_code, answer["Retry-After"]) == (503, "60")
 
 
-class TestTheSignature:
+class TestSignature:
     @pytest.fixture
     def keys(self, prolific: Publisher) -> Keys:
         return Keys(prolific.address)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("audience", [HOST, f"https://{HOST}/x?y", ["other", HOST.upper()]])
-    def test_it_holds_for_this_site(
+    def test_a_token_for_this_site_is_accepted(
         self, prolific: Publisher, keys: Keys, audience: object
     ) -> None:
         assert parameters_of(prolific.token(aud=audience), HOST, keys)["PROLIFIC_PID"] == "p1"
@@ -192,13 +192,13 @@ class TestTheSignature:
             {"prolific": None}, {"prolific": "p1"},
         ],
     )  # fmt: skip
-    def test_what_it_says_must_be_for_here_and_now(
+    def test_a_token_for_another_site_or_time_is_refused(
         self, prolific: Publisher, keys: Keys, claims: dict[str, Any]
     ) -> None:
         with pytest.raises(PeopleError):
             parameters_of(prolific.token(**claims), HOST, keys)
 
-    def test_it_must_be_by_the_key_that_it_names(
+    def test_a_token_must_be_signed_by_the_key_that_it_names(
         self, prolific: Publisher, keys: Keys, pair: dict[str, rsa.RSAPrivateKey]
     ) -> None:
         forger = Publisher(pair)
@@ -209,14 +209,16 @@ class TestTheSignature:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("token", ["", "x", "a.b.c", "x" * 9000])
-    def test_what_is_no_token_asks_for_no_key(
+    def test_a_malformed_token_fetches_no_key(
         self, prolific: Publisher, keys: Keys, token: str
     ) -> None:
         with pytest.raises(PeopleError):
             parameters_of(token, HOST, keys)
         assert prolific.asked == 0
 
-    def test_no_algorithm_but_prolific_s_is_taken(self, prolific: Publisher, keys: Keys) -> None:
+    def test_only_prolifics_signature_algorithm_is_accepted(
+        self, prolific: Publisher, keys: Keys
+    ) -> None:
         secret = str(prolific.keys["k1"].public_key().public_numbers().n)
         said = jwt.decode(prolific.token(), options={"verify_signature": False})
         for algorithm, key in (("HS256", secret), ("none", "")):
@@ -225,8 +227,8 @@ class TestTheSignature:
                 parameters_of(token, HOST, keys)
 
 
-class TestTheKeys:
-    def test_they_are_kept_for_a_day(self, prolific: Publisher) -> None:
+class TestKeys:
+    def test_keys_are_cached_for_a_day(self, prolific: Publisher) -> None:
         now = [0.0]
         keys = Keys(prolific.address, lambda: now[0])
         for hours in (0, 1, 23):
@@ -253,7 +255,7 @@ class TestTheKeys:
         with pytest.raises(PeopleError, match="not valid"):
             keys.find("k1")
 
-    def test_old_ones_serve_for_a_week_while_others_cannot_be_fetched(
+    def test_old_keys_are_used_for_a_week_while_new_ones_cannot_be_fetched(
         self, prolific: Publisher
     ) -> None:
         now = [0.0]
@@ -268,7 +270,7 @@ class TestTheKeys:
         with pytest.raises(KeysAwayError):
             keys.find("k1")
 
-    def test_each_time_is_over_at_its_very_end(self, prolific: Publisher) -> None:
+    def test_waits_between_fetches_end_exactly_on_time(self, prolific: Publisher) -> None:
         now = [0.0]
         keys = Keys(prolific.address, lambda: now[0])
         keys.find("k1")
@@ -287,11 +289,11 @@ class TestTheKeys:
         with pytest.raises(KeysAwayError, match="cannot be fetched right now; try again in a"):
             keys.find("k1")
 
-    def test_they_may_come_compressed(self, prolific: Publisher) -> None:
+    def test_compressed_keys_are_accepted(self, prolific: Publisher) -> None:
         prolific.zipped = True
         assert Keys(prolific.address).find("k1").key_id == "k1"
 
-    def test_one_fetches_them_while_others_wait(self, prolific: Publisher) -> None:
+    def test_one_thread_fetches_keys_while_others_wait(self, prolific: Publisher) -> None:
         prolific.takes = 0.05
         keys, barrier, found = Keys(prolific.address), threading.Barrier(4), list[str]()
 
@@ -328,7 +330,7 @@ class TestTheKeys:
         [b"x", b"[]", b"\xff", b"{}", b'{"keys": 5}', b'{"keys": [5]}', b'{"keys": [{"kty": 5}]}',
          b'{"keys": [{"kid": "k1", "kty": "RSA", "n": 5, "e": "AQAB"}]}'],
     )  # fmt: skip
-    def test_what_is_no_set_of_keys_is_none(
+    def test_a_malformed_set_of_keys_is_refused(
         self, prolific: Publisher, monkeypatch: pytest.MonkeyPatch, body: bytes
     ) -> None:
         monkeypatch.setattr(prolific, "body", lambda: body)
@@ -336,7 +338,7 @@ class TestTheKeys:
             Keys(prolific.address).find("k1")
 
 
-class TestTheToken:
+class TestToken:
     @pytest.fixture
     def keys(self, prolific: Publisher) -> Keys:
         return Keys(prolific.address)
@@ -346,14 +348,14 @@ class TestTheToken:
             parameters_of(token, HOST, keys)
         return str(wrong.value)
 
-    def test_it_may_be_a_minute_late(self, prolific: Publisher, keys: Keys) -> None:
+    def test_a_token_may_be_a_minute_late(self, prolific: Publisher, keys: Keys) -> None:
         now = time.time()
         assert parameters_of(prolific.token(exp=now - 55), HOST, keys)
         assert self.refused(prolific.token(exp=int(time.time()) - 60), keys) == (
             "this link has expired; open the study on Prolific again"
         )
 
-    def test_what_is_wrong_with_it_is_told(self, prolific: Publisher, keys: Keys) -> None:
+    def test_each_fault_of_a_token_has_its_message(self, prolific: Publisher, keys: Keys) -> None:
         lacks = "this link lacks Prolific’s signature; open the study there again"
         invalid = "Prolific’s signature of this link is not valid; open the study on Prolific again"
         assert self.refused("", keys) == self.refused("x" * 8193, keys) == lacks
@@ -367,13 +369,15 @@ class TestTheToken:
         another = jwt.encode(claims, signer, algorithm="RS384", headers={"kid": "k1"})
         assert self.refused(unnamed, keys) == self.refused(another, keys) == invalid
 
-    def test_it_holds_texts_by_name(self, prolific: Publisher, keys: Keys) -> None:
+    def test_only_text_parameters_of_a_token_are_read(
+        self, prolific: Publisher, keys: Keys
+    ) -> None:
         said = {"PROLIFIC_PID": "p", "n": 7, "list": ["x"], "empty": ""}
         assert parameters_of(prolific.token(prolific=said), HOST, keys) == {
             "PROLIFIC_PID": "p", "empty": ""
         }  # fmt: skip
 
-    def test_each_address_of_keys_is_asked_once_by_all(
+    def test_the_keys_of_an_address_are_fetched_once_for_all(
         self, prolific: Publisher, settings: Settings
     ) -> None:
         assert published_keys() is published_keys()

@@ -96,7 +96,7 @@ def told(event: str) -> list[tuple[Any, ...]]:
 
 
 class TestNames:
-    def test_a_name_is_one_line_that_no_other_team_has(self, main: Team) -> None:
+    def test_a_team_name_is_one_line_and_unique(self, main: Team) -> None:
         made = create_team("  two \n words ")
         assert made.name == "two words"
         assert create_team("x" * 150).name == "x" * 150
@@ -120,8 +120,8 @@ class TestNames:
         assert first.before == first.after == second.before != second.after
 
 
-class TestWhoLetsIn:
-    def test_commands_and_admins_and_owners_give_every_role(
+class TestAddingMembers:
+    def test_commands_admins_and_owners_give_every_role(
         self, study: Study, main: Team, bridges: Team
     ) -> None:
         for by in (None, study.root, study.rita):
@@ -130,7 +130,7 @@ class TestWhoLetsIn:
         with pytest.raises(NotManagedError):
             check_lets_in(bridges, study.rita)
 
-    def test_managers_make_nobody_an_owner_and_members_let_nobody_in(
+    def test_managers_cannot_make_owners_and_members_cannot_add_anybody(
         self, main: Team, sam: User
     ) -> None:
         check_lets_in(main, sam, "manager")
@@ -141,7 +141,9 @@ class TestWhoLetsIn:
         with pytest.raises(NotManagedError):
             check_lets_in(main, sam)
 
-    def test_a_role_that_cannot_be(self, study: Study, main: Team) -> None:
+    def test_impossible_team_roles_are_refused_with_a_reason(
+        self, study: Study, main: Team
+    ) -> None:
         guest = User.objects.create(username="guest", is_guest=True)
         off = User.objects.create(username="off", is_active=False)
         for user, role, why in (
@@ -157,7 +159,7 @@ class TestWhoLetsIn:
         with pytest.raises(NotManagedError):
             set_role(main, study.ben, "member", study.ada)
 
-    def test_a_change_is_told_with_both_roles_and_none_is_not(
+    def test_a_role_change_is_recorded_with_both_roles_and_an_unchanged_role_is_not(
         self, study: Study, main: Team, bridges: Team
     ) -> None:
         set_role(bridges, study.ada, "member")
@@ -175,10 +177,10 @@ class TestWhoLetsIn:
         assert roles(main)["rita"] == "owner"
 
 
-class TestTheLastOwner:
+class TestLastOwner:
     ONLY = "the only owner of main is rita; make another account its owner first"
 
-    def test_one_who_is_switched_off_or_owns_another_team_does_not_count(
+    def test_disabled_owners_and_owners_of_other_teams_do_not_count(
         self, study: Study, main: Team, sam: User, bridges: Team
     ) -> None:
         joined(study.rita, bridges, "owner")
@@ -199,7 +201,7 @@ class TestTheLastOwner:
         set_role(main, study.rita, "manager", sam)
         assert roles(main)["rita"] == "manager"
 
-    def test_managers_change_no_owner(
+    def test_managers_cannot_change_an_owner(
         self, study: Study, main: Team, sam: User, bridges: Team
     ) -> None:
         joined(sam, bridges, "owner")
@@ -218,7 +220,7 @@ class TestTheLastOwner:
         leave(main, other, study.root)
         assert "other" not in roles(main)
 
-    def test_one_hands_over_and_manages_from_then_on(
+    def test_an_owner_who_hands_over_becomes_a_manager(
         self, study: Study, main: Team, sam: User
     ) -> None:
         hand_over(main, study.rita, study.rita)
@@ -233,7 +235,7 @@ class TestTheLastOwner:
 
 
 class TestLeaving:
-    def test_what_is_reserved_in_the_teams_open_pools_goes_back(
+    def test_leaving_releases_leases_in_the_teams_open_pools(
         self, study: Study, main: Team, bridges: Team
     ) -> None:
         def another(name: str, **changes: Any) -> Campaign:
@@ -262,12 +264,12 @@ class TestLeaving:
             ("account", str(study.ada.pk), {"team": main.pk, "was": "member"})
         ]
 
-    def test_who_is_not_in_a_team_cannot_leave_it(self, study: Study, bridges: Team) -> None:
+    def test_an_account_outside_a_team_cannot_leave_it(self, study: Study, bridges: Team) -> None:
         with pytest.raises(TeamError) as wrong:
             leave(bridges, study.ada)
         assert str(wrong.value) == "account ada is not in team bridges; see its members"
 
-    def test_others_are_let_out_by_who_lets_in(
+    def test_members_are_removed_by_those_who_may_add_them(
         self, study: Study, main: Team, sam: User, olga: User
     ) -> None:
         for by in (study.ben, olga):
@@ -277,7 +279,7 @@ class TestLeaving:
         leave(main, study.ben)
         assert roles(main) == {"rita": "owner", "sam": "manager"}
 
-    def test_who_labels_only_from_now_on_is_a_member_everywhere(
+    def test_an_account_that_becomes_an_annotator_is_a_member_in_all_teams(
         self, study: Study, main: Team, sam: User, bridges: Team
     ) -> None:
         joined(sam, bridges, "owner")
@@ -288,7 +290,7 @@ class TestLeaving:
         assert (roles(main)["sam"], roles(bridges)["sam"]) == ("member", "member")
         assert roles(main)["rita"] == "owner"
 
-    def test_who_is_in_none_is_listed_by_name(self, study: Study) -> None:
+    def test_accounts_without_a_team_are_listed_by_name(self, study: Study) -> None:
         TeamMember.objects.all().delete()
         User.objects.create(username="guest", is_guest=True)
         User.objects.create(username="off", is_active=False)
@@ -299,7 +301,7 @@ class TestLeaving:
 
 
 class TestSharing:
-    def test_things_are_named_by_their_kind(self, study: Study) -> None:
+    def test_shareable_objects_are_found_by_kind_and_name(self, study: Study) -> None:
         assert sorted(kinds()) == ["batch", "campaign", "judge", "key"]
         assert thing_named("campaign", "Pilot") == study.campaign
         assert thing_named("batch", "harbour") == study.campaign.batch
@@ -308,7 +310,7 @@ class TestSharing:
         with pytest.raises(TeamError, match="there is no batch 'Pilot'; correct the name"):
             thing_named("batch", "Pilot")
 
-    def test_a_right_is_given_changed_and_taken_back(
+    def test_a_share_is_given_changed_and_taken_back(
         self, study: Study, main: Team, bridges: Team
     ) -> None:
         batch, third = study.campaign.batch, create_team("third")
@@ -334,7 +336,9 @@ class TestSharing:
             assert str(wrong.value) == why
         assert Event.objects.filter(event__startswith="team.sha").count() == 2
 
-    def test_events_of_a_campaign_are_in_its_own_trail(self, study: Study, bridges: Team) -> None:
+    def test_sharing_a_campaign_is_recorded_in_its_own_trail(
+        self, study: Study, bridges: Team
+    ) -> None:
         share(study.campaign, bridges, "read")
         share(study.campaign.batch, bridges, "read")
         found = Event.objects.filter(event="team.shared").order_by("pk")
@@ -342,7 +346,7 @@ class TestSharing:
 
 
 class TestMoving:
-    def test_a_batch_is_the_other_teams_alone(
+    def test_a_moved_batch_belongs_to_the_new_team_only(
         self, study: Study, main: Team, bridges: Team
     ) -> None:
         batch, third = study.campaign.batch, create_team("third")
@@ -361,7 +365,7 @@ class TestMoving:
         facts = {"team": bridges.pk, "was": main.pk}
         assert told("team.moved") == [("batch", str(batch.pk), facts)]
 
-    def test_who_may_still_take_a_campaigns_items_keeps_them(
+    def test_people_who_may_still_work_in_a_moved_campaign_keep_their_leases(
         self, study: Study, olga: User, bridges: Team
     ) -> None:
         mine, bens, ritas = (study.assignment(u) for u in (study.ada, study.ben, study.rita))
@@ -374,7 +378,9 @@ class TestMoving:
         states = [Assignment.objects.get(pk=each.pk).status for each in (mine, bens, ritas)]
         assert states == ["cancelled", "open", "open"]
 
-    def test_a_named_pool_keeps_its_members_alone(self, study: Study, bridges: Team) -> None:
+    def test_moving_a_named_pool_keeps_only_its_members_leases(
+        self, study: Study, bridges: Team
+    ) -> None:
         Batch.objects.create(name="other", format="native", digest="1" * 64, team=bridges)
         mine, bens, ritas = (study.assignment(u) for u in (study.ada, study.ben, study.rita))
         Campaign.objects.update(pool="named")
@@ -396,7 +402,7 @@ class TestMoving:
         assert (given.team, given.right, given.by) == (bridges, "read", study.root)
 
 
-def test_what_cannot_be_told_does_not_happen(
+def test_changes_that_cannot_be_recorded_are_undone(
     study: Study, main: Team, bridges: Team, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -421,7 +427,7 @@ def test_what_cannot_be_told_does_not_happen(
         assert state() == before
 
 
-def test_the_trail_says_what_went_where(study: Study, main: Team, bridges: Team) -> None:
+def test_the_history_lists_owners_shares_and_moves(study: Study, main: Team, bridges: Team) -> None:
     batch = study.campaign.batch
     record("team.given", of=batch, team=main.pk, maker=study.rita.pk)
     record("team.given", of=("batch", 10**6), team=10**6)
@@ -441,8 +447,8 @@ def test_the_trail_says_what_went_where(study: Study, main: Team, bridges: Team)
     assert [each.event.event for each in found][-1] == "team.moved"
 
 
-class TestTheChoiceOfATeam:
-    def test_one_team_is_not_named_and_several_are(self, study: Study, main: Team) -> None:
+class TestChoiceOfTeam:
+    def test_teams_are_mentioned_only_if_there_are_several(self, study: Study, main: Team) -> None:
         assert not there_are_several()
         assert owner_in_words(study.campaign) == ""
         assert team_named(None) == team_named("") == team_named("main") == main
@@ -464,7 +470,7 @@ class TestTheChoiceOfATeam:
             assert str(wrong.value) == why
         assert team_named("second").name == "second"
 
-    def test_without_a_name_it_is_that_of_what_it_is_made_from_or_the_only_one(
+    def test_the_default_team_is_that_of_the_source_or_the_only_managed_one(
         self, study: Study, main: Team, olga: User, bridges: Team
     ) -> None:
         assert team_for(olga) == team_for(olga, like=main) == bridges
@@ -487,12 +493,12 @@ class TestTheChoiceOfATeam:
         with pytest.raises(TeamError, match="say for which team: bridges, main"):
             team_for(study.root)
 
-    def test_an_admin_of_a_new_site_makes_its_first_team(self) -> None:
+    def test_the_first_admin_of_a_new_site_creates_its_first_team(self) -> None:
         root = User.objects.create(username="root", role="admin")
         assert not Team.objects.exists()
         assert team_for(root).name == "main"
 
-    def test_pages_offer_a_choice_where_there_is_one(
+    def test_pages_offer_a_choice_of_team_only_if_there_is_one(
         self, study: Study, main: Team, olga: User, bridges: Team
     ) -> None:
         assert team_choice(olga) == {"team_choices": [], "team_chosen": ""}
@@ -500,7 +506,7 @@ class TestTheChoiceOfATeam:
             "team_choices": ["bridges", "main"], "team_chosen": "main"
         }  # fmt: skip
 
-    def test_who_manages_which_and_who_sees_which(
+    def test_managed_and_visible_teams_depend_on_roles(
         self, study: Study, main: Team, sam: User, olga: User, bridges: Team
     ) -> None:
         guest = User.objects.create(username="guest", role="researcher", is_guest=True)
@@ -514,7 +520,7 @@ class TestTheChoiceOfATeam:
 
 
 class TestBatches:
-    def test_who_reads_one_and_who_manages_it(
+    def test_reading_and_managing_a_batch_depend_on_team_role_and_shares(
         self, study: Study, main: Team, sam: User, olga: User, bridges: Team
     ) -> None:
         batch = study.campaign.batch
@@ -539,17 +545,17 @@ class TestBatches:
         assert visible_batch(olga, batch.pk) == batch
         assert list(visible_batches(olga)) == [batch, own]
 
-    def test_who_reads_a_campaign_reads_its_batch(self, study: Study, olga: User) -> None:
+    def test_a_person_who_reads_a_campaign_reads_its_batch(self, study: Study, olga: User) -> None:
         assert not visible_batches(olga).exists()
         Membership.objects.create(campaign=study.campaign, user=olga, role="researcher")
         assert list(visible_batches(olga)) == [study.campaign.batch]
 
-    def test_they_come_by_name(self, study: Study) -> None:
+    def test_batches_are_listed_by_name(self, study: Study) -> None:
         Batch.objects.create(name="abc", format="native", digest="1" * 64)
         for user in (study.rita, study.root):
             assert [each.name for each in visible_batches(user)] == ["abc", "harbour"]
 
-    def test_judges_are_shared_and_moved_like_them(self, main: Team, bridges: Team) -> None:
+    def test_judges_are_moved_like_batches(self, main: Team, bridges: Team) -> None:
         made = define(Definition("j", "openai", "m", "http://127.0.0.1:8000", ""), team=main)[0]
         assert move(made, bridges) == []
         made.refresh_from_db()

@@ -62,7 +62,7 @@ def role_of(user: User) -> str:
     return TeamMember.objects.get(user=user).role
 
 
-class TestASiteWithOneTeam:
+class TestSiteWithOneTeam:
     def test_with_one_team_everybody_is_in_it_and_the_first_researcher_owns_it(
         self, study: Study
     ) -> None:
@@ -112,7 +112,7 @@ class TestSeveralTeams:
         add_member(study.campaign, other, "annotator")
         assert next_assignment(study.campaign, rater_of(other)) is not None
 
-    def test_members_read_and_owner_and_managers_change(self, study: Study, olga: User) -> None:
+    def test_members_read_and_managers_and_owners_change(self, study: Study, olga: User) -> None:
         reader = User.objects.create(username="sam", role="researcher")
         joined(reader, study.campaign.team, "member")
         assert study.campaign in readable(reader)
@@ -140,7 +140,7 @@ class TestSeveralTeams:
         assert study.campaign not in readable(study.rita)
 
     @pytest.mark.parametrize("pool", ["open", "named"])
-    def test_one_campaign_is_opened_to_whom_the_lists_have_it(
+    def test_a_campaign_can_be_opened_by_exactly_those_who_see_it_in_lists(
         self, study: Study, olga: User, pool: str
     ) -> None:
         set_pool(study.campaign, pool)
@@ -175,7 +175,7 @@ class TestSeveralTeams:
             name: right for name, right in expected.items() if right
         }
 
-    def test_a_campaign_that_is_opened_has_all_that_it_leads_to(self, study: Study) -> None:
+    def test_opening_a_campaign_loads_its_related_objects_at_once(self, study: Study) -> None:
         (found,) = Campaign.objects.select_related("batch", "practice_of", "team", "made_by")
         for user in (study.rita, study.root):
             opened = find_readable(user, found.pk)
@@ -201,7 +201,7 @@ class TestSeveralTeams:
         (campaign,) = script_of(study.rita).get("campaigns/").json()["results"]
         assert campaign["study"]["owner"] == {"team": "main", "by": None}
 
-    def test_something_new_is_for_the_only_team_that_one_manages(
+    def test_a_new_object_belongs_to_the_only_team_that_one_manages(
         self, study: Study, olga: User
     ) -> None:
         assert team_for(olga).name == "bridges"
@@ -285,7 +285,7 @@ class TestMembers:
         assert client.post(change, {"order": "leave"})["Location"] == reverse("teams")
         assert client.get(page).status_code == 404
 
-    def test_whoever_is_elsewhere_gets_a_link_and_nobody_learns_whether_they_exist(
+    def test_adding_a_person_outside_the_team_gives_a_link_whether_or_not_they_exist(
         self, study: Study
     ) -> None:
         eve, team = User.objects.create(username="eve-lyn"), study.campaign.team
@@ -307,7 +307,7 @@ class TestMembers:
         assert set(eve.teams.values_list("team__name", flat=True)) == {"bridges"}
         assert not eve.memberships.exists()
 
-    def test_the_link_makes_a_member_of_who_accepts_it(self, study: Study) -> None:
+    def test_accepting_the_link_makes_a_member(self, study: Study) -> None:
         eve, team = User.objects.create(username="eve"), study.campaign.team
         apart(eve, name="bridges")
         given = {"order": "add", "account": "eve", "role": "member"}
@@ -323,7 +323,9 @@ class TestMembers:
         told = client_of(study.rita).post(reverse("team-change", args=[team.pk]), given)
         assert "labels only" in told.content.decode()
 
-    def test_the_api_says_the_same_of_both_and_an_admin_adds_anybody(self, study: Study) -> None:
+    def test_the_api_answers_alike_for_unknown_and_outside_people_and_admins_add_anybody(
+        self, study: Study
+    ) -> None:
         eve, team = User.objects.create(username="eve"), study.campaign.team
         apart(eve, name="bridges")
         script = script_of(study.rita)
@@ -343,7 +345,7 @@ class TestMembers:
         client_of(study.root).post(change, {"order": "add", "account": "eve", "role": "member"})
         assert team.members.filter(user=eve).exists()
 
-    def test_only_an_admin_creates_one(self, study: Study) -> None:
+    def test_only_an_admin_creates_a_team(self, study: Study) -> None:
         assert client_of(study.rita).post(reverse("teams"), {"name": "x"}).status_code == 403
         client_of(study.root).post(reverse("teams"), {"name": "bridges"})
         assert Team.objects.filter(name="bridges").exists()
@@ -394,12 +396,14 @@ class TestSharingAndMoving:
         assert set(Judge.objects.filter(team=team)) == {base, variant}
         assert Judge.objects.get(pk=other.pk).team == was
 
-    def test_who_creates_a_team_for_somebody_makes_them_its_owner(self, study: Study) -> None:
+    def test_a_team_created_for_a_person_is_owned_by_them(self, study: Study) -> None:
         made = create_team("new", study.rita)
         assert TeamMember.objects.get(team=made).role == "owner"
         assert not TeamMember.objects.filter(team=create_team("empty")).exists()
 
-    def test_the_upgrade_tells_how_much_went_to_how_many_teams(self, study: Study) -> None:
+    def test_the_upgrade_reports_how_many_objects_went_to_how_many_teams(
+        self, study: Study
+    ) -> None:
         out, plan = io.StringIO(), [(SimpleNamespace(name=OWNERS), False)]
         tell_after_upgrade(plan, stdout=out)
         assert out.getvalue() == "", "an upgrade without anything to give says nothing"
@@ -412,7 +416,9 @@ class TestSharingAndMoving:
         tell_after_upgrade(plan, stdout=out)
         assert "3 batches, campaigns and judges were given to 2 teams;" in out.getvalue()
 
-    def test_by_commands_which_say_what_went_where(self, study: Study, olga: User) -> None:
+    def test_commands_share_move_and_list_what_belongs_to_whom(
+        self, study: Study, olga: User
+    ) -> None:
         run("team", "share", "batch", "harbour", "--with", "bridges")
         run("team", "move", "campaign", "Pilot", "--to", "bridges")
         told = run("team", "history")
@@ -432,7 +438,7 @@ class TestSharingAndMoving:
         assert study.campaign in manageable(study.rita)
 
 
-def test_changes_of_a_running_campaign_are_on_its_page(study: Study) -> None:
+def test_changes_to_a_running_campaign_are_listed_on_its_page(study: Study) -> None:
     client, page = client_of(study.rita), reverse("campaign-settings", args=[study.campaign.pk])
     assert "Changed since it opened" not in client.get(page).content.decode()
     script_of(study.rita).post(f"campaigns/{study.campaign.pk}/terms/", {"language": "de"})
