@@ -90,13 +90,15 @@ def row(item: Item, rater: Rater | User, **changes: Any) -> Assignment:
 
 
 class TestCampaigns:
-    def test_a_request_without_an_account_has_none(self) -> None:
+    def test_a_request_without_an_account_is_denied(self) -> None:
         request = RequestFactory().get("/")
         request.user = AnonymousUser()
         with pytest.raises(PermissionDenied):
             get_account(request)
 
-    def test_researchers_read_those_that_they_may_and_annotators_none(self, study: Study) -> None:
+    def test_researchers_read_campaigns_of_their_team_and_annotators_none(
+        self, study: Study
+    ) -> None:
         request = RequestFactory().get("/")
         request.user = study.rita
         assert readable_campaign(request, study.campaign.pk) == study.campaign
@@ -106,7 +108,7 @@ class TestCampaigns:
             with pytest.raises(Http404):
                 readable_campaign(request, study.campaign.pk)
 
-    def test_an_open_one_with_a_free_place_is_listed_by_name(
+    def test_an_open_campaign_with_a_free_slot_is_listed_by_name(
         self, study: Study, other: Campaign
     ) -> None:
         assert list(visible_campaigns(study.ada)) == [other, study.campaign]
@@ -118,14 +120,14 @@ class TestCampaigns:
         study.campaign.items.update(taken=2)
         assert list(visible_campaigns(study.ada)) == []
 
-    def test_practice_alone_makes_it_worth_listing_and_gold_alone_does_not(
+    def test_a_campaign_with_only_practice_left_is_listed_and_with_only_gold_is_not(
         self, study: Study
     ) -> None:
         for use, listed in (("gold", False), ("practice", True)):
             study.campaign.items.update(use=use)
             assert visible_campaigns(study.ada).exists() == listed, use
 
-    def test_ones_own_work_keeps_it_listed_and_that_of_others_does_not(
+    def test_ones_own_work_keeps_a_campaign_listed_and_that_of_others_does_not(
         self, study: Study, other: Campaign
     ) -> None:
         row(items_of(study.campaign)[0], study.ada, status="done")
@@ -134,32 +136,30 @@ class TestCampaigns:
         assert list(visible_campaigns(study.ben)) == []
         assert list(open_campaigns(study.ada)) == []
 
-    def test_where_one_had_every_item_and_lost_it_nothing_is_left(self, study: Study) -> None:
+    def test_a_campaign_whose_items_one_all_had_and_lost_is_not_listed(self, study: Study) -> None:
         for item in items_of(study.campaign):
             row(item, study.ada, **EXPIRED)
         assert list(visible_campaigns(study.ada)) == []
         assert list(visible_campaigns(study.ben)) == [study.campaign]
 
-    def test_who_was_put_out_is_offered_nothing(self, study: Study) -> None:
+    def test_a_removed_person_is_offered_no_campaign(self, study: Study) -> None:
         end_membership(study.campaign, study.ada)
         assert list(visible_campaigns(study.ada)) == []
 
-    def test_researchers_see_theirs_by_name_with_counts(
-        self, study: Study, other: Campaign
-    ) -> None:
+    def test_researchers_see_their_campaigns_by_name(self, study: Study, other: Campaign) -> None:
         study.campaign.items.update(taken=2)
         found = list(visible_campaigns(study.rita))
         assert found == [other, study.campaign]
 
 
 class TestPeople:
-    def test_admins_see_all_accounts_by_name_and_nobody_else_sees_any(self, study: Study) -> None:
+    def test_only_admins_see_accounts_by_name(self, study: Study) -> None:
         names = [user.username for user in visible_accounts(study.root)]
         assert names == ["ada", "ben", "rita", "root"]
         for user in (study.ada, study.rita):
             assert not visible_accounts(user).exists()
 
-    def test_raters_of_a_campaign_are_those_with_an_item_each_once_and_no_trial(
+    def test_raters_of_a_campaign_are_listed_once_without_trials(
         self, study: Study, other: Campaign
     ) -> None:
         first, second, *_ = items_of(study.campaign)
@@ -182,7 +182,7 @@ class TestItems:
     def numbers(self, study: Study) -> list[int]:
         return [vars(item)["units_total"] for item in visible_items(study.campaign)]
 
-    def test_they_come_in_order_with_the_number_of_their_units(self, study: Study) -> None:
+    def test_items_are_in_order_with_their_number_of_units(self, study: Study) -> None:
         first, *_, last = items_of(study.campaign)
         last.units.get(position=0).delete()
         first.units.all().delete()
@@ -190,9 +190,7 @@ class TestItems:
         Item.objects.filter(pk=first.pk).update(position=9)
         assert self.numbers(study) == [3, 3, 2, 0]
 
-    def test_assignments_come_in_the_order_of_items_and_then_of_assignment(
-        self, study: Study
-    ) -> None:
+    def test_assignments_are_ordered_by_item_and_then_by_creation(self, study: Study) -> None:
         first, second, *_ = items_of(study.campaign)
         late, early, next_one = (
             row(second, study.ada), row(first, study.ben), row(first, study.ada)
@@ -200,10 +198,10 @@ class TestItems:
         assert list(visible_assignments(study.campaign)) == [early, next_one, late]
 
 
-class TestOnesOwn:
+class TestOwnAssignments:
     @pytest.mark.every_case
     @pytest.mark.parametrize("changes", NOT_OF_PAGES)
-    def test_no_page_shows_repetitions_or_parts(
+    def test_repetitions_and_parts_of_an_item_are_on_no_page(
         self, study: Study, changes: dict[str, Any]
     ) -> None:
         item = items_of(study.campaign)[0]
@@ -217,7 +215,7 @@ class TestOnesOwn:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("status", NOT_ON_SHOW)
-    def test_what_was_taken_back_is_found_only_by_who_brings_late_work(
+    def test_a_released_assignment_is_found_only_for_late_work_of_its_owner(
         self, study: Study, status: str
     ) -> None:
         mine = row(items_of(study.campaign)[0], study.ada, status=status)
@@ -230,7 +228,7 @@ class TestOnesOwn:
             ever_my_assignment(study.ben, mine.uid)
 
     @pytest.mark.parametrize("status", ["open", "done"])
-    def test_open_and_done_ones_are_ones_own_and_nobody_elses(
+    def test_open_and_done_assignments_belong_to_their_owner_only(
         self, study: Study, status: str
     ) -> None:
         mine = row(items_of(study.campaign)[0], study.ada, status=status)
@@ -242,7 +240,7 @@ class TestOnesOwn:
         with pytest.raises(Http404):
             my_assignment(study.ada, uuid.uuid4())
 
-    def test_a_late_answer_may_take_ones_own_that_expired_and_no_other(self, study: Study) -> None:
+    def test_a_late_answer_may_reclaim_only_ones_own_expired_assignment(self, study: Study) -> None:
         first, second, third, fourth = items_of(study.campaign)
         mine = row(first, study.ada, **EXPIRED)
         row(second, study.ada)
@@ -250,7 +248,7 @@ class TestOnesOwn:
         row(fourth, study.ben, **EXPIRED)
         assert list(my_expired_assignments(study.ada)) == [mine]
 
-    def test_what_one_declined_is_ones_own_and_no_repetition_or_part(self, study: Study) -> None:
+    def test_declined_items_are_ones_own_without_repetitions_or_parts(self, study: Study) -> None:
         first, second, third, fourth = items_of(study.campaign)
         mine = row(first, study.ada, status="declined")
         row(first, study.ben, status="declined")
@@ -259,7 +257,7 @@ class TestOnesOwn:
         row(fourth, study.ada, status="declined", scope="q:0")
         assert list(my_declined_assignments(study.ada)) == [mine]
 
-    def test_nothing_is_added_to_answers_that_were_revoked(self, study: Study) -> None:
+    def test_an_assignment_with_revoked_answers_cannot_be_found(self, study: Study) -> None:
         first, second, *_ = items_of(study.campaign)
         freed = row(first, study.ada, status="cancelled", reason="freed")
         revoked = row(second, study.ada, status="cancelled", reason=REVOKED)
@@ -267,12 +265,12 @@ class TestOnesOwn:
         with pytest.raises(Http404):
             ever_my_assignment(study.ada, revoked.uid)
 
-    def test_a_carried_part_keeps_nobody_from_the_rest(self, study: Study) -> None:
+    def test_a_carried_over_part_does_not_prevent_answering_the_rest(self, study: Study) -> None:
         for item in items_of(study.campaign):
             row(item, study.ada, status="done", scope=CARRIED)
         assert list(visible_campaigns(study.ada)) == [study.campaign]
 
-    def test_an_open_item_makes_blind_in_its_open_campaign_alone(
+    def test_an_open_item_hides_others_labels_only_in_its_open_campaign(
         self, study: Study, other: Campaign
     ) -> None:
         mine = row(items_of(study.campaign)[0], study.ada)
@@ -293,7 +291,7 @@ class TestManaging:
         return request
 
     @pytest.mark.parametrize("lock", [False, True])
-    def test_who_may_only_read_a_campaign_changes_nothing_in_it(
+    def test_a_person_who_may_only_read_a_campaign_cannot_change_it(
         self, study: Study, other: Campaign, lock: bool
     ) -> None:
         rita, pk = self.asked_by(study.rita), study.campaign.pk
@@ -311,7 +309,7 @@ class TestManaging:
         with pytest.raises(Http404):
             managed_campaign(self.asked_by(study.ada), pk, lock)
 
-    def test_answers_of_others_are_read_by_who_reads_the_campaign_and_has_no_open_item(
+    def test_others_answers_are_readable_for_readers_without_an_open_item(
         self, study: Study, other: Campaign
     ) -> None:
         mine = row(items_of(study.campaign)[0], study.rita)
@@ -324,7 +322,7 @@ class TestManaging:
         given_away(study.campaign)
         assert not may_read(study.rita, study.campaign.pk)
 
-    def test_in_bodies_of_the_api_what_one_may_not_read_is_named(
+    def test_an_unreadable_object_named_in_an_api_body_is_refused_by_name(
         self, study: Study, other: Campaign
     ) -> None:
         assert campaign_named(study.rita, other.pk, "not done") == other
@@ -342,14 +340,14 @@ class TestManaging:
         assert check_blind(study.root, study.campaign) is None  # type: ignore[func-returns-value]
 
 
-class TestTheApi:
+class TestApi:
     @pytest.fixture
     def ada(self, study: Study) -> Any:
         request = RequestFactory().get("/")
         request.user = study.ada
         return request
 
-    def test_ones_own_comes_with_all_that_is_about_it(self, study: Study, ada: Any) -> None:
+    def test_an_assignment_is_loaded_with_its_related_objects(self, study: Study, ada: Any) -> None:
         row(items_of(study.campaign)[1], study.ada)
         mine = row(items_of(study.campaign)[0], study.ada)
         others = row(items_of(study.campaign)[0], study.ben)
@@ -363,7 +361,7 @@ class TestTheApi:
             with pytest.raises(Http404):
                 find(ada, others.uid)
 
-    def test_an_expired_one_is_taken_again_where_a_place_is_free(
+    def test_an_expired_assignment_is_reclaimed_if_a_slot_is_free(
         self, study: Study, ada: Any
     ) -> None:
         first, second, *_ = items_of(study.campaign)
@@ -378,7 +376,7 @@ class TestTheApi:
         assert Assignment.objects.get(status="open") == mine
 
     @pytest.mark.parametrize("late", [False, True])
-    def test_who_owes_consent_is_asked_for_it_first(
+    def test_a_person_who_has_not_consented_is_asked_first(
         self, study: Study, ada: Any, late: bool
     ) -> None:
         change(study.campaign, CampaignSettings(consent="x"))
@@ -391,7 +389,7 @@ class TestTheApi:
 
 
 class TestIntake:
-    def test_one_sees_open_campaigns_and_those_that_one_agreed_to(
+    def test_intake_is_shown_for_open_campaigns_and_those_one_consented_to(
         self, study: Study, other: Campaign
     ) -> None:
         assert set(intake_campaigns(study.ada)) == {study.campaign, other}
@@ -406,7 +404,7 @@ class TestIntake:
 
 @pytest.mark.postgresql
 class TestNeighbours:
-    def test_they_are_the_nearest_in_the_order_of_assignment(self, study: Study) -> None:
+    def test_neighbours_are_the_nearest_in_the_order_of_assignment(self, study: Study) -> None:
         # Given out from the last item to the first.
         rows = [row(item, study.ada) for item in items_of(study.campaign)[::-1]]
         uids = [None, *(each.uid for each in rows), None]
@@ -415,13 +413,13 @@ class TestNeighbours:
             assert found == each
             assert beside == Neighbours(uids[n], uids[n + 2], n + 1)
 
-    def test_each_is_a_single_row_since_postgresql_takes_no_other(self, study: Study) -> None:
+    def test_each_neighbour_query_is_limited_to_one_row_for_postgresql(self, study: Study) -> None:
         rows = [row(item, study.ada) for item in items_of(study.campaign)]
         with CaptureQueriesContext(connection) as told:
             with_neighbours(study.ada, rows[2].uid)
         assert re.findall(r"LIMIT (\d+)", told[-1]["sql"]) == ["1"] * 2
 
-    def test_neither_others_nor_other_campaigns_nor_what_no_page_shows_are_among_them(
+    def test_neighbours_are_ones_own_shown_items_of_the_same_campaign(
         self, study: Study, other: Campaign
     ) -> None:
         first, second, third, fourth = items_of(study.campaign)

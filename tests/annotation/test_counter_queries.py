@@ -40,7 +40,7 @@ def other(study: Study) -> Campaign:
     return create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
 
 
-def test_numbers_by_rater_are_of_one_campaign(study: Study, other: Campaign) -> None:
+def test_counts_by_rater_are_for_one_campaign(study: Study, other: Campaign) -> None:
     ada, ben = rater_of(study.ada), rater_of(study.ben)
     for user in (study.ada, study.ada, study.ben):
         submit(study.assignment(user), payload("no"), "page")
@@ -63,7 +63,7 @@ def test_numbers_by_rater_are_of_one_campaign(study: Study, other: Campaign) -> 
     assert set(rows) == {("Pilot", 3, 4, 2, 2, 1, 0), ("Other", 0, 1, 1, 1, 1, 0)}
 
 
-def test_what_is_none_is_not_told(study: Study) -> None:
+def test_zero_counts_are_left_out(study: Study) -> None:
     held = study.assignment(study.ada)
     submit(held, payload("no"), "page")
     assert answers_by_rater(study.campaign) == {held.rater_id: {DONE: 1}}
@@ -83,7 +83,7 @@ class TestCountsForTheTrail:
         rows = Event.objects.filter(event="answers.counted").order_by("pk")
         return list(rows.values_list("campaign", "facts"))
 
-    def test_each_campaign_with_new_answers_is_counted_by_door(
+    def test_new_answers_are_counted_by_campaign_and_channel(
         self, study: Study, other: Campaign
     ) -> None:
         def newest() -> int:
@@ -106,11 +106,11 @@ class TestCountsForTheTrail:
         assert self.told()[2:] == [(study.campaign.pk, facts)]
 
 
-class TestPlaces:
+class TestSlots:
     def item(self, study: Study) -> Item:
         return study.campaign.items.get(position=0)
 
-    def test_the_lowest_free_place_is_taken_up_to_the_quota(self, study: Study) -> None:
+    def test_the_lowest_free_slot_is_claimed_up_to_the_quota(self, study: Study) -> None:
         mine, theirs = study.assignment(study.ada), study.assignment(study.ben)
         assert (mine.item, theirs.item, mine.slot, theirs.slot) == (
             self.item(study), self.item(study), 1, 2,
@@ -122,7 +122,7 @@ class TestPlaces:
         assert claim_slot(self.item(study)) == 1
         assert self.item(study).taken == 2
 
-    def test_a_place_that_is_taken_again_is_open(self, study: Study) -> None:
+    def test_a_reclaimed_slot_is_open(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         study.campaign.hold_minutes = 5
         mine.item.campaign = study.campaign
@@ -133,7 +133,7 @@ class TestPlaces:
         assert (mine.status, mine.reason, mine.slot) == ("open", "", 2)
         assert mine.held_until is not None
 
-    def test_who_is_put_out_keeps_what_was_answered_as_it_was(self, study: Study) -> None:
+    def test_a_removed_persons_answered_items_stay_as_they_are(self, study: Study) -> None:
         done = study.assignment(study.ada)
         submit(done, payload("no"), "page")
         done.refresh_from_db()
@@ -145,11 +145,11 @@ class TestPlaces:
         assert has_lost_access(done)
         assert not has_lost_access(begun)
 
-    def test_without_a_limit_nobody_has_all(self, study: Study) -> None:
+    def test_without_a_limit_nobody_has_reached_it(self, study: Study) -> None:
         study.campaign.items_per_person = 0
         assert not has_reached_limit(study.campaign, Rater.objects.create(name="x"))
 
-    def test_a_fixed_order_is_the_stored_one(self, study: Study) -> None:
+    def test_a_fixed_order_is_the_stored_order(self, study: Study) -> None:
         item = self.item(study)
         assert order_for(item, Rater(name="x")) == (["q:0", "q:1", "q:2"], [])
         item.campaign.options = {**item.campaign.options, "order": "random"}

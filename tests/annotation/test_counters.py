@@ -78,15 +78,15 @@ def study() -> Study:
 
 
 @pytest.mark.postgresql
-class TestWhoeverWrites:
-    def test_a_new_campaign(self, study: Study) -> None:
+class TestEveryWrite:
+    def test_a_new_campaign_is_counted(self, study: Study) -> None:
         assert kept() == there() != Counter()
 
-    def test_people_and_a_judge(self, study: Study) -> None:
+    def test_assignments_of_people_and_a_judge_are_counted(self, study: Study) -> None:
         plant(study)
         assert kept() == there()
 
-    def test_places_that_go_back(self, study: Study) -> None:
+    def test_released_slots_are_counted(self, study: Study) -> None:
         set_lease(study.campaign, 60)
         first, second = study.assignment(study.ada), study.assignment(study.ben)
         run_out(first)
@@ -96,14 +96,14 @@ class TestWhoeverWrites:
         study.assignment(study.ada)
         assert kept() == there()
 
-    def test_an_item_that_becomes_gold_takes_its_answers_along(self, study: Study) -> None:
+    def test_answers_of_an_item_that_becomes_gold_are_recounted(self, study: Study) -> None:
         plant(study)
         Item.objects.order_by("position")[0].assignments.update(slot=None)
         Item.objects.filter(position__lt=2).update(use="gold", quota=7)
         assert kept() == there()
         assert any(what.startswith("answers/gold/done") for _, _, what in kept())
 
-    def test_a_judge_that_fails_and_rows_that_go(self, study: Study) -> None:
+    def test_failed_and_deleted_judge_assignments_are_counted(self, study: Study) -> None:
         judge = Rater.objects.create(name="j", kind="judge")
         rows = [
             Assignment.objects.create(item=item, rater=judge, asked=[])
@@ -114,7 +114,7 @@ class TestWhoeverWrites:
         Assignment.objects.filter(pk__in=[row.pk for row in rows[1:]]).delete()
         assert kept() == there()
 
-    def test_a_row_that_a_judge_takes_in_hand_stays_an_open_one(self, study: Study) -> None:
+    def test_a_leased_judge_assignment_is_counted_as_open(self, study: Study) -> None:
         judge = Rater.objects.create(name="j", kind="judge")
         row = Assignment.objects.create(item=study.campaign.items.all()[0], rater=judge, asked=[])
         before = list(Tally.objects.order_by("pk").values())
@@ -123,12 +123,12 @@ class TestWhoeverWrites:
         Assignment.objects.filter(pk=row.pk).update(status="done")
         assert kept() == there()
 
-    def test_units_that_are_drawn_later(self, study: Study) -> None:
+    def test_units_sampled_later_are_counted(self, study: Study) -> None:
         for drawn in (None, True, False):
             study.campaign.items.all()[0].unit_samplings.update(drawn=drawn)
             assert kept() == there()
 
-    def test_what_is_rolled_back_never_counted(self, study: Study) -> None:
+    def test_a_rolled_back_change_is_not_counted(self, study: Study) -> None:
         before = kept()
         with transaction.atomic():
             submit(study.assignment(study.ada), payload("no"), "page")
@@ -136,7 +136,7 @@ class TestWhoeverWrites:
             transaction.set_rollback(True)
         assert kept() == before
 
-    def test_a_campaign_that_goes_leaves_nothing_that_is_shown(self, study: Study) -> None:
+    def test_a_deleted_campaign_leaves_no_counts(self, study: Study) -> None:
         assert summary(study.campaign)["units"] > 0
         gone = study.campaign.pk
         Assignment.objects.all().delete()
@@ -145,7 +145,7 @@ class TestWhoeverWrites:
 
 
 @pytest.mark.postgresql
-def test_each_change_of_what_is_counted_counts_and_no_other(study: Study) -> None:
+def test_only_changes_to_counted_columns_change_counts(study: Study) -> None:
     held, done = study.assignment(study.ada), study.assignment(study.ben)
     submit(done, payload("no"), "page")
     items = Item.objects.filter(pk=held.item_id)
@@ -188,7 +188,7 @@ def test_each_change_of_what_is_counted_counts_and_no_other(study: Study) -> Non
 
 @pytest.mark.postgresql
 class TestInstalling:
-    def test_where_nothing_is_migrated_the_triggers_stay(self, study: Study) -> None:
+    def test_the_triggers_stay_if_nothing_is_migrated(self, study: Study) -> None:
         before = installed_triggers(connection)
         assert before == set(counters.trigger_names())
         none: list[str] = []
@@ -199,7 +199,7 @@ class TestInstalling:
         after_migrating(using="default", plan=[])
         assert installed_triggers(connection) == before
 
-    def test_before_there_are_tables_there_is_nothing_to_count(
+    def test_nothing_is_counted_before_the_tables_exist(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         few = sorted(counters.TABLES)[1:]
@@ -213,7 +213,7 @@ class TestInstalling:
         assert Tally.objects.get().number == 4
         Tally.objects.all().delete()
 
-    def test_where_they_cannot_be_put_up_none_is_taken_away(
+    def test_the_triggers_stay_if_their_installation_fails(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def broken() -> Iterator[str]:
@@ -226,7 +226,7 @@ class TestInstalling:
             counters.install()
         assert installed_triggers(connection) == before
 
-    def test_a_wrong_number_of_a_rater_is_told_with_the_rater(self, study: Study) -> None:
+    def test_a_wrong_count_of_a_rater_is_reported_with_the_rater(self, study: Study) -> None:
         held = study.assignment(study.ada)
         Tally.objects.filter(rater=held.rater_id).update(number=F("number") - 1)
         assert list(wrong_counts()) == [
@@ -234,7 +234,7 @@ class TestInstalling:
             "answers/study/open/placed differs from the rows by -1"
         ]
 
-    def test_triggers_that_are_gone_come_back_with_what_was_missed(self, study: Study) -> None:
+    def test_missing_triggers_are_restored_and_everything_is_recounted(self, study: Study) -> None:
         connection.check_constraints()
         on = f" ON {COUNTS[0].table}" if connection.vendor == "postgresql" else ""
         with connection.cursor() as cursor:
@@ -247,7 +247,7 @@ class TestInstalling:
         study.assignment(study.rita)
         assert kept() == there()
 
-    def test_a_migration_counts_anew(self, study: Study) -> None:
+    def test_a_migration_recounts_everything(self, study: Study) -> None:
         connection.check_constraints()
         before_migrating(using="default", plan=["one"])
         assert not installed_triggers(connection)
@@ -255,12 +255,12 @@ class TestInstalling:
         after_migrating(using="default", plan=["one"])
         assert kept() == there() != Counter()
 
-    def test_a_migrate_that_finds_nothing_to_do_leaves_them_alone(self, study: Study) -> None:
+    def test_a_migrate_without_migrations_leaves_the_counts_alone(self, study: Study) -> None:
         before = set(Tally.objects.values_list("pk", flat=True))
         call_command("migrate", verbosity=0)
         assert set(Tally.objects.values_list("pk", flat=True)) == before
 
-    def test_what_a_flush_leaves_is_nothing(self, study: Study) -> None:
+    def test_a_flush_leaves_no_counts(self, study: Study) -> None:
         Campaign.objects.all().delete()
         # As triggers leave them that count rows of a table that is emptied after theirs.
         Tally.objects.all().delete()
@@ -269,14 +269,14 @@ class TestInstalling:
         assert kept() == there() == Counter()
         assert not Tally.objects.exists()
 
-    def test_all_can_be_counted_anew(self, study: Study) -> None:
+    def test_everything_can_be_recounted(self, study: Study) -> None:
         plant(study)
         Tally.objects.update(number=F("number") + 1)
         recount()
         assert kept() == there()
         assert list(wrong_counts()) == []
 
-    def test_a_number_that_is_not_what_is_there_is_told(self, study: Study) -> None:
+    def test_a_wrong_count_is_reported(self, study: Study) -> None:
         assert list(wrong_counts()) == []
         Tally.objects.filter(what="items/study").update(number=F("number") + 2)
         Tally.objects.filter(what="units/drawn").delete()
@@ -296,7 +296,7 @@ class TestFolding:
         with connection.cursor() as cursor:
             cursor.execute(self.FOLD, [campaign])
 
-    def test_many_rows_become_few_and_say_the_same(self, study: Study) -> None:
+    def test_folding_leaves_fewer_rows_with_the_same_sums(self, study: Study) -> None:
         for user in (study.ada, study.ben) * 4:
             submit(study.assignment(user), payload("no"), "page")
         # One in so many changes folds by itself: there are rows to fold after all but those.
@@ -308,7 +308,7 @@ class TestFolding:
         assert Tally.objects.count() == len(before)
 
     @pytest.mark.django_db(transaction=True)
-    def test_two_who_fold_at_once_lose_and_double_nothing(self) -> None:
+    def test_simultaneous_folding_neither_loses_nor_duplicates_counts(self) -> None:
         study = make_study(reports=4)
         items = list(Item.objects.filter(campaign=study.campaign).values_list("pk", flat=True))
         before, barrier = kept(), threading.Barrier(len(items))
@@ -336,7 +336,9 @@ class TestPages:
     @pytest.mark.parametrize(
         "address", ["/campaigns/", "/campaigns/{}/", "/campaigns/{}/people/", "/tasks/"]
     )
-    def test_a_larger_study_asks_no_more_and_reads_no_rows_of_it(self, address: str) -> None:
+    def test_pages_of_a_larger_study_take_no_more_queries_and_read_no_more_rows(
+        self, address: str
+    ) -> None:
         study = make_study(reports=30)
         for user in (study.ada, study.ben):
             submit(study.assignment(user), payload("no"), "page")
@@ -357,20 +359,20 @@ class TestPages:
             assert client.get(address).status_code == 200
         return [query["sql"] for query in captured]
 
-    def test_a_campaign_is_listed_with_what_was_said_in_it(self, study: Study) -> None:
+    def test_a_campaign_is_listed_with_its_counts(self, study: Study) -> None:
         plant(study)
         row: Any = with_counts(Campaign.objects.all()).get()
         told = (row.items_total, row.places, row.places_done, row.imported, row.people, row.judges)
         assert told == (4, 8, 1, 0, 1, 1)
         assert row.people_done == 1
 
-    def test_its_people_are_told_with_what_they_hold(self, study: Study) -> None:
+    def test_a_campaigns_people_are_listed_with_their_counts(self, study: Study) -> None:
         plant(study)
         told = {each.kind: (each.done, each.held, each.since is None) for each in campaign_raters(
             study.campaign)}  # fmt: skip
         assert told == {"human": (1, 1, False), "judge": (1, 0, True)}
 
-    def test_its_draw_is_summed_up(self, study: Study) -> None:
+    def test_a_campaigns_sample_is_summarized_from_counts(self, study: Study) -> None:
         told = summary(study.campaign)
         assert (told["queries"], told["queries_drawn"]) == (1, 1)
         assert (told["units"], told["units_drawn"], told["units_pending"]) == (12, 12, 0)

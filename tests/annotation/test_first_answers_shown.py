@@ -45,7 +45,7 @@ def label(of: Response, place: int, variable: str, value: str) -> None:
     Label.objects.create(response=of, unit=unit, variable=variable, value=value)
 
 
-def test_usable_are_current_answers_of_people_in_the_order_of_assignment(
+def test_usable_answers_are_current_ones_of_people_in_the_order_of_assignment(
     campaign: Campaign,
 ) -> None:
     late, early = answer(campaign, "bo", 1), answer(campaign, "ann", 0)
@@ -58,7 +58,9 @@ def test_usable_are_current_answers_of_people_in_the_order_of_assignment(
     assert list(by_others(usable_answers("Pilot"), late.assignment.rater_id)) == [early]
 
 
-def test_one_that_deflects_or_does_not_say_so_is_not_usable(campaign: Campaign) -> None:
+def test_an_answer_that_deflects_or_has_no_deflection_label_is_not_usable(
+    campaign: Campaign,
+) -> None:
     made = answer(campaign, "ann")
     for value, usable in (("no", True), ("yes", False)):
         Label.objects.update(value=value)
@@ -77,7 +79,7 @@ def test_one_that_deflects_or_does_not_say_so_is_not_usable(campaign: Campaign) 
     [((), False), ((0,), False), ((0, 1), False), ((0, 2), True), ((1, 2, 3), False),
      ((0, 1, 3), True), ((0, 1, 2, 3), False), ((1, 3), True)],
 )  # fmt: skip
-def test_a_gap_is_between_sentences_that_were_selected(
+def test_a_gap_is_an_unselected_sentence_between_selected_ones(
     campaign: Campaign, chosen: tuple[int, ...], has_one: bool
 ) -> None:
     made, other = answer(campaign, "ann"), answer(campaign, "bo")
@@ -88,7 +90,7 @@ def test_a_gap_is_between_sentences_that_were_selected(
     assert list(with_a_gap(Response.objects.all())) == [made] * has_one
 
 
-def test_what_was_written_is_read_with_what_it_rests_on() -> None:
+def test_a_first_answer_is_read_with_its_citations_and_selected_sentences() -> None:
     units: dict[str, dict[str, Any]] = {
         "a": {"selected": "yes"}, "b": {"selected": "no"}, "c": {},
         "q": {"written": {"text": " So. ", "citations": ["p2", "p1"]}, "selected": "yes"},
@@ -104,7 +106,7 @@ def test_what_was_written_is_read_with_what_it_rests_on() -> None:
     assert read_first_answer(response) is None
 
 
-def test_units_and_texts_come_in_the_order_of_the_page() -> None:
+def test_units_and_texts_are_in_the_order_of_the_page() -> None:
     units = tuple(UnitSpec("question", key, f"{key}?") for key in "abc")
     texts = tuple(Text(field, "") for field in ("report:1", "passage:2", "query", "report:3"))
     spec: Any = SimpleNamespace(units=units, texts=texts)

@@ -67,7 +67,7 @@ def study() -> Study:
     return make_study(reports=1)
 
 
-def test_an_annotator_reads_the_chosen_language_else_that_of_the_browser(study: Study) -> None:
+def test_annotators_pages_are_in_the_chosen_language_or_that_of_the_browser(study: Study) -> None:
     ada, mine = client_of(study.ada), study.assignment(study.ada)
     english = ada.get(page("item", mine)).content.decode()
     assert ('<html lang="en">' in english, "Submit" in english) == (True, True)
@@ -106,21 +106,21 @@ def test_a_refusal_is_in_the_language_and_words_of_its_reader(study: Study) -> N
     assert lost.json()["problems"][0]["message"] == "'Zoe' wurde im Text nicht gefunden (Bericht)"
 
 
-def test_what_items_wait_for_is_said_in_the_language_of_its_reader() -> None:
+def test_reasons_to_wait_are_in_the_readers_language() -> None:
     waits = Message("%(one)s and for %(other)s", one=Message("the practice"), other=Message("x"))
     with translation.override("de"):
         assert translated(waits) == "die Übung; außerdem auf: x"
     assert waits == "the practice and for x"
 
 
-def test_a_guideline_names_answers_as_their_buttons_do(study: Study) -> None:
+def test_a_guideline_names_codes_as_their_buttons_do(study: Study) -> None:
     mine = study.assignment(study.ada)
     guideline = client_of(study.ada).get(page("guideline", mine)).content.decode()
     assert "<strong>Makes no sense</strong>" in guideline
     assert "<strong>invalid</strong>" not in guideline
 
 
-def test_keys_are_named_as_on_the_keyboard_of_the_reader(study: Study) -> None:
+def test_keys_are_named_as_on_the_readers_keyboard(study: Study) -> None:
     ada, mine = client_of(study.ada), study.assignment(study.ada)
     german = ada.get(page("item", mine), headers={"accept-language": "de"}).content.decode()
     for key in ("strg", "entf", "pos1", "ende"):
@@ -128,7 +128,7 @@ def test_keys_are_named_as_on_the_keyboard_of_the_reader(study: Study) -> None:
     assert not re.search(r"<kbd[^>]*>(ctrl|del|home|end)\b", german)
 
 
-def test_no_words_of_a_page_are_written_where_nobody_can_translate_them() -> None:
+def test_no_page_text_is_outside_the_translation_catalogues() -> None:
     """Words in a style sheet, and in a script outside of `t` and `tn`, are in no catalogue."""
     scripts = Path(settings.BASE_DIR) / "static" / "js"
     seen, left = set[Path](), [scripts / "item.js", *(scripts / "work").glob("*.js")]
@@ -152,7 +152,7 @@ def test_no_words_of_a_page_are_written_where_nobody_can_translate_them() -> Non
         )
 
 
-def test_a_page_of_an_error_before_the_reader_is_known_is_in_the_browsers_language(
+def test_an_error_page_for_an_unknown_reader_is_in_the_browsers_language(
     monkeypatch: pytest.MonkeyPatch, client: Client
 ) -> None:
     def away(request: HttpRequest) -> str:
@@ -170,13 +170,13 @@ def test_researchers_pages_stay_english(study: Study) -> None:
     assert '<html lang="en">' in answer.content.decode()
 
 
-def test_a_language_from_right_to_left_turns_the_page() -> None:
+def test_a_right_to_left_language_sets_the_pages_direction() -> None:
     for language, told in (("ar", ' lang="ar" dir="rtl"'), ("de", ' lang="de">')):
         with translation.override(language):
             assert told in render_to_string("404.html")
 
 
-def test_styles_of_annotators_pages_know_start_and_end_not_left_and_right() -> None:
+def test_styles_of_annotators_pages_use_logical_properties() -> None:
     physical = re.compile(
         r"(?<![\w-])((margin|padding|border)-(left|right)[\w-]*|left|right|float|text-align)"
         r":\s*(?=\S)(?!start|end|center|inline|-12px)[^;}]+|inset -?\dpx"
@@ -189,5 +189,5 @@ def test_styles_of_annotators_pages_know_start_and_end_not_left_and_right() -> N
         assert wrong == [], f"{sheet.name}: write margin-inline-start, inset-inline-end and so on"
 
 
-def test_no_catalogue_is_without_its_language() -> None:
+def test_every_catalogue_belongs_to_an_offered_language() -> None:
     assert {path.name for path in Path(LOCALE).iterdir()} == set(LANGUAGES)

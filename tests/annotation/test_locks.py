@@ -119,7 +119,7 @@ def closed(study: Study) -> Callable[[], object]:
         (closed, {Campaign}),
     ],
 )
-def test_what_is_decided_by_a_row_holds_it(
+def test_a_row_that_decides_something_is_locked(
     deed: Callable[[Study], Callable[[], object]], tables: set[type[Model]]
 ) -> None:
     do = deed(make_study())

@@ -90,7 +90,7 @@ class TestAccounts:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("change", [{"password": "y"}, {"role": "researcher"}, {"sessions": 1}])
-    def test_a_session_knows_the_password_the_role_and_how_often_all_were_ended(
+    def test_a_session_ends_with_a_new_password_a_new_role_or_by_order(
         self, change: dict[str, Any]
     ) -> None:
         eve = self.user()
@@ -108,7 +108,7 @@ class TestAccounts:
         assert (rater.user, rater.kind) == (eve, "human")
         assert rater.name.startswith("person-")
 
-    def test_a_pseudonym_is_new_and_says_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_new_pseudonym_is_random_and_unused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         first = LETTERS[0]
         Rater.objects.create(name=f"person-{first * 6}")
         letters = iter(first * 6 + LETTERS[1] * 6)
@@ -120,12 +120,12 @@ class TestAccounts:
             Rater.objects.create(name="j", kind="judge", user=self.user())
 
 
-def test_a_run_failed_as_often_as_its_reasons_say() -> None:
+def test_a_runs_failures_are_the_sum_of_its_reasons() -> None:
     assert JudgeRun(failures={"timeout": 2, "error": 3}).failed == 5
     assert JudgeRun(failures={}).failed == 0
 
 
-def test_a_call_is_written_once() -> None:
+def test_a_stored_call_cannot_be_changed() -> None:
     call = JudgeCall(pk=3)
     call._state.adding = False
     with pytest.raises(FrozenError, match="judge call 3 cannot be changed"):
@@ -133,11 +133,11 @@ def test_a_call_is_written_once() -> None:
 
 
 @database
-class TestWhoMaySend:
+class TestSending:
     @pytest.mark.every_case
     @pytest.mark.parametrize("address", ["draft", "submit"])
     @pytest.mark.parametrize(("name", "status"), [("root", 403), ("ben", 404), (None, 302)])
-    def test_only_who_works_and_only_on_what_is_ones_own(
+    def test_only_annotators_send_and_only_for_their_own_assignments(
         self, address: str, name: str | None, status: int
     ) -> None:
         study = make_study()
@@ -148,7 +148,7 @@ class TestWhoMaySend:
 
 
 @database
-class TestWhoAnswersHere:
+class TestTakenNames:
     @pytest.fixture
     def study(self) -> Study:
         return make_study()
@@ -159,7 +159,7 @@ class TestWhoAnswersHere:
         [("nothing", False), ("account", True), ("slot", True), ("leased", True),
          ("imported", False), ("page", True), ("api", True), ("judge", True)],
     )  # fmt: skip
-    def test_a_name_is_taken_by_an_account_a_place_or_an_answer_by_another_door(
+    def test_a_raters_name_is_taken_by_an_account_a_slot_or_an_answer_of_another_channel(
         self, study: Study, how: str, taken: bool
     ) -> None:
         rater = Rater.objects.create(name="x", user=study.ada if how == "account" else None)
@@ -188,7 +188,7 @@ class TestWhoAnswersHere:
                 _check_raters(wrong, stand_in)
             assert (error.value.place.file, error.value.place.line) == ("labels", line)
 
-    def test_only_an_older_revision_with_the_same_answer_stands_already(self, study: Study) -> None:
+    def test_only_an_equal_older_revision_counts_as_already_imported(self, study: Study) -> None:
         rater = Rater.objects.create(name="x")
         item = study.campaign.items.first()
         assert item is not None
@@ -210,7 +210,7 @@ class TestWhoAnswersHere:
         assert not stands(None, {"n": 1})
 
 
-def test_a_reason_stays_only_for_what_has_no_answer() -> None:
+def test_a_missing_reason_stays_only_for_labels_without_an_answer() -> None:
     missing = {"a": {"v": "refused", "w": "timeout"}, "b": {"v": "error"}, "c": {"v": "error"}}
     payload = {"units": {"a": {"v": "yes", "w": None}, "b": {"v": "no"}}}
     assert _unanswered(missing, payload) == {"a": {"w": "timeout"}, "c": {"v": "error"}}

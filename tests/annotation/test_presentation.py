@@ -21,7 +21,7 @@ from tests.page_cast import make_study
 
 @pytest.mark.django_db
 class TestItems:
-    def test_an_item_is_made_of_its_material_once(self) -> None:
+    def test_an_item_is_built_from_its_texts_once(self) -> None:
         study = make_study()
         item = Item.objects.select_related("campaign", "query").get(position=0)
         spec, units = present(item), stored_units(item)
@@ -31,7 +31,7 @@ class TestItems:
         assert list(units) == list(item.units.order_by("position").values_list("name", flat=True))
         assert study.campaign.pk == item.campaign_id
 
-    def test_another_study_in_its_place_is_not_mistaken_for_it(self) -> None:
+    def test_an_item_of_a_recreated_campaign_is_not_taken_from_the_cache(self) -> None:
         """As after a restored backup: the same keys, and another time of creation."""
         make_study()
         item = Item.objects.select_related("campaign", "query").get(position=0)
@@ -41,7 +41,7 @@ class TestItems:
             present(item), stored_units(item)
         assert len(captured) > 1
 
-    def test_an_item_larger_than_the_cache_is_shown_but_not_remembered(
+    def test_an_item_larger_than_the_cache_is_shown_but_not_cached(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         make_study()
@@ -52,7 +52,7 @@ class TestItems:
         assert present(item) == spec
         assert len(small) == 0
 
-    def test_the_item_that_was_asked_for_longest_ago_is_forgotten_first(
+    def test_the_least_recently_used_item_is_dropped_first(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         make_study()
@@ -75,7 +75,7 @@ class TestItems:
             assert all(stored_units(item) for item in items)
         assert len(captured) == 0
 
-    def test_what_is_loaded_at_once_is_what_is_found_one_by_one(
+    def test_items_loaded_together_equal_those_loaded_one_by_one(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         study = make_study(reports=3)
@@ -101,14 +101,14 @@ class TestItems:
             together[1][1] == names != list(items[1].units.order_by("pk").values_list("name", "pk"))
         )
 
-    def test_an_item_that_its_batch_no_longer_yields_is_named(self) -> None:
+    def test_an_item_that_its_batch_no_longer_gives_is_named(self) -> None:
         make_study()
         item = Item.objects.select_related("campaign", "query").get(position=0)
         item.pk, item.key = 10**6, "gone"
         with pytest.raises(presentation.ForgottenItemError, match="item 'gone' of campaign 'Pil"):
             present(item)
 
-    def test_earlier_turns_are_shown_with_it(self) -> None:
+    def test_earlier_turns_are_part_of_an_item(self) -> None:
         study = make_study()
         Query.objects.update(history=[{"role": "user", "text": "And before?"}])
         item = Item.objects.select_related("campaign", "query").get(position=1)
@@ -118,7 +118,7 @@ class TestItems:
 
 
 class TestSize:
-    def test_so_many_are_remembered(self) -> None:
+    def test_the_caches_are_limited_in_size(self) -> None:
         tiny = presentation.ItemSpec("a", (), ())
         assert presentation._size(tiny) == 4_000_000 // 256
         assert presentation._size_of_names({}) == 1_000_000 // 1024
@@ -126,12 +126,12 @@ class TestSize:
         assert presentation._specs.maxsize == 4_000_000
         assert presentation._unit_keys.maxsize == 1_000_000
 
-    def test_no_more_than_so_many_items_are_remembered_however_small(self) -> None:
+    def test_the_cache_is_limited_in_the_number_of_items(self) -> None:
         tiny = presentation.ItemSpec("a", (), ())
         most = presentation.MAX_CHARACTERS // presentation._size(tiny)
         assert most == presentation.MAX_ITEMS
 
-    def test_an_item_is_as_large_as_its_texts_and_units(self) -> None:
+    def test_an_items_size_is_that_of_its_texts_units_and_turns(self) -> None:
         text = presentation.Text("report:a", "x" * 40_000, suggested=("y" * 10,))
         unit = presentation.UnitSpec("report", "a", "z" * 5)
         assert presentation._size(presentation.ItemSpec("a", (unit,), (text,))) == 40_015
@@ -139,13 +139,13 @@ class TestSize:
         spec = presentation.ItemSpec("a", (unit,), (text,), earlier=(turn,))
         assert presentation._size(spec) == 40_022
 
-    def test_an_item_is_known_by_all_that_tells_it_from_another(self) -> None:
+    def test_an_items_cache_key_has_everything_that_identifies_it(self) -> None:
         now = datetime(2026, 3, 1, tzinfo=UTC)
         item = Item(pk=1, query_id=2, key="k", campaign=Campaign(pk=3, created_at=now))
         assert presentation._identity(item) == (3, now, 1, 2, "k")
 
 
-def test_threads_may_share_what_is_remembered() -> None:
+def test_threads_can_share_the_cache() -> None:
     """Without a lock, a cache that drops entries raises KeyError under load."""
     few: LRUCache[object, str] = LRUCache(5)
     items = [Item(pk=n, query_id=1, key=str(n), campaign=Campaign(pk=1)) for n in range(9)]
@@ -171,7 +171,7 @@ def test_threads_may_share_what_is_remembered() -> None:
 
 
 @pytest.mark.django_db
-def test_a_campaign_asks_what_it_chose_itself() -> None:
+def test_a_campaign_asks_the_variables_that_it_chose() -> None:
     batch = make_study().campaign.batch
     for name, variables in (("all", []), ("some", ["selected"])):
         options = {"variables": variables}

@@ -77,7 +77,7 @@ def test_there_are_at_least_forty_payloads_and_each_would_run() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("text", PAYLOADS)
-def test_a_formula_is_defused_and_comes_back(text: str) -> None:
+def test_a_formula_is_escaped_and_restored(text: str) -> None:
     assert defused(text) == f"'{text}"
     assert not is_run(defused(text))
     assert armed(defused(text)) == text
@@ -85,12 +85,12 @@ def test_a_formula_is_defused_and_comes_back(text: str) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("text", HARMLESS)
-def test_a_number_or_a_word_stays_as_it_is(text: str) -> None:
+def test_numbers_and_words_are_not_escaped(text: str) -> None:
     assert defused(text) == text
     assert armed(text) == text
 
 
-def test_a_file_holds_no_formula_in_its_head_or_in_a_cell() -> None:
+def test_a_file_contains_no_formula_in_its_header_or_cells() -> None:
     rows = ({"=1": text, "score": -0.5, "n": -3} for text in PAYLOADS)
     text = "".join(write_rows(("=1", "score", "n"), rows))
     found = list(csv.reader(io.StringIO(text, newline="")))
@@ -100,7 +100,7 @@ def test_a_file_holds_no_formula_in_its_head_or_in_a_cell() -> None:
 
 
 @pytest.mark.usefixtures("batch")
-def test_an_export_holds_no_formula_and_reads_back_the_same(tmp_path: Path) -> None:
+def test_an_export_contains_no_formula_and_can_be_imported_unchanged(tmp_path: Path) -> None:
     campaign_of("key-point-verification")
     lines = [
         {"item": "k4", "unit": "k4", "variable": "grounded", "value": "no", "meta": {"=1": text},
@@ -125,7 +125,7 @@ def rows_of(path: Path) -> list[list[str]]:
         return list(csv.reader(file))
 
 
-def test_lists_and_objects_stand_as_json_that_no_spreadsheet_runs() -> None:
+def test_lists_and_objects_are_json_that_no_spreadsheet_runs() -> None:
     row: Line = {"spans": [{"text": "=1"}], "meta": {"=1": "@x"}}
     columns: Any = ("spans", "meta")
     text = "".join(write_rows(columns, iter([row])))

@@ -47,13 +47,13 @@ def without(query: rows.Query, *lost: str) -> rows.Query:
     return keep_highest_numbers(query, replace(query, key_points=kept))
 
 
-def test_the_last_point_leaves_its_number_to_no_other() -> None:
+def test_the_number_of_a_removed_last_point_is_not_reused() -> None:
     left = without(topic(key_points=POINTS), "t1:k3")
     assert (left.meta or {})["numbers_given"] == {"k": 3}
     assert names(built("missed-points", left, found("A"))) == ["t1:k1", "t1:k2", "t1:k4"]
 
 
-def test_it_is_known_for_good() -> None:
+def test_numbers_stay_used_through_later_batches() -> None:
     left = without(without(topic(key_points=POINTS), "t1:k3"), "t1:k1", "t1:k2")
     more = without(built("missed-points", left, found("A", "B")), "t1:k5")
     assert names(more) == ["t1:k4"]
@@ -61,11 +61,11 @@ def test_it_is_known_for_good() -> None:
     assert next_number(more, "k") == 6
 
 
-def test_points_that_take_the_place_of_others_are_called_otherwise() -> None:
+def test_points_that_replace_others_get_new_numbers() -> None:
     assert names(built("key-points", topic(key_points=POINTS), found("A"))) == ["t1:k4"]
 
 
-def test_points_that_are_found_after_a_merging_are_none_of_those_before_it() -> None:
+def test_points_found_after_a_merge_do_not_reuse_earlier_numbers() -> None:
     went = {f"key-point:t1:k{n}": {"placed": "yes", "matches": [1]} for n in (1, 2, 3)}
     all_in_one = result(
         "t1", {"query:t1": {"repeats": "yes", "merged": [point("It sank.")]}, **went}
@@ -81,7 +81,7 @@ def test_points_that_are_found_after_a_merging_are_none_of_those_before_it() -> 
     assert [each["id"] for each in (last.key_points[0].meta or {})["sources"]] == names(more)
 
 
-def test_where_nothing_went_nothing_is_noted() -> None:
+def test_no_numbers_are_recorded_if_no_point_was_removed() -> None:
     query = topic(key_points=POINTS)
     assert keep_highest_numbers(query, query) is query
     assert "numbers_given" not in (built("missed-points", query, found("A")).meta or {})
@@ -89,18 +89,18 @@ def test_where_nothing_went_nothing_is_noted() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("told", ["k", 7, {"k": "7"}, {"k": True}, ["k"]])
-def test_a_note_of_foreign_making_counts_for_nothing(told: Any) -> None:
+def test_a_malformed_record_of_numbers_is_ignored(told: Any) -> None:
     assert next_number(topic(meta={"numbers_given": told}), "k") == 1
 
 
-def test_ids_of_another_form_or_query_have_no_number() -> None:
+def test_ids_of_another_form_or_query_do_not_count() -> None:
     odd = ("k7", "t2:k7", "t1:k7a", "t1:x7", "t1:k")
     points = tuple(rows.KeyPoint(name, "It sank.", "d1") for name in odd)
     assert next_number(topic(key_points=points), "k") == 1
 
 
 @pytest.mark.django_db
-def test_a_batch_that_is_built_carries_them(tmp_path: Path) -> None:
+def test_a_built_batch_records_the_used_numbers(tmp_path: Path) -> None:
     points = [{"id": f"t1:k{n}", "text": f"Point {n}.", "passage": "d1"} for n in (1, 2)]
     load(tmp_path, TOPIC | {"key_points": points})
     prepare("key-points", "documents", author(), {word: WROTE[word] for word in (FERRY, INQUIRY)})

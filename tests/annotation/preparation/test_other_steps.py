@@ -25,7 +25,9 @@ from tests.annotation.preparation.test_pages import _sent, page_of
 pytestmark = pytest.mark.django_db
 
 
-def test_ratings_and_merged_points_come_back_as_they_were(tmp_path: Path, client: Client) -> None:
+def test_unchanged_ratings_and_merged_points_pass_the_review_form(
+    tmp_path: Path, client: Client
+) -> None:
     told: Any = {
         "questions": [{"id": "q1", "text": "When?"}],
         "key_points": [

@@ -77,14 +77,18 @@ FIELDS = {
 """What a browser sends of the first answer when nobody has touched it."""
 
 
-class TestTheOverview:
-    def test_begins_a_step_with_the_judges_estimate(self, rosa: User, client: Client) -> None:
+class TestOverview:
+    def test_beginning_a_step_leads_to_the_judges_estimate(
+        self, rosa: User, client: Client
+    ) -> None:
         judge, campaign = Judge.objects.get(), Campaign.objects.get()
         begun = client.post(address("preparation-begin", "key-points"), {"judge": judge.pk})
         assert begun["Location"] == f"/judges/{judge.pk}/start/?campaign={campaign.pk}"
         assert client.get(begun["Location"]).status_code == 200
 
-    def test_whoever_begins_a_step_may_read_its_campaign(self, rosa: User, client: Client) -> None:
+    def test_a_researcher_who_begins_a_step_may_read_its_campaign(
+        self, rosa: User, client: Client
+    ) -> None:
         assert Membership.objects.get(user=rosa).role == "researcher"
         other = researcher("olga")
         joined(other, role="member")
@@ -97,14 +101,16 @@ class TestTheOverview:
         assert begun.status_code in (403, 422)
         assert client.get(address("preparation-build", "key-points")).status_code == 404
 
-    def test_whoever_begins_a_step_gets_none_of_it_to_label(
+    def test_a_researcher_who_begins_a_step_gets_no_items_to_label(
         self, rosa: User, client: Client
     ) -> None:
         work = client.get(reverse("work")).context
         assert (work["first"], list(work["rest"])) == (None, [])
         assert not Campaign.objects.get().takes_answers
 
-    def test_counts_what_was_reviewed_and_how(self, rosa: User, client: Client) -> None:
+    def test_the_overview_counts_reviewed_answers_by_verdict(
+        self, rosa: User, client: Client
+    ) -> None:
         before = client.get(address("preparation")).content.decode()
         assert "<b>0</b> of 3 reviewed" in before
         assert "Review 3" in before
@@ -113,24 +119,30 @@ class TestTheOverview:
         assert "<b>1</b> of 3 reviewed" in after
         assert "1 rejected" in after
 
-    def test_says_what_is_missing_and_why(self, rosa: User, client: Client) -> None:
+    def test_the_overview_counts_missing_answers_by_reason(
+        self, rosa: User, client: Client
+    ) -> None:
         prepare("key-points", "documents", author("other"), {**WROTE, INQUIRY: Answer("Sorry.")})
         assert "1 missing: unreadable" in client.get(address("preparation")).content.decode()
 
-    def test_accepts_all_that_has_no_problem(self, rosa: User, client: Client) -> None:
+    def test_all_answers_without_a_problem_are_accepted_at_once(
+        self, rosa: User, client: Client
+    ) -> None:
         writer = Judge.objects.get().rater_id
         done = client.post(address("preparation-accept", "key-points"), {"author": writer})
         assert done["Location"] == address("preparation")
         assert list(Review.objects.values_list("verdict", flat=True)) == ["accepted"] * 3
 
 
-class TestAReview:
-    def test_shows_the_text_with_the_quotes_marked(self, rosa: User, client: Client) -> None:
+class TestReview:
+    def test_a_review_shows_the_text_with_the_quotes_marked(
+        self, rosa: User, client: Client
+    ) -> None:
         shown = client.get(page_of(answers()[0])).content.decode()
         assert "<mark>It carried 61 people.</mark>" in shown
         assert "Answer 1 of 3" in shown
 
-    def test_accepting_what_was_not_touched_leads_to_the_next(
+    def test_accepting_an_unchanged_answer_leads_to_the_next_one(
         self, rosa: User, client: Client
     ) -> None:
         first, second, _ = answers()
@@ -140,7 +152,7 @@ class TestAReview:
         assert (made.verdict, made.answer, made.by.user) == ("accepted", None, rosa)
         assert Event.objects.filter(event="preparation.reviewed").count() == 1
 
-    def test_what_was_changed_is_kept_beside_what_was_written(
+    def test_a_changed_answer_is_stored_beside_the_original(
         self, rosa: User, client: Client
     ) -> None:
         first = answers()[0]
@@ -165,7 +177,7 @@ class TestAReview:
         assert made is not None
         assert made["t1/d1"]["points"][2] == point("It sank off Tarn.", "off Tarn")
 
-    def test_a_quote_must_stand_in_the_text_and_nothing_typed_is_lost(
+    def test_a_quote_must_be_in_the_text_and_typed_input_is_kept(
         self, rosa: User, client: Client
     ) -> None:
         wrong = {**FIELDS, "0.point.0.quote": ["It burnt."], "note": "hm", "verdict": "accepted"}
@@ -176,17 +188,17 @@ class TestAReview:
         assert "It burnt.</textarea>" in shown
         assert not Review.objects.exists()
 
-    def test_a_rejection_needs_no_mending(self, rosa: User, client: Client) -> None:
+    def test_a_rejection_needs_no_corrections(self, rosa: User, client: Client) -> None:
         client.post(page_of(answers()[0]), {"verdict": "rejected", "note": "no", "seen": ""})
         made = Review.objects.get()
         assert (made.verdict, made.note, made.answer) == ("rejected", "no", None)
 
-    def test_the_last_leads_back_to_the_overview(self, rosa: User, client: Client) -> None:
+    def test_the_last_review_leads_back_to_the_overview(self, rosa: User, client: Client) -> None:
         for each in answers():
             done = client.post(page_of(each), {"verdict": "rejected", "seen": ""})
         assert done["Location"] == address("preparation")
 
-    def test_a_review_that_somebody_made_meanwhile_is_not_overwritten(
+    def test_a_review_by_another_person_meanwhile_is_not_overwritten(
         self, rosa: User, client: Client
     ) -> None:
         first = page_of(answers()[0])
@@ -196,11 +208,11 @@ class TestAReview:
         assert Review.objects.get().verdict == "rejected"
 
     @pytest.mark.parametrize("sent", [{}, {"verdict": "fine"}, {"verdict": "changed"}])
-    def test_a_verdict_is_one_of_two(self, rosa: User, client: Client, sent: Json) -> None:
+    def test_an_unknown_verdict_is_refused(self, rosa: User, client: Client, sent: Json) -> None:
         assert client.post(page_of(answers()[0]), {**sent, "seen": ""}).status_code == 422
         assert not Review.objects.exists()
 
-    def test_an_answer_of_another_campaign_is_none_to_review(
+    def test_an_answer_outside_a_preparation_campaign_cannot_be_reviewed(
         self, rosa: User, client: Client
     ) -> None:
         Campaign.objects.update(name="a study")
@@ -216,7 +228,7 @@ class TestABatch:
         given = {"name": "pointed", "author": Judge.objects.get().rater_id} | fields
         return client.post(address("preparation-build", "key-points"), given)
 
-    def test_is_built_of_what_was_accepted(self, rosa: User, client: Client) -> None:
+    def test_a_batch_is_built_from_accepted_answers(self, rosa: User, client: Client) -> None:
         client.post(
             address("preparation-accept", "key-points"), {"author": Judge.objects.get().rater_id}
         )
@@ -226,7 +238,7 @@ class TestABatch:
         assert made["Location"] == reverse("batch", args=[batch.pk])
         assert [len(query.key_points) for query in batch_rows(batch)] == [3, 0]
 
-    def test_waits_for_the_reviews_unless_a_partial_one_is_wanted(
+    def test_a_batch_waits_for_all_reviews_unless_a_partial_one_is_requested(
         self, rosa: User, client: Client
     ) -> None:
         refused = self.build(client)
@@ -234,10 +246,12 @@ class TestABatch:
         assert "3 not reviewed" in refused.content.decode()
         assert self.build(client, partial="on").status_code == 302
 
-    def test_needs_a_new_name(self, rosa: User, client: Client) -> None:
+    def test_a_batch_needs_a_new_name(self, rosa: User, client: Client) -> None:
         assert self.build(client, name="documents", partial="on").status_code == 422
 
-    def test_of_a_step_by_rule_needs_no_author(self, rosa: User, client: Client) -> None:
+    def test_a_batch_from_a_rule_based_step_needs_no_author(
+        self, rosa: User, client: Client
+    ) -> None:
         made = client.post(address("preparation-build", "sentences"), {"name": "split"})
         assert made.status_code == 302
         (first, _) = batch_rows(Batch.objects.get(name="split"))

@@ -79,7 +79,9 @@ def reviewed(folder: Path, lines: list[Json], **options: Any) -> str:
 
 
 class TestAnswerPoints:
-    def test_are_reviewed_and_become_part_of_the_next_batch(self, tmp_path: Path) -> None:
+    def test_answer_points_are_reviewed_and_become_part_of_the_next_batch(
+        self, tmp_path: Path
+    ) -> None:
         of = {"step": "answer-points"}
         load(tmp_path, TOPIC)
         wrote = {"holds_points": "yes", "points": [point("The ferry sank.", "It sunk.")]}
@@ -101,7 +103,7 @@ class TestAnswerPoints:
         told = (report.meta or {})["prepared"]["answer-points"]
         assert (told["prompt"], told["verdict"]) == ("prepare-answer-points", "changed")
 
-    def test_a_baseline_writes_them_too(self, tmp_path: Path) -> None:
+    def test_the_lexical_baseline_writes_answer_points_too(self, tmp_path: Path) -> None:
         load(tmp_path, TOPIC)
         judge("baseline", "lexical")
         arguments = ("--step", "answer-points", "--batch", "documents", "--judge", "baseline")
@@ -109,7 +111,7 @@ class TestAnswerPoints:
 
 
 class TestARun:
-    def test_is_a_judges_run_over_a_campaign_that_nobody_else_gets(self, tmp_path: Path) -> None:
+    def test_a_step_is_a_judges_run_over_a_restricted_campaign(self, tmp_path: Path) -> None:
         run = extracted(tmp_path)
         assert (run.state, run.done, run.calls) == ("done", 3, 3)
         campaign = Campaign.objects.get(name="documents: key-points")
@@ -118,12 +120,12 @@ class TestARun:
         assert run.manifest["prompt"]["name"] == "prepare-key-points"
         assert run.manifest["prompt"]["sha256"] == run.prompt_sha256
 
-    def test_goes_on_where_it_ended(self, tmp_path: Path) -> None:
+    def test_a_repeated_run_continues_where_it_ended(self, tmp_path: Path) -> None:
         extracted(tmp_path)
         again = prepare("key-points", "documents", Judge.objects.get(rater__name="author"), {})
         assert (again.done, again.calls) == (0, 0)
 
-    def test_the_same_by_command_and_offline(self, tmp_path: Path) -> None:
+    def test_a_step_runs_by_command_and_offline(self, tmp_path: Path) -> None:
         load(tmp_path, TOPIC, EMPTY)
         judge("baseline", "lexical")
         arguments = ("--step", "key-points", "--batch", "documents", "--judge", "baseline")
@@ -132,7 +134,7 @@ class TestARun:
         lines = exported(tmp_path)
         assert [line["problems"] for line in lines] == [[], [], []]
 
-    def test_its_campaign_and_its_run_have_their_pages(
+    def test_the_campaign_and_the_run_of_a_step_have_pages(
         self, tmp_path: Path, client: Client
     ) -> None:
         run = extracted(tmp_path)
@@ -142,7 +144,7 @@ class TestARun:
         assert [page.status_code for page in pages] == [200, 200, 200]
         assert "Key points from passages" in pages[1].content.decode()
 
-    def test_an_answer_that_cannot_be_read_is_missing_with_a_reason(self, tmp_path: Path) -> None:
+    def test_an_unreadable_answer_is_missing_with_a_reason(self, tmp_path: Path) -> None:
         run = extracted(tmp_path, {FERRY: POINTS, INQUIRY: Answer("Sorry, no."), "Home": NONE})
         assert run.failures == {"unreadable": 1}
         researcher()
@@ -152,7 +154,7 @@ class TestARun:
         assert "2 queries" in build("--name", "points", "--partial")
 
     @pytest.mark.parametrize(("params", "calls", "left"), [({}, 3, 1), ({"repair": 1}, 4, 0)])
-    def test_an_answer_that_does_not_hold_together_is_sent_back_if_the_author_is_told_to(
+    def test_an_inconsistent_answer_is_sent_back_if_the_author_repairs(
         self, tmp_path: Path, params: Json, calls: int, left: int
     ) -> None:
         load(tmp_path, TOPIC, EMPTY)
@@ -162,7 +164,7 @@ class TestARun:
         assert (run.done, run.calls) == (3, calls)
         assert sum(bool(line["problems"]) for line in exported(tmp_path)) == left
 
-    def test_a_repair_that_cannot_be_read_leaves_the_answer_before_it(
+    def test_an_unreadable_repair_leaves_the_earlier_answer(
         self, tmp_path: Path, client: Client
     ) -> None:
         """Also where the process dies after the calls were stored, and before the answer was."""
@@ -182,7 +184,7 @@ class TestARun:
         assert (again.done, again.failures, again.calls) == (3, {}, 0)
         assert exported(tmp_path)[1]["answer"] == invented
 
-    def test_what_a_document_says_is_no_instruction(self, tmp_path: Path) -> None:
+    def test_a_documents_text_is_fenced_and_never_an_instruction(self, tmp_path: Path) -> None:
         """It stands between delimiters that carry a hash of the document itself."""
         extracted(tmp_path)
         lines = exported(tmp_path)
@@ -190,7 +192,7 @@ class TestARun:
 
 
 class TestReviews:
-    def test_a_line_shows_what_was_written_of_what(self, tmp_path: Path) -> None:
+    def test_a_review_line_shows_the_answer_and_its_source(self, tmp_path: Path) -> None:
         extracted(tmp_path)
         first, _, third = exported(tmp_path)
         assert (first["item"], first["author"], first["verdict"]) == ("t1/d1", "author", None)
@@ -198,7 +200,7 @@ class TestReviews:
         assert first["problems"] == []
         assert third["answer"] == NONE
 
-    def test_accepting_all_leaves_what_has_a_problem(self, tmp_path: Path) -> None:
+    def test_accepting_all_leaves_answers_with_a_problem(self, tmp_path: Path) -> None:
         invented = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
         extracted(tmp_path, {**WROTE, INQUIRY: invented})
         researcher()
@@ -208,7 +210,7 @@ class TestReviews:
         (problem,) = exported(tmp_path)[1]["problems"]
         assert "'caught fire' was not found in the passage" in problem
 
-    def test_a_changed_answer_holds_and_the_authors_stays(self, tmp_path: Path) -> None:
+    def test_a_changed_answer_counts_and_the_authors_own_is_kept(self, tmp_path: Path) -> None:
         extracted(tmp_path)
         rosa = researcher()
         lines = exported(tmp_path)
@@ -255,7 +257,7 @@ class TestReviews:
             reviewed(tmp_path, lines)
         assert not Review.objects.exists()
 
-    def test_only_a_researcher_reviews(self, tmp_path: Path) -> None:
+    def test_only_a_researcher_can_review(self, tmp_path: Path) -> None:
         extracted(tmp_path)
         with pytest.raises(CommandError, match="Say who reviews; give --by NAME"):
             review("--accept")
@@ -264,7 +266,7 @@ class TestReviews:
 
 
 class TestABatch:
-    def test_holds_what_was_accepted_and_says_where_it_is_from(self, tmp_path: Path) -> None:
+    def test_a_batch_contains_accepted_answers_with_their_provenance(self, tmp_path: Path) -> None:
         run = extracted(tmp_path)
         researcher()
         review("--accept", "--by", "rosa")
@@ -291,21 +293,21 @@ class TestABatch:
         }
         assert reviewer.startswith("person-")
 
-    def test_is_made_once(self, tmp_path: Path) -> None:
+    def test_the_same_batch_is_created_once(self, tmp_path: Path) -> None:
         extracted(tmp_path)
         researcher()
         review("--accept", "--by", "rosa")
         build("--name", "points")
         assert "Nothing to do: batch 'points' exists already" in build("--name", "points")
 
-    def test_nothing_stands_in_it_that_nobody_reviewed(self, tmp_path: Path) -> None:
+    def test_unreviewed_answers_do_not_enter_a_batch(self, tmp_path: Path) -> None:
         extracted(tmp_path)
         with pytest.raises(CommandError, match="missing: 3 not reviewed"):
             build("--name", "points")
         build("--name", "points", "--partial")
         assert [q.key_points for q in batch_rows(Batch.objects.get(name="points"))] == [(), ()]
 
-    def test_of_two_authors_one_is_named(self, tmp_path: Path) -> None:
+    def test_with_two_authors_one_must_be_named(self, tmp_path: Path) -> None:
         extracted(tmp_path)
         prepare("key-points", "documents", author("other"), WROTE)
         with pytest.raises(CommandError, match=r"has several authors: author, other; name one"):

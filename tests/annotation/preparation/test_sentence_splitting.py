@@ -66,19 +66,19 @@ def applied(query: rows.Query, *results: Result) -> tuple[rows.Report, ...]:
 
 
 class TestItems:
-    def test_each_answer_is_shown_by_itself_and_its_system_in_no_word(self) -> None:
+    def test_each_answer_is_an_item_that_does_not_name_its_system(self) -> None:
         (item,) = make_items(topic(), ())
         assert (item.key, item.report, item.system) == ("r1", "r1", "one")
         assert [(unit.kind, unit.key, unit.text) for unit in item.units] == [("report", "r1", TEXT)]
         assert [(text.field, text.text) for text in item.texts] == [("report", TEXT)]
 
-    def test_nobody_is_asked_about_an_empty_answer_or_one_with_sentences(self) -> None:
+    def test_empty_answers_and_those_with_sentences_are_not_asked_about(self) -> None:
         own = rows.Report("r2", "It sank.", sentences=("It sank.",))
         none = rows.Report("r3", "It sank.", sentences=())
         empty = rows.Report("r4", ""), rows.Report("r5", " \r\n\u00a0")
         assert list(make_items(answers(own, none, *empty), ())) == []
 
-    def test_a_long_answer_is_asked_about_in_parts_that_end_with_a_line(self) -> None:
+    def test_a_long_answer_is_split_into_parts_at_line_ends(self) -> None:
         found = parts(LONG)
         assert [len(sentences(part)) for part in found] == [50, 30]
         assert found[0].endswith("Line 25 says a. And b.")
@@ -87,25 +87,25 @@ class TestItems:
         assert [(item.key, item.report) for item in items] == [("r#1", "r"), ("r#2", "r")]
         assert [item.texts[0].text for item in items] == found
 
-    def test_parts_end_with_a_line_if_one_ends_and_else_with_a_sentence(self) -> None:
+    def test_parts_end_at_a_line_end_if_possible_and_else_at_a_sentence(self) -> None:
         assert parts("One. Two.\r\nThree. Four.", 3) == ["One. Two.", "Three. Four."]
         assert parts("One. Two. Three. Four.", 3) == ["One. Two. Three.", "Four."]
         assert parts("One. Two. Three.", 3) == ["One. Two. Three."]
 
 
-class TestDoubts:
-    def test_sentences_that_leave_nothing_over_raise_none(self) -> None:
+class TestProblems:
+    def test_sentences_that_cover_the_whole_answer_have_no_problem(self) -> None:
         assert list(problems(split("r1", *ALL))) == []
         assert list(problems(split("r1"))) == []
 
-    def test_words_that_are_left_over_are_named_with_their_place(self) -> None:
+    def test_words_outside_all_sentences_are_reported_with_their_position(self) -> None:
         assert list(problems(split("r1", "sank.", "Lee said so."))) == [
             "no sentence contains the words before sentence 1: 'It'",
             "no sentence contains the words between sentences 1 and 2: 'Dr.'",
             "no sentence contains the words after sentence 2: '🌊'",
         ]
 
-    def test_a_sentence_in_other_words_stands_nowhere(self) -> None:
+    def test_a_reworded_sentence_is_reported(self) -> None:
         assert list(problems(split("r1", "It sank.", "Dr. Lee told so.", "🌊"))) == [
             "sentence 2 is not in the answer: 'Dr. Lee told so.'",
             "no sentence contains the words between sentences 1 and 3: 'Dr. Lee said so.'",
@@ -123,47 +123,49 @@ class TestDoubts:
             ((TEXT, "It sank."), 2),
         ],
     )
-    def test_order_and_overlap(self, texts: tuple[str, ...], number: int) -> None:
+    def test_sentences_out_of_order_or_overlapping_are_reported(
+        self, texts: tuple[str, ...], number: int
+    ) -> None:
         told = f"sentence {number} is not after the sentences before it in the answer"
         assert list(problems(split("r1", *texts))) == [f"{told}: {texts[number - 1]!r}"]
 
-    def test_two_that_changed_places(self) -> None:
+    def test_two_swapped_sentences_are_reported(self) -> None:
         assert list(problems(split("r1", ALL[1], "It sank."))) == [
             "sentence 2 is not after the sentences before it in the answer: 'It sank.'",
             "no sentence contains the words before sentence 1: 'It sank.'",
         ]
 
-    def test_long_words_are_shortened(self) -> None:
+    def test_long_texts_are_shortened_in_the_message(self) -> None:
         (told,) = problems(split("r1", "One.", text=f"One. {'word ' * 50}"))
         assert told.endswith(f"sentence 1: '{'word ' * 11}word…'")
 
 
 class TestABatch:
-    def test_has_the_sentences_and_where_they_are_from(self) -> None:
+    def test_a_batch_has_the_sentences_and_their_provenance(self) -> None:
         (report,) = applied(topic(), split("r1", *ALL))
         assert report.sentences == ALL
         assert report.meta == {"prepared": {STEP: PROVENANCE}}
 
-    def test_has_the_answers_own_words(self) -> None:
+    def test_sentences_are_stored_in_the_answers_own_characters(self) -> None:
         copied = ('Zoë said: "go" 👩‍👩‍👧.', *MIXED_SENTENCES[1:])
         (report,) = applied(answers(rows.Report("r", MIXED)), split("r", *copied, text=MIXED))
         assert report.sentences == tuple(MIXED_SENTENCES)
         assert list(problems(split("r", *copied, text=MIXED))) == []
 
-    def test_an_answer_that_is_one_sentence_is_it_without_blanks_around(self) -> None:
+    def test_an_answer_of_one_sentence_is_stored_without_surrounding_blanks(self) -> None:
         (report,) = applied(answers(rows.Report("r", " Dr. Lee\r\nsaid so \n")), split("r"))
         assert report.sentences == ("Dr. Lee\r\nsaid so",)
 
-    def test_sentences_that_came_with_a_batch_stay(self) -> None:
+    def test_sentences_that_came_with_the_batch_are_kept(self) -> None:
         own = rows.Report("r1", TEXT, sentences=("It sank.",))
         assert applied(answers(own), split("r1", *ALL)) == (own,)
 
-    def test_what_was_not_accepted_stays_without_sentences(self) -> None:
+    def test_an_unaccepted_answer_stays_without_sentences(self) -> None:
         other = rows.Report("r2", TEXT)
         first, second = applied(answers(*topic().reports, other), split("r1", *ALL))
         assert (first.sentences, second) == (ALL, other)
 
-    def test_the_parts_of_an_answer_come_together_or_not_at_all(self) -> None:
+    def test_the_parts_of_an_answer_are_stored_all_or_none(self) -> None:
         query, both = answers(rows.Report("r", LONG)), parts(LONG)
         of = [[part[start:end] for start, end in sentences(part)] for part in both]
         second = split("r#2", *of[1], text=both[1], verdict="changed")
@@ -189,8 +191,8 @@ LOST = {"r1": answer("It sank.", "Lee said so.")}
 
 
 @pytest.mark.django_db
-class TestTheWholeWay:
-    def test_from_an_author_to_a_batch(self, tmp_path: Path) -> None:
+class TestEndToEnd:
+    def test_an_authors_sentences_become_a_batch(self, tmp_path: Path) -> None:
         load(tmp_path, SOME)
         researcher()
         run = prepare(STEP, "documents", author(), WROTE)
@@ -210,7 +212,7 @@ class TestTheWholeWay:
         assert (found["r3"].sentences, found["r3"].meta) == (("It sank.",), None)
         assert found["r4"].sentences is None
 
-    def test_the_rule_splits_what_no_author_was_asked_about(self, tmp_path: Path) -> None:
+    def test_the_rule_splits_answers_that_no_author_was_asked_about(self, tmp_path: Path) -> None:
         load(tmp_path, SOME)
         researcher()
         prepare(STEP, "documents", author(), WROTE)
@@ -224,7 +226,7 @@ class TestTheWholeWay:
         assert [list(steps) for steps in prepared] == [[STEP], [STEP], [], ["sentences"]]
 
     @pytest.mark.parametrize(("params", "accepted", "calls"), [({}, 1, 2), ({"repair": 1}, 2, 3)])
-    def test_an_answer_that_leaves_words_over_is_sent_back_if_the_author_is_told_to(
+    def test_an_answer_with_leftover_words_is_sent_back_if_the_author_repairs(
         self, tmp_path: Path, params: Json, accepted: int, calls: int
     ) -> None:
         load(tmp_path, SOME)
@@ -237,7 +239,7 @@ class TestTheWholeWay:
         told = command("review_batch", *of, "--accept", "--by", "rosa")
         assert f"{accepted} accepted" in told
 
-    def test_no_batch_is_made_of_what_leaves_words_over(self, tmp_path: Path) -> None:
+    def test_no_batch_is_built_while_an_answer_has_leftover_words(self, tmp_path: Path) -> None:
         load(tmp_path, SOME)
         researcher()
         prepare(STEP, "documents", author(), WROTE | {"Dr. Lee": LOST})
@@ -248,7 +250,7 @@ class TestTheWholeWay:
 
 
 @pytest.mark.django_db
-class TestAReview:
+class TestReview:
     @pytest.fixture
     def pages(self, tmp_path: Path, client: Client) -> list[str]:
         """The pages of two answers: of one that leaves words over, and of one that does not."""
@@ -263,7 +265,7 @@ class TestAReview:
         fields = {name: values for unit in units for name, values in unit.sent()}
         return fields | {"verdict": "accepted", "seen": ""} | changes
 
-    def test_marks_each_sentence_and_says_what_is_left_over(
+    def test_a_review_marks_each_sentence_and_names_leftover_words(
         self, pages: list[str], client: Client
     ) -> None:
         shown = client.get(pages[0]).content.decode()
@@ -272,7 +274,7 @@ class TestAReview:
         assert "no sentence contains the words after sentence 2: &#x27;🌊&#x27;" in shown
         assert "Another quote" not in shown
 
-    def test_shows_the_answers_own_words_and_takes_them_back_untouched(
+    def test_an_unchanged_review_form_keeps_the_answers_own_characters(
         self, pages: list[str], client: Client
     ) -> None:
         shown = self.sent(client, pages[1])
@@ -285,7 +287,7 @@ class TestAReview:
         client.post(pages[1], shown | as_browsers_do)
         assert Review.objects.get().verdict == "accepted"
 
-    def test_what_is_mended_on_the_page_can_be_accepted(
+    def test_an_answer_corrected_on_the_page_can_be_accepted(
         self, pages: list[str], client: Client
     ) -> None:
         refused = client.post(pages[0], self.sent(client, pages[0]))
@@ -294,15 +296,13 @@ class TestAReview:
         assert client.post(pages[0], mended).status_code == 302
         assert Review.objects.get().answer == {"r1": answer(*ALL)}
 
-    def test_an_empty_line_makes_two_sentences_of_one(
-        self, pages: list[str], client: Client
-    ) -> None:
+    def test_an_empty_line_splits_a_sentence_in_two(self, pages: list[str], client: Client) -> None:
         fields = {"0.point.0": "It\r\n\r\nsank.\r\n \r\nDr. Lee said so.", "0.point.1": "🌊"}
         client.post(pages[0], self.sent(client, pages[0], **fields))
         made = Review.objects.get().answer
         assert made == {"r1": answer("It", "sank.", "Dr. Lee said so.", "🌊")}
 
-    def test_an_empty_line_of_the_answer_itself_splits_nothing(
+    def test_an_empty_line_of_the_answer_itself_does_not_split(
         self, pages: list[str], client: Client
     ) -> None:
         both = "Zoe\u0308 said:\r\n“go” 👩‍👩‍👧.\r\n\r\nשלום, עולם."
@@ -311,7 +311,7 @@ class TestAReview:
         made = Review.objects.get().answer
         assert made == {"r2": answer(both, *MIXED_SENTENCES[2:])}
 
-    def test_a_single_sentence_can_be_made_of_several(
+    def test_several_sentences_can_be_changed_to_a_single_one(
         self, pages: list[str], client: Client
     ) -> None:
         client.post(pages[0], self.sent(client, pages[0], **{"0.several": "no"}))

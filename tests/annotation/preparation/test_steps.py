@@ -37,20 +37,22 @@ def applied(step: str, query: rows.Query, *results: Any, **numbers: float) -> ro
     return found
 
 
-class TestAStep:
+class TestStep:
     @pytest.mark.every_case
     @pytest.mark.parametrize("step", ASKED)
-    def test_its_task_is_declared(self, step: Any) -> None:
+    def test_the_task_of_a_step_is_declared(self, step: Any) -> None:
         assert DECLARED[step.protocol].name == step.protocol
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("step", PROMPTED)
-    def test_its_task_stands_in_no_list_for_people(self, step: Any) -> None:
+    def test_the_task_of_a_step_is_not_offered_to_people(self, step: Any) -> None:
         assert step.protocol not in PROTOCOLS
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("step", PROMPTED)
-    def test_its_prompt_is_a_versioned_file_that_fences_what_it_shows(self, step: Any) -> None:
+    def test_the_prompt_of_a_step_is_a_versioned_file_that_fences_its_texts(
+        self, step: Any
+    ) -> None:
         task = step.task
         assert (task.prompt_name, task.prompt_version) == (task.name, "1")
         system = read_prompt(task.prompt).system
@@ -60,13 +62,13 @@ class TestAStep:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("step", PROMPTED)
-    def test_its_prompt_names_every_code_that_can_be_chosen(self, step: Any) -> None:
+    def test_the_prompt_of_a_step_names_every_code(self, step: Any) -> None:
         system = read_prompt(step.task.prompt).system
         codes = {c for v in step.task.variables if v.name != "category" for c in v.codes}
         assert {code for code in codes if code not in system} <= {"no", "yes"}
 
 
-class TestTheRequest:
+class TestRequest:
     ANSWER = {
         "usable": "yes",
         "request": {"text": "Why was the Aurora lost? ", "citations": []},
@@ -76,7 +78,7 @@ class TestTheRequest:
         ],
     }
 
-    def test_takes_the_place_of_the_text_and_brings_its_questions(self) -> None:
+    def test_the_request_replaces_the_query_text_and_adds_its_questions(self) -> None:
         made = applied("request", topic(), result("t1", {"reference:t1": self.ANSWER}))
         assert made.text == "Why was the Aurora lost?"
         assert [(q.id, q.text) for q in made.questions] == [
@@ -84,7 +86,7 @@ class TestTheRequest:
             ("t1:q2", "How many people did it carry?"),
         ]
 
-    def test_keeps_what_there_was_and_where_the_new_comes_from(self) -> None:
+    def test_the_request_keeps_the_old_text_and_its_provenance(self) -> None:
         made = applied("request", topic(), result("t1", {"reference:t1": self.ANSWER}))
         assert made.meta == {
             "desk": "ships",
@@ -93,19 +95,19 @@ class TestTheRequest:
         }
         assert made.references == topic().references
 
-    def test_says_of_each_question_which_words_of_the_reference_answer_it(self) -> None:
+    def test_each_question_records_the_words_of_the_reference_that_answer_it(self) -> None:
         made = applied("request", topic(), result("t1", {"reference:t1": self.ANSWER}))
         answered = [(q.meta or {})["answered_by"] for q in made.questions]
         assert answered == [["sank in 1954"], ["Sixty-one people"]]
 
-    def test_leaves_out_what_no_request_can_be_written_for(self) -> None:
+    def test_a_query_without_a_usable_request_is_left_out(self) -> None:
         none = {"usable": "no", "request": None, "questions": None}
         assert apply("request", topic(), result("t1", {"reference:t1": none})) is None
         assert apply("request", topic()) is None
 
 
 class TestPassages:
-    def test_take_the_place_of_their_documents_in_order(self) -> None:
+    def test_passages_replace_their_documents_in_order(self) -> None:
         first = {"holds_passages": "yes", "passages": [point("A.", "sank"), point("B.", "61")]}
         second = {"holds_passages": "yes", "passages": [point("C.", "nine weeks")]}
         made = applied(
@@ -127,7 +129,7 @@ class TestPassages:
             "prepared": {"passages": PROVENANCE},
         }
 
-    def test_a_query_whose_documents_say_nothing_is_left_out(self) -> None:
+    def test_a_query_whose_documents_give_no_passage_is_left_out(self) -> None:
         none = {"holds_passages": "no", "passages": None}
         assert apply("passages", topic(), result("t1/d1", {"document:t1/d1": none}, "d1")) is None
 
@@ -167,13 +169,13 @@ class TestRatings:
         assert (made.meta or {})["unanswered_questions"] == ["t1:q3"]
         assert [p.relevant for p in made.passages] == [True, True]
 
-    def test_the_threshold_is_a_choice(self) -> None:
+    def test_the_threshold_of_ratings_can_be_chosen(self) -> None:
         results = self.rated("d1", "5", "2", "0"), self.rated("d2", "0", "3", "2")
         made = applied("ratings", topic(questions=self.QUESTIONS), *results, eta=5)
         assert [q.id for q in made.questions] == ["t1:q1"]
         assert [p.relevant for p in made.passages] == [True, False]
 
-    def test_a_missing_rating_is_no_zero(self) -> None:
+    def test_a_missing_rating_does_not_count_as_zero(self) -> None:
         results = self.rated("d1", "5", "1", None), self.rated("d2", "0", "1", "2")
         made = applied("ratings", topic(questions=self.QUESTIONS), *results)
         assert [(q.id, q.meta) for q in made.questions] == [
@@ -183,7 +185,7 @@ class TestRatings:
         assert [p.relevant for p in made.passages] == [True, False]
         assert (made.passages[0].meta or {})["ratings"] == {"t1:q1": 5, "t1:q2": 1}
 
-    def test_a_passage_that_nobody_rated_is_called_nothing(self) -> None:
+    def test_an_unrated_passage_has_no_relevance(self) -> None:
         made = applied("ratings", topic(questions=self.QUESTIONS), self.rated("d1", "5", "1", "1"))
         assert [p.relevant for p in made.passages] == [True, None]
 
@@ -193,7 +195,7 @@ class TestRatings:
 
 
 class TestKeyPoints:
-    def test_quote_their_passage_in_its_own_words(self) -> None:
+    def test_key_points_quote_their_passage_verbatim(self) -> None:
         answer = {
             "holds_points": "yes",
             "points": [point("The bow door was open.", "a door in the BOW", "had been left open")],
@@ -205,7 +207,7 @@ class TestKeyPoints:
         assert all(span in FERRY for span in found.spans)
         assert found.meta == {"prepared": {"key-points": PROVENANCE}}
 
-    def test_are_numbered_through_the_passages_of_a_query(self) -> None:
+    def test_key_points_are_numbered_across_the_passages_of_a_query(self) -> None:
         def of(passage: str, *texts: str) -> Any:
             answer = {"holds_points": "yes", "points": [point(text) for text in texts]}
             return result(f"t1/{passage}", {f"passage:t1/{passage}": answer}, passage)
@@ -225,7 +227,7 @@ class TestAnswerPoints:
         answer = {"holds_points": "yes" if points else "no", "points": list(points) or None}
         return result("r1", {"report:r1": answer})
 
-    def test_stay_with_their_answer_and_quote_it_in_its_own_words(self) -> None:
+    def test_answer_points_stay_with_their_answer_and_quote_it_verbatim(self) -> None:
         found = self.taken_apart(point("The Aurora sank. ", "it SANK"), point("Lee said so."))
         made = applied("answer-points", topic(key_points=POINTS), found)
         (report,) = made.reports
@@ -235,16 +237,16 @@ class TestAnswerPoints:
         )
         assert report.meta == {"prepared": {"answer-points": PROVENANCE}}
 
-    def test_never_join_those_of_the_query(self) -> None:
+    def test_answer_points_never_join_the_key_points_of_the_query(self) -> None:
         made = applied("answer-points", topic(key_points=POINTS), self.taken_apart(point("A")))
         assert made.key_points == POINTS
 
-    def test_an_answer_that_makes_none_is_told_from_one_that_was_not_accepted(self) -> None:
+    def test_an_answer_without_points_differs_from_an_unaccepted_one(self) -> None:
         (none,) = applied("answer-points", topic(), self.taken_apart()).reports
         (left,) = applied("answer-points", topic()).reports
         assert (none.key_points, left.key_points) == ((), None)
 
-    def test_points_that_came_with_a_batch_stay_and_nobody_is_asked(self) -> None:
+    def test_points_that_came_with_the_batch_are_kept_and_not_asked_for(self) -> None:
         own = replace(topic().reports[0], key_points=(rows.AnswerPoint("x", "It sank."),))
         query = topic(reports=(own,))
         assert applied("answer-points", query, self.taken_apart(point("A"))).reports == (own,)
@@ -252,7 +254,7 @@ class TestAnswerPoints:
 
 
 class TestMissedPoints:
-    def test_a_passage_is_shown_with_what_was_found_in_it(self) -> None:
+    def test_a_passage_is_shown_with_the_points_found_so_far(self) -> None:
         first, second = missed_items(topic(key_points=POINTS[:2]), ())
         assert [text.field for text in first.texts] == ["passage", "found"]
         assert first.texts[1].text == "- The bow door was open.\n- The Aurora carried 61 people."
@@ -263,20 +265,20 @@ class TestMissedPoints:
         answer = {"holds_points": "yes" if texts else "no", "points": points or None}
         return result("t1/d2", {"passage:t1/d2": answer}, "d2")
 
-    def test_they_follow_what_there_was_and_say_in_which_round_they_were_found(self) -> None:
+    def test_missed_points_follow_the_earlier_ones_with_their_round(self) -> None:
         made = applied("missed-points", topic(key_points=POINTS), self.missed("It sat long."))
         assert made.key_points[:3] == POINTS
         (new,) = made.key_points[3:]
         assert (new.id, new.passage, new.spans) == ("t1:k4", "d2", ("nine weeks",))
         assert new.meta == {"round": 2, "prepared": {"missed-points": PROVENANCE}}
 
-    def test_rounds_are_counted_even_where_one_brings_nothing(self) -> None:
+    def test_a_round_without_new_points_is_counted_too(self) -> None:
         second = applied("missed-points", topic(key_points=POINTS), self.missed())
         assert (second.key_points, (second.meta or {})["rounds"]) == (POINTS, 2)
         third = applied("missed-points", second, self.missed("It sat long."))
         assert (third.key_points[3].meta or {})["round"] == 3
 
-    def test_a_number_that_was_taken_away_is_not_given_twice(self) -> None:
+    def test_the_number_of_a_removed_point_is_not_reused(self) -> None:
         left = topic(key_points=POINTS[1:])
         made = applied("missed-points", left, self.missed("A", "B"))
         assert [k.id for k in made.key_points] == ["t1:k2", "t1:k3", "t1:k4", "t1:k5"]
@@ -291,7 +293,7 @@ class TestMerging:
         given["query:t1"] = {"repeats": "yes", "merged": [point(text) for text in texts]}
         return result("t1", given)
 
-    def test_each_point_goes_to_one_and_each_one_comes_from_some(self) -> None:
+    def test_each_point_must_be_in_exactly_one_merged_point(self) -> None:
         assert list(problems(self.merged([1], [2], [1]))) == []
         assert list(problems(self.merged([1], [2], []))) == [
             "key point t1:k3 is in no merged point"
@@ -313,7 +315,7 @@ class TestMerging:
         meta = made.key_points[0].meta or {}
         assert [source["id"] for source in meta["sources"]] == ["t1:k1", "t1:k3"]
 
-    def test_what_was_merged_before_is_told_below_it(self) -> None:
+    def test_sources_of_earlier_merges_are_kept_nested(self) -> None:
         before = {"sources": [{"id": "t1:k0", "text": "A door.", "passage": "d3"}]}
         points = (replace(POINTS[0], meta=before), *POINTS[1:])
         made = applied("merging", topic(key_points=points), self.merged([1], [2], [1]))
@@ -333,7 +335,7 @@ class TestScoring:
         scores = {} if share is None else {name.replace(":", "__"): share}
         return result(name, given, "d1", **scores)
 
-    def test_points_below_the_cut_are_dropped(self) -> None:
+    def test_points_scored_below_the_cut_are_dropped(self) -> None:
         results = [self.scored("t1:k1", "yes", 0.93), self.scored("t1:k2", "yes", 0.69)]
         made = applied("scoring", topic(key_points=POINTS[:2]), *results)
         assert [(k.id, k.score) for k in made.key_points] == [("t1:k1", 0.93)]
@@ -374,7 +376,7 @@ class TestSentences:
             "prepared": {"sentences": {"author": "rule", "rule": "datasets.text"}}
         }
 
-    def test_sentences_that_came_with_a_batch_stay(self) -> None:
+    def test_sentences_that_came_with_the_batch_are_kept(self) -> None:
         query = topic()
         own = replace(query.reports[0], sentences=("It sank.",))
         assert applied("sentences", replace(query, reports=(own,))).reports == (own,)

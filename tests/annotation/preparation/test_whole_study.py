@@ -110,7 +110,7 @@ def walked(folder: Path) -> Query:
     return query
 
 
-def test_a_batch_from_documents_to_measures(tmp_path: Path) -> None:
+def test_a_batch_is_prepared_from_documents_to_scored_key_points(tmp_path: Path) -> None:
     query = walked(tmp_path)
     assert query.text == "Report on the loss of the Aurora."
     assert [q.id for q in query.questions] == ["t1:q1", "t1:q3"]
@@ -125,7 +125,7 @@ def test_a_batch_from_documents_to_measures(tmp_path: Path) -> None:
     assert Label.objects.filter(variable="rating").count() == 6
 
 
-def test_its_file_is_a_batch_elsewhere_too(tmp_path: Path) -> None:
+def test_the_prepared_file_can_be_loaded_as_another_batch(tmp_path: Path) -> None:
     walked(tmp_path)
     again = command("load_batch", str(tmp_path / "ready.jsonl"), "--name", "elsewhere")
     assert "Loaded batch 'elsewhere' (native): 1 queries" in again

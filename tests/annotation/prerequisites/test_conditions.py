@@ -60,7 +60,7 @@ class TestPeopleAreDone:
     def done(self, second: Campaign) -> set[str]:
         return keys(second, people_are_done("first"))
 
-    def test_with_as_many_whole_answers_of_people_as_there_are_places(
+    def test_people_are_done_once_all_slots_have_whole_answers(
         self, first: Campaign, second: Campaign
     ) -> None:
         ann, bo = rater("ann"), rater("bo")
@@ -77,7 +77,7 @@ class TestPeopleAreDone:
         begun.save()
         assert self.done(second) == PASSAGES
 
-    def test_of_study_items_in_a_campaign_that_takes_answers(
+    def test_only_study_items_of_an_open_prerequisite_are_waited_for(
         self, first: Campaign, second: Campaign
     ) -> None:
         for who in ("ann", "bo"):
@@ -89,7 +89,9 @@ class TestPeopleAreDone:
         Campaign.objects.filter(name="first").update(deadline=None, is_open=False)
         assert self.done(second) == EVERY
 
-    def test_in_the_campaign_that_is_named(self, first: Campaign, second: Campaign) -> None:
+    def test_only_answers_in_the_named_prerequisite_count(
+        self, first: Campaign, second: Campaign
+    ) -> None:
         other = campaign_of("report-coverage", name="other")
         for item in ("r", "r#1"):
             for who in ("ann", "bo"):
@@ -98,7 +100,7 @@ class TestPeopleAreDone:
         assert keys(second, people_are_done("other")) == PASSAGES
 
 
-class TestOneHasAnswered:
+class TestPersonHasAnswered:
     @pytest.fixture
     def ann(self, first: Campaign) -> Rater:
         """Ann answered `r`, and `r#1` has no place any more."""
@@ -110,7 +112,7 @@ class TestOneHasAnswered:
     def done(self, second: Campaign, who: Rater) -> set[str]:
         return keys(second, has_answered("first", who))
 
-    def test_where_nothing_is_left_for_this_person(
+    def test_a_person_has_answered_a_query_if_nothing_is_left_for_them(
         self, first: Campaign, second: Campaign, ann: Rater
     ) -> None:
         assert self.done(second, ann) == PASSAGES
@@ -122,7 +124,7 @@ class TestOneHasAnswered:
         row(first, "r#1", ann, status="cancelled")
         assert self.done(second, ann) == PASSAGES, "who gave it back does not get it again"
 
-    def test_but_not_with_an_item_begun_unless_the_campaign_is_closed(
+    def test_an_open_item_is_waited_for_unless_the_campaign_is_closed(
         self, first: Campaign, second: Campaign, ann: Rater
     ) -> None:
         begun = row(first, "r#1", ann, status="open", replicate=1)
@@ -135,13 +137,13 @@ class TestOneHasAnswered:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("more", [{"replicate": 1}, {"scope": "🌉"}, {"status": "declined"}])
-    def test_only_a_whole_first_answer_is_one(
+    def test_only_a_whole_first_answer_counts(
         self, first: Campaign, second: Campaign, ann: Rater, more: dict[str, Any]
     ) -> None:
         Assignment.objects.filter(rater=ann).update(**more)
         assert self.done(second, ann) == set()
 
-    def test_in_the_query_and_the_campaign_that_are_meant(
+    def test_only_answers_of_the_same_query_and_campaign_count(
         self, first: Campaign, second: Campaign, ann: Rater
     ) -> None:
         other = campaign_of("report-coverage", name="other")
@@ -151,13 +153,13 @@ class TestOneHasAnswered:
         assert keys(second, has_answered("other", ann)) == {"q 2/p2"}
 
 
-class TestAJudgeIsDone:
+class TestJudgeIsDone:
     def done(self, second: Campaign) -> set[str]:
         return keys(second, judge_is_done("first", "robot"))
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("status", ["done", "failed", "declined"])
-    def test_with_what_it_answered_or_failed_on(
+    def test_a_judge_is_done_with_answered_and_failed_items(
         self, first: Campaign, second: Campaign, status: str
     ) -> None:
         row(first, "r", robot())
@@ -169,8 +171,8 @@ class TestAJudgeIsDone:
         assert self.done(second) == set()
 
 
-class TestTheLabelsOfASample:
-    def test_are_the_current_ones_to_the_questions_of_the_query(
+class TestLabelsOfSample:
+    def test_a_sample_uses_current_labels_of_the_querys_questions(
         self, first: Campaign, second: Campaign
     ) -> None:
         other = campaign_of("report-coverage", name="other")
@@ -196,7 +198,9 @@ class TestTheLabelsOfASample:
         Response.objects.filter(assignment__rater=ann).update(current=False)
         assert _labels(item, rater__kind="human") == []
 
-    def test_are_kept_with_the_sample_by_unit(self, first: Campaign, second: Campaign) -> None:
+    def test_the_stratum_of_each_unit_is_stored_with_the_sample(
+        self, first: Campaign, second: Campaign
+    ) -> None:
         for name in ("ann", "bo"):
             for key in ("r", "r#1"):
                 answer(first, key, name, {Q1[0]: "yes"})
@@ -213,8 +217,8 @@ class TestTheLabelsOfASample:
         assert set(other.values_list("stratum", "probability", "drawn")) == {("", None, None)}
 
 
-class TestWhatWasAskedSoFar:
-    def test_is_what_people_hold_and_what_was_drawn(
+class TestUnitsAskedSoFar:
+    def test_units_asked_so_far_are_assigned_and_sampled_ones(
         self, first: Campaign, second: Campaign
     ) -> None:
         one, two, three, other = second.items.order_by("position")
@@ -228,7 +232,7 @@ class TestWhatWasAskedSoFar:
         assert found == {one.pk: set(Q1[:2]), two.pk: set(Q1), three.pk: set()}
         assert units_asked_so_far(first, [one.pk]) is None
 
-    def test_is_asked_of_judges_in_its_order(self, first: Campaign) -> None:
+    def test_judges_are_asked_these_units_in_item_order(self, first: Campaign) -> None:
         own = rating("sampling=own", name="own")
         item = own.items.get(key="q/1/p")
         assert units_asked_of_judges(item, Q1) == []
@@ -242,7 +246,7 @@ class TestWhatWasAskedSoFar:
         assert units_asked_of_judges(every, Q1) == Q1
 
 
-class TestWhatAJudgeLabelled:
+class TestValidatedLabels:
     @pytest.fixture
     def checked(self, first: Campaign) -> Campaign:
         """People confirm what the robot said in `first`."""
@@ -252,7 +256,9 @@ class TestWhatAJudgeLabelled:
     def waiting(self, checked: Campaign) -> set[str]:
         return keys(checked, unlabelled_items(checked, rater("ann")))
 
-    def test_is_what_people_are_asked(self, first: Campaign, checked: Campaign) -> None:
+    def test_people_validate_the_units_that_the_judge_labelled(
+        self, first: Campaign, checked: Campaign
+    ) -> None:
         every = set(checked.items.values_list("key", flat=True))
         robot("another")
         answer(first, "r", "another", {}, "judge")
@@ -273,7 +279,7 @@ class TestWhatAJudgeLabelled:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("status", ["open", "leased"])
-    def test_is_asked_once_the_judge_has_finished_the_item(
+    def test_an_item_is_available_once_the_judge_has_finished_it(
         self, first: Campaign, checked: Campaign, status: str
     ) -> None:
         answer(first, "r", "robot", {}, "judge")

@@ -68,7 +68,7 @@ class TestRefusals:
             ("rubric-passage", ["prerequisite=first", "strata=j", "sampling=all"], "shared sample"),
         ],
     )
-    def test_a_design_that_cannot_follow(
+    def test_an_unsuitable_design_cannot_follow_another_campaign(
         self, first: Campaign, protocol: str, options: list[str], said: str
     ) -> None:
         campaign_of("key-point-recall", name="recall")
@@ -77,12 +77,14 @@ class TestRefusals:
             campaign_of(protocol, *given, name="second")
         assert not Campaign.objects.filter(name="second").exists()
 
-    def test_a_person_cannot_part_the_questions_as_a_judge(self, first: Campaign) -> None:
+    def test_a_person_cannot_be_named_as_the_judge_that_stratifies(self, first: Campaign) -> None:
         rater("ann")
         with pytest.raises(CommandError, match="names judge 'ann', which does not exist"):
             rating("strata=ann")
 
-    def test_a_prerequisite_over_another_batch(self, first: Campaign, tmp_path: Path) -> None:
+    def test_a_prerequisite_over_another_batch_is_refused(
+        self, first: Campaign, tmp_path: Path
+    ) -> None:
         line = {"id": "x", "text": "?", "questions": [{"id": "x:1", "text": "Who?"}],
                 "passages": [{"id": "xp", "text": "Somebody."}]}  # fmt: skip
         run("load_batch", write_lines(tmp_path / "o.jsonl", [line]), "--name", "other")
@@ -90,7 +92,7 @@ class TestRefusals:
         with pytest.raises(CommandError, match="is over another batch; name one over 'other'"):
             campaign_of("rubric-passage", *option, name="second", batch="other")
 
-    def test_the_same_campaign_again_changes_nothing(self, first: Campaign) -> None:
+    def test_creating_the_same_campaign_again_changes_nothing(self, first: Campaign) -> None:
         rating("sampling=own")
         assert rating("sampling=own").items.count() == 4
 
@@ -114,7 +116,7 @@ class TestShared:
             assert names == by_hand(SAID, key)
             assert OPENED in names
 
-    def test_of_two_processes_that_draw_at_once_the_first_counts(self, first: Campaign) -> None:
+    def test_the_first_of_two_simultaneous_samples_counts(self, first: Campaign) -> None:
         second = rating()
         held = [answer(first, item, "ann", SAID) for item in ("r", "r#1")]
         one, other = (second.items.get(key="q/1/p") for _ in range(2))
@@ -125,7 +127,7 @@ class TestShared:
         assert units_asked(other, rater("bo"), names) == drawn_first
         assert other.drawn == one.drawn
 
-    def test_the_majority_of_people_parts_the_questions(self, batch: Path) -> None:
+    def test_questions_are_stratified_by_the_majority_of_people(self, batch: Path) -> None:
         first, second = coverage(people=3), rating("per_passage=1")
         says = {"ann": {BUILT: "yes"}, "bo": {BUILT: "yes"}, "cy": {OPENED: "yes"}}
         for name, codes in says.items():
@@ -134,7 +136,7 @@ class TestShared:
         for key, names in given(second, rater()).items():
             assert names == by_hand({OPENED: "no", BUILT: "yes", OLD: "no"}, key, 1)
 
-    def test_a_draw_stands_though_labels_are_revised_later(self, first: Campaign) -> None:
+    def test_a_sample_stays_when_labels_are_revised_later(self, first: Campaign) -> None:
         second = rating()
         held = [answer(first, item, "ann", SAID) for item in ("r", "r#1")]
         before = given(second, rater("ann"))
@@ -142,7 +144,7 @@ class TestShared:
             submit(each, coverage_payload(each, {BUILT: "yes", OLD: "yes"}), "page")
         assert given(second, rater("bo")) == before
 
-    def test_another_seed_is_another_draw(self, first: Campaign) -> None:
+    def test_another_seed_gives_another_sample(self, first: Campaign) -> None:
         for item in ("r", "r#1"):
             answer(first, item, "ann", SAID)
         draws = [
@@ -161,12 +163,12 @@ class TestShared:
         run("import_labels", write_lines(tmp_path / "l.jsonl", rows), "--campaign", "first")
         assert set(given(second, rater())) == {"q/1/p", "q/1/p#1"}
 
-    def test_a_closed_prerequisite_holds_nobody_up(self, first: Campaign) -> None:
+    def test_a_closed_prerequisite_delays_nobody(self, first: Campaign) -> None:
         second = rating()
         Campaign.objects.filter(name="first").update(is_open=False)
         assert len(given(second, rater())) == 4
 
-    def test_a_judge_may_part_them(self, first: Campaign) -> None:
+    def test_questions_may_be_stratified_by_a_judge(self, first: Campaign) -> None:
         model = judge("robot")
         second = rating("strata=robot", "per_passage=1")
         for item in ("r", "r#1"):
@@ -179,16 +181,14 @@ class TestShared:
         for key, names in found.items():
             assert names == by_hand({OPENED: "no", BUILT: "no", OLD: "yes"}, key, 1)
 
-    def test_without_a_prerequisite_it_is_drawn_when_the_campaign_is_made(
-        self, batch: Path
-    ) -> None:
+    def test_without_a_prerequisite_units_are_sampled_at_creation(self, batch: Path) -> None:
         plain = campaign_of("rubric-passage", name="plain")
         assert set(drawn(plain).values()) == {None}
         assert all(len(names) == 2 for names in given(plain, rater()).values() if len(names) > 1)
 
 
 class TestOwn:
-    def test_each_is_asked_from_his_own_answers(self, batch: Path) -> None:
+    def test_each_person_is_asked_a_sample_from_their_own_answers(self, batch: Path) -> None:
         first, second = coverage(people=2), rating("sampling=own")
         says = {"ann": SAID, "bo": {BUILT: "yes", OLD: "yes"}}
         for name, codes in says.items():
@@ -202,7 +202,7 @@ class TestOwn:
                 assert names == by_hand(full, key)
         assert set(drawn(second).values()) == {None}
 
-    def test_it_waits_for_ones_own_work_and_for_nobody_elses(self, batch: Path) -> None:
+    def test_a_person_waits_only_for_their_own_work(self, batch: Path) -> None:
         first, second = coverage(people=2), rating("sampling=own")
         answer(first, "r", "ann", SAID)
         assert next_assignment(second, rater("ann")) is None
@@ -212,28 +212,28 @@ class TestOwn:
         assert set(given(second, rater("ann"))) == {"q/1/p", "q/1/p#1"}
         assert next_assignment(second, rater("bo")) is None
 
-    def test_a_place_that_went_back_is_no_answer_of_ones_own(self, first: Campaign) -> None:
+    def test_a_released_assignment_does_not_count_as_an_answer(self, first: Campaign) -> None:
         second = rating("sampling=own")
         held = taken(first, "r", "ann")
         Assignment.objects.filter(pk=held.pk).update(status="cancelled", slot=None)
         first.items.update(taken=F("quota"))
         assert given(second, rater()) == {}
 
-    def test_what_others_hold_there_is_not_waited_for(self, first: Campaign) -> None:
+    def test_items_held_by_others_with_no_free_slot_are_not_waited_for(
+        self, first: Campaign
+    ) -> None:
         second = rating("sampling=own")
         answer(first, "r", "ann", SAID)
         taken(first, "r#1", "bo")
         assert set(given(second, rater("ann"))) == {"q/1/p", "q/1/p#1"}
 
-    def test_what_others_have_begun_is_still_waited_for_while_it_has_a_place(
-        self, batch: Path
-    ) -> None:
+    def test_items_with_a_free_slot_are_waited_for(self, batch: Path) -> None:
         first, second = coverage(people=2), rating("sampling=own")
         answer(first, "r", "ann", SAID)
         taken(first, "r#1", "bo")
         assert next_assignment(second, rater("ann")) is None
 
-    def test_what_was_asked_stays_though_the_rater_changes_his_mind(self, first: Campaign) -> None:
+    def test_a_persons_sample_stays_when_they_revise_their_answers(self, first: Campaign) -> None:
         second = rating("sampling=own")
         held = [answer(first, item, "ann", SAID) for item in ("r", "r#1")]
         mine = next_assignment(second, rater("ann"))
@@ -245,7 +245,7 @@ class TestOwn:
 
 
 class TestAll:
-    def test_everything_is_asked_once_the_query_is_done(self, first: Campaign) -> None:
+    def test_every_unit_is_asked_once_the_query_is_done(self, first: Campaign) -> None:
         second = rating("sampling=all")
         answer(first, "r", "ann", SAID)
         assert given(second, rater("bo")) == {}
@@ -263,7 +263,7 @@ class TestJudges:
         return found
 
     @pytest.mark.parametrize("granularity", ["item", "unit"])
-    def test_under_shared_they_are_asked_the_stored_draw(
+    def test_under_shared_sampling_judges_are_asked_the_stored_sample(
         self, first: Campaign, granularity: str
     ) -> None:
         second, model = rating(), judge("robot", granularity=granularity)
@@ -275,7 +275,7 @@ class TestJudges:
         assert self.asked(second, model) == asked
 
     @pytest.mark.parametrize("granularity", ["item", "unit"])
-    def test_under_own_they_are_asked_whatever_anybody_was(
+    def test_under_own_sampling_judges_are_asked_every_unit_that_anybody_was(
         self, batch: Path, granularity: str
     ) -> None:
         first, second = coverage(people=2), rating("sampling=own", "per_passage=1")
@@ -292,7 +292,7 @@ class TestJudges:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("granularity", ["item", "unit"])
-    def test_what_people_are_asked_later_stands_in_rows_of_its_own(
+    def test_units_that_people_are_asked_later_get_separate_judge_assignments(
         self, batch: Path, granularity: str
     ) -> None:
         first, second = coverage(people=2), rating("sampling=own", "per_passage=1")
@@ -309,19 +309,19 @@ class TestJudges:
             assert whole or {len(row.asked) for row in rows} == {1}
             known |= {row.pk for row in rows}
 
-    def test_under_all_they_need_not_wait(self, first: Campaign) -> None:
+    def test_under_all_sampling_judges_need_not_wait(self, first: Campaign) -> None:
         asked = self.asked(rating("sampling=all"), judge("robot"))
         assert len(asked) == 4
         assert asked["q/1/p"] == Q1
 
-    def test_a_campaign_that_follows_none_is_planned_as_ever(self, first: Campaign) -> None:
+    def test_planning_without_a_prerequisite_covers_every_item(self, first: Campaign) -> None:
         model = judge("robot")
         before = self.asked(first, model)
         assert self.asked(first, model) == before
         assert ledger.assignments_of(first, model).count() == first.items.count()
 
 
-def test_units_that_nobody_is_asked_are_not_exported(first: Campaign) -> None:
+def test_units_not_asked_of_anybody_are_not_exported(first: Campaign) -> None:
     second = rating()
     assert list(exporting.units(second)) == []
     for item in ("r", "r#1"):
@@ -331,14 +331,16 @@ def test_units_that_nobody_is_asked_are_not_exported(first: Campaign) -> None:
     assert lines == [(item, unit) for item, units in asked.items() for unit in units]
 
 
-def test_a_campaign_without_such_an_option_has_no_reason_to_wait(first: Campaign) -> None:
+def test_a_campaign_without_a_prerequisite_waits_for_nothing(first: Campaign) -> None:
     assert prerequisites.wait_rules(first) == []
     assert prerequisites.describe_waits(first) == ""
     assert not Item.objects.filter(prerequisites.waiting_items(first, rater())).exists()
 
 
 @pytest.mark.processes
-def test_twenty_people_at_once_are_asked_one_stored_draw(house: Path, tmp_path: Path) -> None:
+def test_twenty_simultaneous_people_are_asked_the_same_stored_sample(
+    house: Path, tmp_path: Path
+) -> None:
     rows = [
         {"item": item, "unit": unit, "variable": "answerable", "value": value, "rater": "old"}
         for item in ("r", "r#1")

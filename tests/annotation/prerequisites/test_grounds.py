@@ -41,7 +41,7 @@ def test_a_written_answer_without_a_passage_is_refused(door: Any) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("door", ["page", "api", "judge", "import"])
-def test_what_deflects_has_a_passage_or_is_history_is_taken(door: Any) -> None:
+def test_deflections_grounded_answers_and_imports_are_accepted(door: Any) -> None:
     history, coverage = door in ("judge", "import"), schema_of(PROTOCOLS["report-coverage"])
     assert is_taken(ASKED, BARE, DEFLECTED, door)
     assert is_taken(ASKED, GROUNDED, WROTE, door)
@@ -49,5 +49,5 @@ def test_what_deflects_has_a_passage_or_is_history_is_taken(door: Any) -> None:
     assert is_taken(ASKED, BARE, WROTE, door) == history
 
 
-def test_lines_end_as_every_browser_ends_them() -> None:
+def test_all_kinds_of_line_ends_split_lines() -> None:
     assert lines_of("a\r\nb\rc\n\nd") == ["a", "b", "c", "", "d"]

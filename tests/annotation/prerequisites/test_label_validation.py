@@ -42,29 +42,31 @@ def study(folder: Path) -> Study:
     return study_of("report-coverage", folder, validating())
 
 
-class TestTheOption:
+class TestOption:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("option", "parts"),
         [("j", ("j", "")), ("j@c", ("j", "c")), ("a@b@c d", ("a@b", "c d")), ("a@b@", ("a@b", ""))],
     )
-    def test_it_parts_at_the_last_at(self, option: str, parts: tuple[str, str]) -> None:
+    def test_the_option_is_split_at_the_last_at_sign(
+        self, option: str, parts: tuple[str, str]
+    ) -> None:
         assert parse_validates(option) == parts
 
-    def test_a_judge_that_is_not_there_is_refused(self, batch: Path) -> None:
+    def test_an_unknown_judge_is_refused(self, batch: Path) -> None:
         with pytest.raises(CommandError, match="names judge 'nobody', which does not exist"):
             campaign_of("report-coverage", "--option", "validates=nobody")
 
-    def test_a_person_is_no_judge(self, study: Study) -> None:
+    def test_a_person_is_not_accepted_as_a_judge(self, study: Study) -> None:
         rater_of(study.ada)
         with pytest.raises(DesignError, match="names judge 'ada'"):
             second(study.campaign, validates="ada")
 
-    def test_nothing_named_is_refused(self, batch: Path) -> None:
+    def test_an_empty_option_is_refused(self, batch: Path) -> None:
         with pytest.raises(CommandError, match="option validates names nothing"):
             campaign_of("report-coverage", "--option", "validates=")
 
-    def test_a_campaign_that_is_not_there_is_refused(self, study: Study) -> None:
+    def test_an_unknown_campaign_is_refused(self, study: Study) -> None:
         with pytest.raises(DesignError, match="names campaign 'None such', which does not exist"):
             second(study.campaign, validates=f"{JUDGE}@None such")
 
@@ -78,22 +80,22 @@ class TestTheOption:
         with pytest.raises(DesignError, match="'Rated' asks other variables"):
             second(study.campaign, validates=f"{JUDGE}@Rated")
 
-    def test_a_draw_that_waits_for_people_does_not_go_with_it(self, study: Study) -> None:
+    def test_validation_cannot_be_combined_with_a_postponed_sample(self, study: Study) -> None:
         options = ["--option", "prerequisite=Study", "--option", f"validates={JUDGE}"]
         with pytest.raises(CommandError, match="validates cannot be combined with a prerequisite"):
             campaign_of("rubric-passage", *options)
         assert campaign_of("rubric-passage", *options, "--option", "sampling=all").pk
 
-    def test_a_list_that_is_written_blind_does_not_go_with_it(self, study: Study) -> None:
+    def test_validation_cannot_be_combined_with_lists_written_blind(self, study: Study) -> None:
         with pytest.raises(CommandError, match="cannot be used with key-point-writing"):
             campaign_of("key-point-writing", "--option", f"validates={JUDGE}")
 
-    def test_the_command_makes_such_a_campaign(self, study: Study) -> None:
+    def test_the_command_creates_a_validation_campaign(self, study: Study) -> None:
         made = campaign_of("report-coverage", "--option", f"validates={JUDGE}@Study")
         assert (validated_judge(made), source_campaign(made)) == (JUDGE, "Study")
         assert validated_judge(second(made, "Plain")) == ""
 
-    def test_so_does_the_api(self, study: Study) -> None:
+    def test_the_api_creates_a_validation_campaign(self, study: Study) -> None:
         body = {"name": "By API", "protocol": "report-coverage", "batch": "b"}
         judged(study.campaign.items.all()[0])
         made = script_of(study.rita).post("campaigns/", body | {"options": {"validates": JUDGE}})
@@ -104,7 +106,7 @@ class TestTheOption:
 
 
 class TestWaiting:
-    def test_an_item_waits_until_the_judge_has_a_verdict(self, study: Study) -> None:
+    def test_an_item_waits_until_the_judge_has_labelled_it(self, study: Study) -> None:
         ada = rater_of(study.ada)
         assert next_assignment(study.campaign, ada) is None
         third = study.campaign.items.all()[2]
@@ -119,7 +121,9 @@ class TestWaiting:
         fail(row, "refused")
         assert next_assignment(study.campaign, rater_of(study.ada)) is None
 
-    def test_a_judge_of_single_units_must_be_through_with_all_of_them(self, study: Study) -> None:
+    def test_a_unit_by_unit_judge_must_have_finished_all_units_of_the_item(
+        self, study: Study
+    ) -> None:
         item = study.campaign.items.get(key="r")
         judged(item, {"🌉": NO})
         rest = Assignment.objects.create(
@@ -131,7 +135,7 @@ class TestWaiting:
         assert taken is not None
         assert taken.asked == ["🌉"]
 
-    def test_a_verdict_that_the_judge_took_back_is_none(self, study: Study) -> None:
+    def test_a_label_that_the_judge_replaced_is_not_validated(self, study: Study) -> None:
         item = study.campaign.items.get(key="r")
         both = judged(item, {"🌉": NO, "a/b#1": NO}).assignment
         row = Assignment.objects.get(pk=both.pk)
@@ -142,11 +146,11 @@ class TestWaiting:
         assert taken is not None
         assert taken.asked == ["🌉"]
 
-    def test_another_judges_answers_are_no_verdict(self, study: Study) -> None:
+    def test_answers_of_another_judge_do_not_count(self, study: Study) -> None:
         judged(study.campaign.items.all()[0], rater=judge("another"))
         assert next_assignment(study.campaign, rater_of(study.ada)) is None
 
-    def test_verdicts_of_another_campaign_count_where_it_is_named(self, study: Study) -> None:
+    def test_labels_from_the_named_source_campaign_count(self, study: Study) -> None:
         source = second(study.campaign, "Source")
         checked = second(study.campaign, "Checked", validates=f"{JUDGE}@Source")
         judged(source.items.get(key="r#1"))
@@ -156,17 +160,19 @@ class TestWaiting:
         assert taken is not None
         assert (taken.item.key, taken.assisted_by) == ("r#1", JUDGE)
 
-    def test_its_own_verdicts_do_not_count_where_another_is_named(self, study: Study) -> None:
+    def test_labels_in_the_campaign_itself_do_not_count_if_another_is_named(
+        self, study: Study
+    ) -> None:
         second(study.campaign, "Source")
         checked = second(study.campaign, "Checked", validates=f"{JUDGE}@Source")
         judge_all(checked)
         assert next_assignment(checked, rater_of(study.ada)) is None
 
-    def test_the_list_of_work_says_what_it_waits_for(self, study: Study) -> None:
+    def test_my_work_says_that_items_wait_for_the_judge(self, study: Study) -> None:
         page = client_of(study.ada).get(reverse("work")).content.decode()
         assert f"for the labels from judge {JUDGE}." in page
 
-    def test_an_ordinary_campaign_has_no_reason_to_wait(self, study: Study) -> None:
+    def test_a_campaign_without_validation_waits_for_nothing(self, study: Study) -> None:
         plain: Campaign = second(study.campaign, "Plain")
         assert prerequisites.wait_rules(plain) == []
         taken = next_assignment(plain, rater_of(study.ada))

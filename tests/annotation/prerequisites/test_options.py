@@ -16,7 +16,7 @@ def campaign(protocol: str = "rubric-passage", **options: object) -> Campaign:
     return Campaign(name="Own", protocol=protocol, options=options)
 
 
-def test_the_prerequisite_the_judge_and_its_campaign_are_those_that_are_named() -> None:
+def test_prerequisite_judge_and_source_campaign_are_read_from_the_options() -> None:
     for given in ({}, {"prerequisite": None, "validates": None}, {"prerequisite": ""}):
         plain = campaign(**given)
         assert prerequisite_of(plain) == validated_judge(plain) == ""
@@ -49,7 +49,7 @@ def test_the_prerequisite_the_judge_and_its_campaign_are_those_that_are_named() 
         ]
     ],
 )
-def test_what_is_waited_for_is_told_in_a_sentence(cases: list[tuple[dict[str, str], str]]) -> None:
+def test_reasons_to_wait_are_described_in_words(cases: list[tuple[dict[str, str], str]]) -> None:
     for options, said in cases:
         assert str(prerequisites.describe_waits(campaign(**options))) == said
     practised = campaign(validates="j")
@@ -60,14 +60,14 @@ def test_what_is_waited_for_is_told_in_a_sentence(cases: list[tuple[dict[str, st
     )
 
 
-def test_judges_wait_only_for_a_shared_sample_and_never_see_a_first_answer() -> None:
+def test_judges_wait_only_for_a_shared_sample() -> None:
     for sampling in ("own", "all"):
         assert prerequisites.ready_for_judges(campaign(prerequisite="F", sampling=sampling)) == Q()
     assert prerequisites.ready_for_judges(campaign()) == Q()
     assert prerequisites.ready_for_judges(campaign(prerequisite="First")) != Q()
 
 
-def test_a_campaign_without_a_prerequisite_asks_every_unit_that_there_is() -> None:
+def test_without_a_prerequisite_every_unit_is_asked() -> None:
     item, names = Item(campaign=campaign()), ["a", "b"]
     assert prerequisites.units_asked_of_judges(item, names) == names
     assert prerequisites.units_asked_so_far(item.campaign, [1]) is None
@@ -77,7 +77,7 @@ def test_a_campaign_without_a_prerequisite_asks_every_unit_that_there_is() -> No
     assert not every.samples(whole)
 
 
-def test_a_stratum_that_is_used_up_leaves_its_places_to_the_other() -> None:
+def test_an_exhausted_stratum_is_replaced_by_the_other_in_the_probabilities() -> None:
     """Four of seven: `yes` comes first in half of all seeds."""
     strata = {"a": "yes", "b": "no", "c": "no", "d": "no", "e": "no", "f": "invalid"}
     names = [*strata, "g"]

@@ -71,7 +71,7 @@ def taken(campaign: Campaign, rater: Rater) -> Assignment:
     return found
 
 
-def test_a_first_answer_that_is_revised_meanwhile_is_told_to_who_still_sees_the_old_one(
+def test_a_first_answer_revised_meanwhile_is_a_conflict_for_a_page_with_the_old_one(
     study: Study,
 ) -> None:
     first = write(study)
@@ -88,18 +88,18 @@ def test_a_first_answer_that_is_revised_meanwhile_is_told_to_who_still_sees_the_
     assert f'data-basis="{seen}"' not in client.get(page("item", mine)).content.decode()
 
 
-class TestWhoGetsIt:
+class TestEligiblePeople:
     def test_nothing_is_ready_before_a_first_answer(self, study: Study) -> None:
         second = after(study)
         assert next_assignment(second, rater_of(study.ben)) is None
         assert "first answer by another person in “Study”" in prerequisites.describe_waits(second)
 
-    def test_another_person_gets_it_and_the_writer_never(self, study: Study) -> None:
+    def test_another_person_than_the_writer_gets_the_second_round(self, study: Study) -> None:
         second, first = after(study), write(study)
         assert next_assignment(second, rater_of(study.ada)) is None
         assert taken(second, rater_of(study.ben)).item.query_id == first.item.query_id
 
-    def test_of_two_writers_each_gets_the_others_request(self, study: Study) -> None:
+    def test_each_of_two_writers_gets_the_others_request(self, study: Study) -> None:
         second, one = after(study), write(study)
         other = study.assignment(study.ben)
         submit(other, answer(other, FIRST_TEXT), "page")
@@ -107,7 +107,9 @@ class TestWhoGetsIt:
         for user, theirs in ((study.ada, other), (study.ben, one)):
             assert taken(second, rater_of(user)).item.query_id == theirs.item.query_id
 
-    def test_whoever_was_asked_the_request_before_does_not_get_it(self, study: Study) -> None:
+    def test_a_person_assigned_the_request_in_the_first_round_does_not_get_it(
+        self, study: Study
+    ) -> None:
         study.campaign.items.update(quota=2)
         second = after(study)
         write(study)
@@ -115,7 +117,7 @@ class TestWhoGetsIt:
         assert next_assignment(second, rater_of(study.ben)) is None
         assert next_assignment(second, rater_of(study.rita)) is not None
 
-    def test_an_item_of_an_unrelated_campaign_keeps_nobody_away(self, study: Study) -> None:
+    def test_an_item_of_an_unrelated_campaign_excludes_nobody(self, study: Study) -> None:
         second, first = after(study), write(study)
         other = campaign_of("question-typing", name="typed")
         item = other.items.get(query=first.item.query)
@@ -133,14 +135,14 @@ class TestWhoGetsIt:
         submit(assignment, answer(assignment, None, descriptor=code), "page")
         assert next_assignment(second, rater_of(study.ben)) is None
 
-    def test_a_draft_is_no_first_answer(self, study: Study) -> None:
+    def test_an_open_assignment_is_no_first_answer(self, study: Study) -> None:
         second = after(study)
         study.assignment(study.ada)
         assert next_assignment(second, rater_of(study.ben)) is None
 
 
 @pytest.mark.parametrize(("looked_at", "exposed"), [("ada", False), ("ben", True), ("both", True)])
-def test_a_look_at_the_first_answer_that_is_shown_exposes_nothing_and_at_another_one_does(
+def test_a_look_at_another_first_answer_exposes_and_at_the_shown_one_does_not(
     study: Study, looked_at: str, exposed: bool
 ) -> None:
     study.campaign.items.update(quota=2)
@@ -166,7 +168,9 @@ def test_a_look_at_the_first_answer_that_is_shown_exposes_nothing_and_at_another
 
 
 class TestJudges:
-    def test_a_second_round_asks_none_and_a_validation_pass_all(self, study: Study) -> None:
+    def test_judges_get_no_item_of_a_second_round_and_every_item_of_a_validation_pass(
+        self, study: Study
+    ) -> None:
         write(study)
         second = after(study)
         third = after(study, "Third", variables=("grounded",))
@@ -181,12 +185,12 @@ class TestUsableAnswers:
         assignment = study.assignment(user)
         return submit(assignment, answer(assignment, text, **query), "page").response
 
-    def test_one_that_says_nothing_takes_no_other_away(self, study: Study) -> None:
+    def test_a_deflection_does_not_displace_another_persons_answer(self, study: Study) -> None:
         mine = self.said(study, study.ada, FIRST_TEXT)
         self.said(study, study.ben, None, deflected="yes")
         assert list(usable_answers("Study")) == [mine]
 
-    def test_those_of_the_campaign_alone_and_as_they_stand(self, study: Study) -> None:
+    def test_only_current_answers_of_the_named_campaign_are_usable(self, study: Study) -> None:
         other = after(study, "Other", variables=(), prerequisite=None)
         theirs = taken(other, rater_of(study.ada))
         submit(theirs, answer(theirs, "Elsewhere."), "page")
@@ -195,7 +199,7 @@ class TestUsableAnswers:
         assert list(usable_answers("Study")) == [mended]
         assert usable_answers("Other").get().payload == answer(theirs, "Elsewhere.")
 
-    def test_neither_a_judge_nor_a_repeat_counts(self, study: Study) -> None:
+    def test_answers_of_judges_and_repeats_are_not_usable(self, study: Study) -> None:
         item = study.campaign.items.all()[0]
         asked = list(item.units.order_by("position").values_list("name", flat=True))
         judge = Rater.objects.create(name="jude", kind="judge")
@@ -206,7 +210,7 @@ class TestUsableAnswers:
             submit(held, answer(held, FIRST_TEXT), "page")
         assert not usable_answers("Study").exists()
 
-    def test_a_gap_is_one_of_the_same_answer(self, study: Study) -> None:
+    def test_a_gap_is_looked_for_within_one_answer(self, study: Study) -> None:
         """Together all have one; by itself only Ada's first and third sentence do."""
         for user, chosen in ((study.ada, (0, 2)), (study.ben, (1,))):
             assignment = study.assignment(user)
@@ -223,13 +227,13 @@ class TestUsableAnswers:
         assert gap.assignment.rater == rater_of(study.ada)
 
 
-class TestTheGate:
+class TestGate:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("chosen", "passes"),
         [((0, 2), True), ((0, 1), False), ((1,), False), ((), False), ((0, 1, 2), False)],
     )
-    def test_only_a_selection_with_a_gap_goes_on(
+    def test_only_an_answer_with_a_gap_in_its_selection_passes_the_gate(
         self, study: Study, chosen: tuple[int, ...], passes: bool
     ) -> None:
         second, assignment = after(study, gate="gap"), study.assignment(study.ada)
@@ -243,12 +247,12 @@ class TestTheGate:
         submit(assignment, payload, "page")
         assert (next_assignment(second, rater_of(study.ben)) is not None) is passes
 
-    def test_it_is_off_by_default(self, study: Study) -> None:
+    def test_the_gate_is_off_by_default(self, study: Study) -> None:
         assert after(study).options["gate"] is None
 
 
-class TestWhatIsShown:
-    def test_the_first_answer_stands_there_as_it_was_written(self, study: Study) -> None:
+class TestShownAnswer:
+    def test_the_first_answer_is_shown_as_written(self, study: Study) -> None:
         second = after(study)
         write(study)
         mine = taken(second, rater_of(study.ben))
@@ -257,7 +261,9 @@ class TestWhatIsShown:
         assert shown.text == FIRST_TEXT
         assert len(shown.selected) == 3
 
-    def test_ones_own_is_not_shown_and_a_first_round_shows_none(self, study: Study) -> None:
+    def test_neither_ones_own_answer_nor_any_in_the_first_round_is_shown(
+        self, study: Study
+    ) -> None:
         first = write(study)
         second = after(study)
         item = second.items.get(query=first.item.query_id)
@@ -265,7 +271,7 @@ class TestWhatIsShown:
         assert first_answer(first.item, rater_of(study.ben)) is None
 
 
-class TestWhatIsChecked:
+class TestChecks:
     @pytest.fixture
     def mine(self, study: Study) -> Assignment:
         second = after(study)
@@ -278,36 +284,38 @@ class TestWhatIsChecked:
         return str(caught.value)
 
     @pytest.mark.parametrize("door", ["page", "api"])
-    def test_what_is_kept_is_the_same(self, mine: Assignment, door: Any) -> None:
+    def test_a_kept_answer_must_equal_the_first(self, mine: Assignment, door: Any) -> None:
         assert "is keep, but the text is not" in self.refused(mine, "Another.", "keep", door)
         submit(mine, answer(mine, FIRST_TEXT, action="keep"), door)
         assert Label.objects.get(variable="action").value == "keep"
 
-    def test_a_browsers_ends_of_lines_make_no_other_text(self, mine: Assignment) -> None:
+    def test_line_ends_changed_by_a_browser_do_not_count_as_a_change(
+        self, mine: Assignment
+    ) -> None:
         unix = FIRST_TEXT.replace("\r\n", "\n")
         assert "is the first answer unchanged" in self.refused(mine, unix, "modify")
         submit(mine, answer(mine, unix, action="keep"), "page")
 
-    def test_what_is_modified_is_another(self, mine: Assignment) -> None:
+    def test_a_modified_answer_must_differ_from_the_first(self, mine: Assignment) -> None:
         assert "is the first answer unchanged" in self.refused(mine, FIRST_TEXT, "modify")
         submit(mine, answer(mine, FIRST_TEXT + " More.", action="modify"), "page")
 
-    def test_who_skips_writes_nothing(self, mine: Assignment) -> None:
+    def test_a_skipped_answer_must_have_no_text(self, mine: Assignment) -> None:
         assert "is not asked here" in self.refused(mine, "Words.", "skip")
         submit(mine, answer(mine, None, action="skip"), "page")
 
-    def test_there_must_be_something_to_keep(self, mine: Assignment) -> None:
+    def test_keeping_requires_a_first_answer(self, mine: Assignment) -> None:
         Response.objects.all().delete()
         assert "there is no first answer here" in self.refused(mine, FIRST_TEXT, "keep")
 
-    def test_an_import_is_history(self, mine: Assignment) -> None:
+    def test_an_import_is_not_checked_against_the_first_answer(self, mine: Assignment) -> None:
         assert submit(mine, answer(mine, "Another.", action="keep"), "import").created
 
 
 class TestValidation:
     VALIDATION = ("grounded",)
 
-    def test_the_sentences_of_the_answers_are_asked(self, study: Study) -> None:
+    def test_a_validation_pass_asks_the_sentences_of_written_answers(self, study: Study) -> None:
         write(study)
         made = after(study, "Third", variables=self.VALIDATION)
         units = exported("Third", "units")
@@ -326,7 +334,7 @@ class TestValidation:
         made = after(study, "Third", variables=self.VALIDATION)
         assert made.items.get().units.count() == 2
 
-    def test_what_is_asked_stays_when_the_answer_is_revised(self, study: Study) -> None:
+    def test_the_asked_sentences_stay_when_the_answer_is_revised(self, study: Study) -> None:
         first = write(study)
         made = after(study, "Third", variables=self.VALIDATION)
         submit(first, answer(first, "Quite another."), "page")
@@ -345,7 +353,7 @@ class TestValidation:
         assert prerequisites.units_asked_of_judges(item, names) == names != []
         assert study.campaign.items.filter(prerequisites.ready_for_judges(study.campaign)).exists()
 
-    def test_it_goes_on_though_the_answer_is_no_longer_there(self, study: Study) -> None:
+    def test_validation_continues_after_the_answer_is_withdrawn(self, study: Study) -> None:
         first = write(study)
         made = after(study, "Third", variables=self.VALIDATION)
         first.responses.update(current=False)
@@ -354,13 +362,13 @@ class TestValidation:
         first.responses.update(current=True)
         assert first_answer(mine.item, mine.rater) is None, "who validates sees the sentences"
 
-    def test_nobody_validates_the_own_answer(self, study: Study) -> None:
+    def test_nobody_validates_their_own_answer(self, study: Study) -> None:
         write(study)
         made = after(study, "Third", variables=self.VALIDATION)
         assert next_assignment(made, rater_of(study.ada)) is None
         assert next_assignment(made, rater_of(study.ben)) is not None
 
-    def test_nor_an_answer_that_somebody_else_kept(self, study: Study) -> None:
+    def test_neither_writer_nor_keeper_of_an_answer_validates_it(self, study: Study) -> None:
         second = after(study)
         write(study)
         mine = taken(second, rater_of(study.ben))
@@ -370,7 +378,7 @@ class TestValidation:
             assert next_assignment(made, rater_of(user)) is None
         assert next_assignment(made, rater_of(study.rita)) is not None
 
-    def test_without_answers_there_is_no_campaign(self, study: Study) -> None:
+    def test_a_validation_pass_without_answers_is_refused(self, study: Study) -> None:
         with pytest.raises(DesignError, match="has nothing for grounded-answer"):
             after(study, "Third", variables=self.VALIDATION)
 
@@ -380,7 +388,9 @@ class TestValidation:
 
 
 class TestDesigns:
-    def test_a_campaign_after_another_says_what_it_does(self, study: Study) -> None:
+    def test_a_following_campaign_needs_variables_of_a_second_round_or_validation(
+        self, study: Study
+    ) -> None:
         for variables in ((), ("selected",), (*SECOND, "grounded")):
             with pytest.raises(DesignError, match="needs option variables with either action"):
                 after(study, variables=variables)
@@ -389,13 +399,13 @@ class TestDesigns:
         with pytest.raises(DesignError, match="option gate is for a second round"):
             after(study, prerequisite="", gate="gap")
 
-    def test_there_is_no_other_gate(self, study: Study) -> None:
+    def test_an_unknown_gate_is_refused(self, study: Study) -> None:
         with pytest.raises(CommandError, match="option gate is one of gap, not 'wide'"):
             campaign_of("grounded-answer", "--option", "gate=wide", name="x")
 
 
-class TestTheApi:
-    def test_it_gives_the_first_answer_with_the_item(self, study: Study) -> None:
+class TestApi:
+    def test_the_api_gives_the_first_answer_with_the_item(self, study: Study) -> None:
         second, first = after(study), write(study)
         mine = taken(second, rater_of(study.ben))
         found = presented(mine)["first_answer"]
@@ -405,6 +415,6 @@ class TestTheApi:
         assert "response" not in found
         assert presented(first)["first_answer"] is None
 
-    def test_the_option_is_taken_by_a_script_too(self) -> None:
+    def test_the_api_accepts_the_gate_option(self) -> None:
         assert OptionsSerializer(data={"gate": "gap"}).is_valid()
         assert not OptionsSerializer(data={"gate": "wide"}).is_valid()

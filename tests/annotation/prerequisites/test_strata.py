@@ -16,12 +16,12 @@ def digest(seed: int, purpose: str, key: str) -> bytes:
     return hashlib.sha256(f"{seed}\0{purpose}\0{key}".encode()).digest()
 
 
-class TestOpinions:
-    def test_a_question_is_answered_for_whoever_found_an_answer_in_any_text(self) -> None:
+class TestVotes:
+    def test_a_rater_votes_yes_if_any_text_answered_the_question(self) -> None:
         labels = [(1, "q", "no"), (1, "q", "yes"), (1, "r", "no"), (1, "r", "invalid")]
         assert votes_by_rater(labels) == {1: {"q": "yes", "r": "no"}}
 
-    def test_what_only_makes_no_sense_is_neither(self) -> None:
+    def test_a_rater_who_found_only_nonsense_does_not_vote(self) -> None:
         assert votes_by_rater([(1, "q", "invalid")]) == {1: {}}
 
     def test_a_majority_counts_people_and_not_their_labels(self) -> None:
@@ -31,12 +31,12 @@ class TestOpinions:
     def test_a_tie_decides_nothing(self) -> None:
         assert majority([(1, "q", "yes"), (2, "q", "no"), (1, "r", "yes")]) == {"r": "yes"}
 
-    def test_whoever_has_no_opinion_has_no_vote(self) -> None:
+    def test_raters_without_an_opinion_have_no_vote(self) -> None:
         assert majority([(1, "q", "invalid"), (2, "q", "invalid"), (3, "q", "no")]) == {"q": "no"}
 
 
 class TestAlternating:
-    def test_it_is_what_a_stranger_computes_from_the_description(self) -> None:
+    def test_the_sample_matches_the_documented_rule_computed_independently(self) -> None:
         """The first of each stratum in the order of the digests, worked out anew here."""
         for seed in range(20):
             order = sorted(NAMES, key=lambda name: digest(seed, "units of x", name))
@@ -45,7 +45,7 @@ class TestAlternating:
             drawn = alternating(NAMES, SAID, 2, seed, "units of x")
             assert drawn == sorted([yes, no])
 
-    def test_of_one_unit_the_seed_says_from_which_stratum(self) -> None:
+    def test_with_a_single_unit_the_seed_chooses_the_stratum(self) -> None:
         found = set()
         for seed in range(20):
             odd = digest(seed, "p", "")[0] % 2
@@ -59,22 +59,22 @@ class TestAlternating:
         drawn = [SAID[name] for name in alternating(NAMES, SAID, count, 7, "p")]
         assert (drawn.count("yes"), drawn.count("no")) == (yes, no)
 
-    def test_where_one_stratum_is_used_up_the_other_goes_on(self) -> None:
+    def test_an_exhausted_stratum_is_replaced_by_the_other(self) -> None:
         said = {"a": "yes", "b": "no", "c": "no", "d": "no"}
         for seed in range(10):
             drawn = alternating(NAMES, said, 3, seed, "p")
             assert "a" in drawn
             assert "e" not in drawn
 
-    def test_what_nobody_decided_comes_last(self) -> None:
+    def test_undecided_units_come_last(self) -> None:
         assert alternating(NAMES, {"b": "no"}, 1, 3, "p") == ["b"]
         assert set(alternating(NAMES, {"b": "no"}, 2, 3, "p")) > {"b"}
 
-    def test_it_never_draws_more_than_there_is_nor_one_twice(self) -> None:
+    def test_no_unit_is_sampled_twice_or_beyond_what_exists(self) -> None:
         assert alternating(NAMES, SAID, 99, 0, "p") == NAMES
         assert alternating([], {}, 2, 0, "p") == []
 
-    def test_another_purpose_is_another_draw(self) -> None:
+    def test_another_purpose_gives_another_sample(self) -> None:
         many = [str(n) for n in range(50)]
         said = {name: "yes" if int(name) % 2 else "no" for name in many}
         draws = {tuple(alternating(many, said, 2, 0, f"units of {key}")) for key in "abcdef"}

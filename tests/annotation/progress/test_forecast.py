@@ -36,13 +36,13 @@ def days(number: float) -> timedelta:
 
 
 class TestForecast:
-    def test_on_the_first_day_the_pace_is_what_was_done_so_far(self) -> None:
+    def test_on_the_first_day_the_pace_is_the_number_of_answers_so_far(self) -> None:
         began = NOW - days(0.5)
         assert forecast(10, 36.0, [0] * 13 + [5], began, NOW, None) == Forecast(
             10, 0.1, None, 5.0, NOW + days(2), None, late=False
         )
 
-    def test_later_it_is_that_of_the_days_since_and_of_at_most_a_week(self) -> None:
+    def test_later_the_pace_is_averaged_over_the_days_since_up_to_a_week(self) -> None:
         assert forecast(6, 0.0, [9, 1, 1, 2], NOW - days(4), NOW, None) == Forecast(
             6, 0.0, None, 13 / 4, NOW + days(6 / (13 / 4)), None, late=False
         )
@@ -50,7 +50,7 @@ class TestForecast:
             14, None, NO_TIMES, 1.0, NOW + days(14), None, late=False
         )
 
-    def test_an_end_at_the_deadline_is_in_time_and_one_after_it_is_late(self) -> None:
+    def test_an_end_by_the_deadline_is_in_time_and_a_later_one_is_late(self) -> None:
         end = NOW + days(14)
         for deadline, late in ((end, False), (end - timedelta(microseconds=1), True)):
             assert forecast(14, 5.0, [1] * 7, LONG_AGO, NOW, deadline).late is late
@@ -63,13 +63,13 @@ class TestForecast:
             10, 0.1, None, None, None, NO_RECENT_ANSWERS, late=False
         )
 
-    def test_an_end_in_ten_years_is_told_and_none_after_that(self) -> None:
+    def test_an_end_more_than_ten_years_away_is_not_forecast(self) -> None:
         assert forecast(3650, None, [1], NOW, NOW, None).end == NOW + days(3650)
         assert forecast(3651, None, [1], NOW, NOW, NOW) == Forecast(
             3651, None, NO_TIMES, 1.0, None, TOO_FAR, late=False
         )
 
-    def test_nothing_left_is_no_forecast(self) -> None:
+    def test_without_answers_left_there_is_no_forecast(self) -> None:
         for answers in (0, -1):
             assert forecast(answers, 36.0, [1], NOW, NOW, NOW - days(1)) == Forecast(0)
         assert Forecast(0) == Forecast(0, None, None, None, None, None, late=False)
@@ -84,7 +84,7 @@ class TestWords:
          (89 * 60 + 29, "89 min"), (89 * 60 + 31, "1 h 30 min"), (61 * 60 * 60, "61 h 00 min"),
          (5999 * 60, "99 h 59 min"), (6000 * 60, "100 h"), (6059 * 60, "100 h")],
     )  # fmt: skip
-    def test_a_duration(self, seconds: float, words: str) -> None:
+    def test_durations_are_formatted(self, seconds: float, words: str) -> None:
         assert format_seconds(seconds) == words
 
     @pytest.mark.every_case
@@ -93,18 +93,20 @@ class TestWords:
         [(None, ""), (0.0, ""), (0.099, ""), (-0.099, ""), (0.1, "10% slower"),
          (-0.1, "10% faster"), (1.5, "150% slower")],
     )  # fmt: skip
-    def test_a_change_from_a_tenth_on(self, change: float | None, words: str) -> None:
+    def test_changes_of_speed_are_described_from_ten_percent_on(
+        self, change: float | None, words: str
+    ) -> None:
         assert format_change(change) == words
 
 
 class TestSpeed:
-    def test_what_is_missing_says_why(self) -> None:
+    def test_a_missing_speed_has_a_reason(self) -> None:
         nothing, some = Speed(0), Speed(40, 5.0, 6.0, 4.0)
         assert (nothing.reason, nothing.reason_recent) == (UNTIMED, TOO_FEW)
         assert TOO_FEW == "fewer than 40 timed answers"
         assert (some.reason, some.reason_recent) == (None, None)
 
-    def test_the_change_is_relative_to_the_time_before(self) -> None:
+    def test_a_change_of_speed_is_relative_to_the_time_before(self) -> None:
         assert Speed(40, 5.0, 6.0, 4.0).change == 0.5
         assert Speed(40, 5.0, 6.0, 0.0).change is None
         assert Speed(40, 5.0, 6.0, None).change is None
@@ -116,7 +118,7 @@ def person(median: float | None, done: int, placed: int, held: int) -> Person:
     return Person(counted, Speed(1, median), None, None, None, None, None)
 
 
-def test_a_campaign_is_the_sum_of_its_people_and_its_speed_their_median() -> None:
+def test_a_campaigns_counts_are_sums_and_its_speed_the_median_of_its_people() -> None:
     people = (person(4.0, 3, 2, 1), person(None, 5, 5, 0), person(9.0, 4, 0, 2))
     status = CampaignStatus(NOW, Total(9, 18), people, (), Places(9, 18, 8))
     assert (status.done, status.imported, status.held, status.answered) == (7, 5, 3, 8)
@@ -137,19 +139,19 @@ class TestCache:
     def look(self, made: str, size: int = MANY + 1) -> str:
         return cached("counts", lambda: (made, size))
 
-    def test_only_more_than_so_many_are_kept(self) -> None:
+    def test_only_counts_of_many_answers_are_cached(self) -> None:
         assert self.look("first", MANY) == "first"
         assert self.look("second", MANY + 1) == "second"
         assert self.look("third") == "second"
 
-    def test_for_less_than_a_minute_it_is_as_good_as_new(self, now: list[float]) -> None:
+    def test_cached_counts_are_used_for_less_than_a_minute(self, now: list[float]) -> None:
         self.look("first")
         now[0] += 59.9
         assert self.look("second") == "first"
         now[0] += 0.1
         assert self.look("second") == "second"
 
-    def test_where_the_one_that_counts_fails_another_does_so_after_a_minute(
+    def test_after_a_failed_count_another_request_counts_a_minute_later(
         self, now: list[float]
     ) -> None:
         def fails() -> tuple[str, int]:
@@ -164,7 +166,7 @@ class TestCache:
         now[0] += 0.2
         assert self.look("second") == "second"
 
-    def test_after_an_hour_nothing_old_is_shown(self, now: list[float]) -> None:
+    def test_counts_older_than_an_hour_are_not_shown(self, now: list[float]) -> None:
         self.look("first")
         now[0] += 3599
 

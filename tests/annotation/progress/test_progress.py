@@ -101,7 +101,7 @@ class TestSpeed:
         }
         assert {n: s.timed for n, s in told.items()} == {n: len(of) for n, of in given.items()}
 
-    def test_the_newest_stand_beside_as_many_before_them(self) -> None:
+    def test_the_newest_answers_are_compared_with_as_many_before_them(self) -> None:
         study = make_study(reports=2 * RECENT + 1)
         for n in range(2 * RECENT + 1):
             answer(study.campaign, rater("ann"), 500.0 if n == 0 else 40.0 if n <= RECENT else 30.0)
@@ -118,7 +118,7 @@ class TestSpeed:
         found = speeds(study.campaign, [rater("ann").pk])[rater("ann").pk]
         assert (found.timed, found.median) == (1, 9.0)
 
-    def test_with_few_answers_it_says_why_there_is_no_trend(self) -> None:
+    def test_with_few_answers_the_missing_trend_has_a_reason(self) -> None:
         study = make_study()
         answer(study.campaign, rater("ann"), 9.0)
         answer(study.campaign, rater("bo"), None)
@@ -135,13 +135,13 @@ class TestSpeed:
             (3600, "60 min"), (12_000, "3 h 20 min"), (8_640_000, "2,400 h"),
         ],
     )  # fmt: skip
-    def test_spans_of_time_have_words(self, seconds: float | None, words: str) -> None:
+    def test_durations_are_formatted(self, seconds: float | None, words: str) -> None:
         assert format_seconds(seconds) == words
 
 
 @pytest.mark.postgresql
 class TestCounts:
-    def test_a_person_counts_what_they_did_and_hold(self) -> None:
+    def test_a_persons_answered_and_reserved_items_are_counted(self) -> None:
         study = make_study(reports=4)
         first = answer(study.campaign, rater("ann"), 5.0)
         submit(first, payload("invalid"), "page")
@@ -156,7 +156,7 @@ class TestCounts:
         assert found.total == (4, 8)
         assert found.days[-1] == 2
 
-    def test_gold_items_are_no_part_of_what_is_to_be_done(self) -> None:
+    def test_gold_items_do_not_count_towards_the_total(self) -> None:
         study = make_study(reports=3)
         answer(study.campaign, rater("ann"), 5.0)
         Item.objects.filter(position=0).update(use="gold")
@@ -164,7 +164,7 @@ class TestCounts:
         assert get_status(study.campaign).total == (2, 4)
         assert (ann.counted.done, ann.counted.known) == (0, 1)
 
-    def test_a_day_counts_first_answers_alone(self) -> None:
+    def test_only_first_answers_count_towards_a_day(self) -> None:
         study = make_study(reports=3)
         held = answer(study.campaign, rater("ann"), 5.0)
         held.responses.update(created_at=F("created_at") - timedelta(days=2))
@@ -216,14 +216,14 @@ class TestTimeLeft:
         ("answers", "days", "reason"),
         [(10, [5] + [0] * 7, NO_RECENT_ANSWERS), (FARTHEST * 4, [1], "more than ten years")],
     )
-    def test_without_an_end_it_says_why(self, answers: int, days: list[int], reason: str) -> None:
+    def test_a_missing_end_has_a_reason(self, answers: int, days: list[int], reason: str) -> None:
         found = forecast(answers, None, days, NOW - timedelta(days=8), NOW, None)
         assert found.end is None
         assert reason in str(found.end_reason)
         assert found.hours is None
         assert found.hours_reason
 
-    def test_of_a_finished_campaign_nothing_is_left(self) -> None:
+    def test_a_finished_campaign_has_nothing_left(self) -> None:
         study = make_study(reports=1)
         for name in ("ann", "bo"):
             answer(study.campaign, rater(name), 5.0)
@@ -231,12 +231,12 @@ class TestTimeLeft:
         assert (found.answers, found.hours, found.end) == (0, None, None)
 
 
-class TestKeeping:
-    def test_small_counts_are_always_new(self) -> None:
+class TestCaching:
+    def test_small_counts_are_not_cached(self) -> None:
         made = iter(range(9))
         assert [cached("small", lambda: (next(made), keeping.MANY)) for _ in range(2)] == [0, 1]
 
-    def test_large_ones_are_kept_for_a_minute(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_large_counts_are_cached_for_a_minute(self, monkeypatch: pytest.MonkeyPatch) -> None:
         made = iter(range(9))
 
         def look() -> int:
@@ -247,7 +247,7 @@ class TestKeeping:
         monkeypatch.setattr(keeping.clock, "time", lambda: clock)
         assert [look(), look()] == [1, 1]
 
-    def test_while_one_counts_the_others_get_what_is_there(
+    def test_while_one_request_counts_others_get_the_cached_numbers(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         cached("large", lambda: ("old", keeping.MANY + 1))
@@ -263,8 +263,8 @@ class TestKeeping:
         assert seen == ["old"]
 
 
-class TestHints:
-    def test_answers_faster_than_reading(self) -> None:
+class TestFlags:
+    def test_answers_faster_than_reading_are_flagged(self) -> None:
         study = make_study(reports=8)
         assert set(Item.objects.filter(position__gt=0).values_list("words", flat=True)) == {6}
         Item.objects.update(words=WORDS_A_MINUTE)
@@ -279,7 +279,7 @@ class TestHints:
         assert labels.count() == 5 * 3
         assert {label.response.assignment.seconds for label in labels} == {59.9}
 
-    def test_who_has_read_the_texts_before_is_not_too_fast(self) -> None:
+    def test_a_person_who_has_read_the_text_before_is_not_flagged_as_fast(self) -> None:
         study = make_study(reports=8)
         # As if all items were of one report: the first of them alone has to be read.
         Item.objects.update(words=WORDS_A_MINUTE, report=last_item().report)
@@ -287,7 +287,7 @@ class TestHints:
             answer(study.campaign, rater("ann"), 2.0)
         assert find_flags(study.campaign, get_status(study.campaign).people) == []
 
-    def test_known_answers_that_others_know(self) -> None:
+    def test_gold_answers_that_only_one_person_misses_are_flagged(self) -> None:
         study = make_study(reports=2)
         Item.objects.update(use="gold", quota=9)
         for item in Item.objects.all():
@@ -304,7 +304,7 @@ class TestHints:
         labels = filter_labels(study.campaign, rater("cy"), chosen(found.labels))
         assert [each.gold for each in label_rows(study.campaign, list(labels))] == ["no"] * 6
 
-    def test_a_rationale_from_another_text(self) -> None:
+    def test_a_rationale_from_another_text_is_flagged(self) -> None:
         study = make_study(reports=2)
         texts = {item.report_id: item for item in study.campaign.items.select_related("report")}
         held = study.assignment(study.ada)
@@ -351,7 +351,7 @@ class TestPages:
             )
             Campaign.objects.update(is_open=True)
 
-    def test_a_person_is_left_out_from_their_page(self, study: Study) -> None:
+    def test_a_rater_is_excluded_and_included_on_their_page(self, study: Study) -> None:
         client, where = client_of(study.rita), self.where(study, "campaign-rater", study.ada)
         shown = client.get(where).content.decode()
         assert self.where(study, "campaign-people-change") in shown
@@ -372,7 +372,7 @@ class TestPages:
             assert rater_of(study.ada).name in content
             assert ">ada<" not in content
 
-    def test_labels_stand_beside_what_others_gave(self, study: Study) -> None:
+    def test_labels_are_shown_beside_those_of_others(self, study: Study) -> None:
         client, where = client_of(study.rita), self.where(study, "rater-labels", study.ada)
         rows = client.get(where).context["rows"]
         assert [row.others for row in rows] == [[("invalid", 1)]] * 3
@@ -390,11 +390,11 @@ class TestPages:
         [{"of": "all"}, {"variable": "response__key"}, {"value": "maybe"}, {"first": "x"},
          {"last": 10**30}],
     )  # fmt: skip
-    def test_only_what_is_offered_is_chosen(self, study: Study, asked: dict[str, Any]) -> None:
+    def test_unknown_filters_are_refused(self, study: Study, asked: dict[str, Any]) -> None:
         client, where = client_of(study.rita), self.where(study, "rater-labels", study.ada)
         assert client.get(where, asked).status_code == 422
 
-    def test_labels_take_as_many_queries_as_there_are_kinds_of_things(self) -> None:
+    def test_the_queries_of_the_labels_page_do_not_grow_with_the_labels(self) -> None:
         study, counts = make_study(reports=11), []
         client = client_of(study.rita)
         client.get(self.where(study, "campaign-progress"))
@@ -406,7 +406,7 @@ class TestPages:
             counts.append(len(captured))
         assert counts[0] == counts[1]
 
-    def test_with_an_open_item_one_learns_nothing_of_what_others_said(self, study: Study) -> None:
+    def test_with_an_open_item_others_labels_are_not_shown(self, study: Study) -> None:
         for item in study.campaign.items.all():
             for unit in item.units.all():
                 GoldAnswer.objects.create(unit=unit, variable="answerable", value="no")

@@ -80,7 +80,7 @@ def use(campaign: Campaign, place: int, name: str) -> None:
 
 
 class TestPeople:
-    def test_they_are_told_by_name_with_what_they_answered_and_hold(
+    def test_people_are_listed_by_name_with_answered_and_reserved_items(
         self, study: Study, other: Campaign
     ) -> None:
         bo, ann = rater("bo"), rater("ann")
@@ -102,7 +102,7 @@ class TestPeople:
         assert total(study.campaign) == (3, 6)
         assert total(Campaign(pk=0)) == (0, 0)
 
-    def test_lists_count_the_slots_filled_what_was_imported_and_who_answered(
+    def test_lists_count_filled_slots_imported_answers_and_raters(
         self, study: Study, other: Campaign
     ) -> None:
         use(study.campaign, 4, "gold")
@@ -152,9 +152,7 @@ class TestPeople:
         assert by_day(study.campaign, today - DAY, 1, people) == [1]
         assert by_day(study.campaign, today, 1, [bo.pk]) == [0]
 
-    def test_items_are_counted_by_the_guideline_under_which_people_answered(
-        self, study: Study, other: Campaign
-    ) -> None:
+    def test_items_are_counted_by_guideline_version(self, study: Study, other: Campaign) -> None:
         ann, judge = rater("ann"), rater("judge", "judge")
         basis = ["-".join(letter * 12 for letter in letters) for letters in ("abc", "abd")]
         mine = row(study.campaign, 0, ann)
@@ -170,7 +168,7 @@ class TestPeople:
 
 
 class TestSpeeds:
-    def test_they_are_of_answers_to_study_items_in_the_campaign_that_have_a_time(
+    def test_speeds_use_timed_answers_to_study_items_of_the_campaign(
         self, study: Study, other: Campaign
     ) -> None:
         ann = rater("ann")
@@ -184,7 +182,7 @@ class TestSpeeds:
         answered(row(study.campaign, 0, rater("bo"), seconds=90.0), NOW)
         assert speeds(study.campaign, [ann.pk]) == {ann.pk: Speed(2, 2.0)}
 
-    def test_the_twenty_newest_by_their_first_answers_stand_beside_the_twenty_before(self) -> None:
+    def test_the_twenty_newest_answers_are_compared_with_the_twenty_before(self) -> None:
         study = make_study(reports=41)
         given = [10.0] * 11 + [40.0] * 10 + [30.0] * 20
         rows = [
@@ -201,7 +199,7 @@ class TestSpeeds:
 
 
 class TestStatus:
-    def test_a_person_has_all_that_is_theirs(self, study: Study, other: Campaign) -> None:
+    def test_a_persons_status_has_all_their_numbers(self, study: Study, other: Campaign) -> None:
         study.campaign.practice_of = other
         use(study.campaign, 4, "gold")
         use(other, 0, "practice")
@@ -236,13 +234,13 @@ class TestStatus:
         assert (found[0], sum(found[1])) == (first, 2)
         assert find_person(study.campaign, rater("cy").pk) is None
 
-    def test_without_practice_elsewhere_nobody_has_a_score_of_it(self, study: Study) -> None:
+    def test_without_required_practice_there_is_no_practice_score(self, study: Study) -> None:
         use(study.campaign, 0, "practice")
         answered(row(study.campaign, 1, rater("ann")), NOW)
         (ann,) = get_status(study.campaign).people
         assert ann.practice is None
 
-    def test_items_that_are_allotted_are_told(self, study: Study) -> None:
+    def test_a_persons_status_has_the_number_of_allotted_items(self, study: Study) -> None:
         change(study.campaign, CampaignSettings(shares={"ada": 0.5}))
         mine = study.assignment(study.ada)
         (ada,) = get_status(study.campaign).people
@@ -266,12 +264,12 @@ class TestStatus:
         assert told.per_day == pytest.approx(3 / ((status.at - NOW + 3 * DAY) / DAY))
         assert told.late
 
-    def test_more_answers_than_were_asked_for_leave_nothing(self, study: Study) -> None:
+    def test_more_answers_than_requested_leave_nothing_to_do(self, study: Study) -> None:
         Item.objects.update(quota=0)
         answered(row(study.campaign, 0, rater("ann"), slot=None), NOW)
         assert forecast_end(study.campaign, get_status(study.campaign)).answers == 0
 
-    def test_slow_numbers_of_many_answers_are_kept_by_campaign(
+    def test_slow_counts_of_many_answers_are_cached_by_campaign(
         self, study: Study, other: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(counts, "MANY", 1)

@@ -49,7 +49,7 @@ def report(**parts: Any) -> Report:
 
 
 class TestItems:
-    def test_a_report_is_an_item_its_points_are_the_units_and_its_context_the_texts(self) -> None:
+    def test_a_report_is_an_item_with_its_points_as_units_and_its_context_as_texts(self) -> None:
         (item,) = items(report(system="s", setting="t"))
         assert (item.key, item.report, item.system, item.setting) == ("r", "r", "s", "t")
         assert [(u.kind, u.key, u.text) for u in item.units] == [("key-point", "r:1", "One")]
@@ -63,15 +63,15 @@ class TestItems:
         {"context": None}, {"context": ()}, {"key_points": None}, {"key_points": ()},
         {"context": ("p", "gone")},
     ])  # fmt: skip
-    def test_one_without_points_or_its_whole_context_makes_none(self, parts: Any) -> None:
+    def test_a_report_without_points_or_a_complete_context_makes_no_item(self, parts: Any) -> None:
         assert items(report(**parts)) == []
 
-    def test_whether_the_context_supports_it_is_all_that_is_asked(self) -> None:
+    def test_only_support_by_the_context_is_asked(self) -> None:
         assert [v.name for v in schema_of(ANSWERS).variables] == ["grounded"]
 
 
-class TestACampaign:
-    def test_asks_of_the_points_of_answers_alone(self, batch: Path) -> None:
+class TestCampaign:
+    def test_a_campaign_over_answer_points_asks_about_them_alone(self, batch: Path) -> None:
         campaign = cast.campaign_of("key-point-verification", *OPTION)
         lines = cast.exported("c", "units")
         assert [(x["item"], x["unit"], x["variables"]) for x in lines] == [
@@ -86,18 +86,18 @@ class TestACampaign:
         ("key-point-verification", ["variables=key"], "has no variable 'key'"),
         ("key-point-verification", ["passages=relevant"], "passages cannot be combined with"),
     ])  # fmt: skip
-    def test_is_refused_what_it_would_not_heed(
+    def test_options_without_effect_are_refused(
         self, batch: Path, protocol: str, options: list[str], wrong: str
     ) -> None:
         more = [f"--option={option}" for option in options]
         with pytest.raises(CommandError, match=wrong):
             cast.campaign_of(protocol, *OPTION, *more)
 
-    def test_other_points_than_answers_are_named(self, batch: Path) -> None:
+    def test_an_unknown_kind_of_points_is_refused(self, batch: Path) -> None:
         with pytest.raises(CommandError, match="option points is one of answers"):
             cast.campaign_of("key-point-verification", "--option", "points=mine")
 
-    def test_is_offered_by_the_form_of_its_protocol_only(self, tmp_path: Path) -> None:
+    def test_the_points_option_is_offered_for_its_protocol_only(self, tmp_path: Path) -> None:
         study = study_of("key-point-recall", tmp_path)
         rita = client_of(study.rita)
         asked = {"protocol": "key-point-verification", "batch": "b"}
@@ -105,7 +105,7 @@ class TestACampaign:
         asked = {"protocol": "key-point-recall", "batch": "b"}
         assert 'name="points"' not in rita.get("/campaigns/new/", asked).content.decode()
 
-    def test_is_designed_by_the_api_too(self, tmp_path: Path) -> None:
+    def test_the_api_creates_a_campaign_over_answer_points(self, tmp_path: Path) -> None:
         study = study_of("key-point-recall", tmp_path)
         body = {
             "name": "by script", "protocol": "key-point-verification", "batch": "b",
@@ -137,13 +137,11 @@ def stored() -> list[tuple[str, int | None, str]]:
     return list(Span.objects.order_by("pk").values_list("field", "start", "quote"))
 
 
-class TestThePage:
+class TestPage:
     def seen(self, client: Client, mine: Assignment) -> str:
         return client.get(page("item", mine)).content.decode()
 
-    def test_shows_the_points_and_each_passage_to_be_marked_and_not_the_report(
-        self, study: Study
-    ) -> None:
+    def test_the_page_shows_points_and_passages_but_not_the_report(self, study: Study) -> None:
         html = self.seen(client_of(study.ada), study.assignment(study.ada))
         assert html.count("data-marks") == 2
         assert 'data-text="passage:p"' in html
@@ -153,13 +151,13 @@ class TestThePage:
         assert "Is it a key point" not in html
         assert "שלום לכולם" not in html
 
-    def test_names_neither_the_system_nor_a_report(self, study: Study) -> None:
+    def test_the_page_names_neither_the_system_nor_a_report(self, study: Study) -> None:
         html = self.seen(client_of(study.ada), study.assignment(study.ada))
         assert 'value="u0"' in html
         assert "r/1" not in html
         assert "r#2" not in html
 
-    def test_stores_each_quote_with_its_passage_and_shows_it_again(self, study: Study) -> None:
+    def test_each_quote_is_stored_with_its_passage_and_shown_again(self, study: Study) -> None:
         mine, client = study.assignment(study.ada), client_of(study.ada)
         old = quote(OLD, cast.RIVER.index(OLD), "p#1")
         sent = form(quote(OPENED, AT), old, version=0, seen=0)
@@ -170,7 +168,7 @@ class TestThePage:
         assert "passage:p#1" in self.seen(client, mine).partition('name="unit-0-evidence"')[2]
         assert "The invariants hold." in cast.run("check_invariants")
 
-    def test_a_quote_must_stand_in_the_passage_that_it_names(self, study: Study) -> None:
+    def test_a_quote_must_be_in_the_passage_that_it_names(self, study: Study) -> None:
         mine, client = study.assignment(study.ada), client_of(study.ada)
         answer = client.post(page("submit", mine), form(quote(OPENED, AT, "p#1")))
         assert answer.status_code == 422
@@ -178,7 +176,7 @@ class TestThePage:
         answer = client.post(page("submit", mine), form(quote(OPENED, AT, "gone")))
         assert "is not a text of this item" in answer.json()["problems"][0]["message"]
 
-    def test_a_field_is_no_part_of_a_quote_where_one_text_is_shown(self, tmp_path: Path) -> None:
+    def test_a_quote_names_no_passage_if_only_one_is_shown(self, tmp_path: Path) -> None:
         plain = study_of("key-point-verification", tmp_path)
         mine = plain.assignment(plain.ada)
         sent = {
@@ -189,8 +187,8 @@ class TestThePage:
         assert "is not {quote, start}" in answer.json()["problems"][0]["message"]
 
 
-class TestTheApi:
-    def test_takes_quotes_of_the_passages_that_they_name(self, study: Study) -> None:
+class TestApi:
+    def test_the_api_accepts_quotes_with_and_without_their_passage(self, study: Study) -> None:
         ada, mine = script_of(study.ada), study.assignment(study.ada)
         item = ada.get(place(mine)).json()
         assert item["units"][0]["evidence"]["several"] is True
@@ -211,7 +209,7 @@ class TestTheApi:
 
 
 class TestJudges:
-    def test_a_quote_is_looked_for_in_all_passages(self, study: Study) -> None:
+    def test_a_judges_quote_is_searched_for_in_all_passages(self, study: Study) -> None:
         def said(request: Request) -> str:
             quotes = [{"quote": q, "start": None} for q in ("MEANS old", OPENED, "nowhere")]
             first, second = (unit.name for unit in request.facts.units)
@@ -232,7 +230,7 @@ class TestJudges:
         assert "quotes of the passages for `grounded`" in asked
         assert run.manifest["prompt"]["name"] == "key-point-verification-answers"
 
-    def test_no_key_of_a_point_tells_which_system_made_it(self, tmp_path: Path) -> None:
+    def test_the_prompt_hides_point_ids_that_name_a_system(self, tmp_path: Path) -> None:
         line = json.loads(json.dumps(cast.FIRST))
         line["reports"][0]["key_points"][0]["id"] = "one/r:p1"
         study = study_of("key-point-verification", tmp_path, Design(points="answers"), [line])
@@ -242,14 +240,14 @@ class TestJudges:
         assert "one/r:p1" not in told
         assert '"key-point 1"' in told
 
-    def test_word_overlap_answers_too(self, study: Study) -> None:
+    def test_the_word_overlap_judge_answers_too(self, study: Study) -> None:
         cast.run("run_judge", "--campaign", "Study", "--judge", judge("floor").rater.name)
         found = dict(Label.objects.values_list("unit__key", "value"))
         assert found == {"r/1": "yes", "r#2": "yes"}
         assert {field for field, _, _ in stored()} == {"passage:p"}
 
 
-def test_the_floor_of_one_reading_is_not_taken_for_that_of_the_other(tmp_path: Path) -> None:
+def test_the_baselines_of_query_points_and_answer_points_are_kept_separate(tmp_path: Path) -> None:
     line = json.loads(json.dumps(cast.FIRST))
     line["key_points"] = [{"id": "r", "text": "It opened in 1901.", "passage": "p"}]
     cast.load(tmp_path, [line])
@@ -260,7 +258,7 @@ def test_the_floor_of_one_reading_is_not_taken_for_that_of_the_other(tmp_path: P
     assert found == {("r", "key-point", "r/1"), ("r", "key-point", "r#2")}
 
 
-def test_labels_go_out_and_come_in_with_their_passages(study: Study, tmp_path: Path) -> None:
+def test_labels_are_exported_and_imported_with_their_passages(study: Study, tmp_path: Path) -> None:
     client_of(study.ada).post(page("submit", study.assignment(study.ada)), form(quote(OPENED, AT)))
     path = cast.write_lines(tmp_path / "labels.jsonl", labels(study.campaign))
     again = cast.campaign_of("key-point-verification", *OPTION)
@@ -275,7 +273,7 @@ def test_labels_go_out_and_come_in_with_their_passages(study: Study, tmp_path: P
 
 
 @pytest.mark.parametrize("form_of", ["label-studio", "web-annotations"])
-def test_other_forms_keep_the_passage_of_each_span(study: Study, form_of: str) -> None:
+def test_other_export_formats_keep_the_passage_of_each_span(study: Study, form_of: str) -> None:
     client_of(study.ada).post(page("submit", study.assignment(study.ada)), form(quote(OPENED, AT)))
     text = cast.run("export", "--campaign", "Study", "--what", form_of)
     assert OPENED in text
@@ -307,7 +305,7 @@ def test_the_report_compares_what_people_mark_in_each_passage(study: Study) -> N
     assert "the texts are not known" not in told
 
 
-def test_the_campaign_knows_its_item_again(study: Study) -> None:
+def test_a_stored_campaign_presents_the_same_item(study: Study) -> None:
     campaign = Campaign.objects.get(pk=study.campaign.pk)
     (item,) = campaign.items.all()
     assert [text.field for text in present(item).texts] == ["passage:p", "passage:p#1"]

@@ -51,7 +51,7 @@ def test_a_prompt_has_its_slots_in_order(protocol):
 
 
 @pytest.mark.parametrize("protocol", ALL)
-def test_a_prompt_is_versioned_and_its_version_is_no_part_of_it(protocol):
+def test_a_prompt_has_a_version_that_is_not_part_of_its_text(protocol):
     assert protocol.prompt_name == protocol.slug
     assert re.fullmatch(r"[1-9]\d*", protocol.prompt_version)
     assert "version:" not in protocol.prompt
@@ -64,11 +64,11 @@ def test_a_protocol_without_a_prompt_of_its_own_shares_one():
     assert "word for word" in without.prompt
 
 
-def test_a_prompt_file_without_a_version_is_read_as_it_is(tmp_path):
+def test_a_prompt_file_without_a_version_is_read_unchanged(tmp_path):
     (tmp_path / "prompt.md").write_text("{texts}", "utf-8")
     bare = replace(PROTOCOLS["report-coverage"], folder=tmp_path)
     assert (bare.prompt_version, bare.prompt) == ("", "{texts}")
 
 
-def test_a_guideline_holds_no_line_that_would_split_a_prompt():
+def test_a_guideline_contains_no_line_that_would_split_a_prompt():
     assert not [p.name for p in PROTOCOLS.values() if "---" in p.guideline.splitlines()]

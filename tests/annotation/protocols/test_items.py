@@ -43,7 +43,7 @@ def test_rubric_passage_asks_every_question_of_every_passage():
     assert [(t.field, t.text) for t in made[1].texts] == [("passage", RIVER.text)]
 
 
-def test_key_point_verification_shows_the_source_with_its_suggestions():
+def test_key_point_verification_shows_the_source_passage_with_suggested_quotes():
     made = items("key-point-verification")
     assert [item.key for item in made] == [item.key_point for item in made] == ["k/1", "k#2"]
     assert [units(item) for item in made] == [[("key-point", "k/1")], [("key-point", "k#2")]]
@@ -66,7 +66,7 @@ def test_key_point_recall_asks_every_key_point_of_every_report():
     assert made[2].report == "zeta-system/🌉"
 
 
-def test_grounding_relevance_shows_all_passages_with_what_dates_them():
+def test_grounding_relevance_shows_all_passages_with_source_date_and_age():
     (made,) = items("grounding-relevance")
     assert made.key == "q/1"
     assert units(made) == [("passage", "q/1/p"), ("passage", "q/1/p#1")]
@@ -75,13 +75,13 @@ def test_grounding_relevance_shows_all_passages_with_what_dates_them():
     assert made.texts[1].facts == (("source", "private"),)
 
 
-def test_question_typing_asks_of_the_query_alone():
+def test_question_typing_asks_about_the_query_alone():
     (made,) = items("question-typing")
     assert (made.key, units(made), made.texts) == ("q/1", [("query", "q/1")], ())
     assert made.units[0].text == QUERY.text
 
 
-def test_grounded_answer_selects_sentences_or_else_the_passage():
+def test_grounded_answer_asks_about_sentences_or_undivided_passages():
     (made,) = items("grounded-answer")
     assert made.key == "q/1"
     assert units(made) == [
@@ -94,7 +94,7 @@ def test_grounded_answer_selects_sentences_or_else_the_passage():
     assert [u.text for u in made.units[:2]] == list(BRIDGE.sentences or ())
 
 
-def test_grounded_answer_makes_only_what_is_asked():
+def test_grounded_answer_makes_units_only_for_asked_variables():
     (made,) = items("grounded-answer", "descriptor", "deflected")
     assert units(made) == [("query", "q/1")]
 
@@ -137,13 +137,13 @@ def test_answer_rating_asks_reports_sentences_and_passages():
     assert {unit.of for unit in made.units[:9]} == {()}
 
 
-def test_its_first_version_asks_of_passages_once_for_all_answers():
+def test_answer_rating_version_1_asks_about_passages_once_for_all_answers():
     first = PROTOCOLS["answer-rating"].as_of("1")
     (made,) = first.make_items(QUERY, schema_of(first, ["needed_answer"]).variables)
     assert units(made) == [("passage", "q/1/p"), ("passage", "q/1/p#1")]
 
 
-def test_answer_rating_hides_the_passages_where_only_the_answers_are_rated():
+def test_answer_rating_hides_the_passages_if_only_answers_are_rated():
     (apart,) = items("answer-rating", "appropriate", "natural")
     assert {kind for kind, _ in units(apart)} == {"report"}
     assert [t.field for t in apart.texts] == ["report:r", "report:r#1", "report:zeta-system/🌉"]
@@ -162,7 +162,7 @@ def test_answer_preference_asks_every_pair_once_in_batch_order():
 
 
 @pytest.mark.parametrize("protocol", ALL)
-def test_every_unit_has_a_name_of_its_own_and_keeps_its_key(protocol):
+def test_every_unit_has_a_unique_name_and_keeps_its_key(protocol):
     everything = [v.name for v in protocol.variables]
     for item in items(protocol.name, *everything):
         named = name_units(item.units)
@@ -170,7 +170,7 @@ def test_every_unit_has_a_name_of_its_own_and_keeps_its_key(protocol):
         assert all(name in (u.key, f"{u.kind}:{u.key}") for name, u in named.items())
 
 
-def test_a_report_called_like_a_sentence_is_told_from_it():
+def test_a_report_named_like_a_sentence_is_distinguished_from_it():
     (made,) = items("answer-rating", "abstains", "support")
     named = name_units(made.units)
     assert named["report:r#1"].text == "Nobody knows."
@@ -179,7 +179,7 @@ def test_a_report_called_like_a_sentence_is_told_from_it():
     assert named["r#2"].kind == "sentence"
 
 
-def test_a_report_called_like_a_name_is_told_from_the_unit_of_that_name():
+def test_a_report_named_like_a_prefixed_unit_is_distinguished_from_it():
     trap = replace(QUERY.reports[2], id="sentence:r#1")
     query = replace(QUERY, reports=(*QUERY.reports[:2], trap))
     (made,) = items("answer-rating", "abstains", "support", query=query)
@@ -190,7 +190,7 @@ def test_a_report_called_like_a_name_is_told_from_the_unit_of_that_name():
 
 
 @pytest.mark.parametrize("protocol", ALL)
-def test_no_word_on_show_names_a_system_or_a_setting(protocol):
+def test_no_shown_text_names_a_system_or_a_setting(protocol):
     everything = [v.name for v in protocol.variables]
     secrets = ("bm25-system", "oracle-system", "zeta-system", "top-ten", "zero")
     for item in items(protocol.name, *everything):
@@ -201,7 +201,7 @@ def test_no_word_on_show_names_a_system_or_a_setting(protocol):
 
 
 @pytest.mark.parametrize("name", ["answer-rating", "answer-preference", "grounded-answer"])
-def test_no_heading_tells_one_answer_from_another(name):
+def test_all_answers_have_the_same_heading(name):
     everything = [v.name for v in PROTOCOLS[name].variables]
     for item in items(name, *everything):
         headings = {t.heading for t in item.texts if t.field.startswith("report:")}
@@ -209,7 +209,7 @@ def test_no_heading_tells_one_answer_from_another(name):
 
 
 @pytest.mark.parametrize("protocol", ALL)
-def test_needs_names_all_that_the_items_are_made_of(protocol):
+def test_a_protocols_needs_are_sufficient_to_make_its_items(protocol):
     everything = [v.name for v in protocol.variables]
     bare = replace(
         QUERY,
@@ -222,7 +222,7 @@ def test_needs_names_all_that_the_items_are_made_of(protocol):
 
 
 @pytest.mark.parametrize("protocol", ALL)
-def test_a_query_without_its_parts_makes_no_item_but_where_it_is_one_itself(protocol):
+def test_a_bare_query_makes_an_item_only_if_the_protocol_asks_about_it(protocol):
     expected = 1 if protocol.name in ("question-typing", "grounded-answer") else 0
     assert len(items(protocol.name, query=Query("q", "Why?"))) == expected
 

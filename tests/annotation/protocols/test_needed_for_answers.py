@@ -47,7 +47,7 @@ def labels(variable: str) -> dict[tuple[str, str], str]:
     return {(row["kind"], row["unit"]): row["value"] for row in rows}
 
 
-def test_an_answer_is_kept_for_each_report_and_passage(tmp_path: Path) -> None:
+def test_a_label_is_stored_for_each_report_and_passage(tmp_path: Path) -> None:
     study = needed_study(tmp_path)
     send(study, study.ada, {PAIRS[3], OF_PASSAGES[0]})
     assert labels("needed_answer") == {
@@ -61,7 +61,7 @@ def test_an_answer_is_kept_for_each_report_and_passage(tmp_path: Path) -> None:
     run("check_invariants")
 
 
-def test_one_answer_s_need_does_not_stand_in_for_another_s(tmp_path: Path) -> None:
+def test_each_answers_need_of_a_passage_must_be_answered(tmp_path: Path) -> None:
     study = blind_study("answer-rating", tmp_path, "needed_answer")
     fields = form(mine := study.assignment(study.ada), set())
     del fields["unit-4-needed_answer"]
@@ -71,7 +71,7 @@ def test_one_answer_s_need_does_not_stand_in_for_another_s(tmp_path: Path) -> No
     assert (problem["unit"], problem["key"]) == ("u4", "needed_answer")
 
 
-def test_the_report_counts_answers_and_passages(tmp_path: Path) -> None:
+def test_the_report_counts_pairs_of_answer_and_passage(tmp_path: Path) -> None:
     study = needed_study(tmp_path)
     send(study, study.ada, {PAIRS[0], PAIRS[1]})
     send(study, study.ben, {PAIRS[0]})
@@ -81,7 +81,7 @@ def test_the_report_counts_answers_and_passages(tmp_path: Path) -> None:
     assert told["needed_question"]["agreement"]["units"] == len(PASSAGES) == 2
 
 
-def test_labels_come_in_by_report_and_passage(tmp_path: Path) -> None:
+def test_labels_are_imported_by_report_and_passage(tmp_path: Path) -> None:
     needed_study(tmp_path)
     row = {"item": "q/1", "variable": "needed_answer", "value": "yes", "rater": "Cy"}
     rows = [{**row, "unit": key, "rater_kind": "human"} for key in PAIRS]
@@ -92,16 +92,16 @@ def test_labels_come_in_by_report_and_passage(tmp_path: Path) -> None:
         run("import_labels", old, "--campaign", "Study")
 
 
-def test_no_word_of_what_is_asked_names_a_system(tmp_path: Path) -> None:
+def test_no_unit_text_names_a_system(tmp_path: Path) -> None:
     study = blind_study("answer-rating", tmp_path, "needed_answer")
     spec = present(study.assignment(study.ada).item)
     assert not [unit.text for unit in spec.units if SECRET in unit.text]
 
 
-class TestAnEarlierCampaign:
+class TestEarlierCampaign:
     """What was asked once for all answers stays so: its labels mean nothing else."""
 
-    def test_it_goes_on_asking_and_keeping_what_it_asked(
+    def test_an_earlier_campaign_goes_on_asking_the_old_question(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         study = needed_study_before(monkeypatch, tmp_path)
@@ -115,13 +115,13 @@ class TestAnEarlierCampaign:
         expected = {("passage", OF_PASSAGES[0]): "no", ("passage", OF_PASSAGES[1]): "yes"}
         assert labels("needed_answer") == labels("needed_question") == expected
 
-    def test_its_guideline_is_that_under_which_it_was_answered(
+    def test_an_earlier_campaign_keeps_its_old_guideline(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         study = needed_study_before(monkeypatch, tmp_path)
         assert "**yes** if an answer draws on it" in schema(study.campaign).protocol.guideline
 
-    def test_its_labels_are_reported_and_its_draw_is_made_again(
+    def test_an_earlier_campaigns_labels_are_reported_and_its_sample_replays(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         study = needed_study_before(monkeypatch, tmp_path)

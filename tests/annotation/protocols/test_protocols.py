@@ -80,7 +80,7 @@ def declared(protocol: str, kind: str, name: str) -> Variable:
     return found[0]
 
 
-def test_the_variables_are_those_of_the_table_in_its_order():
+def test_the_variables_match_the_documented_table_in_order():
     table = [tuple(cells(line)[:3]) for line in TABLE]
     all_of = [(p.name, v.kind, v.name) for p in PROTOCOLS.values() for v in p.variables]
     assert [row for row in all_of if row[2] != "category"] == table
@@ -88,7 +88,7 @@ def test_the_variables_are_those_of_the_table_in_its_order():
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("line", TABLE, ids=lambda line: " ".join(cells(line)[:3]))
-def test_a_variable_has_the_codes_level_and_escapes_of_its_line(line):
+def test_each_variable_has_the_documented_codes_level_and_escapes(line):
     protocol, kind, name, codes, level = cells(line)
     real, _, escapes = codes.partition(" + ")
     variable = declared(protocol, kind, name)
@@ -113,7 +113,7 @@ def test_the_category_has_25_codes_unless_a_campaign_brings_its_own():
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("protocol", ALL)
-def test_evidence_is_owed_as_the_table_says(protocol):
+def test_evidence_is_required_as_the_table_says(protocol):
     rule = protocol.evidence
     found = (rule.variable, rule.field, rule.owed_if) if rule else None
     assert found == EVIDENCE.get(protocol.name)
@@ -121,7 +121,7 @@ def test_evidence_is_owed_as_the_table_says(protocol):
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("protocol", ALL)
-def test_conditions_stand_on_earlier_variables_of_the_same_unit(protocol):
+def test_conditions_refer_to_earlier_variables_of_the_same_unit(protocol):
     rules = [(v.kind, v.asked_if, i) for i, v in enumerate(protocol.variables)]
     if protocol.written:
         rules.append((protocol.written.kind, protocol.written.asked_if, len(protocol.variables)))
@@ -139,7 +139,7 @@ def test_words_are_given_for_known_codes_only(protocol):
         assert len(set(variable.words.values())) == len(variable.words)
 
 
-def test_a_written_answer_is_asked_where_there_is_enough_for_one():
+def test_a_written_answer_is_asked_only_if_the_passages_suffice():
     rule = PROTOCOLS["grounded-answer"].written
     assert rule is not None
     assert (rule.name, rule.kind) == ("written", "query")
@@ -151,7 +151,7 @@ def test_a_written_answer_is_asked_where_there_is_enough_for_one():
     assert [p.name for p in PROTOCOLS.values() if p.written] == ["grounded-answer"]
 
 
-def test_a_list_is_written_where_a_passage_holds_points_and_others_are_matched_to_it():
+def test_a_list_is_asked_if_a_passage_has_points_and_extracted_ones_are_matched_to_it():
     rule = PROTOCOLS["key-point-writing"].listed
     assert rule is not None
     assert (rule.name, rule.kind, rule.field) == ("points", "passage", "passage")
@@ -160,7 +160,7 @@ def test_a_list_is_written_where_a_passage_holds_points_and_others_are_matched_t
     assert [p.name for p in PROTOCOLS.values() if p.listed] == ["key-point-writing"]
 
 
-def test_only_the_rubric_draws_and_only_what_a_rank_could_sway_is_shuffled():
+def test_only_rubric_passage_samples_units_and_only_three_protocols_shuffle():
     assert [p.name for p in PROTOCOLS.values() if p.sampled] == ["rubric-passage"]
     shuffled = [p.name for p in PROTOCOLS.values() if p.shuffled]
     assert set(shuffled) == {"answer-rating", "answer-preference", "grounding-relevance"}
@@ -186,7 +186,7 @@ def test_a_campaign_keeps_the_declaration_of_its_version():
             assert protocol.as_of("1") is protocol
 
 
-def test_protocols_are_declared_whole():
+def test_every_protocol_is_declared_completely():
     for name, protocol in PROTOCOLS.items():
         assert (name, protocol.folder.name) == (protocol.name, name.replace("-", "_"))
         assert all(getattr(protocol, f.name) is not None for f in fields(protocol)[:6])

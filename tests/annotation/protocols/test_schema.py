@@ -41,7 +41,7 @@ def objects_in(schema: Any) -> list[dict[str, Any]]:
 
 
 @EACH_CASE
-def test_the_json_schema_is_closed_and_leaves_nothing_out(case):
+def test_the_json_schema_requires_every_key_and_allows_no_others(case):
     schema = case.schema.item_schema(case.units)
     assert list(schema["properties"]) == list(case.units)
     for one in objects_in(schema):
@@ -51,7 +51,7 @@ def test_the_json_schema_is_closed_and_leaves_nothing_out(case):
 
 
 @EACH_CASE
-def test_the_json_schema_lists_the_codes_and_null_for_what_may_not_be_asked(case):
+def test_the_json_schema_lists_codes_and_null_for_conditional_variables(case):
     for kind in case.good:
         properties = case.schema.unit_schema(kind)["properties"]
         assert tuple(properties) == case.schema.keys(kind) == tuple(case.good[kind])
@@ -62,7 +62,7 @@ def test_the_json_schema_lists_the_codes_and_null_for_what_may_not_be_asked(case
 
 
 @EACH_CASE
-def test_the_json_schema_takes_good_answers_and_no_others(case):
+def test_the_json_schema_accepts_valid_answers_only(case):
     schema = case.schema.item_schema(case.units)
     assert fits(schema, case.answers())
     for kind, name in first_of_each_kind(case).items():
@@ -78,7 +78,7 @@ def test_the_json_schema_takes_good_answers_and_no_others(case):
                 assert not fits(schema, answers)
 
 
-def test_null_is_not_offered_where_no_condition_is_asked():
+def test_null_is_not_offered_if_the_condition_is_not_asked():
     alone = schema_of(PROTOCOLS["key-point-verification"], ["key"])
     assert alone.unit_schema("key-point")["properties"]["key"] == {
         "type": "string",
@@ -93,7 +93,7 @@ PAIR = (
 SIZES = replace(schema_of(PROTOCOLS["report-coverage"]), variables=PAIR)
 
 
-def test_a_variable_is_named_as_its_kind_of_unit_asks_it():
+def test_a_variable_is_shown_in_the_words_of_its_kind_of_unit():
     told = {kind: SIZES.named("size", kind) for kind in ("box", "bag", "other")}
     assert set(told.values()) == {"size"}
     assert {kind: str(word.word) for kind, word in told.items()} == {
@@ -107,18 +107,18 @@ def test_a_variable_is_named_as_its_kind_of_unit_asks_it():
         assert (str(unknown), unknown.word) == ("age", "age")
 
 
-def test_a_variable_of_two_kinds_has_the_words_of_both_and_those_of_the_first_where_they_differ():
+def test_words_of_a_variable_of_two_kinds_are_merged_with_the_first_kind_preferred():
     assert SIZES.words() == {"size": {"s": "Small", "l": "L", "xl": "Xl", "odd": "Odd"}}
 
 
-def test_codes_alone_make_a_closed_answer():
+def test_a_schema_with_codes_only_is_closed():
     for protocol, closed in (("report-coverage", True), ("grounded-answer", False),
                              ("key-point-writing", False)):  # fmt: skip
         assert schema_of(PROTOCOLS[protocol]).is_closed is closed
     assert schema_of(PROTOCOLS["grounded-answer"], ["selected"]).is_closed
 
 
-def test_what_a_kind_of_unit_is_asked_is_looked_up_once():
+def test_lookups_by_kind_of_unit_are_cached():
     asked = schema_of(PROTOCOLS["key-point-writing"])
     names = ("variables_of", "evidence", "written", "listed", "matching", "free_keys", "keys",
              "criteria")  # fmt: skip

@@ -22,13 +22,13 @@ def headings(text: str) -> list[str]:
     return [line.lstrip("# ") for line in text.splitlines() if line.startswith("##")]
 
 
-def test_who_asks_everything_reads_the_protocols_own_text() -> None:
+def test_a_campaign_that_asks_every_variable_shows_the_whole_guideline() -> None:
     for protocol in DECLARED.values():
         names = {variable.name for variable in protocol.variables}
         assert trimmed(protocol, names) == protocol.guideline
 
 
-def test_sections_of_what_is_not_asked_are_left_out() -> None:
+def test_sections_about_unasked_variables_are_left_out() -> None:
     typing = trimmed(PROTOCOLS["question-typing"], {"complexity", "popularity"})
     shown = ["How complex is it?", "How well known is its subject?", "Examples"]
     assert headings(typing) == shown
@@ -61,7 +61,7 @@ def test_each_variable_alone_keeps_its_own_explanation() -> None:
 
 
 @pytest.mark.django_db
-def test_a_new_campaign_shows_what_it_asks_and_an_older_one_stays_as_it_was() -> None:
+def test_new_campaigns_trim_the_guideline_and_older_ones_keep_it() -> None:
     study = make_study()
     assert "Rating, where it is asked" not in schema(study.campaign).protocol.guideline
     mine, client = study.assignment(study.ada), client_of(study.ada)

@@ -23,14 +23,14 @@ POINT = {"k1": UnitSpec("key-point", "k1", "It opened in 1901.")}
 QUOTES = [{"quote": "in 1901", "start": 7}]
 
 
-def test_a_checked_entry_holds_codes_and_quotes():
+def test_a_checked_entry_has_codes_and_quotes():
     found = entry(COVERAGE, QUESTION, {"evidence": QUOTES, "answerable": "yes"})
     assert found.values == {"answerable": "yes"}
     assert found.evidence == (Quote("answerable", "report", "in 1901", 7),)
     assert found.written is None
 
 
-def test_an_escape_is_an_answer_that_owes_nothing():
+def test_an_escape_requires_no_evidence():
     found = entry(COVERAGE, QUESTION, {"evidence": [], "answerable": "invalid"})
     assert found.values == {"answerable": "invalid"}
 
@@ -46,31 +46,31 @@ def test_a_code_is_text_or_a_whole_number_and_never_a_boolean(value, code):
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), [], {}, ["3"]])
-def test_what_is_no_scalar_is_no_code(value):
+def test_a_value_that_is_no_scalar_is_not_a_code(value):
     assert coerce(value) is None
 
 
-def test_a_number_stands_for_its_code():
+def test_a_number_is_accepted_as_its_code():
     answer = {"evidence": [], "answerable": "no", "rating": 0}
     assert entry(RATED, QUESTION, answer).values == {"answerable": "no", "rating": "0"}
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("value", ["Yes", " yes", "yes ", "ja", "", 1, 6, "06"])
-def test_a_code_is_not_guessed(value):
+def test_a_misspelt_code_is_refused_and_not_guessed(value):
     problems = refused(COVERAGE, QUESTION, {"evidence": [], "answerable": value})
     shown = f"unit 'q1' answerable: {value!r} is not a code; give one of yes, no, invalid"
     assert problems == [shown]
 
 
-def test_a_boolean_is_refused_in_words():
+def test_a_boolean_is_refused_with_a_message():
     problems = refused(COVERAGE, QUESTION, {"evidence": QUOTES, "answerable": True})
     assert problems == [
         "unit 'q1' answerable: a boolean is not a code; give one of yes, no, invalid"
     ]
 
 
-def test_all_problems_are_told_at_once_in_the_order_of_the_units():
+def test_all_problems_are_reported_together_in_unit_order():
     units = {name: UnitSpec("question", name, name) for name in ("b", "a", "c")}
     answer: dict[str, Any] = {"z": {}, "c": {"evidence": []}, "b": 5, "y": {}}
     with pytest.raises(RefusedError) as error:
@@ -100,20 +100,20 @@ def test_the_answer_to_a_unit_is_an_object(answer):
 
 
 @pytest.mark.parametrize("door", STRICT)
-def test_a_condition_that_holds_wants_a_code(door):
+def test_a_fulfilled_condition_requires_a_code(door):
     problems = refused(POINTS, POINT, {"evidence": [], "grounded": "yes", "key": None}, door)
     assert problems == ["unit 'k1' key: has no answer; give one of agree, neutral, disagree"]
 
 
 @pytest.mark.parametrize("door", STRICT)
-def test_a_condition_that_fails_wants_null(door):
+def test_an_unfulfilled_condition_requires_null(door):
     problems = refused(POINTS, POINT, {"evidence": [], "grounded": "no", "key": "agree"}, door)
     assert problems == ["unit 'k1' key: is asked only if grounded is yes; give null"]
     answer: dict[str, Any] = {"evidence": [], "grounded": "no", "key": None}
     assert entry(POINTS, POINT, answer, door).values == {"grounded": "no"}
 
 
-def test_a_condition_on_what_is_not_asked_counts_as_met():
+def test_a_condition_on_an_unasked_variable_counts_as_fulfilled():
     alone = schema_of(PROTOCOLS["key-point-verification"], ["key"])
     assert entry(alone, POINT, {"key": "agree"}).values == {"key": "agree"}
     assert refused(alone, POINT, {"key": None}) == [
@@ -121,14 +121,14 @@ def test_a_condition_on_what_is_not_asked_counts_as_met():
     ]
 
 
-def test_evidence_goes_with_its_variable():
+def test_evidence_is_asked_only_with_its_variable():
     only_rating = schema_of(PROTOCOLS["report-coverage"], ["rating"])
     assert only_rating.keys("question") == ("rating",)
     assert RATED.keys("question") == ("evidence", "answerable", "rating")
 
 
 @pytest.mark.parametrize("door", STRICT)
-def test_a_yes_owes_its_quote(door):
+def test_a_yes_requires_a_quote(door):
     problems = refused(COVERAGE, QUESTION, {"evidence": [], "answerable": "yes"}, door)
     assert problems == ["unit 'q1' evidence: answerable is yes: quote the report for it"]
 
@@ -159,19 +159,19 @@ def test_optional_evidence_may_be_empty_or_given():
         {"quote": "\ud83c", "start": None},
     ],
 )
-def test_a_quote_is_words_and_a_start(quote):
+def test_a_malformed_quote_is_refused(quote):
     problems = refused(COVERAGE, QUESTION, {"evidence": [quote], "answerable": "no"})
     assert problems == ["unit 'q1' evidence: contains something that is not {quote, start}"]
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("evidence", [None, "in 1901", {"quote": "in 1901"}, 0])
-def test_evidence_is_a_list(evidence):
+def test_evidence_that_is_no_list_is_refused(evidence):
     problems = refused(COVERAGE, QUESTION, {"evidence": evidence, "answerable": "no"})
     assert problems == ["unit 'q1' evidence: is not a list of quotes"]
 
 
-def test_a_missing_key_is_told_once_by_its_name():
+def test_a_missing_key_is_reported_once_by_name():
     assert refused(COVERAGE, QUESTION, {"answerable": "no"}) == [
         "unit 'q1' evidence: is missing; give null where nothing is asked"
     ]
@@ -183,18 +183,18 @@ def test_a_quote_is_kept_verbatim():
     assert entry(COVERAGE, QUESTION, answer).evidence[0].quote == words
 
 
-def test_a_foreign_name_is_shown_so_that_it_can_be_printed():
+def test_an_unprintable_key_is_escaped_in_the_message():
     answer = {"evidence": [], "answerable": "no", "\ud800\n": 1}
     (problem,) = refused(COVERAGE, QUESTION, answer)
     assert problem.encode() == b"unit 'q1' '\\ud800\\n': is not a key of this unit"
 
 
 @pytest.mark.parametrize(("text", "kept"), [("a🌉\r\n", True), ("a\0", False), ("\udc00", False)])
-def test_what_no_database_can_hold_is_not_storable(text, kept):
+def test_text_that_no_database_can_store_is_detected(text, kept):
     assert is_storable(text) is kept
 
 
-def test_what_comes_from_outside_is_cut_in_a_message():
+def test_foreign_text_is_shortened_in_messages():
     assert [_safe_name(name) for name in ("a" * 600, 7, "a\n")] == ["a" * 600, "7", "'a\\n'"]
     assert _safe_name("a" * 601) == "'" + "a" * 599
     answer = {"answerable": "x" * 70, "evidence": []}
@@ -202,7 +202,7 @@ def test_what_comes_from_outside_is_cut_in_a_message():
     assert f" '{'x' * 59} is not a code" in problem
 
 
-def test_the_same_variable_stands_on_two_kinds_of_unit():
+def test_one_variable_may_belong_to_two_kinds_of_unit():
     units = {
         "q/p#1": UnitSpec("passage-sentence", "q/p#1", "In a pit."),
         "q/s": UnitSpec("passage", "q/s", "Of clay."),
@@ -217,7 +217,7 @@ def test_the_same_variable_stands_on_two_kinds_of_unit():
     assert [v.kind for v in only.variables] == ["passage-sentence", "passage"]
 
 
-def test_conditions_on_one_kind_do_not_reach_the_same_variable_on_another():
+def test_a_condition_on_one_kind_of_unit_does_not_affect_another_kind():
     def variable(kind: str, asked_if: dict[str, tuple[str, ...]]) -> Variable:
         return Variable("support", kind, "?", ("yes", "no"), asked_if=asked_if)
 
@@ -239,13 +239,13 @@ def test_conditions_on_one_kind_do_not_reach_the_same_variable_on_another():
     assert [e.values for e in entries] == [{"gate": "no"}, {"support": "yes"}]
 
 
-def test_a_problem_says_its_place_only_where_it_has_one():
+def test_a_problem_names_unit_and_key_only_if_it_has_them():
     assert str(Problem("", "", Message("is empty"))) == "is empty"
     assert str(Problem("", "comment", Message("is not a text"))) == "comment: is not a text"
     assert str(Problem("q1", "", Message("was not asked"))) == "unit 'q1': was not asked"
 
 
-def test_a_unit_keeps_its_plain_name_beside_a_doubled_one():
+def test_only_ambiguous_unit_names_get_a_prefix():
     units = [UnitSpec("report", "r#1", "R"), UnitSpec("sentence", "r#1", "S")]
     assert list(name_units([*units, UnitSpec("report", "s", "T")])) == [
         "report:r#1",

@@ -27,7 +27,7 @@ def lenient(
     return entries, [str(w) for w in warnings]
 
 
-def test_import_takes_a_part_of_an_item_and_of_a_unit():
+def test_import_accepts_a_part_of_an_item_and_of_a_unit():
     units = {**QUESTION, "q2": UnitSpec("question", "q2", "Who?")}
     entries, warnings = lenient(RATED, units, {"q2": {"rating": "4"}})
     assert [(e.name, e.values) for e in entries] == [("q2", {"rating": "4"})]
@@ -40,7 +40,7 @@ def test_import_keeps_a_yes_without_its_quote_and_warns():
     assert warnings == ["unit 'q1' evidence: answerable is yes without its quote"]
 
 
-def test_import_takes_evidence_where_the_protocol_asks_for_none():
+def test_import_accepts_evidence_the_protocol_does_not_ask_for():
     relevance = schema_of(PROTOCOLS["grounding-relevance"])
     units = {"q/p": UnitSpec("passage", "q/p", "P")}
     quote = {"quote": "clay", "start": None, "field": "passage:p", "variable": "relevant"}
@@ -51,7 +51,7 @@ def test_import_takes_evidence_where_the_protocol_asks_for_none():
 
 
 @pytest.mark.parametrize("key", ["field", "variable"])
-def test_import_wants_names_for_the_place_of_a_quote(key):
+def test_import_requires_text_for_field_and_variable_of_a_quote(key):
     answer = {"answerable": "yes", "evidence": [{"quote": "x", "start": 0, key: 5}]}
     assert refused(COVERAGE, QUESTION, answer, "import") == [
         "unit 'q1' evidence: contains something that is not {quote, start}"
@@ -64,7 +64,7 @@ def test_import_leaves_out_a_label_whose_condition_fails_and_warns():
     assert warnings == ["unit 'k1' key: is asked only if grounded is yes; its label was skipped"]
 
 
-def test_import_keeps_a_label_whose_condition_it_does_not_hold():
+def test_import_keeps_a_label_whose_condition_is_not_in_the_file():
     entries, warnings = lenient(POINTS, POINT, {"k1": {"key": "agree"}})
     assert entries[0].values == {"key": "agree"}
     assert warnings == []
@@ -82,6 +82,6 @@ def test_import_keeps_a_label_whose_condition_it_does_not_hold():
     ],
     ids=["unit", "variable", "code", "boolean", "variable of another campaign"],
 )
-def test_import_refuses_what_it_does_not_know(answer):
+def test_import_refuses_unknown_units_keys_and_codes(answer):
     with pytest.raises(RefusedError):
         check(COVERAGE, QUESTION, answer, "import")

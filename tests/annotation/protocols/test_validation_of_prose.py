@@ -26,7 +26,7 @@ def written(text: Any, descriptor: str = "complete", deflected: str = "no") -> d
 PROSE = {"text": "In a pit. [1]", "citations": ["p#1", "p/2"]}
 
 
-def test_a_written_answer_is_prose_and_no_label():
+def test_a_written_answer_is_stored_as_prose_and_not_as_a_label():
     found = entry(ANSWERS, TASK, written(PROSE))
     assert found.values == {"descriptor": "complete", "deflected": "no"}
     assert found.written == Prose("In a pit. [1]", ("p#1", "p/2"))
@@ -37,14 +37,14 @@ def test_a_written_answer_is_prose_and_no_label():
 @pytest.mark.parametrize(
     ("descriptor", "deflected"), [("complete", "yes"), ("no-answer", "no"), ("ill-formed", "yes")]
 )
-def test_nothing_is_written_where_there_is_too_little(door, descriptor, deflected):
+def test_no_text_is_accepted_if_the_passages_do_not_suffice(door, descriptor, deflected):
     assert entry(ANSWERS, TASK, written(None, descriptor, deflected), door).written is None
     problems = refused(ANSWERS, TASK, written(PROSE, descriptor, deflected), door)
     assert problems == ["unit 'q' written: is not asked here; give null"]
 
 
 @pytest.mark.parametrize("door", STRICT)
-def test_a_written_answer_is_owed_where_it_is_asked(door):
+def test_a_written_answer_is_required_if_it_is_asked(door):
     problems = refused(ANSWERS, TASK, written(None, "partial"), door)
     assert problems == ["unit 'q' written: has no text; write one"]
 
@@ -64,12 +64,12 @@ def test_a_written_answer_is_owed_where_it_is_asked(door):
         ({"text": "x", "citations": [""]}, "cites something that is not a passage id"),
     ],
 )
-def test_a_written_answer_is_text_with_citations(prose, message):
+def test_a_malformed_written_answer_is_refused(prose, message):
     assert refused(ANSWERS, TASK, written(prose)) == [f"unit 'q' written: {message}"]
 
 
 @pytest.mark.parametrize("door", STRICT)
-def test_a_written_answer_has_at_most_so_many_characters_and_citations(door):
+def test_a_written_answer_is_limited_in_characters_and_citations(door):
     def prose(characters: int, citations: int) -> dict[str, Any]:
         return {"text": "x" * characters, "citations": ["p"] * citations}
 
@@ -84,7 +84,7 @@ def test_a_written_answer_has_at_most_so_many_characters_and_citations(door):
 
 
 @pytest.mark.parametrize(("action", "asked"), [("keep", True), ("modify", True), ("skip", False)])
-def test_a_second_round_writes_unless_it_skips(action, asked):
+def test_a_second_round_requires_text_unless_it_skips(action, asked):
     answer = {**written(PROSE), "action": action}
     empty = {**written(None), "action": action}
     right, wrong = (answer, empty) if asked else (empty, answer)

@@ -74,7 +74,7 @@ def row(number: int, text: str) -> Row:
     return Row(number, f"u{number}", text, "", (), None, "", None)
 
 
-def test_answers_stand_in_the_recorded_order(tmp_path: Path) -> None:
+def test_answers_are_shown_in_the_recorded_order(tmp_path: Path) -> None:
     study = blind_study("answer-rating", tmp_path)
     mine = study.assignment(study.ada)
     orders = set()
@@ -90,7 +90,7 @@ def test_answers_stand_in_the_recorded_order(tmp_path: Path) -> None:
     assert len(orders) == 2
 
 
-def test_the_sentences_of_an_answer_are_asked_at_the_answer(tmp_path: Path) -> None:
+def test_the_sentences_of_an_answer_are_asked_beside_it(tmp_path: Path) -> None:
     study = study_of("answer-rating", tmp_path, lines=[{**LINE, "reports": [
         {"id": "r", "text": FULL, "system": "one"}, {"id": "r#1", "text": RIVER, "system": "two"},
     ]}])  # fmt: skip
@@ -103,7 +103,7 @@ def test_the_sentences_of_an_answer_are_asked_at_the_answer(tmp_path: Path) -> N
         assert "".join(marked) != text
 
 
-def test_passages_stand_in_the_recorded_order_with_their_own_questions(tmp_path: Path) -> None:
+def test_passages_are_shown_in_the_recorded_order_with_their_own_questions(tmp_path: Path) -> None:
     study = blind_study("answer-rating", tmp_path, *NEEDED)
     mine = study.assignment(study.ada)
     mine.shown = ["passage:p#1", "passage:p", *(f for f in mine.shown if f.startswith("report:"))]
@@ -160,7 +160,9 @@ def test_with_an_appropriateness_grade_the_passages_are_closed_at_first(tmp_path
     "asked",
     [("support",), ("faithful",), ("natural", "faithful"), NEEDED, ("support", *NEEDED)],
 )
-def test_without_one_they_are_open_from_the_start(asked: tuple[str, ...], tmp_path: Path) -> None:
+def test_passages_are_open_from_the_start_without_an_appropriateness_grade(
+    asked: tuple[str, ...], tmp_path: Path
+) -> None:
     study = blind_study("answer-rating", tmp_path, *asked)
     body = body_of(study.assignment(study.ada))
     assert variables(body) == set(asked)
@@ -172,7 +174,7 @@ def test_without_one_they_are_open_from_the_start(asked: tuple[str, ...], tmp_pa
 @pytest.mark.parametrize(
     "asked", [("appropriate",), ("natural", "abstains"), ("irrelevant", "eligibility")]
 )
-def test_where_nothing_is_held_to_the_passages_there_are_none(
+def test_no_passages_are_shown_if_no_variable_needs_them(
     asked: tuple[str, ...], tmp_path: Path
 ) -> None:
     study = blind_study("answer-rating", tmp_path, *asked)
@@ -190,21 +192,21 @@ def test_texts_reach_the_browser_unchanged_among_their_sentences(tmp_path: Path)
     assert "\r\n" in FULL
 
 
-def test_pieces_joined_are_the_text() -> None:
+def test_the_pieces_of_an_answer_add_up_to_its_text() -> None:
     sentences = (row(3, "Anna Lee\u0301 built it 🌉."), row(4, "It opened in 1901."))
     pieces = list(split(FULL, sentences))
     assert "".join(piece.text for piece in pieces) == FULL
     assert [p.number for p in pieces if p.number is not None] == [3, 4]
 
 
-def test_a_sentence_that_comes_twice_is_found_twice() -> None:
+def test_a_repeated_sentence_is_located_twice() -> None:
     twice = (row(0, "It opened in 1901."), row(1, "It opened in 1901."))
     pieces = list(split(FULL, twice))
     assert [p.number for p in pieces if p.text == "It opened in 1901."] == [0, 1]
     assert "".join(piece.text for piece in pieces) == FULL
 
 
-def test_a_sentence_is_found_though_its_blanks_differ() -> None:
+def test_a_sentence_is_located_despite_different_blanks() -> None:
     pieces = list(
         split("One  line.\r\nAnother\tline.", (row(0, "One line."), row(1, "Another line.")))
     )
@@ -214,7 +216,7 @@ def test_a_sentence_is_found_though_its_blanks_differ() -> None:
     ]
 
 
-def test_a_sentence_that_stands_nowhere_has_no_piece_and_is_asked_all_the_same() -> None:
+def test_an_unlocated_sentence_marks_nothing_in_the_text() -> None:
     assert [p.number for p in split("Anna.", (row(0, "Completely other words here."),))] == [None]
     assert list(split("", ())) == []
 
@@ -228,7 +230,7 @@ def test_a_pair_is_shown_left_and_right_in_the_recorded_order(tmp_path: Path) ->
         assert [shown["answer-1"], shown["answer-2"]] == (texts[::-1] if yes else texts)
 
 
-def test_the_answers_to_a_pair_name_the_sides_and_both_ties(tmp_path: Path) -> None:
+def test_the_choices_for_a_pair_name_both_sides_and_both_ties(tmp_path: Path) -> None:
     study = blind_study("answer-preference", tmp_path, reports=2)
     body = body_of(turned(study, study.ada, True))
     choices = re.findall(r'data-key="(\d)".*?value="([\w-]+)".*?<span>([^<]+)</span>', body)
@@ -241,7 +243,7 @@ def test_the_answers_to_a_pair_name_the_sides_and_both_ties(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("protocol", ["answer-rating", "answer-preference"])
-def test_the_list_of_keys_has_the_keys_of_the_page(protocol: str, tmp_path: Path) -> None:
+def test_the_list_of_keys_contains_the_keys_of_the_page(protocol: str, tmp_path: Path) -> None:
     study = blind_study(protocol, tmp_path)
     body = body_of(study.assignment(study.ada))
     for key, what in page_for(protocol).keys:
@@ -249,7 +251,7 @@ def test_the_list_of_keys_has_the_keys_of_the_page(protocol: str, tmp_path: Path
         assert f"<dt>{caps}</dt><dd>{what}</dd>" in html.unescape(body)
 
 
-def test_beside_a_judge_s_verdicts_nothing_is_closed(tmp_path: Path) -> None:
+def test_nothing_is_hidden_beside_a_judges_labels(tmp_path: Path) -> None:
     judge()
     study = study_of("answer-rating", tmp_path, validating())
     judge_all(study.campaign)
@@ -259,7 +261,7 @@ def test_beside_a_judge_s_verdicts_nothing_is_closed(tmp_path: Path) -> None:
     assert not hidden(body, "passages")
 
 
-def test_an_answer_of_20_000_words_is_cut() -> None:
+def test_an_answer_of_20_000_words_is_split_into_pieces() -> None:
     sentences = [f"Sentence {n} of a long answer goes on and on 🌉." for n in range(2000)]
     rows = tuple(row(n, text.replace(" ", "  ", n % 2)) for n, text in enumerate(sentences))
     pieces = list(split(" ".join(sentences), rows))
@@ -293,7 +295,7 @@ def with_references(folder: Path, *variables: str) -> Study:
     return study_of("answer-rating", folder, design, [{**LINE, "references": REFERENCES}])
 
 
-def test_eligibility_is_held_to_the_writer_s_references(tmp_path: Path) -> None:
+def test_eligibility_is_judged_against_the_reference_answers(tmp_path: Path) -> None:
     study = with_references(tmp_path, "eligibility")
     body = body_of(study.assignment(study.ada))
     shown = readings(body)
@@ -305,14 +307,14 @@ def test_eligibility_is_held_to_the_writer_s_references(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", [("appropriate",), ("support",), ("natural", "faithful")])
-def test_nothing_else_is(asked: tuple[str, ...], tmp_path: Path) -> None:
+def test_references_are_shown_for_eligibility_only(asked: tuple[str, ...], tmp_path: Path) -> None:
     study = with_references(tmp_path, *asked)
     body = body_of(study.assignment(study.ada))
     assert "By hand" not in body
     assert not [field for field in readings(body) if field.startswith("reference")]
 
 
-def test_references_are_closed_until_an_answer_has_its_grade_without_them(tmp_path: Path) -> None:
+def test_references_are_hidden_until_appropriateness_is_graded(tmp_path: Path) -> None:
     study = with_references(tmp_path, "appropriate", "eligibility")
     mine = study.assignment(study.ada)
     body = body_of(mine)
@@ -324,7 +326,7 @@ def test_references_are_closed_until_an_answer_has_its_grade_without_them(tmp_pa
         assert list(json.loads(answer.then[0].conditions)) == ["appropriate"]
 
 
-def test_a_campaign_of_the_version_before_shows_none(tmp_path: Path) -> None:
+def test_a_campaign_of_protocol_version_1_shows_no_references(tmp_path: Path) -> None:
     """Its eligibility was judged without, and stays comparable with itself."""
     study = with_references(tmp_path, "eligibility")
     Campaign.objects.update(protocol_version="1")
@@ -332,7 +334,7 @@ def test_a_campaign_of_the_version_before_shows_none(tmp_path: Path) -> None:
     assert "By hand" not in body_of(study.assignment(study.ada))
 
 
-def test_a_judge_is_shown_them_in_the_same_words(tmp_path: Path) -> None:
+def test_a_judge_is_shown_the_references_in_the_same_words(tmp_path: Path) -> None:
     study = with_references(tmp_path, "eligibility")
     asked: list[str] = []
 

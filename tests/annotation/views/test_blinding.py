@@ -35,7 +35,7 @@ def form(mine: Assignment, **more: Any) -> dict[str, Any]:
 
 
 @BOTH
-def test_nothing_that_comes_to_the_browser_names_a_system(protocol: str, tmp_path: Path) -> None:
+def test_nothing_sent_to_the_browser_names_a_system(protocol: str, tmp_path: Path) -> None:
     study = blind_study(protocol, tmp_path)
     mine, client = study.assignment(study.ada), client_of(study.ada)
     first = form(mine, version=0, seen=0)
@@ -58,7 +58,9 @@ def test_nothing_that_comes_to_the_browser_names_a_system(protocol: str, tmp_pat
 
 
 @BOTH
-def test_what_is_answered_by_number_is_stored_by_name(protocol: str, tmp_path: Path) -> None:
+def test_answers_given_by_number_are_stored_under_the_units_names(
+    protocol: str, tmp_path: Path
+) -> None:
     study = blind_study(protocol, tmp_path)
     mine = study.assignment(study.ada)
     sent = client_of(study.ada).post(page("submit", mine), form(mine, version=0, seen=0))
@@ -68,7 +70,7 @@ def test_what_is_answered_by_number_is_stored_by_name(protocol: str, tmp_path: P
     assert names == set(mine.asked)
 
 
-def test_each_number_stands_for_the_unit_at_its_place(tmp_path: Path) -> None:
+def test_each_number_refers_to_the_unit_at_its_position(tmp_path: Path) -> None:
     study = blind_study("answer-rating", tmp_path, "appropriate")
     mine, client = study.assignment(study.ada), client_of(study.ada)
     fields: dict[str, Any] = {"version": 0, "seen": 0}
@@ -95,7 +97,7 @@ def test_a_form_that_names_a_unit_by_its_id_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_guessed_id_is_refused_like_one_that_is_none(tmp_path: Path, times: int) -> None:
+def test_a_guessed_id_is_refused_like_an_unknown_one(tmp_path: Path, times: int) -> None:
     study = blind_study("answer-rating", tmp_path, "appropriate")
     mine, client = study.assignment(study.ada), client_of(study.ada)
     told = []
@@ -127,9 +129,7 @@ def test_a_conflict_shows_both_versions_by_number(tmp_path: Path) -> None:
 @pytest.mark.every_case
 @pytest.mark.parametrize("yes", [True, False])
 @pytest.mark.parametrize("code", ["first", "second", "tie-good", "tie-bad"])
-def test_the_first_of_a_pair_is_the_one_that_is_shown_first(
-    code: str, yes: bool, tmp_path: Path
-) -> None:
+def test_the_code_first_means_the_answer_shown_first(code: str, yes: bool, tmp_path: Path) -> None:
     study = blind_study("answer-preference", tmp_path, reports=2)
     mine, client = turned(study, study.ada, yes), client_of(study.ada)
     sent = {"unit-0": "u0", "unit-0-preferred": code, "version": 0, "seen": 0}
@@ -142,7 +142,7 @@ def test_the_first_of_a_pair_is_the_one_that_is_shown_first(
         assert re.findall(r'value="([a-z-]+)" checked', body) == [code]
 
 
-def test_a_turned_pair_conflicts_in_the_words_of_the_page(tmp_path: Path) -> None:
+def test_a_conflict_about_a_swapped_pair_uses_the_codes_of_the_page(tmp_path: Path) -> None:
     study = blind_study("answer-preference", tmp_path, reports=2)
     mine, client = turned(study, study.ada, True), client_of(study.ada)
     sent = {"unit-0": "u0", "unit-0-preferred": "first", "version": 0, "seen": 0}
@@ -152,7 +152,7 @@ def test_a_turned_pair_conflicts_in_the_words_of_the_page(tmp_path: Path) -> Non
     assert body["mine"]["units"] == {"u0": {"preferred": "tie-bad"}}
 
 
-def test_a_verdict_quotes_an_answer_by_its_number(tmp_path: Path) -> None:
+def test_a_judges_label_quotes_an_answer_by_its_number(tmp_path: Path) -> None:
     report = f"{SECRET}-b#1"
     quote = {"field": f"report:{report}", "text": SHORT[:4], "start": 0, "end": 4}
     row = {"item": "q/1", "unit": report, "variable": "appropriate", "value": "2", "rater": "Judy"}

@@ -66,7 +66,7 @@ def judge(name: str) -> Rater:
     return Rater.objects.create(name=name, kind="judge")
 
 
-class TestWhatIsOffered:
+class TestChoices:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("protocol", "own"),
@@ -81,7 +81,7 @@ class TestWhatIsOffered:
             ("question-typing", ["categories", "validates"]),
         ],
     )
-    def test_each_task_has_options_of_its_own(
+    def test_each_task_has_its_own_options(
         self, study: Study, protocol: str, own: list[str]
     ) -> None:
         found = form(study, protocol, per_passage=2)
@@ -90,7 +90,7 @@ class TestWhatIsOffered:
             "kappa", "prevalence", "icc", "correlation",
         ]  # fmt: skip
 
-    def test_only_the_least_is_required(self, study: Study) -> None:
+    def test_few_fields_are_required(self, study: Study) -> None:
         empty = CampaignForm({}, user=study.rita, protocol="rubric-passage",
                              batch=study.campaign.batch)  # fmt: skip
         assert set(empty.errors) == {*LEAST, "per_passage"}
@@ -101,7 +101,7 @@ class TestWhatIsOffered:
         }  # fmt: skip
         assert SettingsForm({}).is_valid()
 
-    def test_choices_are_the_designs(self, study: Study) -> None:
+    def test_choices_are_those_of_the_design(self, study: Study) -> None:
         found = form(study, "rubric-passage", per_passage=2)
         assert {name: offered(found, name) for name in ("items", "order", "sampling")} == {
             "items": ["fixed", "random", "blocked"],
@@ -114,7 +114,7 @@ class TestWhatIsOffered:
             ["", "rendered"], ["keep", "delete"], ["asked", "whole"],
         ]  # fmt: skip
 
-    def test_a_variable_of_two_kinds_is_offered_once_and_what_is_optional_is_not_chosen(
+    def test_a_variable_of_two_kinds_is_offered_once_and_optional_ones_are_not_preselected(
         self, study: Study
     ) -> None:
         found = form(study, "grounded-answer")
@@ -127,9 +127,7 @@ class TestWhatIsOffered:
         ]
         assert found.fields["variables"].initial == ["descriptor", "deflected", "selected"]
 
-    def test_a_campaign_continues_one_of_the_same_task_that_one_may_read(
-        self, study: Study
-    ) -> None:
+    def test_only_readable_campaigns_of_the_same_task_can_be_continued(self, study: Study) -> None:
         own, batch = study.campaign, study.campaign.batch
         another("Other task", "question-typing", batch)
         another("A first", own.protocol, batch)
@@ -138,7 +136,9 @@ class TestWhatIsOffered:
         given_away(hidden)
         assert offered(form(study), "continues") == ["", "A first", "Pilot"]
 
-    def test_what_may_come_first_is_of_the_batch_and_a_fitting_task(self, study: Study) -> None:
+    def test_prerequisites_are_offered_from_the_same_batch_and_suitable_tasks(
+        self, study: Study
+    ) -> None:
         own, batch = study.campaign, study.campaign.batch
         elsewhere = Batch.objects.create(name="elsewhere", format="native", digest="1" * 64)
         another("Elsewhere", own.protocol, elsewhere)
@@ -149,9 +149,7 @@ class TestWhatIsOffered:
         found = form(study, "rubric-passage", per_passage=2)
         assert offered(found, "prerequisite") == ["", "A first", "Pilot"]
 
-    def test_a_sample_is_stratified_by_judges_where_something_may_come_first(
-        self, study: Study
-    ) -> None:
+    def test_judges_are_offered_as_strata_if_a_prerequisite_is_possible(self, study: Study) -> None:
         zeta, alpha, beta, others = (judge(name) for name in ("zeta", "alpha", "beta", "others"))
         Judge.objects.create(rater=zeta, backend="lexical")
         given_away(Judge.objects.create(rater=others, backend="lexical"))
@@ -165,7 +163,9 @@ class TestWhatIsOffered:
         given_away(study.campaign)
         assert "strata" not in form(study, "rubric-passage", per_passage=2).fields
 
-    def test_the_team_of_the_batch_is_proposed_to_who_manages_several(self, study: Study) -> None:
+    def test_the_team_of_the_batch_is_preselected_for_managers_of_several_teams(
+        self, study: Study
+    ) -> None:
         def team() -> forms.Field | None:
             return CampaignForm(
                 user=study.root, protocol="report-coverage", batch=study.campaign.batch
@@ -183,8 +183,8 @@ class TestWhatIsOffered:
         assert field.initial is None
 
 
-class TestTheDesign:
-    def test_the_least_is_a_design_without_options(self, study: Study) -> None:
+class TestDesign:
+    def test_the_required_fields_alone_make_a_design_without_options(self, study: Study) -> None:
         found = form(study, variables=["answerable"])
         assert found.design() == Design(2, 0.5, 0.25, seed=3, items="blocked")
         split = form(study, development="0.1", audit="0.2").design()
@@ -203,13 +203,13 @@ class TestTheDesign:
             validates="j@Pilot",
         )  # fmt: skip
 
-    def test_chosen_items_are_read_line_by_line_with_the_blanks_of_their_ids(
-        self, study: Study
-    ) -> None:
+    def test_chosen_items_are_read_line_by_line_keeping_blanks_in_ids(self, study: Study) -> None:
         sent = {"chosen": " r/1 \r\n\r\nr#2\n \n", "human_share": "1", "items": "fixed"}
         assert form(study, **sent).design().chosen == (" r/1 ", "r#2")
 
-    def test_variables_are_an_option_where_they_are_not_the_usual_ones(self, study: Study) -> None:
+    def test_variables_become_an_option_only_if_they_differ_from_the_default(
+        self, study: Study
+    ) -> None:
         for sent, read in (
             (["answerable"], ()),
             ([], ()),
@@ -218,7 +218,7 @@ class TestTheDesign:
         ):
             assert form(study, variables=sent).design().variables == read
 
-    def test_what_only_some_tasks_have_is_read_there(self, study: Study) -> None:
+    def test_options_of_a_single_task_are_read_for_that_task_only(self, study: Study) -> None:
         typed = form(study, "question-typing", categories="a, b,c", sampling="own")
         assert typed.design() == Design(2, 0.5, 0.25, seed=3, items="blocked",
                                         categories=("a", "b", "c"))  # fmt: skip
@@ -227,12 +227,12 @@ class TestTheDesign:
         assert (points.points, points.gate) == ("answers", None)
         assert form(study, "grounded-answer", gate="gap").design().gate == "gap"
 
-    def test_what_a_preview_assumes_is_what_was_given(self, study: Study) -> None:
+    def test_the_preview_uses_the_submitted_assumptions(self, study: Study) -> None:
         found = form(study, kappa="0.1", icc="0")
         assert found.assumptions() == Assumptions(kappa=0.1, icc=0.0)
 
 
-class TestTheSettings:
+class TestSettings:
     def read(self, sent: dict[str, Any], campaign: Campaign | None = None) -> CampaignSettings:
         found = SettingsForm(sent)
         found.offer_practice(User.objects.get(username="rita"), campaign)
@@ -266,7 +266,7 @@ class TestTheSettings:
             no_deadline=False, no_qualify=False,
         )  # fmt: skip
 
-    def test_a_deadline_that_is_left_alone_keeps_its_seconds(self, study: Study) -> None:
+    def test_an_unchanged_deadline_keeps_its_seconds(self, study: Study) -> None:
         campaign = study.campaign
         campaign.deadline = datetime(2999, 1, 2, 10, 30, 45, tzinfo=UTC)
         shown = initial_settings(campaign)["deadline"]
@@ -275,9 +275,7 @@ class TestTheSettings:
         other = self.read({"deadline": "2999-01-02T10:31"}, campaign).deadline
         assert other == datetime(2999, 1, 2, 10, 31, tzinfo=UTC)
 
-    def test_practice_of_the_campaigns_own_stays_unless_another_is_chosen(
-        self, study: Study
-    ) -> None:
+    def test_the_campaigns_own_practice_stays_unless_another_is_chosen(self, study: Study) -> None:
         other = another("Other", study.campaign.protocol, study.campaign.batch)
         for campaign in (study.campaign, other):
             campaign.practice_of = study.campaign
@@ -286,7 +284,7 @@ class TestTheSettings:
         assert self.read({}, other).practice_of == ""
         assert self.read({"practice_of": "Pilot"}, other).practice_of == "Pilot"
 
-    def test_the_form_is_filled_with_what_holds(self, study: Study) -> None:
+    def test_the_form_is_filled_with_the_current_settings(self, study: Study) -> None:
         campaign = study.campaign
         assert initial_settings(campaign) == {
             "deadline": "", "language": "", "text_view": "", "gold_every": None, "practice_of": "",
@@ -304,14 +302,14 @@ class TestTheSettings:
         filled = initial_settings(campaign)
         assert (filled["text_view"], filled["gold_every"]) == ("rendered", 4)
 
-    def test_shares_and_questions_that_cannot_be_are_told_in_a_sentence(self) -> None:
+    def test_invalid_shares_and_background_questions_are_explained_in_a_sentence(self) -> None:
         found = SettingsForm({"shares": "ada=2", "background": "[age]\nkind = 'x'\n"})
         assert set(found.errors) == {"shares", "background"}
         for told in found.errors.values():
             assert str(told[0])[0].isupper()
             assert str(told[0]).endswith(".")
 
-    def test_what_another_person_changed_is_told_and_long_texts_are_only_named(
+    def test_changes_by_another_person_are_listed_and_long_texts_only_named(
         self, study: Study
     ) -> None:
         campaign = study.campaign

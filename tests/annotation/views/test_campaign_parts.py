@@ -51,7 +51,7 @@ def parts(study: Study, address: str) -> list[tuple[str, str, str]]:
     return LINK.findall(nav)
 
 
-def test_each_tab_leads_to_all_from_the_beginning_and_marks_itself(study: Study) -> None:
+def test_every_tab_page_links_to_all_tabs_and_marks_its_own(study: Study) -> None:
     here = [study.campaign.pk]
     for name in TABS:
         assert parts(study, reverse(name, args=here)) == [
@@ -60,7 +60,7 @@ def test_each_tab_leads_to_all_from_the_beginning_and_marks_itself(study: Study)
         ]
 
 
-def test_a_page_below_a_tab_marks_it_and_has_its_neighbours(study: Study) -> None:
+def test_a_page_below_a_tab_marks_the_tab_and_links_to_its_neighbours(study: Study) -> None:
     for name, tab in BELOW.items():
         address = reverse(name, args=[study.campaign.pk])
         marked = {word for _, mark, word in parts(study, address) if mark}
@@ -69,7 +69,7 @@ def test_a_page_below_a_tab_marks_it_and_has_its_neighbours(study: Study) -> Non
         assert re.search(rf'<nav class="sub-nav".*?href="{address}" aria-current="page"', page)
 
 
-def test_what_a_part_leads_to_marks_the_part(study: Study) -> None:
+def test_pages_about_a_person_mark_the_people_tab(study: Study) -> None:
     submit(study.assignment(study.ada), payload("no"), "page")
     person = [study.campaign.pk, rater_of(study.ada).pk]
     for name in ("campaign-rater", "rater-labels"):
@@ -93,7 +93,7 @@ def test_the_number_of_disputes_is_explained_on_the_page_that_it_leads_to(
         assert '>1,067<span class="sr"> in dispute</span>' in page
 
 
-def test_every_part_has_the_name_as_its_heading_and_says_which_it_is(study: Study) -> None:
+def test_every_page_of_a_campaign_is_headed_by_its_name_and_the_part(study: Study) -> None:
     for name, word in WORDS.items():
         page = client_of(study.rita).get(reverse(name, args=[study.campaign.pk])).content.decode()
         (heading,) = re.findall(r"<h1>(.*?)</h1>", page, re.S)
@@ -102,7 +102,7 @@ def test_every_part_has_the_name_as_its_heading_and_says_which_it_is(study: Stud
         ]  # fmt: skip
 
 
-def test_a_guideline_starts_from_the_protocols_own_text_beside_what_was_typed(
+def test_filling_in_the_protocols_guideline_keeps_other_typed_settings(
     study: Study,
 ) -> None:
     """Nothing is stored, and a change by somebody else meanwhile is still detected."""
@@ -147,7 +147,7 @@ def test_a_new_campaign_keeps_what_was_typed_when_its_guideline_is_filled_in(stu
     assert "own" not in rita.session["new-campaign"]
 
 
-def test_the_first_button_of_the_settings_saves_since_enter_presses_it(study: Study) -> None:
+def test_the_first_button_of_the_settings_saves_so_that_enter_saves(study: Study) -> None:
     rita, batch = client_of(study.rita), study.campaign.batch.name
     pages = {
         reverse("campaign-settings", args=[study.campaign.pk]): "campaign-terms",
@@ -161,7 +161,7 @@ def test_the_first_button_of_the_settings_saves_since_enter_presses_it(study: St
         assert first == '<button type="submit" hidden>'
 
 
-def test_whoever_saves_the_settings_is_told(study: Study) -> None:
+def test_saving_the_settings_is_confirmed(study: Study) -> None:
     rita = client_of(study.rita)
     terms = reverse("campaign-terms", args=[study.campaign.pk])
     page = rita.post(terms, {"guideline": "Ours.", "guideline_shown": "whole"}, follow=True)

@@ -59,7 +59,7 @@ def dated(folder: Path, **design: Any) -> Study:
     return study_of("grounding-relevance", folder, Design(**design), (DATED,))
 
 
-def test_cards_stand_in_the_recorded_order_each_with_its_own_text(tmp_path: Path) -> None:
+def test_cards_are_shown_in_the_recorded_order_each_with_its_own_text(tmp_path: Path) -> None:
     study = dated(tmp_path)
     mine = study.assignment(study.ada)
     cards = cards_of(shown(study, mine))
@@ -71,7 +71,7 @@ def test_cards_stand_in_the_recorded_order_each_with_its_own_text(tmp_path: Path
         assert f'data-text="passage:p/{number}#"' in card
 
 
-def test_the_order_is_random_for_each_rater_and_the_record_of_texts_says_the_same(
+def test_the_order_is_random_for_each_rater_and_recorded(
     tmp_path: Path,
 ) -> None:
     study = dated(tmp_path, raters_per_item=2)
@@ -111,7 +111,7 @@ def test_a_question_without_a_date_says_so(tmp_path: Path) -> None:
     assert "Age unknown" in words_of(cards_of(content)[0])
 
 
-def test_only_the_relevant_passages_become_cards_where_a_campaign_says_so(tmp_path: Path) -> None:
+def test_only_relevant_passages_become_cards_if_the_campaign_says_so(tmp_path: Path) -> None:
     study = study_of("grounding-relevance", tmp_path, Design(passages="relevant"))
     mine = study.assignment(study.ada)
     assert mine.asked == ["q/1/p"]
@@ -123,7 +123,7 @@ def typing(folder: Path, **design: Any) -> str:
     return shown(study, study.assignment(study.ada))
 
 
-def test_every_code_of_question_typing_stands_beside_what_it_means(tmp_path: Path) -> None:
+def test_every_code_of_question_typing_is_shown_with_its_meaning(tmp_path: Path) -> None:
     content = html.unescape(typing(tmp_path))
     meant = definitions(PROTOCOLS["question-typing"].guideline)
     for variable in PROTOCOLS["question-typing"].variables:
@@ -135,7 +135,9 @@ def test_every_code_of_question_typing_stands_beside_what_it_means(tmp_path: Pat
             assert f"{variable.words[code]}</span><small>{meaning}</small>" in content
 
 
-def test_the_seven_stand_in_order_and_the_last_four_wait(tmp_path: Path) -> None:
+def test_the_seven_questions_are_in_order_and_the_last_four_wait_for_the_gate(
+    tmp_path: Path,
+) -> None:
     content = typing(tmp_path)
     asked = re.findall(r'data-variable="(\w+)"( data-if=)?', content)
     names = [variable.name for variable in PROTOCOLS["question-typing"].variables]
@@ -148,7 +150,7 @@ def test_the_seven_stand_in_order_and_the_last_four_wait(tmp_path: Path) -> None
     assert "3 May 2024" in content
 
 
-def test_a_campaign_s_own_categories_have_no_meaning_of_ours(tmp_path: Path) -> None:
+def test_a_campaigns_own_categories_are_not_given_our_meanings(tmp_path: Path) -> None:
     content = typing(tmp_path, categories=("health", "Ärger & <b>mehr</b>"))
     assert "Ärger &amp; &lt;b&gt;mehr&lt;/b&gt;" in content
     assert TOPICS["health"] not in content
@@ -167,7 +169,7 @@ def test_every_default_category_is_described_once() -> None:
     assert all(meaning.strip() for meaning in TOPICS.values())
 
 
-def test_a_guideline_names_variables_by_the_questions_of_the_page(tmp_path: Path) -> None:
+def test_a_guideline_names_variables_by_the_pages_questions(tmp_path: Path) -> None:
     """A name such as `false_premise` is on no button, and in no other language than English."""
     asked = schema(study_of("question-typing", tmp_path).campaign)
     text = "- **valid**: **yes** or **no**.\n- **false_premise** (falsch): **no**.\n"
@@ -178,7 +180,7 @@ def test_a_guideline_names_variables_by_the_questions_of_the_page(tmp_path: Path
     )
 
 
-def test_a_guideline_does_not_explain_a_button_in_its_own_words(tmp_path: Path) -> None:
+def test_a_guideline_shows_codes_with_their_button_words(tmp_path: Path) -> None:
     asked = schema(study_of("answer-rating", tmp_path).campaign)
     told = with_button_words("From **1** (no) to **4** (yes, all of it).", asked, {})
     assert told == "From **1 – no** to **4 – yes** (yes, all of it)."

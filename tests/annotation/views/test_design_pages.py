@@ -83,8 +83,8 @@ def html(client: Client, address: str, **query: str) -> str:
     return answer.content.decode()
 
 
-class TestGuided:
-    def test_the_tasks_say_how_much_they_would_ask_or_why_they_do_not_fit(
+class TestGuidedSteps:
+    def test_each_task_says_how_much_it_would_ask_or_why_it_is_unsuitable(
         self, rita: Client, study: Study
     ) -> None:
         batch = study.campaign.batch
@@ -100,7 +100,7 @@ class TestGuided:
         assert "No query has both a passage and a question." in page, "the passage is not there"
         assert f"/batches/{batch.pk}/preparation/" in page
 
-    def test_what_was_typed_survives_going_back_until_the_campaign_is_created(
+    def test_typed_input_is_kept_when_going_back_until_the_campaign_is_created(
         self, rita: Client
     ) -> None:
         back = rita.post(NEW, {**FORM, "name": "Kept", "back": "1"})
@@ -132,7 +132,7 @@ class TestGuided:
         assert [model.objects.count() for model in (Campaign, Item, Rater)] == before
 
     @pytest.mark.parametrize("protocol", PROTOCOLS)
-    def test_every_task_has_a_page_to_look_at(
+    def test_every_task_has_a_preview_of_its_page(
         self, protocol: str, study: Study, tmp_path: Path
     ) -> None:
         cast.load(tmp_path, cast.BATCH)
@@ -153,7 +153,9 @@ class TestGuided:
         same = rita.post(f"{NEW}guideline/", {**sent, "guideline": own}).content.decode()
         assert "How it differs" not in same
 
-    def test_a_preview_says_what_the_design_would_take(self, rita: Client, study: Study) -> None:
+    def test_a_preview_says_how_much_work_and_cost_the_design_takes(
+        self, rita: Client, study: Study
+    ) -> None:
         for user in (study.ada, study.ben):
             while assignment := next_assignment(study.campaign, rater_of(user)):
                 submit(assignment, payload("no"), "page")
@@ -184,7 +186,7 @@ class TestNew:
         assert 'name="variables" value="answerable"' in form
         assert 'name="per_passage"' not in form
 
-    def test_only_what_the_protocol_heeds_is_asked(self, rita: Client) -> None:
+    def test_only_options_of_the_protocol_are_asked(self, rita: Client) -> None:
         form = html(rita, NEW, protocol="rubric-passage", batch="harbour")
         assert 'name="per_passage"' in form
         assert '<option value="Pilot">' in form
@@ -220,7 +222,7 @@ class TestNew:
             ("qualify", 0, 1),
         ],
     )
-    def test_numbers_are_taken_within_their_limits(
+    def test_numbers_are_accepted_within_their_limits(
         self, study: Study, field: str, least: int, most: int
     ) -> None:
         def wrong(number: float) -> bool:
@@ -233,11 +235,11 @@ class TestNew:
             True, False, False, True,
         ]  # fmt: skip
 
-    def test_categories_are_asked_where_a_question_gets_one(self, rita: Client) -> None:
+    def test_categories_are_asked_only_for_question_typing(self, rita: Client) -> None:
         assert 'name="categories"' in html(rita, NEW, protocol="question-typing", batch="harbour")
         assert 'name="categories"' not in html(rita, NEW, protocol="answer-rating", batch="harbour")
 
-    def test_a_dry_run_assumes_what_the_command_does(self, rita: Client) -> None:
+    def test_a_dry_run_has_the_same_default_assumptions_as_the_command(self, rita: Client) -> None:
         form = html(rita, NEW, protocol="report-coverage", batch="harbour")
         for name, value in asdict(Assumptions()).items():
             assert re.search(rf'name="{name}" value="{value}"', form)
@@ -257,7 +259,9 @@ class TestNew:
         assert made.guidelines.get().by == study.rita
         assert made.options["variables"] == []
 
-    def test_other_variables_than_the_usual_ones_are_an_option(self, rita: Client) -> None:
+    def test_other_variables_than_the_default_ones_are_stored_as_an_option(
+        self, rita: Client
+    ) -> None:
         rita.post(NEW, {**FORM, "variables": ["answerable", "rating"]})
         assert Campaign.objects.get(name="Second").options["variables"] == ["answerable", "rating"]
 
@@ -296,7 +300,7 @@ class TestNew:
         ],
     )
     @pytest.mark.parametrize("dry", [False, True], ids=["make", "dry run"])
-    def test_what_the_command_refuses_the_page_refuses_too(
+    def test_the_page_refuses_what_the_command_refuses(
         self, rita: Client, study: Study, field: str, value: str, said: str, dry: bool
     ) -> None:
         sent: dict[str, Any] = {**FORM, field: value, **({"dry": "1"} if dry else {})}
@@ -322,12 +326,12 @@ class TestNew:
         answer = rita.post(NEW, {**FORM, **sent, "dry": "1"})
         assert list(answer.context["form"].errors) == [field]
 
-    def test_an_assumption_that_cannot_be_is_marked(self, rita: Client) -> None:
+    def test_an_impossible_assumption_is_reported(self, rita: Client) -> None:
         answer = rita.post(NEW, {**FORM, "dry": "1", "kappa": "2"})
         assert answer.status_code == 422
         assert "Kappa is not between 0 and 1" in answer.content.decode()
 
-    def test_texts_are_shown_as_texts(self, rita: Client) -> None:
+    def test_names_are_escaped_in_the_preview(self, rita: Client) -> None:
         batch = "<script>alert(1)</script>"
         Batch.objects.filter(name="harbour").update(name=batch)
         told = rita.post(NEW, {**FORM, "batch": batch, "name": "<b>x</b>", "dry": "1"})
@@ -335,7 +339,7 @@ class TestNew:
         assert b"<b>x</b>" not in told.content
 
 
-class TestPage:
+class TestSettingsPage:
     def test_the_settings_page_shows_design_and_sample(self, rita: Client, study: Study) -> None:
         told = html(rita, at(study, "settings/"))
         assert "1 of 1 queries are sampled for people, who are asked 6 of 6 questions" in told
@@ -363,7 +367,7 @@ class TestPage:
         assert answer.status_code == 422
         assert "its deadline is past" in answer.content.decode()
 
-    def test_terms_are_saved_and_an_empty_field_takes_away(
+    def test_settings_are_saved_and_an_empty_field_removes_one(
         self, rita: Client, study: Study
     ) -> None:
         sent = {"deadline": "2999-01-02T10:30", "language": "en", "guideline": "Be kind.",
@@ -407,14 +411,16 @@ class TestPage:
         study.campaign.refresh_from_db()
         assert study.campaign.guideline == ""
 
-    def test_a_version_tells_how_many_answers_followed_it(self, rita: Client, study: Study) -> None:
+    def test_a_guideline_version_shows_how_many_answers_followed_it(
+        self, rita: Client, study: Study
+    ) -> None:
         rita.post(at(study, "terms/"), {"guideline": "Be kind."})
         study.campaign.refresh_from_db()
         submit(study.assignment(study.ada), payload("no"), "page")
         assert "1 answer<" in html(rita, at(study, "settings/"))
 
 
-class TestKnown:
+class TestGold:
     def sent(self, **more: Any) -> dict[str, Any]:
         key = Item.objects.order_by("position")[0].key
         lines = "".join(
@@ -472,7 +478,9 @@ class TestKnown:
         sent = {"rater": judge.pk, "reason": "x"}
         assert rita.post(at(study, "admit/"), sent).status_code == 404
 
-    def test_with_an_open_item_nobodys_results_are_shown(self, rita: Client, study: Study) -> None:
+    def test_with_an_open_item_practice_results_are_not_shown(
+        self, rita: Client, study: Study
+    ) -> None:
         rita.post(at(study, "known/"), self.sent())
         study.campaign.refresh_from_db()
         held = study.assignment(study.ada)
@@ -484,7 +492,7 @@ class TestKnown:
         assert "You have an open item in this campaign" in told
 
 
-def test_a_preview_is_computed_by_a_job_and_comes_in_place(
+def test_a_preview_is_computed_by_a_job_and_inserted_when_ready(
     rita: Client, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     queue_cast.set_up(settings, tmp_path / "data", monkeypatch)
@@ -503,11 +511,11 @@ def test_a_preview_is_computed_by_a_job_and_comes_in_place(
     assert "what this design would give" in rita.post(NEW, sent).content.decode()
 
 
-class TestWhatAFormOffers:
+class TestOffers:
     def form(self, study: Study, protocol: str = "report-coverage") -> CampaignForm:
         return CampaignForm(user=study.root, protocol=protocol, batch=study.campaign.batch)
 
-    def test_a_team_is_asked_for_where_one_manages_several(self, study: Study) -> None:
+    def test_a_team_is_asked_for_if_one_manages_several(self, study: Study) -> None:
         assert "team" not in self.form(study).fields
         other = Team.objects.create(name="another")
         field = self.form(study).fields["team"]
@@ -515,13 +523,13 @@ class TestWhatAFormOffers:
         given = self.form(study).fields["team"].clean("another")
         assert given == other
 
-    def test_a_second_round_may_be_of_answers_with_a_gap(self, study: Study) -> None:
+    def test_the_gap_gate_is_offered_for_second_rounds_only(self, study: Study) -> None:
         gate = self.form(study, "grounded-answer").fields["gate"]
         assert [value for value, _ in gate.choices] == ["", "gap"]  # type: ignore[attr-defined]
         assert not gate.required
         assert "gate" not in self.form(study).fields
 
-    def test_practice_is_offered_from_what_one_may_read_and_what_is_chosen(
+    def test_practice_is_offered_from_readable_campaigns_and_the_current_choice(
         self, study: Study
     ) -> None:
         def offered(campaign: Campaign | None = study.campaign) -> list[str]:
@@ -541,7 +549,7 @@ class TestWhatAFormOffers:
         study.campaign.practice_of = study.campaign
         assert offered() == [""]
 
-    def test_of_settings_that_another_person_changed_long_texts_are_named_and_not_told(
+    def test_long_settings_changed_by_another_person_are_named_but_not_quoted(
         self, study: Study
     ) -> None:
         change(study.campaign, CampaignSettings(language="de", consent="We store it."))
@@ -554,7 +562,7 @@ class TestWhatAFormOffers:
         assert not [line for line in describe_differences(same, study.campaign)
                     if line.startswith((consent, language))]  # fmt: skip
 
-    def test_background_questions_that_cannot_be_read_are_told(
+    def test_unreadable_background_questions_are_reported_at_their_field(
         self, rita: Client, study: Study
     ) -> None:
         answer = rita.post(at(study, "terms/"), {"background": "[[question"})

@@ -46,7 +46,7 @@ def content(answer: Any) -> bytes:
     return b"".join(answer.streaming_content)
 
 
-def test_the_page_offers_every_export_in_its_forms(campaign: Campaign, rita: Client) -> None:
+def test_the_page_offers_every_export_in_every_format(campaign: Campaign, rita: Client) -> None:
     page = rita.get(reverse("exports", args=[campaign.pk])).content.decode()
     for offer in export_options(campaign):
         for form in offer.forms:
@@ -74,7 +74,9 @@ def test_a_downloaded_file_equals_that_of_the_command(
     assert answer["Content-Disposition"] == name
 
 
-def test_a_name_of_any_characters_is_no_path(campaign: Campaign, rita: Client) -> None:
+def test_a_campaign_name_with_special_characters_gives_a_safe_file_name(
+    campaign: Campaign, rita: Client
+) -> None:
     Campaign.objects.filter(pk=campaign.pk).update(name='../=x"\r\nSet-Cookie: a=b; 🌉')
     answer = get(rita, campaign, "units", "csv")
     file = f"x-set-cookie-ab-{campaign.pk}-units.csv"
@@ -83,7 +85,7 @@ def test_a_name_of_any_characters_is_no_path(campaign: Campaign, rita: Client) -
 
 
 @pytest.mark.parametrize(("what", "form"), [("all", "csv"), ("dataset", "parquet")])
-def test_a_folder_comes_as_an_archive(
+def test_a_folder_is_downloaded_as_an_archive(
     campaign: Campaign, rita: Client, what: str, form: str
 ) -> None:
     with zipfile.ZipFile(io.BytesIO(content(get(rita, campaign, what, form)))) as archive:
@@ -104,9 +106,7 @@ def test_a_person_with_an_open_item_exports_only_the_batch(
     assert get(rita, campaign, "batch", "jsonl").status_code == 200
 
 
-def test_thirteen_in_an_hour_are_one_too_many_by_page_and_api_together(
-    campaign: Campaign, rita: Client
-) -> None:
+def test_an_account_may_download_twelve_exports_an_hour(campaign: Campaign, rita: Client) -> None:
     answers = [get(rita, campaign, "units", "csv") for _ in range(13)]
     assert [answer.status_code for answer in answers] == [200] * 12 + [429]
     assert 0 < int(answers[-1]["Retry-After"]) <= 3600

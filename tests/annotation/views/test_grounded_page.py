@@ -32,7 +32,7 @@ def shown(study: Study, assignment: Assignment, name: str = "ada") -> str:
     return response.content.decode()
 
 
-def test_each_sentence_is_a_tick_and_a_passage_without_sentences_is_one(study: Study) -> None:
+def test_each_sentence_and_each_undivided_passage_has_a_tick_box(study: Study) -> None:
     html = shown(study, study.assignment(study.ada))
     assert html.count('class="tick-box"') == 3
     assert html.count("unit tick whole") == 1
@@ -40,13 +40,13 @@ def test_each_sentence_is_a_tick_and_a_passage_without_sentences_is_one(study: S
     assert "Passage 2 helps to answer" in html
 
 
-def test_passages_say_source_date_and_age(study: Study) -> None:
+def test_passages_show_source_date_and_age(study: Study) -> None:
     html = shown(study, study.assignment(study.ada))
     for fact in ("web", "30 April 2024", "3 days", "private"):
         assert f"</i> {fact}</span>" in html
 
 
-def test_where_passages_are_given_as_relevant_nothing_is_ticked_and_each_can_be_cited(
+def test_passages_given_as_relevant_need_no_ticks_and_can_all_be_cited(
     tmp_path: Path,
 ) -> None:
     design = Design(variables=("descriptor", "deflected"), passages="relevant")
@@ -57,7 +57,7 @@ def test_where_passages_are_given_as_relevant_nothing_is_ticked_and_each_can_be_
     assert "built it." in html
 
 
-def test_words_of_a_passage_that_no_sentence_holds_can_be_read(study: Study) -> None:
+def test_words_outside_all_sentences_can_be_read(study: Study) -> None:
     html = shown(study, study.assignment(study.ada))
     assert html.count("The passage as a whole") == 1
     assert "said the pilot" in html
@@ -69,7 +69,7 @@ def test_a_page_without_a_first_round_shows_no_first_answer(study: Study) -> Non
     assert 'data-variable="action"' not in html
 
 
-def test_numbers_follow_the_batch_whatever_order_is_shown(tmp_path: Path) -> None:
+def test_passage_numbers_follow_the_batch_whatever_order_is_shown(tmp_path: Path) -> None:
     design = Design(order="random", seed=3, raters_per_item=40)
     study = study_of("grounded-answer", tmp_path, design)
     seen = set()
@@ -95,7 +95,7 @@ def _keys(heads: list[str]) -> list[str]:
     return [{"1": "p", "2": "p#1"}[head] for head in heads]
 
 
-def test_the_second_round_shows_the_first_answer_and_what_was_ticked(study: Study) -> None:
+def test_the_second_round_shows_the_first_answer_and_its_ticks(study: Study) -> None:
     second = after(study)
     write(study)
     html = shown(study, taken(second, rater_of(study.ben)), "ben")
@@ -112,7 +112,7 @@ def test_a_withdrawn_first_answer_is_said_to_be_gone(study: Study) -> None:
     assert "The first answer no longer exists" in shown(study, mine, "ben")
 
 
-def test_validating_marks_what_each_sentence_cites(study: Study) -> None:
+def test_validation_marks_the_passages_that_each_sentence_cites(study: Study) -> None:
     write(study)
     made = after(study, "Third", variables=("grounded",))
     html = shown(study, taken(made, rater_of(study.ben)), "ben")
@@ -120,14 +120,14 @@ def test_validating_marks_what_each_sentence_cites(study: Study) -> None:
     assert "answer-" not in html.replace("grounded_answer", "").replace("answer-1", "")
 
 
-def test_a_sentence_without_a_marker_cites_what_its_answer_does(study: Study) -> None:
+def test_a_sentence_without_a_marker_counts_as_citing_what_its_answer_cites(study: Study) -> None:
     write(study, "Anna built it. It spans the river.")
     made = after(study, "Third", variables=("grounded",))
     html = shown(study, taken(made, rater_of(study.ben)), "ben")
     assert html.count('data-cites="1 2"') == 2
 
 
-def test_reports_are_validated_without_a_word_on_their_systems(study: Study) -> None:
+def test_validation_does_not_name_the_systems_of_reports(study: Study) -> None:
     batch = Batch.objects.get(name="b")
     design = Design(variables=("grounded",))
     made = create_campaign("Reports", "grounded-answer", batch, design).campaign
@@ -139,6 +139,6 @@ def test_reports_are_validated_without_a_word_on_their_systems(study: Study) -> 
     assert ">one<" not in html
 
 
-def test_markers_are_numbers_in_brackets_each_once() -> None:
+def test_citation_markers_are_bracketed_numbers_listed_once() -> None:
     assert markers(FIRST_TEXT) == [1, 2]
     assert markers("a [2] b [1, 3] c [2] [x] [] [12345]") == [2, 1, 3]

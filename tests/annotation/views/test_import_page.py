@@ -39,7 +39,7 @@ def sent(rita: Client, study: Study, **more: str) -> str:
     return rita.post(address, {"file": file}, follow=True).content.decode()
 
 
-def test_it_says_what_was_imported_and_does_it_once(rita: Client, study: Study) -> None:
+def test_an_import_is_reported_and_repeating_it_changes_nothing(rita: Client, study: Study) -> None:
     assert "Imported 3 labels from labels.jsonl" in sent(rita, study)
     assert Label.objects.count() == 3
     again = sent(rita, study)
@@ -48,7 +48,7 @@ def test_it_says_what_was_imported_and_does_it_once(rita: Client, study: Study) 
     assert not list(_folder().iterdir()), "the file is kept no longer than it is needed"
 
 
-def test_one_wrong_line_imports_nothing_and_is_named(rita: Client, study: Study) -> None:
+def test_one_wrong_line_is_named_and_nothing_is_imported(rita: Client, study: Study) -> None:
     told = sent(rita, study, value="perhaps")
     assert "Nothing was imported from labels.jsonl" in told
     assert "Line 1" in told
@@ -56,7 +56,7 @@ def test_one_wrong_line_imports_nothing_and_is_named(rita: Client, study: Study)
     assert not Label.objects.exists()
 
 
-def test_nobody_gives_labels_in_the_name_of_somebody_who_answers_here(
+def test_labels_in_the_name_of_a_person_who_answers_here_are_refused(
     rita: Client, study: Study
 ) -> None:
     name = study.assignment(study.ada).rater.name

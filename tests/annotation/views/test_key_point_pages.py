@@ -58,7 +58,7 @@ def quote_at(start: int, length: int) -> dict[str, Any]:
 
 
 class TestSuggestions:
-    def test_they_stand_in_the_order_of_the_text_and_what_is_lost_comes_last(self) -> None:
+    def test_suggestions_are_in_text_order_with_unfound_ones_last(self) -> None:
         text = Text(
             "passage", "🌉 One two. Three four.", suggested=("nowhere at all", "Three", "One")
         )
@@ -73,7 +73,7 @@ class TestSuggestions:
         text = Text("passage", "One two.", suggested=("two", "two"))
         assert [s.places for s in suggestions(text)] == [((4, 7),)]
 
-    def test_the_page_says_once_that_they_may_be_wrong(self, tmp_path: Path) -> None:
+    def test_the_page_says_once_that_suggestions_may_be_wrong(self, tmp_path: Path) -> None:
         study = study_of("key-point-verification", tmp_path)
         html = seen(client_of(study.ada), study.assignment(study.ada))
         assert html.count("may be wrong") == 1
@@ -84,7 +84,7 @@ class TestSuggestions:
 class TestWriting:
     EXTRACTED = cast.FIRST["key_points"][0]["text"]
 
-    def test_no_word_of_an_extracted_point_comes_before_the_list_is_complete(
+    def test_extracted_points_are_not_sent_before_the_list_is_complete(
         self, tmp_path: Path
     ) -> None:
         study = study_of("key-point-writing", tmp_path)
@@ -100,7 +100,7 @@ class TestWriting:
         assert self.EXTRACTED in html
         assert "data-sealed" in html
 
-    def test_a_quote_that_does_not_stand_there_is_refused(self, tmp_path: Path) -> None:
+    def test_a_quote_at_a_wrong_position_is_refused(self, tmp_path: Path) -> None:
         study = study_of("key-point-writing", tmp_path)
         mine, client = taken(study, "q/1/p"), client_of(study.ada)
         points = [{"text": "It opened.", "evidence": [quote_at(11, 8) | {"start": 12}]}]
@@ -120,7 +120,7 @@ class TestWriting:
     @pytest.mark.every_case
     @pytest.mark.parametrize("name", ["draft", "submit"])
     @pytest.mark.parametrize("odd", ['{"a": 1}', '{"text": "x", "citations": []}', "5", "true"])
-    def test_a_list_that_is_none_is_refused(self, tmp_path: Path, name: str, odd: str) -> None:
+    def test_a_malformed_list_is_refused(self, tmp_path: Path, name: str, odd: str) -> None:
         study = study_of("key-point-writing", tmp_path)
         mine, client = taken(study, "q/1/p"), client_of(study.ada)
         fields = {**form(mine, "yes", [], version=0, seen=0), "unit-0-points": odd}
@@ -128,7 +128,7 @@ class TestWriting:
         assert answer.status_code == 422
         assert answer.json()["problems"][0]["message"] == "is not a list"
 
-    def test_a_passage_without_extracted_points_is_never_sealed(self, tmp_path: Path) -> None:
+    def test_a_passage_without_extracted_points_hides_nothing(self, tmp_path: Path) -> None:
         lines = [{**cast.FIRST, "key_points": []}]
         study = study_with(tmp_path, lines)
         mine, client = study.assignment(study.ada), client_of(study.ada)
@@ -167,21 +167,19 @@ class TestJump:
         ("asked", "place"),
         [("1", 0), ("2", 1), ("3", 2), ("9", 2), ("0", 0), ("999999999", 2), (" 2 ", 1)],
     )
-    def test_it_goes_to_ones_own_item_by_its_number(
-        self, study: Study, asked: str, place: int
-    ) -> None:
+    def test_jump_opens_ones_own_item_by_number(self, study: Study, asked: str, place: int) -> None:
         mine = self.of(study, 3)
         answer = client_of(study.ada).get(page("jump", mine[0]), {"number": asked})
         assert answer.headers["Location"] == page("item", mine[place])
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("asked", ["", "two", "-1", "1.5", "10000000000", "²"])
-    def test_it_stays_where_no_number_is_given(self, study: Study, asked: str) -> None:
+    def test_jump_without_a_number_stays_on_the_item(self, study: Study, asked: str) -> None:
         mine = self.of(study, 2)
         answer = client_of(study.ada).get(page("jump", mine[1]), {"number": asked})
         assert answer.headers["Location"] == page("item", mine[1])
 
-    def test_it_counts_ones_own_only(self, study: Study) -> None:
+    def test_jump_counts_ones_own_items_only(self, study: Study) -> None:
         study.assignment(study.ben)
         mine = self.of(study, 2)
         client = client_of(study.ada)
@@ -191,14 +189,14 @@ class TestJump:
         assert first.headers["Location"] == page("item", mine[0])
         assert 'value="2"' in seen(client, mine[1])
 
-    def test_it_goes_nowhere_from_anothers_item_and_by_no_other_method(self, study: Study) -> None:
+    def test_jump_is_refused_from_anothers_item_and_by_post(self, study: Study) -> None:
         (mine,) = self.of(study, 1)
         assert client_of(study.ben).get(page("jump", mine), {"number": "1"}).status_code == 404
         assert client_of(study.ada).post(page("jump", mine), {"number": "1"}).status_code == 405
 
 
 class TestApi:
-    def test_it_says_what_is_listed_and_what_is_matched(self, tmp_path: Path) -> None:
+    def test_the_api_describes_lists_and_matches(self, tmp_path: Path) -> None:
         study = study_of("key-point-writing", tmp_path)
         ada, mine = script_of(study.ada), taken(study, "q/1/p")
         shown = ada.get(place(mine)).json()
@@ -214,7 +212,7 @@ class TestApi:
         asked = shown["answer_schema"]["properties"]["k/1"]["properties"]["matches"]
         assert asked == {"type": "array", "items": {"type": "integer", "minimum": 1}}
 
-    def test_it_withholds_the_extracted_points_until_the_list_is_complete(
+    def test_the_api_withholds_extracted_points_until_the_list_is_complete(
         self, tmp_path: Path
     ) -> None:
         study = study_of("key-point-writing", tmp_path)
@@ -227,7 +225,7 @@ class TestApi:
         after = ada.get(place(mine)).json()
         assert after["units"][1]["text"] == TestWriting.EXTRACTED
 
-    def test_it_refuses_a_quote_that_does_not_stand_there(self, tmp_path: Path) -> None:
+    def test_the_api_refuses_a_quote_at_a_wrong_position(self, tmp_path: Path) -> None:
         study = study_of("key-point-writing", tmp_path)
         ada, mine = script_of(study.ada), taken(study, "q/1/p")
         points = [{"text": "It opened.", "evidence": [quote_at(11, 8) | {"start": 10}]}]

@@ -99,13 +99,13 @@ def test_the_keys_of_every_page_are_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("module", ["keys.js", "selecting.js", "quotes.js", "item.js"])
-def test_keys_that_have_no_letter_are_listed(tmp_path: Path, module: str) -> None:
+def test_keys_without_a_letter_are_listed(tmp_path: Path, module: str) -> None:
     keys = opened("report-coverage", tmp_path)
     named = {one or other for one, other in COMPARED.findall(source(module))} - {"Backspace", "z"}
     assert [key for key in named if SIGNS[key] not in keys.keys] == []
 
 
-def test_the_keys_that_move_an_end_by_a_character_are_listed(tmp_path: Path) -> None:
+def test_the_keys_that_move_a_highlights_end_are_listed(tmp_path: Path) -> None:
     block = re.search(r"CHARACTERS = \{(.*?)\}", source("segments.js"))
     assert block
     assert re.findall(r'"(.)": ', block[1])[:2] == [",", "."]
@@ -121,6 +121,6 @@ def test_the_keys_of_a_protocol_are_listed(tmp_path: Path, protocol: str) -> Non
     assert missing == [], own.keys
 
 
-def test_some_protocol_adds_keys_so_that_this_can_fail() -> None:
+def test_some_protocols_add_keys_of_their_own() -> None:
     added = {key for own in PAGES.values() for key in own_keys(own.script.removeprefix("js/"))}
     assert {"y", "n", "x"} <= added

@@ -157,7 +157,7 @@ def test_no_page_is_larger_than_a_megabyte(full: Full, client: Client, who: str)
     assert len(opened) > 5
 
 
-def test_the_parts_of_a_query_have_pages_that_are_all_reachable(full: Full, rita: Client) -> None:
+def test_all_parts_of_a_large_query_can_be_reached_page_by_page(full: Full, rita: Client) -> None:
     where = f"/batches/{full.query.batch_id}/queries/{full.query.position}/"
     first = rita.get(where).content.decode()
     assert "l:0<" in first
@@ -171,7 +171,7 @@ def test_the_parts_of_a_query_have_pages_that_are_all_reachable(full: Full, rita
     assert "?reports=2&amp;questions=3#questions" in second
 
 
-def test_a_hit_of_a_search_leads_to_the_page_of_its_passage(full: Full, rita: Client) -> None:
+def test_a_search_result_leads_to_the_page_of_its_passage(full: Full, rita: Client) -> None:
     batch = f"/batches/{full.query.batch_id}/"
     found = rita.get(batch, {"q": '"Passage 217."'}).content.decode()
     address = re.search(r'href="([^"]+passage=[^"#]+)#passages"', found)

@@ -34,7 +34,7 @@ def test_texts_reach_the_browser_unchanged() -> None:
     assert html.unescape(shown) == TEXT + "\r"
 
 
-def test_the_guideline_is_shown_and_no_tag_of_it_survives(study: Study) -> None:
+def test_the_guideline_is_rendered_and_its_html_tags_are_escaped(study: Study) -> None:
     mine = study.assignment(study.ada)
     shown = client_of(study.ada).get(page("guideline", mine)).content.decode()
     assert "<h2>Report coverage</h2>" in shown
@@ -49,7 +49,7 @@ def test_the_guideline_is_shown_and_no_tag_of_it_survives(study: Study) -> None:
     )
 
 
-def test_campaigns_and_batches_are_counted(study: Study) -> None:
+def test_lists_show_progress_of_campaigns_and_the_queries_of_batches(study: Study) -> None:
     plant(study)
     listed = client_of(study.rita).get("/campaigns/").content.decode()
     assert "1 of 4" in listed
@@ -85,7 +85,7 @@ def test_an_item_page_takes_few_queries() -> None:
     assert len(captured) < 13, [q["sql"] for q in captured]
 
 
-def test_an_item_page_is_light() -> None:
+def test_an_item_page_is_small() -> None:
     question = "Why was the outer breakwater rebuilt, and who decided on its new length? Question"
     study = make_study(tuple(f"{question} {n}" for n in range(15)))
     client = client_of(study.ada)

@@ -44,7 +44,7 @@ class TestPages:
         assert count(make_study(), save=False) <= OPEN
 
     @pytest.mark.parametrize("save", [True, False])
-    def test_a_larger_study_takes_no_more(self, save: bool) -> None:
+    def test_a_larger_study_takes_no_more_queries(self, save: bool) -> None:
         study = make_study(reports=12)
         first = count(study, save=save)
         while True:
@@ -54,7 +54,7 @@ class TestPages:
             submit(mine, payload("no"), "page")
         assert count(study, save=save) <= first
 
-    def test_a_save_drops_the_draft_that_it_replaces(self) -> None:
+    def test_a_save_deletes_the_draft_that_it_replaces(self) -> None:
         study = make_study()
         mine, client = study.assignment(study.ada), client_of(study.ada)
         client.post(page("draft", mine), answers("no", None, None, version=0, seen=0))
@@ -64,7 +64,7 @@ class TestPages:
 
 
 class TestProgress:
-    def test_it_counts_what_is_free_as_it_is_defined(self) -> None:
+    def test_progress_counts_exactly_the_free_items(self) -> None:
         study = make_study(reports=5)
         for user in (study.ada, study.ben, study.ada):
             submit(study.assignment(user), payload("no"), "page")
@@ -82,7 +82,7 @@ class TestProgress:
         numbers = progress(study.ada, [study.campaign.pk])[study.campaign.pk]
         assert numbers.free == free_of(study.ada, study.campaign) == 3
 
-    def test_it_follows_whoever_takes_places_away(self) -> None:
+    def test_progress_follows_when_slots_are_taken(self) -> None:
         study = make_study(reports=5)
         for left in (5, 4, 2, 0):
             Item.objects.filter(position__gte=left).update(taken=F("quota"))
@@ -90,7 +90,7 @@ class TestProgress:
         Item.objects.update(taken=0)
         assert progress_in(study.rita, study.campaign.pk).free == 5
 
-    def test_a_person_without_a_name_yet_has_all_before_them(self) -> None:
+    def test_a_person_without_a_pseudonym_has_all_items_free(self) -> None:
         study = make_study(reports=5)
         assert not Rater.objects.filter(user=study.rita).exists()
         numbers = progress(study.rita, [study.campaign.pk])[study.campaign.pk]
@@ -99,7 +99,7 @@ class TestProgress:
 
 class TestExports:
     @pytest.mark.parametrize("what", ["units", "labels", "spans", "responses", "batch"])
-    def test_an_export_asks_no_more_for_more_items(self, what: str) -> None:
+    def test_an_export_takes_no_more_queries_for_more_items(self, what: str) -> None:
         study = make_study(reports=12)
         submit(study.assignment(study.ada), payload("no"), "page")
         export = getattr(rows, what)
@@ -115,7 +115,7 @@ class TestExports:
             assert list(export(fresh)) or export is rows.spans
         return len(captured)
 
-    def test_lines_come_in_the_order_of_items_raters_and_units(self) -> None:
+    def test_export_lines_are_ordered_by_item_rater_and_unit(self) -> None:
         study = make_study(reports=3)
         for user in (study.ben, study.ada, study.ben, study.ada):
             submit(study.assignment(user), payload("no"), "page")
@@ -124,7 +124,7 @@ class TestExports:
         assert keys == sorted(keys)
         assert len(keys) == 12
 
-    def test_a_chunks_end_parts_no_query_from_its_texts(
+    def test_the_end_of_a_chunk_does_not_separate_a_query_from_its_texts(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         study = make_study(reports=5)

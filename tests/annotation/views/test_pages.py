@@ -44,12 +44,12 @@ def addresses(path: str, uids: list[uuid.UUID]) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "home"), [("ada", "/tasks/"), ("rita", "/campaigns/"), ("root", "/batches/")]
 )
-def test_it_brings_each_role_home(study: Study, name: str, home: str) -> None:
+def test_logging_in_leads_each_role_to_its_home_page(study: Study, name: str, home: str) -> None:
     answer = Client().post("/login/", {"username": name, "password": PASSWORD}, follow=True)
     assert answer.redirect_chain[-1][0] == home
 
 
-def test_it_refuses_a_wrong_password_without_saying_which_part_was_wrong(study: Study) -> None:
+def test_a_failed_log_in_does_not_say_whether_name_or_password_was_wrong(study: Study) -> None:
     known = Client().post("/login/", {"username": "ada", "password": "wrong"})
     unknown = Client().post("/login/", {"username": "nobody", "password": "wrong"})
     messages = [re.findall(r'role="alert">([^<]+)<', a.content.decode()) for a in (known, unknown)]
@@ -57,7 +57,7 @@ def test_it_refuses_a_wrong_password_without_saying_which_part_was_wrong(study: 
     assert messages[0]
 
 
-def test_logging_out_takes_a_post(study: Study) -> None:
+def test_logging_out_requires_a_post(study: Study) -> None:
     client = client_of(study.ada)
     assert client.get("/logout/").status_code == 405
     assert client.get("/tasks/").status_code == 200
@@ -83,13 +83,13 @@ def test_each_page_is_open_to_its_roles_only(study: Study, name: str, role: str)
         assert answer.status_code == 403
 
 
-def test_whoever_takes_an_item_after_the_session_ended_is_sent_to_log_in(study: Study) -> None:
+def test_taking_an_item_after_the_session_ended_leads_to_the_log_in(study: Study) -> None:
     answer = Client().post(reverse("take-next", args=[study.campaign.pk]))
     assert answer.headers["Location"].startswith("/login/")
     assert not Assignment.objects.exists()
 
 
-def test_an_annotator_meets_nobody_elses_answers_at_any_address(study: Study) -> None:
+def test_an_annotator_sees_nobody_elses_answers_at_any_address(study: Study) -> None:
     mine = study.assignment(study.ada)
     foreign = plant(study)
     client = client_of(study.ada)
@@ -105,7 +105,7 @@ def test_an_annotator_meets_nobody_elses_answers_at_any_address(study: Study) ->
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", ["item", "draft", "submit", "guideline", "progress"])
-def test_a_foreign_assignment_is_not_there_by_any_method(study: Study, name: str) -> None:
+def test_an_assignment_of_another_person_is_404_by_any_method(study: Study, name: str) -> None:
     study.assignment(study.ada)
     for other in plant(study):
         for user in (study.ada, study.rita):
@@ -115,7 +115,7 @@ def test_a_foreign_assignment_is_not_there_by_any_method(study: Study, name: str
     assert Response.objects.count() == 2
 
 
-def test_it_opens_no_assignment_to_a_stranger(study: Study) -> None:
+def test_an_assignment_cannot_be_opened_without_logging_in(study: Study) -> None:
     mine = study.assignment(study.ada)
     assert Client().get(page("item", mine)).status_code == 302
     script = Client().post(
@@ -124,7 +124,7 @@ def test_it_opens_no_assignment_to_a_stranger(study: Study) -> None:
     assert script.status_code == 401
 
 
-def test_saving_takes_a_csrf_token(study: Study) -> None:
+def test_saving_requires_a_csrf_token(study: Study) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(study.ada)
     mine = study.assignment(study.ada)
@@ -132,7 +132,7 @@ def test_saving_takes_a_csrf_token(study: Study) -> None:
         assert client.post(page(name, mine), answers("no", "no", "no")).status_code == 403
 
 
-def test_nothing_is_saved_by_getting(study: Study) -> None:
+def test_nothing_is_saved_by_a_get_request(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     for name in ("draft", "submit"):
         assert client.get(page(name, mine)).status_code == 405
@@ -146,7 +146,7 @@ def test_the_page_names_neither_system_nor_report(study: Study) -> None:
         assert "hidden-system" not in client.get(address).content.decode()
 
 
-def test_it_says_how_far_one_is_and_goes_on(study: Study) -> None:
+def test_my_work_shows_progress_and_leads_to_the_next_item(study: Study) -> None:
     client = client_of(study.ada)
     assert "0 of 2" in client.get("/tasks/").content.decode()
     begun = client.post(reverse("take-next", args=[study.campaign.pk]))
@@ -158,7 +158,7 @@ def test_it_says_how_far_one_is_and_goes_on(study: Study) -> None:
     assert page("item", Assignment.objects.get(status="done")) in listed
 
 
-def test_after_the_last_item_it_says_so(study: Study) -> None:
+def test_after_the_last_item_the_page_says_all_done(study: Study) -> None:
     client = client_of(study.ada)
     study.assignment(study.ada)
     for _ in range(2):
@@ -168,7 +168,7 @@ def test_after_the_last_item_it_says_so(study: Study) -> None:
     assert "All done" in client.get(answer["next"]).content.decode()
 
 
-def test_without_anything_to_do_the_list_says_so(study: Study) -> None:
+def test_my_work_says_if_there_is_nothing_to_do(study: Study) -> None:
     study.campaign.items.update(quota=0)
     assert "Nothing to label yet" in client_of(study.ada).get("/tasks/").content.decode()
 
@@ -183,7 +183,7 @@ def test_previous_and_next_are_ones_own_items(study: Study) -> None:
     assert page("item", second) in client.get(page("item", first)).content.decode()
 
 
-def test_it_does_not_call_a_campaign_done_that_has_items_left(study: Study) -> None:
+def test_a_campaign_with_items_left_is_not_called_done(study: Study) -> None:
     shown = client_of(study.ada).get(reverse("finished", args=[study.campaign.pk]))
     assert "2 items left" in shown.content.decode()
     assert "All done" not in shown.content.decode()

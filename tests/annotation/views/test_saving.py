@@ -24,7 +24,7 @@ def study() -> Study:
     return make_study()
 
 
-def test_a_draft_is_kept_and_comes_back(study: Study) -> None:
+def test_a_draft_is_stored_and_restored(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     sent = client.post(page("draft", mine), answers("yes", None, None, version=0, comment="odd 🛶"))
     assert sent.json()["version"] == 1
@@ -36,7 +36,7 @@ def test_a_draft_is_kept_and_comes_back(study: Study) -> None:
 
 
 @pytest.mark.postgresql
-def test_a_stale_draft_is_a_conflict_that_shows_both(study: Study) -> None:
+def test_a_stale_draft_is_a_conflict_with_both_versions(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     client.post(page("draft", mine), answers("no", None, None, version=0))
     answer = client.post(page("draft", mine), answers("invalid", None, None, version=0))
@@ -89,7 +89,7 @@ def test_a_draft_that_no_page_sends_is_refused(study: Study, evidence: str) -> N
 @pytest.mark.every_case
 @pytest.mark.parametrize("field", ["version", "seen"])
 @pytest.mark.parametrize("value", ["-1", "x", "1" * 10, "²"])
-def test_a_version_that_is_no_number_is_refused(study: Study, field: str, value: str) -> None:
+def test_a_malformed_version_number_is_refused(study: Study, field: str, value: str) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     answer = client.post(page("draft", mine), answers("no", None, None) | {field: value})
     assert answer.status_code == 422
@@ -131,7 +131,7 @@ def test_a_save_repeated_after_a_later_draft_leaves_the_draft(study: Study) -> N
 
 
 @pytest.mark.postgresql
-def test_a_second_tab_that_saw_less_gets_a_conflict_and_loses_nothing(study: Study) -> None:
+def test_a_second_tab_with_an_old_version_gets_a_conflict_and_loses_nothing(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     client.post(page("submit", mine), answers("no", "no", "no", key=uuid.uuid4(), seen=0))
     late = answers("invalid", "no", "no", key=uuid.uuid4(), seen=0)
@@ -167,7 +167,7 @@ def test_a_refused_answer_names_its_unit_and_keeps_the_draft(study: Study) -> No
     assert Draft.objects.exists()
 
 
-def test_words_that_do_not_stand_there_are_refused(study: Study) -> None:
+def test_a_quote_at_a_wrong_position_is_refused(study: Study) -> None:
     mine, client = study.assignment(study.ada), client_of(study.ada)
     answer = client.post(page("submit", mine), answers("yes", "no", "no", quote=("harbour", 19)))
     assert TEXT[18:25] == "harbour"
@@ -207,7 +207,7 @@ def test_a_researcher_may_annotate_too(study: Study) -> None:
 
 
 @pytest.mark.postgresql
-class TestTheNextItem:
+class TestNextItem:
     """It is taken in the transaction of the answer."""
 
     def save(self, study: Study, monkeypatch: pytest.MonkeyPatch, error: Exception) -> int:
@@ -220,13 +220,13 @@ class TestTheNextItem:
         form = answers("no", "no", "no", version=0, seen=0)
         return client.post(page("submit", mine), form).status_code
 
-    def test_an_answer_stands_though_the_next_item_cannot_be_shown(
+    def test_an_answer_is_stored_even_if_the_next_item_cannot_be_shown(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert self.save(study, monkeypatch, ForgottenItemError("gone")) == 500
         assert Response.objects.filter(current=True).count() == 1
 
-    def test_where_the_database_goes_away_nothing_is_half_stored(
+    def test_nothing_is_half_stored_if_the_database_becomes_unreachable(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert self.save(study, monkeypatch, OperationalError("gone")) == 503

@@ -28,14 +28,14 @@ def read(body: str) -> str:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("text", [LINES, ONE_LINE, WORDS, LETTERS, CHINESE, TEXT * 60, "\n" * 7000])
-def test_the_blocks_are_the_text(text: str) -> None:
+def test_the_blocks_add_up_to_the_text(text: str) -> None:
     assert "".join(split_blocks(text)) == text
     assert read(shown(text)) == text
     assert "\r" not in shown(text)
     assert "<b>" not in shown(text)
 
 
-def test_a_text_of_usual_length_has_none() -> None:
+def test_a_text_of_usual_length_has_no_blocks() -> None:
     assert shown(TEXT) == Template("{% load annotation_tags %}{{ t|verbatim }}").render(
         Context({"t": TEXT})
     )
@@ -43,22 +43,22 @@ def test_a_text_of_usual_length_has_none() -> None:
     assert 'class="block"' in shown("a" * (LONG_TEXT + 1))
 
 
-def test_a_block_ends_where_a_line_ends() -> None:
+def test_a_block_ends_at_a_line_end() -> None:
     blocks = split_blocks(LINES)
     assert len(blocks) > 20
     assert all(block.endswith("\r\n") and len(block) >= MIN_BLOCK for block in blocks[:-1])
 
 
 @pytest.mark.parametrize(("text", "end"), [(ONE_LINE, ". "), (WORDS, " "), (CHINESE, "。")])
-def test_a_line_of_many_pages_is_broken_where_it_does_no_harm(text: str, end: str) -> None:
+def test_a_very_long_line_is_broken_between_words(text: str, end: str) -> None:
     blocks = split_blocks(text)
     assert len(blocks) > 3
     assert all(len(block) <= MAX_BLOCK and block.endswith(end) for block in blocks[:-1])
 
 
-def test_letters_without_a_blank_stay_together() -> None:
+def test_text_without_blanks_is_not_broken() -> None:
     assert split_blocks(LETTERS) == [LETTERS]
 
 
-def test_no_text_has_no_blocks() -> None:
+def test_an_empty_text_has_no_blocks() -> None:
     assert split_blocks("") == []

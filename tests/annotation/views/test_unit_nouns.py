@@ -21,7 +21,7 @@ from annotation.templatetags.annotation_tags import unit_noun
         ("answer-rating", ["support", "eligibility"], "unit", "units"),
     ],
 )
-def test_the_noun_is_that_of_the_kind_of_unit_and_general_for_several_kinds(
+def test_the_noun_follows_the_kind_of_unit_and_is_general_for_several_kinds(
     protocol: str, variables: list[str], one: str, several: str
 ) -> None:
     campaign = Campaign(

@@ -60,7 +60,7 @@ def told(user: User, name: str = "work", *place: object) -> Any:
     return answer.context
 
 
-def test_first_is_what_is_begun_then_the_nearest_deadline_then_the_name() -> None:
+def test_campaigns_are_sorted_by_begun_work_then_deadline_then_name() -> None:
     def campaign(name: str, numbers: Progress, deadline: datetime | None = None) -> dict[str, Any]:
         return {"campaign": Campaign(name=name, deadline=deadline), "progress": numbers}
 
@@ -78,7 +78,7 @@ def test_first_is_what_is_begun_then_the_nearest_deadline_then_the_name() -> Non
     assert first_of([]) == (None, [])
 
 
-def test_the_list_has_each_campaign_with_what_one_did_there(
+def test_my_work_lists_each_campaign_with_ones_own_work(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ben's answers, Ada's in a campaign that is closed, and one without an item are not there."""
@@ -121,7 +121,7 @@ def test_the_list_has_each_campaign_with_what_one_did_there(
     assert [each.has_draft for each in told(study.ada)["first"]["done"]] == [False]
 
 
-def test_no_more_than_two_hundred_items_are_listed_of_either_kind(study: Study) -> None:
+def test_at_most_two_hundred_items_of_each_kind_are_listed(study: Study) -> None:
     study.assignment(study.ada)
     client = client_of(study.ada)
     with CaptureQueriesContext(connection) as asked:
@@ -129,7 +129,7 @@ def test_no_more_than_two_hundred_items_are_listed_of_either_kind(study: Study) 
     assert len([each for each in asked if each["sql"].endswith(" LIMIT 200")]) == 2
 
 
-def test_a_campaign_stays_on_the_list_while_one_could_not_judge_its_items(study: Study) -> None:
+def test_a_campaign_with_declined_items_stays_on_the_list(study: Study) -> None:
     mine = could_not(study, study.ada)
     Assignment.objects.filter(rater__user=study.ada, status="open").delete()
     study.campaign.items.update(quota=F("taken"))
@@ -138,7 +138,7 @@ def test_a_campaign_stays_on_the_list_while_one_could_not_judge_its_items(study:
     assert told(study.ben)["first"] is None
 
 
-def test_the_minutes_left_follow_from_ones_own_time_in_the_campaign() -> None:
+def test_the_minutes_left_follow_from_ones_own_pace_in_the_campaign() -> None:
     study = make_study(reports=7)
     other = another(study, "Other")
     for _ in range(3):
@@ -154,7 +154,7 @@ def test_the_minutes_left_follow_from_ones_own_time_in_the_campaign() -> None:
     assert minutes == {"Other": None, "Pilot": 6}
 
 
-def test_the_list_names_languages_what_one_adjudicates_and_what_one_agreed_to(
+def test_my_work_lists_languages_adjudication_and_consents(
     study: Study,
 ) -> None:
     other = another(study, "Other").campaign
@@ -166,10 +166,10 @@ def test_the_list_names_languages_what_one_adjudicates_and_what_one_agreed_to(
     assert list(of_ada["consents"]) == []
 
 
-class TestTheEnd:
+class TestFinishedPage:
     """The page after the last item of a campaign."""
 
-    def test_it_counts_what_is_left_here_and_in_the_other_campaigns(self, study: Study) -> None:
+    def test_the_page_counts_items_left_here_and_in_other_campaigns(self, study: Study) -> None:
         other = another(study, "Other")
         done(study, study.ada)
         done(other, study.ada)
@@ -181,7 +181,7 @@ class TestTheEnd:
         assert context["progress"] == Progress(done=1, begun=1)
         assert (context["waiting"], context["completion"], context["agreed"]) == (1, None, False)
 
-    def test_of_a_closed_campaign_it_counts_ones_own_items_alone(self, study: Study) -> None:
+    def test_in_a_closed_campaign_only_ones_own_items_are_counted(self, study: Study) -> None:
         another(study, "Other")
         done(study, study.ada)
         study.assignment(study.ada)
@@ -190,7 +190,7 @@ class TestTheEnd:
         assert context["progress"] == Progress(done=1, begun=1)
         assert context["waiting"] == 2
 
-    def test_to_whom_a_closed_campaign_gave_nothing_it_is_not_there(self, study: Study) -> None:
+    def test_a_closed_campaign_without_own_items_is_404(self, study: Study) -> None:
         another(study, "Other")
         Campaign.objects.filter(pk=study.campaign.pk).update(is_open=False)
         place = reverse("finished", args=[study.campaign.pk])
@@ -200,14 +200,14 @@ class TestTheEnd:
             == 404
         )
 
-    def test_what_is_free_counts_as_long_as_the_campaign_is_open(self, study: Study) -> None:
+    def test_free_items_count_while_the_campaign_is_open(self, study: Study) -> None:
         context = told(study.ada, "finished", study.campaign.pk)
         assert (context["progress"], context["waiting"]) == (Progress(free=2), 0)
 
 
 class TestCannotJudge:
     @pytest.mark.parametrize("reason", [{}, {"reason": "boring"}])
-    def test_without_a_reason_of_the_list_the_item_stays(
+    def test_without_a_listed_reason_the_item_stays_open(
         self, study: Study, reason: dict[str, str]
     ) -> None:
         mine = study.assignment(study.ada)
@@ -216,7 +216,7 @@ class TestCannotJudge:
         mine.refresh_from_db()
         assert mine.status == "open"
 
-    def test_an_answered_item_stays_too_and_otherwise_the_next_one_comes(
+    def test_an_answered_item_cannot_be_declined_and_an_open_one_leads_on(
         self, study: Study
     ) -> None:
         client, answered = client_of(study.ada), done(study, study.ada)
@@ -226,12 +226,12 @@ class TestCannotJudge:
         sent = client.post(page("cannot-judge", mine), {"reason": "unreadable"})
         assert sent.headers["Location"] == reverse("finished", args=[study.campaign.pk])
 
-    def test_only_what_one_could_not_judge_is_taken_up_again(self, study: Study) -> None:
+    def test_only_a_declined_item_can_be_taken_up_again(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         assert client_of(study.ada).post(page("take-up", mine)).status_code == 404
 
 
-def test_two_answers_to_compare_are_numbered_as_on_their_page(tmp_path: Path) -> None:
+def test_feedback_on_a_pair_numbers_the_answers_as_on_its_page(tmp_path: Path) -> None:
     study = blind_study("answer-preference", tmp_path, reports=2)
     study.campaign.items.update(use="practice")
     Campaign.objects.update(practice_of=study.campaign.pk)
@@ -262,7 +262,7 @@ class TestPractice:
         assert mine.item == item
         return mine
 
-    def test_each_gold_answer_stands_beside_ones_own_in_words(
+    def test_feedback_shows_each_gold_answer_beside_ones_own_in_words(
         self, study: Study, practice: Assignment
     ) -> None:
         submit(practice, payload("no"), "page")
@@ -277,7 +277,7 @@ class TestPractice:
         assert context["score"] == Score(items=1, of=1, right=1, asked=2)
         assert (context["percent"], context["passed"], context["pass_mark"]) == (50, True, None)
 
-    def test_it_is_there_after_the_answer_and_for_practice_alone(
+    def test_feedback_is_available_only_for_answered_practice_items(
         self, study: Study, practice: Assignment
     ) -> None:
         ada = client_of(study.ada)
@@ -288,7 +288,7 @@ class TestPractice:
         plain = done(study, study.ada)
         assert ada.get(page("feedback", plain)).status_code == 404
 
-    def test_the_pass_mark_is_told_in_percent(self, study: Study, practice: Assignment) -> None:
+    def test_the_pass_mark_is_shown_in_percent(self, study: Study, practice: Assignment) -> None:
         Campaign.objects.filter(pk=study.campaign.pk).update(qualify=0.666)
         submit(practice, payload("no"), "page")
         context = told(study.ada, "feedback", practice.uid)
