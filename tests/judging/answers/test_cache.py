@@ -280,7 +280,7 @@ def test_claims_are_limited_by_waiting_requests(
     assert max(waiting) <= 3 + 2
 
 
-def test_an_assignment_is_asked_itself_if_its_equal_failed(twins: Campaign) -> None:
+def test_an_assignment_is_asked_itself_if_its_equal_request_failed(twins: Campaign) -> None:
     """One of the pair hangs on a server's fault: the other does not wait for ever."""
     refused: set[str] = set()
 
@@ -334,14 +334,14 @@ def digest(request: Request = REQUEST, url: str = "http://a/v1", **params: Any) 
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_whatever_is_sent_changes_the_hash(changed: dict[str, Any]) -> None:
+def test_every_sent_part_of_a_request_changes_its_hash(changed: dict[str, Any]) -> None:
     assert digest(**changed) != digest()
 
 
 @pytest.mark.parametrize(
     "changed", [{"concurrency": 3}, {"timeout": 9.0}, {"api_key_env": "OTHER"}, {"url": "http://a"}]
 )
-def test_keys_times_and_concurrency_do_not_change_the_hash(changed: dict[str, Any]) -> None:
+def test_key_timeout_and_concurrency_do_not_change_the_hash(changed: dict[str, Any]) -> None:
     assert digest(**changed) == digest()
 
 
@@ -353,7 +353,9 @@ def test_the_same_item_of_another_run_has_the_same_hash(campaign: Campaign) -> N
     assert len(set(hashes)) == 4
 
 
-def test_campaigns_of_other_protocols_share_nothing(campaign: Campaign, first: JudgeRun) -> None:
+def test_campaigns_of_different_protocols_share_no_answers(
+    campaign: Campaign, first: JudgeRun
+) -> None:
     command("create_campaign", "rated", "--protocol", "answer-rating", "--batch", "bridges")
     rated = Campaign.objects.get(name="rated")
     run, _ = run_again(rated, judge("other"), "all", lambda request: "no JSON")

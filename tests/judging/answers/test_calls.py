@@ -67,7 +67,7 @@ def test_every_field_of_a_call_is_stored(run: JudgeRun) -> None:
     }  # fmt: skip
 
 
-def test_of_long_reasoning_the_beginning_is_kept(run: JudgeRun) -> None:
+def test_the_beginning_of_long_reasoning_is_stored(run: JudgeRun) -> None:
     (found,) = stored(run, call(Answer("yes", reasoning="\0é" * calls.MAX_REASONING)))
     assert found.reasoning.startswith("\\u0000é")
     assert found.reasoning.count("é") == calls.MAX_REASONING // 2
@@ -114,7 +114,7 @@ def test_unstorable_characters_are_escaped_in_every_text(run: JudgeRun) -> None:
         (None, Decimal("0.25"), Decimal("0.25")),
     ],
 )
-def test_a_call_costs_what_it_says_or_what_its_usage_does_at_the_price_of_its_day(
+def test_a_call_has_its_stated_cost_or_that_of_its_usage_at_the_days_price(
     run: JudgeRun, answer: Answer | None, given: Decimal | None, cost: Decimal | None
 ) -> None:
     for since, price in (("2026-11-24", 2), ("2026-11-25", 9)):
@@ -124,7 +124,7 @@ def test_a_call_costs_what_it_says_or_what_its_usage_does_at_the_price_of_its_da
     assert [each.cost for each in stored(run, call(answer, cost=given))] == [cost]
 
 
-def test_without_a_price_the_cost_is_not_known_and_adds_nothing(run: JudgeRun) -> None:
+def test_without_a_price_the_cost_is_unknown_and_not_added(run: JudgeRun) -> None:
     tally = store_calls(run, [(rows(run)[0], 1, "h", call(Answer("", usage=USED)))])
     assert JudgeCall.objects.get().cost is None
     assert (tally.calls, tally.cost, tally.prompt_tokens) == (1, 0, 1_000_000)
@@ -192,7 +192,7 @@ class TestRecorded:
         run.refresh_from_db()
         assert (run.done, run.failures) == (0, {"too-long": 1})
 
-    def test_another_request_has_a_hash_of_its_own(self, run: JudgeRun) -> None:
+    def test_each_different_request_has_its_own_hash(self, run: JudgeRun) -> None:
         self.record(run, call(None, "deadline"), call(None, "deadline", request_hash="of another"))
         first, second = JudgeCall.objects.order_by("attempt")
         assert (first.attempt, second.attempt, second.request_hash) == (1, 2, "of another")

@@ -76,7 +76,9 @@ def test_the_unconstrained_sample_gets_the_same_prompt(campaign: Campaign) -> No
     assert sent["messages"][0] == before["messages"][0]
 
 
-def test_the_unconstrained_sample_has_two_percent_or_the_minimum(campaign: Campaign) -> None:
+def test_the_unconstrained_sample_has_two_percent_of_the_items_or_the_minimum(
+    campaign: Campaign,
+) -> None:
     base = scoring()
     run_scripted(campaign, base, HIDDEN)
     draw = trial_sample_for(unconstrained(campaign, base), None)
@@ -84,7 +86,7 @@ def test_the_unconstrained_sample_has_two_percent_or_the_minimum(campaign: Campa
     assert trial_sample_for(ensure_trials(campaign, base, "again")[0], 7) == TrialSample(7, 0.05)
 
 
-def test_a_low_mass_is_flagged_and_said_in_words(campaign: Campaign) -> None:
+def test_a_low_mass_is_flagged_with_a_warning(campaign: Campaign) -> None:
     base = scoring()
     run_scripted(campaign, base, HIDDEN)
     trial = unconstrained(campaign, base)

@@ -112,14 +112,14 @@ def test_probabilities_of_spellings_of_a_code_are_summed() -> None:
     assert found.score == pytest.approx(0.75)
 
 
-def test_a_part_of_a_code_counts_in_its_own_case_alone() -> None:
+def test_a_part_of_a_code_counts_only_in_its_own_case() -> None:
     """I is how prose begins; in may go on to invalid."""
     shares = {"yes": 0.5, "no": 0.1, "I": 0.3, "in": 0.05}
     found = detail(ANSWERABLE, '{"answerable": "', ("yes", shares), '"}')
     assert meta(found)["mass"] == pytest.approx(0.65)
 
 
-def test_an_escape_has_mass_but_no_part_in_the_score() -> None:
+def test_an_escape_counts_towards_the_mass_but_not_the_score() -> None:
     """0.4 / (0.4 + 0.4), beside 0.2 for the escape."""
     shares = {"yes": 0.4, "no": 0.4, "invalid": 0.1999}
     found = detail(ANSWERABLE, '{"answerable": "', ("yes", shares), '"}')
@@ -142,7 +142,7 @@ def test_a_completed_code_is_not_counted_for_a_longer_one() -> None:
     assert meta(found)["mass"] == pytest.approx(0.66)
 
 
-def test_a_rating_is_expected_over_the_digits_with_its_variance() -> None:
+def test_a_ratings_score_is_the_expectation_over_the_digits_with_its_variance() -> None:
     """3*0.5 + 4*0.25 + 2*0.25 = 3; the squares of the distances: 0.25 + 0.25 = 0.5."""
     shares = {"3": 0.4, "4": 0.2, "2": 0.2, "The": 0.1, "x": 1e-9}
     found = detail(RATING, '{"evidence": [], "rating": "', ("3", shares), '"}')
@@ -152,13 +152,13 @@ def test_a_rating_is_expected_over_the_digits_with_its_variance() -> None:
     assert meta(found)["bounded"] == ["0", "1", "5"]
 
 
-def test_a_rating_without_quotation_marks_is_found_too() -> None:
+def test_a_rating_without_quotation_marks_is_located_too() -> None:
     shares = {"3": 0.5, "4": 0.499}
     found = detail(RATING, '{"rating": ', ("3", shares), "}")
     assert found.score == pytest.approx(3.5, abs=0.01)
 
 
-def test_codes_in_words_count_by_their_rank() -> None:
+def test_ordinal_codes_in_words_count_by_their_rank() -> None:
     """agree is 0, neutral 1, disagree 2: 0.5 * 1 + 0.25 * 2."""
     shares = {"neutral": 0.5, "agree": 0.25, "disagree": 0.25}
     found = detail(KEY, '{"key": "', ("neutral", shares), '"}')
@@ -185,7 +185,7 @@ def test_a_low_label_mass_is_reported() -> None:
     assert found.score == pytest.approx(2 / 3)
 
 
-def test_a_label_in_several_tokens_is_followed_to_where_it_differs() -> None:
+def test_a_label_of_several_tokens_is_followed_until_codes_differ() -> None:
     """P(tie) = 0.6, of which good has 0.75: 0.45 and 0.15 beside 0.3 and 0.1."""
     found = detail(
         PREFERRED,
@@ -201,14 +201,14 @@ def test_a_label_in_several_tokens_is_followed_to_where_it_differs() -> None:
     assert "unscored" not in meta(found)
 
 
-def test_codes_with_a_common_beginning_share_a_probability() -> None:
+def test_codes_with_a_common_beginning_that_is_not_followed_have_no_score() -> None:
     shares = {"first": 0.5, "tie": 0.3, "second": 0.2}
     found = detail(PREFERRED, '{"preferred": "', ("first", shares), '"}')
     assert found.score is None
     assert meta(found)["unscored"] == "tie-bad, tie-good begin alike"
 
 
-def test_a_code_that_begins_another_is_told_apart_by_its_end() -> None:
+def test_a_code_that_is_the_beginning_of_another_is_told_apart_by_its_end() -> None:
     found = detail(
         COMPLEXITY,
         '{"complexity": "',
@@ -221,7 +221,7 @@ def test_a_code_that_begins_another_is_told_apart_by_its_end() -> None:
     assert shares == pytest.approx(expected)
 
 
-def test_tokens_may_be_cut_inside_the_label() -> None:
+def test_tokens_may_end_inside_the_label() -> None:
     """ye has 0.7, and s always follows; n begins only one code."""
     found = detail(
         GROUNDED,
@@ -244,14 +244,14 @@ def test_tokens_may_be_cut_inside_the_label() -> None:
         ('{"grounded"', ':"yes', ':"no', '"}'),
     ],
 )
-def test_marks_and_blanks_may_stand_in_the_labels_token(
+def test_the_labels_token_may_contain_quotation_marks_and_blanks(
     before: str, spelled: str, other: str, after: str
 ) -> None:
     found = detail(GROUNDED, before, (spelled, {spelled: 0.8, other: 0.2}), after)
     assert found.score == pytest.approx(0.8)
 
 
-def test_a_mark_alone_may_begin_any_code() -> None:
+def test_a_token_of_only_a_quotation_mark_may_begin_any_code() -> None:
     shares = {' "yes': 0.6, ' "': 0.4}
     found = detail(GROUNDED, '{"grounded":', (' "yes', shares), '"}')
     assert found.score is None
@@ -264,7 +264,7 @@ def test_multibyte_text_before_the_label_does_not_shift_it() -> None:
     assert found.score == pytest.approx(0.8)
 
 
-def test_a_character_may_be_cut_into_tokens() -> None:
+def test_a_character_may_be_split_across_tokens() -> None:
     text = '{"quote": "🌉", "grounded": "yes"}'
     bridge = "🌉".encode()
     content = [
@@ -289,7 +289,7 @@ def test_broken_characters_in_place_of_bytes_do_not_lose_the_label() -> None:
     assert found.score == pytest.approx(0.8)
 
 
-def test_reasoning_before_the_answer_is_passed_over() -> None:
+def test_reasoning_before_the_answer_is_skipped() -> None:
     pieces: Sequence[Piece] = ('{"grounded": "', ("yes", {"yes": 0.8, "no": 0.2}), '"}')
     text = '{"grounded": "yes"}'
     thought = logprobs_of("Say ", '{"grounded": "no"}', ".", *pieces, "<|im_end|>")
@@ -298,7 +298,7 @@ def test_reasoning_before_the_answer_is_passed_over() -> None:
     assert found.score == pytest.approx(0.8)
 
 
-def test_masked_tokens_hide_the_label_mass() -> None:
+def test_probabilities_of_codes_only_hide_the_label_mass() -> None:
     shares = {"yes": 0.7, "no": 0.3, "The": 0.0}
     found = detail(GROUNDED, '{"grounded": "', ("yes", shares), '"}')
     assert found.score == pytest.approx(0.7)
@@ -377,7 +377,7 @@ def test_an_unreadable_answer_has_no_scores(text: str) -> None:
     assert all(not each.score for each in scores(prepared(GROUNDED), answer).values())
 
 
-def test_the_fake_servers_own_probabilities_come_back() -> None:
+def test_the_fake_servers_probabilities_are_read_back() -> None:
     """0.8 for the code that it chose, the rest shared evenly; 0.95 for all."""
     schema = {"properties": {"rating": {"enum": list("012345")}}}
     value = {"rating": "4"}
@@ -389,7 +389,7 @@ def test_the_fake_servers_own_probabilities_come_back() -> None:
 
 
 @pytest.mark.parametrize("granularity", ["item", "unit"])
-def test_a_run_keeps_scores_beside_its_labels(
+def test_a_run_stores_scores_beside_its_labels(
     campaign: Campaign, server: Running, granularity: str
 ) -> None:
     """0.9 for yes, 0.05 each for no and invalid, which is not a category: 0.9 / 0.95."""
@@ -479,7 +479,7 @@ def test_stored_tokens_give_the_same_reason_for_a_missing_score(logprobs: Any) -
     assert found
 
 
-def test_a_character_that_was_cut_into_tokens_is_stored_by_its_bytes() -> None:
+def test_a_character_split_across_tokens_is_stored_by_its_bytes() -> None:
     text, bridge = '{"grounded": "ja 🌉"}', "🌉".encode()
     own = AskedVariable("grounded", ("ja 🌉", "ja nein"), "nominal")
     content = [
@@ -496,7 +496,7 @@ def test_a_character_that_was_cut_into_tokens_is_stored_by_its_bytes() -> None:
     assert list(scores(prepared(own), stored).values()) == [found]
 
 
-def test_a_run_stores_the_tokens_of_labels_and_a_run_that_died_scores_from_them(
+def test_a_resumed_run_scores_from_the_stored_tokens_of_labels(
     campaign: Campaign, server: Running
 ) -> None:
     server.behave(reset=True)

@@ -77,7 +77,7 @@ def held(campaign: Campaign) -> Held:
         (None, said("no"), "no"),
     ],
 )
-def test_a_readable_answer_counts_whatever_its_repair_says(
+def test_a_readable_first_answer_counts_unless_its_repair_is_readable(
     held: Held, first: Answer | None, repair: Answer, stands: str
 ) -> None:
     assert held.store(Result(held.prepared, (), repair, 3.0, first)) == 1
@@ -85,7 +85,7 @@ def test_a_readable_answer_counts_whatever_its_repair_says(
     assert (held.row.status, held.row.seconds) == ("done", 3.0)
 
 
-def test_an_unreadable_answer_and_repair_close_without_a_label(held: Held) -> None:
+def test_an_unreadable_answer_and_repair_close_the_assignment_without_a_label(held: Held) -> None:
     assert held.store(Result(held.prepared, (), PROSE, 3.0, PROSE)) == 1
     assert not Label.objects.exists()
     assert (held.row.status, held.row.reason) == ("failed", "unreadable")
@@ -261,7 +261,7 @@ class TestReading:
             ("<think>Hm.</think>Sure: {}", "thinking+prose"),
         ],
     )
-    def test_an_answer_with_something_around_it_is_a_label_and_its_steps_are_kept(
+    def test_an_answer_with_surrounding_text_becomes_a_label_and_its_reading_steps_are_stored(
         self, held: Held, around: str, steps: str
     ) -> None:
         stored = self.asked(held, around.replace("{}", said("no").text))

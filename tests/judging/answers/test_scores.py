@@ -43,7 +43,7 @@ def rating(*codes: str, escapes: tuple[str, ...] = ()) -> AskedVariable:
         (("0", "1"), {"0": 0.5, "1": 0.25}, 0.333333333, 0.222222222),
     ],
 )
-def test_a_rating_is_expected_over_its_numbers_or_ranks_without_escapes(
+def test_a_ratings_score_is_the_expectation_over_numbers_or_ranks_without_escapes(
     codes: tuple[str, ...], given: Mapping[str, float], score: float | None, variance: float | None
 ) -> None:
     found = score_variable(rating(*codes, escapes=("invalid",)), Likelihoods(given))
@@ -83,7 +83,7 @@ def test_the_score_of_nominal_codes_is_the_probability_of_yes(
         (0.499, 0.001, True),
     ],
 )
-def test_codes_that_begin_alike_may_have_one_per_cent(
+def test_codes_that_begin_alike_are_ignored_up_to_one_per_cent(
     known: float, joint: float, is_scored: bool
 ) -> None:
     together = {frozenset({"10", "11"}): joint}
@@ -156,7 +156,7 @@ def places(text: str, *variables: AskedVariable) -> set[str]:
         (" ", set()),
     ],
 )
-def test_a_label_is_a_plain_value_under_its_own_key(text: str, found: set[str]) -> None:
+def test_a_label_is_located_as_a_plain_value_under_its_own_key(text: str, found: set[str]) -> None:
     assert places(text, GROUNDED, KEY) == found
 
 
@@ -168,7 +168,7 @@ def whole(*names: str) -> Prepared:
     return Prepared(Assignment(shown=[]), spec, units, {}, Request((), {}, facts), "", SCHEMA)
 
 
-def test_a_unit_without_an_answer_of_its_own_leaves_the_others() -> None:
+def test_a_unit_without_an_answer_does_not_affect_the_others() -> None:
     text = ' {"a": "yes", "b": {"grounded": "yes"}, "c": {}, "other": {"grounded": "no"}}'
     answer = Answer(text, logprobs=logprobs_of(text))
     asked = whole("a", "b", "c")
@@ -176,7 +176,7 @@ def test_a_unit_without_an_answer_of_its_own_leaves_the_others() -> None:
     assert selected(asked, answer)["tokens"] == 1
 
 
-def test_the_existing_one_of_two_labels_is_kept() -> None:
+def test_tokens_are_stored_for_the_answered_one_of_two_variables() -> None:
     pieces = ('{"grounded": "', ("yes", {"yes": 0.5, "no": 0.25}), '"}')
     answer = Answer('{"grounded": "yes"}', logprobs=logprobs_of(*pieces))
     kept = selected(prepared(KEY, GROUNDED), answer)

@@ -77,7 +77,7 @@ def test_an_ignored_schema_gives_a_warning() -> None:
 
 
 @pytest.mark.parametrize("mode", ["raw", "renormalised"])
-def test_whether_probabilities_hide_the_mass_is_found_out(mode: str) -> None:
+def test_the_probe_finds_out_whether_probabilities_hide_the_mass(mode: str) -> None:
     findings = probed(FakeOpenAI(Behaviour(logprobs=mode)), logprobs=10)
     assert findings.facts["logprobs"] == mode
 
@@ -88,7 +88,7 @@ def test_missing_log_probabilities_give_a_warning() -> None:
     assert not probed(server).warnings
 
 
-def test_the_cache_is_seen_in_usage_or_in_what_vllm_says() -> None:
+def test_the_prefix_cache_is_detected_from_usage_or_vllms_metrics() -> None:
     told = probed(FakeOpenAI(Behaviour(prefix_cache=16))).facts
     said = probed(FakeOpenAI(Behaviour(prefix_cache=16, cached_in_usage=False))).facts
     without = probed(FakeOpenAI(Behaviour())).facts
@@ -103,14 +103,14 @@ def test_the_probe_respects_the_judges_concurrency() -> None:
     assert server.most == 1
 
 
-def test_a_server_that_never_says_the_same_has_no_fingerprint() -> None:
+def test_a_server_with_varying_answers_has_no_fingerprint() -> None:
     server = FakeOpenAI(Behaviour(faults={"other-json": 0.5}))
     findings = probed(server)
     assert (findings.facts["answers"], findings.facts["repeatable"]) == (None, False)
     assert count_differences(["a"], None) == 0
 
 
-def test_a_short_context_is_not_filled_with_a_long_text() -> None:
+def test_the_long_prompt_is_not_sent_to_a_server_with_a_short_context() -> None:
     server = FakeOpenAI(Behaviour(context=500, prefix_cache=16))
     probed(server)
     assert server.outcomes == {"ok": 1 + 2 * len(SHORT_QUESTIONS)}
@@ -125,7 +125,7 @@ def test_other_weights_under_the_same_name_give_other_answers() -> None:
     assert count_differences(first, other) == len(SHORT_QUESTIONS)
 
 
-def test_a_fingerprint_tells_the_version_and_costs_no_completion() -> None:
+def test_a_fingerprint_contains_the_version_and_needs_no_completion() -> None:
     server = FakeOpenAI(Behaviour(version="1.2", context=4096))
 
     async def inside() -> tuple[Any, Any]:
@@ -190,7 +190,7 @@ def test_a_transient_failure_gives_a_warning(fault: str) -> None:
     assert "unknown whether the server keeps to a schema" in findings.warnings[0]
 
 
-def test_a_server_that_counts_no_tokens_is_warned_of() -> None:
+def test_a_server_that_counts_no_tokens_gives_a_warning() -> None:
     findings = probed(FakeOpenAI(Behaviour(faults={"no-usage": 1.0})))
     assert "costs can only be estimated" in " ".join(findings.warnings)
 

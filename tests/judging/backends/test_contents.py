@@ -30,12 +30,12 @@ TUNED_AND_FROZEN = "bea84a441bcb913e2d0cb1073891bb3f883076657e46c255ade297d5b479
 TUNED = {"temperature": 0.5, "top_p": 0.9, "seed": 3, "max_tokens": 64, "logprobs": 5}
 
 
-def test_judges_that_exist_send_the_same_bytes_as_before() -> None:
+def test_existing_judges_send_the_same_bytes_as_before() -> None:
     assert digest() == FROZEN
     assert digest(**TUNED, concurrency=4, timeout=9.0, repair=1) == TUNED_AND_FROZEN
 
 
-def test_null_leaves_a_key_out() -> None:
+def test_a_null_parameter_omits_its_key() -> None:
     params = read_params(["seed=null", "max_tokens=5", "response_format=null"])
     assert params == {"max_tokens": 5, "omit": ["response_format", "seed"]}
     assert set(backend(**params).body(REQUEST)) == {
@@ -43,13 +43,13 @@ def test_null_leaves_a_key_out() -> None:
     }  # fmt: skip
 
 
-def test_what_is_omitted_may_be_listed_in_any_order_and_twice() -> None:
+def test_omitted_keys_may_be_listed_in_any_order_and_twice() -> None:
     for given in (["omit=temperature, seed"], ['omit=["seed","temperature"]', "seed=null"]):
         assert read_params(given) == {"omit": ["seed", "temperature"]}
     assert check_params({"omit": ["temperature", "seed"]}) == {"omit": ["seed", "temperature"]}
 
 
-def test_an_object_is_sent_as_it_stands_and_may_replace_the_schema() -> None:
+def test_extra_body_is_sent_unchanged_and_may_replace_the_schema() -> None:
     given = {"top_k": 20, "response_format": {"type": "json_object"}}
     params = read_params([f"extra_body={json.dumps(given)}"])
     body = backend(**params).body(REQUEST)
@@ -57,7 +57,7 @@ def test_an_object_is_sent_as_it_stands_and_may_replace_the_schema() -> None:
     assert body["response_format"] == {"type": "json_object"}
 
 
-def test_models_that_think_have_their_own_limit_and_effort() -> None:
+def test_thinking_models_have_their_own_limit_and_effort() -> None:
     params = read_params(
         ["max_completion_tokens=900", "reasoning_effort=low",
          'chat_template_kwargs={"enable_thinking": false}'],
@@ -83,18 +83,18 @@ def test_models_that_think_have_their_own_limit_and_effort() -> None:
     ],
     ids=str,
 )
-def test_all_that_is_sent_is_part_of_the_request_s_identity(params: dict[str, Any]) -> None:
+def test_everything_sent_is_part_of_the_requests_identity(params: dict[str, Any]) -> None:
     assert digest(**params) != digest()
 
 
-def test_the_order_of_keys_is_no_part_of_it_since_a_database_may_change_it() -> None:
+def test_the_order_of_keys_is_not_part_of_the_requests_identity() -> None:
     one = {"stop": ["a"], "b": {"y": 1, "x": [{"d": 1, "c": 2}]}}
     other = {"b": {"x": [{"c": 2, "d": 1}], "y": 1}, "stop": ["a"]}
     assert digest(extra_body=one) == digest(extra_body=other)
     assert digest(chat_template_kwargs=one) == digest(chat_template_kwargs=other)
 
 
-def test_samples_stay_apart_where_no_seed_tells_them_apart() -> None:
+def test_samples_have_different_hashes_even_without_a_seed() -> None:
     seedless = backend(omit=["seed"])
     requests = [replace(REQUEST, sample=n, written={}) for n in range(3)]
     assert seedless.encode(requests[0]) == seedless.encode(requests[2])
@@ -128,7 +128,9 @@ def test_samples_stay_apart_where_no_seed_tells_them_apart() -> None:
         ("max_completion_tokens=0", "a whole number above 0"),
     ],
 )
-def test_what_would_break_a_request_is_refused_in_one_line(given: str, words: str) -> None:
+def test_a_parameter_that_would_break_requests_is_refused_in_one_line(
+    given: str, words: str
+) -> None:
     with pytest.raises(ParamError) as caught:
         read_params([given])
     assert words in str(caught.value)
@@ -146,12 +148,12 @@ def test_what_would_break_a_request_is_refused_in_one_line(given: str, words: st
         ),
     ],
 )
-def test_nothing_is_given_twice(params: dict[str, Any], words: str) -> None:
+def test_a_setting_given_in_two_ways_is_refused(params: dict[str, Any], words: str) -> None:
     with pytest.raises(SetupError, match=words):
         backend(**params)
 
 
-def test_a_judge_whose_temperature_is_left_to_the_server_repeats_nothing() -> None:
+def test_a_judge_without_temperature_does_not_count_as_deterministic() -> None:
     assert is_deterministic({})
     assert is_deterministic({"temperature": 0.0})
     assert not is_deterministic({"temperature": 0.1})

@@ -40,7 +40,7 @@ class TestDecisions:
     def answers(self, **answer: Any) -> dict[str, Any]:
         return {"answers": [{"name": "q1", **answer}]}
 
-    def test_levels_come_by_label_or_by_their_place(self) -> None:
+    def test_levels_are_read_by_label_or_by_position(self) -> None:
         def found(*rows: dict[str, Any]) -> dict[str, float]:
             reply = self.answers(probabilities=list(rows))
             return dict(read("decisions", reply, WORDS).probabilities)
@@ -52,7 +52,7 @@ class TestDecisions:
         for wrong in (2, -1, True, 1.0, None):
             assert found({"value": wrong, "probability": 0.9}) == {}
 
-    def test_a_choice_comes_by_its_value_and_the_own_pick_is_kept(self) -> None:
+    def test_a_choice_is_read_by_value_and_the_models_pick_is_kept(self) -> None:
         rows = [{"value": "related", "probability": 0.6}, {"label": "answer", "probability": 1}]
         reply = self.answers(
             probabilities=rows, choice="answer", confidence=0.5, diagnostics={"label_mass": 0.9}
@@ -61,7 +61,7 @@ class TestDecisions:
         assert read("decisions", reply, CHOICE) == expected
         assert read("decisions", self.answers(choice="other"), CHOICE) == Decision()
 
-    def test_a_predicate_has_one_probability_and_a_refusal_none(self) -> None:
+    def test_a_predicate_has_one_probability_and_a_refusal_has_none(self) -> None:
         assert read("decisions", self.answers(probability=0.25), YES_NO).probabilities == {
             "yes": 0.25,
             "no": 0.75,
@@ -70,7 +70,7 @@ class TestDecisions:
         refused = self.answers(type="refusal", probability=0.25)
         assert read("decisions", refused, YES_NO) == Decision(refused=True)
 
-    def test_answers_without_names_come_in_the_order_of_the_questions(self) -> None:
+    def test_unnamed_answers_are_read_in_the_order_of_the_questions(self) -> None:
         rows = [{"probability": 0.1}, {"probability": 0.9}]
         found = FORMS["decisions"].read({"answers": rows}, [YES_NO, YES_NO])
         assert [each.probabilities["yes"] for each in found] == [0.1, 0.9]
@@ -79,7 +79,7 @@ class TestDecisions:
         with pytest.raises(TransientError, match="no answers"):
             FORMS["decisions"].read({"answers": {}}, [YES_NO])
 
-    def test_what_is_asked_says_what_each_answer_means(self) -> None:
+    def test_questions_describe_the_meaning_of_each_answer(self) -> None:
         sheet = Sheet("m", "Judge.", "A state.")
         asked = FORMS["decisions"].body(sheet, [YES_NO, CHOICE, WORDS], Dialect())
         assert asked["input"] == "Judge.\n\nA state."
@@ -113,20 +113,20 @@ class TestFirstToken:
             "Answer with the number of one level, and nothing else.",
         ]  # fmt: skip
 
-    def test_the_same_option_in_several_tokens_is_added_up(self) -> None:
+    def test_the_tokens_of_one_option_are_summed(self) -> None:
         found = read("first-token", self.reply((" Yes", 0.5), ("yes", 0.2), ("No", 0.1)), YES_NO)
         assert found.probabilities == pytest.approx({"yes": 0.875, "no": 0.125})
         assert found.mass == pytest.approx(0.8)
         assert found.confidence == pytest.approx(0.7)
         assert found.bounded == ()
 
-    def test_letters_are_read_as_they_stand_and_levels_by_their_number(self) -> None:
+    def test_letters_are_case_sensitive_and_levels_are_read_by_number(self) -> None:
         found = read("first-token", self.reply(("A", 0.6), ("b", 0.2)), CHOICE)
         assert found.probabilities == {"answer": 1.0, "related": 0.0}
         assert found.bounded == ("related",)
         assert read("first-token", self.reply(("1", 0.9)), WORDS).probabilities["high"] == 1
 
-    def test_without_an_option_there_is_no_mass_and_without_a_token_nothing(self) -> None:
+    def test_a_token_that_is_no_option_gives_zero_mass_and_no_token_gives_nothing(self) -> None:
         assert read("first-token", self.reply(("maybe", 0.9)), YES_NO) == Decision(mass=0.0)
         assert read("first-token", self.reply(), YES_NO) == Decision()
         for refused in ({"finish_reason": "content_filter"}, {"message": {"refusal": "No."}}):
@@ -135,14 +135,14 @@ class TestFirstToken:
         with pytest.raises(TransientError, match="no choices"):
             FORMS["first-token"].read({"choices": []}, [YES_NO])
 
-    def test_an_alternative_counts_once_and_none_above_certainty(self) -> None:
+    def test_each_alternative_token_counts_once_and_at_most_as_1(self) -> None:
         rows = [{"token": "a", "logprob": 0.5}, {"token": "a", "logprob": -9.0},
                 {"token": 3, "logprob": 0}, {"token": "b", "logprob": float("nan")}]  # fmt: skip
         assert _alternatives({"top_logprobs": rows, "token": "a", "logprob": -1}) == [("a", 1.0)]
 
 
 class TestSystemOne:
-    def test_a_legend_says_which_number_is_which_level(self) -> None:
+    def test_a_legend_maps_numbers_to_levels(self) -> None:
         def found(**answer: Any) -> dict[str, float]:
             reply = {"answers": {"q1": answer}, "diagnostics": {"q1": {"label_mass": 0.9}}}
             return dict(read("systemone", reply, WORDS).probabilities)
@@ -163,13 +163,13 @@ class TestSystemOne:
         assert read("systemone", listed, YES_NO).probabilities == {"yes": 0.6}
 
 
-def test_a_level_is_described_once() -> None:
+def test_a_levels_description_is_not_repeated() -> None:
     assert [_level("2", text) for text in ("", "2: good", "2 good", "good")] == [
         "2", "2: good", "2 good", "2: good",
     ]  # fmt: skip
 
 
-def test_a_probability_is_a_number_from_0_to_1_but_for_rounding() -> None:
+def test_a_probability_is_a_number_from_0_to_1_within_rounding() -> None:
     good = {0: 0.0, 1: 1.0, -1e-10: 0.0, 1.0009: 1.0}
     assert {value: probability(value) for value in good} == good
     assert [probability(value) for value in (True, "1", -1e-8, 1.002, math.inf, None)] == [None] * 6
@@ -192,7 +192,7 @@ def test_a_label_needs_mass_and_a_most_probable_code() -> None:
         assert raised.value.fault == fault
 
 
-def test_a_scale_is_asked_by_level_unless_it_has_escapes_or_many() -> None:
+def test_a_scale_is_asked_as_a_score_unless_it_has_escapes() -> None:
     assert [kind_of(each, "noul") for each in (RELEVANT, USE, RATING, ANSWERABLE)] == [
         "predicate", "choice", "score", "choice",
     ]  # fmt: skip
@@ -219,7 +219,7 @@ def test_many_options_are_asked_in_groups_whose_shares_are_multiplied() -> None:
     assert joined(many, [answers[0], Decision({"a": 1.0})]).mass is None
 
 
-def test_tokens_are_counted_by_the_names_of_chat_completions() -> None:
+def test_token_counts_are_renamed_as_in_chat_completions() -> None:
     counts = _counts(
         {"input_tokens": 7, "output_tokens": 2, "input_tokens_details": {"cached_tokens": 4}}
     )

@@ -92,7 +92,7 @@ def probe(server: FakeOpenAI, **params: Any) -> Findings:
     return found
 
 
-def test_a_unit_of_two_codes_is_a_noul_with_the_guideline_and_the_texts_as_the_prompt_has_them():
+def test_a_yes_no_variable_is_asked_as_a_noul_with_guideline_and_texts_of_the_prompt():
     server = deciding()
     answer = ask(server, request(RELEVANT))
     assert server.last == {
@@ -156,7 +156,7 @@ def test_all_units_share_one_request():
     assert answer.usage["completion_tokens"] == 20
 
 
-def test_a_variable_under_a_condition_is_asked_afterwards_where_it_holds():
+def test_a_conditional_variable_is_asked_afterwards_if_its_condition_holds():
     server = deciding(says={"Passage 2": "no"})
     answer = decisions(ask(server, request(RELEVANT, USE, units=3)))
     assert server.calls == 3
@@ -171,21 +171,21 @@ def test_a_variable_under_a_condition_is_asked_afterwards_where_it_holds():
     ]  # fmt: skip
 
 
-def test_what_is_under_a_condition_without_a_label_is_not_asked():
+def test_a_conditional_variable_is_not_asked_if_its_condition_has_no_label():
     server = deciding(off=["Passage 1"])
     answer = decisions(ask(server, request(RELEVANT, USE)))
     assert answer["u1"]["relevant"]["mass"] == NOISE
     assert list(answer["u1"]) == ["relevant"]
 
 
-def test_more_questions_than_the_server_takes_go_in_several_requests():
+def test_more_questions_than_the_server_accepts_are_split_into_several_requests():
     server = deciding()
     answer = decisions(ask(server, request(RELEVANT, units=150)))
     assert (len(answer), server.calls) == (150, 1 + 3)
 
 
 @pytest.mark.parametrize("most", [40, 7])
-def test_a_lower_limit_is_learnt_from_the_servers_words(most: int):
+def test_a_lower_limit_of_questions_is_learned_from_the_servers_message(most: int):
     server = deciding(questions=most)
 
     async def twice(backend: DecisionModel) -> list[Answer]:
@@ -197,7 +197,7 @@ def test_a_lower_limit_is_learnt_from_the_servers_words(most: int):
     assert server.calls == 1 + 1 + 2 * needed
 
 
-def test_more_options_than_the_server_takes_are_asked_by_groups():
+def test_more_options_than_the_server_accepts_are_asked_in_groups():
     topics = tuple(f"topic {n}" for n in range(60))
     variable = AskedVariable("topic", topics, "nominal", question="Which topic?")
     server = deciding(says={"In which group": "group 2", "Which topic?": "topic 25"})
@@ -209,19 +209,19 @@ def test_more_options_than_the_server_takes_are_asked_by_groups():
     assert answer["u1"]["topic"]["mass"] == 0.95
 
 
-def test_a_lower_limit_of_options_is_learnt_as_well():
+def test_a_lower_limit_of_options_is_learned_as_well():
     variable = AskedVariable("topic", tuple("abcdefghijkl"), "nominal", question="Which?")
     server = deciding(options=8, says={"In which": "group 1"})
     assert len(decisions(ask(server, request(variable)))["u1"]["topic"]["probabilities"]) == 12
 
 
-def test_a_refusal_concerns_its_question_alone():
+def test_a_refusal_affects_only_its_own_question():
     for form in ("systemone", "decisions"):
         answer = decisions(ask(deciding(form, refuses=["Passage 2"]), request(RELEVANT, units=3)))
         assert [answer[unit]["relevant"]["refused"] for unit in answer] == [False, True, False]
 
 
-def test_a_server_that_tells_less_gives_what_it_has():
+def test_a_server_without_mass_and_confidence_gives_its_probabilities():
     answer = decisions(ask(deciding(less=True), request(RELEVANT)))
     assert answer["u1"]["relevant"] == {
         "probabilities": {"yes": 0.9, "no": 0.1}, "mass": None, "confidence": None,
@@ -229,7 +229,7 @@ def test_a_server_that_tells_less_gives_what_it_has():
     }  # fmt: skip
 
 
-def test_openais_form_has_the_same_questions():
+def test_openais_form_asks_the_same_questions():
     server = deciding("decisions", says={"How well?": "3", "good for": "related"})
     answer = ask(server, request(RELEVANT, RATING, USE))
     found = decisions(answer)["u1"]
@@ -246,7 +246,7 @@ def test_openais_form_has_the_same_questions():
     ]
 
 
-def test_a_server_without_decisions_is_asked_for_the_first_token_one_question_at_a_time():
+def test_a_server_without_decisions_is_asked_question_by_question_for_the_first_token():
     server = deciding("first-token", absent=501, says={"How well?": "3"})
     answer = ask(server, request(RELEVANT, RATING, ANSWERABLE, units=2))
     found = decisions(answer)["u2"]
@@ -261,7 +261,7 @@ def test_a_server_without_decisions_is_asked_for_the_first_token_one_question_at
     assert found["answerable"]["probabilities"]["yes"] == pytest.approx(0.9)
 
 
-def test_the_probe_asks_and_says_in_which_form_the_server_answers():
+def test_the_probe_finds_the_form_in_which_the_server_answers():
     found = probe(deciding())
     assert (found.facts["form"], found.facts["mass"], found.warnings) == ("systemone", 0.95, ())
     assert (found.facts["server"], found.facts["version"]) == ("vllm", "0.32.0")
@@ -283,7 +283,7 @@ def test_a_form_can_be_forced():
     assert "systemone: status 404" in probe(deciding("decisions"), form="systemone").refusal
 
 
-def test_where_no_form_is_answered_the_run_is_refused_with_the_models_that_exist():
+def test_a_server_that_answers_in_no_form_is_refused_with_its_list_of_models():
     found = probe(FakeOpenAI(Behaviour()))
     assert "gives no probabilities" in found.refusal
     assert "it has fake-judge" in found.refusal
@@ -291,21 +291,21 @@ def test_where_no_form_is_answered_the_run_is_refused_with_the_models_that_exist
         ask(FakeOpenAI(Behaviour()), request(RELEVANT))
 
 
-def test_the_probe_warns_of_a_model_that_answers_off_the_labels_or_does_not_tell():
+def test_the_probe_warns_of_low_or_unreported_label_mass():
     noisy = probe(deciding(off=["sky"]))
     assert noisy.facts["mass"] == NOISE
     assert "1.8e-10" in noisy.warnings[0]
     assert "does not report" in probe(deciding(less=True)).warnings[0]
 
 
-def test_a_server_that_takes_no_instructions_gets_them_before_the_state():
+def test_instructions_precede_the_state_if_the_server_takes_none():
     server = deciding(instructions=False)
     ask(server, request(RELEVANT))
     assert server.last["state"] == f"{INSTRUCTIONS}\n\n{STATE}"
     assert "instructions" not in server.last
 
 
-def test_thinking_is_turned_off_where_the_server_rejects_it():
+def test_thinking_is_turned_off_if_the_server_rejects_it():
     server = deciding(thinking=True)
     ask(server, request(RELEVANT))
     assert server.last["chat_template_kwargs"] == {"enable_thinking": False}
@@ -321,14 +321,14 @@ def test_the_state_is_the_whole_message_if_the_questions_come_before_the_texts()
     assert "instructions" not in server.last
 
 
-def test_written_texts_are_no_decisions():
+def test_a_request_for_a_written_text_is_rejected():
     unit = AskedUnit("u", "query", "?", (RELEVANT,), written="text")
     asked = Request((Message("user", "?"),), {}, Facts("", (), (unit,), unit_by_unit=True))
     with pytest.raises(RejectedError, match="no written texts"):
         ask(deciding(), asked)
 
 
-def test_a_question_that_no_server_takes_is_rejected():
+def test_a_question_with_too_many_options_for_the_server_is_rejected():
     topics = tuple(f"topic {n}" for n in range(12))
     variable = AskedVariable("topic", topics, "nominal", question="Which?")
     with pytest.raises(RejectedError) as caught:
@@ -341,12 +341,12 @@ def test_a_question_that_no_server_takes_is_rejected():
     [("500", TransientError), ("reset", TransientError), ("truncated-json", TransientError),
      ("401", FatalError)],
 )  # fmt: skip
-def test_failures_are_those_of_the_other_backends(fault: str, kind: type[BackendError]):
+def test_failures_are_classified_as_in_other_backends(fault: str, kind: type[BackendError]):
     with pytest.raises(kind):
         ask(deciding(faults={fault: 1.0}), request(RELEVANT), form="systemone")
 
 
-def test_a_repetition_asks_only_for_what_is_not_answered_yet():
+def test_a_retry_asks_only_unanswered_questions():
     server = FakeOpenAI(Behaviour(decides=Deciding(forms=("systemone",))))
     asked = request(RELEVANT, USE, units=2)
 
@@ -365,7 +365,7 @@ def test_a_repetition_asks_only_for_what_is_not_answered_yet():
     assert answer.usage["completion_tokens"] == 4
 
 
-def test_the_identity_covers_all_that_is_asked_and_how():
+def test_a_requests_identity_covers_its_questions_and_parameters():
     def identity(asked: Request, **params: Any) -> str:
         setup = Setup("m", "http://host.example", params=params)
         return json.dumps(DecisionModel(setup).identity(asked))
@@ -384,7 +384,7 @@ def test_the_identity_covers_all_that_is_asked_and_how():
     assert len({identity(same), *others}) == 7
 
 
-def test_the_facts_of_a_probe_serve_another_process():
+def test_another_process_uses_the_facts_of_an_earlier_probe():
     server = deciding("decisions")
 
     async def recalled(backend: DecisionModel) -> Answer:

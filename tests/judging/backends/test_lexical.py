@@ -38,7 +38,7 @@ def covered(text: str, question: str) -> dict[str, Any]:
     return answer(text, question, evidence=("answerable", "yes"))
 
 
-def test_a_question_whose_words_stand_in_a_sentence_is_a_yes_with_that_sentence() -> None:
+def test_a_question_whose_words_are_in_a_sentence_is_a_yes_quoting_it() -> None:
     got = covered("It rained. The ferry sank in March. All slept.", "When did the ferry sink?")
     assert got["answerable"] == "no"
     got = covered("It rained. The ferry sank in March. All slept.", "When had the ferry sank?")
@@ -69,7 +69,7 @@ def test_any_text_can_be_judged(text: str) -> None:
     assert covered(text, "When did the ferry sink?")["answerable"] == "no"
 
 
-def test_an_ordered_scale_is_cut_into_equal_parts() -> None:
+def test_an_ordered_scale_is_divided_into_equal_parts() -> None:
     words = "alpha beta gamma delta epsilon zeta"
     found = [answer(" ".join(words.split()[:n]), words, RATING)["rating"] for n in range(7)]
     assert found == ["0", "1", "2", "3", "4", "5", "5"]
@@ -84,7 +84,7 @@ def preferred(query: str, *texts: str, kind: str = "pair") -> str:
     return str(json.loads(asyncio.run(LEXICAL.ask(Request((), {}, facts))).text)["preference"])
 
 
-def test_of_a_pair_the_text_with_more_words_of_the_query_is_preferred() -> None:
+def test_the_text_of_a_pair_with_more_words_of_the_query_is_preferred() -> None:
     query, rich, poor = "When did the red ferry sink?", "A red ferry.", "One ferry."
     assert preferred(query, rich, poor) == "first"
     assert preferred(query, poor, rich) == "second"
@@ -92,7 +92,7 @@ def test_of_a_pair_the_text_with_more_words_of_the_query_is_preferred() -> None:
     assert preferred("Who is it?", "It rained.", rich) == "first"
 
 
-def test_only_a_pair_of_two_texts_is_compared_and_all_else_gets_the_first_code() -> None:
+def test_only_pairs_of_two_texts_are_compared_and_others_get_the_first_code() -> None:
     query, rich, poor = "When did the red ferry sink?", "A red ferry.", "One ferry."
     assert preferred(query, poor, rich, "It rained.") == "first"
     assert preferred(query, poor, rich, kind="item") == "first"
@@ -106,13 +106,13 @@ def test_words_are_compared_without_their_endings(forms: str) -> None:
     assert len(content_words(forms)) == 1
 
 
-def test_stop_words_and_signs_do_not_count() -> None:
+def test_stop_words_and_punctuation_do_not_count() -> None:
     assert content_words("What is the, and who were they? – 🌉") == frozenset()
 
 
 @pytest.mark.parametrize("granularity", ["item", "unit"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_its_answers_are_taken_for_every_protocol(
+def test_lexical_answers_are_valid_for_every_protocol(
     db: None, tmp_path: Path, protocol: str, granularity: str
 ) -> None:
     study = campaign_of(tmp_path, protocol)
@@ -128,7 +128,7 @@ def test_its_answers_are_taken_for_every_protocol(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_its_answers_are_stored_under_the_units_real_names(
+def test_lexical_answers_are_stored_under_the_units_real_names(
     db: None, tmp_path: Path, protocol: str
 ) -> None:
     study = campaign_of(tmp_path, protocol)

@@ -36,7 +36,7 @@ def likely(code: str, *pieces: Piece, codes: tuple[str, ...] = YES_NO) -> Likeli
     return likelihoods_at(text, tokens, (at, at + len(code)), codes)
 
 
-def test_the_mass_is_what_is_known_of_all_codes_and_at_most_1() -> None:
+def test_the_mass_is_the_sum_over_all_codes_and_at_most_1() -> None:
     alone = Likelihoods({"a": 0.25, "b": 0.5})
     assert (alone.mass, alone.bounded, alone.joint, alone.masked) == (
         0.75,
@@ -59,7 +59,7 @@ def test_the_mass_is_what_is_known_of_all_codes_and_at_most_1() -> None:
         ({"yes": 1.0}, False),
     ],
 )
-def test_the_mass_is_hidden_where_only_codes_may_stand(
+def test_the_mass_is_hidden_if_only_codes_are_listed(
     shares: Mapping[str, float], masked: bool
 ) -> None:
     found = likely("yes", BEFORE, ("yes", shares), '"}')
@@ -68,7 +68,7 @@ def test_the_mass_is_hidden_where_only_codes_may_stand(
 
 
 @pytest.mark.parametrize(("logprob", "masked"), [(-999.0, False), (-1000.0, True)])
-def test_a_token_with_a_log_probability_of_1000_below_nothing_was_removed(
+def test_a_token_with_a_log_probability_of_minus_1000_counts_as_masked(
     logprob: float, masked: bool
 ) -> None:
     text, tokens = placed(BEFORE, ("yes", {"yes": 0.5, "no": 0.25}), '"}')
@@ -77,7 +77,7 @@ def test_a_token_with_a_log_probability_of_1000_below_nothing_was_removed(
     assert likelihoods_at(text, tokens, (at, at + 3), YES_NO).masked is masked
 
 
-def test_that_a_code_goes_on_in_one_way_alone_hides_nothing() -> None:
+def test_a_code_with_a_single_continuation_does_not_hide_the_mass() -> None:
     found = likely(
         "tie-good",
         BEFORE, ("tie", {"tie": 0.5, "first": 0.25, "The": 0.125}),
@@ -92,7 +92,7 @@ def test_that_a_code_goes_on_in_one_way_alone_hides_nothing() -> None:
     assert found.mass == pytest.approx(0.75)
 
 
-def test_codes_that_begin_alike_have_a_sum_and_no_bound() -> None:
+def test_codes_that_begin_alike_have_a_joint_probability_and_no_bound() -> None:
     shares = {"first": 0.5, "tie": 0.125, "tie-": 0.125, "second": 0.125}
     found = likely("first", BEFORE, ("first", shares), '"}', codes=TIES)
     assert found.codes == pytest.approx({"first": 0.5, "second": 0.125})
@@ -101,7 +101,7 @@ def test_codes_that_begin_alike_have_a_sum_and_no_bound() -> None:
     assert found.mass == pytest.approx(0.875)
 
 
-def test_what_is_listed_without_a_number_is_passed_over() -> None:
+def test_alternatives_without_a_log_probability_are_skipped() -> None:
     text, tokens = placed(BEFORE, ("yes", {"yes": 0.5, "no": 0.25}), '"}')
     tops = tokens[1][2]["top_logprobs"]
     tops.insert(1, {"token": "The", "logprob": None})
@@ -123,7 +123,7 @@ def test_what_is_listed_without_a_number_is_passed_over() -> None:
         ({"yes": 0.75, "The": 0.75}, 0.0),
     ],
 )
-def test_a_code_that_is_not_listed_had_at_most_the_least_and_what_was_left(
+def test_an_unlisted_code_is_bounded_by_the_least_listed_and_the_remaining_probability(
     shares: Mapping[str, float], bound: float
 ) -> None:
     found = likely("yes", BEFORE, ("yes", shares), '"}')
@@ -131,7 +131,7 @@ def test_a_code_that_is_not_listed_had_at_most_the_least_and_what_was_left(
     assert found.bounded == {"no"}
 
 
-def test_a_bound_at_a_later_token_is_of_what_the_way_there_had() -> None:
+def test_a_bound_at_a_later_token_is_multiplied_by_the_probability_of_the_path() -> None:
     found = likely(
         "tie-good",
         BEFORE, ("tie", {"tie": 0.5, "first": 0.25, "second": 0.125}),
@@ -158,7 +158,7 @@ def test_a_bound_at_a_later_token_is_of_what_the_way_there_had() -> None:
          {"yes": 0.5, "no": 0.25}, 0),
     ],
 )  # fmt: skip
-def test_a_mark_alone_begins_a_code_only_where_the_code_s_own_mark_stands(
+def test_a_lone_quotation_mark_begins_a_code_only_at_the_codes_own_mark(
     pieces: tuple[Piece, ...], codes: Mapping[str, float], joint: float
 ) -> None:
     found = likely("yes", *pieces)
@@ -167,7 +167,7 @@ def test_a_mark_alone_begins_a_code_only_where_the_code_s_own_mark_stands(
 
 
 @pytest.mark.parametrize("end", list(" \t\r\n,}]"))
-def test_a_number_ends_where_its_member_does(end: str) -> None:
+def test_an_unquoted_number_ends_with_its_json_member(end: str) -> None:
     shares = {"1": 0.5, "10": 0.25, f"1{end}": 0.125}
     text, tokens = placed('{"rating": ', ("1", shares), (end, {end: 0.75, "0": 0.25}), "x")
     at = text.index("1")
@@ -176,13 +176,13 @@ def test_a_number_ends_where_its_member_does(end: str) -> None:
 
 
 @pytest.mark.parametrize("mark", list(" \t\r\n\"':,{"))
-def test_what_may_stand_before_a_code_makes_no_other_word(mark: str) -> None:
+def test_blanks_and_marks_before_a_code_do_not_change_it(mark: str) -> None:
     shares = {"yes": 0.5, "no": 0.125, f"{mark}no": 0.125, "The": 0.125}
     found = likely("yes", BEFORE, ("yes", shares), '"}')
     assert found.codes == pytest.approx({"yes": 0.5, "no": 0.25})
 
 
-def test_within_a_code_a_blank_is_one() -> None:
+def test_a_blank_inside_a_code_counts() -> None:
     codes = ("a b", "ab")
     text, tokens = placed(BEFORE, ("a", {"a": 1.0}), (" b", {" b": 0.75, "b": 0.25}), '"}')
     at = len(BEFORE)
@@ -191,14 +191,14 @@ def test_within_a_code_a_blank_is_one() -> None:
 
 
 @pytest.mark.parametrize("spelled", ["YES", "ye", "yess"])
-def test_a_code_in_another_spelling_is_told(spelled: str) -> None:
+def test_a_code_in_another_spelling_is_reported(spelled: str) -> None:
     text, tokens = placed(BEFORE, (spelled, {spelled: 0.5, "no": 0.25}), '"}')
     at = len(BEFORE)
     with pytest.raises(NoLikelihoodError, match="the code is written in another spelling"):
         likelihoods_at(text, tokens, (at, at + len(spelled)), YES_NO)
 
 
-def test_tokens_that_end_inside_the_code_are_told() -> None:
+def test_tokens_that_end_inside_the_code_are_reported() -> None:
     codes = ("yes", "yet", "no")
     text, tokens = placed(BEFORE, ("ye", {"ye": 0.5, "no": 0.25}), ("s", {"s": 0.5}), '"}')
     at = len(BEFORE)
@@ -207,7 +207,7 @@ def test_tokens_that_end_inside_the_code_are_told() -> None:
         likelihoods_at(text, tokens[:2], (at, at + 3), codes)
 
 
-def test_a_token_that_ends_inside_a_character_of_the_code_is_told() -> None:
+def test_a_token_that_ends_inside_a_character_is_reported() -> None:
     raw = "né".encode()
     content = [entry(BEFORE, 1.0), entry("n\ufffd", 0.5, raw[:2]), entry("\ufffd", 0.5, raw[2:])]
     text = BEFORE + 'né"}'
@@ -217,7 +217,7 @@ def test_a_token_that_ends_inside_a_character_of_the_code_is_told() -> None:
         likelihoods_at(text, tokens, (at, at + 2), ("né", "no", "ni"))
 
 
-def test_the_tokens_that_decide_are_those_from_the_code_s_first_to_where_it_is_known() -> None:
+def test_the_deciding_tokens_run_from_the_codes_first_to_where_it_is_unambiguous() -> None:
     text, tokens = placed(
         BEFORE, ("tie", {"tie": 0.5, "first": 0.25}), ("-good", {"-good": 0.5}), '"', "}"
     )
@@ -229,7 +229,7 @@ def test_the_tokens_that_decide_are_those_from_the_code_s_first_to_where_it_is_k
     assert tokens_at(text, tokens, span, ("other",)) == []
 
 
-def test_the_probability_of_a_code_is_the_product_along_its_way() -> None:
+def test_the_probability_of_a_code_is_the_product_along_its_tokens() -> None:
     codes = ("abcd", "abce", "x")
     pieces: list[Piece] = [(letter, {letter: 0.5, "z": 0.25}) for letter in "abc"]
     text, tokens = placed(BEFORE, *pieces, ("d", {"d": 0.5, "e": 0.25}), '"}')

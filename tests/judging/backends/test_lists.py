@@ -41,7 +41,7 @@ def answers(query: str, *units: AskedUnit, unit_by_unit: bool = False) -> dict[s
     return found
 
 
-def test_points_are_the_texts_sentences_word_for_word() -> None:
+def test_listed_points_are_the_sentences_of_the_text() -> None:
     points = list_points("When did the ferry sink?", [["It rained.", " The ferry sank in March."]])
     assert points[1] == {
         "text": "The ferry sank in March.",
@@ -71,14 +71,14 @@ def test_extracted_points_are_matched_to_the_list_by_number() -> None:
     assert found["k2"] == {"matched": "no", "matches": []}
 
 
-def test_where_nothing_is_listed_nothing_is_matched() -> None:
+def test_nothing_is_matched_if_nothing_is_listed() -> None:
     gate = {"holds_points": ("perhaps",)}
     found = answers("ferry", passage(listed_if=gate), point("k1", "The ferry sank in March."))
     assert found["q/p"]["points"] is None
     assert found["k1"] == {"matched": "no", "matches": []}
 
 
-def test_unit_by_unit_a_point_is_judged_from_the_text_without_numbers() -> None:
+def test_unit_by_unit_a_point_is_compared_with_the_text_itself() -> None:
     found = answers("ferry", point("k1", "The ferry sank in March."), unit_by_unit=True)
     assert found == {"matched": "yes", "matches": []}
 
@@ -94,20 +94,20 @@ def test_unit_by_unit_a_point_is_judged_from_the_text_without_numbers() -> None:
         ("", []),
     ],
 )
-def test_a_point_is_matched_with_three_fifths_of_its_words(listed: str, matches: list[int]) -> None:
+def test_a_point_matches_with_three_fifths_of_its_words(listed: str, matches: list[int]) -> None:
     unit = point("k1", "Ferry, harbour, March, storm, captain.")
     given: dict[str, Any] = {"q/p": {"points": [{"text": listed}]}, "k1": {"matched": "yes"}}
     match_lists([passage(), unit], given)
     assert given["k1"] == {"matched": "yes" if matches else "no", "matches": matches}
 
 
-def test_a_point_without_words_is_in_no_list() -> None:
+def test_a_point_without_words_matches_nothing() -> None:
     given: dict[str, Any] = {"q/p": {"points": [{"text": "..."}]}, "k1": {"matched": "yes"}}
     match_lists([passage(), point("k1", "...")], given)
     assert given["k1"] == {"matched": "no", "matches": []}
 
 
-def test_what_is_not_matched_has_another_code_of_the_same_variable() -> None:
+def test_an_unmatched_point_changes_only_the_code_of_the_matching_variable() -> None:
     variables = (AskedVariable("weight", ("vital", "okay"), "nominal"), MATCHED)
     unit = AskedUnit("k1", "key-point", "A storm.", variables, matches=MATCHES)
     given: dict[str, Any] = {"q/p": {"points": None}, "k1": {"matched": "yes"}}

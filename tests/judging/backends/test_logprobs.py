@@ -45,7 +45,7 @@ def starts(text: str, logprobs: Any) -> list[tuple[int, str]]:
         ("éb", ["\ufffd", "b", "</s>"], [(2, "b")]),
     ],
 )
-def test_a_token_stands_where_its_bytes_do(
+def test_a_token_is_located_by_its_bytes(
     text: str, words: Sequence[str], placed: list[tuple[int, str]]
 ) -> None:
     assert starts(text, told(*words)) == placed
@@ -60,7 +60,7 @@ def test_a_token_stands_where_its_bytes_do(
         ("éa🌉é!", ["\ufffd", "a", "\ufffd", "!"]),
     ],
 )
-def test_no_more_is_passed_over_than_there_were_broken_tokens(
+def test_only_as_much_text_is_skipped_as_there_were_broken_tokens(
     text: str, words: Sequence[str]
 ) -> None:
     with pytest.raises(NoLikelihoodError, match="do not make up the answer"):
@@ -68,7 +68,7 @@ def test_no_more_is_passed_over_than_there_were_broken_tokens(
 
 
 @pytest.mark.parametrize("raw", [[300], [-1], ["a"], [None], "ab", 7, None])
-def test_bytes_that_are_none_are_those_of_the_word(raw: Any) -> None:
+def test_invalid_bytes_are_replaced_by_those_of_the_token_text(raw: Any) -> None:
     entry = {"token": "é", "logprob": -0.5, "bytes": raw}
     assert locate_tokens("éa", {"content": [entry, {"token": "a"}]}) == [
         (0, "é".encode(), entry),
@@ -92,7 +92,7 @@ def test_bytes_that_are_none_are_those_of_the_word(raw: Any) -> None:
         (10**400, None, None),
     ],
 )
-def test_a_log_probability_is_a_number_that_is_at_most_0_and_is_kept_as_finite(
+def test_a_log_probability_is_at_most_0_and_stored_as_a_finite_number(
     logprob: Any, number: float | None, stored: float | None
 ) -> None:
     top = {"token": "no", "logprob": logprob}
@@ -110,7 +110,7 @@ def test_a_log_probability_is_a_number_that_is_at_most_0_and_is_kept_as_finite(
 
 
 @pytest.mark.parametrize("odd", ["no", {"token": 3}, {}, None, ["no"]])
-def test_what_is_listed_and_no_token_is_left_out(odd: Any) -> None:
+def test_malformed_alternatives_are_left_out(odd: Any) -> None:
     top = {"token": "no", "logprob": -2.0, "bytes": [110, 111]}
     entry = {"token": "yes", "logprob": -0.5, "top_logprobs": [odd, top]}
     assert parse_token(b"yes", entry).listed == (("yes", -0.5), ("no", -2.0))
@@ -119,7 +119,7 @@ def test_what_is_listed_and_no_token_is_left_out(odd: Any) -> None:
 
 
 @pytest.mark.parametrize("tops", [None, {}, "no", 7])
-def test_without_a_list_a_token_stands_alone(tops: Any) -> None:
+def test_a_token_without_alternatives_lists_itself(tops: Any) -> None:
     entry = {"token": "yes", "logprob": -0.5, "top_logprobs": tops}
     assert parse_token(b"yes", entry).listed == (("yes", -0.5),)
     assert tokens_as_json([(0, b"yes", entry)])[STORED_KEY][0]["top_logprobs"] == []
@@ -132,7 +132,7 @@ def test_a_token_that_is_listed_twice_has_its_first_number() -> None:
     assert parse_token(b"yes", entry).listed == (("yes", -0.5), ("no", -2.0))
 
 
-def test_what_is_kept_is_read_back_in_its_place() -> None:
+def test_stored_tokens_are_read_back_at_their_locations() -> None:
     bridge = "🌉".encode()
     content = [{"token": "\ufffd", "logprob": -0.5, "bytes": list(bridge[:2])},
                {"token": "\ufffd", "logprob": -0.5, "bytes": list(bridge[2:])},
@@ -148,7 +148,7 @@ def test_what_is_kept_is_read_back_in_its_place() -> None:
     assert stored[STORED_KEY][2] == {"start": 4, "token": "a", "logprob": -0.5, "top_logprobs": []}
 
 
-def test_tokens_that_had_no_places_say_again_why() -> None:
+def test_stored_unlocated_tokens_repeat_the_reason() -> None:
     stored = unplaced_as_json(NoLikelihoodError("the server's tokens cannot be read"))
     assert is_stored(stored)
     with pytest.raises(NoLikelihoodError, match="the server's tokens cannot be read"):

@@ -74,7 +74,7 @@ def error_of(fault: str, **params: Any) -> BackendError:
     return caught.value
 
 
-def test_a_good_answer_brings_text_usage_and_model() -> None:
+def test_an_answer_has_text_usage_and_model() -> None:
     answer = ask(FakeOpenAI(Behaviour()))
     assert (json.loads(answer.text), answer.finish_reason) == ({"answerable": "yes"}, "stop")
     assert (answer.model, answer.status) == ("fake-judge", 200)
@@ -116,7 +116,7 @@ def test_parameters_are_sent_under_their_names_and_our_own_are_not() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/", "/v1/chat/completions"])
-def test_the_address_works_with_and_without_its_version(suffix: str) -> None:
+def test_the_address_works_with_and_without_the_api_version(suffix: str) -> None:
     assert ask(FakeOpenAI(Behaviour()), suffix).status == 200
 
 
@@ -125,7 +125,9 @@ def test_the_key_is_read_when_it_is_needed(monkeypatch: pytest.MonkeyPatch) -> N
     assert ask(FakeOpenAI(Behaviour(key=KEY))).status == 200
 
 
-def test_a_key_of_several_lines_is_refused_and_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_of_several_lines_is_refused_without_quoting_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("TANDEM_TEST_KEY", f"{KEY}\n{KEY}")
     with pytest.raises(
         FatalError, match="the key in TANDEM_TEST_KEY contains a line break"
@@ -134,7 +136,7 @@ def test_a_key_of_several_lines_is_refused_and_not_told(monkeypatch: pytest.Monk
     assert KEY not in str(caught.value)
 
 
-def test_a_server_that_repeats_the_key_does_not_make_it_stored(
+def test_a_key_repeated_by_the_server_is_removed_before_storing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("TANDEM_TEST_KEY", KEY)
@@ -180,9 +182,7 @@ def test_a_server_that_repeats_the_key_does_not_make_it_stored(
         ("null-content", FinalError, "unreadable"),
     ],
 )
-def test_each_fault_has_a_state_of_its_own(
-    fault: str, kind: type[BackendError], state: str
-) -> None:
+def test_each_fault_has_its_own_state(fault: str, kind: type[BackendError], state: str) -> None:
     error = error_of(fault)
     assert (type(error), error.state) == (kind, state)
     assert error.message
@@ -190,7 +190,7 @@ def test_each_fault_has_a_state_of_its_own(
 
 
 @pytest.mark.parametrize("fault", ["hang", "trickle"])
-def test_a_deadline_ends_what_never_ends(fault: str) -> None:
+def test_the_deadline_ends_a_hanging_call(fault: str) -> None:
     error = error_of(fault, timeout=0.5)
     assert isinstance(error, TransientError)
     assert error.state == "deadline"
@@ -200,7 +200,7 @@ def test_a_deadline_ends_what_never_ends(fault: str) -> None:
 @pytest.mark.parametrize(
     "fault", ["parts", "no-usage", "other-model", "prose", "nan", "infinite", "other-json"]
 )
-def test_what_is_odd_but_readable_is_an_answer(fault: str) -> None:
+def test_odd_but_readable_replies_are_answers(fault: str) -> None:
     answer = ask(failing(fault))
     assert answer.text
     assert (answer.model == "another-model") == (fault == "other-model")
@@ -244,18 +244,18 @@ def unreachable(url: str) -> TransientError:
     return caught.value
 
 
-def test_nobody_listening_is_told_from_a_broken_answer() -> None:
+def test_a_refused_connection_is_distinguished_from_a_broken_answer() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         error = unreachable(f"http://127.0.0.1:{taken.getsockname()[1]}")
     assert error.state == "refused-connection"
 
 
-def test_a_host_that_is_not_there_is_unreachable() -> None:
+def test_an_unknown_host_is_unreachable() -> None:
     assert unreachable("http://host.invalid").state == "dns"
 
 
-def test_plain_http_behind_https_is_unreachable() -> None:
+def test_a_plain_http_server_at_an_https_address_is_unreachable() -> None:
     async def inside() -> TransientError:
         async with serving(FakeOpenAI(Behaviour())) as url:
             return await asyncio.to_thread(unreachable, url.replace("http:", "https:"))
@@ -263,12 +263,12 @@ def test_plain_http_behind_https_is_unreachable() -> None:
     assert asyncio.run(inside()).state == "tls"
 
 
-def test_it_needs_a_model() -> None:
+def test_the_openai_backend_needs_a_model() -> None:
     with pytest.raises(SetupError, match="give --model"):
         OpenAICompatible(Setup())
 
 
-def test_what_is_hashed_has_no_key_time_limit_or_concurrency() -> None:
+def test_a_requests_hash_excludes_key_timeout_and_concurrency() -> None:
     plain = OpenAICompatible(Setup("m", "http://h"))
     tuned = OpenAICompatible(Setup("m", "http://h", "KEY", {"concurrency": 4, "timeout": 9}))
     warm = OpenAICompatible(Setup("m", "http://h", "", {"temperature": 1}))
@@ -276,7 +276,7 @@ def test_what_is_hashed_has_no_key_time_limit_or_concurrency() -> None:
     assert plain.identity(REQUEST) != warm.identity(REQUEST)
 
 
-def test_what_fits_in_no_context_is_not_sent_by_a_later_worker_either() -> None:
+def test_a_later_worker_does_not_send_a_prompt_that_cannot_fit_either() -> None:
     backend = OpenAICompatible(Setup("m", "http://127.0.0.1:9", "", {}))
     backend.recall({"max_model_len": 1})
 

@@ -30,14 +30,14 @@ def asked(text: str, shared: int, *earlier: Message, sample: int = 0) -> Request
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("shared", range(len(ODD) + 1))
-def test_parts_are_written_as_the_whole(shared: int) -> None:
+def test_a_body_encoded_in_parts_has_the_bytes_of_the_whole(shared: int) -> None:
     request = asked(ODD, shared, Message("system", ODD), Message("assistant", ODD))
     written, digest = Bodies(body).encode(request)
     assert written == json.dumps(body(request), ensure_ascii=False).encode()
     assert digest == hashlib.sha256(written).hexdigest()
 
 
-def test_what_is_kept_is_never_taken_for_another() -> None:
+def test_cached_parts_are_never_mixed_up() -> None:
     bodies = Bodies(body)
     for n in [*range(2 * CACHE_SIZE), *range(2 * CACHE_SIZE)]:
         request = asked(f"{n} is shared, {ODD}", n % 9, Message("system", f"{n % 3}"), sample=n % 5)

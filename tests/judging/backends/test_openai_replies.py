@@ -41,7 +41,7 @@ def error_of(given: object, status: int = 200, **headers: str) -> BackendError:
 
 
 @pytest.mark.parametrize("status", [200, 201, 299])
-def test_a_good_status_is_an_answer_with_all_that_the_server_told(status: int) -> None:
+def test_a_successful_reply_is_an_answer_with_every_fact(status: int) -> None:
     told = {"content": [{"token": "yes", "logprob": -0.5}]}
     assert read(body(logprobs=told), status) == Answer(
         "yes", "stop", {"prompt_tokens": 3}, "m", status, told
@@ -73,7 +73,7 @@ def test_a_good_status_is_an_answer_with_all_that_the_server_told(status: int) -
         (599, TransientError, "status-599"),
     ],
 )
-def test_each_status_says_whether_asking_again_can_help(
+def test_each_status_determines_whether_a_retry_can_help(
     status: int, kind: type[BackendError], state: str
 ) -> None:
     error = error_of({"error": {"message": "no", "code": "x"}}, status)
@@ -93,7 +93,7 @@ def test_each_status_says_whether_asking_again_can_help(
         (500, {"retry_after": "8"}, "broken", TransientError, None),
     ],
 )
-def test_a_busy_server_is_waited_for_unless_the_money_is_spent(
+def test_a_busy_server_is_waited_for_unless_the_quota_is_used_up(
     status: int, headers: dict[str, str], said: str, kind: type[BackendError], wait: float | None
 ) -> None:
     error = error_of({"error": {"code": said}}, status, **headers)
@@ -114,7 +114,7 @@ def test_a_busy_server_is_waited_for_unless_the_money_is_spent(
         ("temperature is not supported", "status-400"),
     ],
 )
-def test_a_request_that_is_refused_for_its_text_is_the_row_s_own_result(
+def test_a_request_refused_for_its_text_fails_only_its_own_assignment(
     said: str, state: str
 ) -> None:
     error = error_of({"error": {"message": said}}, 400)
@@ -139,11 +139,11 @@ def test_a_request_that_is_refused_for_its_text_is_the_row_s_own_result(
         (b"[" * 20_000, ""),
     ],
 )
-def test_the_servers_own_words_are_told_on_one_line(given: object, said: str) -> None:
+def test_the_servers_message_is_reported_on_one_line(given: object, said: str) -> None:
     assert error_of(given, 400).message == f"the server answered 400{said}"
 
 
-def test_of_a_body_only_the_beginning_is_kept() -> None:
+def test_only_the_beginning_of_a_body_is_kept() -> None:
     assert error_of(b"z" * (KEPT_BODY + 5), 500).body == "z" * KEPT_BODY
     assert error_of(b"\xffz", 500).body == "\ufffdz"
 
@@ -183,7 +183,7 @@ def test_a_body_that_is_no_completion_is_worth_another_attempt(raw: bytes, state
         ({"error": "x" * 400}, "the server sent no choices. " + "x" * 300),
     ],
 )
-def test_an_error_under_a_good_status_is_told(given: object, said: str) -> None:
+def test_an_error_under_a_success_status_is_reported(given: object, said: str) -> None:
     assert error_of(given).message == said
 
 
@@ -201,7 +201,7 @@ def test_content_may_come_in_parts(content: Any, text: str) -> None:
 
 
 @pytest.mark.parametrize("content", [None, 7, {}, [], ["a"], [{"text": None}]])
-def test_a_message_without_text_cannot_be_read(content: Any) -> None:
+def test_a_message_without_text_is_unreadable(content: Any) -> None:
     error = error_of(body(content))
     assert isinstance(error, FinalError)
     assert error.reason == "unreadable"
@@ -224,7 +224,7 @@ def refusal(content: Any, finish: str = "stop") -> dict[str, Any]:
         (body(None, finish_reason="length"), "truncated", ""),
     ],
 )
-def test_what_the_model_wrote_is_kept_beside_the_reason_why_it_cannot_count(
+def test_the_models_text_is_kept_beside_the_reason_why_it_cannot_count(
     given: dict[str, Any], reason: str, text: str
 ) -> None:
     error = error_of(given)
@@ -247,6 +247,6 @@ def test_members_of_another_type_count_as_absent() -> None:
         ("NaN", None), ("Infinity", None), ("-Infinity", None), ("12e308", None), ("1e308", 1e308),
     ],
 )  # fmt: skip
-def test_a_number_that_no_database_keeps_is_null(written: str, kept: float | None) -> None:
+def test_a_number_that_no_database_can_store_is_null(written: str, kept: float | None) -> None:
     raw = json.dumps(body(logprobs="HERE")).replace('"HERE"', written).encode()
     assert read(raw).logprobs == kept

@@ -46,12 +46,12 @@ ALL = [
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("wire", "reply"), ALL)
-def test_a_reply_is_read_as_the_file_says(wire: str, reply: dict[str, Any]) -> None:
+def test_a_recorded_reply_is_read_as_its_file_expects(wire: str, reply: dict[str, Any]) -> None:
     found = read_again(WIRES[wire], reply)
     assert {name: found.get(name) for name in reply["expected"]} == reply["expected"]
 
 
-def test_each_file_says_where_it_comes_from_and_keeps_no_secret() -> None:
+def test_each_file_of_replies_states_its_origin_and_contains_no_secret() -> None:
     files = sorted(FOLDER.glob("*.json"))
     assert {json.loads(path.read_text("utf-8"))["wire"] for path in files} == set(WIRES)
     for path in files:
@@ -95,14 +95,14 @@ def test_replies_are_recorded_without_the_key_and_read_again(
 
 
 @pytest.mark.django_db
-def test_what_asks_no_server_has_nothing_to_record(tmp_path: Path) -> None:
+def test_a_judge_that_asks_no_server_has_nothing_to_record(tmp_path: Path) -> None:
     judge("words")
     with pytest.raises(CommandError, match="asks no server"):
         command("record_replies", "--judge", "words", "--output", str(tmp_path / "r.json"))
     assert not list(tmp_path.iterdir())
 
 
-def test_names_of_accounts_and_requests_are_removed_wherever_they_are() -> None:
+def test_account_and_request_ids_are_removed_everywhere() -> None:
     body = {
         "id": "chatcmpl-123",
         "error": {"message": "Wrong key sk-proj-****abcd of org-AbCdEfGh123."},

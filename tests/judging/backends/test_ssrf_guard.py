@@ -56,7 +56,7 @@ def test_a_private_address_is_recognised_in_every_encoding(address: str) -> None
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("address", PUBLIC)
-def test_an_address_outside_is_public(address: str) -> None:
+def test_an_external_address_is_public(address: str) -> None:
     assert is_public(address)
 
 
@@ -69,7 +69,7 @@ def test_a_private_address_is_refused_before_any_connection(url: str) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("port", [80, 443, 8000, 8080, 8443])
-def test_only_ports_of_the_web_are_asked(port: int) -> None:
+def test_only_web_ports_are_allowed(port: int) -> None:
     check_address(f"http://example.org:{port}", ())
     assert opens(Guard(watched=True), "8.8.8.8", port)
     with pytest.raises(SetupError, match=f"80, 443, 8000, 8080, 8443, and not {port + 1}; the"):
@@ -82,7 +82,7 @@ def test_only_ports_of_the_web_are_asked(port: int) -> None:
     "url",
     ["https://api.openai.com/v1", "http://8.8.8.8:8000", "http://a.b.", "http://example.org/~v1"],
 )
-def test_an_address_that_may_be_public_passes(url: str) -> None:
+def test_an_address_that_may_be_public_is_accepted(url: str) -> None:
     check_address(url, ())
     assert guard_for(url, ()) == Guard(watched=True, listed=False)
 
@@ -91,7 +91,7 @@ def test_an_address_that_may_be_public_passes(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://vllm:9000", "http://VLLM.:9000/v1", "http://[fd00::5]:8000", "http://10.0.0.1"]
 )
-def test_a_host_that_the_operator_listed_is_taken_with_its_port_alone(url: str) -> None:
+def test_a_host_listed_by_the_operator_is_allowed_only_with_its_port(url: str) -> None:
     listed = ("Vllm:9000", "[fd00::5]:8000", "10.0.0.1:80")
     assert guard_for(url, listed).listed
     with pytest.raises(SetupError):
@@ -124,7 +124,7 @@ def test_a_listed_host_may_be_private_but_never_a_metadata_service() -> None:
 
 
 @pytest.mark.parametrize("watched", [True, False])
-def test_calls_at_once_are_limited_elsewhere(watched: bool) -> None:
+def test_the_connector_does_not_limit_simultaneous_calls(watched: bool) -> None:
     async def limit() -> int:
         async with Guard(watched=watched).connector() as connector:
             return connector.limit
@@ -233,12 +233,12 @@ def test_only_the_status_class_of_a_refusal_is_reported() -> None:
     assert first == second == ("status-4xx", said, "", 400)
 
 
-def test_a_server_that_speaks_something_else_is_not_quoted() -> None:
+def test_a_server_that_does_not_speak_http_is_not_quoted() -> None:
     _, said, *_ = told(TransientError("bad-http", "the answer is not HTTP: SSH-2.0-OpenSSH"))
     assert "SSH" not in said
 
 
-def test_a_model_s_own_end_is_told_as_it_is() -> None:
+def test_a_final_state_of_the_model_is_reported_without_quoting_the_server() -> None:
     long = FinalError("too-long", "the server answered 400: secret", status=400, body="secret")
     state, said, *_ = told(long)
     assert state == "too-long"

@@ -19,7 +19,7 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 PLACE: Any = SimpleNamespace(host="h", port=443, ssl=True, is_ssl=True)
 
 
-def test_each_failure_has_its_name_and_says_whether_it_may_pass() -> None:
+def test_each_network_failure_has_a_name_and_says_if_the_server_was_unreachable() -> None:
     os_error = OSError(111, "refused")
     cases: list[tuple[Exception, type[Exception], str, bool]] = [
         (aiohttp.ConnectionTimeoutError(), TransientError, "connect-timeout", True),
@@ -60,7 +60,7 @@ def body_of(*chunks: bytes, length: int | None = None) -> bytes:
     return asyncio.run(read_body(response))
 
 
-def test_a_body_without_a_length_is_read_up_to_the_most() -> None:
+def test_a_body_without_a_length_is_read_up_to_the_maximum() -> None:
     assert body_of(b"a", b"b") == b"ab"
     assert body_of(b"ab", length=2) == b"ab"
     full = b"x" * MAX_BODY_BYTES
@@ -71,6 +71,6 @@ def test_a_body_without_a_length_is_read_up_to_the_most() -> None:
         assert raised.value.state == "too-large"
 
 
-def test_a_key_is_taken_out_of_a_body_if_it_is_long_enough_to_be_one() -> None:
+def test_a_key_is_removed_from_a_body_if_it_is_at_least_twelve_characters_long() -> None:
     assert redact_key("k" * 12, b"a" + b"k" * 12) == b"a[key]"
     assert redact_key("k" * 11, b"k" * 11) == b"k" * 11

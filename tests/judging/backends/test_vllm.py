@@ -138,7 +138,7 @@ def start(asked: Asked) -> dict[str, Any]:
     return asked[1][0]
 
 
-class TestAServer:
+class TestServer:
     def test_a_started_server_answers(self, asked: Asked, start: dict[str, Any]) -> None:
         assert json.loads(asked[0]) == YES
         assert start["arguments"][0] == MODEL
@@ -163,7 +163,7 @@ class TestAServer:
         assert start["arguments"][-3:] == ["--enforce-eager", "--chat-template", "a b.jinja"]
 
 
-def test_a_model_in_a_folder_is_found_from_anywhere_under_the_name_it_was_given(
+def test_a_model_folder_is_resolved_and_served_under_its_given_name(
     vllm: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mine").mkdir()
@@ -202,7 +202,7 @@ def test_an_idle_server_is_stopped_with_all_its_processes(
     until(vllm.gone, "so is the one that came after it")
 
 
-def test_an_idle_server_makes_room_for_another_judge_s(vllm: Fake) -> None:
+def test_an_idle_server_makes_room_for_another_judges_server(vllm: Fake) -> None:
     ask()
     ask(max_model_len=4096)
     first, second = vllm.starts()
@@ -210,7 +210,7 @@ def test_an_idle_server_makes_room_for_another_judge_s(vllm: Fake) -> None:
     assert lives(second["pid"])
 
 
-def test_at_the_end_nothing_of_the_server_is_left(vllm: Fake) -> None:
+def test_stopping_leaves_no_process_or_folder_of_the_server(vllm: Fake) -> None:
     ask()
     vllm.servers.stop_all()
     (start,) = vllm.starts()
@@ -234,7 +234,7 @@ def test_the_next_engine_tries_to_start_the_server_again(vllm: Fake, tmp_path: P
     assert json.loads(ask()) == YES
 
 
-def test_a_port_that_was_taken_meanwhile_is_no_failure(vllm: Fake, tmp_path: Path) -> None:
+def test_a_port_taken_meanwhile_leads_to_another_start(vllm: Fake, tmp_path: Path) -> None:
     taken = "OSError: [Errno 98] Address already in use"
     vllm.tell(says=taken, once=str(tmp_path / "once"))
     assert json.loads(ask()) == YES
@@ -249,7 +249,7 @@ def test_a_missing_program_is_reported_with_how_to_install_it(
         ask()
 
 
-def test_a_server_that_dies_in_mid_call_is_started_again(vllm: Fake) -> None:
+def test_a_server_that_dies_during_a_call_is_restarted(vllm: Fake) -> None:
     vllm.tell(dies=2)
 
     async def inside() -> tuple[TransientError, str]:
@@ -267,7 +267,7 @@ def test_a_server_that_dies_in_mid_call_is_started_again(vllm: Fake) -> None:
 
 
 @pytest.mark.parametrize("most", [1, pytest.param(MAX_RESTARTS, marks=pytest.mark.long)])
-def test_a_server_that_dies_again_and_again_ends_the_run(
+def test_a_server_that_dies_repeatedly_ends_the_run(
     vllm: Fake, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
     monkeypatch.setattr(vllm_server, "MAX_RESTARTS", most)
@@ -291,7 +291,7 @@ async def came(backend: VLLM) -> BaseException:
     return caught.value
 
 
-def test_calls_under_way_share_one_restart(vllm: Fake) -> None:
+def test_simultaneous_calls_share_one_restart(vllm: Fake) -> None:
     vllm.tell(holds_after=0)
 
     async def inside() -> list[Any]:
@@ -352,7 +352,7 @@ def test_a_kill_9_of_the_guard_ends_the_server(vllm: Fake) -> None:
     assert json.loads(ask()) == YES
 
 
-def test_a_context_that_an_earlier_probe_found_turns_down_what_cannot_fit(vllm: Fake) -> None:
+def test_a_context_found_by_an_earlier_probe_refuses_longer_prompts(vllm: Fake) -> None:
     async def inside() -> None:
         async with VLLM(Setup(MODEL, params={"timeout": 10.0})) as backend:
             backend.recall({"max_model_len": 1})
@@ -362,7 +362,7 @@ def test_a_context_that_an_earlier_probe_found_turns_down_what_cannot_fit(vllm: 
         asyncio.run(inside())
 
 
-def test_a_request_is_the_same_wherever_its_server_listens(vllm: Fake) -> None:
+def test_a_requests_identity_does_not_depend_on_the_servers_port(vllm: Fake) -> None:
     async def inside(backend: VLLM) -> Any:
         async with backend:
             return backend.identity(REQUEST)
@@ -373,7 +373,7 @@ def test_a_request_is_the_same_wherever_its_server_listens(vllm: Fake) -> None:
     assert before["endpoint"] == VLLM(Setup(MODEL)).endpoint == f"vllm:{MODEL}"
 
 
-def test_what_decides_the_answers_is_part_of_a_request_and_where_the_weights_lie_is_not() -> None:
+def test_only_engine_settings_that_change_answers_are_part_of_a_request() -> None:
     def identity(**params: Any) -> Any:
         return VLLM(Setup(MODEL, params=params)).identity(REQUEST)
 
@@ -396,7 +396,7 @@ def test_a_definition_that_cannot_work_is_refused(setup: Setup, mend: str) -> No
 
 
 @pytest.mark.parametrize("given", ["--api-key abc", "--hf_token=abc"])
-def test_a_secret_among_the_flags_is_refused_since_manifests_tell_them(
+def test_a_secret_among_the_flags_is_refused_since_manifests_list_them(
     given: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TANDEM_VLLM_ARGS", f"--enforce-eager {given}")
@@ -437,7 +437,7 @@ def test_the_shown_log_line_is_the_root_cause() -> None:
 
 
 @pytest.mark.processes
-def test_a_run_whose_server_dies_is_answered_whole_and_once(vllm: Fake, furnished: Path,
+def test_a_run_whose_server_dies_answers_every_unit_once(vllm: Fake, furnished: Path,
                                                             tmp_path: Path) -> None:  # fmt: skip
     vllm.tell(dies=int(UNITS * 0.6))
     house = House(Path(shutil.copytree(furnished, tmp_path / "house")), copy_of=furnished)
@@ -452,7 +452,7 @@ def test_a_run_whose_server_dies_is_answered_whole_and_once(vllm: Fake, furnishe
 
 @pytest.mark.long
 @pytest.mark.processes
-def test_a_run_whose_server_does_not_start_says_why_and_goes_on_another_time(
+def test_a_run_whose_server_does_not_start_says_why_and_can_be_continued(
     vllm: Fake, furnished: Path, tmp_path: Path
 ) -> None:
     vllm.tell(says="torch.OutOfMemoryError: CUDA out of memory.", once=str(tmp_path / "once"))

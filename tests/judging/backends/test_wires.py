@@ -88,14 +88,14 @@ def test_an_answer_has_text_reasoning_usage_and_model_on_every_wire(wire: str) -
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_without_a_schema_the_answer_is_what_the_model_writes(wire: str) -> None:
+def test_without_a_schema_the_answer_is_the_models_free_text(wire: str) -> None:
     request = Request(REQUEST.messages, {}, REQUEST.facts)
     answer, body = ask(wire, Behaviour(), request)
     assert answer.text.startswith("I would say ")
     assert not {"response_format", "text", "tools", "tool_choice"} & set(body)
 
 
-def test_responses_are_asked_for_without_being_stored() -> None:
+def test_requests_to_the_responses_api_ask_not_to_be_stored() -> None:
     assert sent("responses", max_tokens=50, reasoning_effort="low", logprobs=3) == {
         "model": "fake-judge",
         "input": [
@@ -114,7 +114,7 @@ def test_responses_are_asked_for_without_being_stored() -> None:
     }
 
 
-def test_messages_have_their_system_apart_and_their_structure_by_a_tool() -> None:
+def test_requests_to_the_messages_api_have_a_separate_system_text_and_a_tool_as_schema() -> None:
     assert sent("messages", reasoning_effort="low", seed=7) == {
         "model": "fake-judge",
         "messages": [{"role": "user", "content": "Is it {query}? 🌉 قديم"}],
@@ -127,14 +127,14 @@ def test_messages_have_their_system_apart_and_their_structure_by_a_tool() -> Non
     }
 
 
-def test_settings_of_sampling_and_templates_are_sent_as_they_are_given() -> None:
+def test_sampling_and_template_settings_are_sent_unchanged() -> None:
     assert sent("messages", top_p=0.5)["top_p"] == 0.5
     assert "top_p" not in sent("messages")
     template = {"enable_thinking": False}
     assert sent("responses", chat_template_kwargs=template)["chat_template_kwargs"] == template
 
 
-def test_the_tokens_of_a_prompt_are_counted_together_with_those_from_a_cache() -> None:
+def test_prompt_tokens_include_those_from_a_cache() -> None:
     usage = {"input_tokens": 5, "cache_read_input_tokens": 3, "cache_creation_input_tokens": 2,
              "output_tokens": 4, "output_tokens_details": {"thinking_tokens": 1}}  # fmt: skip
     found = _usage(usage)
@@ -145,7 +145,7 @@ def test_the_tokens_of_a_prompt_are_counted_together_with_those_from_a_cache() -
     assert "prompt_tokens" not in _usage({"output_tokens": 4, "cache_read_input_tokens": 3})
 
 
-def test_a_model_that_thinks_is_neither_made_to_use_a_tool_nor_given_a_temperature() -> None:
+def test_a_thinking_model_is_not_forced_to_use_the_tool_and_gets_no_temperature() -> None:
     thinking = {"type": "adaptive"}
     answer, body = ask("messages", Behaviour(), extra_body={"thinking": thinking})
     assert json.loads(answer.text) == {"answerable": "yes"}
@@ -157,7 +157,7 @@ def test_a_model_that_thinks_is_neither_made_to_use_a_tool_nor_given_a_temperatu
 
 
 @pytest.mark.parametrize("wire", OTHERS)
-def test_bodies_that_are_written_in_parts_equal_the_whole(wire: str) -> None:
+def test_bodies_encoded_in_parts_equal_the_whole(wire: str) -> None:
     """The system is apart with one of them, and two requests may differ in nothing else."""
     backend = backend_of(wire, "http://h")
     for system in ("Judge.", "Judge well.", "Judge."):
@@ -168,14 +168,14 @@ def test_bodies_that_are_written_in_parts_equal_the_whole(wire: str) -> None:
             assert backend.encode(request) == written
 
 
-def test_log_probabilities_are_read_from_responses_as_from_chat_completions() -> None:
+def test_log_probabilities_of_the_responses_api_are_read_like_those_of_chat_completions() -> None:
     answers = [ask(wire, Behaviour(), logprobs=5)[0] for wire in ("chat", "responses")]
     assert answers[0].logprobs["content"]
     assert answers[0].logprobs == answers[1].logprobs
 
 
 @pytest.mark.parametrize("wire", OTHERS)
-def test_a_seed_that_a_protocol_does_not_have_is_neither_sent_nor_claimed(wire: str) -> None:
+def test_a_seed_is_not_sent_or_recorded_if_the_api_has_none(wire: str) -> None:
     backend = backend_of(wire, "http://h", seed=7)
     assert "seed" not in backend.params
     samples = [replace(REQUEST, sample=n, written={}) for n in range(3)]
@@ -195,15 +195,15 @@ def test_a_seed_that_a_protocol_does_not_have_is_neither_sent_nor_claimed(wire: 
         ),
     ],
 )
-def test_what_anthropic_does_not_have_is_refused_in_words(params: Any, words: str) -> None:
+def test_parameters_that_anthropic_lacks_are_refused_with_a_message(
+    params: Any, words: str
+) -> None:
     with pytest.raises(SetupError, match=words):
         Anthropic(Setup("m", "", "", params))
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_the_key_is_sent_as_the_protocol_wants_it(
-    wire: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_key_is_sent_as_each_api_requires(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TANDEM_TEST_KEY", KEY)
     assert ask(wire, Behaviour(key=KEY))[0].status == 200
     error = error_of(wire, "401")
@@ -247,7 +247,7 @@ def test_each_fault_has_the_same_state_on_every_wire(
 
 
 @pytest.mark.parametrize("wire", OTHERS)
-def test_a_final_failure_keeps_what_was_written_and_paid(wire: str) -> None:
+def test_a_final_failure_keeps_text_reasoning_and_usage(wire: str) -> None:
     cut = error_of(wire, "length", reasoning=THOUGHT)
     assert isinstance(cut, FinalError)
     assert cut.answer
@@ -261,7 +261,7 @@ def test_a_reply_without_an_answer_is_worth_another_attempt(wire: str, fault: st
     assert isinstance(error_of(wire, fault), TransientError)
 
 
-def test_the_provider_s_filter_is_told_from_a_refusal_where_it_says_so() -> None:
+def test_a_content_filter_is_distinguished_from_a_refusal_if_the_api_does() -> None:
     assert error_of("responses", "filtered").state == "filtered"
     assert error_of("messages", "filtered").state == "refused"
 
@@ -279,7 +279,7 @@ def test_a_busy_server_is_waited_for_as_long_as_it_says(wire: str, fault: str) -
 
 
 @pytest.mark.parametrize("wire", OTHERS)
-def test_a_probe_finds_out_the_same_on_every_wire(wire: str) -> None:
+def test_a_probe_finds_the_same_facts_on_every_wire(wire: str) -> None:
     findings = probed(wire, Behaviour(prefix_cache=16))
     assert (findings.warnings, findings.refusal) == ((), "")
     facts = dict(findings.facts)
@@ -299,7 +299,7 @@ def test_a_probe_finds_out_the_same_on_every_wire(wire: str) -> None:
         ("messages", ("tools",), "response_format"),
     ],
 )
-def test_a_probe_tells_what_to_omit_and_omitting_it_works(
+def test_a_probe_names_the_parameters_to_omit(
     wire: str, refused: tuple[str, ...], omit: str
 ) -> None:
     behaviour = Behaviour(refused=refused)
@@ -310,7 +310,7 @@ def test_a_probe_tells_what_to_omit_and_omitting_it_works(
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_models_that_only_think_in_so_few_tokens_are_told_apart_by_their_thoughts(
+def test_models_that_only_think_within_the_probes_tokens_are_told_apart_by_their_thoughts(
     wire: str,
 ) -> None:
     one, other = (
@@ -322,7 +322,7 @@ def test_models_that_only_think_in_so_few_tokens_are_told_apart_by_their_thought
     assert probed(wire, Behaviour(faults={"null-content": 1.0})).facts["answers"] is None
 
 
-def test_a_probe_tells_of_everything_that_is_rejected_at_once() -> None:
+def test_a_probe_reports_all_rejected_parameters_together() -> None:
     refused = Behaviour(refused=("max_tokens", "temperature", "logprobs"))
     words = probed("chat", refused, max_tokens=10, logprobs=5).refusal
     assert "no log probabilities" in words

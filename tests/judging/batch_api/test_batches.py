@@ -121,7 +121,7 @@ def standing(rater: Judge) -> dict[str, int]:
     return {status: rows.filter(status=status).count() for status in (OPEN, DONE)}
 
 
-def test_a_batch_brings_the_labels_of_an_online_run(
+def test_a_batch_gives_the_labels_of_an_online_run(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     path = written(campaign, rater, tmp_path)
@@ -136,7 +136,7 @@ def test_a_batch_brings_the_labels_of_an_online_run(
     assert JudgeRun.objects.get(judge=rater).state == "done"
 
 
-def test_the_requests_are_what_the_backend_would_send(
+def test_batch_requests_equal_those_the_backend_would_send(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     lines = lines_of(written(campaign, rater, tmp_path))
@@ -146,7 +146,7 @@ def test_the_requests_are_what_the_backend_would_send(
     assert server.stats()["last"] in [line["body"] for line in lines]
 
 
-def test_hashes_are_those_of_an_online_run(
+def test_request_hashes_equal_those_of_an_online_run(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
@@ -210,7 +210,7 @@ def test_another_judge_may_run_meanwhile(
     assert "12 done" in run(campaign, judge_of(server, "online"))
 
 
-def test_requests_can_be_given_up(
+def test_requests_that_are_out_can_be_abandoned(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     written(campaign, rater, tmp_path)
@@ -218,7 +218,7 @@ def test_requests_can_be_given_up(
     assert "12 done" in run(campaign, rater)
 
 
-def test_answers_of_a_batch_that_was_given_up_are_not_lost(
+def test_answers_of_an_abandoned_batch_can_still_be_loaded(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
@@ -227,7 +227,7 @@ def test_answers_of_a_batch_that_was_given_up_are_not_lost(
     assert standing(rater) == {"open": 0, "done": 12}
 
 
-def test_an_answer_that_comes_too_late_is_counted_as_paid_and_changes_no_label(
+def test_a_late_answer_is_counted_as_paid_and_changes_no_label(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
@@ -395,7 +395,7 @@ def test_results_for_another_judge_are_refused(
     assert "its requests were not written for judge online" in said
 
 
-def test_a_file_of_requests_is_told_what_comes_next(
+def test_giving_the_requests_file_again_explains_the_next_step(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     path = written(campaign, rater, tmp_path)
@@ -422,7 +422,7 @@ def test_a_file_of_something_else_is_refused(
     assert path.read_text("utf-8") == text
 
 
-def test_more_than_a_file_may_hold_goes_into_further_files(
+def test_requests_beyond_the_limit_of_a_file_go_into_further_files(
     campaign: Campaign,
     rater: Judge,
     server: Running,
@@ -440,7 +440,7 @@ def test_more_than_a_file_may_hold_goes_into_further_files(
     assert standing(rater) == {"open": 0, "done": 12}
 
 
-def test_a_file_s_size_is_bounded_too(
+def test_a_requests_file_is_limited_in_size_too(
     campaign: Campaign, rater: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(format, "MAX_BYTES", 10_000)
@@ -486,7 +486,7 @@ def test_a_request_with_a_reusable_answer_is_not_written(
     assert (found.state, found.done, found.reused, found.calls) == ("done", 12, 5, 7)
 
 
-def test_where_all_is_reused_no_file_is_written(
+def test_no_file_is_written_if_every_answer_is_reused(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     run(campaign, judge_of(server, "online"))
@@ -497,7 +497,7 @@ def test_where_all_is_reused_no_file_is_written(
     assert "Nothing to do" in exchange(campaign, rater, path)
 
 
-def test_a_process_that_died_before_the_labels_loses_no_answer(
+def test_a_process_that_dies_before_storing_labels_loses_no_answer(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
     """Calls that were stored alone become labels, and are not counted again."""
@@ -570,7 +570,7 @@ def test_a_paused_server_stays_paused_while_requests_are_written(
     assert lane.paused == "the quota is used up"
 
 
-def test_an_ordinary_run_says_how_to_continue_with_what_a_dead_writer_left(
+def test_an_online_run_says_how_to_continue_a_dead_writers_batch(
     campaign: Campaign, rater: Judge
 ) -> None:
     dead = lifecycle.start(campaign, rater)
@@ -667,7 +667,7 @@ def test_a_judge_that_asks_no_server_has_no_batch(campaign: Campaign, tmp_path: 
     assert list(tmp_path.glob("requests*")) == []
 
 
-def test_a_batch_of_responses_is_read_as_such(
+def test_a_batch_for_the_responses_api_is_read_as_such(
     campaign: Campaign, server: Running, tmp_path: Path
 ) -> None:
     rater = judge_of(server, "responses", api="responses")

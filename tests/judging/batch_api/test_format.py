@@ -21,7 +21,7 @@ def written(folder: Path, *lines: Any) -> Path:
     return path
 
 
-def test_a_file_has_requests_or_results_of_a_run(tmp_path: Path) -> None:
+def test_a_file_is_recognised_as_requests_or_results_of_a_run(tmp_path: Path) -> None:
     named = {"custom_id": f"run-12-{UID}"}
     for line, found in (
         ({**named, "method": "POST"}, ("requests", 12)),
@@ -39,7 +39,7 @@ def test_a_file_has_requests_or_results_of_a_run(tmp_path: Path) -> None:
         detect_kind(tmp_path / "none.jsonl")
 
 
-def test_an_id_names_a_run_and_a_row() -> None:
+def test_a_custom_id_names_a_run_and_an_assignment() -> None:
     assert parse_custom_id(f"run-12-{UID}") == (12, UID)
     for wrong in (
         f"other-12-{UID}",

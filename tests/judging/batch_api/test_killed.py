@@ -71,7 +71,7 @@ def exchange(house: House, path: Path) -> str:
     ],
     ids=["before it told", "before the file is in place", "between two files", "before it is out"],
 )
-def test_a_batch_whose_writer_was_killed_is_gone_on_with(
+def test_a_batch_whose_writer_was_killed_can_be_continued(
     house: House, server: Running, tmp_path: Path, dying: str, says: str
 ) -> None:
     folder = tmp_path / "batch"
@@ -90,7 +90,7 @@ def test_a_batch_whose_writer_was_killed_is_gone_on_with(
 
 
 @pytest.mark.long
-def test_an_ordinary_run_says_how_to_continue_with_what_a_killed_writer_left(
+def test_an_online_run_says_how_to_continue_a_killed_writers_batch(
     house: House, server: Running, tmp_path: Path
 ) -> None:
     path = tmp_path / "requests.jsonl"
@@ -104,7 +104,7 @@ def test_an_ordinary_run_says_how_to_continue_with_what_a_killed_writer_left(
 
 
 @pytest.mark.long
-def test_a_writer_that_dies_again_and_again_strikes_no_row(
+def test_a_writer_that_dies_repeatedly_gives_no_strikes(
     house: House, server: Running, tmp_path: Path
 ) -> None:
     for _ in range(3):

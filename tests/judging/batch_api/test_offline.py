@@ -126,7 +126,7 @@ def out(open_folder: Callable[..., Out]) -> Out:
 
 
 @pytest.mark.parametrize("backend", ["openai", "vllm"])
-def test_a_run_goes_out_and_comes_home_without_any_server(
+def test_a_run_is_answered_offline_and_its_results_loaded(
     open_folder: Callable[..., Out], backend: str
 ) -> None:
     out = open_folder(backend)
@@ -149,7 +149,7 @@ def test_a_run_goes_out_and_comes_home_without_any_server(
     assert not (out.folder / "pwned").exists()
 
 
-def test_what_answered_stands_in_the_sealed_manifest_of_the_run(out: Out) -> None:
+def test_the_runs_sealed_manifest_names_the_runners_that_answered(out: Out) -> None:
     out.answer("--limit", "5", "--dtype", "float32", status=3)
     out.command()
     out.answer()
@@ -164,7 +164,7 @@ def test_what_answered_stands_in_the_sealed_manifest_of_the_run(out: Out) -> Non
     assert is_sealed(manifest_of(out.run))
 
 
-def test_loading_twice_stores_nothing_twice(out: Out) -> None:
+def test_loading_results_twice_stores_them_once(out: Out) -> None:
     out.answer()
     out.command()
     assert "0 done, 0 failed; 12 were loaded before." in out.command()
@@ -172,7 +172,7 @@ def test_loading_twice_stores_nothing_twice(out: Out) -> None:
     assert len(out.run.manifest["batch"]["runners"]) == 1
 
 
-def test_a_killed_runner_asks_only_for_what_is_missing(out: Out) -> None:
+def test_a_restarted_runner_asks_only_for_missing_answers(out: Out) -> None:
     assert out.start("--at-once", "2", dies_after=2).returncode == -9
     assert len(out.lines()) == 4
     said = out.command()
@@ -186,7 +186,7 @@ def test_a_killed_runner_asks_only_for_what_is_missing(out: Out) -> None:
     assert JudgeCall.objects.count() == 12
 
 
-def test_a_torn_last_line_is_neither_loaded_nor_kept(out: Out) -> None:
+def test_an_incomplete_last_line_is_neither_loaded_nor_kept(out: Out) -> None:
     out.answer("--limit", "3", status=3)
     path = out.folder / runner.RESULTS
     path.write_bytes(path.read_bytes()[:-40])
@@ -199,21 +199,21 @@ def test_a_torn_last_line_is_neither_loaded_nor_kept(out: Out) -> None:
     assert "10 done" in out.command()
 
 
-def test_an_engine_that_breaks_leaves_no_line_about_requests_that_it_did_not_refuse(
+def test_a_broken_engine_writes_no_error_lines_for_unanswered_requests(
     out: Out,
 ) -> None:
     assert "the engine is dead" in out.answer("--at-once", "5", status=1, breaks_after=1)
     assert [line["response"]["status_code"] for line in out.lines()] == [200] * 5
 
 
-def test_two_runners_do_not_work_in_one_folder(out: Out) -> None:
+def test_a_second_runner_in_the_same_folder_is_refused(out: Out) -> None:
     with (out.folder / runner.MANIFEST).open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert "another runner is at work in this folder" in out.answer(status=1)
     assert not (out.folder / runner.RESULTS).exists()
 
 
-def test_the_runner_refuses_a_request_that_was_changed(out: Out) -> None:
+def test_the_runner_refuses_a_changed_request(out: Out) -> None:
     body = out.lines(runner.REQUESTS)[3]["body"] | {"temperature": 1.0}
     out.change(3, runner.REQUESTS, body=body)
     said = out.answer(status=1)
@@ -223,7 +223,7 @@ def test_the_runner_refuses_a_request_that_was_changed(out: Out) -> None:
     assert not out.notes.exists()
 
 
-def test_an_answer_to_a_changed_request_is_refused_at_home(out: Out) -> None:
+def test_loading_refuses_an_answer_to_a_changed_request(out: Out) -> None:
     body = out.lines(runner.REQUESTS)[3]["body"] | {"temperature": 1.0}
     out.change(3, runner.REQUESTS, body=body, request_sha256=runner.body_sha256(body))
     manifest = json.loads((out.folder / runner.MANIFEST).read_text())
@@ -263,7 +263,7 @@ def test_the_digest_is_checked_in_a_batch_file_too(out: Out) -> None:
                 "--batch-file", str(out.folder / runner.RESULTS))  # fmt: skip
 
 
-def test_a_request_that_vllm_refuses_has_its_reason_and_holds_no_other_back(out: Out) -> None:
+def test_a_request_that_vllm_refuses_fails_alone_with_its_reason(out: Out) -> None:
     chats = [line["body"]["messages"] for line in out.lines(runner.REQUESTS)]
     lengths = [len("\n".join(message["content"] for message in chat)) // 4 for chat in chats]
     room = sorted(lengths)[8]
@@ -279,7 +279,7 @@ def test_a_request_that_vllm_refuses_has_its_reason_and_holds_no_other_back(out:
     assert out.run.state == "done"
 
 
-def test_errors_are_asked_again_on_request_only(out: Out) -> None:
+def test_failed_requests_are_asked_again_only_on_request(out: Out) -> None:
     out.answer("--limit", "2", status=3, ends="abort")
     assert [line["response"]["status_code"] for line in out.lines()] == [500, 500]
     assert "2 came back with errors and stay open (status-500 2)" in out.command()
@@ -301,7 +301,7 @@ def test_a_truncated_answer_is_missing_as_truncated(open_folder: Callable[..., O
     assert not Label.objects.exists()
 
 
-def test_vllm_is_asked_with_the_judges_settings_and_the_models_defaults(
+def test_vllm_gets_the_judges_settings_and_the_models_defaults(
     open_folder: Callable[..., Out],
 ) -> None:
     engine = {"max_model_len": 4096, "tensor_parallel": 2, "dtype": "float16", "revision": "abc"}
@@ -329,7 +329,7 @@ def test_vllm_is_asked_with_the_judges_settings_and_the_models_defaults(
     assert all(label.score is not None for label in Label.objects.filter(unit__isnull=False))
 
 
-def test_a_judge_file_is_answered_without_a_form(
+def test_a_judge_files_requests_have_no_schema(
     open_folder: Callable[..., Out], tmp_path: Path
 ) -> None:
     out = open_folder()
@@ -345,7 +345,7 @@ def test_a_judge_file_is_answered_without_a_form(
     assert set(Label.objects.values_list("value", flat=True)) == {"yes"}
 
 
-def test_a_judge_that_the_runner_cannot_ask_is_refused_before_anything_is_written(
+def test_an_unsupported_judge_is_refused_before_anything_is_written(
     open_folder: Callable[..., Out],
 ) -> None:
     out = open_folder(params={"extra_body": {"service_tier": "flex"}})
@@ -359,7 +359,7 @@ def test_a_judge_that_the_runner_cannot_ask_is_refused_before_anything_is_writte
     assert not JudgeRun.objects.exists()
 
 
-def test_a_folder_with_anything_in_it_is_left_alone(open_folder: Callable[..., Out]) -> None:
+def test_a_folder_with_content_is_left_alone(open_folder: Callable[..., Out]) -> None:
     out = open_folder()
     out.folder.mkdir()
     (out.folder / "notes.txt").write_text("mine")
@@ -368,7 +368,7 @@ def test_a_folder_with_anything_in_it_is_left_alone(open_folder: Callable[..., O
     assert not JudgeRun.objects.exists()
 
 
-def test_requests_that_are_out_are_found_by_their_folder_or_given_up(out: Out) -> None:
+def test_requests_that_are_out_can_be_loaded_by_folder_or_abandoned(out: Out) -> None:
     with pytest.raises(CommandError) as caught:
         command("run_judge", "--campaign", out.campaign.name, "--judge", str(out.judge))
     assert f"its requests are in {NAME}/requests.jsonl since run" in str(caught.value)
@@ -379,7 +379,7 @@ def test_requests_that_are_out_are_found_by_their_folder_or_given_up(out: Out) -
     assert "12 done, 0 failed." in out.command()
 
 
-def test_what_is_missing_beside_the_requests_is_written_again(out: Out) -> None:
+def test_missing_files_beside_the_requests_are_written_again(out: Out) -> None:
     before = {each.name: each.read_bytes() for each in out.folder.iterdir()}
     for name in (runner.MANIFEST, offline.README, offline.RUNNER.name):
         (out.folder / name).unlink()
@@ -387,7 +387,7 @@ def test_what_is_missing_beside_the_requests_is_written_again(out: Out) -> None:
     assert {each.name: each.read_bytes() for each in out.folder.iterdir()} == before
 
 
-def test_a_writer_that_died_before_the_folder_was_whole_is_finished(
+def test_a_folder_whose_writer_died_is_completed(
     open_folder: Callable[..., Out], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = open_folder()
@@ -417,7 +417,7 @@ def test_the_readme_names_commands_that_can_be_pasted(out: Out) -> None:
     ]  # fmt: skip
 
 
-def test_the_runner_needs_nothing_of_tandem_and_starts_no_other_program() -> None:
+def test_the_runner_imports_nothing_of_tandem_and_starts_no_other_program() -> None:
     tree = ast.parse(offline.RUNNER.read_text(), feature_version=(3, 10))
     imported = {
         name.name.partition(".")[0]

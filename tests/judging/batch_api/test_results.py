@@ -80,7 +80,7 @@ def counts(taken: LoadedResults) -> dict[str, Any]:
 NOTHING = {"done": 0, "failures": {}, "errors": {}, "before": 0, "late": 0, "missing": 0}
 
 
-def test_a_run_waits_for_the_rest_and_ends_with_the_last(out: Out) -> None:
+def test_a_run_waits_for_missing_results_and_ends_with_the_last(out: Out) -> None:
     first = out.take(*map(out.answer, range(5)))
     assert counts(first) == NOTHING | {"done": 5, "missing": 7}
     assert first.run == out.run
@@ -100,7 +100,7 @@ def test_a_run_waits_for_the_rest_and_ends_with_the_last(out: Out) -> None:
     assert JudgeCall.objects.count() == 12
 
 
-def test_each_line_is_stored_as_a_call_with_what_it_told(out: Out) -> None:
+def test_each_line_is_stored_as_a_call_with_its_facts(out: Out) -> None:
     taken = out.take(
         out.answer(0), out.answer(1, "Perhaps."), out.error(2),
         out.answer(3, status=400, error={"message": LONG}),
@@ -125,7 +125,7 @@ def test_each_line_is_stored_as_a_call_with_what_it_told(out: Out) -> None:
     ]  # fmt: skip
 
 
-def test_an_error_counts_as_come_back_until_an_answer_comes(out: Out) -> None:
+def test_an_error_counts_as_returned_until_an_answer_replaces_it(out: Out) -> None:
     first = out.take(*map(out.answer, range(11)), out.error(11))
     assert counts(first) == NOTHING | {"done": 11, "errors": {"batch-error": 1}}
     assert out.run.state == "done"
@@ -137,7 +137,7 @@ def test_an_error_counts_as_come_back_until_an_answer_comes(out: Out) -> None:
     assert out.run.ended_at is not None
 
 
-def test_while_the_run_is_out_an_error_that_came_again_changes_nothing(out: Out) -> None:
+def test_a_repeated_error_line_changes_nothing_while_the_run_is_out(out: Out) -> None:
     out.take(out.error(0))
     assert counts(out.take(out.error(0), out.answer(1))) == NOTHING | {
         "before": 1, "done": 1, "missing": 10,
@@ -146,7 +146,7 @@ def test_while_the_run_is_out_an_error_that_came_again_changes_nothing(out: Out)
     assert out.rows()[0].attempts == 1
 
 
-def test_answers_to_rows_that_were_answered_otherwise_are_late_and_errors_are_not(
+def test_answers_to_assignments_answered_meanwhile_count_as_late_and_errors_do_not(
     out: Out,
 ) -> None:
     for row in out.rows()[:2]:
@@ -159,7 +159,7 @@ def test_answers_to_rows_that_were_answered_otherwise_are_late_and_errors_are_no
     assert Label.objects.count() == 1
 
 
-def test_rows_are_taken_in_groups_in_the_order_of_the_ledger(
+def test_results_are_stored_in_groups_in_ledger_order(
     out: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "GROUP", 2)
@@ -178,7 +178,7 @@ def test_rows_are_taken_in_groups_in_the_order_of_the_ledger(
     assert JudgeCall.objects.count() == 5
 
 
-def test_a_file_is_of_the_judge_the_campaign_and_the_batch_that_it_was_written_for(
+def test_a_file_for_another_judge_campaign_or_batch_is_refused(
     out: Out,
 ) -> None:
     other = asking("other")
@@ -196,7 +196,7 @@ def test_a_file_is_of_the_judge_the_campaign_and_the_batch_that_it_was_written_f
     assert not JudgeCall.objects.exists()
 
 
-def test_a_line_of_another_judges_row_refuses_the_file(out: Out) -> None:
+def test_a_line_for_another_judges_assignment_refuses_the_file(out: Out) -> None:
     other = asking("other")
     path = out.folder / "others.jsonl"
     requests.write(out.campaign, other, path)
@@ -209,7 +209,7 @@ def test_a_line_of_another_judges_row_refuses_the_file(out: Out) -> None:
     assert not JudgeCall.objects.exists()
 
 
-def test_a_run_that_was_given_up_goes_on_unless_another_is_at_work(out: Out) -> None:
+def test_an_abandoned_run_is_continued_unless_another_run_is_at_work(out: Out) -> None:
     lifecycle.ask_to_stop(out.run)
     JudgeRun.objects.filter(pk=out.run.pk).update(error="away", wish="stop")
     assert out.run.state == "interrupted"
@@ -227,7 +227,7 @@ def test_a_run_that_was_given_up_goes_on_unless_another_is_at_work(out: Out) -> 
     assert second.state == "done"
 
 
-def test_a_run_that_another_process_holds_is_left_to_it(out: Out) -> None:
+def test_a_run_leased_by_another_process_is_left_alone(out: Out) -> None:
     assert lifecycle.take(out.run) is not None
     with pytest.raises(lifecycle.LeasedRunError, match="is at work"):
         out.take(out.answer(0))
@@ -235,7 +235,7 @@ def test_a_run_that_another_process_holds_is_left_to_it(out: Out) -> None:
     assert out.run.state == "running"
 
 
-def test_a_run_that_ended_is_touched_only_where_a_line_tells_something_new(out: Out) -> None:
+def test_an_ended_run_is_changed_only_by_new_results(out: Out) -> None:
     def ended() -> dict[str, Any]:
         return dict(JudgeRun.objects.filter(pk=out.run.pk).values()[0])
 
@@ -258,7 +258,7 @@ def test_a_run_that_ended_is_touched_only_where_a_line_tells_something_new(out: 
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
-def test_what_fails_on_the_way_leaves_the_run_out_with_what_was_stored(
+def test_a_failure_while_loading_keeps_stored_results_and_leaves_the_run_out(
     out: Out, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     monkeypatch.setattr(results, "GROUP", 2)
@@ -279,7 +279,7 @@ def test_what_fails_on_the_way_leaves_the_run_out_with_what_was_stored(
     assert counts(out.take(*map(out.answer, range(12)))) == NOTHING | {"done": 8, "before": 4}
 
 
-def test_whoever_loses_the_lease_stops_before_the_next_group(
+def test_a_process_that_loses_the_lease_stops_before_the_next_group(
     out: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "GROUP", 2)
@@ -293,7 +293,7 @@ def test_whoever_loses_the_lease_stops_before_the_next_group(
     assert (out.run.lease is not None, out.run.state) == (True, "running")
 
 
-def test_only_the_own_run_is_left_out(out: Out) -> None:
+def test_loading_changes_no_other_run(out: Out) -> None:
     other = lifecycle.start(out.campaign, asking("other"))
     JudgeRun.objects.filter(pk=other.pk).update(state="running", queued=True)
     out.take(out.answer(0))
@@ -301,7 +301,7 @@ def test_only_the_own_run_is_left_out(out: Out) -> None:
     assert (other.state, other.queued, out.run.state) == ("running", True, "queued")
 
 
-def test_calls_of_other_runs_and_reused_answers_are_not_what_came_back(out: Out) -> None:
+def test_calls_of_other_runs_and_reused_answers_do_not_count_as_results(out: Out) -> None:
     out.take(out.answer(0))
     other = JudgeRun.objects.create(
         campaign=out.campaign, judge=out.judge, state="done", manifest={}
@@ -316,7 +316,7 @@ def test_calls_of_other_runs_and_reused_answers_are_not_what_came_back(out: Out)
     assert counts(out.take(out.answer(5))) == NOTHING | {"done": 1, "missing": 10}
 
 
-def test_rows_that_came_back_with_errors_are_open_again_after_their_group(
+def test_assignments_with_error_lines_are_open_again_after_their_group(
     out: Out, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "GROUP", 2)

@@ -26,14 +26,14 @@ def server(reply: Reply, latency: float = 0.5) -> Server:
     return Server(latency, lambda moment: reply)
 
 
-def test_an_answer_is_kept_with_what_it_took() -> None:
+def test_an_answer_is_stored_with_its_duration_and_status() -> None:
     call, came = attempted(server(Answer("{}", status=200)), row())
     assert came == Answer("{}", status=200)
     assert (call.state, call.seconds, call.status) == ("answered", 0.5, 200)
     assert call.answer is came
 
 
-def test_a_failure_keeps_its_state_its_words_and_the_beginning_of_the_body() -> None:
+def test_a_failure_is_stored_with_state_message_and_the_beginning_of_the_body() -> None:
     error = TransientError("status-502", "bad gateway", status=502, body="<html>")
     call, came = attempted(server(error), row())
     assert came is error
@@ -42,13 +42,13 @@ def test_a_failure_keeps_its_state_its_words_and_the_beginning_of_the_body() -> 
     )  # fmt: skip
 
 
-def test_what_the_model_wrote_before_it_was_cut_is_kept() -> None:
+def test_text_written_before_the_answer_was_truncated_is_kept() -> None:
     cut = Answer('{"a', "length")
     call, _ = attempted(server(FinalError("truncated", "cut", answer=cut)), row())
     assert call.answer == cut
 
 
-def test_a_call_ends_with_its_deadline() -> None:
+def test_a_call_ends_at_its_deadline() -> None:
     call, came = attempted(server(Answer("{}"), latency=3600), row(), seconds=30)
     assert isinstance(came, TransientError)
     assert (call.state, call.seconds) == ("deadline", 30)
@@ -75,7 +75,7 @@ def test_a_cancelled_call_is_marked_as_cancelled() -> None:
         in_virtual_time(off)
 
 
-def test_a_repair_is_another_request_and_its_call_says_so() -> None:
+def test_a_repair_sends_another_request_and_is_marked_on_its_call() -> None:
     one, target = row(), server(Answer("{}"))
     one.repair = Request(one.prepared.request.messages, {"again": True}, one.prepared.request.facts)
     call, _ = attempted(target, one)
@@ -83,7 +83,7 @@ def test_a_repair_is_another_request_and_its_call_says_so() -> None:
     assert target.asked == [one.repair]
 
 
-def test_a_row_that_failed_in_its_repair_keeps_the_answer_before_it() -> None:
+def test_an_assignment_whose_repair_failed_keeps_the_first_answer() -> None:
     one = row()
     assert one.failed("error").outcome == Failure("error")
     one.answer = Answer("prose")

@@ -29,7 +29,7 @@ def test_the_breaker_considers_only_the_last_50_calls() -> None:
     assert not breaker.is_open
 
 
-def test_a_few_failures_at_the_beginning_do_not_open_it() -> None:
+def test_a_few_failures_at_the_beginning_do_not_open_the_breaker() -> None:
     breaker = Breaker(clock=Clock())
     ended(breaker, *[True] * 18)
     assert not breaker.ended(failed=True)
@@ -67,7 +67,7 @@ def test_an_answered_probe_closes_and_resets_the_breaker() -> None:
     assert not breaker.is_open
 
 
-def test_what_was_under_way_when_it_opened_neither_closes_nor_prolongs_it() -> None:
+def test_calls_started_before_the_breaker_opened_do_not_affect_it() -> None:
     clock = Clock()
     breaker = Breaker(clock=clock)
     breaker.trip()
@@ -78,7 +78,7 @@ def test_what_was_under_way_when_it_opened_neither_closes_nor_prolongs_it() -> N
     assert breaker.allows()
 
 
-def test_retries_are_a_tenth_of_the_calls_of_a_minute() -> None:
+def test_retries_are_limited_to_a_tenth_of_the_calls_of_a_minute() -> None:
     clock = Clock()
     retries = RetryBudget(clock)
     for _ in range(1000):
@@ -122,5 +122,5 @@ def test_an_answer_resets_the_count_of_refusals() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("p95", "seconds"), [(None, 120), (0.1, 30), (10, 60), (1000, 600)])
-def test_the_deadline_follows_the_latencies(p95: float | None, seconds: float) -> None:
+def test_the_deadline_depends_on_the_latencies(p95: float | None, seconds: float) -> None:
     assert deadline(p95) == seconds

@@ -40,7 +40,7 @@ def efficiency(took: Ride, count: int, latency: float, places: int) -> float:
     ("latency", "count", "least"), [(0.5, 2560, 0.95), (0.1, 2560, 0.9)], ids=["slow", "quick"]
 )
 @pytest.mark.parametrize("items_of", [1, 10])
-def test_the_places_are_full_from_beginning_to_end(
+def test_the_dispatcher_keeps_all_its_calls_under_way_until_the_end(
     latency: float, count: int, least: float, items_of: int
 ) -> None:
     server = Server(latency)
@@ -51,7 +51,7 @@ def test_the_places_are_full_from_beginning_to_end(
 
 
 @pytest.mark.parametrize("latency", [0.1, 0.5])
-def test_a_hard_cap_of_the_server_is_found_and_kept(latency: float) -> None:
+def test_a_servers_hard_limit_is_found_and_kept(latency: float) -> None:
     server = Server(latency, cap=50)
     took = gone(server, 3000, 100)
     assert verdicts(took) == {"answered": 3000}
@@ -59,19 +59,19 @@ def test_a_hard_cap_of_the_server_is_found_and_kept(latency: float) -> None:
     assert server.refused <= 0.06 * 3000
 
 
-def test_a_crash_would_lose_no_more_than_the_places_and_one_group() -> None:
+def test_at_most_one_group_of_results_is_unwritten_at_any_time() -> None:
     took = gone(Server(0.1), 1000, 16, write_seconds=2.0)
     assert verdicts(took) == {"answered": 1000}
     assert took.most_at_risk == GROUP
 
 
-def test_only_so_many_rows_are_held_at_once() -> None:
+def test_the_number_of_held_assignments_is_limited() -> None:
     took = gone(Server(0.1, lambda moment: BUSY if moment < 60 else None), 1000, 16)
     assert verdicts(took) == {"answered": 1000}
     assert took.most_held <= 3 * 16 + 32
 
 
-def test_the_first_request_of_an_item_goes_ahead_and_the_others_find_it_cached() -> None:
+def test_an_items_first_request_goes_ahead_so_that_the_others_hit_the_cache() -> None:
     began: dict[int, list[float]] = defaultdict(list)
     computed: dict[int, float] = {}
     hits = 0
@@ -91,7 +91,7 @@ def test_the_first_request_of_an_item_goes_ahead_and_the_others_find_it_cached()
     assert efficiency(took, 2400, 0.5, 64) >= 0.95
 
 
-def test_few_items_take_turns_so_that_a_small_cache_holds_them() -> None:
+def test_few_items_are_open_at_once_so_that_a_small_cache_suffices() -> None:
     open_items: list[int] = []
 
     class Watching(Server):
@@ -104,7 +104,7 @@ def test_few_items_take_turns_so_that_a_small_cache_holds_them() -> None:
     assert max(open_items[60:]) <= 30 // 15 + 2
 
 
-def test_a_budget_of_tokens_ends_it_and_is_not_passed_by_more_than_is_under_way() -> None:
+def test_a_token_budget_ends_the_run_and_is_not_exceeded() -> None:
     budget = Budget(most_tokens=1000, max_tokens=5)
     took = gone(Server(0.5), 1000, 8, budget=budget)
     told = "the budget of 1,000 tokens is spent: 990 so far"
@@ -121,7 +121,7 @@ def test_a_budget_of_money_counts_what_calls_cost() -> None:
     assert Decimal("0.7") < budget.cost <= Decimal("1.00")
 
 
-def test_calls_that_fail_spend_nothing_of_a_budget() -> None:
+def test_failed_calls_do_not_use_up_a_budget() -> None:
     server = Server(0.1, lambda moment: TransientError("status-500", "no") if moment < 2 else None)
     budget = Budget(most_tokens=15 * 20, max_tokens=5)
     took = gone(server, 20, 1, budget=budget, patience=hasty(attempts=40))
@@ -130,7 +130,7 @@ def test_calls_that_fail_spend_nothing_of_a_budget() -> None:
     assert budget.tokens == 15 * 20
 
 
-def test_an_answer_that_cannot_be_read_is_repaired_once_and_both_calls_are_kept() -> None:
+def test_an_unreadable_answer_is_repaired_once_and_both_calls_are_stored() -> None:
     def again(prepared: Any, answer: Answer) -> Request | None:
         return prepared.request if answer.text == "prose" else None
 
@@ -140,7 +140,7 @@ def test_an_answer_that_cannot_be_read_is_repaired_once_and_both_calls_are_kept(
     assert [getattr(r.outcome, "text", None) for r in took.results] == ["{}", "prose"]
 
 
-def test_where_the_repair_fails_the_answer_before_it_stands() -> None:
+def test_the_first_answer_counts_if_its_repair_fails() -> None:
     lines: list[Answer | FinalError] = [
         Answer("prose"), FinalError("refused", "no"), Answer("{}"),
     ]  # fmt: skip
@@ -153,7 +153,7 @@ def test_where_the_repair_fails_the_answer_before_it_stands() -> None:
     assert [getattr(r.outcome, "text", None) for r in took.results] == ["prose", "{}"]
 
 
-def test_nothing_is_begun_after_the_end_and_calls_under_way_come_to_theirs() -> None:
+def test_after_the_end_no_call_is_begun_and_running_ones_are_finished() -> None:
     server = Server(0.5)
 
     async def close(dispatcher: Dispatcher) -> None:
@@ -165,7 +165,7 @@ def test_nothing_is_begun_after_the_end_and_calls_under_way_come_to_theirs() -> 
     assert verdicts(took) == {"answered": len(server.began)}
 
 
-def test_what_does_not_end_in_time_is_called_off_and_its_call_is_kept() -> None:
+def test_calls_that_do_not_finish_in_time_are_cancelled_and_stored() -> None:
     async def close(dispatcher: Dispatcher) -> None:
         await asyncio.sleep(5)
         dispatcher.resources.end("fatal", "enough", False)
@@ -176,7 +176,7 @@ def test_what_does_not_end_in_time_is_called_off_and_its_call_is_kept() -> None:
     assert took.results[0].calls[0].seconds == 15
 
 
-def test_a_new_number_of_calls_at_once_holds_from_then_on() -> None:
+def test_a_changed_concurrency_applies_from_then_on() -> None:
     server = Server(0.5)
 
     async def change(dispatcher: Dispatcher) -> None:
@@ -195,7 +195,7 @@ def test_a_new_number_of_calls_at_once_holds_from_then_on() -> None:
     assert max(per_second[second] for second in range(11, 30)) > 8
 
 
-def test_many_answers_that_wait_for_their_repair_do_not_stop_the_lane() -> None:
+def test_answers_waiting_for_repair_do_not_block_the_lane() -> None:
     class Refusing(Server):
         async def ask(self, request: Request) -> Answer:
             if request.sample < 0 and asyncio.get_running_loop().time() < 30:

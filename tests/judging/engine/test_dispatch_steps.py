@@ -64,7 +64,7 @@ def test_a_request_that_timed_out_before_has_at_least_one_attempt_left() -> None
     run(Lane(Server()), job)
 
 
-def test_more_is_needed_while_fewer_wait_than_are_asked_at_once_and_few_are_in_hand() -> None:
+def test_more_assignments_are_needed_while_few_wait_and_few_are_unfinished() -> None:
     async def job(dispatcher: Dispatcher) -> None:
         dispatcher.close()
         size = dispatcher.limit.size
@@ -82,7 +82,7 @@ def test_more_is_needed_while_fewer_wait_than_are_asked_at_once_and_few_are_in_h
     run(Lane(Server()), job)
 
 
-def test_calls_end_within_a_time_however_short_and_are_forgotten_then() -> None:
+def test_calls_that_finish_within_the_drain_time_are_forgotten() -> None:
     lane = Lane(Server(latency=0.3))
 
     async def job(dispatcher: Dispatcher) -> None:
@@ -96,7 +96,7 @@ def test_calls_end_within_a_time_however_short_and_are_forgotten_then() -> None:
     assert [len(result.calls) for result in lane.results] == [1, 1]
 
 
-def test_without_time_calls_are_called_off_and_that_is_no_fault() -> None:
+def test_without_drain_time_calls_are_cancelled_without_an_error() -> None:
     lane = Lane(Server(latency=0.3))
 
     async def job(dispatcher: Dispatcher) -> None:
@@ -111,7 +111,7 @@ def test_without_time_calls_are_called_off_and_that_is_no_fault() -> None:
     assert (lane.results, lane.crashes) == ([], [])
 
 
-def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     lane, fault = Lane(Server(latency=0.3)), ZeroDivisionError("seven")
 
     def fail(*_: object) -> None:
@@ -126,7 +126,7 @@ def test_a_fault_of_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lane.crashes == [fault]
 
 
-def test_each_call_makes_room_for_retries() -> None:
+def test_each_call_adds_to_the_retry_budget() -> None:
     lane = Lane(Server(latency=0.3))
 
     async def job(dispatcher: Dispatcher) -> None:
@@ -144,7 +144,7 @@ def test_each_call_makes_room_for_retries() -> None:
     run(lane, job)
 
 
-def test_places_that_became_free_are_filled_when_the_next_call_ends() -> None:
+def test_a_raised_limit_is_used_when_the_next_call_ends() -> None:
     lane = Lane(Server(latency=1.0), maximum=1)
 
     async def job(dispatcher: Dispatcher) -> None:
@@ -161,7 +161,7 @@ def test_places_that_became_free_are_filled_when_the_next_call_ends() -> None:
     run(lane, job)
 
 
-def test_what_waits_for_a_server_that_is_away_comes_back_spread_over_a_time(
+def test_assignments_waiting_for_an_unreachable_server_return_spread_over_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spread: list[tuple[float, float]] = []

@@ -54,7 +54,7 @@ def test_unit_by_unit_makes_a_request_for_each_unit(campaign: Campaign) -> None:
     assert Label.objects.values("unit").distinct().count() == UNITS
 
 
-def test_requests_go_out_in_the_order_of_the_campaign(campaign: Campaign) -> None:
+def test_requests_are_sent_in_campaign_order(campaign: Campaign) -> None:
     _, _, backend = run_scripted(campaign, judge(granularity="unit", params={"concurrency": 1}))
     units = campaign.items.order_by("position").values_list("units__name", flat=True)
     assert [first_of(r) for r in backend.asked] == list(
@@ -62,7 +62,7 @@ def test_requests_go_out_in_the_order_of_the_campaign(campaign: Campaign) -> Non
     )
 
 
-def test_as_many_calls_are_under_way_as_the_judge_allows(campaign: Campaign) -> None:
+def test_the_judges_concurrency_is_used_fully(campaign: Campaign) -> None:
     rater = judge(granularity="unit", params={"concurrency": 3})
     _, _, backend = run_scripted(campaign, rater, backend=Scripted(yes, seconds=0.02))
     assert backend.most == 3
@@ -75,7 +75,7 @@ def test_a_second_run_asks_for_nothing(campaign: Campaign) -> None:
     assert Response.objects.count() == ITEMS
 
 
-def test_a_limit_is_kept_and_the_next_run_asks_for_the_rest(campaign: Campaign) -> None:
+def test_a_limit_is_respected_and_the_next_run_asks_the_rest(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
     first, _, begun = run_scripted(campaign, rater, limit=5)
     assert (first.state, first.done, len(begun.asked)) == ("done", 5, 5)
@@ -120,13 +120,13 @@ def test_a_failure_is_missing_with_its_reason(campaign: Campaign, line: Any, rea
     assert not Label.objects.filter(unit__name="q1:1").exists()
 
 
-def test_a_completion_is_kept_verbatim_even_where_it_cannot_be_read(campaign: Campaign) -> None:
+def test_a_completion_is_stored_verbatim_even_if_unreadable(campaign: Campaign) -> None:
     run_scripted(campaign, judge(granularity="unit"), lambda request: " Ja \n 🌉", limit=1)
     call = JudgeCall.objects.get()
     assert (call.state, call.completion) == ("answered", " Ja \n 🌉")
 
 
-def test_what_no_database_keeps_is_written_as_escapes(campaign: Campaign) -> None:
+def test_unstorable_characters_of_a_completion_are_escaped(campaign: Campaign) -> None:
     run_scripted(campaign, judge(granularity="unit"), lambda request: "a\0b\ud800", limit=1)
     assert JudgeCall.objects.get().completion == "a\\u0000b\\ud800"
 
@@ -184,7 +184,7 @@ def test_a_failing_server_closes_no_assignments(campaign: Campaign) -> None:
     assert ledger.count_by_status(campaign, rater) == {"open": UNITS}
 
 
-def test_a_stopped_run_goes_on_where_it_was(campaign: Campaign) -> None:
+def test_a_stopped_run_continues_where_it_was(campaign: Campaign) -> None:
     rater = judge(granularity="unit", params={"concurrency": 2})
     control = Control()
 
@@ -202,7 +202,7 @@ def test_a_stopped_run_goes_on_where_it_was(campaign: Campaign) -> None:
     assert rest.done == rest.calls == UNITS - run.done
 
 
-def test_a_run_whose_time_is_over_stays_for_the_next_worker(campaign: Campaign) -> None:
+def test_a_run_whose_time_is_over_is_left_to_the_next_worker(campaign: Campaign) -> None:
     rater = judge(granularity="unit", params={"concurrency": 1})
     control, backend = Control(seconds=0.1), Scripted(yes, seconds=0.04)
     run, ending, _ = run_scripted(campaign, rater, control=control, backend=backend)
@@ -241,7 +241,7 @@ def test_an_answer_stored_without_labels_is_not_paid_again(campaign: Campaign) -
     assert Label.objects.count() == UNITS
 
 
-def test_an_answer_to_another_request_is_not_taken_for_this_one(campaign: Campaign) -> None:
+def test_a_stored_answer_to_a_different_request_is_not_reused(campaign: Campaign) -> None:
     rater = judge()
     run_scripted(campaign, rater)
     Response.objects.all().delete()
@@ -251,7 +251,7 @@ def test_an_answer_to_another_request_is_not_taken_for_this_one(campaign: Campai
     assert (run.done, run.calls) == (ITEMS, ITEMS)
 
 
-def test_tokens_are_counted_whatever_the_server_says(campaign: Campaign) -> None:
+def test_tokens_are_counted_despite_malformed_usage(campaign: Campaign) -> None:
     usages: list[dict[str, Any]] = [
         {"prompt_tokens": 7, "completion_tokens": 3},
         {"prompt_tokens": "many", "completion_tokens": None},

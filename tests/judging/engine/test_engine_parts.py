@@ -56,7 +56,7 @@ def made(campaign: Campaign) -> Made:
     return make
 
 
-def test_the_dispatcher_has_what_the_judge_says(made: Made) -> None:
+def test_the_dispatcher_gets_the_judges_settings(made: Made) -> None:
     work = made(endpoint="http://server/v1", by_unit=True, repair=1, timeout=30)
     means = work._means()
     assert (means.backend, means.limit, means.budget) == (
@@ -78,7 +78,7 @@ def test_the_dispatcher_has_what_the_judge_says(made: Made) -> None:
         (ServerHistory(False, 0.0, 3.0), "endpoint down"),
     ],
 )
-def test_the_dispatcher_goes_on_with_the_trouble_of_the_one_before(
+def test_the_dispatcher_continues_with_the_servers_earlier_trouble(
     made: Made, history: ServerHistory, trouble: str
 ) -> None:
     work = made({"error": "endpoint down"})
@@ -88,7 +88,7 @@ def test_the_dispatcher_goes_on_with_the_trouble_of_the_one_before(
     assert found == (history.proven, history.down_for, history.busy_for, trouble)
 
 
-def test_the_budget_goes_on_with_what_the_run_has_spent(made: Made) -> None:
+def test_the_budget_starts_with_what_the_run_has_spent(made: Made) -> None:
     spent = {"prompt_tokens": 100, "completion_tokens": 23, "cost": Decimal("1.5")}
     bounds = {"most_tokens": 1000, "most_cost": Decimal(2)}
     Price.objects.create(model="m", since="2020-01-01", prompt=1, cached=1, completion=1)
@@ -101,7 +101,7 @@ def test_the_budget_goes_on_with_what_the_run_has_spent(made: Made) -> None:
     assert made({"limit": 5, "done": 2}).allowed == 3
 
 
-def test_the_limit_starts_where_the_last_one_of_its_server_ended(made: Made) -> None:
+def test_the_limit_starts_where_the_servers_last_limit_ended(made: Made) -> None:
     assert (made(ceiling=3).limit.size, made(ceiling=3).limit.maximum) == (3, 8)
     assert made().limit.maximum == 8
 
@@ -120,7 +120,7 @@ def test_orders_stop_cancel_or_change_the_number_of_calls(made: Made) -> None:
         assert (work.ending, work.dispatcher.told) == (ending, ["close"])
 
 
-def test_the_first_reason_is_kept_and_a_later_one_presses(made: Made) -> None:
+def test_the_first_ending_is_kept_and_a_later_one_makes_it_urgent(made: Made) -> None:
     async def main() -> None:
         work = made_once
         work.urgent = asyncio.get_running_loop().create_future()
@@ -138,14 +138,14 @@ def test_the_first_reason_is_kept_and_a_later_one_presses(made: Made) -> None:
     asyncio.run(main())
 
 
-def test_a_server_that_refuses_ends_it_and_pauses_its_lane(made: Made) -> None:
+def test_a_refusing_server_ends_the_engine_and_pauses_its_lane(made: Made) -> None:
     work = made()
     work._means().end("fatal", "no credit", True)
     assert (work.ending, work.ending.pauses) == (Ending("fatal", "no credit"), True)
     assert work.dispatcher.told == ["close"]
 
 
-def test_the_first_fault_is_the_one_that_is_raised(made: Made) -> None:
+def test_the_first_error_is_the_one_raised(made: Made) -> None:
     work, first = made(), ZeroDivisionError("seven")
     work._crashed(first)
     assert (work.crash, work.ending) == (first, Ending("crashed", "seven"))
@@ -159,7 +159,7 @@ def test_the_first_fault_is_the_one_that_is_raised(made: Made) -> None:
     ("needs_more", "only_suspects", "looks"),
     [(True, False, True), (False, True, True), (False, False, False)],
 )
-def test_it_looks_again_where_more_is_needed_or_all_is_suspect(
+def test_the_engine_claims_again_if_more_is_needed_or_only_suspects_are_left(
     made: Made, needs_more: bool, only_suspects: bool, looks: bool
 ) -> None:
     work = made()
@@ -172,7 +172,7 @@ def test_it_looks_again_where_more_is_needed_or_all_is_suspect(
     assert (work.changed.is_set(), work.dispatcher.told) == (looks, ["wake"])
 
 
-def test_what_was_stored_releases_others_unless_the_lease_was_lost(
+def test_stored_results_release_waiting_equal_requests_unless_the_lease_is_lost(
     made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lost(group: object) -> None:
@@ -190,7 +190,7 @@ def test_what_was_stored_releases_others_unless_the_lease_was_lost(
     assert (len(added), work.ending) == (2, Ending("lost"))
 
 
-def test_the_trouble_is_shown_on_its_own_run_once_and_with_the_lease(
+def test_a_servers_trouble_is_written_once_to_its_own_run_while_leased(
     made: Made, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work, other = made(), made()
@@ -212,7 +212,7 @@ def test_the_trouble_is_shown_on_its_own_run_once_and_with_the_lease(
     [(True, True, True, True), (False, True, True, False), (True, False, True, False),
      (True, True, False, False)],
 )  # fmt: skip
-def test_in_the_end_suspects_are_judged_if_all_else_ended_by_itself(
+def test_suspects_are_decided_at_the_end_if_all_calls_finished(
     made: Made, monkeypatch: pytest.MonkeyPatch,
     ended: bool, exhausted: bool, suspects: bool, judged: bool,
 ) -> None:  # fmt: skip
@@ -244,7 +244,7 @@ def test_in_the_end_suspects_are_judged_if_all_else_ended_by_itself(
     ("under_way", "latency", "seconds"),
     [(0, None, [6.0, 0.0]), (2, None, [6.0, 18.0]), (2, 0.4, [6.0, 2.0]), (0, 0.4, [6.0, 2.0])],
 )
-def test_the_time_is_extended_by_what_calls_take(
+def test_the_time_budget_is_extended_by_the_duration_of_calls(
     made: Made, monkeypatch: pytest.MonkeyPatch,
     under_way: int, latency: float | None, seconds: list[float],
 ) -> None:  # fmt: skip
@@ -263,7 +263,7 @@ def test_the_time_is_extended_by_what_calls_take(
     assert (slept, work.ending) == (pytest.approx(seconds), Ending("time"))
 
 
-def test_it_has_enough_once_none_are_left_or_too_many_wait(made: Made) -> None:
+def test_the_engine_stops_claiming_if_none_are_left_or_too_many_wait(made: Made) -> None:
     work = made()
     assert not work._has_enough
     work.exhausted = True

@@ -74,7 +74,9 @@ def simulate(
 @pytest.mark.parametrize(
     ("latency", "count", "least"), [(0.5, 2560, 0.95), (0.1, 6400, 0.9)], ids=["slow", "quick"]
 )
-def test_without_a_refusal_the_places_are_full(latency: float, count: int, least: float) -> None:
+def test_without_a_refusal_the_limit_is_used_fully(
+    latency: float, count: int, least: float
+) -> None:
     clock = Clock()
     took = simulate(count, Limit(64, clock=clock), clock, lambda: latency)
     assert count * latency / 64 / took.seconds >= least
@@ -82,7 +84,7 @@ def test_without_a_refusal_the_places_are_full(latency: float, count: int, least
 
 @pytest.mark.parametrize("latency", [0.1, 0.5, 2.0])
 @pytest.mark.parametrize("cap", [10, 30, 50])
-def test_a_hard_cap_is_found_with_few_refusals(latency: float, cap: int) -> None:
+def test_a_hard_limit_is_found_with_few_refusals(latency: float, cap: int) -> None:
     clock = Clock()
     limit = Limit(100, clock=clock)
     took = simulate(4000, limit, clock, lambda: latency, lambda moment: cap)
@@ -91,7 +93,7 @@ def test_a_hard_cap_is_found_with_few_refusals(latency: float, cap: int) -> None
     assert cap * 0.9 <= limit.size <= cap + 2
 
 
-def test_calls_that_end_before_anybody_looks_were_borne_too() -> None:
+def test_calls_that_end_before_the_cut_count_as_capacity_too() -> None:
     clock = Clock()
     limit = Limit(64, clock=clock)
     for _ in range(64):
@@ -106,7 +108,7 @@ def test_calls_that_end_before_anybody_looks_were_borne_too() -> None:
     assert limit.ceiling == 51
 
 
-def test_varying_latency_is_no_reason_to_ask_less() -> None:
+def test_varying_latency_does_not_lower_the_limit() -> None:
     drawn, clock = random.Random(1), Clock()
     took = simulate(
         4000, Limit(100, clock=clock), clock, lambda: drawn.lognormvariate(-0.9, 0.5),
@@ -115,7 +117,7 @@ def test_varying_latency_is_no_reason_to_ask_less() -> None:
     assert 4000 * 2.718281828 ** (-0.9 + 0.125) / 50 / took.seconds >= 0.9
 
 
-def test_a_cap_that_falls_is_followed_and_one_that_rises_is_found_out_in_time() -> None:
+def test_a_falling_capacity_is_followed_and_a_rising_one_discovered() -> None:
     clock = Clock()
     fallen = simulate(
         3000, Limit(100, clock=clock), clock, lambda: 0.5, lambda at: 50 if at < 20 else 20
@@ -129,7 +131,7 @@ def test_a_cap_that_falls_is_followed_and_one_that_rises_is_found_out_in_time() 
     assert risen.limit.size > 60
 
 
-def test_it_begins_with_what_the_server_bore_last_and_remembers_it() -> None:
+def test_the_limit_begins_with_the_remembered_capacity_and_learns_a_new_one() -> None:
     assert Limit(100, remembered=30).size == 30
     assert Limit(16, remembered=30).size == 16
     assert (Limit(500).size, Limit(8).size) == (START, 8)
@@ -140,7 +142,7 @@ def test_it_begins_with_what_the_server_bore_last_and_remembers_it() -> None:
     assert limit.learned == limit.size
 
 
-def test_it_does_not_grow_while_places_are_empty() -> None:
+def test_the_limit_does_not_grow_while_it_is_not_used() -> None:
     clock = Clock()
     limit = Limit(500, clock=clock)
     for _ in range(1000):
@@ -151,7 +153,7 @@ def test_it_does_not_grow_while_places_are_empty() -> None:
     assert limit.size == START
 
 
-def test_failures_of_the_server_cut_nothing() -> None:
+def test_failures_of_the_server_do_not_lower_the_limit() -> None:
     limit = Limit(64, clock=Clock())
     for _ in range(1000):
         limit.begin()
@@ -159,7 +161,7 @@ def test_failures_of_the_server_cut_nothing() -> None:
     assert (limit.size, limit.under_way) == (64, 0)
 
 
-def test_a_refusal_cuts_a_quarter_the_first_time_and_a_twentieth_later() -> None:
+def test_a_refusal_lowers_the_limit_by_a_quarter_first_and_a_twentieth_later() -> None:
     clock = Clock()
     limit = Limit(64, clock=clock)
     sizes = []
@@ -175,7 +177,7 @@ def test_a_refusal_cuts_a_quarter_the_first_time_and_a_twentieth_later() -> None
     assert sizes == [48, 45, 42]
 
 
-def test_many_calls_out_of_time_count_as_a_refusal_and_a_few_do_not() -> None:
+def test_many_timeouts_count_as_a_refusal_and_a_few_do_not() -> None:
     clock = Clock()
     limit = Limit(64, clock=clock)
     for late in (False, False, True, False) * 3:
@@ -192,7 +194,7 @@ def test_many_calls_out_of_time_count_as_a_refusal_and_a_few_do_not() -> None:
     assert limit.size < 64
 
 
-def test_a_server_that_refuses_everything_is_asked_singly_until_it_answers() -> None:
+def test_a_server_that_refuses_everything_gets_single_calls_until_it_answers() -> None:
     clock = Clock()
     limit = Limit(16, clock=clock)
     for _ in range(12):
@@ -210,7 +212,7 @@ def test_a_server_that_refuses_everything_is_asked_singly_until_it_answers() -> 
     assert limit.room() > 1
 
 
-def test_a_new_maximum_holds_at_once() -> None:
+def test_a_new_maximum_applies_at_once() -> None:
     limit = Limit(64, clock=Clock())
     limit.maximum = 4
     assert limit.size == 4
@@ -219,7 +221,7 @@ def test_a_new_maximum_holds_at_once() -> None:
 
 
 @pytest.mark.parametrize("slots", [50, 200])
-def test_where_calls_only_wait_for_each_other_there_are_not_many_more_of_them(slots: int) -> None:
+def test_for_a_queueing_server_the_limit_stays_near_its_capacity(slots: int) -> None:
     drawn, clock = random.Random(2), Clock()
     limit = Limit(1000, queues=True, clock=clock)
     took = simulate(8000, limit, clock, lambda: 0.5 * drawn.uniform(0.9, 1.1), slots=slots)
@@ -227,7 +229,7 @@ def test_where_calls_only_wait_for_each_other_there_are_not_many_more_of_them(sl
     assert slots <= limit.size <= 3 * slots
 
 
-def test_its_history_can_be_told() -> None:
+def test_the_history_of_the_limit_is_recorded() -> None:
     clock = Clock()
     limit = Limit(100, clock=clock)
     simulate(2000, limit, clock, lambda: 0.5, lambda moment: 50)

@@ -51,7 +51,7 @@ def refuse(limit: Limit, calls: int, begun: float, wait: float = 0.1) -> None:
 
 
 class TestLatencies:
-    def test_there_are_none_before_a_call_has_ended(self) -> None:
+    def test_there_are_no_latencies_before_a_call_has_ended(self) -> None:
         kept = Latencies()
         assert (kept.median, kept.p95) == (None, None)
 
@@ -65,7 +65,7 @@ class TestLatencies:
             ([float(n) for n in range(21)], 10.0, 19.0),
         ],
     )
-    def test_the_first_calls_count_at_once(
+    def test_latencies_of_the_first_calls_count_at_once(
         self, seconds: list[float], median: float, p95: float
     ) -> None:
         kept = Latencies()
@@ -73,7 +73,7 @@ class TestLatencies:
             kept.add(each)
         assert (kept.median, kept.p95) == (median, p95)
 
-    def test_later_ones_are_looked_at_32_at_a_time(self) -> None:
+    def test_later_latencies_are_evaluated_32_at_a_time(self) -> None:
         kept = Latencies()
         for _ in range(31):
             kept.add(1.0)
@@ -83,7 +83,7 @@ class TestLatencies:
         kept.add(9.0)
         assert (kept.median, kept.p95) == (9.0, 9.0)
 
-    def test_the_latest_200_are_kept(self) -> None:
+    def test_the_latest_200_latencies_are_kept(self) -> None:
         kept = Latencies()
         for number in range(1, 31 + 6 * 32 + 1):
             kept.add(-float(number))
@@ -91,7 +91,7 @@ class TestLatencies:
         assert kept.median == -124.0
 
 
-class TestTheBeginning:
+class TestStart:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("maximum", "remembered", "queues", "size"),
@@ -105,22 +105,20 @@ class TestTheBeginning:
             (0, None, False, 1),
         ],
     )
-    def test_so_many_calls_may_begin_at_first(
+    def test_the_initial_limit_depends_on_maximum_memory_and_queueing(
         self, maximum: int, remembered: int | None, queues: bool, size: int
     ) -> None:
         limit = Limit(maximum, remembered, queues, clock=Clock())
         assert (limit.size, limit.room(), limit.maximum) == (size, size, max(1, maximum))
         assert limit.learned is None
 
-    def test_each_answer_makes_room_for_one_more_until_the_first_refusal(
+    def test_each_answer_raises_the_limit_by_one_until_the_first_refusal(
         self, clock: Clock
     ) -> None:
         limit = Limit(67, clock=clock)
         assert answer(limit, clock, 5) == [65, 66, 67, 67, 67]
 
-    def test_what_a_server_bore_before_grows_by_one_a_round_for_five_rounds(
-        self, clock: Clock
-    ) -> None:
+    def test_a_remembered_limit_grows_by_one_a_round_for_five_rounds(self, clock: Clock) -> None:
         limit = Limit(100, remembered=10, clock=clock)
         sizes = answer(limit, clock, 62)
         grew = [n for n, (old, new) in enumerate(zip([10, *sizes], sizes, strict=False), 1)
@@ -130,15 +128,15 @@ class TestTheBeginning:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("under_way", "grows"), [(7, False), (8, True)])
-    def test_it_grows_where_four_fifths_of_the_places_are_in_use(
+    def test_the_limit_grows_only_if_four_fifths_of_it_are_in_use(
         self, clock: Clock, under_way: int, grows: bool
     ) -> None:
         limit = Limit(100, remembered=10, clock=clock)
         assert (answer(limit, clock, 10, under_way)[-1] == 11) == grows
 
 
-class TestSilence:
-    def test_ten_of_the_last_fifty_calls_out_of_time_are_a_refusal(self, clock: Clock) -> None:
+class TestTimeouts:
+    def test_ten_timeouts_among_the_last_fifty_calls_count_as_a_refusal(self, clock: Clock) -> None:
         limit = Limit(64, clock=clock)
         begin(limit, 10)
         sizes = []
@@ -148,7 +146,7 @@ class TestSilence:
         assert sizes == [64] * 9 + [48]
         assert limit.ceiling == 64
 
-    def test_what_came_before_the_last_fifty_counts_no_more(self, clock: Clock) -> None:
+    def test_timeouts_before_the_last_fifty_calls_no_longer_count(self, clock: Clock) -> None:
         limit = Limit(64, clock=clock)
         begin(limit, 51)
         for _ in range(9):
@@ -158,7 +156,7 @@ class TestSilence:
         limit.overran(clock.now)
         assert limit.size == 64
 
-    def test_a_failure_is_no_call_out_of_time(self, clock: Clock) -> None:
+    def test_a_failure_does_not_count_as_a_timeout(self, clock: Clock) -> None:
         limit = Limit(64, clock=clock)
         begin(limit, 21)
         for _ in range(20):
@@ -167,7 +165,7 @@ class TestSilence:
         assert limit.size == 64
 
     @pytest.mark.parametrize("end", [Limit.answered, Limit.overran])
-    def test_what_a_call_took_is_known_either_way(
+    def test_the_latency_of_answered_and_timed_out_calls_is_recorded(
         self, clock: Clock, end: Callable[[Limit, float], None]
     ) -> None:
         limit = Limit(64, clock=clock)
@@ -176,17 +174,17 @@ class TestSilence:
         end(limit, BEGAN)
         assert limit.latencies.median == 4.0
 
-    def test_a_failure_tells_nothing_of_how_long_calls_take(self, clock: Clock) -> None:
+    def test_the_latency_of_a_failed_call_is_not_recorded(self, clock: Clock) -> None:
         limit = Limit(64, clock=clock)
         limit.begin()
         limit.failed()
         assert limit.latencies.median is None
 
 
-class TestARefusal:
+class TestRefusal:
     @pytest.mark.every_case
     @pytest.mark.parametrize(("under_way", "ceiling"), [(64, 64), (40, 40), (1, 1)])
-    def test_the_ceiling_is_what_was_under_way(
+    def test_a_refusal_sets_the_ceiling_to_the_calls_under_way(
         self, clock: Clock, under_way: int, ceiling: int
     ) -> None:
         limit = Limit(64, clock=clock)
@@ -196,7 +194,7 @@ class TestARefusal:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("took", "rest"), [(0.0, 0.005), (0.02, 0.045), (0.5, 0.25)])
-    def test_the_others_of_its_burst_are_waited_for_a_quarter_of_a_second_at_most(
+    def test_further_refusals_of_a_burst_are_awaited_for_at_most_a_quarter_second(
         self, clock: Clock, took: float, rest: float
     ) -> None:
         limit = Limit(64, clock=clock)
@@ -209,7 +207,7 @@ class TestARefusal:
         assert limit.room() == 47
         assert limit.rests_until == 0.0
 
-    def test_what_begins_with_the_cut_is_no_part_of_the_burst(self, clock: Clock) -> None:
+    def test_calls_begun_at_the_cut_do_not_belong_to_the_burst(self, clock: Clock) -> None:
         limit = Limit(64, clock=clock)
         begin(limit, 3)
         limit.refused(BEGAN - 0.1, 0.1)
@@ -233,7 +231,7 @@ class TestARefusal:
             (1.0, BEGAN + 1, 1.75, False),
         ],
     )
-    def test_an_episode_is_cut_once(
+    def test_the_limit_is_lowered_once_per_episode(
         self, clock: Clock, median: float | None, begun: float, after: float, cuts: bool
     ) -> None:
         """It lasts twice as long as a call, and half a second at least."""
@@ -251,7 +249,7 @@ class TestARefusal:
         ("refused", "answered", "ceiling", "size"),
         [(2, 14, 20, 15), (3, 13, 18, 15), (12, 4, 9, 8), (16, 0, 5, 4)],
     )
-    def test_of_a_burst_what_was_not_refused_is_what_the_server_bears(
+    def test_the_unrefused_calls_of_a_burst_are_the_servers_capacity(
         self, clock: Clock, refused: int, answered: int, ceiling: int, size: int
     ) -> None:
         """Three refusals are a burst. Of twenty calls four are still under way."""
@@ -266,7 +264,7 @@ class TestARefusal:
         assert limit.room() == size - 4
         assert (limit.ceiling, limit.size) == (ceiling, size)
 
-    def test_a_burst_is_over_when_it_was_taken_in(self, clock: Clock) -> None:
+    def test_a_burst_ends_once_it_is_evaluated(self, clock: Clock) -> None:
         limit = Limit(20, clock=clock)
         begin(limit, 20)
         refuse(limit, 4, BEGAN - 1)
@@ -275,7 +273,7 @@ class TestARefusal:
         limit.refused(BEGAN - 1, 0.1)
         assert limit.rests_until == 0.0
 
-    def test_one_call_is_always_allowed(self, clock: Clock) -> None:
+    def test_the_limit_is_never_below_one_call(self, clock: Clock) -> None:
         limit = Limit(4, clock=clock)
         begin(limit, 4)
         refuse(limit, 4, BEGAN - 1)
@@ -283,12 +281,12 @@ class TestARefusal:
         assert (limit.room(), limit.size, limit.ceiling) == (1, 1, 1)
 
 
-class TestAServerThatRefusesAll:
+class TestServerRefusingEverything:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("begun", "refused", "all_of_them"), [(7, 7, False), (8, 8, True), (9, 8, False)]
     )
-    def test_eight_refusals_in_a_row_with_nothing_under_way_are_all(
+    def test_eight_refusals_in_a_row_with_no_call_under_way_mean_that_everything_is_refused(
         self, clock: Clock, begun: int, refused: int, all_of_them: bool
     ) -> None:
         limit = Limit(64, clock=clock)
@@ -298,7 +296,7 @@ class TestAServerThatRefusesAll:
         assert (limit.rests_until == BEGAN + 20) == all_of_them
         assert limit.refusals_in_a_row == refused
 
-    def test_an_answer_in_between_begins_the_count_anew(self, clock: Clock) -> None:
+    def test_an_answer_resets_the_count_of_refusals(self, clock: Clock) -> None:
         limit = Limit(64, clock=clock)
         begin(limit, 15)
         refuse(limit, 7, BEGAN)
@@ -307,7 +305,9 @@ class TestAServerThatRefusesAll:
         refuse(limit, 7, BEGAN)
         assert (limit.under_way, limit.refuses_all) == (0, False)
 
-    def test_it_is_asked_singly_until_one_call_ends_otherwise(self, clock: Clock) -> None:
+    def test_a_refusing_server_gets_single_calls_until_one_is_not_refused(
+        self, clock: Clock
+    ) -> None:
         limit = Limit(64, clock=clock)
         begin(limit, 8)
         refuse(limit, 8, BEGAN, wait=1.0)
@@ -330,12 +330,14 @@ class TestBelowACeiling:
         assert (limit.size, limit.ceiling) == (75, 100)
         return limit
 
-    def test_it_creeps_up_to_three_hundredths_below(self, limit: Limit, clock: Clock) -> None:
+    def test_the_limit_creeps_up_to_three_per_cent_below_the_ceiling(
+        self, limit: Limit, clock: Clock
+    ) -> None:
         sizes = answer(limit, clock, 75 + 76)
         assert [sizes.index(76), sizes.index(77)] == [74, 150]
         assert answer(limit, clock, 4000)[-1] == 97
 
-    def test_it_looks_above_that_every_twenty_seconds(self, limit: Limit, clock: Clock) -> None:
+    def test_the_limit_tries_more_every_twenty_seconds(self, limit: Limit, clock: Clock) -> None:
         answer(limit, clock, 4000)
         told = {}
         for moment in (29.75, 30.0, 49.75, 50.0, 70.0, 89.75):
@@ -344,7 +346,9 @@ class TestBelowACeiling:
         assert told == {29.75: 97, 30.0: 98, 49.75: 98, 50.0: 99, 70.0: 100, 89.75: 100}
         assert limit.ceiling == 100
 
-    def test_a_round_above_it_that_goes_well_moves_it(self, limit: Limit, clock: Clock) -> None:
+    def test_a_successful_round_above_the_ceiling_raises_it(
+        self, limit: Limit, clock: Clock
+    ) -> None:
         answer(limit, clock, 4000)
         for moment in (30.0, 50.0, 70.0, 90.0):
             clock.now = moment
@@ -353,17 +357,17 @@ class TestBelowACeiling:
         assert answer(limit, clock, 101)[-1] == 102
         assert limit.ceiling == 101
 
-    def test_calls_from_before_the_cut_do_not_count(self, limit: Limit, clock: Clock) -> None:
+    def test_calls_begun_before_the_cut_do_not_raise_the_limit(
+        self, limit: Limit, clock: Clock
+    ) -> None:
         for _ in range(200):
             begin(limit, limit.size - limit.under_way)
             limit.answered(BEGAN - 1)
         assert limit.size == 75
 
 
-class TestAServerThatLetsCallsWait:
-    def test_a_round_is_sixteen_calls_at_least_and_as_many_as_there_are_places(
-        self, clock: Clock
-    ) -> None:
+class TestQueueingServer:
+    def test_a_round_is_as_many_calls_as_the_limit_and_at_least_sixteen(self, clock: Clock) -> None:
         limit = Limit(500, remembered=4, queues=True, clock=clock)
         for size, calls in ((4, 16), (8, 16), (16, 16), (32, 32)):
             sizes = last(limit, clock, 10.0, calls)
@@ -392,14 +396,14 @@ class TestAServerThatLetsCallsWait:
         limit = Limit(500, queues=True, clock=clock)
         assert [last(limit, clock, each, limit.size)[-1] for each in seconds] == sizes
 
-    def test_five_in_a_hundred_more_throughput_are_no_rise_yet(self, clock: Clock) -> None:
+    def test_five_per_cent_more_throughput_is_no_gain_yet(self, clock: Clock) -> None:
         clock.now = 0.0
         limit = Limit(500, remembered=21, queues=True, clock=clock)
         assert last(limit, clock, 1.05, 21)[-1] == 42  # 21 / 1.05 = 20 a second
         clock.now = 2.0
         assert last(limit, clock, 2.0, 42)[-1] == 42  # 42 / 2 = 21 a second
 
-    def test_what_began_before_the_last_change_tells_nothing(self, clock: Clock) -> None:
+    def test_calls_begun_before_the_last_change_are_ignored(self, clock: Clock) -> None:
         limit = Limit(500, queues=True, clock=clock)
         last(limit, clock, 1.0, 20)
         for _ in range(100):
@@ -409,14 +413,16 @@ class TestAServerThatLetsCallsWait:
 
 
 class TestHistory:
-    def test_it_tells_the_seconds_since_the_beginning_in_thousandths(self, clock: Clock) -> None:
+    def test_history_times_are_seconds_since_the_start_to_the_millisecond(
+        self, clock: Clock
+    ) -> None:
         limit = Limit(64, clock=clock)
         limit.begin()
         clock.now += 1.23456
         limit.refused(BEGAN, 0.1)
         assert list(limit.history) == [(0.0, 64), (1.235, 48)]
 
-    def test_it_tells_changes_only_and_the_last_thousand(self, clock: Clock) -> None:
+    def test_the_history_has_only_changes_and_at_most_a_thousand(self, clock: Clock) -> None:
         limit = Limit(8, clock=clock)
         limit.maximum = 8
         assert len(limit.history) == 1

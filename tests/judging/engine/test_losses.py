@@ -31,7 +31,7 @@ MIN_FAILURES = 5
 UNITS, ITEMS = 12, 4
 
 
-def test_a_mistake_in_reading_an_answer_loses_no_call(
+def test_a_bug_in_reading_an_answer_loses_no_call(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: Any, **kwargs: Any) -> None:
@@ -46,7 +46,7 @@ def test_a_mistake_in_reading_an_answer_loses_no_call(
     assert (run.done, backend.asked) == (ITEMS, [])
 
 
-def test_a_mistake_in_making_a_request_loses_no_call(
+def test_a_bug_in_making_a_request_loses_no_call(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claims = iter([claim_requests, claim_requests])
@@ -66,7 +66,7 @@ def test_a_mistake_in_making_a_request_loses_no_call(
 
 
 @pytest.mark.parametrize(("times", "asked"), [(1, HASTY.attempts - 1), (HASTY.attempts + 2, 1)])
-def test_a_row_that_hangs_is_given_up_though_each_pump_ends_before(
+def test_a_hanging_assignment_is_given_up_across_short_pumps(
     campaign: Campaign, times: int, asked: int
 ) -> None:
     rater = judge(granularity="unit")
@@ -104,7 +104,7 @@ def pumps_until_the_end(run: JudgeRun, script: Any, patience: Patience) -> int:
     raise AssertionError("the run does not end")
 
 
-def test_a_server_that_refuses_everything_ends_a_run_of_short_pumps_and_fails_no_row(
+def test_a_server_refusing_everything_stops_a_run_of_short_pumps_and_fails_no_assignment(
     campaign: Campaign,
 ) -> None:
     rater = judge(granularity="unit")
@@ -117,7 +117,7 @@ def test_a_server_that_refuses_everything_ends_a_run_of_short_pumps_and_fails_no
     assert ledger.count_by_status(campaign, rater) == {"open": UNITS}
 
 
-def test_between_two_pumps_a_run_goes_on_saying_that_its_server_is_busy(
+def test_a_run_still_shows_its_server_as_busy_between_two_pumps(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.engine.dispatch.BUSY_SHOWN_AFTER", 0.02)
@@ -138,7 +138,7 @@ def test_between_two_pumps_a_run_goes_on_saying_that_its_server_is_busy(
     assert all("endpoint busy since" in words for words in shown[first:])
 
 
-def test_a_row_that_alone_is_refused_is_closed_though_each_pump_ends_before(
+def test_an_assignment_refused_alone_is_closed_across_short_pumps(
     campaign: Campaign,
 ) -> None:
     def script(request: Request) -> Any:
@@ -151,7 +151,7 @@ def test_a_row_that_alone_is_refused_is_closed_though_each_pump_ends_before(
     assert (run.state, run.done, run.failures) == ("done", UNITS - 2, {"error": 2})
 
 
-def test_whoever_lost_his_lease_claims_nothing_any_more(campaign: Campaign) -> None:
+def test_a_worker_that_lost_its_lease_claims_nothing(campaign: Campaign) -> None:
     rater = judge()
     run = lifecycle.start(campaign, rater)
     lease = lifecycle.take(run)
@@ -163,7 +163,7 @@ def test_whoever_lost_his_lease_claims_nothing_any_more(campaign: Campaign) -> N
     assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
-def test_calls_that_were_called_off_are_no_outage(campaign: Campaign) -> None:
+def test_cancelled_calls_do_not_count_as_an_outage(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
     run = lifecycle.start(campaign, rater)
     long_ago = timezone.now() - timedelta(hours=1)
@@ -178,7 +178,7 @@ def test_calls_that_were_called_off_are_no_outage(campaign: Campaign) -> None:
     assert 0 < found.down_for < 60
 
 
-def test_only_what_was_sent_after_the_last_answer_tells_of_an_outage(campaign: Campaign) -> None:
+def test_only_calls_sent_after_the_last_answer_count_towards_an_outage(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
     run = lifecycle.start(campaign, rater)
     answered = timezone.now() - timedelta(minutes=5)
@@ -202,7 +202,7 @@ def test_only_what_was_sent_after_the_last_answer_tells_of_an_outage(campaign: C
     assert read_history(run) == ServerHistory(True, 0.0, 0.0), "few failures are no outage"
 
 
-def test_an_answer_that_was_stored_alone_keeps_its_probabilities(
+def test_an_answer_stored_without_labels_keeps_its_log_probabilities(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[Any] = []

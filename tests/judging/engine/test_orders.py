@@ -55,7 +55,7 @@ def run_with(campaign: Campaign, backend: Scripted, **bounds: Any) -> tuple[Judg
         (lifecycle.ask_to_cancel, "cancelled", "cancelled"),
     ],
 )
-def test_what_is_wished_of_a_run_under_way_ends_it(
+def test_an_order_to_stop_or_cancel_ends_an_active_run(
     campaign: Campaign, wish: Any, how: str, state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
@@ -66,7 +66,7 @@ def test_what_is_wished_of_a_run_under_way_ends_it(
     assert 0 < run.done == len(backend.asked) < UNITS
 
 
-def test_the_number_of_calls_at_once_can_be_changed_meanwhile(
+def test_the_concurrency_of_an_active_run_can_be_changed(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.02)
@@ -76,7 +76,9 @@ def test_the_number_of_calls_at_once_can_be_changed_meanwhile(
     assert (ending.how, run.done, backend.most) == ("finished", UNITS, 4)
 
 
-def test_a_run_ends_where_its_tokens_are_spent_and_leaves_the_rest_open(campaign: Campaign) -> None:
+def test_a_run_stops_when_its_token_budget_is_spent_and_leaves_the_rest_open(
+    campaign: Campaign,
+) -> None:
     backend = Scripted(billed)
     run, ending = run_with(campaign, backend, most_tokens=5500)
     spent = run.prompt_tokens + run.completion_tokens
@@ -90,7 +92,7 @@ def test_a_run_ends_where_its_tokens_are_spent_and_leaves_the_rest_open(campaign
     }
 
 
-def test_a_run_ends_where_its_money_is_spent(campaign: Campaign) -> None:
+def test_a_run_stops_when_its_cost_budget_is_spent(campaign: Campaign) -> None:
     Price.objects.create(model="m", since="2020-01-01", prompt=1000, cached=1000, completion=1000)
     run, ending = run_with(campaign, Scripted(billed), most_cost=Decimal("2.5"))
     assert ending.how == "budget"
@@ -98,14 +100,14 @@ def test_a_run_ends_where_its_money_is_spent(campaign: Campaign) -> None:
     assert 0 < run.cost == run.done <= Decimal("2.5") + 1
 
 
-def test_money_cannot_be_limited_without_a_price(campaign: Campaign) -> None:
+def test_a_cost_budget_requires_a_price(campaign: Campaign) -> None:
     backend = Scripted(billed)
     run, ending = run_with(campaign, backend, most_cost=Decimal(1))
     assert (ending.how, run.state, backend.asked) == ("budget", "stopped", [])
     assert "its model has no price" in run.error
 
 
-def test_a_run_shows_that_its_server_is_away_and_forgets_it_then(
+def test_a_run_shows_that_its_server_is_unreachable_until_it_answers(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
@@ -135,7 +137,7 @@ def test_a_run_shows_that_its_server_is_away_and_forgets_it_then(
     assert any(text.endswith("UTC: nobody listens") for text in shown)
 
 
-def test_an_ending_tells_what_the_server_bore(campaign: Campaign) -> None:
+def test_a_finished_run_records_the_servers_capacity(campaign: Campaign) -> None:
     def script(request: Request) -> Any:
         return yes(request) if backend.under_way <= 3 else RateError("too many", wait=0.01)
 
@@ -148,7 +150,7 @@ def test_an_ending_tells_what_the_server_bore(campaign: Campaign) -> None:
     assert ending.ceiling < 8
 
 
-def test_where_a_server_is_asked_each_item_sends_one_request_ahead(campaign: Campaign) -> None:
+def test_with_a_server_each_item_sends_one_request_ahead(campaign: Campaign) -> None:
     backend = Scripted(yes, seconds=0.1)
     backend.endpoint = "http://server/v1"
     run, _, _ = run_scripted(campaign, judge(**BY_UNIT), backend=backend)
@@ -156,7 +158,7 @@ def test_where_a_server_is_asked_each_item_sends_one_request_ahead(campaign: Cam
     assert len({request.facts.texts for request in backend.asked[:ITEMS]}) == ITEMS
 
 
-def test_an_answer_that_cannot_be_read_is_repaired_where_the_judge_says_so(
+def test_an_unreadable_answer_is_repaired_if_the_judge_says_so(
     campaign: Campaign,
 ) -> None:
     def script(request: Request) -> str:
@@ -169,13 +171,13 @@ def test_an_answer_that_cannot_be_read_is_repaired_where_the_judge_says_so(
     assert list(calls) == [(1, False), (2, True)] * 2
 
 
-def test_hostile_completions_do_not_get_out_of_a_repair(campaign: Campaign) -> None:
+def test_hostile_completions_survive_a_repair_as_unreadable(campaign: Campaign) -> None:
     rater = judge(params={"repair": 1}, **SERVED)
     run, ending, _ = run_scripted(campaign, rater, lambda request: "[" * 100_000, limit=2)
     assert (ending.how, run.failures) == ("finished", {"unreadable": 2})
 
 
-def test_who_started_it_is_told_how_many_are_settled(campaign: Campaign) -> None:
+def test_progress_reports_the_number_of_settled_assignments(campaign: Campaign) -> None:
     told: list[int] = []
     run, _, _ = run_scripted(campaign, judge(**BY_UNIT), control=Control(progress=told.append))
     assert (told[-1], run.done) == (UNITS, UNITS)
@@ -187,7 +189,7 @@ def test_who_started_it_is_told_how_many_are_settled(campaign: Campaign) -> None
     ("size", "allowed", "room"),
     [(1, None, 16), (17, None, 17), (128, None, 128), (500, None, 128), (17, 5, 5), (1, 99, 16)],
 )
-def test_so_many_rows_are_claimed_at_once(
+def test_the_number_of_assignments_claimed_at_once_follows_the_concurrency(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch, size: int, allowed: int | None, room: int
 ) -> None:
     """As many as are asked at once, from 16 to 128, and no more than the run's limit allows."""
@@ -216,7 +218,7 @@ def test_so_many_rows_are_claimed_at_once(
 
 
 @pytest.mark.parametrize("limit", [None, 5])
-def test_a_cancel_that_meets_the_natural_end_closes_every_row(
+def test_a_cancel_arriving_at_the_natural_end_closes_every_assignment(
     campaign: Campaign, limit: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end = lifecycle.finish
@@ -233,7 +235,7 @@ def test_a_cancel_that_meets_the_natural_end_closes_every_row(
     assert ledger.count_by_status(campaign, rater) == {"done": run.done} | left
 
 
-def test_a_cancel_that_meets_a_handing_over_closes_every_row(
+def test_a_cancel_arriving_at_a_handover_closes_every_assignment(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     give = lifecycle.hand_over
@@ -253,14 +255,14 @@ def test_a_cancel_that_meets_a_handing_over_closes_every_row(
     }
 
 
-def test_a_budget_of_time_is_exceeded_for_twenty_calls_but_at_most_fourfold() -> None:
+def test_a_time_budget_is_extended_to_twenty_calls_but_at_most_fourfold() -> None:
     assert engine.extension(60.0, latency=0.0) == 0.0
     assert engine.extension(60.0, latency=3.0) == 0.0
     assert engine.extension(60.0, latency=3.5) == 10.0
     assert engine.extension(60.0, latency=12.0) == engine.extension(60.0, latency=90.0) == 180.0
 
 
-def test_a_run_that_was_to_be_cancelled_and_whose_process_died_is_cancelled_by_the_next(
+def test_the_next_run_cancels_a_dead_run_that_was_to_be_cancelled(
     campaign: Campaign,
 ) -> None:
     rater = judge(**BY_UNIT)
@@ -327,7 +329,7 @@ class TestTimeIsOver:
         run.refresh_from_db()
         return run, ending
 
-    def test_calls_under_way_end_and_the_lease_is_held_meanwhile(self, campaign: Campaign) -> None:
+    def test_calls_under_way_are_finished_while_the_lease_is_kept(self, campaign: Campaign) -> None:
         held: list[int] = []
 
         def let_go_after_a_while(backend: Held, control: Control) -> None:
@@ -341,7 +343,7 @@ class TestTimeIsOver:
         assert JudgeCall.objects.filter(state="answered").count() == 3
         assert set(held) == {1}
 
-    def test_a_wish_that_comes_meanwhile_is_heeded_at_once(self, campaign: Campaign) -> None:
+    def test_an_order_that_arrives_meanwhile_is_obeyed_at_once(self, campaign: Campaign) -> None:
         run, _ = self.worked(
             campaign, lambda *told: lifecycle.ask_to_cancel(JudgeRun.objects.get())
         )
@@ -349,7 +351,7 @@ class TestTimeIsOver:
         assert set(JudgeCall.objects.values_list("state", flat=True)) == {"abandoned"}
         assert ledger.count_by_status(campaign, run.judge) == {"cancelled": UNITS}
 
-    def test_a_worker_that_is_told_to_end_meanwhile_ends(self, campaign: Campaign) -> None:
+    def test_a_worker_told_to_shut_down_meanwhile_does_so(self, campaign: Campaign) -> None:
         run, _ = self.worked(campaign, lambda backend, control: control.stop())
         assert (run.state, run.lease) == ("running", None)
         assert ledger.count_by_status(campaign, run.judge) == {"open": UNITS}

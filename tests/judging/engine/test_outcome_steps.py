@@ -160,13 +160,13 @@ def seconds_ago(words: str) -> float:
     ],
     ids=["answer", "late", "down", "rejected", "final", "busy"],
 )
-def test_the_limit_hears_of_every_call(came: CallReply, told: tuple[Any, ...]) -> None:
+def test_the_limit_is_told_of_every_call(came: CallReply, told: tuple[Any, ...]) -> None:
     desk = Desk()
     desk.comes(came, sent=3.0)
     assert desk.limit.told == [told]
 
 
-def test_a_busy_server_is_left_alone_longer_each_time_or_as_calls_take() -> None:
+def test_a_busy_server_is_left_alone_longer_each_time_or_for_two_latencies() -> None:
     silent = RateError("later", wait=None)
     desk = Desk()
     assert [desk.comes(silent).rates for _ in range(3)] == [1, 2, 3]
@@ -176,7 +176,7 @@ def test_a_busy_server_is_left_alone_longer_each_time_or_as_calls_take() -> None
     assert desk.due == 1004.0
 
 
-def test_an_answer_closes_its_row_and_the_last_one_is_written_at_once() -> None:
+def test_an_answer_closes_its_assignment_and_the_last_one_is_written_at_once() -> None:
     desk = Desk(held=2)
     desk.comes(ANSWER)
     assert (desk.verdicts, desk.outcomes.unfinished, desk.changes) == ([(0, ANSWER)], 1, 1)
@@ -188,7 +188,7 @@ def test_an_answer_closes_its_row_and_the_last_one_is_written_at_once() -> None:
     assert (call.state, desk.writer.results[1].seconds) == ("too-long", 2.5)
 
 
-def test_a_budget_is_settled_with_what_came() -> None:
+def test_a_budget_is_settled_with_the_actual_usage() -> None:
     rates = Rates(Decimal(1_000_000), Decimal(0), Decimal(1_000_000))
     budget = Budget(most_tokens=1000, rates=lambda: rates, max_tokens=20)
     desk = Desk(budget=budget)
@@ -207,7 +207,7 @@ class TestRepairs:
     def desk(self, repair: Callable[..., Request | None]) -> Desk:
         return Desk(repair=repair)
 
-    def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_owed(self) -> None:
+    def test_an_unreadable_answer_is_asked_for_once_more_and_kept_meanwhile(self) -> None:
         desk = self.desk(lambda prepared, answer: self.AGAIN)
         row = desk.rows[0]
         row.tries = 2
@@ -222,20 +222,20 @@ class TestRepairs:
         assert desk.writer.results[0].first == ANSWER
         assert len(desk.writer.results[0].calls) == 2
 
-    def test_the_first_answer_stands_where_the_repair_fails(self) -> None:
+    def test_the_first_answer_counts_if_its_repair_fails(self) -> None:
         desk = self.desk(lambda prepared, answer: self.AGAIN)
         desk.comes(ANSWER)
         desk.comes(FinalError("refused", "no"))
         assert (desk.verdicts, desk.outcomes.unwritten) == ([(0, ANSWER)], 7)
 
-    def test_what_can_be_read_is_closed_at_once(self) -> None:
+    def test_a_readable_answer_is_closed_at_once(self) -> None:
         desk = self.desk(lambda prepared, answer: None)
         desk.comes(ANSWER)
         assert (desk.verdicts, desk.outcomes.unwritten) == ([(0, ANSWER)], 7)
 
 
 class TestFailures:
-    def test_a_row_is_tried_so_often_and_then_closed_where_others_are_answered(self) -> None:
+    def test_an_assignment_is_closed_after_its_attempts_if_others_are_answered(self) -> None:
         desk = Desk()
         desk.comes(DOWN, sent=5.0)
         assert desk.due == 1004.0
@@ -254,7 +254,7 @@ class TestFailures:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("answered", "closed"), [(990.0, False), (990.5, True)])
-    def test_an_answer_counts_that_came_after_the_row_was_first_asked(
+    def test_only_an_answer_to_another_assignment_since_the_first_attempt_counts(
         self, answered: float, closed: bool
     ) -> None:
         desk = Desk()
@@ -266,7 +266,7 @@ class TestFailures:
         assert desk.changes == 1
         assert len(desk.outcomes.open_rows()) == (0 if closed else 1)
 
-    def test_rows_that_failed_wait_for_an_answer_or_for_the_end(self) -> None:
+    def test_failed_assignments_wait_for_an_answer_to_another_or_for_the_end(self) -> None:
         desk = Desk(held=3)
         desk.comes(REJECTED, row=1)
         desk.rows[2].tries = 2
@@ -282,7 +282,7 @@ class TestFailures:
         desk.outcomes.judge_suspects()
         assert len(desk.verdicts) == 3
 
-    def test_where_only_they_are_left_it_says_so_and_the_end_closes_them(self) -> None:
+    def test_if_only_suspects_are_left_the_end_closes_them(self) -> None:
         desk = Desk(held=1)
         desk.comes(BackendError("KeyError", "a mistake"))
         assert desk.outcomes.only_suspects
@@ -291,7 +291,7 @@ class TestFailures:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("under_way", "ends"), [(4, True), (5, False)])
-    def test_a_server_that_rejects_five_rows_ends_it_unless_more_are_under_way(
+    def test_five_rejections_end_the_run_unless_calls_are_under_way(
         self, under_way: int, ends: bool
     ) -> None:
         desk = Desk()
@@ -303,7 +303,7 @@ class TestFailures:
         assert desk.ended == ([("fatal", "no such picture", False)] if ends else [])
         assert len(desk.outcomes.open_rows()) == DEAD_AFTER
 
-    def test_five_rows_that_failed_in_transport_are_waited_out_for_once_more(self) -> None:
+    def test_five_transport_failures_open_the_breaker_and_are_retried(self) -> None:
         desk = Desk()
         desk.comes(REJECTED, 0)
         for row in range(1, DEAD_AFTER):
@@ -320,7 +320,7 @@ class TestFailures:
         waiting = len(desk.outcomes.queue.tried())
         assert (waiting, len(desk.outcomes.open_rows())) == (4, 4)
 
-    def test_what_nobody_answers_at_all_opens_the_breaker_at_once(self) -> None:
+    def test_an_unreachable_server_opens_the_breaker_at_once(self) -> None:
         desk = Desk()
         desk.rows[0].tries = 2
         desk.comes(GONE)
@@ -329,7 +329,7 @@ class TestFailures:
         desk.comes(DOWN, row=1)
         assert desk.rows[1].tries == 0
 
-    def test_where_retries_are_used_up_a_row_waits_for_the_others(self) -> None:
+    def test_without_retry_budget_an_assignment_waits_behind_the_others(self) -> None:
         desk = Desk()
         fresh = desk.rows[15]
         desk.outcomes.queue.fresh.add(fresh)
@@ -341,7 +341,7 @@ class TestFailures:
         assert line.take(1003.9, 1, None) is None
         assert line.take(1004.0, 1, None) is desk.rows[0]
 
-    def test_a_wrong_key_ends_it_and_one_that_may_be_chance_is_tried_again(self) -> None:
+    def test_a_wrong_key_ends_the_run_and_a_403_is_tried_again(self) -> None:
         desk = Desk()
         desk.comes(FatalError("status-403", "no"))
         assert (desk.ended, desk.rows[0].tries, desk.due) == ([], 1, 1004.0)
@@ -349,7 +349,7 @@ class TestFailures:
         assert desk.ended == [("fatal", "no such key", True)]
         assert [len(left.calls) for left in desk.outcomes.open_rows()] == [1, 1]
 
-    def test_an_answer_forgets_the_refusals_before_it(self) -> None:
+    def test_an_answer_resets_earlier_refusals(self) -> None:
         desk = Desk()
         for row in (0, 1):
             desk.comes(FatalError("status-403", "no"), row)
@@ -382,7 +382,7 @@ class TestOutages:
             (40.0, {"proven": True, "down_for": 20.0}, True),
         ],
     )  # fmt: skip
-    def test_patience_is_long_with_a_server_that_answered_and_counts_all_pumps(
+    def test_patience_is_longer_with_a_proven_server_and_counted_across_pumps(
         self, passed: float, resources: dict[str, Any], ends: bool
     ) -> None:
         desk = self.down(passed, **resources)
@@ -393,12 +393,12 @@ class TestOutages:
         assert seconds_ago(desk.outcomes.trouble) == pytest.approx(ago, abs=3)
         assert desk.ended == [] or desk.ended[0][1] == desk.outcomes.trouble
 
-    def test_our_own_server_is_given_its_time_to_start(self) -> None:
+    def test_our_own_server_gets_time_to_start(self) -> None:
         starting = TransientError(STARTING, "it starts", unreachable=True)
         assert self.down(59.5, starting).ended == []
         assert len(self.down(60.0, starting).ended) == 1
 
-    def test_an_answer_in_this_pump_proves_the_server_and_ends_what_was_before(self) -> None:
+    def test_an_answer_in_this_pump_proves_the_server_and_ends_earlier_trouble(self) -> None:
         desk = Desk(down_for=50.0)
         desk.others()
         desk.outcomes.breaker.trip()
@@ -407,13 +407,13 @@ class TestOutages:
         assert desk.ended == []
         assert seconds_ago(desk.outcomes.trouble) == pytest.approx(59.5, abs=3)
 
-    def test_the_first_trouble_is_told_as_of_now(self) -> None:
+    def test_a_first_outage_is_reported_as_beginning_now(self) -> None:
         desk = Desk()
         desk.rows[0].tries = 2
         desk.comes(GONE)
         assert seconds_ago(desk.outcomes.trouble) == pytest.approx(0, abs=3)
 
-    def test_a_probe_that_is_answered_ends_the_trouble_and_hurries_those_who_wait(self) -> None:
+    def test_an_answered_probe_ends_the_trouble_and_wakes_waiting_assignments(self) -> None:
         desk = self.down(1.0, trouble="before")
         desk.outcomes.queue.wait(desk.rows[5], 5000.0)
         desk.comes(REJECTED, row=1, probe=True)
@@ -423,7 +423,7 @@ class TestOutages:
         taken = [line.take(1002.0, 1, None) for _ in range(2)]
         assert set(map(id, taken)) == {id(desk.rows[0]), id(desk.rows[5])}
 
-    def test_an_answer_behind_an_open_breaker_leaves_the_trouble_standing(self) -> None:
+    def test_a_late_answer_while_the_breaker_is_open_keeps_the_trouble(self) -> None:
         desk = self.down(1.0)
         trouble = desk.outcomes.trouble
         desk.comes(ANSWER, row=1)
@@ -440,7 +440,7 @@ class TestBusy:
         ("before", "waited", "ends"),
         [(0.0, 99.5, False), (0.0, 100.0, True), (60.0, 39.5, False), (60.0, 40.0, True)],
     )
-    def test_a_server_that_refuses_everything_is_waited_for_so_long(
+    def test_a_server_refusing_everything_is_waited_for_until_patience_ends(
         self, before: float, waited: float, ends: bool
     ) -> None:
         desk = Desk(busy_for=before)
@@ -454,7 +454,7 @@ class TestBusy:
         assert desk.outcomes.trouble.startswith("endpoint busy since ")
         assert desk.outcomes.trouble.endswith(": later")
 
-    def test_while_calls_are_under_way_it_is_not_said_to_refuse_everything(self) -> None:
+    def test_with_calls_under_way_a_server_is_not_said_to_be_busy(self) -> None:
         desk = Desk(busy_for=500.0)
         desk.limit.under_way = 1
         desk.comes(BUSY)
@@ -465,7 +465,7 @@ class TestBusy:
         ("patience", "waited", "shown"),
         [(100.0, 9.5, False), (100.0, 10.0, True), (5.0, 4.5, False), (5.0, 5.0, True)],
     )
-    def test_it_is_told_after_ten_seconds_or_the_patience_there_is(
+    def test_a_busy_server_is_reported_after_ten_seconds_or_the_whole_patience(
         self, patience: float, waited: float, shown: bool
     ) -> None:
         desk = Desk(patience=Patience(rate_patience=patience))
@@ -475,7 +475,7 @@ class TestBusy:
         desk.comes(BUSY)
         assert bool(desk.outcomes.trouble) == shown
 
-    def test_an_answer_begins_the_patience_anew(self) -> None:
+    def test_an_answer_resets_the_patience_with_a_busy_server(self) -> None:
         desk = Desk(busy_for=99.0)
         desk.others()
         desk.clock.now += 90.0
@@ -487,7 +487,7 @@ class TestBusy:
         ("before", "sent", "tries"),
         [(0.0, 99.5, 0), (0.0, 100.0, 1), (60.0, 39.5, 0), (60.0, 40.0, 1)],
     )  # fmt: skip
-    def test_a_row_refused_for_so_long_while_others_are_answered_has_failed(
+    def test_an_assignment_refused_for_long_while_others_are_answered_has_failed(
         self, before: float, sent: float, tries: int
     ) -> None:
         desk = Desk(refused=before)
@@ -496,14 +496,14 @@ class TestBusy:
         assert row.tries == tries
         assert desk.due == (1004.0 if tries else 1022.0)
 
-    def test_a_row_that_others_passed_in_a_pump_before_fails_without_another_answer(self) -> None:
+    def test_an_assignment_overtaken_in_an_earlier_pump_fails_without_another_answer(self) -> None:
         desk = Desk(refused=60.0)
         desk.rows[0].tries = 2
         desk.comes(BUSY, sent=40.0)
         assert desk.verdicts == [(0, "error")]
 
 
-def test_a_call_that_was_called_off_is_kept_with_its_time_and_its_row_stays() -> None:
+def test_a_cancelled_call_is_kept_with_its_duration_and_its_assignment_stays_open() -> None:
     desk = Desk()
     row = desk.rows[0]
     row.begun = 990.0
@@ -515,7 +515,7 @@ def test_a_call_that_was_called_off_is_kept_with_its_time_and_its_row_stays() ->
     assert ago == pytest.approx(10.0, abs=3)
 
 
-def test_rows_that_were_never_asked_have_no_calls_to_keep() -> None:
+def test_assignments_never_asked_have_no_calls_to_store() -> None:
     desk = Desk()
     desk.outcomes.queue.wait(desk.rows[0], 1100.0)
     desk.comes(DOWN, row=1)
@@ -523,7 +523,7 @@ def test_rows_that_were_never_asked_have_no_calls_to_keep() -> None:
     assert left.prepared is desk.rows[1].prepared
 
 
-def test_a_request_that_has_come_back_lets_the_others_of_its_item_follow() -> None:
+def test_an_answered_first_request_releases_the_others_of_its_item() -> None:
     desk = Desk(grouped=True)
     fresh = desk.outcomes.queue.fresh
     first, second = (Job(each) for each in rows(2, items_of=2))
@@ -536,13 +536,13 @@ def test_a_request_that_has_come_back_lets_the_others_of_its_item_follow() -> No
     assert desk.verdicts == [(0, ANSWER)]
 
 
-def test_a_failure_is_a_reason_and_nothing_else() -> None:
+def test_a_failure_is_stored_as_its_reason_only() -> None:
     desk = Desk()
     desk.comes(FinalError("filtered", "no"))
     assert desk.writer.results[0].outcome == Failure("filtered")
 
 
-def test_rows_of_an_item_go_at_once_where_nothing_else_is_asked_for() -> None:
+def test_without_grouping_all_requests_of_an_item_are_sent_at_once() -> None:
     desk = Desk()
     fresh = desk.outcomes.queue.fresh
     for each in rows(2, items_of=2):

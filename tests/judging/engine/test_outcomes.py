@@ -43,7 +43,7 @@ def outage() -> tuple[Server, Ride]:
     return server, gone(server, 4000, 64)
 
 
-def test_while_the_server_is_away_it_is_asked_each_5_seconds_and_no_row_fails(
+def test_an_unreachable_server_is_probed_every_5_seconds_and_no_assignment_fails(
     outage: tuple[Server, Ride],
 ) -> None:
     server, took = outage
@@ -53,7 +53,7 @@ def test_while_the_server_is_away_it_is_asked_each_5_seconds_and_no_row_fails(
     assert len(away) <= 580 / 5 + 1
 
 
-def test_while_a_probe_waits_for_its_answer_nothing_is_looked_for_in_vain() -> None:
+def test_the_dispatcher_does_not_wake_in_vain_while_a_probe_waits() -> None:
     class Hanging(Server):
         async def ask(self, request: Request) -> Answer:
             self.latency = 25 if 30 < now() < 200 else 0.5
@@ -77,7 +77,7 @@ def test_while_a_probe_waits_for_its_answer_nothing_is_looked_for_in_vain() -> N
     assert len([moment for moment in woken if 30 < moment < 200]) < 100
 
 
-def test_within_10_seconds_of_its_return_the_server_is_asked_at_full_speed(
+def test_within_10_seconds_of_its_return_the_server_gets_full_traffic(
     outage: tuple[Server, Ride],
 ) -> None:
     per_second = Counter(int(moment) for moment in outage[0].began)
@@ -97,7 +97,7 @@ def test_our_own_server_may_start_again_before_the_first_answer() -> None:
     assert verdicts(took) == {"answered": 100}
 
 
-def test_failures_and_hangs_now_and_then_neither_cut_the_limit_nor_slow_it_much() -> None:
+def test_occasional_failures_and_hangs_neither_lower_the_limit_nor_slow_the_run_much() -> None:
     class Ailing(Server):
         async def ask(self, request: Request) -> Answer:
             if len(self.asked) % 100 == 99:
@@ -119,7 +119,7 @@ def test_failures_and_hangs_now_and_then_neither_cut_the_limit_nor_slow_it_much(
     assert took.limit.size == 64
 
 
-def test_a_call_that_hangs_frees_its_place_by_the_deadline_of_its_lane() -> None:
+def test_a_hanging_call_ends_at_the_deadline_of_its_lane() -> None:
     class Slow(Server):
         async def ask(self, request: Request) -> Answer:
             if request.sample == 700:
@@ -139,7 +139,7 @@ def test_a_busy_server_uses_up_no_attempts_for_a_quarter_of_an_hour() -> None:
     assert verdicts(gone(server, 20, 4)) == {"answered": 20}
 
 
-def test_a_server_that_refuses_everything_ends_it_after_a_quarter_of_an_hour_and_fails_no_row() -> (
+def test_a_server_refusing_everything_stops_the_run_after_15_minutes_and_fails_no_assignment() -> (
     None
 ):
     took = gone(Server(0.1, lambda moment: BUSY), 3, 4)
@@ -150,20 +150,20 @@ def test_a_server_that_refuses_everything_ends_it_after_a_quarter_of_an_hour_and
     assert 15 * 60 <= took.seconds < 17 * 60
 
 
-def test_patience_with_a_busy_server_counts_what_the_pumps_before_have_waited() -> None:
+def test_patience_with_a_busy_server_includes_the_waits_of_earlier_pumps() -> None:
     took = gone(Server(0.1, lambda moment: BUSY), 50, 4, busy_for=14 * 60)
     assert took.ended[0][0] == "fatal"
     assert set(verdicts(took)) == {"open"}
     assert 50 <= took.seconds < 3 * 60
 
 
-def test_an_answer_begins_the_patience_with_a_busy_server_anew() -> None:
+def test_an_answer_resets_the_patience_with_a_busy_server() -> None:
     server = Server(0.1, lambda moment: BUSY if 2 < moment < 602 else None)
     assert verdicts(gone(server, 300, 4, busy_for=14 * 60)) == {"answered": 300}
 
 
 @pytest.mark.parametrize("before", [0.0, 14.0 * 60])
-def test_a_row_that_is_refused_while_others_are_answered_is_closed_in_the_end(
+def test_an_assignment_refused_while_others_are_answered_is_closed_eventually(
     before: float,
 ) -> None:
     class Picky(Server):
@@ -195,7 +195,7 @@ def test_a_run_says_that_its_server_is_busy_until_it_answers() -> None:
     assert said[-2:] == ["", ""]
 
 
-def test_a_server_that_bears_few_calls_at_once_is_not_said_to_be_busy() -> None:
+def test_a_server_with_a_small_capacity_is_not_said_to_be_busy() -> None:
     said: set[str] = set()
 
     async def watch(dispatcher: Dispatcher) -> None:
@@ -209,7 +209,7 @@ def test_a_server_that_bears_few_calls_at_once_is_not_said_to_be_busy() -> None:
     assert said == {""}
 
 
-def test_where_every_call_is_refused_only_one_at_a_time_looks_again() -> None:
+def test_if_every_call_is_refused_only_one_is_tried_at_a_time() -> None:
     wait = RateError("later", wait=20.0)
     server = Server(0.1, lambda moment: wait if moment < 60 else None)
     took = gone(server, 2000, 64)
@@ -217,7 +217,7 @@ def test_where_every_call_is_refused_only_one_at_a_time_looks_again() -> None:
     assert sum(1 < moment < 59 for moment in server.began) <= 10
 
 
-def test_a_wrong_key_ends_it_after_one_answer_and_pauses_the_lane() -> None:
+def test_a_wrong_key_ends_the_run_after_one_call_and_pauses_the_lane() -> None:
     fatal = FatalError("status-401", "the server answered 401")
     server = Server(0.5, lambda moment: fatal)
     took = gone(server, 100, 1)
@@ -225,7 +225,7 @@ def test_a_wrong_key_ends_it_after_one_answer_and_pauses_the_lane() -> None:
     assert (len(server.asked), verdicts(took)) == (1, {"open": 1})
 
 
-def test_three_refusals_in_a_row_are_a_refusal_where_one_may_be_chance() -> None:
+def test_three_403_in_a_row_end_the_run_and_two_do_not() -> None:
     fatal = FatalError("status-403", "the server answered 403")
     server = Server(0.5, lambda moment: fatal)
     took = gone(server, 100, 1)
@@ -246,19 +246,19 @@ def test_a_server_that_never_answered_is_not_waited_for_long(error: TransientErr
     assert set(verdicts(took)) == {"open"}
 
 
-def test_one_that_answered_before_is_waited_for_until_patience_ends() -> None:
+def test_a_proven_server_is_waited_for_until_patience_ends() -> None:
     took = gone(Server(0.05, lambda moment: GONE), 1000, 8, proven=True)
     assert took.ended[0][0] == "fatal"
     assert 15 * 60 <= took.seconds < 17 * 60
 
 
-def test_patience_counts_what_the_pumps_before_have_waited() -> None:
+def test_patience_with_an_unreachable_server_includes_the_waits_of_earlier_pumps() -> None:
     took = gone(Server(0.05, lambda moment: GONE), 1000, 8, proven=True, down_for=14 * 60)
     assert took.ended[0][0] == "fatal"
     assert took.seconds < 3 * 60
 
 
-def test_a_row_that_fails_where_others_are_answered_is_closed_with_a_reason() -> None:
+def test_an_assignment_that_fails_while_others_are_answered_is_closed_with_a_reason() -> None:
     class Picky(Server):
         async def ask(self, request: Request) -> Answer:
             answer = await super().ask(request)
@@ -270,14 +270,14 @@ def test_a_row_that_fails_where_others_are_answered_is_closed_with_a_reason() ->
     assert verdicts(took) == {"answered": 49, "error": 1}
 
 
-def test_where_so_many_rows_fail_and_none_is_answered_it_is_the_server() -> None:
+def test_if_every_assignment_fails_it_is_the_servers_fault() -> None:
     server = Server(0.5, lambda moment: DOWN if moment < 3 else None)
     assert verdicts(gone(server, 8, 8, patience=hasty(attempts=1))) == {"answered": 8}
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("attempts", "calls"), [(1, 1), (2, 2), (6, 6)])
-def test_a_row_is_tried_so_often_and_no_more(attempts: int, calls: int) -> None:
+def test_an_assignment_is_tried_only_a_limited_number_of_times(attempts: int, calls: int) -> None:
     class Picky(Server):
         async def ask(self, request: Request) -> Answer:
             answer = await super().ask(request)
@@ -290,7 +290,7 @@ def test_a_row_is_tried_so_often_and_no_more(attempts: int, calls: int) -> None:
     assert len(failed.calls) == calls
 
 
-def test_a_server_that_rejects_every_request_ends_it_with_its_words() -> None:
+def test_a_server_that_rejects_every_request_ends_the_run_with_its_message() -> None:
     rejected = RejectedError("status-400", "temperature is not supported")
     server = Server(0.1, lambda moment: rejected)
     took = gone(server, 1000, 4)
@@ -299,7 +299,7 @@ def test_a_server_that_rejects_every_request_ends_it_with_its_words() -> None:
     assert set(verdicts(took)) == {"open"}
 
 
-def test_rows_that_are_rejected_before_the_first_answer_comes_end_nothing() -> None:
+def test_rejections_before_the_first_answer_do_not_end_the_run() -> None:
     class Picky(Server):
         async def ask(self, request: Request) -> Answer:
             if request.sample < 10:
@@ -312,7 +312,9 @@ def test_rows_that_are_rejected_before_the_first_answer_comes_end_nothing() -> N
 
 
 @pytest.mark.parametrize("raised", [KeyError("x"), RuntimeError("a mistake"), MemoryError()])
-def test_whatever_a_backend_raises_is_a_call_with_that_state(raised: Exception) -> None:
+def test_an_unexpected_exception_of_a_backend_is_stored_as_the_state_of_its_call(
+    raised: Exception,
+) -> None:
     class Mistaken(Server):
         async def ask(self, request: Request) -> Answer:
             answer = await super().ask(request)

@@ -37,20 +37,20 @@ def written(arrivals: list[float], write_seconds: float = 0.0) -> Written:
     return groups
 
 
-def test_what_comes_alone_waits_a_moment_for_others() -> None:
+def test_a_single_result_waits_a_moment_for_others() -> None:
     assert written([1.0, 1.01, 1.02]) == [(1.0 + GROUP_SECONDS, 3)]
 
 
-def test_a_full_group_does_not_wait() -> None:
+def test_a_full_group_is_written_at_once() -> None:
     assert written([1.0] * (GROUP + 1)) == [(1.0, GROUP), (1.0 + GROUP_SECONDS, 1)]
 
 
-def test_where_nothing_comes_while_it_writes_only_a_full_group_does_not_wait() -> None:
+def test_a_group_that_is_not_full_waits_even_after_a_full_one() -> None:
     groups = written([1.0] * GROUP + [2.0] * (GROUP - 1))
     assert groups == [(1.0, GROUP), (2.0 + GROUP_SECONDS, GROUP - 1)]
 
 
-def test_a_single_last_result_does_not_wait() -> None:
+def test_a_single_last_result_is_written_at_once() -> None:
     moments: list[float] = []
 
     async def job() -> None:
@@ -69,11 +69,11 @@ def test_a_single_last_result_does_not_wait() -> None:
     assert moments == [0.0]
 
 
-def test_what_comes_after_a_full_group_waits_its_own_moment() -> None:
+def test_a_result_after_a_full_group_waits_its_own_moment() -> None:
     assert written([1.0] * GROUP + [1.2]) == [(1.0, GROUP), (1.2 + GROUP_SECONDS, 1)]
 
 
-def test_the_last_results_do_not_wait_not_even_for_a_group_that_is_being_written() -> None:
+def test_the_last_results_are_written_without_waiting_even_after_another_group() -> None:
     groups: list[int] = []
 
     async def job() -> None:
@@ -96,20 +96,20 @@ def test_the_last_results_do_not_wait_not_even_for_a_group_that_is_being_written
     assert groups == [GROUP, 2]
 
 
-def test_no_group_is_larger() -> None:
+def test_no_group_exceeds_the_maximum_size() -> None:
     groups = written([1.0] * 200, write_seconds=0.01)
     assert max(size for _, size in groups) == GROUP
     assert sum(size for _, size in groups) == 200
 
 
-def test_where_writing_takes_long_the_next_group_is_begun_before_it_is_full() -> None:
+def test_with_slow_writing_the_next_group_is_written_before_it_is_full() -> None:
     arrivals = [1 + n / 640 for n in range(640)]
     sizes = [size for _, size in written(arrivals, write_seconds=0.015)][3:-3]
     assert min(sizes) >= 8
     assert max(sizes) < GROUP
 
 
-def test_all_is_written_before_it_ends() -> None:
+def test_everything_is_written_before_the_writer_ends() -> None:
     async def job() -> int:
         sizes: list[int] = []
 

@@ -44,7 +44,7 @@ def served() -> Judge:
     return judge("served", "openai", model="m", base_url="http://127.0.0.1:9/v1")
 
 
-def test_what_was_found_out_stands_in_the_manifest(campaign: Campaign) -> None:
+def test_the_findings_of_the_probe_are_in_the_manifest(campaign: Campaign) -> None:
     found = Findings({"version": "1.2"}, ("it ignores schemas",))
     run, ending, _ = run_scripted(campaign, judge(), backend=Known(found, model="m"))
     assert ending.how == "finished"
@@ -56,7 +56,7 @@ def test_what_was_found_out_stands_in_the_manifest(campaign: Campaign) -> None:
     assert "mixed" not in run.manifest
 
 
-def test_the_next_worker_knows_what_the_first_one_found_out(campaign: Campaign) -> None:
+def test_the_next_worker_gets_the_findings_of_the_first(campaign: Campaign) -> None:
     class Recalling(Known):
         recalled: Mapping[str, Any] | None = None
 
@@ -76,7 +76,7 @@ def test_the_next_worker_knows_what_the_first_one_found_out(campaign: Campaign) 
     assert workers[1].recalled == {"max_model_len": 4096}
 
 
-def test_a_server_that_cannot_do_it_is_not_asked(campaign: Campaign) -> None:
+def test_an_unsuitable_server_is_not_asked(campaign: Campaign) -> None:
     cannot = Findings(refusal="the model takes 100 tokens, and the prompt has more")
     run, ending, backend = run_scripted(campaign, served(), backend=Known(cannot))
     assert ending == Ending("fatal", cannot.refusal)
@@ -92,14 +92,14 @@ def test_a_server_that_refuses_the_probe_pauses_its_lane(campaign: Campaign) -> 
     assert Lane.objects.get().paused == "the server answered 401"
 
 
-def test_a_server_that_is_away_for_the_probe_may_be_back_for_the_run(campaign: Campaign) -> None:
+def test_a_server_unreachable_for_the_probe_may_be_back_for_the_run(campaign: Campaign) -> None:
     away = Known(TransientError("reset", "it hung up"))
     run, ending, _ = run_scripted(campaign, judge(), backend=away)
     assert (ending.how, run.done) == ("finished", ITEMS)
     assert "probe" not in run.manifest
 
 
-def test_a_run_is_probed_once_whoever_goes_on_with_it(campaign: Campaign) -> None:
+def test_a_run_is_probed_once_by_whichever_worker_begins_it(campaign: Campaign) -> None:
     rater = judge(granularity="unit", params={"concurrency": 1})
     backend = Known(Findings({"version": "1"}), model="m")
     backend.seconds = 0.05
@@ -112,7 +112,7 @@ def test_a_run_is_probed_once_whoever_goes_on_with_it(campaign: Campaign) -> Non
     assert (run.state, run.done, backend.probes) == ("done", UNITS, 1)
 
 
-def test_another_model_at_hand_over_stops_the_run(campaign: Campaign) -> None:
+def test_a_different_model_at_a_handover_stops_the_run(campaign: Campaign) -> None:
     rater = judge(granularity="unit", params={"concurrency": 1})
     backend = Known(model="m", version="1")
     backend.seconds = 0.05
@@ -132,7 +132,7 @@ def test_another_model_at_hand_over_stops_the_run(campaign: Campaign) -> None:
     assert run.manifest["mixed"] == run.error
 
 
-def test_other_answers_under_the_same_name_at_the_end_mark_the_run(campaign: Campaign) -> None:
+def test_different_probe_answers_at_the_end_mark_the_run_as_mixed(campaign: Campaign) -> None:
     before = ["a", "b", "c", "d", "e"]
     backend = Known(Findings({"answers": before}), model="m", answers=["x", "y", "c", "d", "e"])
     run, ending, _ = run_scripted(campaign, judge(), backend=backend)
@@ -140,14 +140,14 @@ def test_other_answers_under_the_same_name_at_the_end_mark_the_run(campaign: Cam
     assert "gives other answers than when the run began" in run.manifest["mixed"]
 
 
-def test_one_other_answer_is_no_other_model(campaign: Campaign) -> None:
+def test_one_different_probe_answer_does_not_mark_the_run(campaign: Campaign) -> None:
     before = ["a", "b", "c", "d", "e"]
     backend = Known(Findings({"answers": before}), model="m", answers=["x", "b", "c", "d", "e"])
     run, ending, _ = run_scripted(campaign, judge(), backend=backend)
     assert (ending.how, run.state) == ("finished", "done")
 
 
-def test_answers_of_several_models_mark_the_run(campaign: Campaign) -> None:
+def test_answers_of_several_models_mark_the_run_as_mixed(campaign: Campaign) -> None:
     models = iter(["m-1", "m-1", "m-2", "m-1"])
 
     def script(request: Request) -> Answer:
@@ -170,9 +170,7 @@ def test_a_stop_ends_the_probe(campaign: Campaign) -> None:
     assert (ending.how, run.state, backend.asked) == ("stopped", "interrupted", [])
 
 
-def test_a_lease_that_went_to_another_ends_the_probe(
-    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_lease_ends_the_probe(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     class Slow(Known):
         async def probe(self) -> Findings:
             await asyncio.sleep(60)
@@ -183,7 +181,9 @@ def test_a_lease_that_went_to_another_ends_the_probe(
     assert (ending.how, backend.asked) == ("lost", [])
 
 
-def test_the_command_says_what_to_note(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_prints_warnings_of_the_probe(
+    campaign: Campaign, monkeypatch: pytest.MonkeyPatch
+) -> None:
     judge()
     known = Known(Findings(warnings=("it ignores schemas",)))
     monkeypatch.setattr("judging.engine.worker.build_backend", lambda judge: known)

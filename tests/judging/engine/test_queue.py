@@ -55,13 +55,13 @@ def run(campaign: Campaign) -> tuple[JudgeRun, uuid.UUID, list[Assignment]]:
 Held = tuple[JudgeRun, uuid.UUID, list[Assignment]]
 
 
-class TestAClaim:
-    def test_who_lost_the_lease_claims_nothing(self, run: Held) -> None:
+class TestClaim:
+    def test_a_worker_without_the_lease_claims_nothing(self, run: Held) -> None:
         with pytest.raises(LostLeaseError):
             claim(run[0], uuid.uuid4())
         assert ledger.count_by_status(run[0].campaign, run[0].judge) == {"open": ITEMS}
 
-    def test_rows_that_cannot_be_brought_stay_open(
+    def test_assignments_that_cannot_be_loaded_stay_open(
         self, run: Held, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def broken(*_: object) -> None:
@@ -72,7 +72,7 @@ class TestAClaim:
             claim(run[0], run[1])
         assert ledger.count_by_status(run[0].campaign, run[0].judge) == {"open": ITEMS}
 
-    def test_it_takes_so_many_rows_in_their_order(self, run: Held) -> None:
+    def test_a_claim_takes_the_requested_number_of_assignments_in_order(self, run: Held) -> None:
         told = claim(*run[:2], count=3)
         assert told.rows == 3
         assert told.known == []
@@ -82,9 +82,7 @@ class TestAClaim:
         assert (left.rows, [each.assignment for each in left.ready]) == (1, run[2][3:])
         assert claim(*run[:2]) == Claim(0, [], [])
 
-    def test_an_answer_that_was_stored_and_never_written_is_not_asked_again(
-        self, run: Held
-    ) -> None:
+    def test_an_answer_stored_without_a_label_is_not_asked_again(self, run: Held) -> None:
         row = run[2][1]
         preparer = build_preparer(run[0].campaign, run[0].judge, Scripted(yes))
         digest = preparer.prepare_all([row])[0].request_hash
@@ -97,7 +95,7 @@ class TestAClaim:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("reuse", "taken"), [("never", 0), ("campaign", 2), ("all", 2)])
-    def test_answers_to_equal_requests_are_known_where_they_may_be_taken(
+    def test_answers_to_equal_requests_are_reused_if_allowed(
         self, campaign: Campaign, reuse: str, taken: int
     ) -> None:
         run_scripted(campaign, judge("first"), limit=2)
@@ -110,7 +108,7 @@ class TestAClaim:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("reuse", "asked"), [("never", ITEMS), ("all", 1)])
-    def test_of_equal_requests_the_first_is_asked_where_answers_may_be_taken(
+    def test_only_the_first_of_equal_requests_is_asked_if_reuse_is_allowed(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch, reuse: str, asked: int
     ) -> None:
         run, token = held(campaign, judge(), reuse=reuse)
@@ -126,7 +124,7 @@ class TestAClaim:
         assert (told.rows, len(told.ready), equals.waiting) == (ITEMS, asked, ITEMS - asked)
 
 
-class TestARowsPast:
+class TestAssignmentHistory:
     """The first row's own calls, and one of the second row's that was answered."""
 
     def told(self, run: Held, answered: float | None, *calls: tuple[str, float]) -> Any:
@@ -139,13 +137,13 @@ class TestARowsPast:
         assert {(each.late, each.refused_for) for each in others} == {(0, 0.0)}
         return first
 
-    def test_what_had_no_answer_in_time_was_late(self, run: Held) -> None:
+    def test_calls_that_timed_out_or_were_abandoned_count_as_late(self, run: Held) -> None:
         late = {"deadline": 1, "abandoned": 1, "rate": 0, "reset": 0, "status-500": 0}
         for state, times in late.items():
             with undone():
                 assert self.told(run, None, (state, 9)).late == times, state
 
-    def test_it_was_refused_for_so_long_if_others_were_answered(self, run: Held) -> None:
+    def test_the_time_of_refusals_counts_only_if_others_were_answered(self, run: Held) -> None:
         table: list[tuple[float | None, list[tuple[str, float]], float]] = [
             (10, [("rate", 60)], 60),
             (10, [("rate", 60), ("rate", 30)], 60),
@@ -159,20 +157,18 @@ class TestARowsPast:
                 told = self.told(run, answered, *calls).refused_for
                 assert seconds <= told < seconds + 5, calls
 
-    def test_one_that_others_call_tried_in_another_run_begins_anew(
-        self, run: Held, campaign: Campaign
-    ) -> None:
+    def test_attempts_in_another_run_do_not_count(self, run: Held, campaign: Campaign) -> None:
         other, _ = held(campaign, judge("other"))
         called(other, run[2][0], "deadline", 9)
         assert self.told(run, None).late == 0
 
-    def test_without_any_attempt_no_calls_are_read(self, run: Held) -> None:
+    def test_calls_are_read_only_for_attempted_assignments(self, run: Held) -> None:
         called(run[0], run[2][0], "deadline", 9)
         assert claim(*run[:2]).ready[0].late == 0
 
 
-class TestTheServersPast:
-    def test_it_is_proven_by_an_answer_of_any_kind(self, run: Held) -> None:
+class TestServerHistory:
+    def test_a_server_is_proven_by_any_kind_of_answer(self, run: Held) -> None:
         assert read_history(run[0]) == ServerHistory(False, 0.0, 0.0)
         no_answers = ("rate", "deadline", "status-500", "abandoned")
         for state in ("answered", *FINAL, *no_answers):
@@ -180,7 +176,7 @@ class TestTheServersPast:
                 called(run[0], run[2][0], state, 5)
                 assert read_history(run[0]).proven == (state not in no_answers), state
 
-    def test_it_has_been_away_or_busy_since_the_first_of_five_calls(self, run: Held) -> None:
+    def test_a_server_is_down_or_busy_since_the_first_of_five_failed_calls(self, run: Held) -> None:
         table = {"rate": (False, True), "abandoned": (False, False), "deadline": (True, False),
                  "reset": (True, False)}  # fmt: skip
         for state, since in table.items():
@@ -195,7 +191,7 @@ class TestTheServersPast:
                 assert (told.down_for >= 100, told.busy_for >= 100) == since, state
                 assert max(told.down_for, told.busy_for) < 105
 
-    def test_calls_count_that_were_written_and_sent_after_the_last_answer(self, run: Held) -> None:
+    def test_only_calls_sent_after_the_last_answer_count(self, run: Held) -> None:
         def fail(ago: float, **more: Any) -> float:
             for _ in range(MIN_FAILURES):
                 called(run[0], run[2][0], "reset", ago, **more)
@@ -208,7 +204,7 @@ class TestTheServersPast:
         assert fail(30, reused_from=answer) == 0.0
         assert 20 <= fail(20) < 25
 
-    def test_an_answer_that_was_taken_over_is_none_of_the_servers(self, run: Held) -> None:
+    def test_a_reused_answer_does_not_count_as_the_servers(self, run: Held) -> None:
         called(run[0], run[2][0], "answered", 50)
         source = JudgeCall.objects.get()
         for _ in range(MIN_FAILURES):
@@ -216,18 +212,18 @@ class TestTheServersPast:
         called(run[0], run[2][1], "answered", 30, reused_from=source)
         assert read_history(run[0]).down_for >= 40
 
-    def test_what_other_runs_saw_is_not_told(self, run: Held, campaign: Campaign) -> None:
+    def test_calls_of_other_runs_do_not_count(self, run: Held, campaign: Campaign) -> None:
         other, _ = held(campaign, judge("other"))
         called(other, run[2][0], "answered", 5)
         assert read_history(run[0]) == ServerHistory(False, 0.0, 0.0)
 
-    def test_a_moment_to_come_was_no_time_ago(self) -> None:
+    def test_a_future_time_counts_as_now(self) -> None:
         assert persistence._since(timezone.now() + timedelta(hours=1)) == 0.0
         assert 60 <= persistence._since(timezone.now() - timedelta(seconds=60)) < 65
         assert persistence._since(None) == 0.0
 
 
-def test_answers_are_sought_by_so_many_hashes_at_once_each_in_one_query(
+def test_reusable_answers_are_looked_up_in_chunks_of_hashes(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
 ) -> None:
     monkeypatch.setattr(cache, "CHUNK", 2)

@@ -126,7 +126,7 @@ def test_only_finished_runs_are_probed_again(campaign: Campaign, steps: Any, how
     assert "looked" not in names(steps)
 
 
-def test_a_server_that_changed_meanwhile_stops_what_was_finished(
+def test_a_server_that_changed_meanwhile_marks_a_finished_run_as_stopped(
     campaign: Campaign, steps: Any
 ) -> None:
     run, token = held(campaign, judge())
@@ -210,7 +210,7 @@ class TestPumping:
         rows = Assignment.objects.filter(status="open").order_by("pk")[:count]
         Assignment.objects.filter(pk__in=[row.pk for row in rows]).update(status=status)
 
-    def test_what_did_not_finish_is_not_gone_on_with(
+    def test_pumping_ends_with_any_ending_but_finished(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hows: tuple[Any, ...] = ("fatal", "stopped", "time", "lost", "budget", "cancelled")
@@ -223,7 +223,7 @@ class TestPumping:
             with undone():
                 assert self.pumped(campaign, monkeypatch, each) == (1, 0, Ending(how))
 
-    def test_it_goes_on_while_rows_are_left_and_something_changed(
+    def test_pumping_continues_while_assignments_are_left_and_something_changed(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         table: list[tuple[list[int], int | None, int, int]] = [
@@ -257,7 +257,9 @@ class TestPumping:
         assert self.pumped(campaign, monkeypatch, each)[:2] == (2, 2)
 
 
-def test_what_is_left_to_the_next_is_asked_for_by_no_wish(campaign: Campaign, steps: Any) -> None:
+def test_a_shutdown_leaves_the_run_without_an_order_for_the_next_worker(
+    campaign: Campaign, steps: Any
+) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     token = lifecycle.take(run)
     assert isinstance(token, uuid.UUID)
@@ -271,7 +273,7 @@ def test_what_is_left_to_the_next_is_asked_for_by_no_wish(campaign: Campaign, st
     assert (fresh(run).state, fresh(run).lease) == ("interrupted", None)
 
 
-def test_the_counts_of_a_run_are_summed_up_in_a_line(campaign: Campaign) -> None:
+def test_the_counts_of_a_run_are_summarized_in_a_line(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     failures = {"timeout": 1000, "error": 2}
     counts = {"done": 1234, "failures": failures, "calls": 2000, "prompt_tokens": 1000}
@@ -326,7 +328,7 @@ class TestPlanning:
         monkeypatch.setattr(lifecycle, "AT_FIRST", 1)
         assert self.counts(lifecycle.start(campaign, judge())) == {"open": 4}
 
-    def test_the_lease_is_kept_meanwhile_and_who_lost_it_plans_and_asks_no_more(
+    def test_planning_renews_the_lease_and_ends_if_it_is_lost(
         self, run: JudgeRun, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(planning, "CHUNK_ASSIGNMENTS", 1)

@@ -21,7 +21,7 @@ from tests.judging.judge_file.test_document import GRADED, wrong
 PROTOCOL = PROTOCOLS["grounding-relevance"]
 
 
-def test_a_parser_is_built_with_what_its_table_says() -> None:
+def test_a_parser_is_built_from_its_table() -> None:
     table = {"parser": "first-token", "variable": "relevant", "mass_floor": 1}
     first = build(table, PROTOCOL)
     assert isinstance(first, FirstTokenParser)
@@ -68,7 +68,7 @@ WRONG += [
 ]
 
 
-def test_a_table_that_does_not_fit_is_told_with_its_key() -> None:
+def test_an_invalid_table_is_refused_with_its_key() -> None:
     for table, told, key in WRONG:
         with pytest.raises(FileError, match=told) as raised:
             build({"variable": "relevant", **table}, PROTOCOL)
@@ -85,7 +85,7 @@ def file_with(parser: str, fixtures: str = "") -> str:
     return f"{head}[answer]\n{parser}\n{fixtures}"
 
 
-def test_a_scripted_judge_writes_what_a_file_of_paths_reads() -> None:
+def test_a_scripted_judge_writes_json_at_the_files_paths() -> None:
     text = 'parser = "json"\npath = { relevant = "$.result.score", use = "$.use" }\n'
     file = read_file(
         file_with(text + '[answer.map.relevant]\n"0" = "no"\n"1" = "yes"\n"2" = "yes"')
@@ -103,13 +103,13 @@ def test_a_scripted_judge_writes_what_a_file_of_paths_reads() -> None:
         completion_for(read_file(several), {"relevant": "yes"}, {})
 
 
-def test_fixtures_are_told_in_words() -> None:
+def test_fixtures_are_described_in_words() -> None:
     first, second = readings(read_file(GRADED))
     assert (first.number, first.labels_text, first.wrong) == (1, "relevant = yes", "")
     assert (second.labels_text, second.fault) == ("nothing", "refused")
 
 
-def test_tables_are_written_as_tables() -> None:
+def test_a_section_with_wrong_brackets_is_refused() -> None:
     assert "messages is not written as [[messages]]" in str(
         wrong(GRADED.replace("[[messages]]", "[messages]"))
     )
@@ -123,13 +123,13 @@ def test_tables_are_written_as_tables() -> None:
     )
 
 
-def test_a_parser_of_probabilities_needs_them() -> None:
+def test_a_parser_of_probabilities_requires_log_probabilities() -> None:
     text = file_with('parser = "first-token"\nvariable = "relevant"')
     assert "first-token needs log probabilities" in str(wrong(text))
     assert read_file(text + "[params]\nlogprobs = 20\n").parser_name == "first-token"
 
 
-def test_a_text_is_cut_after_so_many_words_and_marks() -> None:
+def test_a_text_is_truncated_after_a_number_of_words_and_marks() -> None:
     assert truncate_tokens("One, two. ", 3) == "One, two"
     assert truncate_tokens("One, two.", 4) == "One, two."
     assert truncate_tokens("One", 0) == ""

@@ -71,7 +71,7 @@ def test_a_published_judge_is_read() -> None:
     assert len(file.sha256) == 64
 
 
-def test_its_fixtures_are_read_as_they_say() -> None:
+def test_the_fixtures_of_a_published_judge_are_read_as_expected() -> None:
     assert list(failures(read_file(GRADED))) == []
 
 
@@ -89,7 +89,7 @@ def test_its_fixtures_are_read_as_they_say() -> None:
         ),
     ],
 )
-def test_a_fixture_that_is_read_otherwise_is_told(old: str, new: str, told: str) -> None:
+def test_a_fixture_that_is_read_differently_is_reported(old: str, new: str, told: str) -> None:
     (line,) = failures(read_file(GRADED.replace(old, new)))
     assert told in line
 
@@ -119,7 +119,7 @@ def test_a_fixture_that_is_read_otherwise_is_told(old: str, new: str, told: str)
         ('fault = "refused"', "", 38, "either labels or a fault"),
     ],
 )
-def test_an_error_names_its_line_and_the_mend(old: str, new: str, line: int, told: str) -> None:
+def test_an_error_names_its_line_and_the_remedy(old: str, new: str, line: int, told: str) -> None:
     error = wrong(GRADED.replace(old, new, 1))
     assert told in str(error)
     assert error.line == line

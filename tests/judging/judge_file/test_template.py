@@ -42,7 +42,7 @@ def render(source: str, **values: Any) -> str:
         ("{{ query.text ~ '!' }} & <b>", "Who?! & <b>"),
     ],
 )
-def test_texts_are_put_in_literally(source: str, text: str) -> None:
+def test_texts_are_inserted_literally(source: str, text: str) -> None:
     assert render(source) == text
 
 
@@ -65,7 +65,7 @@ def test_texts_are_put_in_literally(source: str, text: str) -> None:
         ("{% for a in passages recursive %}{% endfor %}", "does not call itself"),
     ],
 )
-def test_what_a_template_cannot_name_or_do_is_refused_beforehand(source: str, wrong: str) -> None:
+def test_unknown_names_and_forbidden_operations_are_refused(source: str, wrong: str) -> None:
     with pytest.raises(FileError, match=wrong):
         render(source)
 
@@ -76,7 +76,7 @@ def test_an_error_names_its_line() -> None:
     assert raised.value.line == 3
 
 
-def test_loops_are_counted_and_output_is_bounded() -> None:
+def test_loops_and_output_are_limited() -> None:
     many = Steps.of(PASSAGES * 30, [1_000])
     nested = "{% for a in passages %}{% for b in passages %}{{ b.text }}{% endfor %}{% endfor %}"
     with pytest.raises(FileError, match="loops more than"):
@@ -86,6 +86,6 @@ def test_loops_are_counted_and_output_is_bounded() -> None:
         render("{% for p in passages %}{{ p.text }}{% endfor %}", passages=Steps.of(long, [9]))
 
 
-def test_a_part_that_the_item_lacks_is_an_error_and_no_empty_text() -> None:
+def test_a_part_that_the_item_lacks_is_an_error_and_not_an_empty_text() -> None:
     with pytest.raises(FileError, match="cannot be filled in"):
         render("{{ report.text }}")

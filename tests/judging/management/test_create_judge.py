@@ -33,7 +33,7 @@ def refusal(*arguments: str) -> str:
     return str(caught.value)
 
 
-def test_it_makes_a_judge_and_its_rater() -> None:
+def test_the_command_creates_a_judge_and_its_rater() -> None:
     assert create("floor", "--backend", "lexical").startswith("Created judge floor")
     judge = Judge.objects.get()
     assert (judge.rater.name, judge.rater.kind) == ("floor", "judge")
@@ -45,7 +45,7 @@ def test_it_makes_a_judge_and_its_rater() -> None:
     )
 
 
-def test_the_same_again_changes_nothing() -> None:
+def test_creating_the_same_judge_again_changes_nothing() -> None:
     create("j", *OPENAI, "--param", "temperature=0.5")
     assert create("j", *OPENAI, "--param", "temperature=0.50").startswith("Nothing to do")
     assert Judge.objects.count() == 1
@@ -62,17 +62,19 @@ def test_the_same_again_changes_nothing() -> None:
         (("--prompt", "report-coverage"), "another prompt"),
     ],
 )
-def test_another_definition_under_the_name_is_refused(change: tuple[str, str], what: str) -> None:
+def test_another_definition_under_the_same_name_is_refused(
+    change: tuple[str, str], what: str
+) -> None:
     create("j", *OPENAI)
     assert what in refusal("j", *OPENAI, *change)
 
 
-def test_a_persons_name_is_not_free() -> None:
+def test_a_persons_name_is_refused() -> None:
     Rater.objects.create(name="ada")
     assert "'ada' belongs to a person; choose another" in refusal("ada", "--backend", "lexical")
 
 
-def test_a_judge_whose_labels_came_from_a_file_keeps_its_name() -> None:
+def test_the_name_of_an_imported_judge_is_refused() -> None:
     Rater.objects.create(name="gpt", kind="judge")
     assert "belongs to a judge from a file" in refusal("gpt", *OPENAI)
 
@@ -85,7 +87,7 @@ def test_the_key_is_named_and_never_stored(monkeypatch: pytest.MonkeyPatch) -> N
     assert "sk-canary" not in str(list(Judge.objects.values()))
 
 
-def test_a_judge_of_anthropic_has_the_provider_s_key_and_refuses_what_is_not_there() -> None:
+def test_an_anthropic_judge_has_the_providers_key_and_refuses_unsupported_parameters() -> None:
     anthropic = ("--backend", "anthropic", "--model", "m")
     create("j", *anthropic)
     made = Judge.objects.get()
@@ -94,7 +96,7 @@ def test_a_judge_of_anthropic_has_the_provider_s_key_and_refuses_what_is_not_the
     assert "is for the vllm backend" in refusal("k", *anthropic, "--param", "max_model_len=4096")
 
 
-def test_a_body_that_is_changed_key_by_key_is_part_of_the_judge() -> None:
+def test_omitted_and_extra_body_keys_are_part_of_the_judge() -> None:
     changed = ("--param", "seed=null", "--param", 'extra_body={"top_k": 20}')
     create("j", *OPENAI, *changed)
     assert Judge.objects.get().params == {"omit": ["seed"], "extra_body": {"top_k": 20}}
@@ -103,7 +105,7 @@ def test_a_body_that_is_changed_key_by_key_is_part_of_the_judge() -> None:
 
 
 @pytest.mark.postgresql
-def test_a_judge_that_is_read_again_sends_the_same_bytes() -> None:
+def test_a_judge_reloaded_from_the_database_sends_the_same_bytes() -> None:
     """A database may keep the keys of an object in an order of its own."""
     given = {"zz": 1, "a": {"yy": 1.5, "x": [{"dd": 1000.0, "c": "é"}]}, "bbbb": None}
     params = {"extra_body": given, "chat_template_kwargs": given["a"], "omit": ["seed"]}
@@ -122,7 +124,7 @@ def test_a_prompt_from_a_file_is_kept_with_its_hash(tmp_path: Path) -> None:
     assert judge.prompt_sha256 == sha256_of(judge.prompt)
 
 
-def test_a_prompt_may_be_that_of_a_protocol() -> None:
+def test_a_protocols_prompt_can_be_named() -> None:
     create("j", *OPENAI, "--prompt", "rubric-passage")
     assert Judge.objects.get().prompt == PROTOCOLS["rubric-passage"].prompt
 
@@ -148,12 +150,12 @@ def test_a_prompt_that_cannot_be_filled_is_refused(
     assert not Rater.objects.exists()
 
 
-def test_a_prompt_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_an_unreadable_prompt_file_is_refused(tmp_path: Path) -> None:
     assert "cannot be read" in refusal("j", *OPENAI, "--prompt", str(tmp_path / "none.md"))
     assert "cannot be read" in refusal("j", *OPENAI, "--prompt", str(tmp_path))
 
 
-def test_a_model_is_needed_where_there_is_a_server() -> None:
+def test_a_judge_with_a_server_needs_a_model() -> None:
     assert "give --model" in refusal("j", "--backend", "openai")
 
 
@@ -188,17 +190,17 @@ def test_parameters_are_typed() -> None:
         "temperature",
     ],
 )
-def test_a_parameter_that_cannot_be_is_refused(given: str) -> None:
+def test_an_invalid_parameter_is_refused(given: str) -> None:
     with pytest.raises(ParamError, match=given.split("=")[0]):
         read_params([given])
 
 
-def test_a_parameter_is_given_once() -> None:
+def test_a_repeated_parameter_is_refused() -> None:
     with pytest.raises(ParamError, match="twice"):
         read_params(["seed=1", "seed=2"])
 
 
-def test_a_key_given_for_its_name_is_refused_and_not_repeated() -> None:
+def test_a_key_given_in_place_of_its_name_is_refused_without_quoting_it() -> None:
     said = refusal("a", *OPENAI, "--base-url", "http://localhost:1/v1", "--api-key-env", "sk-a b")
     assert "give its name, not the key" in said
     assert "sk-a" not in said
@@ -213,7 +215,7 @@ def test_the_lexical_judge_refuses_what_it_does_not_use(unused: tuple[str, str])
 
 
 @pytest.mark.parametrize("option", ["--model", "--base-url"])
-def test_what_no_column_holds_is_refused(option: str) -> None:
+def test_a_value_too_long_for_the_database_is_refused(option: str) -> None:
     given = {"--model": "m", "--base-url": "http://localhost:1/v1"} | {option: "x" * 3000}
     arguments = [word for pair in given.items() for word in pair]
     assert "characters; shorten it" in refusal("a", "--backend", "openai", *arguments)

@@ -37,7 +37,7 @@ def create(file: Path, *more: str) -> Judge:
     return Judge.objects.get(rater__name="graded")
 
 
-def test_a_file_is_checked_without_a_judge(file: Path) -> None:
+def test_a_file_is_checked_without_creating_a_judge(file: Path) -> None:
     said = command("create_judge", "--file", str(file), "--check")
     assert "2 fixtures are read as they say" in said
     assert not Judge.objects.exists()
@@ -55,7 +55,7 @@ def test_a_file_is_checked_without_a_judge(file: Path) -> None:
         ("temperature = 0", "temperature = 9", "param temperature is '9'"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(file: Path, old: str, new: str, told: str) -> None:
+def test_an_invalid_file_is_a_one_line_error(file: Path, old: str, new: str, told: str) -> None:
     file.write_text(GRADED.replace(old, new, 1), "utf-8")
     with pytest.raises(CommandError) as raised:
         command("create_judge", "--file", str(file), "--check")
@@ -64,7 +64,7 @@ def test_what_is_wrong_is_told_in_one_line(file: Path, old: str, new: str, told:
     assert str(raised.value).startswith(str(file))
 
 
-def test_a_judge_keeps_its_file_and_gives_it_back(file: Path, tmp_path: Path) -> None:
+def test_a_judge_stores_its_file_and_writes_it_back_unchanged(file: Path, tmp_path: Path) -> None:
     judge = create(file, "--param", "max_tokens=99")
     assert (judge.file, judge.granularity) == (GRADED, "unit")
     assert judge.params == {"temperature": 0.0, "max_tokens": 99, "extra_body": {"top_k": 1},
@@ -74,7 +74,7 @@ def test_a_judge_keeps_its_file_and_gives_it_back(file: Path, tmp_path: Path) ->
     assert out.read_text("utf-8") == GRADED
 
 
-def test_what_a_file_omits_stays_omitted_unless_it_is_given(file: Path) -> None:
+def test_parameters_omitted_by_a_file_stay_omitted_unless_given(file: Path) -> None:
     text = GRADED.replace("temperature = 0", 'temperature = 0\nomit = ["seed"]')
     file.write_text(text, "utf-8")
     more = ("--param", "omit=temperature")
@@ -98,9 +98,7 @@ def test_the_same_name_with_another_file_is_refused(file: Path) -> None:
         create(file)
 
 
-def test_it_is_run_with_its_own_words_and_read_by_its_own_parser(
-    file: Path, study: Campaign
-) -> None:
+def test_a_judge_file_is_run_with_its_own_prompt_and_parser(file: Path, study: Campaign) -> None:
     judge, asked = create(file), list[Request]()
 
     def graded(request: Request) -> str:
@@ -117,13 +115,15 @@ def test_it_is_run_with_its_own_words_and_read_by_its_own_parser(
     assert set(JudgeCall.objects.values_list("reading", flat=True)) == {"as-is"}
 
 
-def test_a_verdict_that_its_author_does_not_map_is_missing(file: Path, study: Campaign) -> None:
+def test_an_unmapped_verdict_is_missing(file: Path, study: Campaign) -> None:
     run, _, _ = run_scripted(study, create(file), lambda request: "I cannot assess this.")
     assert run.failures == {"refused": 2}
     assert set(Assignment.objects.values_list("reason", flat=True)) == {"refused"}
 
 
-def test_the_manifest_has_the_file_and_what_a_call_saw(file: Path, study: Campaign) -> None:
+def test_the_manifest_contains_the_file_and_what_each_call_shows(
+    file: Path, study: Campaign
+) -> None:
     run_scripted(study, create(file), lambda request: "final score: 0")
     (manifest,) = json.loads(
         command("judge_manifest", "--judge", "graded", "--campaign", study.name)
@@ -134,13 +134,13 @@ def test_the_manifest_has_the_file_and_what_a_call_saw(file: Path, study: Campai
     assert told["file"]["parser"] == "regex"
 
 
-def test_it_runs_over_campaigns_of_its_protocol_alone(file: Path, tmp_path: Path) -> None:
+def test_a_judge_file_runs_only_over_campaigns_of_its_protocol(file: Path, tmp_path: Path) -> None:
     judge = create(file)
     with pytest.raises(Exception, match="is from a file about grounding-relevance"):
         run_scripted(campaign_of(tmp_path), judge, lambda request: "")
 
 
-def test_a_name_that_an_item_does_not_have_is_told_before_anything_is_asked(
+def test_a_template_name_missing_from_an_item_is_refused_before_any_call(
     file: Path, study: Campaign
 ) -> None:
     file.write_text(GRADED.replace("{{ passage.text }}", "{{ passages[7].text }}"), "utf-8")
@@ -149,7 +149,7 @@ def test_a_name_that_an_item_does_not_have_is_told_before_anything_is_asked(
     assert not JudgeCall.objects.exists()
 
 
-def test_decisions_are_read_from_decision_models_alone(file: Path) -> None:
+def test_the_decisions_parser_and_backend_require_each_other(file: Path) -> None:
     with pytest.raises(CommandError, match="choose the parser decisions"):
         command("create_judge", "d", "--file", str(file), "--backend", "decisions", "--model", "m")
     with pytest.raises(CommandError, match="choose the decisions backend"):
@@ -164,7 +164,7 @@ def test_decisions_are_read_from_decision_models_alone(file: Path) -> None:
         )
 
 
-def test_its_answers_hold_what_every_answer_holds(file: Path, study: Campaign) -> None:
+def test_answers_of_a_judge_file_fulfil_all_invariants(file: Path, study: Campaign) -> None:
     run_scripted(study, create(file), lambda request: "```\nfinal score: 3\n```")
     assert Label.objects.filter(meta={"reading": "fence", "grade": "3"}).count() == 2
     assert command("check_invariants") == "The invariants hold.\n"

@@ -100,7 +100,7 @@ def test_a_server_that_is_away_is_an_error(
     assert set(Assignment.objects.values_list("status", flat=True)) == {"open"}
 
 
-def test_where_a_budget_is_spent_it_says_of_how_much_and_how_to_continue(
+def test_a_spent_budget_is_reported_with_how_to_continue(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge(params={"concurrency": 1})
@@ -123,7 +123,7 @@ def test_a_budget_without_a_price_says_what_to_do(
     assert "enter one with create_price; correct that and run it again to continue" in message
 
 
-def test_names_that_are_not_there_are_refused(campaign: Campaign) -> None:
+def test_an_unknown_judge_or_campaign_is_refused(campaign: Campaign) -> None:
     assert refusal(campaign) == "There is no judge 'judge'; create it with create_judge."
     with pytest.raises(CommandError, match="There is no campaign 'none'"):
         command("run_judge", "--campaign", "none", "--judge", "judge")
@@ -134,7 +134,7 @@ def test_a_limit_below_one_is_refused(campaign: Campaign) -> None:
     assert "--limit" in refusal(campaign, "--limit", "0")
 
 
-def test_lists_and_their_matches_are_not_asked_apart(db: None, tmp_path: Path) -> None:
+def test_lists_with_matches_cannot_be_asked_unit_by_unit(db: None, tmp_path: Path) -> None:
     study = campaign_of(tmp_path, "key-point-writing")
     judge("alone", granularity="unit")
     with pytest.raises(CommandError, match="--granularity item"):
@@ -165,7 +165,7 @@ def test_the_command_gives_up_on_a_live_lease(
     assert "is at work" in refusal(campaign)
 
 
-def test_queueing_messages_the_workers_after_the_commit(
+def test_queueing_notifies_the_workers_after_the_commit(
     campaign: Campaign, bells: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
     judge()
@@ -199,7 +199,7 @@ def test_a_worker_finishes_a_queued_run_and_ignores_a_second_message(
     assert bells == []
 
 
-def test_a_doubled_message_is_nothing_while_another_is_at_work(
+def test_a_duplicate_message_does_nothing_while_a_worker_is_at_work(
     campaign: Campaign, bells: list[int]
 ) -> None:
     queued = lifecycle.start(campaign, judge(), queued=True)
@@ -215,7 +215,7 @@ def test_a_message_for_a_foreground_run_or_none_does_nothing(campaign: Campaign)
     assert not Label.objects.exists()
 
 
-def test_a_worker_whose_time_is_over_messages_the_next(
+def test_a_worker_whose_time_is_over_notifies_the_next(
     campaign: Campaign,
     bells: list[int],
     monkeypatch: pytest.MonkeyPatch,
@@ -237,7 +237,7 @@ def test_a_worker_whose_time_is_over_messages_the_next(
     assert ledger.count_by_status(campaign, rater) == {"done": 12}
 
 
-def test_without_a_broker_the_run_is_queued_all_the_same(
+def test_a_run_is_queued_even_without_a_broker(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
     def away(*args: Any, **kwargs: Any) -> None:
@@ -250,7 +250,9 @@ def test_without_a_broker_the_run_is_queued_all_the_same(
     assert list(lifecycle.runs_without_worker()) == [JudgeRun.objects.get()]
 
 
-def test_the_sweep_messages_only_for_neglected_runs(campaign: Campaign, bells: list[int]) -> None:
+def test_the_sweep_notifies_workers_only_of_neglected_runs(
+    campaign: Campaign, bells: list[int]
+) -> None:
     queued = lifecycle.start(campaign, judge("queued"), queued=True)
     lifecycle.take(lifecycle.start(campaign, judge("busy"), queued=True))
     lifecycle.start(campaign, judge("foreground"))

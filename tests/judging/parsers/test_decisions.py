@@ -61,12 +61,12 @@ def test_a_grade_is_the_most_probable_level_and_its_score_the_expected_one():
     assert (reading.units["a"]["grade"], score.value, score.meta["variance"]) == ("4", 3, 1)
 
 
-def test_levels_without_numbers_count_from_nought():
+def test_levels_without_numbers_count_from_zero():
     reading = read((KEY,), a={"key": decided(agree=0.5, neutral=0.2, disagree=0.3)})
     assert reading.scores["a", "key"].value == pytest.approx(0.8)
 
 
-def test_an_escape_is_an_answer_and_no_part_of_the_score():
+def test_an_escape_can_be_the_label_and_is_left_out_of_the_score():
     reading = read((ANSWERABLE,), a={"answerable": decided(yes=0.3, no=0.1, invalid=0.6)})
     assert reading.units["a"]["answerable"] == "invalid"
     assert reading.scores["a", "answerable"].value == 0.75
@@ -80,23 +80,23 @@ def test_a_variable_that_was_not_asked_is_neither_a_label_nor_missing():
     assert not reading.missing
 
 
-def test_little_mass_on_the_labels_is_off_label_and_never_a_guess():
+def test_a_low_label_mass_is_off_label_and_never_a_guess():
     assert fault(mass=1.8e-10, probabilities={"yes": 0.504, "no": 0.496}) == "off-label"
     assert fault(mass=0.499, probabilities={"yes": 1.0}) == "off-label"
 
 
-def test_the_floor_is_the_judges_own():
+def test_the_minimum_label_mass_can_be_set_by_the_judge():
     assert read((RELEVANT,), 0.2, a={"relevant": YES | {"mass": 0.2}}).units["a"]
     with pytest.raises(UnreadError):
         read((RELEVANT,), 0.99, a={"relevant": YES})
 
 
-def test_a_mass_that_is_not_reported_is_not_held_against_the_label():
+def test_an_unreported_mass_does_not_prevent_the_label():
     meta = read((RELEVANT,), a={"relevant": decided(None, yes=0.9, no=0.1)}).scores["a", "relevant"]
     assert (meta.meta["mass"], "does not report" in meta.meta["mass_unknown"]) == (None, True)
 
 
-def test_a_refusal_concerns_its_question_alone():
+def test_a_refused_question_is_missing_as_refused():
     assert fault(refused=True) == "refused"
 
 
@@ -117,7 +117,7 @@ def test_two_equal_probabilities_are_ambiguous():
         {"probabilities": {"yes": 0.0, "no": 0.0}},
     ],
 )
-def test_what_is_no_probability_of_a_code_is_unreadable(found: dict[str, Any]):
+def test_values_that_are_no_probabilities_of_codes_are_unreadable(found: dict[str, Any]):
     assert fault(**found) == "unreadable"
 
 
@@ -127,7 +127,7 @@ def test_a_choice_without_probabilities_is_a_label_without_a_score():
     assert reading.scores["a", "use"].value is None
 
 
-def test_an_answer_without_any_label_has_the_one_reason_of_all_its_questions():
+def test_an_answer_without_any_label_has_the_common_reason_of_its_questions():
     with pytest.raises(UnreadError) as caught:
         read((RELEVANT,), a={"relevant": REFUSED}, b={"relevant": REFUSED})
     assert caught.value.fault == "refused"
@@ -139,7 +139,7 @@ def test_an_answer_without_any_label_has_the_one_reason_of_all_its_questions():
 @pytest.mark.parametrize(
     "text", ["", "yes", "[]", '{"answers": []}', '{"answers": {}}', "[" * 10**5]
 )
-def test_another_text_is_no_answer_of_a_decision_model(text: str):
+def test_other_text_is_unreadable_as_a_decision(text: str):
     owed = Owed((AskedUnit("a", "passage", "a", (RELEVANT,)),))
     with pytest.raises(UnreadError) as caught:
         DecisionsParser().read(Answer(text), owed)

@@ -62,9 +62,7 @@ def fault(text: str) -> str:
          "thinking+fence+prose+trailing-comma+smart-quotes"),
     ],
 )  # fmt: skip
-def test_each_ordinary_form_of_an_answer_is_read_and_its_steps_are_named(
-    text: str, steps: str
-) -> None:
+def test_each_common_form_of_an_answer_is_read_with_its_steps_named(text: str, steps: str) -> None:
     reading = read(text)
     assert reading.units == {"question 1": {"answerable": "no"}}
     assert "+".join(reading.steps) == steps
@@ -110,11 +108,11 @@ def test_two_different_verdicts_are_ambiguous(text: str) -> None:
         "[" * 100_000,
     ],
 )
-def test_what_is_no_answer_is_not_read(text: str) -> None:
+def test_text_without_an_answer_is_unreadable(text: str) -> None:
     assert fault(text) == "unreadable"
 
 
-def test_an_object_as_it_stands_is_left_to_the_check_of_the_schema() -> None:
+def test_a_plain_object_is_passed_on_to_the_schema_check() -> None:
     assert read('{"verdict": "no"}').units == {"question 1": {"verdict": "no"}}
 
 
@@ -126,7 +124,7 @@ def test_an_answer_to_an_item_has_its_units_by_name() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("words", ["“quoted”", "a, }", "[1, ]", '\\"', "👩‍👩‍👧 \u0301 שלום", "```"])
-def test_what_a_string_contains_is_never_mended(words: str) -> None:
+def test_the_contents_of_strings_are_never_changed(words: str) -> None:
     inside = json.dumps({"answerable": words}, ensure_ascii=False)
     for text in (inside, f"```json\n{inside}\n```", f"Sure: {inside[:-1]},}}"):
         assert read(text).units["question 1"]["answerable"] == words
@@ -140,21 +138,21 @@ def test_what_a_string_contains_is_never_mended(words: str) -> None:
         f"<think>é</think> {NO}",
     ],
 )
-def test_the_mended_text_has_each_character_where_it_was_written(text: str) -> None:
+def test_corrected_text_keeps_every_character_at_its_position(text: str) -> None:
     reading = read(text)
     assert len(reading.text) == len(text)
     assert reading.text[reading.start] == text[reading.start] == "{"
     assert reading.text.index("no") == text.index("no")
 
 
-def test_reasoning_can_be_told_apart_from_the_answer() -> None:
+def test_reasoning_is_separated_from_the_answer() -> None:
     assert reasoning_in(f"<think>\nHm.\n</think>{NO}") == "Hm."
     assert reasoning_in(f"Hm.</think>{NO}") == "Hm."
     assert reasoning_in("<think>Hm. And") == "Hm. And"
     assert reasoning_in(NO) == ""
 
 
-def test_a_text_of_many_brackets_is_given_up_soon() -> None:
+def test_a_text_with_too_many_objects_is_given_up() -> None:
     text = '{"a": 1} ' * (MAX_VALUES + 1) + NO
     assert fault(text) == "unreadable"
 
@@ -164,6 +162,6 @@ def test_a_text_of_many_brackets_is_given_up_soon() -> None:
     ["```x\n" * 40_000, "~~~\n```\n" * 20_000, "<think>" * 20_000, '{"' * 60_000, "{“" * 60_000,
      "{" + " " * 190_000, "{,}" * 60_000, '{"a": ' * 30_000],
 )  # fmt: skip
-def test_a_text_made_to_take_long_does_not(text: str) -> None:
+def test_a_text_designed_to_be_slow_is_read_quickly(text: str) -> None:
     """A pattern or a search that is quadratic in these would take hours."""
     assert fault(text) == "unreadable"

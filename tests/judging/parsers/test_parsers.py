@@ -56,7 +56,7 @@ def fault(parser: Parser, text: str, *units: AskedUnit) -> str:
         (LinesParser("relevant", verdicts=Verdicts(GRADES)), "1. 2"),
     ],
 )
-def test_where_several_verdicts_lead_to_a_code_the_verdict_stays_its_grade(
+def test_if_several_verdicts_map_to_one_code_the_verdict_is_kept_as_the_grade(
     parser: Parser, text: str
 ) -> None:
     found = read(parser, text)
@@ -64,7 +64,7 @@ def test_where_several_verdicts_lead_to_a_code_the_verdict_stays_its_grade(
     assert found.grades == {("passage 1", "relevant"): "2"}
 
 
-def test_a_map_that_loses_nothing_has_no_grades_nor_have_verdicts_that_differ() -> None:
+def test_a_lossless_map_and_differing_verdicts_give_no_grades() -> None:
     plain = Verdicts({"relevant": {"A": "yes", "a": "yes", "B": "no"}})
     assert read(LetterParser("relevant", plain), "A").grades == {}
     twice = RegexParser(SCORE, ("relevant",), Verdicts(GRADES))
@@ -85,10 +85,10 @@ class TestRegex:
             ("Final score: 2. Yes, final score: 3.", "yes"),
         ],
     )
-    def test_what_its_group_captures_is_mapped(self, text: str, code: str) -> None:
+    def test_the_captured_text_is_mapped_to_a_code(self, text: str, code: str) -> None:
         assert label(self.GRADE, text) == code
 
-    def test_verdicts_that_differ_are_ambiguous_unless_one_is_taken(self) -> None:
+    def test_differing_verdicts_are_ambiguous_unless_the_first_or_last_is_chosen(self) -> None:
         text = "final score: 0. Or rather: final score: 3"
         assert fault(self.GRADE, text) == "ambiguous"
         first, last = Verdicts(GRADES, "first"), Verdicts(GRADES, "last")
@@ -97,16 +97,16 @@ class TestRegex:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["", "Relevant.", "final score: 7", "<think>final score: 2"])
-    def test_without_a_capture_there_is_no_answer(self, text: str) -> None:
+    def test_a_text_without_a_match_is_unreadable(self, text: str) -> None:
         assert fault(self.GRADE, text) == "unreadable"
 
-    def test_a_refusal_is_one_and_with_a_verdict_it_is_ambiguous(self) -> None:
+    def test_a_refusal_is_recognised_and_together_with_a_verdict_ambiguous(self) -> None:
         verdicts = Verdicts(GRADES, refusal=("(?i)cannot assess",))
         parser = RegexParser(SCORE, ("relevant",), verdicts)
         assert fault(parser, "I cannot assess this.") == "refused"
         assert fault(parser, "I cannot assess it. Final score: 2") == "ambiguous"
 
-    def test_named_groups_are_variables_and_what_is_not_asked_is_left_out(self) -> None:
+    def test_named_groups_are_variables_and_unasked_ones_are_left_out(self) -> None:
         parser = RegexParser(r"R: (?P<relevant>\w+)(?:, U: (?P<use>\w+))?", ("relevant", "use"))
         assert read(parser, "R: yes, U: related").units == {
             "passage 1": {"relevant": "yes", "use": "related"}
@@ -115,11 +115,11 @@ class TestRegex:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("pattern", [r"(?=a)b", r"(a)\1", "(", r"(?<!x)y"])
-    def test_a_pattern_that_may_run_away_is_none(self, pattern: str) -> None:
+    def test_a_pattern_with_unbounded_backtracking_is_refused(self, pattern: str) -> None:
         with pytest.raises(ValueError, match=r"\S"):
             compile_pattern(pattern)
 
-    def test_a_pattern_of_nested_repeats_ends(self) -> None:
+    def test_a_pattern_of_nested_repeats_terminates(self) -> None:
         parser = RegexParser(r"((a+)+)+(b)$", ("relevant",))
         assert fault(parser, "a" * 50_000) == "unreadable"
 
@@ -149,7 +149,7 @@ class TestLetter:
             ("<think>B?</think>\nA", "first"),
         ],
     )
-    def test_a_lone_option_is_read(self, text: str, code: str) -> None:
+    def test_a_single_option_is_read(self, text: str, code: str) -> None:
         assert preferred(self.PAIRWISE, text) == code
 
     @pytest.mark.every_case
@@ -161,12 +161,12 @@ class TestLetter:
             "A. The first\nB. The second",
         ],
     )
-    def test_an_option_before_another_is_no_verdict(self, text: str) -> None:
+    def test_two_different_options_are_ambiguous(self, text: str) -> None:
         assert fault(self.PAIRWISE, text, PAIR) == "ambiguous"
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["", "D", "A or B", "A good question", "Both. A and B", "AB"])
-    def test_anything_else_is_not(self, text: str) -> None:
+    def test_text_without_an_option_is_unreadable(self, text: str) -> None:
         assert fault(self.PAIRWISE, text, PAIR) == "unreadable"
 
 
@@ -176,19 +176,19 @@ class TestTags:
         Verdicts({"preferred": {"A": "first", "B": "second", "C": "tie-good"}}),
     )
 
-    def test_a_verdict_between_marks_is_read(self) -> None:
+    def test_a_verdict_between_tags_is_read(self) -> None:
         assert preferred(self.BRACKETS, "Assistant A is better, so: [[A]]") == "first"
         assert preferred(self.BRACKETS, "[[B]] … [[B]]") == "second"
 
-    def test_two_that_differ_are_ambiguous(self) -> None:
+    def test_two_different_tagged_verdicts_are_ambiguous(self) -> None:
         assert fault(self.BRACKETS, "[[A]] or [[B]]", PAIR) == "ambiguous"
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["A", "[A]", "[[D]]", f"[[{'x' * 500}]]"])
-    def test_without_a_verdict_there_is_no_answer(self, text: str) -> None:
+    def test_a_text_without_a_tagged_verdict_is_unreadable(self, text: str) -> None:
         assert fault(self.BRACKETS, text, PAIR) == "unreadable"
 
-    def test_tags_of_several_variables_are_read_beside_each_other(self) -> None:
+    def test_tags_of_several_variables_are_read_independently(self) -> None:
         parser = TagsParser({"relevant": ("<verdict>", "</verdict>"), "use": ("<use>", "</use>")})
         text = "<verdict> Yes </verdict>\n<use>answers</use>"
         assert read(parser, text).units["passage 1"] == {"relevant": "yes", "use": "answers"}
@@ -199,7 +199,7 @@ class TestLines:
         "relevant", " - ", Verdicts({"relevant": {"support": "yes", "no support": "no"}})
     )
 
-    def test_each_number_is_a_unit(self) -> None:
+    def test_each_numbered_line_is_the_verdict_of_a_unit(self) -> None:
         text = "Verdicts:\n1. support\n2) **no support** - it says nothing\n(3): Support."
         units = read(self.SUPPORT, text, units=3).units
         assert [units[f"passage {n}"]["relevant"] for n in (1, 2, 3)] == ["yes", "no", "yes"]
@@ -214,7 +214,7 @@ class TestLines:
             ("1. support\n2. support\n2. no support\n3. support", "ambiguous"),
         ],
     )
-    def test_all_numbers_are_owed_once(self, text: str, fault_of_it: str) -> None:
+    def test_every_number_is_required_exactly_once(self, text: str, fault_of_it: str) -> None:
         assert fault(self.SUPPORT, text, *UNITS) == fault_of_it
 
 
@@ -232,7 +232,7 @@ class TestJson:
     def test_a_value_is_read_at_its_path(self, text: str) -> None:
         assert label(self.SCORE, text) == "yes"
 
-    def test_two_objects_that_differ_are_ambiguous_unless_one_is_taken(self) -> None:
+    def test_two_different_objects_are_ambiguous_unless_one_is_chosen(self) -> None:
         text = '{"result": {"score": 0}} {"result": {"score": 2}}'
         assert fault(self.SCORE, text) == "ambiguous"
         last = JsonParser(self.SCORE.paths, verdicts=Verdicts(GRADES, "last"))
@@ -240,7 +240,7 @@ class TestJson:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["2", '{"score": 2}', '{"result": {"score": null}}', "[]"])
-    def test_where_the_path_leads_nowhere_there_is_no_answer(self, text: str) -> None:
+    def test_a_path_without_a_value_is_unreadable(self, text: str) -> None:
         assert fault(self.SCORE, text) == "unreadable"
 
     def test_a_variable_that_is_not_asked_may_be_left_out(self) -> None:
@@ -278,7 +278,7 @@ class TestJson:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("path", ["", "a", "$.", "$.a..b", "$a", "$.a[b]", "$.a "])
-    def test_what_is_no_path_is_refused(self, path: str) -> None:
+    def test_a_malformed_path_is_refused(self, path: str) -> None:
         with pytest.raises(ValueError, match="is not a path"):
             read_path(path)
 
@@ -291,7 +291,7 @@ class TestFirstToken:
         text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
         return Answer(text, logprobs=logprobs_of(*pieces))
 
-    def test_the_options_of_a_code_are_added_up_and_the_mass_is_kept(self) -> None:
+    def test_the_probabilities_of_a_codes_options_are_summed_and_the_mass_kept(self) -> None:
         given = self.answer(("A", {"A": 0.5, "B": 0.2, "C": 0.2}))
         reading = self.AB.read(given, Owed(UNITS[:1], True))
         score = reading.scores["passage 1", "relevant"]
@@ -299,19 +299,19 @@ class TestFirstToken:
         assert score.meta["mass"] == pytest.approx(0.9)
         assert score.meta["probabilities"] == pytest.approx({"yes": 5 / 9, "no": 4 / 9})
 
-    def test_the_most_probable_code_is_the_label_though_another_option_was_written(self) -> None:
+    def test_the_most_probable_code_is_the_label_even_if_another_option_was_written(self) -> None:
         given = self.answer("**", ("A", {"A": 0.4, "B": 0.3, "C": 0.25}), "**")
         reading = self.AB.read(given, Owed(UNITS[:1], True))
         assert reading.units["passage 1"]["relevant"] == "no"
         assert reading.scores["passage 1", "relevant"].value == pytest.approx(0.4 / 0.95)
 
-    def test_little_mass_is_off_label(self) -> None:
+    def test_a_low_label_mass_is_off_label(self) -> None:
         given = self.answer(("A", {"A": 0.2, "B": 0.1, "Hm": 0.7}))
         with pytest.raises(UnreadError) as raised:
             self.AB.read(given, Owed(UNITS[:1], True))
         assert raised.value.fault == "off-label"
 
-    def test_a_scale_has_its_expected_level(self) -> None:
+    def test_the_score_of_a_scale_is_its_expected_level(self) -> None:
         parser = FirstTokenParser("rating", Verdicts())
         unit = AskedUnit("passage 1", "passage", "", (self.RATING,))
         given = self.answer(("4", {"4": 0.5, "2": 0.25, "5": 0.25}))
@@ -321,11 +321,11 @@ class TestFirstToken:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("text", ["Hm, A", "AB", "a"])
-    def test_an_answer_that_begins_otherwise_is_unreadable(self, text: str) -> None:
+    def test_an_answer_that_does_not_begin_with_an_option_is_unreadable(self, text: str) -> None:
         with pytest.raises(UnreadError):
             self.AB.read(self.answer(text), Owed(UNITS[:1], True))
 
-    def test_without_probabilities_there_is_no_answer(self) -> None:
+    def test_an_answer_without_probabilities_is_unreadable(self) -> None:
         assert fault(self.AB, "A") == "unreadable"
 
 
@@ -334,7 +334,7 @@ class TestFirstToken:
     ["1. a" + " " * 200_000 + "b", "1. " * 60_000, "[[" * 100_000, "(" * 200_000,
      "answer " * 30_000, "```\n" * 50_000],
 )  # fmt: skip
-def test_a_text_made_to_take_long_does_not(text: str) -> None:
+def test_a_text_designed_to_be_slow_is_read_quickly(text: str) -> None:
     lines = LinesParser("relevant")
     for parser in (lines, TestLetter.PAIRWISE, TestTags.BRACKETS, TestRegex.GRADE, TestJson.SCORE):
         unit = PAIR if parser in (TestLetter.PAIRWISE, TestTags.BRACKETS) else UNITS[0]

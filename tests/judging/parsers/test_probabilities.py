@@ -19,12 +19,12 @@ def test_a_rating_that_got_no_probability_adds_nothing_to_the_variance() -> None
     assert score_of(of, shares) == (pytest.approx(2), pytest.approx(1))
 
 
-def test_grades_in_words_count_by_their_rank() -> None:
+def test_ordinal_codes_in_words_count_by_their_rank() -> None:
     of = asked("ordinal", "poor", "fair", "good")
     assert score_of(of, {"good": 0.5, "fair": 0.5}) == (pytest.approx(1.5), pytest.approx(0.25))
 
 
-def test_a_yes_is_scored_by_its_probability_and_other_categories_by_none() -> None:
+def test_only_yes_no_categories_have_the_probability_of_yes_as_score() -> None:
     assert score_of(asked("nominal", "yes", "no"), {"yes": 0.3, "no": 0.1}) == (0.75, None)
     assert score_of(asked("nominal", "red", "blue"), {"red": 1.0}) == (None, None)
     assert score_of(asked("nominal", "yes", "no"), {}) == (None, None)
