@@ -60,7 +60,7 @@ def test_judges_are_listed_by_name_for_readers_alone(study: Study) -> None:
     assert not visible_judges(study.ada).exists()
 
 
-def test_runs_come_newest_first_to_whoever_may_read_their_campaign(study: Study) -> None:
+def test_runs_are_listed_newest_first_for_readers_of_their_campaign(study: Study) -> None:
     old, new = (lifecycle.start(study.campaign, judge(name)) for name in ("a", "b"))
     assert list(visible_runs(study.rita)) == [new, old]
     request = RequestFactory().get("/")
@@ -73,7 +73,7 @@ def test_runs_come_newest_first_to_whoever_may_read_their_campaign(study: Study)
         visible_run(request, old.pk)
 
 
-def test_calls_are_those_of_campaigns_that_one_may_read(study: Study) -> None:
+def test_calls_are_visible_to_readers_of_their_campaign(study: Study) -> None:
     run_scripted(study.campaign, judge())
     assert visible_calls(study.rita).count() == 2
     assert not visible_calls(study.ada).exists()
@@ -81,7 +81,7 @@ def test_calls_are_those_of_campaigns_that_one_may_read(study: Study) -> None:
     assert not visible_calls(study.rita).exists()
 
 
-def test_labels_are_kept_from_whoever_has_an_open_item(study: Study) -> None:
+def test_labels_are_hidden_from_a_user_with_an_open_item(study: Study) -> None:
     request = RequestFactory().get("/")
     request.user = study.rita
     campaign = readable_campaign(request, study.campaign.pk)
@@ -92,7 +92,7 @@ def test_labels_are_kept_from_whoever_has_an_open_item(study: Study) -> None:
     assert page.status_code == 403
 
 
-def test_authored_answers_are_current_ones_and_no_repetitions(study: Study) -> None:
+def test_authored_answers_leave_out_earlier_revisions_and_repeated_samples(study: Study) -> None:
     mine = study.assignment(study.ada)
     for code in ("no", "invalid"):
         submit(mine, payload(code), "page")
@@ -110,7 +110,7 @@ def test_authored_answers_are_current_ones_and_no_repetitions(study: Study) -> N
         find_authored_answer(study.rita, mine.uid)
 
 
-def test_a_campaign_that_prepares_nothing_is_no_step(study: Study) -> None:
+def test_a_campaign_outside_preparation_is_not_a_step(study: Study) -> None:
     with pytest.raises(Http404):
         step_of(study.campaign)
     with pytest.raises(Http404):
@@ -137,7 +137,7 @@ def asked_by(user: User) -> Any:
     return request
 
 
-def test_a_judge_is_seen_by_its_team_and_by_who_reads_a_campaign_that_it_ran_in(
+def test_a_judge_is_visible_to_its_team_and_to_readers_of_campaigns_it_ran_in(
     study: Study, olga: User
 ) -> None:
     made = of_team("one", study.campaign.team)
@@ -157,7 +157,7 @@ def test_a_judge_is_seen_by_its_team_and_by_who_reads_a_campaign_that_it_ran_in(
     assert list(visible_judges(olga)) == [made]
 
 
-def test_only_who_manages_a_judge_asks_it_and_no_variant_is_listed(
+def test_only_managers_of_a_judge_may_run_it_and_trials_are_not_listed(
     study: Study, olga: User
 ) -> None:
     team = study.campaign.team
@@ -177,7 +177,7 @@ def test_only_who_manages_a_judge_asks_it_and_no_variant_is_listed(
     assert list(manageable_judges(olga)) == [first]
 
 
-def test_a_run_is_steered_by_who_manages_its_campaign(study: Study, olga: User) -> None:
+def test_only_managers_of_its_campaign_control_a_run(study: Study, olga: User) -> None:
     run = lifecycle.start(study.campaign, of_team("one", study.campaign.team))
     assert managed_run(asked_by(study.rita), run.pk) == run
     with pytest.raises(Http404):
@@ -210,7 +210,7 @@ def test_prepared_material_is_reviewed_by_managers_and_researchers_named_in_the_
             check_reviewer(user, study.campaign)
 
 
-def test_a_look_at_a_call_is_a_look_at_the_labels_of_its_judge(study: Study) -> None:
+def test_viewing_a_call_is_recorded_as_viewing_the_labels_of_its_judge(study: Study) -> None:
     made = judge()
     run_scripted(study.campaign, made)
     call = JudgeCall.objects.order_by("pk").first()
@@ -229,7 +229,7 @@ def test_a_look_at_a_call_is_a_look_at_the_labels_of_its_judge(study: Study) -> 
 WRITTEN = [step for step in STEPS.values() if step.protocol]
 
 
-def test_a_step_is_known_by_its_campaigns_protocol_and_name(study: Study) -> None:
+def test_a_step_is_recognized_by_the_protocol_and_name_of_its_campaign(study: Study) -> None:
     batch = study.campaign.batch
     assert len(WRITTEN) > 5
     for step in WRITTEN:
@@ -243,7 +243,7 @@ def test_a_step_is_known_by_its_campaigns_protocol_and_name(study: Study) -> Non
                 step_of(other)
 
 
-def test_what_was_written_for_a_step_is_shown_to_who_reads_its_campaign(
+def test_texts_written_for_a_step_are_visible_to_readers_of_its_campaign(
     study: Study, olga: User
 ) -> None:
     step, batch = WRITTEN[0], study.campaign.batch

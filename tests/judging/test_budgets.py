@@ -20,14 +20,14 @@ def usage(prompt: int, completion: int) -> dict[str, int]:
     return {"prompt_tokens": prompt, "completion_tokens": completion}
 
 
-def test_without_bounds_nothing_is_reserved() -> None:
+def test_a_budget_without_limits_reserves_nothing() -> None:
     budget = Budget()
     assert budget.reserve(REQUEST) == NOTHING
     assert (NOTHING.tokens, NOTHING.cost) == (0, 0)
     assert budget.problem() == ""
 
 
-def test_a_call_reserves_its_prompt_and_the_longest_completion() -> None:
+def test_a_call_reserves_its_prompt_and_the_maximum_completion() -> None:
     budget = Budget(most_tokens=100, max_tokens=20)
     assert budget.reserve(REQUEST) is not None
     assert budget.reserve(REQUEST) is not None
@@ -35,7 +35,7 @@ def test_a_call_reserves_its_prompt_and_the_longest_completion() -> None:
     assert budget.reserve(REQUEST) is None
 
 
-def test_what_a_call_did_not_use_is_free_again() -> None:
+def test_the_unused_part_of_a_reservation_is_released() -> None:
     budget = Budget(most_tokens=40, max_tokens=20)
     estimate = budget.reserve(REQUEST)
     assert estimate is not None
@@ -45,7 +45,7 @@ def test_what_a_call_did_not_use_is_free_again() -> None:
     assert budget.reserve(REQUEST) is not None
 
 
-def test_a_call_that_was_not_answered_costs_nothing() -> None:
+def test_a_call_without_an_answer_costs_nothing() -> None:
     budget = Budget(most_tokens=40, max_tokens=20)
     estimate = budget.reserve(REQUEST)
     assert estimate is not None
@@ -56,7 +56,7 @@ def test_a_call_that_was_not_answered_costs_nothing() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("told", [{}, {"prompt_tokens": 5}, usage(-1, 2), {"prompt_tokens": "x"}])
-def test_an_answer_that_does_not_tell_its_tokens_counts_as_estimated(told: dict[str, Any]) -> None:
+def test_an_answer_without_token_counts_is_charged_its_estimate(told: dict[str, Any]) -> None:
     budget = Budget(most_tokens=1000, max_tokens=20)
     estimate = budget.reserve(REQUEST)
     assert estimate is not None
@@ -64,13 +64,13 @@ def test_an_answer_that_does_not_tell_its_tokens_counts_as_estimated(told: dict[
     assert budget.tokens == PROMPT + 20
 
 
-def test_what_earlier_workers_spent_counts() -> None:
+def test_tokens_spent_by_earlier_workers_count() -> None:
     budget = Budget(most_tokens=100, spent_tokens=90, max_tokens=20)
     assert budget.reserve(REQUEST) is None
     assert budget.describe_limit() == "the budget of 100 tokens is spent: 90 so far"
 
 
-def test_without_a_longest_completion_the_mean_of_those_before_is_reserved() -> None:
+def test_without_a_maximum_the_mean_of_earlier_completions_is_reserved() -> None:
     budget = Budget(most_tokens=10_000)
     first = budget.reserve(REQUEST)
     assert first is not None
@@ -94,21 +94,21 @@ def test_money_is_reserved_and_settled_by_the_rates() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("bound", "fits"), [(31, True), (30, False)])
-def test_a_call_that_comes_to_exactly_the_bound_in_tokens_is_made(bound: int, fits: bool) -> None:
+def test_a_call_that_reaches_the_token_limit_exactly_is_made(bound: int, fits: bool) -> None:
     budget = Budget(most_tokens=bound, max_tokens=20)
     assert (budget.reserve(REQUEST) is not None) == fits
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("bound", "fits"), [("51", True), ("50.999999", False)])
-def test_a_call_that_comes_to_exactly_the_bound_in_money_is_made(bound: str, fits: bool) -> None:
+def test_a_call_that_reaches_the_cost_limit_exactly_is_made(bound: str, fits: bool) -> None:
     budget = Budget(most_cost=Decimal(bound), max_tokens=20, rates=lambda: RATES)
     assert (budget.reserve(REQUEST) is not None) == fits
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("bound", "fits"), [("151", True), ("150", False)])
-def test_what_earlier_workers_paid_counts_towards_the_bound(bound: str, fits: bool) -> None:
+def test_costs_of_earlier_workers_count(bound: str, fits: bool) -> None:
     budget = Budget(
         most_cost=Decimal(bound), spent_cost=Decimal(100), max_tokens=20, rates=lambda: RATES
     )
@@ -118,7 +118,7 @@ def test_what_earlier_workers_paid_counts_towards_the_bound(bound: str, fits: bo
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("told", [{}, {"prompt_tokens": 5}, {"completion_tokens": 5}])
-def test_a_call_of_unknown_cost_counts_as_estimated(told: dict[str, int]) -> None:
+def test_a_call_of_unknown_cost_is_charged_its_estimate(told: dict[str, int]) -> None:
     budget = Budget(most_cost=Decimal(60), max_tokens=20, rates=lambda: RATES)
     estimate = budget.reserve(REQUEST)
     assert estimate is not None
@@ -127,7 +127,7 @@ def test_a_call_of_unknown_cost_counts_as_estimated(told: dict[str, int]) -> Non
     assert budget.reserve(REQUEST) is None
 
 
-def test_a_call_whose_price_is_gone_meanwhile_counts_as_estimated() -> None:
+def test_a_call_whose_price_was_removed_meanwhile_is_charged_its_estimate() -> None:
     rates = iter([RATES, None])
     budget = Budget(most_cost=Decimal(60), max_tokens=20, rates=lambda: next(rates))
     estimate = budget.reserve(REQUEST)
@@ -136,7 +136,7 @@ def test_a_call_whose_price_is_gone_meanwhile_counts_as_estimated() -> None:
     assert (budget.cost, budget.tokens) == (Decimal(51), 15)
 
 
-def test_a_call_that_was_not_answered_sets_its_money_free_again() -> None:
+def test_a_call_without_an_answer_releases_its_reserved_cost() -> None:
     budget = Budget(most_cost=Decimal(60), max_tokens=20, rates=lambda: RATES)
     estimate = budget.reserve(REQUEST)
     assert estimate is not None
@@ -146,7 +146,7 @@ def test_a_call_that_was_not_answered_sets_its_money_free_again() -> None:
     assert budget.reserve(REQUEST) == estimate
 
 
-def test_of_two_bounds_the_one_that_stands_in_the_way_is_named() -> None:
+def test_the_message_names_the_limit_that_was_reached() -> None:
     budget = Budget(
         most_tokens=40, most_cost=Decimal(60), spent_tokens=20, max_tokens=20, rates=lambda: RATES
     )
@@ -157,7 +157,7 @@ def test_of_two_bounds_the_one_that_stands_in_the_way_is_named() -> None:
     assert budget.describe_limit() == "the budget of 60 USD is spent: 20 so far"
 
 
-def test_of_completions_the_last_ones_count_for_a_twentieth() -> None:
+def test_each_new_completion_counts_for_a_twentieth_of_the_mean() -> None:
     budget = Budget(most_tokens=10_000)
     for completion in (100, 200):
         estimate = budget.reserve(REQUEST)
@@ -168,12 +168,12 @@ def test_of_completions_the_last_ones_count_for_a_twentieth() -> None:
     assert (estimate.prompt, estimate.completion) == (PROMPT, 105)
 
 
-def test_a_bound_in_money_without_a_price_is_said_before_the_first_call() -> None:
+def test_a_cost_limit_without_a_price_is_reported_before_the_first_call() -> None:
     assert "its model has no price" in Budget(most_cost=Decimal(1)).problem()
     assert Budget(most_cost=Decimal(1), rates=lambda: RATES).problem() == ""
 
 
-def test_it_is_passed_by_no_more_than_what_is_under_way_took_beyond_its_estimate() -> None:
+def test_a_limit_is_exceeded_at_most_by_the_estimation_errors_of_open_calls() -> None:
     budget = Budget(most_tokens=1000, max_tokens=20)
     under_way = []
     while (estimate := budget.reserve(REQUEST)) is not None:

@@ -61,7 +61,7 @@ def test_a_turn_that_cannot_be_read_is_named(
         run("load_batch", str(file), "--name", "talk")
 
 
-def test_turns_are_kept_digested_and_exported(tmp_path: Path) -> None:
+def test_turns_are_stored_digested_and_exported(tmp_path: Path) -> None:
     made = study(tmp_path).campaign
     (row,) = batch_rows(Batch.objects.get())
     assert [(turn.role, turn.text) for turn in row.history] == [tuple(t.values()) for t in TURNS]
@@ -77,7 +77,7 @@ def test_turns_are_kept_digested_and_exported(tmp_path: Path) -> None:
     assert basis_of(schema(made), present(other), units).differs(basis) == ["texts"]
 
 
-def test_people_see_them_above_the_question(tmp_path: Path) -> None:
+def test_annotators_see_the_turns_above_the_question(tmp_path: Path) -> None:
     there = study(tmp_path)
     body = client_of(there.ada).get(page("item", there.assignment(there.ada))).content.decode()
     asked = body.index("When did the second open?")
@@ -85,7 +85,7 @@ def test_people_see_them_above_the_question(tmp_path: Path) -> None:
         assert 0 < body.index(html.escape(turn["text"])) < asked
 
 
-def test_judges_see_them_before_the_query(tmp_path: Path) -> None:
+def test_judges_see_the_turns_before_the_query(tmp_path: Path) -> None:
     made, rater = study(tmp_path).campaign, judge()
     planning.plan(made, rater)
     preparer = Preparer(made, rater, read_prompt(schema(made).protocol.prompt), Scripted({}))
@@ -96,7 +96,7 @@ def test_judges_see_them_before_the_query(tmp_path: Path) -> None:
     assert places == sorted(places)
 
 
-def test_a_judge_file_can_name_them() -> None:
+def test_a_judge_file_can_refer_to_the_turns() -> None:
     words = "{% for turn in history %}{{ turn.role }}: {{ turn.text }}. {% endfor %}"
     template = MessageTemplate(words)
     template.check({"history": frozenset({"number", "role", "text"})})

@@ -63,7 +63,7 @@ def test_every_unit_gets_a_label_with_its_probability(
     }
 
 
-def test_evidence_cannot_be_had_and_labels_are_kept_without(
+def test_labels_are_kept_without_evidence_and_the_report_warns(
     campaign: Campaign, server: Running
 ) -> None:
     decide(server)
@@ -76,7 +76,7 @@ def test_evidence_cannot_be_had_and_labels_are_kept_without(
     assert "It quotes no evidence for its 12 labels `yes`" in told["text"]
 
 
-def test_a_variable_under_a_condition_is_asked_where_it_holds(
+def test_a_conditional_variable_is_asked_only_where_its_condition_holds(
     db: None, tmp_path: Path, server: Running
 ) -> None:
     study = campaign_of(tmp_path, "grounding-relevance")
@@ -95,7 +95,7 @@ def test_a_variable_under_a_condition_is_asked_where_it_holds(
     assert set(own.values_list("variable", "value")) == {("relevant", "no")}
 
 
-def test_a_question_that_is_not_answered_is_missing_with_its_reason_beside_labels(
+def test_an_unanswered_question_is_missing_with_its_reason(
     campaign: Campaign, server: Running
 ) -> None:
     decide(server, off=["Who built it?"], refuses=["odd?"])
@@ -112,7 +112,7 @@ def test_a_question_that_is_not_answered_is_missing_with_its_reason_beside_label
     assert judge["missing"] == {"off-label": 4, "refused": 4}
 
 
-def test_a_model_that_puts_its_probability_elsewhere_labels_nothing(
+def test_a_model_with_its_probability_outside_the_codes_gives_no_label(
     campaign: Campaign, server: Running
 ) -> None:
     decide(server, off=["?"])
@@ -123,7 +123,7 @@ def test_a_model_that_puts_its_probability_elsewhere_labels_nothing(
     assert not Label.objects.exists()
 
 
-def test_without_a_decision_endpoint_the_first_token_is_read_and_the_run_says_so(
+def test_without_a_decision_endpoint_the_first_token_is_read(
     campaign: Campaign, server: Running
 ) -> None:
     decide(server, "first-token", absent=501)
@@ -147,7 +147,7 @@ def test_a_server_that_gives_no_probabilities_is_refused(
 
 
 @pytest.mark.parametrize("protocol", ["grounded-answer", "key-point-writing"])
-def test_written_texts_and_lists_are_refused_before_anything_is_asked(
+def test_a_protocol_with_written_texts_or_lists_is_refused_before_any_call(
     db: None, tmp_path: Path, server: Running, protocol: str
 ) -> None:
     study = campaign_of(tmp_path, protocol)
@@ -158,7 +158,7 @@ def test_written_texts_and_lists_are_refused_before_anything_is_asked(
     assert server.stats()["calls"] == 0
 
 
-def test_the_variables_with_codes_of_such_a_protocol_can_be_asked_alone(
+def test_the_coded_variables_of_a_protocol_with_lists_can_be_asked_alone(
     db: None, tmp_path: Path, server: Running
 ) -> None:
     study = campaign_of(tmp_path, "grounded-answer", variables="selected")
@@ -168,7 +168,7 @@ def test_the_variables_with_codes_of_such_a_protocol_can_be_asked_alone(
     assert {label.value for label in labels(study).values()} == {"yes"}
 
 
-def test_the_order_of_a_pair_is_turned_back_in_labels_and_probabilities(
+def test_labels_and_probabilities_of_a_swapped_pair_are_swapped_back(
     db: None, tmp_path: Path, server: Running
 ) -> None:
     study = campaign_of(tmp_path, "answer-preference")
@@ -194,7 +194,7 @@ def test_the_order_of_a_pair_is_turned_back_in_labels_and_probabilities(
         ("openai", "mass_floor=0.1", "is for the decisions backend"),
     ],
 )
-def test_parameters_that_it_does_not_have_are_refused(
+def test_parameters_unknown_to_the_backend_are_refused(
     db: None, backend: str, param: str, words: str
 ) -> None:
     with pytest.raises(CommandError, match=words):
@@ -203,7 +203,7 @@ def test_parameters_that_it_does_not_have_are_refused(
 
 
 @pytest.mark.processes
-def test_a_killed_run_goes_on_and_decides_every_unit_once(house: House, server: Running) -> None:
+def test_a_killed_run_continues_and_labels_every_unit_once(house: House, server: Running) -> None:
     decide(server)
     house.manage("create_judge", "d", "--backend", "decisions", "--model", "fake-judge",
                  "--base-url", server.url, "--granularity", "unit",
@@ -222,7 +222,7 @@ def test_a_killed_run_goes_on_and_decides_every_unit_once(house: House, server: 
     assert server.stats()["calls"] <= 2 * PROBES + UNITS + CONCURRENCY + GROUP
 
 
-def test_a_server_that_offers_decisions_is_pointed_out_when_a_judge_is_created(
+def test_creating_a_judge_points_out_that_its_server_offers_decisions(
     campaign: Campaign, server: Running
 ) -> None:
     openai = ("--backend", "openai", "--model", "fake-judge", "--base-url", server.url)
@@ -234,7 +234,7 @@ def test_a_server_that_offers_decisions_is_pointed_out_when_a_judge_is_created(
     assert "decisions" not in command("create_judge", "c", *openai)
 
 
-def test_a_run_keeps_that_its_server_offers_decisions_where_codes_are_all_that_is_asked(
+def test_a_run_with_codes_only_records_that_its_server_offers_decisions(
     campaign: Campaign, server: Running
 ) -> None:
     command("create_judge", "a", "--backend", "openai", "--model", "fake-judge",

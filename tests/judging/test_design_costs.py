@@ -50,7 +50,7 @@ def paid(prompt: float, completion: int) -> Decimal:
     return Decimal(round(prompt)) / 1000 + Decimal(completion) * 3 / 1000
 
 
-def test_each_item_or_each_unit_is_a_request_with_the_guideline_and_its_texts(rita: User) -> None:
+def test_each_request_counts_the_guideline_and_the_texts_of_its_item_or_unit(rita: User) -> None:
     priced()
     served("whole")
     served("units", granularity="unit")
@@ -66,7 +66,7 @@ def test_each_item_or_each_unit_is_a_request_with_the_guideline_and_its_texts(ri
     assert [each.cost for each in nothing] == [0, 0]
 
 
-def test_what_is_not_known_is_said_and_what_asks_nobody_is_free(rita: User) -> None:
+def test_an_unknown_cost_has_its_reason_and_a_judge_without_a_server_is_free(rita: User) -> None:
     priced(since=timezone.now().date() + timedelta(days=2))
     judge("words")
     served("unpriced")
@@ -84,14 +84,14 @@ def test_what_is_not_known_is_said_and_what_asks_nobody_is_free(rita: User) -> N
     ]
 
 
-def test_the_six_newest_judges_of_an_account_are_asked_for_and_no_trials(rita: User) -> None:
+def test_the_six_newest_judges_of_an_account_are_estimated_without_trials(rita: User) -> None:
     made = [judge(f"j{n}") for n in range(9)]
     given_away(made[8])
     Judge.objects.filter(pk=made[7].pk).update(base=made[0])
     assert [each.judge for each in costs(rita)] == ["j6", "j5", "j4", "j3", "j2", "j1"]
 
 
-def test_a_judge_file_is_for_its_own_protocol(rita: User) -> None:
+def test_a_judge_file_is_estimated_only_for_its_own_protocol(rita: User) -> None:
     judge("plain")
     graded = judge("graded")
     Judge.objects.filter(pk=graded.pk).update(file=GRADED)

@@ -52,26 +52,26 @@ def took(seconds: float) -> None:
     JudgeCall.objects.update(seconds=seconds)
 
 
-def test_it_counts_what_is_missing_and_writes_nothing(campaign: Campaign) -> None:
+def test_an_estimate_counts_missing_requests_and_writes_nothing(campaign: Campaign) -> None:
     found = estimate(model(), campaign, on=TODAY)
     assert (found.rows, found.missing, found.calls, found.reused) == (4, 4, 4, 0)
     assert not Assignment.objects.exists()
     assert not JudgeRun.objects.exists()
 
 
-def test_what_has_a_result_is_not_asked_again(campaign: Campaign) -> None:
+def test_assignments_with_a_result_are_not_counted(campaign: Campaign) -> None:
     run_scripted(campaign, model(), limit=3)
     found = estimate(model(), campaign, on=TODAY)
     assert (found.rows, found.missing, found.calls) == (4, 1, 1)
     assert found.sentence.startswith("1 of 4 will be asked")
 
 
-def test_a_limit_bounds_it(campaign: Campaign) -> None:
+def test_a_limit_bounds_the_estimate(campaign: Campaign) -> None:
     assert estimate(model(), campaign, limit=2, on=TODAY).calls == 2
     assert estimate(model(), campaign, limit=50, on=TODAY).calls == 4
 
 
-def test_prompts_are_measured_and_a_guess_is_said(campaign: Campaign) -> None:
+def test_prompts_are_measured_and_assumptions_are_noted(campaign: Campaign) -> None:
     rater = model()
     lifecycle.plan(campaign, rater)
     found = estimate(rater, campaign, on=TODAY)
@@ -83,7 +83,7 @@ def test_prompts_are_measured_and_a_guess_is_said(campaign: Campaign) -> None:
     )
 
 
-def test_without_earlier_answers_they_are_as_long_as_they_may_be(campaign: Campaign) -> None:
+def test_without_earlier_answers_each_has_the_maximum_length(campaign: Campaign) -> None:
     found = estimate(model(max_tokens=500), campaign, on=TODAY)
     assert found.completion_tokens == 2000
     assert "each answer is assumed to have the maximum length, 500 tokens" in found.notes
@@ -95,13 +95,13 @@ def test_without_a_price_the_cost_is_unknown_with_the_reason(campaign: Campaign)
     assert "the cost is unknown, since m has no price (create_price)" in found.sentence
 
 
-def test_the_price_of_the_day_counts(campaign: Campaign) -> None:
+def test_the_price_of_the_day_applies(campaign: Campaign) -> None:
     priced()
     assert estimate(model(), campaign, on=date(2026, 5, 1)).cost
     assert estimate(model(), campaign, on=date(2026, 4, 30)).cost is None
 
 
-def test_of_many_missing_rows_a_few_are_drawn_from_all(
+def test_a_sample_is_drawn_from_all_missing_assignments(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rater = judge("j", "openai", model="m", base_url="http://h", granularity="unit")
@@ -122,7 +122,7 @@ def test_without_earlier_calls_the_time_is_unknown_with_the_reason(campaign: Cam
     assert "the duration is unknown, since m has answered no such request yet" in found.sentence
 
 
-def test_what_earlier_calls_tell_is_learned(campaign: Campaign) -> None:
+def test_lengths_and_durations_are_learned_from_earlier_calls(campaign: Campaign) -> None:
     priced()
     earlier, rater = model("earlier"), model()
     run_scripted(campaign, earlier, thrifty)
@@ -146,25 +146,25 @@ def adopt_hashes(campaign: Campaign, rater: Judge) -> None:
         JudgeCall.objects.filter(pk=call.pk).update(request_hash=digest)
 
 
-def test_requests_that_are_no_longer_the_same_teach_no_length(campaign: Campaign) -> None:
+def test_no_token_length_is_learned_from_changed_requests(campaign: Campaign) -> None:
     run_scripted(campaign, model("earlier"), thrifty)
     found = estimate(model(), campaign, on=TODAY)
     assert "a token is assumed to have 4 characters" in found.notes
     assert found.completion_tokens == 40
 
 
-def test_calls_of_another_model_teach_nothing(campaign: Campaign) -> None:
+def test_nothing_is_learned_from_calls_of_another_model(campaign: Campaign) -> None:
     run_scripted(campaign, judge("other"), thrifty)
     assert estimate(model(), campaign, on=TODAY).seconds is None
 
 
-def test_answers_from_a_file_say_nothing_of_the_time(campaign: Campaign) -> None:
+def test_no_duration_is_learned_from_answers_of_a_file(campaign: Campaign) -> None:
     run_scripted(campaign, model("earlier"), thrifty)
     took(0.0)
     assert estimate(model(), campaign, on=TODAY).seconds is None
 
 
-def test_equal_requests_are_counted_as_reused_where_that_is_chosen(campaign: Campaign) -> None:
+def test_equal_requests_are_counted_as_reused_if_chosen(campaign: Campaign) -> None:
     earlier = model("earlier")
     run_scripted(campaign, earlier, thrifty, limit=3)
     adopt_hashes(campaign, earlier)
@@ -181,12 +181,12 @@ def test_a_judge_that_asks_no_server_costs_nothing(campaign: Campaign) -> None:
     assert found.sentence.startswith("4 of 4 will be asked at no cost")
 
 
-def test_a_judge_that_asks_several_times_asks_each_row_so_often(campaign: Campaign) -> None:
+def test_each_sample_of_a_judge_is_counted(campaign: Campaign) -> None:
     found = estimate(model(samples=3, temperature=1.0), campaign, on=TODAY)
     assert (found.rows, found.calls) == (12, 12)
 
 
-def test_where_nothing_is_missing_it_says_so(campaign: Campaign) -> None:
+def test_an_estimate_says_if_nothing_is_missing(campaign: Campaign) -> None:
     run_scripted(campaign, model())
     assert estimate(model(), campaign).sentence == "Nothing will be asked: all 4 have a result."
 
@@ -199,7 +199,7 @@ def test_where_nothing_is_missing_it_says_so(campaign: Campaign) -> None:
         ("0", 8.2, "3,120 of 9,000 will be asked at no cost, about 8 seconds."),
     ],
 )
-def test_it_is_one_sentence_for_people(cost: str, seconds: float, said: str) -> None:
+def test_an_estimate_is_one_readable_sentence(cost: str, seconds: float, said: str) -> None:
     found = Estimate(
         rows=9000,
         missing=3120,
@@ -215,13 +215,13 @@ def test_it_is_one_sentence_for_people(cost: str, seconds: float, said: str) -> 
     assert found.sentence == said
 
 
-def test_a_time_is_told_in_a_fitting_unit() -> None:
+def test_a_duration_is_given_in_a_suitable_unit() -> None:
     assert [duration(s) for s in (0.1, 89, 720, 5400)] == [
         "1 second", "89 seconds", "12 minutes", "1.5 hours",
     ]  # fmt: skip
 
 
-def test_run_judge_tells_it_and_asks_nothing(campaign: Campaign) -> None:
+def test_run_judge_prints_the_estimate_and_sends_nothing(campaign: Campaign) -> None:
     model()
     said = command("run_judge", "--campaign", campaign.name, "--judge", "judge", "--estimate")
     assert said.startswith("4 of 4 will be asked; the cost is unknown")

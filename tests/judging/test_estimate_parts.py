@@ -47,7 +47,7 @@ FIGURES = Estimate(
          "3 of 4 will be asked, about 1.00 US dollars and 60 seconds."),
     ],
 )  # fmt: skip
-def test_each_figure_has_its_words(changes: dict[str, Any], said: str) -> None:
+def test_the_sentence_words_each_figure(changes: dict[str, Any], said: str) -> None:
     assert replace(FIGURES, **changes).sentence == said
 
 
@@ -72,13 +72,17 @@ def earlier(campaign: Campaign) -> Judge:
     return rater
 
 
-def test_calls_of_the_same_model_and_kind_teach(campaign: Campaign, earlier: Judge) -> None:
+def test_the_estimate_learns_from_calls_of_the_same_model_and_kind(
+    campaign: Campaign, earlier: Judge
+) -> None:
     found = estimate(model(), campaign, on=TODAY)
     assert (found.completion_tokens, found.concurrency) == (40, CONCURRENCY)
     assert found.seconds == 2.0
 
 
-def test_calls_that_differ_teach_nothing(campaign: Campaign, earlier: Judge) -> None:
+def test_the_estimate_learns_nothing_from_differing_calls(
+    campaign: Campaign, earlier: Judge
+) -> None:
     command("create_campaign", "other", "--protocol", "answer-rating", "--batch", "bridges")
     first = JudgeCall.objects.order_by("id").first()
     calls, judges = JudgeCall.objects.all(), Judge.objects.filter(pk=earlier.pk)
@@ -105,7 +109,7 @@ def test_calls_that_differ_teach_nothing(campaign: Campaign, earlier: Judge) -> 
             transaction.set_rollback(True)
 
 
-def test_only_the_newest_calls_teach(
+def test_the_estimate_learns_only_from_the_newest_calls(
     campaign: Campaign, earlier: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(estimating, "LEARNED", 2)
@@ -119,7 +123,7 @@ def test_only_the_newest_calls_teach(
     assert found.seconds == 1.0
 
 
-def test_without_figures_there_are_guesses(campaign: Campaign) -> None:
+def test_without_earlier_calls_defaults_are_assumed(campaign: Campaign) -> None:
     assert (estimating.SAMPLE, estimating.COMPARED, estimating.LEARNED) == (40, 1000, 200)
     assert estimating.MEASURED == 20
     found = estimate(model(max_tokens=1500), campaign, on=TODAY)
@@ -127,7 +131,7 @@ def test_without_figures_there_are_guesses(campaign: Campaign) -> None:
     assert (found.cached_tokens, found.completion_tokens) == (0, 6000)
 
 
-def test_it_says_what_the_tokens_are_estimated_from(campaign: Campaign) -> None:
+def test_an_estimate_says_what_its_tokens_are_based_on(campaign: Campaign) -> None:
     def basis(rater: Judge) -> str:
         return estimate(rater, campaign, on=TODAY).basis
 
@@ -148,9 +152,7 @@ def test_it_says_what_the_tokens_are_estimated_from(campaign: Campaign) -> None:
     assert basis(rater) == "1 earlier call of this model under this protocol"
 
 
-def test_the_time_is_shared_by_as_many_calls_as_are_made_at_once(
-    campaign: Campaign, earlier: Judge
-) -> None:
+def test_the_duration_is_divided_by_the_concurrency(campaign: Campaign, earlier: Judge) -> None:
     table = [(None, None, CONCURRENCY, 2.0), (2, None, 2, 4.0), (2, 1, 1, 8.0), (3, None, 3, 8 / 3)]
     for number, (own, chosen, used, seconds) in enumerate(table):
         params = {} if own is None else {"concurrency": own}
@@ -160,7 +162,7 @@ def test_the_time_is_shared_by_as_many_calls_as_are_made_at_once(
         assert found.seconds == pytest.approx(seconds)
 
 
-def test_what_is_reused_is_neither_paid_nor_waited_for(campaign: Campaign) -> None:
+def test_reused_answers_cost_neither_money_nor_time(campaign: Campaign) -> None:
     first = model("earlier")
     run_scripted(campaign, first, thrifty, limit=3)
     adopt_hashes(campaign, first)
@@ -176,7 +178,7 @@ def test_what_is_reused_is_neither_paid_nor_waited_for(campaign: Campaign) -> No
     assert (few.prompt_tokens, few.seconds, few.cost) == (0, 0.0, 0)
 
 
-def test_a_campaign_with_a_result_for_everything_costs_no_time_and_no_tokens(
+def test_a_finished_campaign_costs_no_time_and_no_tokens(
     campaign: Campaign, earlier: Judge
 ) -> None:
     found = estimate(earlier, campaign, on=TODAY)
@@ -184,7 +186,7 @@ def test_a_campaign_with_a_result_for_everything_costs_no_time_and_no_tokens(
     assert (found.prompt_tokens, found.completion_tokens, found.seconds) == (0, 0, 0.0)
 
 
-def test_a_price_counts_from_its_day_and_today_where_no_day_is_named(campaign: Campaign) -> None:
+def test_a_price_applies_from_its_day_on_and_the_default_day_is_today(campaign: Campaign) -> None:
     tomorrow = timezone.now().date() + timedelta(days=1)
     Price.objects.create(model="m", since=tomorrow, prompt=1, cached=1, completion=1)
     assert estimate(model(), campaign).cost is None
@@ -192,7 +194,7 @@ def test_a_price_counts_from_its_day_and_today_where_no_day_is_named(campaign: C
     assert estimate(model(), campaign, on=date(2020, 1, 1)).cost is None
 
 
-def test_rows_without_a_result_are_missing(campaign: Campaign) -> None:
+def test_assignments_without_a_result_are_missing(campaign: Campaign) -> None:
     rater = model()
     lifecycle.plan(campaign, rater)
     row = ledger.assignments_of(campaign, rater).order_by("id")[0]
@@ -207,7 +209,7 @@ def test_rows_without_a_result_are_missing(campaign: Campaign) -> None:
     ("planned", "sample", "reuse", "looked_at"),
     [(True, 5, "never", 5), (False, 5, "never", 5), (True, 5, "all", 12)],
 )
-def test_requests_are_measured_on_a_sample_of_them(
+def test_requests_are_measured_on_a_sample(
     campaign: Campaign,
     monkeypatch: pytest.MonkeyPatch,
     planned: bool,
@@ -245,7 +247,7 @@ def test_requests_are_measured_on_a_sample_of_them(
     assert items == sorted(items)
 
 
-def test_the_characters_of_a_token_are_measured_on_the_newest_calls(
+def test_characters_per_token_are_measured_on_the_newest_calls(
     campaign: Campaign, earlier: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     adopt_hashes(campaign, earlier)

@@ -40,7 +40,7 @@ def said_by_judge(campaign: Campaign) -> dict[str, dict[UnitKey, str]]:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("protocol", [p for p in PROTOCOLS if PROTOCOLS[p].variables])
-def test_it_says_what_a_lexical_judge_says(protocol: str, tmp_path: Path) -> None:
+def test_the_floor_has_the_labels_of_a_lexical_judge(protocol: str, tmp_path: Path) -> None:
     campaign = campaign_of(tmp_path, protocol)
     found = get_floor(campaign)
     judged = said_by_judge(campaign)
@@ -52,25 +52,25 @@ def test_it_says_what_a_lexical_judge_says(protocol: str, tmp_path: Path) -> Non
     assert any(found.codes.values()) == (texts and bool(judged))
 
 
-def test_categories_in_no_order_have_no_rule(tmp_path: Path) -> None:
+def test_the_floor_has_no_rule_for_unordered_categories(tmp_path: Path) -> None:
     found = get_floor(campaign_of(tmp_path, "grounding-relevance"))
     assert (set(found.codes), found.without_rule) == ({"relevant"}, {"use"})
 
 
-def test_items_without_a_text_get_no_label_that_words_were_not_looked_up_for(
+def test_the_floor_labels_no_item_without_a_text(
     tmp_path: Path,
 ) -> None:
     found = get_floor(campaign_of(tmp_path, "question-typing"))
     assert not any(found.codes.values())
 
 
-def test_nobody_is_asked_and_nothing_is_written_among_answers(tmp_path: Path) -> None:
+def test_the_floor_writes_no_judge_run_or_answer(tmp_path: Path) -> None:
     get_floor(campaign_of(tmp_path))
     for model in (Rater, Assignment, Response, Label, Judge, JudgeRun, JudgeCall):
         assert model._default_manager.count() == 0
 
 
-def test_it_is_computed_once_for_a_batch_and_its_options(
+def test_the_floor_is_computed_once_for_a_batch_and_its_options(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign = campaign_of(tmp_path)
@@ -83,7 +83,7 @@ def test_it_is_computed_once_for_a_batch_and_its_options(
     assert counted == [4]
 
 
-def test_other_options_and_another_rule_are_computed_anew(
+def test_the_floor_is_computed_anew_for_other_options_or_another_rule(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign = campaign_of(tmp_path)

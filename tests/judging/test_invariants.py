@@ -44,13 +44,13 @@ def found() -> list[str]:
 
 
 @pytest.mark.postgresql
-def test_all_is_well_after_a_run(run: JudgeRun) -> None:
+def test_the_invariants_hold_after_a_run(run: JudgeRun) -> None:
     assert (run.done, run.failures) == (ITEMS - 1, {"unreadable": 1})
     assert found() == []
     assert command("check_invariants").strip() == "The invariants hold."
 
 
-def test_all_is_well_at_the_start_and_in_the_middle(campaign: Campaign) -> None:
+def test_the_invariants_hold_before_and_during_a_run(campaign: Campaign) -> None:
     assert found() == []
     run_scripted(campaign, judge(granularity="unit"), limit=5)
     run_scripted(campaign, judge("other"), limit=1)
@@ -58,13 +58,13 @@ def test_all_is_well_at_the_start_and_in_the_middle(campaign: Campaign) -> None:
 
 
 @pytest.mark.postgresql
-def test_the_command_names_each_place_and_fails(run: JudgeRun) -> None:
+def test_the_command_fails_with_the_number_of_violations(run: JudgeRun) -> None:
     Assignment.objects.filter(status="done").update(status="open")
     with pytest.raises(CommandError, match="do not hold: 4 violations"):
         command("check_invariants")
 
 
-def test_two_answers_to_one_question_that_both_stand_are_found(run: JudgeRun) -> None:
+def test_two_current_answers_to_one_assignment_are_found(run: JudgeRun) -> None:
     row = Assignment.objects.filter(status="done")[0]
     with connection.cursor() as cursor:
         # The database itself keeps them out, as long as it has this index.
@@ -89,7 +89,7 @@ def test_two_labels_by_one_rater_are_found(run: JudgeRun) -> None:
 
 
 @pytest.mark.postgresql
-def test_a_place_that_is_not_counted_is_found(campaign: Campaign) -> None:
+def test_an_uncounted_slot_is_found(campaign: Campaign) -> None:
     item = Item.objects.all()[0]
     Assignment.objects.create(item=item, rater=Rater.objects.create(name="ada"), asked=[], slot=1)
     (line,) = found()
@@ -110,7 +110,7 @@ def unchecked(db: None) -> Iterator[None]:
         cursor.execute("PRAGMA ignore_check_constraints = OFF")
 
 
-def test_more_people_than_were_planned_are_found(campaign: Campaign, unchecked: None) -> None:
+def test_more_annotators_than_planned_are_found(campaign: Campaign, unchecked: None) -> None:
     item = Item.objects.all()[0]
     for number, name in enumerate(("ada", "bea"), start=1):
         rater = Rater.objects.create(name=name)
@@ -121,7 +121,7 @@ def test_more_people_than_were_planned_are_found(campaign: Campaign, unchecked: 
 
 
 @pytest.mark.postgresql
-def test_a_person_with_an_item_twice_is_found(campaign: Campaign) -> None:
+def test_an_item_assigned_twice_to_one_person_is_found(campaign: Campaign) -> None:
     item, ada = Item.objects.all()[0], Rater.objects.create(name="ada")
     for scope in ("", "q1:0"):
         Assignment.objects.create(item=item, rater=ada, asked=[], scope=scope)
@@ -138,7 +138,7 @@ def test_a_person_with_an_item_twice_is_found(campaign: Campaign) -> None:
         ({"reason": ""}, "failed without a reason"),
     ],
 )
-def test_a_row_in_no_proper_state_is_found(
+def test_an_assignment_in_an_impossible_state_is_found(
     run: JudgeRun, wrong: dict[str, object], says: str
 ) -> None:
     Assignment.objects.filter(status="failed").update(**wrong)
@@ -156,7 +156,7 @@ def leased(campaign: Campaign) -> tuple[JudgeRun, Assignment]:
     return under_way, row
 
 
-def test_a_row_that_is_leased_though_its_run_has_ended_is_found(
+def test_an_assignment_leased_after_the_end_of_its_run_is_found(
     leased: tuple[JudgeRun, Assignment],
 ) -> None:
     run, row = leased
@@ -165,7 +165,7 @@ def test_a_row_that_is_leased_though_its_run_has_ended_is_found(
     assert found() == [f"I4: {place} is leased, and no run is under way"]
 
 
-def test_a_row_that_is_leased_to_somebody_else_than_its_run_is_found(
+def test_an_assignment_leased_to_another_run_than_its_own_is_found(
     leased: tuple[JudgeRun, Assignment],
 ) -> None:
     run, row = leased
@@ -175,7 +175,7 @@ def test_a_row_that_is_leased_to_somebody_else_than_its_run_is_found(
     assert found() == [said]
 
 
-def test_what_a_dead_holder_left_until_the_next_one_comes_is_well(
+def test_leases_of_a_dead_run_are_no_violation(
     leased: tuple[JudgeRun, Assignment],
 ) -> None:
     run, _ = leased
@@ -186,7 +186,7 @@ def test_what_a_dead_holder_left_until_the_next_one_comes_is_well(
     assert found() == []
 
 
-def test_a_run_that_counts_what_was_not_closed_is_found(run: JudgeRun) -> None:
+def test_a_run_that_counts_more_results_than_the_ledger_is_found(run: JudgeRun) -> None:
     JudgeRun.objects.update(done=ITEMS)
     (line,) = found()
     assert line.endswith("runs count 4 done and 1 failed, the ledger 3 and 1")
@@ -201,7 +201,7 @@ def test_a_failure_with_labels_is_found(run: JudgeRun) -> None:
     )
 
 
-def test_an_answer_that_is_gone_is_found(run: JudgeRun) -> None:
+def test_a_missing_answer_is_found(run: JudgeRun) -> None:
     Response.objects.all().delete()
     assert len([line for line in found() if line.startswith("I5")]) == ITEMS - 1
 
@@ -218,7 +218,7 @@ def test_an_answer_that_is_gone_is_found(run: JudgeRun) -> None:
         ({"cached_tokens": 9}, "I8: {run} counts 9 cached_tokens, its calls 8"),
     ],
 )
-def test_a_run_that_counts_other_calls_than_it_made_is_found(
+def test_a_run_with_a_wrong_count_of_calls_is_found(
     run: JudgeRun, wrong: dict[str, int], says: str
 ) -> None:
     JudgeRun.objects.update(**wrong)
@@ -227,7 +227,7 @@ def test_a_run_that_counts_other_calls_than_it_made_is_found(
 
 
 @pytest.mark.parametrize("cost", ["0.5", "0.1"])
-def test_a_cost_that_its_calls_do_not_bear_out_is_found(run: JudgeRun, cost: str) -> None:
+def test_a_cost_that_differs_from_the_sum_of_its_calls_is_found(run: JudgeRun, cost: str) -> None:
     JudgeCall.objects.filter(run=run).update(cost="0.05")
     JudgeRun.objects.update(cost="0.2")
     assert found() == []
@@ -237,7 +237,7 @@ def test_a_cost_that_its_calls_do_not_bear_out_is_found(run: JudgeRun, cost: str
     assert f"cost {cost}" in line
 
 
-def test_what_was_acknowledged_is_looked_for_by_either_name(run: JudgeRun, tmp_path: Path) -> None:
+def test_acknowledged_answers_are_found_by_key_or_assignment(run: JudgeRun, tmp_path: Path) -> None:
     Response.objects.filter(pk=Response.objects.first().pk).update(key="k1")  # type: ignore[union-attr]
     done = Assignment.objects.filter(status="done")[0]
     told = tmp_path / "told.txt"
@@ -249,14 +249,14 @@ def test_what_was_acknowledged_is_looked_for_by_either_name(run: JudgeRun, tmp_p
     ]
 
 
-def test_only_503_is_a_fair_answer_to_a_fault() -> None:
+def test_only_503_is_an_acceptable_server_error() -> None:
     log = [json.dumps({"path": "/x", "status": status}) for status in (200, 404, 503, 500)]
     assert list(invariants.answered_over_http(["no JSON", "[]", *log])) == [
         "I7: line 6 of the log: /x was answered 500"
     ]
 
 
-def test_calls_that_nobody_needed_are_found(run: JudgeRun) -> None:
+def test_superfluous_calls_are_found(run: JudgeRun) -> None:
     stats = {"calls": ITEMS, "usage": {"prompt_tokens": 28, "completion_tokens": 12}}
     stats["by_outcome"] = {"ok": ITEMS}
     assert list(invariants.differs_from_server(stats, 0)) == []
@@ -268,7 +268,7 @@ def test_calls_that_nobody_needed_are_found(run: JudgeRun) -> None:
 
 
 @pytest.mark.parametrize(("beside", "more", "laws"), [(0, 0, []), (0, 1, ["I8"]), (2, 14, [])])
-def test_tokens_that_the_server_counted_beyond_our_calls_are_found(
+def test_tokens_counted_by_the_server_beyond_the_stored_calls_are_found(
     run: JudgeRun, monkeypatch: pytest.MonkeyPatch, beside: int, more: int, laws: list[str]
 ) -> None:
     """A probe, or a call that was lost, may have taken as many as the longest that is known."""
@@ -278,7 +278,7 @@ def test_tokens_that_the_server_counted_beyond_our_calls_are_found(
     assert [line[:2] for line in invariants.differs_from_server(stats, 0)] == laws
 
 
-def test_fewer_calls_than_were_answered_are_found(run: JudgeRun) -> None:
+def test_a_server_that_counted_fewer_calls_than_answers_is_found(run: JudgeRun) -> None:
     usage = {"prompt_tokens": 28, "completion_tokens": 12}
     stats = {"calls": ITEMS - 1, "usage": usage, "by_outcome": {"ok": ITEMS - 1}}
     assert "I6" in {line[:2] for line in invariants.differs_from_server(stats, 0)}
@@ -294,12 +294,12 @@ def test_fewer_calls_than_were_answered_are_found(run: JudgeRun) -> None:
         (("--http-log", "no-such-file"), "cannot be read"),
     ],
 )
-def test_what_it_cannot_read_it_says(db: None, option: tuple[str, str], says: str) -> None:
+def test_an_unreadable_file_is_reported(db: None, option: tuple[str, str], says: str) -> None:
     with pytest.raises(CommandError, match=says):
         command("check_invariants", *option)
 
 
-def test_it_takes_few_queries_where_all_is_well(
+def test_the_check_takes_few_queries(
     run: JudgeRun, tmp_path: Path, django_assert_max_num_queries: object
 ) -> None:
     campaign_of(tmp_path, "rubric-passage")
@@ -310,7 +310,7 @@ def test_it_takes_few_queries_where_all_is_well(
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_it_reads_one_instant_and_leaves_no_transaction_behind() -> None:
+def test_the_check_reads_one_snapshot_and_leaves_no_open_transaction() -> None:
     with invariants.one_instant():
         assert found() == []
         if connection.vendor == "postgresql":

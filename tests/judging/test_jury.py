@@ -80,7 +80,7 @@ def test_half_of_the_votes_are_too_few(present: int) -> None:
     ("given", "label", "mean"),
     [(("5", "2", "2"), "3", 3.0), (("3", "4"), "4", 3.5), (("0", "0", "1"), "0", 1 / 3)],
 )
-def test_a_mean_is_rounded_for_the_label_alone(
+def test_a_mean_is_rounded_only_for_the_label(
     given: tuple[str, ...], label: str, mean: float
 ) -> None:
     verdict = decide(RATING, votes(*given), len(given), "mean")
@@ -88,12 +88,12 @@ def test_a_mean_is_rounded_for_the_label_alone(
     assert verdict.score == pytest.approx(mean)
 
 
-def test_where_categories_have_no_order_the_mean_is_the_majority() -> None:
+def test_unordered_categories_are_decided_by_majority_instead_of_mean() -> None:
     verdict = decide(TOPIC, votes("art", "law", "law"), 3, "mean")
     assert (verdict.value, verdict.score) == ("law", None)
 
 
-def test_an_escape_can_win_and_has_no_score() -> None:
+def test_an_escape_code_can_win_and_adds_nothing_to_the_score() -> None:
     verdict = decide(YES_NO, votes("invalid", "invalid", "yes"), 3, "majority")
     assert (verdict.value, verdict.score) == ("invalid", 1.0)
     assert decide(YES_NO, votes("invalid", "invalid"), 2, "majority").score is None
@@ -106,7 +106,7 @@ def test_shares_of_samples_are_smoothed_after_jeffreys() -> None:
     assert verdict.score == pytest.approx(5.5 / 6)
 
 
-def test_samples_of_a_rating_have_their_expected_value() -> None:
+def test_the_score_of_sampled_ratings_is_their_smoothed_mean() -> None:
     verdict = decide_samples(RATING, votes("4", "4", "5"), 3, "mean")
     whole = 3 + 6 / 2
     expected = (0.5 * (0 + 1 + 2 + 3) + 2.5 * 4 + 1.5 * 5) / whole
@@ -114,7 +114,7 @@ def test_samples_of_a_rating_have_their_expected_value() -> None:
     assert verdict.score == pytest.approx(expected)
 
 
-def test_a_jury_is_one_more_judge(three: Campaign) -> None:
+def test_a_jury_is_a_judge_of_its_own(three: Campaign) -> None:
     said = hold(three, "--judges", "a,b,c")
     assert "12 labels, 0 ties, 0 without enough votes; 4 answers written" in said
     assert Rater.objects.get(name="jury").kind == Rater.Kind.JUDGE
@@ -123,7 +123,7 @@ def test_a_jury_is_one_more_judge(three: Campaign) -> None:
     assert set(report["variables"]["answerable"]["judges"]) == {"a", "b", "c", "jury"}
 
 
-def test_a_label_says_how_the_votes_fell(three: Campaign) -> None:
+def test_a_label_of_a_jury_stores_the_votes(three: Campaign) -> None:
     hold(three, "--judges", "c,a,b")
     label = Label.objects.filter(response__assignment__rater__name="jury").first()
     assert label is not None
@@ -135,7 +135,9 @@ def test_a_label_says_how_the_votes_fell(three: Campaign) -> None:
     }
 
 
-def test_the_quotes_are_those_of_the_winners_each_once(campaign: Campaign) -> None:
+def test_a_jury_takes_the_quotes_of_the_winning_members_without_duplicates(
+    campaign: Campaign,
+) -> None:
     run_scripted(campaign, judge("a"), yes)
     run_scripted(campaign, judge("b"), yes)
     run_scripted(campaign, judge("c"), saying("no"))
@@ -145,14 +147,14 @@ def test_the_quotes_are_those_of_the_winners_each_once(campaign: Campaign) -> No
     assert {span.method for label in of_jury for span in label.spans.all()} == {"exact"}
 
 
-def test_a_second_time_nothing_is_written(three: Campaign) -> None:
+def test_holding_the_same_jury_again_writes_nothing(three: Campaign) -> None:
     hold(three, "--judges", "a,b,c")
     responses = Response.objects.count()
     assert "0 answers written, 4 as they were" in hold(three, "--judges", "a,b,c")
     assert Response.objects.count() == responses
 
 
-def test_labels_that_changed_are_written_as_a_revision(campaign: Campaign) -> None:
+def test_changed_labels_are_written_as_a_revision(campaign: Campaign) -> None:
     for name in ("a", "b"):
         run_scripted(campaign, judge(name), saying("yes"))
     run_scripted(campaign, judge("c"), saying("no"), limit=1)
@@ -173,7 +175,7 @@ def test_a_tie_is_missing_and_counted(campaign: Campaign) -> None:
     assert report["variables"]["answerable"]["judges"]["jury"]["missing"] == {"declined": 12}
 
 
-def test_what_members_lack_is_left_out_and_counted(three: Campaign) -> None:
+def test_missing_votes_of_members_are_left_out_and_counted(three: Campaign) -> None:
     run_scripted(three, judge("d"), lambda request: "no JSON")
     hold(three, "--judges", "a,b,c,d")
     label = Label.objects.filter(response__assignment__rater__name="jury").first()
@@ -182,7 +184,9 @@ def test_what_members_lack_is_left_out_and_counted(three: Campaign) -> None:
     assert (label.value, label.meta["absent"]) == ("yes", 1)
 
 
-def test_too_few_votes_are_missing_for_the_members_reason(campaign: Campaign) -> None:
+def test_a_unit_with_too_few_votes_is_missing_for_the_reason_of_its_members(
+    campaign: Campaign,
+) -> None:
     run_scripted(campaign, judge("a"), saying("yes"))
     run_scripted(campaign, judge("b"), lambda request: "no JSON")
     assert "0 labels, 0 ties, 12 without enough votes" in hold(campaign, "--judges", "a,b")
@@ -191,13 +195,13 @@ def test_too_few_votes_are_missing_for_the_members_reason(campaign: Campaign) ->
     assert {r for each in row.missing.values() for r in each.values()} == {"unreadable"}
 
 
-def test_members_that_work_unit_by_unit_vote_like_others(campaign: Campaign) -> None:
+def test_members_asked_unit_by_unit_vote_like_others(campaign: Campaign) -> None:
     run_scripted(campaign, judge("a"), yes)
     run_scripted(campaign, judge("b", granularity="unit"), yes)
     assert "12 labels" in hold(campaign, "--judges", "a,b")
 
 
-def test_a_jury_keeps_its_members(three: Campaign) -> None:
+def test_a_jury_cannot_change_its_members_or_rule(three: Campaign) -> None:
     hold(three, "--judges", "a,b,c")
     with pytest.raises(CommandError, match="exists with a, b, c by majority"):
         hold(three, "--judges", "a,b")
@@ -214,7 +218,9 @@ def test_a_jury_keeps_its_members(three: Campaign) -> None:
         (("--samples-of", "a"), "is asked everything once"),
     ],
 )
-def test_what_is_no_jury_is_refused(three: Campaign, given: tuple[str, ...], message: str) -> None:
+def test_an_invalid_choice_of_members_is_refused(
+    three: Campaign, given: tuple[str, ...], message: str
+) -> None:
     Rater.objects.create(name="ada", kind=Rater.Kind.HUMAN)
     with pytest.raises(CommandError, match=message):
         hold(three, *given)
@@ -227,7 +233,7 @@ def test_a_name_that_is_taken_is_refused(three: Campaign, name: str) -> None:
         hold(three, "--judges", "b,c", name=name)
 
 
-def test_samples_of_one_judge_are_a_jury(campaign: Campaign) -> None:
+def test_samples_of_one_judge_can_form_a_jury(campaign: Campaign) -> None:
     answers: Any = {0: "yes", 1: "yes", 2: "no"}
     rater = judge("sampler", "openai", model="m", base_url="http://127.0.0.1:9/v1",
                   params={"samples": 3, "temperature": 0.7})  # fmt: skip
@@ -240,7 +246,7 @@ def test_samples_of_one_judge_are_a_jury(campaign: Campaign) -> None:
     assert label.meta["shares"] == {"yes": 0.625, "no": 0.375}
 
 
-def test_a_jury_that_fails_while_it_is_made_leaves_nobody(
+def test_a_jury_that_fails_at_its_creation_leaves_no_rater(
     three: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*given: Any) -> None:
@@ -253,7 +259,7 @@ def test_a_jury_that_fails_while_it_is_made_leaves_nobody(
     assert not Assignment.objects.filter(rater__name="jury").exists()
 
 
-def test_what_fails_later_leaves_whole_chunks_that_the_same_command_goes_on_from(
+def test_a_failed_jury_keeps_finished_chunks_and_continues_with_the_same_command(
     three: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[Any] = []
@@ -274,7 +280,7 @@ def test_what_fails_later_leaves_whole_chunks_that_the_same_command_goes_on_from
     assert len(labels_of("jury")) == 12
 
 
-def test_members_that_have_answered_nothing_make_no_jury(campaign: Campaign) -> None:
+def test_members_without_answers_cannot_form_a_jury(campaign: Campaign) -> None:
     for name in ("a", "b"):
         judge(name)
     with pytest.raises(CommandError, match="have answered too little of study"):
@@ -286,7 +292,7 @@ def test_members_that_have_answered_nothing_make_no_jury(campaign: Campaign) -> 
     ("program", "message"),
     [("robustness", "no trials of its own; run the trials"), ("judge_manifest", "it has no runs")],
 )
-def test_a_jury_points_to_its_members_for_what_it_has_not(
+def test_commands_that_need_calls_refuse_a_jury_and_name_its_members(
     three: Campaign, program: str, message: str
 ) -> None:
     hold(three, "--judges", "a,b,c")

@@ -66,7 +66,7 @@ def test_a_lane_is_held_by_one_run_at_a_time(campaign: Campaign) -> None:
     assert lanes.current_run(first.lane) == second
 
 
-def test_a_lane_whose_lease_is_over_or_was_given_back_has_no_run(campaign: Campaign) -> None:
+def test_a_lane_whose_lease_ran_out_or_was_released_has_no_run(campaign: Campaign) -> None:
     run, token = taken(campaign, served("a"))
     _, elsewhere = taken(campaign, served("b", url="http://127.0.0.1:10/v1"))
     assert run.lane is not None
@@ -80,14 +80,14 @@ def test_a_lane_whose_lease_is_over_or_was_given_back_has_no_run(campaign: Campa
     assert lanes.current_run(run.lane) is None
 
 
-def test_a_run_that_does_not_get_its_lane_is_left_as_it_was(campaign: Campaign) -> None:
+def test_a_run_that_does_not_get_its_lane_is_left_unchanged(campaign: Campaign) -> None:
     taken(campaign, served("a"))
     second, _ = taken(campaign, served("b"))
     second.refresh_from_db()
     assert (second.state, second.lease) == ("queued", None)
 
 
-def test_the_lane_of_a_dead_run_is_free_when_its_lease_is_over(campaign: Campaign) -> None:
+def test_the_lane_of_a_dead_run_is_free_when_its_lease_runs_out(campaign: Campaign) -> None:
     dead, token = taken(campaign, served("a"))
     run_out(dead)
     _, second = taken(campaign, served("b"))
@@ -96,7 +96,7 @@ def test_the_lane_of_a_dead_run_is_free_when_its_lease_is_over(campaign: Campaig
     assert lifecycle.renew(dead, token) is None
 
 
-def test_renewing_holds_the_lane_for_longer_too(campaign: Campaign) -> None:
+def test_renewing_a_run_renews_its_lane_too(campaign: Campaign) -> None:
     run, token = taken(campaign, served())
     run_out(run)
     assert token
@@ -122,7 +122,7 @@ def test_a_server_that_refuses_pauses_its_lane_until_a_run_is_started(campaign: 
     assert list(lifecycle.runs_without_worker()) == [waits]
 
 
-def test_one_word_resumes_a_paused_lane(campaign: Campaign) -> None:
+def test_a_resumed_lane_can_be_leased_again(campaign: Campaign) -> None:
     waits = lifecycle.start(campaign, served(), queued=True)
     assert waits.lane is not None
     lanes.pause(waits.lane, "the quota is used up")
@@ -140,7 +140,7 @@ def test_one_word_resumes_a_paused_lane(campaign: Campaign) -> None:
     ],
 )
 @pytest.mark.parametrize("queued", [True, False], ids=["of workers", "of a command"])
-def test_the_sweep_ends_a_dead_run_as_it_was_wished_though_its_lane_is_paused(
+def test_the_sweep_obeys_the_order_for_a_dead_run_even_on_a_paused_lane(
     campaign: Campaign, bells: list[int], wish: Any, state: str, rows: str, queued: bool
 ) -> None:
     dead, lease = taken(campaign, served(), queued=queued)
@@ -169,7 +169,7 @@ def test_runs_of_one_lane_take_turns(campaign: Campaign) -> None:
     assert lifecycle.next_run(other) == other
 
 
-def test_the_next_run_of_the_lane_is_rung_when_a_pump_ends(
+def test_the_end_of_a_pump_notifies_the_next_run_of_its_lane(
     campaign: Campaign,
     bells: list[int],
     monkeypatch: pytest.MonkeyPatch,
@@ -221,7 +221,7 @@ class TestInTheForeground:
         assert said.count(f"Waiting: {SERVER} is busy with {first} of judge a.") == 1
         assert "4 done" in said
 
-    def test_an_interruption_ends_the_waiting(
+    def test_an_interruption_ends_the_wait(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def interrupted(seconds: float) -> None:
@@ -234,7 +234,7 @@ class TestInTheForeground:
             self.run(campaign)
         assert JudgeRun.objects.get(judge__rater__name="b").state == "interrupted"
 
-    def test_a_lane_that_is_paused_meanwhile_ends_the_waiting(
+    def test_a_pause_of_the_lane_ends_the_wait(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         served("b")

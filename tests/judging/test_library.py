@@ -22,14 +22,14 @@ SUBJECTS = (
 )  # fmt: skip
 
 
-def test_it_has_each_published_design() -> None:
+def test_the_library_has_a_file_for_each_published_design() -> None:
     assert set(SUBJECTS) <= set(library.names())
     assert len(library.names()) >= 15
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", library.names())
-def test_a_file_says_where_it_is_from_and_its_fixtures_are_read_as_they_say(name: str) -> None:
+def test_each_file_names_its_source_and_passes_its_fixtures(name: str) -> None:
     file = library.files()[name]
     assert file.title
     assert file.source
@@ -41,7 +41,9 @@ def test_a_file_says_where_it_is_from_and_its_fixtures_are_read_as_they_say(name
 @pytest.mark.django_db
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", library.names())
-def test_a_file_is_filled_in_for_every_item_of_its_protocol(name: str, tmp_path: Path) -> None:
+def test_each_file_can_be_rendered_for_every_item_of_its_protocol(
+    name: str, tmp_path: Path
+) -> None:
     file = library.files()[name]
     backend = "decisions" if file.parser_name == "decisions" else "openai"
     rater = judge(name, backend, model="m", base_url="http://127.0.0.1:1", file=file.text)
@@ -54,7 +56,7 @@ def test_a_file_is_filled_in_for_every_item_of_its_protocol(name: str, tmp_path:
 
 
 @pytest.mark.django_db
-def test_a_file_is_listed_shown_and_added() -> None:
+def test_the_command_lists_shows_and_adds_files() -> None:
     assert "graded-relevance" in command(
         "judge_library", "list", "--protocol", "grounding-relevance"
     )
@@ -70,7 +72,7 @@ def test_a_file_is_listed_shown_and_added() -> None:
         command("judge_library", "show", "graded-relevanse")
 
 
-def test_the_file_of_the_guide_is_read_as_its_fixture_says() -> None:
+def test_the_example_file_of_the_guide_passes_its_fixtures() -> None:
     guide = (ROOT / "docs/how-to/write-a-judge-file.md").read_text("utf-8")
     found = re.search(r"```toml\n(.*?)```", guide, re.DOTALL)
     assert found

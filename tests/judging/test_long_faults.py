@@ -33,9 +33,7 @@ def large(only_server: Running, tmp_path_factory: pytest.TempPathFactory) -> Hou
     return house
 
 
-def test_a_worker_killed_ten_times_in_ten_thousand_calls(
-    large: House, only_server: Running
-) -> None:
+def test_a_run_survives_ten_kills_in_ten_thousand_calls(large: House, only_server: Running) -> None:
     only_server.behave(reset=True, latency=0.2, spread=0.2)
     large.manage(*RUN, "--queue")
     for kill in range(1, KILLS + 1):
@@ -53,7 +51,7 @@ def test_a_worker_killed_ten_times_in_ten_thousand_calls(
     assert stats["most"] <= AT_ONCE
 
 
-def test_a_process_that_sleeps_a_minute_changes_nothing(house: House, server: Running) -> None:
+def test_a_process_that_wakes_after_a_minute_changes_nothing(house: House, server: Running) -> None:
     server.behave(holds_after=60)
     frozen = house.start("manage.py", *RUN)
     until(server.holds, "it is in mid-run")
@@ -76,7 +74,7 @@ def with_files_of_at_most(size: int) -> None:
 
 
 @ON_A_FILE
-def test_a_full_disk_ends_a_run_that_goes_on_when_there_is_room(
+def test_a_run_ended_by_a_full_disk_continues_when_there_is_room(
     house: House, server: Running
 ) -> None:
     log = house.folder / "tandem.sqlite3-wal"
@@ -91,7 +89,7 @@ def test_a_full_disk_ends_a_run_that_goes_on_when_there_is_room(
 
 
 @ON_A_FILE
-def test_a_run_goes_on_from_yesterdays_backup(
+def test_a_run_continues_from_a_restored_backup(
     house: House, server: Running, tmp_path: Path
 ) -> None:
     server.behave(holds_after=60)

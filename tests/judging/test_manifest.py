@@ -40,13 +40,13 @@ def test_a_run_that_ended_has_a_sealed_manifest(campaign: Campaign) -> None:
     assert made["sha256"] == hashlib.sha256(text.encode()).hexdigest()
 
 
-def test_whatever_is_changed_breaks_the_seal(campaign: Campaign) -> None:
+def test_any_change_breaks_the_seal(campaign: Campaign) -> None:
     made = manifest(campaign)
     assert not is_sealed(made | {"cost": "0.01"})
     assert not is_sealed({})
 
 
-def test_it_says_what_the_run_was_made_with(campaign: Campaign) -> None:
+def test_a_manifest_records_the_configuration_of_the_run(campaign: Campaign) -> None:
     made = manifest(campaign, granularity="unit", params={"concurrency": 4})
     assert made["platform"]["version"] == settings.TANDEM_VERSION
     assert len(made["platform"]["requirements_sha256"]) == 64
@@ -59,7 +59,7 @@ def test_it_says_what_the_run_was_made_with(campaign: Campaign) -> None:
     assert made["data"]["items"] == 4
 
 
-def test_it_says_what_the_run_came_to(campaign: Campaign) -> None:
+def test_a_manifest_records_the_results_of_the_run(campaign: Campaign) -> None:
     made = manifest(campaign)
     assert made["state"] == "done"
     assert made["counts"]["done"] == 4
@@ -76,18 +76,18 @@ def test_it_says_what_the_run_came_to(campaign: Campaign) -> None:
     }
 
 
-def test_failures_stand_in_it_by_state_and_reason(campaign: Campaign) -> None:
+def test_a_manifest_counts_failures_by_reason(campaign: Campaign) -> None:
     run, _, _ = run_scripted(campaign, judge(), lambda request: "no JSON")
     assert run.manifest["counts"]["failures"] == {"unreadable": 4}
 
 
-def test_the_hash_of_the_items_is_of_their_keys_in_order(campaign: Campaign) -> None:
+def test_the_hash_of_the_items_covers_their_keys_in_order(campaign: Campaign) -> None:
     keys = campaign.items.order_by("position").values_list("key", flat=True)
     digest = hashlib.sha256("".join(f"{key}\n" for key in keys).encode()).hexdigest()
     assert manifest(campaign)["data"]["items_sha256"] == digest
 
 
-def test_what_the_probe_found_stands_in_it(campaign: Campaign) -> None:
+def test_a_manifest_records_the_findings_of_the_probe(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     begin(run, Scripted(yes), Findings(FACTS, ("no logprobs",)))
     run.refresh_from_db()
@@ -95,7 +95,7 @@ def test_what_the_probe_found_stands_in_it(campaign: Campaign) -> None:
     assert run.manifest["warnings"] == ["no logprobs"]
 
 
-def test_the_next_worker_keeps_what_the_first_wrote(campaign: Campaign) -> None:
+def test_the_next_worker_keeps_the_facts_of_the_first(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     begin(run, Scripted(yes), Findings(FACTS))
     begin(run, Scripted(yes), Findings({"version": "0.13.0"}))
@@ -104,7 +104,7 @@ def test_the_next_worker_keeps_what_the_first_wrote(campaign: Campaign) -> None:
     assert [each["facts"] for each in run.manifest["taken_up"]] == [{"version": "0.13.0"}]
 
 
-def test_other_things_that_a_run_notes_are_kept(campaign: Campaign) -> None:
+def test_other_entries_of_a_manifest_are_kept(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     JudgeRun.objects.filter(pk=run.pk).update(manifest={"batch": {"requests": 3}})
     begin(run, Scripted(yes), Findings())
@@ -116,7 +116,7 @@ def test_other_things_that_a_run_notes_are_kept(campaign: Campaign) -> None:
     assert is_sealed(run.manifest)
 
 
-def test_a_run_that_died_has_a_manifest_all_the_same(campaign: Campaign) -> None:
+def test_a_run_that_died_has_a_manifest_too(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     begin(run, Scripted(yes), Findings(FACTS))
     made = manifest_of(run)
@@ -140,11 +140,11 @@ def tried(campaign: Campaign, base: Judge, kind: str, script: Script = yes) -> J
     return trial
 
 
-def test_before_any_trial_there_are_no_controls(campaign: Campaign) -> None:
+def test_a_manifest_without_trials_has_no_controls(campaign: Campaign) -> None:
     assert manifest(campaign)["controls"] == []
 
 
-def test_trials_that_came_later_stand_in_the_manifest_of_their_judge(campaign: Campaign) -> None:
+def test_later_trials_appear_in_the_manifest_of_their_judge(campaign: Campaign) -> None:
     base = judge()
     run, _, _ = run_scripted(campaign, base, no)
     trial = tried(campaign, base, "random")
@@ -161,7 +161,7 @@ def test_trials_that_came_later_stand_in_the_manifest_of_their_judge(campaign: C
     }  # fmt: skip
 
 
-def test_what_a_control_did_not_answer_is_missing_by_reason(campaign: Campaign) -> None:
+def test_a_control_counts_its_missing_answers_by_reason(campaign: Campaign) -> None:
     base = judge()
     run, _, _ = run_scripted(campaign, base)
     tried(campaign, base, "empty", lambda request: "no JSON")
@@ -171,7 +171,7 @@ def test_what_a_control_did_not_answer_is_missing_by_reason(campaign: Campaign) 
     assert control["variables"]["answerable"]["missing"] == {"unreadable": 6}
 
 
-def test_trials_change_the_whole_hash_and_not_that_of_the_run(campaign: Campaign) -> None:
+def test_trials_change_the_hash_of_the_manifest_but_not_that_of_the_run(campaign: Campaign) -> None:
     base = judge()
     run, _, _ = run_scripted(campaign, base)
     before = manifest_of(run)
@@ -184,13 +184,13 @@ def test_trials_change_the_whole_hash_and_not_that_of_the_run(campaign: Campaign
     assert {n for n in after if after[n] != before[n]} == {"controls", "sha256"}
 
 
-def test_no_credential_stands_in_an_address() -> None:
+def test_an_address_is_stored_without_credentials() -> None:
     url = without_credentials("https://user:secret@host:8000/v1?key=x#y")
     assert url == "https://host:8000/v1"
     assert without_credentials("") == ""
 
 
-def test_no_key_stands_in_it(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_manifest_contains_no_key(campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANIFEST_KEY", "sk-canary-of-the-manifest")
     keyed = judge(
         "keyed", "openai", model="m", base_url="http://127.0.0.1:9", api_key_env="MANIFEST_KEY"
@@ -217,7 +217,7 @@ def test_the_commit_is_read_from_the_checkout(tmp_path: Path) -> None:
     assert commit_in(git(tmp_path, refs__heads__main="123\n")) == "123"
 
 
-def test_a_commit_that_is_given_goes_before(settings: Any) -> None:
+def test_a_configured_commit_takes_precedence(settings: Any) -> None:
     settings.TANDEM_COMMIT = "0123abc"
     assert manifests.platform_facts()["commit"] == "0123abc"
 

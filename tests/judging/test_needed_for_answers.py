@@ -77,7 +77,7 @@ def test_a_judge_labels_each_answer_and_passage(
 
 
 @pytest.mark.parametrize("granularity", ["item", "unit"])
-def test_it_is_told_which_two_texts_are_meant_and_never_whose(
+def test_a_request_names_the_passage_and_the_answer_but_no_system(
     granularity: str, tmp_path: Path
 ) -> None:
     study, requests = campaign(tmp_path), []
@@ -105,7 +105,7 @@ def test_it_is_told_which_two_texts_are_meant_and_never_whose(
 
 
 @pytest.mark.parametrize("granularity", ["item", "unit"])
-def test_word_overlap_looks_for_the_answer_s_sentences_in_the_passage(
+def test_the_lexical_judge_compares_the_sentences_of_the_answer_with_the_passage(
     granularity: str, tmp_path: Path
 ) -> None:
     study = campaign(tmp_path)
@@ -116,7 +116,7 @@ def test_word_overlap_looks_for_the_answer_s_sentences_in_the_passage(
     assert {key: code for (_, _, key), code in floor.items()} == EXPECTED
 
 
-def test_a_control_leaves_no_word_of_the_texts_in_what_is_asked(tmp_path: Path) -> None:
+def test_a_control_leaves_no_word_of_the_original_texts_in_its_units(tmp_path: Path) -> None:
     item = campaign(tmp_path).items.select_related("campaign", "query").order_by("position")[0]
     spec = present(item)
     assert {unit.text for unit in remove_texts(spec).units} == {""}

@@ -38,11 +38,11 @@ def made(model: str, since: date, prompt: str, completion: str) -> None:
     )
 
 
-def test_a_call_costs_its_prompt_and_its_completion() -> None:
+def test_the_cost_of_a_call_is_that_of_its_prompt_and_completion() -> None:
     assert RATES.cost(USAGE) == Decimal("0.0035")
 
 
-def test_cached_prompt_tokens_are_counted_at_their_own_rate() -> None:
+def test_cached_prompt_tokens_have_their_own_rate() -> None:
     # 200 at 2.5, 800 at 1.25 and 100 at 10 dollars for a million.
     assert RATES.cost(CACHED) == Decimal("0.0025")
 
@@ -64,7 +64,7 @@ def test_a_cost_without_usage_is_unknown_and_not_zero(usage: dict[str, object]) 
     assert RATES.cost(usage) is None
 
 
-def test_more_cached_tokens_than_the_prompt_has_are_not_believed() -> None:
+def test_cached_tokens_are_counted_up_to_those_of_the_prompt() -> None:
     told = USAGE | {"prompt_tokens_details": {"cached_tokens": 5000}}
     assert tokens_in(told) == (1000, 1000, 100)
     assert tokens_in(USAGE | {"prompt_tokens_details": None}) == (1000, 0, 100)
@@ -72,30 +72,30 @@ def test_more_cached_tokens_than_the_prompt_has_are_not_believed() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("told", [{}, {"cached_tokens": None}, {"cached_tokens": -1}, 7])
-def test_without_a_count_of_cached_tokens_there_are_none(told: object) -> None:
+def test_an_invalid_count_of_cached_tokens_is_read_as_zero(told: object) -> None:
     assert tokens_in(USAGE | {"prompt_tokens_details": told}) == (1000, 0, 100)
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("count", "known"), [(0, True), (2**31 - 1, True), (2**31, False)])
-def test_a_count_is_believed_as_far_as_it_can_be_stored(count: int, known: bool) -> None:
+def test_a_count_too_large_to_be_stored_is_ignored(count: int, known: bool) -> None:
     for name in ("prompt_tokens", "completion_tokens"):
         assert (tokens_in(USAGE | {name: count}) is not None) == known
 
 
-def test_a_cost_is_rounded_to_what_is_stored() -> None:
+def test_a_cost_is_rounded_to_the_stored_precision() -> None:
     assert Rates(Decimal("0.15"), Decimal(0), Decimal(0)).cost_of_tokens(1, 0, 0) == Decimal("0")
     assert Rates(Decimal("0.15"), Decimal(0), Decimal(0)).cost_of_tokens(10, 0, 0) == Decimal(
         "0.000002"
     )
 
 
-def test_money_is_told_to_the_cent_and_never_as_nothing() -> None:
+def test_an_amount_is_shown_in_cents_and_never_as_zero() -> None:
     assert format_money(Decimal("1234.5")) == "1,234.50 US dollars"
     assert format_money(Decimal("0.0001")) == "0.01 US dollars"
 
 
-def test_the_newest_price_of_the_day_counts(db: None) -> None:
+def test_the_newest_price_up_to_the_day_applies(db: None) -> None:
     made("m", MAY, "1", "2")
     made("m", JUNE, "3", "4")
     assert find_rates("m", date(2026, 4, 30)) is None
@@ -110,7 +110,7 @@ def test_the_cost_of_a_model_without_a_price_is_unknown(db: None) -> None:
     assert cost_of_call(USAGE, "other", JUNE) is None
 
 
-def test_a_run_looks_a_price_up_once_a_day(db: None, django_assert_num_queries: Any) -> None:
+def test_a_run_looks_up_a_price_once_per_day(db: None, django_assert_num_queries: Any) -> None:
     made("m", JUNE, "1", "2")
     book = PriceBook("m")
     with django_assert_num_queries(2):
@@ -122,7 +122,7 @@ def test_a_run_looks_a_price_up_once_a_day(db: None, django_assert_num_queries: 
         ]
 
 
-def test_each_team_pays_its_own_price_at_the_address_that_is_asked(db: None) -> None:
+def test_a_price_of_a_team_applies_only_to_that_team(db: None) -> None:
     made("gpt-4.1-mini", MAY, "7", "8")
     own, other = Team.objects.get(), Team.objects.create(name="another")
     rates = Rates(Decimal(7), Decimal(7), Decimal(8))
@@ -136,7 +136,7 @@ def test_each_team_pays_its_own_price_at_the_address_that_is_asked(db: None) -> 
     assert price_book_of(run).on(AFTER) == rates
 
 
-def test_the_longest_completion_has_either_name() -> None:
+def test_the_maximum_completion_is_read_from_either_parameter() -> None:
     assert longest_completion({"max_tokens": 5, "max_completion_tokens": 7}) == 5
     assert longest_completion({"max_completion_tokens": 7}) == 7
     assert longest_completion({}) is None
@@ -151,7 +151,7 @@ def test_the_command_writes_a_price(db: None) -> None:
     assert find_rates("m", MAY) == RATES
 
 
-def test_cached_tokens_cost_as_much_as_others_where_nothing_is_said(db: None) -> None:
+def test_cached_tokens_cost_as_much_as_others_by_default(db: None) -> None:
     command("create_price", "m", "--since", "2026-05-01", "--prompt", "2", "--completion", "3")
     assert find_rates("m", MAY) == Rates(Decimal(2), Decimal(2), Decimal(3))
 
@@ -176,7 +176,7 @@ def test_a_second_price_for_a_day_is_refused(db: None) -> None:
         ("--completion", "0.0000001", "more than 6 places"),
     ],
 )
-def test_what_is_no_price_is_refused(db: None, option: str, value: str, said: str) -> None:
+def test_an_invalid_price_is_refused(db: None, option: str, value: str, said: str) -> None:
     given = {"--since": "2026-05-01", "--prompt": "2", "--completion": "3"} | {option: value}
     arguments = [f"{name}={each}" for name, each in given.items()]
     with pytest.raises(CommandError, match=said):
@@ -214,7 +214,7 @@ def test_a_list_price_applies_to_the_providers_own_address_from_its_day_on() -> 
     assert find_rates("of-nobody", AFTER, PUBLIC) is None
 
 
-def test_of_two_list_prices_the_last_one_up_to_the_day_counts(
+def test_the_newest_list_price_up_to_the_day_applies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     host = 'host = "a.example"\n'
@@ -237,7 +237,7 @@ def test_a_stored_price_takes_precedence_over_a_list_price() -> None:
 
 
 @pytest.mark.django_db
-def test_a_file_of_prices_is_stored_once(tmp_path: Path) -> None:
+def test_prices_of_a_file_are_stored_once(tmp_path: Path) -> None:
     path = tmp_path / "prices.toml"
     path.write_text(
         '[[price]]\nmodels = ["a", "b"]\nprompt = "1.5"\ncompletion = "3"\nchecked = 2026-11-01\n',
@@ -263,9 +263,7 @@ def test_a_file_of_prices_is_stored_once(tmp_path: Path) -> None:
         (ENTRY.format(models='["a"]', prompt=1, checked='"soon"'), "is not a day"),
     ],
 )
-def test_a_file_that_is_none_of_prices_is_refused_whole(
-    tmp_path: Path, text: str, what: str
-) -> None:
+def test_an_invalid_price_file_is_refused_as_a_whole(tmp_path: Path, text: str, what: str) -> None:
     path = tmp_path / "prices.toml"
     path.write_text(text, "utf-8")
     with pytest.raises(CommandError, match=what):
@@ -273,7 +271,7 @@ def test_a_file_that_is_none_of_prices_is_refused_whole(
     assert not Price.objects.exists()
 
 
-def test_a_price_file_that_is_wrong_is_told_with_its_path_and_what_to_do(tmp_path: Path) -> None:
+def test_an_error_in_a_price_file_names_the_path_and_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "prices.toml"
     with pytest.raises(PriceFileError, match=r"prices.toml: cannot be read \(No such file"):
         read_prices(path)
@@ -306,7 +304,7 @@ def test_a_price_file_that_is_wrong_is_told_with_its_path_and_what_to_do(tmp_pat
     assert (price.cached, price.completion) == (Decimal(2), Decimal(1)), "cached cost as others do"
 
 
-def test_a_price_is_nothing_up_to_999999_dollars_with_six_places() -> None:
+def test_a_price_is_between_0_and_999999_dollars_with_six_decimal_places() -> None:
     for text in ("0", "999999", "0.000001"):
         assert read_amount(text) == Decimal(text)
     for text in ("-0.000001", "999999.000001", "0.0000001", "infinity"):

@@ -44,7 +44,7 @@ OTHER_WIRES = {
         ("messages", 1),
     ],
 )
-def test_a_killed_run_goes_on_and_answers_every_unit_once(
+def test_a_killed_run_continues_and_labels_every_unit_once(
     house: House, server: Running, wire: str, kills: int
 ) -> None:
     run = RUN
@@ -72,9 +72,7 @@ def test_a_killed_run_goes_on_and_answers_every_unit_once(
 
 
 @pytest.mark.long
-def test_who_finds_the_lease_of_a_dead_one_waits_until_it_ends(
-    house: House, server: Running
-) -> None:
+def test_a_process_waits_until_the_lease_of_a_dead_run_ends(house: House, server: Running) -> None:
     server.behave(holds_after=UNITS // 3)
     process = house.start("manage.py", *RUN)
     until(server.holds, "it is in mid-run")
@@ -84,7 +82,7 @@ def test_who_finds_the_lease_of_a_dead_one_waits_until_it_ends(
     assert each_once(house, server.url, kills=1)
 
 
-def test_a_run_that_is_told_to_stop_ends_in_order_and_repays_nothing(
+def test_a_terminated_run_ends_in_order_and_pays_no_call_twice(
     house: House, server: Running
 ) -> None:
     server.behave(holds_after=UNITS // 3)
@@ -102,7 +100,9 @@ def test_a_run_that_is_told_to_stop_ends_in_order_and_repays_nothing(
     assert UNITS <= server.stats()["calls"] <= UNITS + 2 * PROBES
 
 
-def test_a_server_that_faults_in_every_way_ends_with_reasons(house: House, server: Running) -> None:
+def test_failures_of_a_faulty_server_are_stored_with_their_reasons(
+    house: House, server: Running
+) -> None:
     faults = {"500": 0.05, "reset": 0.03, "html": 0.03, "429": 0.05, "prose": 0.05, "length": 0.05}
     server.behave(faults=faults, retry_after="0")
     said = house.manage(*RUN)

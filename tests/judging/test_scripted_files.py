@@ -26,12 +26,12 @@ WRITTEN = {
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_labels_are_written_as_the_file_reads_them(name: str) -> None:
+def test_labels_are_written_in_the_form_that_the_file_reads(name: str) -> None:
     file = library.files()[name]
     assert completion_for(file, {**WRITTEN[name], "other": "x"}, {})
 
 
-def test_a_grade_is_written_as_it_was_given_and_what_cannot_be_read_is_refused() -> None:
+def test_a_grade_is_written_unchanged_and_an_unreadable_label_is_refused() -> None:
     graded = library.files()["graded-relevance"]
     assert completion_for(graded, {"relevant": "yes"}, {"relevant": "3"}).endswith("score: 3")
     with pytest.raises(FileError, match="relevant = maybe"):
@@ -52,7 +52,7 @@ def run(campaign: Campaign, judge: Judge) -> None:
 
 
 @pytest.mark.django_db
-def test_prompt_and_parser_are_those_of_the_file(tmp_path: Path) -> None:
+def test_a_scripted_judge_uses_the_prompt_and_parser_of_its_file(tmp_path: Path) -> None:
     study = campaign_of(tmp_path, "grounding-relevance")
     unit = study.items.get(key="q1").units.get()
     line = {"item": "q1", "unit": unit.key, "kind": unit.kind, "variable": "relevant",

@@ -86,7 +86,7 @@ def test_a_unit_without_a_label_is_missing_with_a_reason(
     assert "the file has no label of answerable for unit" in detail
 
 
-def test_an_answer_of_several_units_needs_a_label_of_each_so_units_are_asked_alone(
+def test_a_scripted_judge_with_partial_labels_should_be_asked_unit_by_unit(
     campaign: Campaign, tmp_path: Path
 ) -> None:
     said = create(written(tmp_path, label("r1", "q1:1", "no")), "replayed", "--granularity", "item")
@@ -94,7 +94,7 @@ def test_an_answer_of_several_units_needs_a_label_of_each_so_units_are_asked_alo
     assert "a scripted judge is a fake" in said
 
 
-def test_the_judge_stays_as_it_is_when_the_file_changes(campaign: Campaign, tmp_path: Path) -> None:
+def test_a_judge_keeps_its_labels_when_the_file_changes(campaign: Campaign, tmp_path: Path) -> None:
     path = written(tmp_path, label("r1", "q1:1", "no"))
     create(path)
     written(tmp_path, label("r1", "q1:1", "yes"))
@@ -106,7 +106,7 @@ def test_the_judge_stays_as_it_is_when_the_file_changes(campaign: Campaign, tmp_
     assert "Nothing to do" in run(campaign)
 
 
-def test_equal_files_give_equal_judges_in_any_form(tmp_path: Path) -> None:
+def test_files_with_the_same_labels_give_equal_judges_in_any_format(tmp_path: Path) -> None:
     path = written(tmp_path, label("r1", "q1:1", "no"))
     create(path)
     assert create(path).count("Nothing to do") == 1
@@ -133,7 +133,7 @@ def test_a_file_that_cannot_be_replayed_is_refused(
     assert not Judge.objects.exists()
 
 
-def test_a_file_belongs_to_a_scripted_judge_and_a_model_does_not(tmp_path: Path) -> None:
+def test_only_a_scripted_judge_has_a_labels_file_and_it_has_no_model(tmp_path: Path) -> None:
     path = written(tmp_path, label("a", "b"))
     with pytest.raises(CommandError, match="give both, or neither"):
         command("create_judge", "j", "--backend", "lexical", "--answers", path)
@@ -143,7 +143,7 @@ def test_a_file_belongs_to_a_scripted_judge_and_a_model_does_not(tmp_path: Path)
         create(path, "j", "--model", "m")
 
 
-def test_the_report_marks_it_and_warns(campaign: Campaign, tmp_path: Path) -> None:
+def test_the_report_marks_a_scripted_judge_and_warns(campaign: Campaign, tmp_path: Path) -> None:
     replay(campaign, tmp_path)
     command("create_judge", "floor", "--backend", "lexical")
     run(campaign, "floor")
@@ -155,7 +155,7 @@ def test_the_report_marks_it_and_warns(campaign: Campaign, tmp_path: Path) -> No
     assert "No model was asked" in warned[0]["text"]
 
 
-def test_measures_and_the_robustness_sheet_name_it_a_fake(
+def test_measures_and_the_robustness_sheet_call_a_scripted_judge_a_fake(
     campaign: Campaign, tmp_path: Path
 ) -> None:
     run = replay(campaign, tmp_path)
@@ -177,7 +177,7 @@ def test_a_jury_with_a_scripted_member_is_marked_too(campaign: Campaign, tmp_pat
     assert {r["name"] for r in report["raters"] if r.get("scripted")} == {"panel", "replayed"}
 
 
-def test_its_manifest_and_the_exports_say_that_it_is_a_fake(
+def test_manifest_and_exports_say_that_a_scripted_judge_is_a_fake(
     campaign: Campaign, tmp_path: Path
 ) -> None:
     run = replay(campaign, tmp_path)
@@ -189,7 +189,9 @@ def test_its_manifest_and_the_exports_say_that_it_is_a_fake(
     assert "Labels from `replayed` are fakes" in card(campaign, listed)
 
 
-def test_pages_mark_it_and_show_a_digest_for_its_labels(campaign: Campaign, tmp_path: Path) -> None:
+def test_pages_mark_a_scripted_judge_and_show_a_digest_of_its_labels(
+    campaign: Campaign, tmp_path: Path
+) -> None:
     run = replay(campaign, tmp_path)
     client = client_of(User.objects.create(username="rita", role="researcher"))
     addresses = ("/judges/", f"/judges/{run.judge_id}/", f"/judges/runs/{run.pk}/",
@@ -204,7 +206,7 @@ def test_pages_mark_it_and_show_a_digest_for_its_labels(campaign: Campaign, tmp_
     assert told["params"] == {DIGEST: run.judge.params[DIGEST]}
 
 
-def test_the_browser_offers_none(tmp_path: Path) -> None:
+def test_a_scripted_judge_cannot_be_created_in_the_browser(tmp_path: Path) -> None:
     client = client_of(User.objects.create(username="rita", role="researcher"))
     answer = client.post(
         "/judges/new/", {"name": "j", "backend": "scripted", "granularity": "unit"}
@@ -213,7 +215,7 @@ def test_the_browser_offers_none(tmp_path: Path) -> None:
     assert not Judge.objects.exists()
 
 
-def test_requests_of_other_labels_are_other_requests(tmp_path: Path) -> None:
+def test_judges_with_different_labels_send_different_requests(tmp_path: Path) -> None:
     create(written(tmp_path, label("a", "b")), "one")
     create(written(tmp_path, label("a", "b", "no")), "other")
     one, other = (build_backend(judge) for judge in Judge.objects.order_by("pk"))

@@ -27,7 +27,7 @@ CENT = Decimal("0.01")
         (Decimal(0), 3, 1, Decimal(0), Decimal(0)),
     ],
 )
-def test_a_cost_is_known_unless_a_server_answered_and_its_price_is_not(
+def test_a_cost_is_unknown_only_if_a_server_answered_without_a_price(
     total: Decimal, calls: int, lane: int | None, last: Decimal | None, told: Decimal | None
 ) -> None:
     assert known_cost(total, calls, lane, last) == told
@@ -46,7 +46,7 @@ def test_a_cost_is_known_unless_a_server_answered_and_its_price_is_not(
         (Decimal("1234.567"), "$1,234.57"),
     ],
 )
-def test_an_amount_is_told_to_the_digits_that_count(amount: Decimal | None, words: str) -> None:
+def test_an_amount_is_shown_with_its_significant_digits(amount: Decimal | None, words: str) -> None:
     assert format_dollars(amount) == words
 
 
@@ -79,13 +79,13 @@ def both(run: JudgeRun) -> set[Decimal | None]:
     return {cost_of_run(run), cost_of_run(with_last_cost(JudgeRun.objects.all()).get(pk=run.pk))}
 
 
-def test_without_an_answer_nothing_is_known_of_the_cost(asked: JudgeRun) -> None:
+def test_the_cost_of_a_run_without_answers_is_unknown(asked: JudgeRun) -> None:
     call(asked, None, "0")
     assert both(asked) == {None}
 
 
 @pytest.mark.postgresql  # where a subquery of two rows is an error
-def test_the_newest_answer_tells_whether_answers_have_a_price(asked: JudgeRun) -> None:
+def test_the_newest_answer_decides_whether_the_cost_is_known(asked: JudgeRun) -> None:
     first = call(asked, "{}", "0")
     assert both(asked) == {Decimal(0)}
     call(asked, "{}", None)
@@ -96,7 +96,7 @@ def test_the_newest_answer_tells_whether_answers_have_a_price(asked: JudgeRun) -
     assert both(asked) == {None}
 
 
-def test_answers_of_another_run_tell_nothing(asked: JudgeRun, campaign: Campaign) -> None:
+def test_answers_of_another_run_do_not_count(asked: JudgeRun, campaign: Campaign) -> None:
     other = lifecycle.start(
         campaign, judge("other", backend="openai", model="m", base_url="http://h")
     )

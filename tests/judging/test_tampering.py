@@ -100,12 +100,12 @@ def found() -> list[str]:
 
 
 @pytest.mark.postgresql
-def test_an_untampered_study_is_well(cast: Cast) -> None:
+def test_an_untampered_study_has_no_violations(cast: Cast) -> None:
     assert found() == []
     assert run("check_invariants").strip() == "The invariants hold."
 
 
-def test_it_counts_what_it_looked_at(cast: Cast) -> None:
+def test_the_check_counts_the_checked_rows(cast: Cast) -> None:
     seen = CheckedCounts()
     assert list(violations(seen)) == []
     there = (Assignment, Response, Label, Span)
@@ -120,26 +120,26 @@ def label_of(assignment: Assignment, unit: str = "q:1") -> Label:
 
 
 @pytest.mark.postgresql
-def test_a_deleted_answer(cast: Cast) -> None:
+def test_a_deleted_answer_is_found(cast: Cast) -> None:
     Response.objects.filter(assignment=cast.ben).delete()
     assert found() == [f"status: {cast.at(cast.ben)}: is done, but its answer is missing"]
 
 
-def test_a_deleted_label(cast: Cast) -> None:
+def test_a_deleted_label_is_found(cast: Cast) -> None:
     label_of(cast.ben).delete()
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
     assert found() == [f"labels: {place}: its label is missing; the answer has 'yes'"]
 
 
 @pytest.mark.postgresql
-def test_a_flipped_label(cast: Cast) -> None:
+def test_a_flipped_label_is_found(cast: Cast) -> None:
     Label.objects.filter(pk=label_of(cast.ben).pk).update(value="no")
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
     assert found() == [f"labels: {place}: is labelled 'no', but the answer has 'yes'"]
 
 
 @pytest.mark.postgresql
-def test_a_flipped_label_of_an_answer_that_was_replaced(cast: Cast) -> None:
+def test_a_flipped_label_of_an_earlier_revision_is_found(cast: Cast) -> None:
     first = Response.objects.get(assignment=cast.ada, revision=1)
     first.labels.filter(unit__name="q:2").update(value="yes")
     place = cast.at(cast.ada, "revision 1", "unit q:2", "variable answerable")
@@ -148,13 +148,13 @@ def test_a_flipped_label_of_an_answer_that_was_replaced(cast: Cast) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("payload", [{}, {"units": None, "comment": None}, []])
-def test_an_emptied_payload(cast: Cast, payload: Any) -> None:
+def test_an_emptied_payload_is_found(cast: Cast, payload: Any) -> None:
     Response.objects.filter(assignment=cast.ben).update(payload=payload)
     place = cast.at(cast.ben, "revision 1")
     assert found() == [f"labels: {place}: its payload contains no units"]
 
 
-def test_a_payload_whose_units_are_gone(cast: Cast) -> None:
+def test_a_payload_without_its_units_is_found(cast: Cast) -> None:
     emptied: dict[str, Any] = {"units": {}, "comment": None}
     Response.objects.filter(assignment=cast.ben).update(payload=emptied)
     lines = found()
@@ -165,7 +165,7 @@ def test_a_payload_whose_units_are_gone(cast: Cast) -> None:
         assert any(line.startswith(f"labels: {more}: is labelled") for line in lines)
 
 
-def test_a_payload_that_was_changed_with_its_labels_owes_its_quote(cast: Cast) -> None:
+def test_a_payload_without_its_required_quote_is_found(cast: Cast) -> None:
     """A yes without a highlight could not have been sent from the page."""
     response = Response.objects.get(assignment=cast.ben)
     response.payload["units"]["q:1"]["evidence"] = []
@@ -176,7 +176,7 @@ def test_a_payload_that_was_changed_with_its_labels_owes_its_quote(cast: Cast) -
     assert line.startswith(f"labels: {place}: its payload would have been refused: evidence")
 
 
-def test_a_payload_that_is_no_answer_any_more(cast: Cast) -> None:
+def test_a_payload_with_an_unknown_code_is_found(cast: Cast) -> None:
     response = Response.objects.get(assignment=cast.ben)
     response.payload["units"]["q:1"]["answerable"] = "perhaps"
     response.save()
@@ -187,32 +187,32 @@ def test_a_payload_that_is_no_answer_any_more(cast: Cast) -> None:
     assert "'perhaps' is not a code" in line
 
 
-def test_a_comment_that_is_not_that_of_its_payload(cast: Cast) -> None:
+def test_a_comment_that_differs_from_its_payload_is_found(cast: Cast) -> None:
     Response.objects.filter(assignment=cast.ben).update(comment="planted")
     place = cast.at(cast.ben, "revision 1")
     assert found() == [f"labels: {place}: its comment differs from its payload"]
 
 
-def test_an_answer_that_is_current_no_more(cast: Cast) -> None:
+def test_an_assignment_without_a_current_answer_is_found(cast: Cast) -> None:
     Response.objects.filter(assignment=cast.ada).update(current=False)
     place = cast.at(cast.ada, "revision 2")
     assert found() == [f"revisions: {place}: none of its 2 answers is current"]
 
 
-def test_an_old_answer_that_was_put_back(cast: Cast) -> None:
+def test_an_earlier_revision_made_current_again_is_found(cast: Cast) -> None:
     Response.objects.filter(assignment=cast.ada, revision=2).update(current=False)
     Response.objects.filter(assignment=cast.ada, revision=1).update(current=True)
     place = cast.at(cast.ada, "revision 1")
     assert found() == [f"revisions: {place}: is current, though revision 2 came after it"]
 
 
-def test_a_gap_in_the_revisions(cast: Cast) -> None:
+def test_a_gap_in_the_revisions_is_found(cast: Cast) -> None:
     Response.objects.filter(assignment=cast.ada, revision=2).update(revision=7)
     place = cast.at(cast.ada, "revision 7")
     assert found() == [f"revisions: {place}: is revision 7, and follows revision 1"]
 
 
-def test_a_first_answer_that_is_gone_from_under_the_second(cast: Cast) -> None:
+def test_a_deleted_first_revision_is_found(cast: Cast) -> None:
     Response.objects.filter(assignment=cast.ada, revision=1).delete()
     place = cast.at(cast.ada, "revision 2")
     assert found() == [f"revisions: {place}: is revision 2, and follows no other"]
@@ -220,13 +220,13 @@ def test_a_first_answer_that_is_gone_from_under_the_second(cast: Cast) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("status", ["open", "cancelled", "failed", "leased"])
-def test_a_reopened_assignment(cast: Cast, status: str) -> None:
+def test_a_reopened_assignment_with_an_answer_is_found(cast: Cast, status: str) -> None:
     Assignment.objects.filter(pk=cast.ada.pk).update(status=status)
     told = f"status: {cast.at(cast.ada)}: is {status}, though revision 2 answers it"
     assert told in found()
 
 
-def test_a_status_that_is_none(cast: Cast) -> None:
+def test_an_unknown_status_is_found(cast: Cast) -> None:
     Assignment.objects.filter(pk=cast.ada.pk).update(status="lost")
     assert f"status: {cast.at(cast.ada)}: is 'lost', which is not a status" in found()
 
@@ -235,21 +235,21 @@ def span_of(assignment: Assignment) -> Span:
     return Span.objects.get(label=label_of(assignment))
 
 
-def test_a_span_beyond_its_text(cast: Cast) -> None:
+def test_a_span_beyond_its_text_is_found(cast: Cast) -> None:
     Span.objects.filter(pk=span_of(cast.ben).pk).update(start=9000, end=9005)
     (line,) = found()
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
     assert line.startswith(f"evidence: {place}: has a span up to 9005, but the report ends at ")
 
 
-def test_an_invented_quote(cast: Cast) -> None:
+def test_an_invented_quote_is_found(cast: Cast) -> None:
     Span.objects.filter(pk=span_of(cast.ben).pk).update(quote="invented")
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
     says = "quotes 'invented' at 0, where the report has 'Zoë 🛶'"
     assert found() == [f"evidence: {place}: {says}"]
 
 
-def test_a_span_of_words_that_stand_there_and_were_not_quoted(cast: Cast) -> None:
+def test_a_span_that_its_answer_does_not_quote_is_found(cast: Cast) -> None:
     Span.objects.create(
         label=label_of(cast.ben), field="report", start=6, end=13, quote="crossed", method="exact"
     )
@@ -260,7 +260,7 @@ def test_a_span_of_words_that_stand_there_and_were_not_quoted(cast: Cast) -> Non
     ]
 
 
-def test_a_quote_without_a_place_that_nobody_gave(cast: Cast) -> None:
+def test_a_quote_without_a_position_that_its_answer_lacks_is_found(cast: Cast) -> None:
     label = label_of(cast.there.study.campaign.items.get(position=0).assignments.get(
         rater=cast.there.judge))  # fmt: skip
     Span.objects.create(label=label, field="report", quote="invented", method="none")
@@ -269,19 +269,19 @@ def test_a_quote_without_a_place_that_nobody_gave(cast: Cast) -> None:
 
 
 @pytest.mark.postgresql
-def test_a_lost_span(cast: Cast) -> None:
+def test_a_missing_span_is_found(cast: Cast) -> None:
     span_of(cast.ben).delete()
     place = cast.at(cast.ben, "revision 1", "unit q:1", "variable answerable")
     assert found() == [f"evidence: {place}: its answer quotes 'Zoë 🛶', but no span does"]
 
 
-def test_a_span_in_a_text_that_is_not_shown(cast: Cast) -> None:
+def test_a_span_in_a_text_outside_its_item_is_found(cast: Cast) -> None:
     Span.objects.filter(pk=span_of(cast.ben).pk).update(field="passage:p")
     (line,) = found()
     assert line.endswith("has a span in 'passage:p', which is not a text of its item")
 
 
-def test_a_changed_text(cast: Cast) -> None:
+def test_a_changed_text_is_found(cast: Cast) -> None:
     Report.objects.filter(key=SECOND).update(text="Another text.")
     assert found() == [
         "texts: batch harbour: query 'q': the text of report 'hidden-system-1:r' is not the one "
@@ -289,7 +289,7 @@ def test_a_changed_text(cast: Cast) -> None:
     ]
 
 
-def test_a_label_of_another_items_unit(cast: Cast) -> None:
+def test_a_label_for_a_unit_of_another_item_is_found(cast: Cast) -> None:
     other = Unit.objects.get(item=cast.begun.item, name="q:1")
     Label.objects.filter(pk=label_of(cast.ben).pk).update(unit=other)
     lines = found()
@@ -307,14 +307,14 @@ def test_a_label_of_another_items_unit(cast: Cast) -> None:
         ({"version": 0}, "its draft has version 0"),
     ],
 )
-def test_a_tampered_draft(cast: Cast, change: dict[str, Any], says: str) -> None:
+def test_a_tampered_draft_is_found(cast: Cast, change: dict[str, Any], says: str) -> None:
     Draft.objects.update(**change)
     (line,) = found()
     assert line.startswith(f"drafts: {cast.at(cast.begun)}")
     assert line.endswith(says)
 
 
-def test_a_draft_of_a_judge(cast: Cast) -> None:
+def test_a_draft_of_a_judge_is_found(cast: Cast) -> None:
     row = Assignment.objects.get(rater=cast.there.judge)
     Draft.objects.create(assignment=row, payload={"units": {}})
     assert found() == [
@@ -355,7 +355,7 @@ def _of_somebody_else() -> None:
         (_of_somebody_else, "has a decision, but is not from the Reference"),
     ],
 )
-def test_a_tampered_decision(cast: Cast, tamper: Callable[[], object], says: str) -> None:
+def test_a_tampered_decision_is_found(cast: Cast, tamper: Callable[[], object], says: str) -> None:
     tamper()
     lines = found()
     assert any(line.startswith("decisions: campaign Pilot") and line.endswith(says)
@@ -390,20 +390,20 @@ def test_a_tampered_decision(cast: Cast, tamper: Callable[[], object], says: str
         ),
     ],
 )
-def test_a_tampered_draw(cast: Cast, tamper: Callable[[], object], says: str) -> None:
+def test_a_tampered_sampling_is_found(cast: Cast, tamper: Callable[[], object], says: str) -> None:
     tamper()
     assert any(line.startswith("draws: campaign Pilot: ") and says in line for line in found())
 
 
 @pytest.mark.postgresql
-def test_a_tampered_tally(cast: Cast) -> None:
+def test_a_tampered_tally_is_found(cast: Cast) -> None:
     row = Tally.objects.filter(what="items/study")[0]
     Tally.objects.filter(pk=row.pk).update(number=row.number + 1)
     (line,) = found()
     assert line.startswith("Tallies: campaign ")
 
 
-def test_a_gap_that_a_file_left_is_none_and_one_beside_it_is(cast: Cast, tmp_path: Any) -> None:
+def test_a_gap_of_revisions_from_an_import_is_allowed(cast: Cast, tmp_path: Any) -> None:
     unit = Unit.objects.get(item__key=SECOND, name="q:0")
     line = {
         "item": SECOND, "unit": unit.key, "kind": unit.kind, "variable": "answerable",
@@ -419,7 +419,7 @@ def test_a_gap_that_a_file_left_is_none_and_one_beside_it_is(cast: Cast, tmp_pat
     assert found() == [f"revisions: {place}: is revision 7, and follows no other"]
 
 
-def test_nothing_is_mended_and_the_status_is_not_zero(cast: Cast) -> None:
+def test_the_command_fails_and_repairs_nothing(cast: Cast) -> None:
     Label.objects.filter(pk=label_of(cast.ben).pk).update(value="no")
     with pytest.raises(CommandError, match="do not hold: 1 violations"):
         run("check_invariants")
@@ -435,7 +435,7 @@ def as_json() -> dict[str, Any]:
 
 
 @pytest.mark.postgresql
-def test_json_names_each_row_by_its_keys_and_says_how_to_mend_it(cast: Cast) -> None:
+def test_the_json_names_each_row_by_its_keys_with_its_repair(cast: Cast) -> None:
     label = label_of(cast.ben)
     Label.objects.filter(pk=label.pk).update(value="no")
     Response.objects.filter(assignment=cast.ada, revision=2).update(revision=7)
@@ -457,13 +457,13 @@ def test_json_names_each_row_by_its_keys_and_says_how_to_mend_it(cast: Cast) -> 
     assert all(check["mend"] and check["holds"] for check in told["checks"])
 
 
-def test_json_of_a_study_that_is_well(cast: Cast) -> None:
+def test_the_json_of_an_untampered_study_lists_no_violation(cast: Cast) -> None:
     told = as_json()
     assert (told["holds"], told["violations"], told["digested"]) == (True, [], [])
     assert told["checked"]["labels"] == Label.objects.count()
 
 
-def test_text_says_how_to_mend_what_it_found(cast: Cast) -> None:
+def test_the_text_says_how_to_repair_each_violation(cast: Cast) -> None:
     Label.objects.filter(pk=label_of(cast.ben).pk).update(value="no")
     out = io.StringIO()
     with pytest.raises(CommandError):
@@ -474,7 +474,7 @@ def test_text_says_how_to_mend_what_it_found(cast: Cast) -> None:
 
 
 @pytest.mark.postgresql
-def test_statements_do_not_grow_with_the_answers(cast: Cast) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_answers(cast: Cast) -> None:
     with CaptureQueriesContext(connection) as few:
         assert found() == []
     for number in range(20):

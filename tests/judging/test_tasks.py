@@ -49,7 +49,7 @@ def queued(campaign: Campaign, name: str, **fields: Any) -> JudgeRun:
     return lifecycle.start(campaign, rater, queued=True)
 
 
-def test_a_message_names_its_run_and_is_too_late_after_a_minute(sent: list[Message]) -> None:
+def test_a_message_names_its_run_and_expires_after_a_minute(sent: list[Message]) -> None:
     tasks.ring(7)
     tasks.ring_sweep()
     assert sent == [pump(7), SWEEP]
@@ -67,7 +67,7 @@ def test_without_a_broker_nothing_is_lost(
     assert "judging.tasks.pump was not sent: away" in caplog.text
 
 
-def test_each_worker_sweeps_from_its_start_on_every_fifteen_seconds(sent: list[Message]) -> None:
+def test_each_worker_sweeps_at_its_start_and_every_fifteen_seconds(sent: list[Message]) -> None:
     timed: list[tuple[float, Any]] = []
     timer = SimpleNamespace(call_repeatedly=lambda *given: timed.append(given))
     tasks.sweep_by_itself(SimpleNamespace(timer=timer))
@@ -90,7 +90,7 @@ class TestAPump:
         monkeypatch.setattr(tasks, "work", work)
         return found
 
-    def test_works_on_its_run_for_two_minutes_and_rings_for_the_next_of_its_lane(
+    def test_works_on_its_run_for_two_minutes_and_notifies_the_next_run_of_its_lane(
         self,
         campaign: Campaign,
         sent: list[Message],
@@ -104,7 +104,7 @@ class TestAPump:
         assert (worked, sent) == ([(second.pk, 120.0)], [pump(first.pk)])
         assert worker._controls == []
 
-    def test_of_a_worker_that_is_ending_begins_nothing_and_rings_for_nothing(
+    def test_of_a_worker_that_is_ending_begins_and_notifies_nothing(
         self,
         campaign: Campaign,
         sent: list[Message],
@@ -128,7 +128,7 @@ class TestAPump:
 
 
 @pytest.mark.parametrize("has_workers", [True, False])
-def test_where_the_site_has_no_workers_a_run_is_worked_on_beside_the_web_server(
+def test_on_a_site_without_workers_a_run_is_worked_on_beside_the_web_server(
     campaign: Campaign,
     sent: list[Message],
     has_workers: bool,

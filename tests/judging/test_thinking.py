@@ -31,17 +31,17 @@ BESIDE = INSIDE | {"completion_tokens": 20}
 """The form of servers that count it beside the completion, as their total shows."""
 
 
-def test_thinking_is_a_part_of_the_completion() -> None:
+def test_thinking_tokens_within_the_completion_are_not_added_to_it() -> None:
     assert count_tokens(INSIDE) == TokenCounts(100, 64, 50, 30)
     assert tokens_in(INSIDE) == (100, 64, 50)
 
 
-def test_thinking_beside_the_completion_is_added_to_it() -> None:
+def test_thinking_tokens_beside_the_completion_are_added_to_it() -> None:
     assert count_tokens(BESIDE) == TokenCounts(100, 64, 50, 30)
     assert tokens_in(BESIDE) == (100, 64, 50)
 
 
-def test_thinking_costs_what_an_answer_costs() -> None:
+def test_thinking_tokens_cost_as_much_as_completion_tokens() -> None:
     rates = Rates(Decimal(1), Decimal(0), Decimal(1000))
     assert rates.cost(INSIDE) == rates.cost(BESIDE) == Decimal("0.050036")
 
@@ -50,11 +50,11 @@ def test_thinking_costs_what_an_answer_costs() -> None:
 @pytest.mark.parametrize(
     "told", [None, {}, {"reasoning_tokens": None}, {"reasoning_tokens": -1}, 7]
 )
-def test_a_server_that_does_not_tell_has_none(told: Any) -> None:
+def test_an_invalid_count_of_thinking_tokens_is_read_as_zero(told: Any) -> None:
     assert count_tokens(INSIDE | {"completion_tokens_details": told}).thinking_tokens == 0
 
 
-def test_what_a_server_does_not_tell_is_none_of_any_kind() -> None:
+def test_missing_token_counts_are_read_as_zero() -> None:
     assert count_tokens({}) == TokenCounts(0, 0, 0, 0)
     # Without its prompt a total says nothing of what stands beside the completion.
     of_answer = BESIDE | {"prompt_tokens": None, "total_tokens": 50}
@@ -63,13 +63,13 @@ def test_what_a_server_does_not_tell_is_none_of_any_kind() -> None:
     assert count_tokens(only_thought) == TokenCounts(100, 64, 30, 30)
 
 
-def test_more_thinking_than_completion_is_not_believed() -> None:
+def test_thinking_tokens_are_counted_up_to_those_of_the_completion() -> None:
     told = INSIDE | {"completion_tokens_details": {"reasoning_tokens": 900}}
     assert count_tokens(told).thinking_tokens == 50
 
 
 @pytest.mark.parametrize("usage", [INSIDE, BESIDE])
-def test_a_budget_counts_thinking_and_stops_in_order(usage: dict[str, Any]) -> None:
+def test_a_budget_includes_thinking_tokens_and_ends_the_run_in_order(usage: dict[str, Any]) -> None:
     budget = Budget(most_tokens=400, max_tokens=60)
     for spent in (150, 300):
         estimate = budget.reserve(REQUEST)
@@ -82,7 +82,7 @@ def test_a_budget_counts_thinking_and_stops_in_order(usage: dict[str, Any]) -> N
     assert budget.describe_limit() == "the budget of 400 tokens is spent: 300 so far"
 
 
-def test_the_length_of_thinking_is_learned() -> None:
+def test_a_budget_learns_the_length_of_completions_with_thinking() -> None:
     budget = Budget(most_tokens=10_000)
     estimate = budget.reserve(REQUEST)
     assert estimate is not None
@@ -96,7 +96,7 @@ def thinking(request: Request) -> Answer:
     return Answer(yes(request), usage=BESIDE, model="m")
 
 
-def test_a_run_within_its_budget_counts_thinking_apart(campaign: Campaign) -> None:
+def test_a_run_within_its_budget_counts_thinking_tokens_separately(campaign: Campaign) -> None:
     Price.objects.create(model="m", since="2020-01-01", prompt=1, cached=0, completion=1000)
     params = {"max_tokens": 50, "concurrency": 1}
     server = {"model": "m", "base_url": "http://127.0.0.1:9"}

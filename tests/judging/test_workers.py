@@ -68,7 +68,7 @@ def all_labelled(house: House) -> None:
 
 
 @pytest.mark.postgresql
-def test_another_worker_goes_on_after_a_kill_and_without_a_message(
+def test_another_worker_continues_after_a_kill_even_without_a_message(
     queued: House, broker: Broker, server: Running
 ) -> None:
     server.behave(holds_after=UNITS // 3)
@@ -85,7 +85,7 @@ def test_another_worker_goes_on_after_a_kill_and_without_a_message(
 
 
 @pytest.mark.long
-def test_a_lost_message_is_found_when_a_worker_starts(
+def test_a_run_whose_message_was_lost_is_taken_up_when_a_worker_starts(
     queued: House, broker: Broker, server: Running
 ) -> None:
     assert broker.lose_messages() == 1
@@ -94,7 +94,7 @@ def test_a_lost_message_is_found_when_a_worker_starts(
 
 
 @pytest.mark.long
-def test_a_message_told_many_times_to_two_workers_pays_nothing_twice(
+def test_a_message_repeated_to_two_workers_pays_no_call_twice(
     queued: House, broker: Broker, server: Running
 ) -> None:
     server.behave(latency=0.15)
@@ -118,7 +118,7 @@ def test_a_late_message_of_a_run_that_has_ended_does_nothing(
     assert queued.runs() == [("done", False)]
 
 
-def test_a_worker_that_is_told_to_end_ends_soon_and_repays_nothing(
+def test_a_terminated_worker_ends_soon_and_pays_no_call_twice(
     queued: House, broker: Broker, server: Running
 ) -> None:
     server.behave(holds_after=UNITS // 4)
@@ -137,7 +137,7 @@ def test_a_worker_that_is_told_to_end_ends_soon_and_repays_nothing(
 
 
 @pytest.mark.long
-def test_a_child_killed_in_the_middle_of_its_calls_is_replaced(
+def test_a_child_killed_during_its_calls_is_replaced(
     queued: House, broker: Broker, server: Running
 ) -> None:
     server.behave(holds_after=UNITS // 3)
@@ -159,21 +159,19 @@ def children(pid: int) -> list[int]:
 
 
 @pytest.mark.long
-def test_a_beat_rings_for_what_nobody_works_on(
-    house: House, broker: Broker, server: Running
-) -> None:
+def test_celery_beat_sends_the_sweep(house: House, broker: Broker, server: Running) -> None:
     with house.celery("beat", "--max-interval", "1"):
         until(lambda: any("judging.tasks.sweep" in m for m in broker.messages()), "a sweep")
 
 
-def test_beat_rings_by_names_that_workers_know() -> None:
+def test_celery_beat_sends_only_tasks_that_workers_know() -> None:
     app.loader.import_default_modules()
     named = {entry["task"] for entry in app.conf.beat_schedule.values()}
     assert named <= set(app.tasks)
     assert tasks.sweep.name in named
 
 
-class TestABrokerThatIsAway:
+class TestABrokerOutage:
     """Valkey forgets all when it is killed, and may be away for as long as it likes."""
 
     @pytest.fixture
@@ -182,7 +180,7 @@ class TestABrokerThatIsAway:
         house.env["CELERY_BROKER_URL"] = found.url
         return found
 
-    def test_a_run_goes_on_after_its_return(
+    def test_a_queued_run_continues_after_the_return_of_the_broker(
         self, house: House, broker: InValkey, server: Running, valkey_server: Valkey
     ) -> None:
         with house.worker(hurried=True):
@@ -197,7 +195,7 @@ class TestABrokerThatIsAway:
         assert each_once(house, server.url)
         assert UNITS <= server.stats()["calls"] <= UNITS + PROBES
 
-    def test_a_report_is_computed_by_its_workers(
+    def test_a_report_is_computed_by_the_workers_of_the_broker(
         self, house: House, broker: InValkey, server: Running
     ) -> None:
         with house.worker():
@@ -207,7 +205,7 @@ class TestABrokerThatIsAway:
         assert "work_on_jobs" in house.log()
         assert house.asked("SELECT places FROM datasets_worker") == [(1,)], "nobody else works"
 
-    def test_workers_take_messages_again_after_it_was_restarted(
+    def test_workers_take_messages_again_after_a_restart_of_the_broker(
         self, house: House, broker: InValkey, server: Running, valkey_server: Valkey
     ) -> None:
         with house.worker("-n", "one@%h"), house.worker("-n", "two@%h"):
@@ -229,7 +227,7 @@ class TestABrokerThatIsAway:
         assert each_once(house, server.url)
 
     @pytest.mark.long
-    def test_a_run_under_way_does_not_need_it(
+    def test_a_run_under_way_does_not_need_the_broker(
         self, house: House, broker: InValkey, server: Running, valkey_server: Valkey
     ) -> None:
         house.manage(*RUN, "--queue")

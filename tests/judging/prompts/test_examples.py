@@ -64,7 +64,7 @@ def asked(campaign: Campaign, name: str) -> list[str]:
     return [request.messages[0].content for request in backend.asked]
 
 
-def test_a_message_shows_units_of_other_development_queries_with_peoples_labels(
+def test_a_message_shows_units_of_other_development_queries_with_human_labels(
     study: Campaign,
 ) -> None:
     for item in study.items.all():
@@ -76,13 +76,13 @@ def test_a_message_shows_units_of_other_development_queries_with_peoples_labels(
         assert ("Answered: no" in words) == (own == "bridge 1")
 
 
-def test_where_people_have_labelled_too_little_no_run_begins(study: Campaign) -> None:
+def test_no_run_begins_with_too_few_human_labels(study: Campaign) -> None:
     with pytest.raises(PromptError, match="give the campaign a development split"):
         asked(study, "j")
     assert not JudgeRun.objects.exists()
 
 
-def test_a_unit_on_which_people_are_divided_is_no_example(study: Campaign) -> None:
+def test_a_unit_on_which_annotators_disagree_is_never_an_example(study: Campaign) -> None:
     for item in study.items.all():
         answer(item, "ada", "yes")
         answer(item, "bo", "no")
@@ -90,7 +90,7 @@ def test_a_unit_on_which_people_are_divided_is_no_example(study: Campaign) -> No
         asked(study, "j")
 
 
-def test_what_people_label_later_changes_no_request(study: Campaign) -> None:
+def test_later_human_labels_change_no_request(study: Campaign) -> None:
     items = list(study.items.order_by("position"))
     for item in items:
         answer(item, "ada", "no")

@@ -79,7 +79,7 @@ def test_an_answer_is_rated_without_the_answers_of_other_systems(
     assert all(any(f.startswith("passage:") for f in fields) for _, fields in found)
 
 
-def test_a_judge_that_is_to_see_a_whole_item_sees_it(tmp_path: Path) -> None:
+def test_a_judge_isolated_by_item_sees_the_whole_item(tmp_path: Path) -> None:
     campaign = campaign_of(tmp_path, "answer-rating")
     run_scripted(campaign, chosen({"isolate": "item"}), echo)
     said = [call.completion or "" for call in JudgeCall.objects.all()]
@@ -92,7 +92,7 @@ def test_a_pair_is_shown_with_both_of_its_answers(tmp_path: Path) -> None:
         assert sum(field.startswith("report:") for field in fields) == 2
 
 
-def test_a_judge_that_began_with_whole_items_goes_on_so(tmp_path: Path) -> None:
+def test_a_judge_with_whole_items_planned_keeps_asking_whole_items(tmp_path: Path) -> None:
     campaign = campaign_of(tmp_path, "answer-rating")
     rater = judge()
     items = list(campaign.items.all())
@@ -113,7 +113,9 @@ def test_a_judge_that_began_with_whole_items_goes_on_so(tmp_path: Path) -> None:
         ({"isolate": "unit"}, "grounding-relevance", "unit"),
     ],
 )
-def test_the_default_is_the_protocols(params: dict[str, Any], protocol: str, level: str) -> None:
+def test_the_default_isolation_is_that_of_the_protocol(
+    params: dict[str, Any], protocol: str, level: str
+) -> None:
     assert isolation_of(chosen(params), protocol) == level
 
 

@@ -91,7 +91,7 @@ def test_a_judge_is_shown_what_its_protocol_shows_and_nothing_else(
 
 
 @pytest.mark.parametrize("protocol", [p for p in PROTOCOLS if not PROTOCOLS[p].listed])
-def test_a_judge_that_is_asked_unit_by_unit_is_shown_nothing_else(
+def test_a_judge_asked_unit_by_unit_is_shown_what_its_protocol_shows_and_nothing_else(
     tmp_path: Path, protocol: str
 ) -> None:
     found = shown_by(marked_campaign(tmp_path, protocol), "unit")
@@ -103,7 +103,7 @@ def own_marks(protocol: str) -> dict[str, set[tuple[str, str]]]:
     return {name: {(name, kind) for kind in SHOWN[protocol]} for name in ("q1", "q2")}
 
 
-def test_a_judge_is_shown_nothing_of_what_people_answered(tmp_path: Path) -> None:
+def test_a_judge_is_shown_no_human_answer(tmp_path: Path) -> None:
     campaign = marked_campaign(tmp_path, "report-coverage")
     labels = tmp_path / "labels.jsonl"
     labels.write_text(

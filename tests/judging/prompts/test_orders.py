@@ -32,7 +32,7 @@ def better(request: Request) -> str:
     return "[[A]]" if "Anna Lee" in first and "Anna Lee" not in second else "[[B]]"
 
 
-def test_each_pair_is_asked_about_in_both_orders_and_its_codes_are_of_the_stored_order(
+def test_each_pair_is_asked_in_both_orders_and_labelled_in_its_stored_order(
     pairs: Campaign,
 ) -> None:
     run, _, backend = run_scripted(pairs, of_file(PAIRWISE), better)
@@ -47,18 +47,18 @@ def test_each_pair_is_asked_about_in_both_orders_and_its_codes_are_of_the_stored
     assert len(said) == 2
 
 
-def test_a_judge_that_always_takes_the_first_contradicts_itself(pairs: Campaign) -> None:
+def test_a_judge_that_always_prefers_the_first_answer_contradicts_itself(pairs: Campaign) -> None:
     run_scripted(pairs, of_file(PAIRWISE), lambda request: "[[A]]")
     assert Counter(Label.objects.values_list("value", flat=True)) == {"first": 2, "second": 2}
 
 
-def test_several_samples_are_as_many_in_each_order(pairs: Campaign) -> None:
+def test_samples_are_divided_equally_between_both_orders(pairs: Campaign) -> None:
     run_scripted(pairs, of_file(PAIRWISE, samples=2, temperature=0.7), better)
     turned = [bool(shown) for shown in Assignment.objects.values_list("shown", flat=True)]
     assert Counter(turned) == {True: 4, False: 4}
 
 
-def test_drawn_orders_are_the_seeds_and_not_the_same_for_all(tmp_path: Path) -> None:
+def test_shuffled_orders_depend_on_the_seed_and_differ_between_requests(tmp_path: Path) -> None:
     text = library.text_of("faithfulness").replace('isolate = "response"', 'order = "shuffled"')
     study = campaign_of(tmp_path, "answer-rating")
     orders = []

@@ -57,7 +57,7 @@ def last_lines(one: Prepared) -> list[str]:
 
 @pytest.mark.parametrize("granularity", ["item", "unit"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_prompt_ends_with_what_is_asked(
+def test_a_prompt_ends_with_the_units_asked(
     db: None, tmp_path: Path, protocol: str, granularity: str
 ) -> None:
     for one in prepared(campaign_of(tmp_path, protocol), granularity):
@@ -67,7 +67,7 @@ def test_a_prompt_ends_with_what_is_asked(
 
 
 @pytest.mark.parametrize("protocol", WHERE_UNITS_ARE_MANY)
-def test_two_units_of_one_item_share_everything_up_to_the_unit(
+def test_prompts_of_two_units_of_one_item_differ_only_from_the_unit_on(
     db: None, tmp_path: Path, protocol: str
 ) -> None:
     beginnings: dict[tuple[object, ...], set[str]] = {}
@@ -80,7 +80,7 @@ def test_two_units_of_one_item_share_everything_up_to_the_unit(
     assert len(beginnings) < len(every)
 
 
-def test_two_items_of_a_campaign_share_the_guideline(db: None, tmp_path: Path) -> None:
+def test_prompts_of_two_items_of_a_campaign_share_the_guideline(db: None, tmp_path: Path) -> None:
     campaign = campaign_of(tmp_path)
     first, *_, last = prepared(campaign, "item")
     assert first.request.messages[0] == last.request.messages[0]
@@ -90,7 +90,7 @@ def test_two_items_of_a_campaign_share_the_guideline(db: None, tmp_path: Path) -
 
 @pytest.mark.parametrize("granularity", ["item", "unit"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_judge_learns_nothing_of_systems_people_or_runs(
+def test_a_prompt_names_no_system_person_or_run(
     db: None, tmp_path: Path, protocol: str, granularity: str
 ) -> None:
     campaign = campaign_of(tmp_path, protocol)
@@ -100,9 +100,7 @@ def test_a_judge_learns_nothing_of_systems_people_or_runs(
 
 
 @pytest.mark.parametrize("special", SPECIAL)
-def test_special_tokens_of_chats_arrive_as_plain_text(
-    db: None, tmp_path: Path, special: str
-) -> None:
+def test_special_chat_tokens_are_sent_as_plain_text(db: None, tmp_path: Path, special: str) -> None:
     """As content of a message, and nowhere else: templates are the server's own affair."""
     made = campaign_of(tmp_path)
     item = made.items.order_by("position")[0]
@@ -116,7 +114,7 @@ def test_special_tokens_of_chats_arrive_as_plain_text(
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_schemas_keep_to_what_strict_servers_take(protocol: str) -> None:
+def test_schemas_use_only_keywords_that_strict_servers_accept(protocol: str) -> None:
     every = PROTOCOLS[protocol].variables
     asked = schema_of(PROTOCOLS[protocol], [v.name for v in every])
     for kind in {v.kind for v in every}:
@@ -128,7 +126,7 @@ def test_schemas_keep_to_what_strict_servers_take(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_quotes_come_before_the_label_that_they_are_for(protocol: str) -> None:
+def test_a_schema_asks_for_quotes_before_their_label(protocol: str) -> None:
     asked = schema_of(PROTOCOLS[protocol])
     for kind in {v.kind for v in asked.variables}:
         if asked.evidence(kind):
@@ -138,7 +136,7 @@ def test_quotes_come_before_the_label_that_they_are_for(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_prompt_says_that_material_gives_no_orders(protocol: str) -> None:
+def test_every_prompt_explains_the_delimiters_of_its_texts(protocol: str) -> None:
     prompt = PROTOCOLS[protocol].prompt
     assert "Each text stands between two delimiters" in prompt
     assert not re.search(r"https?://|[A-Z]{2,}-\d", prompt)

@@ -53,7 +53,7 @@ def test_a_readable_answer_is_not_repaired(campaign: Campaign) -> None:
         ({"answerable": "no"}, "evidence: is missing"),
     ],
 )
-def test_a_repair_shows_the_answer_and_its_problems(
+def test_a_repair_request_shows_the_answer_and_its_problems(
     campaign: Campaign, answer: Any, problem: str
 ) -> None:
     prepared = first_of(campaign)
@@ -68,7 +68,7 @@ def test_a_repair_shows_the_answer_and_its_problems(
     assert request.schema == prepared.request.schema
 
 
-def test_a_whole_item_is_repaired_under_the_names_that_the_judge_was_told(
+def test_a_repair_of_a_whole_item_uses_the_unit_names_shown_to_the_judge(
     campaign: Campaign,
 ) -> None:
     prepared = first_of(campaign, "item")
@@ -78,7 +78,7 @@ def test_a_whole_item_is_repaired_under_the_names_that_the_judge_was_told(
     assert f"unit {names[0]!r}: has no answer" in request.messages[-1].content
 
 
-def test_a_repair_is_another_request(campaign: Campaign) -> None:
+def test_a_repair_request_has_its_own_hash(campaign: Campaign) -> None:
     prepared = first_of(campaign)
     backend = OpenAICompatible(Setup("m", "http://h"))
     before = request_hash(backend, prepared.request)
@@ -91,11 +91,11 @@ def test_a_repair_is_another_request(campaign: Campaign) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "x" * (MAX_ANSWER_LENGTH + 1)])
-def test_empty_and_overlong_answers_are_not_sent_back(campaign: Campaign, text: str) -> None:
+def test_empty_and_overlong_answers_are_not_repaired(campaign: Campaign, text: str) -> None:
     assert repair(first_of(campaign), text) is None
 
 
-def test_only_the_first_problems_are_listed(campaign: Campaign) -> None:
+def test_a_repair_request_lists_only_the_first_ten_problems(campaign: Campaign) -> None:
     request = repair(first_of(campaign), {f"k{n}": "x" * 100 for n in range(100)})
     assert request
     assert request.messages[-1].content.count("\n- ") == 10
@@ -107,7 +107,7 @@ def asker(name: str, **params: Any) -> Judge:
     return judge(name, **server, granularity="unit", params=params)
 
 
-def test_a_judge_repairs_at_most_once_and_only_if_it_is_told_to(campaign: Campaign) -> None:
+def test_a_judge_repairs_an_answer_at_most_once_and_only_if_set_to(campaign: Campaign) -> None:
     stubborn = run_scripted(campaign, asker("stubborn", repair=1), lambda _: "Yes.")[0]
     assert stubborn.failures == {"unreadable": 12}
     assert stubborn.calls == 24
@@ -116,7 +116,7 @@ def test_a_judge_repairs_at_most_once_and_only_if_it_is_told_to(campaign: Campai
     assert plain.calls == 12
 
 
-def test_a_repaired_answer_counts(campaign: Campaign) -> None:
+def test_a_repaired_answer_gives_labels(campaign: Campaign) -> None:
     def answer(request: Request) -> str:
         return yes(request) if len(request.messages) > 2 else "Yes."
 
@@ -126,13 +126,15 @@ def test_a_repaired_answer_counts(campaign: Campaign) -> None:
 
 
 @pytest.mark.parametrize("text", ["x", "x" * MAX_ANSWER_LENGTH])
-def test_the_shortest_and_the_longest_answer_are_sent_back(campaign: Campaign, text: str) -> None:
+def test_the_shortest_and_the_longest_allowed_answer_are_repaired(
+    campaign: Campaign, text: str
+) -> None:
     request = repair(first_of(campaign), text)
     assert request
     assert request.messages[-2].content == text
 
 
-def test_an_answer_of_the_right_form_can_be_read_whatever_else_is_wrong(
+def test_an_answer_of_the_right_form_is_readable_even_without_evidence(
     campaign: Campaign,
 ) -> None:
     prepared = first_of(campaign)

@@ -30,18 +30,18 @@ def requests(campaign: Campaign, granularity: str = "item") -> list[str]:
     return ["\n".join(m.content for m in p.request.messages) for p in prepared]
 
 
-def test_slots_are_filled_and_parts_told_apart() -> None:
+def test_slots_are_filled_and_system_and_user_parts_separated() -> None:
     system, user = fill(read_prompt(WHOLE), VALUES)
     assert (system.role, system.content) == ("system", "Guide: <guideline>")
     assert user.content == "<texts>\n<query>\n<units>\n<answer>"
 
 
-def test_a_prompt_without_the_line_is_all_the_users() -> None:
+def test_a_prompt_without_a_dividing_line_is_one_user_message() -> None:
     (message,) = fill(read_prompt("{texts}{units}{answer}"), VALUES)
     assert message.role == "user"
 
 
-def test_only_the_first_line_divides() -> None:
+def test_only_the_first_dividing_line_divides_a_prompt() -> None:
     _, user = fill(read_prompt(f"{WHOLE}\n---\nmore"), VALUES)
     assert user.content.endswith("---\nmore")
 
@@ -52,14 +52,14 @@ def test_a_missing_slot_is_named(slot: str) -> None:
         read_prompt(WHOLE.replace(f"{{{slot}}}", ""))
 
 
-def test_an_unknown_slot_is_named_with_those_that_there_are() -> None:
+def test_an_unknown_slot_is_named_with_the_known_ones() -> None:
     with pytest.raises(
         PromptError, match=r"\{rubric\} is not a slot; the slots are \{guideline\}, "
     ):
         read_prompt(WHOLE + "{rubric}")
 
 
-def test_the_material_belongs_below_the_line() -> None:
+def test_texts_above_the_dividing_line_are_refused() -> None:
     with pytest.raises(PromptError, match=r"\{texts\} is before the line ---"):
         read_prompt("{texts}\n---\n{units}{answer}")
 
@@ -68,18 +68,18 @@ def test_the_material_belongs_below_the_line() -> None:
     "hostile",
     ["{query}", "{units", "{{7*7}}", "{0.__class__}", "%(query)s", "\\1", "\\g<0>", "{texts}"],
 )
-def test_what_stands_in_a_text_is_never_filled_in(hostile: str) -> None:
+def test_slots_within_a_text_are_never_filled_in(hostile: str) -> None:
     _, user = fill(read_prompt(WHOLE), VALUES | {"texts": hostile})
     assert user.content.startswith(f"{hostile}\n<query>")
 
 
-def test_braces_that_are_no_slots_stay_as_they_are() -> None:
+def test_braces_around_other_words_are_left_unchanged() -> None:
     (message,) = fill(read_prompt('{"a": 1} {0.__class__} {texts}{units}{answer}'), VALUES)
     assert message.content.startswith('{"a": 1} {0.__class__} <texts>')
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_every_protocol_brings_a_prompt_that_can_be_filled(protocol: str) -> None:
+def test_every_protocol_has_a_prompt_that_can_be_filled(protocol: str) -> None:
     system, user = fill(read_prompt(PROTOCOLS[protocol].prompt), VALUES)
     assert "<guideline>" in system.content
     assert user.content.index("<texts>") < user.content.index("<units>")
@@ -123,7 +123,9 @@ def test_texts_of_reports_are_shown_verbatim(campaign: Campaign) -> None:
     assert report.text in requests(campaign)[0]
 
 
-def test_what_is_shared_stands_first_and_the_question_last(campaign: Campaign) -> None:
+def test_a_prompt_begins_with_the_shared_texts_and_ends_with_the_question(
+    campaign: Campaign,
+) -> None:
     first, second = requests(campaign, "unit")[:2]
     shared = next(n for n, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
     report = campaign.items.order_by("position")[0].report
@@ -131,7 +133,7 @@ def test_what_is_shared_stands_first_and_the_question_last(campaign: Campaign) -
     assert first.index(report.text) + len(report.text) < shared
 
 
-def test_a_name_that_tells_the_system_is_replaced_for_the_whole_item() -> None:
+def test_unit_names_that_reveal_a_system_are_all_replaced_within_the_item() -> None:
     units = {
         "Zeta/1": UnitSpec("report", "Zeta/1", "It opened."),
         "p1": UnitSpec("passage", "p1", "A passage"),
@@ -140,6 +142,6 @@ def test_a_name_that_tells_the_system_is_replaced_for_the_whole_item() -> None:
     assert mask_names(units, frozenset({"bm25"})) == {"Zeta/1": "Zeta/1", "p1": "p1"}
 
 
-def test_a_question_keeps_its_key_whatever_systems_are_called() -> None:
+def test_a_question_keeps_its_key_even_if_it_resembles_the_name_of_a_system() -> None:
     units = {"a:q1": UnitSpec("question", "a:q1", "When?")}
     assert mask_names(units, frozenset({"a"})) == {"a:q1": "a:q1"}

@@ -69,7 +69,9 @@ def prompts(backend: Scripted) -> list[str]:
     return sorted("\n".join(m.content for m in request.messages) for request in backend.asked)
 
 
-def test_a_trial_is_the_judge_under_another_name(campaign: Campaign, base: Judge) -> None:
+def test_a_trial_has_the_settings_of_its_judge_and_another_name(
+    campaign: Campaign, base: Judge
+) -> None:
     trial = trial_of(campaign, base, "again")
     assert (trial.rater.name, trial.rater.kind) == ("base~again", Rater.Kind.TRIAL)
     assert (trial.base, trial.variation) == (base, {"kind": "again", "seed": 0})
@@ -146,7 +148,7 @@ def test_an_emptied_item_holds_no_word_of_its_texts(campaign: Campaign, base: Ju
     assert all("When did it open?" in prompt for prompt in prompts(backend))
 
 
-def test_a_random_text_is_of_another_query(campaign: Campaign, base: Judge) -> None:
+def test_a_random_text_comes_from_another_query(campaign: Campaign, base: Judge) -> None:
     trial = trial_of(campaign, base, "random")
     for item in campaign.items.select_related("query"):
         own = {text.text for text in present(item).texts}
@@ -157,7 +159,7 @@ def test_a_random_text_is_of_another_query(campaign: Campaign, base: Judge) -> N
         assert shown(trial, item) == shown(trial, item)
 
 
-def test_units_keep_their_names_whatever_is_shown(tmp_path: Path, db: None) -> None:
+def test_units_keep_their_names_under_every_perturbation(tmp_path: Path, db: None) -> None:
     campaign = campaign_of(tmp_path, "grounded-answer")
     base = judge("base")
     command("run_judge", "--campaign", campaign.name, "--judge", "base")
@@ -171,7 +173,7 @@ def test_units_keep_their_names_whatever_is_shown(tmp_path: Path, db: None) -> N
         assert [text.field for text in spec.texts] == [text.field for text in stored.texts]
 
 
-def test_units_that_are_words_of_a_text_are_emptied_too(tmp_path: Path, db: None) -> None:
+def test_units_cut_from_a_text_are_emptied_with_it(tmp_path: Path, db: None) -> None:
     campaign = campaign_of(tmp_path, "grounded-answer")
     base = judge("base")
     command("run_judge", "--campaign", campaign.name, "--judge", "base")
@@ -182,7 +184,7 @@ def test_units_that_are_words_of_a_text_are_emptied_too(tmp_path: Path, db: None
     assert words == {""}
 
 
-def test_quotes_are_looked_for_in_the_stored_text(campaign: Campaign, base: Judge) -> None:
+def test_quotes_of_a_trial_are_searched_in_the_stored_text(campaign: Campaign, base: Judge) -> None:
     trial, _ = asked_in(campaign, base, "random")
     spans = Span.objects.filter(label__response__assignment__rater=trial.rater)
     assert "none" in set(spans.values_list("method", flat=True))
@@ -192,7 +194,9 @@ def test_quotes_are_looked_for_in_the_stored_text(campaign: Campaign, base: Judg
     assert Label.objects.filter(response__assignment__rater=trial.rater).count() == 12
 
 
-def test_a_yes_without_a_quote_is_unreadable_as_ever(campaign: Campaign, base: Judge) -> None:
+def test_a_yes_without_a_quote_is_unreadable_in_a_trial_too(
+    campaign: Campaign, base: Judge
+) -> None:
     def bare(request: Request) -> str:
         answer = {"evidence": [], "answerable": "yes"}
         return json.dumps({unit.name: answer for unit in request.facts.units})
@@ -210,7 +214,7 @@ def test_there_are_eight_families_of_hostile_text(campaign: Campaign, base: Judg
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_hostile_text_stands_beside_all_of_the_stored_one(
+def test_a_hostile_text_is_added_to_the_whole_stored_text(
     campaign: Campaign, base: Judge, name: str
 ) -> None:
     trial = family(campaign, base, name)
@@ -221,7 +225,9 @@ def test_a_hostile_text_stands_beside_all_of_the_stored_one(
         assert shown(trial, item) == shown(trial, item)
 
 
-def test_the_order_names_the_label_that_is_wished_for(campaign: Campaign, base: Judge) -> None:
+def test_an_injected_order_names_the_label_that_it_asks_for(
+    campaign: Campaign, base: Judge
+) -> None:
     item = campaign.items.select_related("query").first()
     assert item is not None
     assert "answerable: yes" in shown(family(campaign, base, "order"), item).texts[0].text
@@ -230,16 +236,14 @@ def test_the_order_names_the_label_that_is_wished_for(campaign: Campaign, base: 
     assert b"answerable: yes" in base64.b64decode(line)
 
 
-def test_stuffed_text_repeats_the_questions_with_their_label(
-    campaign: Campaign, base: Judge
-) -> None:
+def test_a_stuffed_text_repeats_the_questions_with_a_label(campaign: Campaign, base: Judge) -> None:
     item = campaign.items.select_related("query").first()
     assert item is not None
     stuffed = shown(family(campaign, base, "stuffed"), item).texts[0].text
     assert stuffed.count("When did it open? yes.") == LABEL_WORDS // 3
 
 
-def test_a_forged_end_of_a_text_does_not_end_it(campaign: Campaign, base: Judge) -> None:
+def test_a_forged_closing_delimiter_does_not_end_a_text(campaign: Campaign, base: Judge) -> None:
     trial = family(campaign, base, "boundary")
     plan_trial(campaign, trial, ALL)
     _, _, backend = run_scripted(campaign, trial)
@@ -252,7 +256,7 @@ def test_a_forged_end_of_a_text_does_not_end_it(campaign: Campaign, base: Judge)
         assert forged not in end
 
 
-def test_signs_of_chat_templates_arrive_as_text(campaign: Campaign, base: Judge) -> None:
+def test_chat_template_tokens_are_sent_as_text(campaign: Campaign, base: Judge) -> None:
     trial = family(campaign, base, "tokens")
     plan_trial(campaign, trial, ALL)
     _, _, backend = run_scripted(campaign, trial)
@@ -260,7 +264,7 @@ def test_signs_of_chat_templates_arrive_as_text(campaign: Campaign, base: Judge)
                for request in backend.asked)  # fmt: skip
 
 
-def test_a_pair_is_shown_turned_and_its_answer_turned_back(tmp_path: Path, db: None) -> None:
+def test_a_pair_is_shown_swapped_and_its_label_swapped_back(tmp_path: Path, db: None) -> None:
     campaign = campaign_of(tmp_path, "answer-preference")
     base = judge("base")
 
@@ -277,7 +281,7 @@ def test_a_pair_is_shown_turned_and_its_answer_turned_back(tmp_path: Path, db: N
     assert set(base_labels.values_list("value", flat=True)) == {"first"}
 
 
-def test_ties_of_turned_pairs_stay_ties(tmp_path: Path, db: None) -> None:
+def test_a_tie_over_a_swapped_pair_remains_a_tie(tmp_path: Path, db: None) -> None:
     campaign = campaign_of(tmp_path, "answer-preference")
     base = judge("base")
 
@@ -290,7 +294,7 @@ def test_ties_of_turned_pairs_stay_ties(tmp_path: Path, db: None) -> None:
     assert set(labels.values_list("value", flat=True)) == {"tie-bad"}
 
 
-def test_a_paraphrase_changes_the_prompt_alone(campaign: Campaign, base: Judge) -> None:
+def test_a_paraphrase_changes_only_the_prompt(campaign: Campaign, base: Judge) -> None:
     trial, backend = asked_in(campaign, base, "paraphrase")
     assert prompt_for(trial, campaign) == read_paraphrase("report-coverage")
     assert prompt_for(trial, campaign) != prompt_for(base, campaign)
@@ -306,7 +310,7 @@ def test_every_protocol_has_a_paraphrase_with_all_slots(protocol: str) -> None:
     assert prompt.sha256 != own.sha256
 
 
-def test_answer_points_have_a_paraphrase_with_all_slots() -> None:
+def test_the_answers_reading_of_key_points_has_its_own_paraphrase() -> None:
     reading = PROTOCOLS["key-point-verification"].read_as("answers")
     prompt = read_prompt(read_paraphrase(reading.slug))
     assert "Do the passages back it?" in prompt.system
@@ -316,18 +320,18 @@ def test_answer_points_have_a_paraphrase_with_all_slots() -> None:
 REWORDED = [name for name in PROTOCOLS if "{guideline}" not in read_paraphrase(name)]
 
 
-def test_the_rating_protocols_and_more_have_a_reworded_rubric() -> None:
+def test_rating_protocols_have_a_reworded_rubric() -> None:
     assert {"report-coverage", "rubric-passage", "answer-rating"} <= set(REWORDED)
 
 
 @pytest.mark.parametrize("protocol", REWORDED)
-def test_a_reworded_rubric_has_every_label_of_the_first(protocol: str) -> None:
+def test_a_reworded_rubric_explains_every_label_of_the_guideline(protocol: str) -> None:
     text, guideline = read_paraphrase(protocol), PROTOCOLS[protocol].guideline
     codes = [code for v in PROTOCOLS[protocol].variables for code in v.answers]
     assert not [c for c in codes if f"**{c}**" in guideline and f"**{c}**" not in text]
 
 
-def test_a_prompt_of_ones_own_is_reworded_by_oneself(campaign: Campaign, tmp_path: Path) -> None:
+def test_a_custom_prompt_needs_a_custom_paraphrase(campaign: Campaign, tmp_path: Path) -> None:
     own, other = tmp_path / "own.md", "Other. {texts} {units} {answer}"
     own.write_text("Judge. {texts} {units} {answer}", "utf-8")
     address = "http://127.0.0.1:9/v1"
@@ -343,9 +347,7 @@ def test_a_prompt_of_ones_own_is_reworded_by_oneself(campaign: Campaign, tmp_pat
     ("kind", "message"),
     [("swapped", "has no pairs"), ("again", "has answered nothing")],
 )
-def test_a_trial_that_makes_no_sense_is_refused(
-    campaign: Campaign, kind: str, message: str
-) -> None:
+def test_an_impossible_trial_is_refused(campaign: Campaign, kind: str, message: str) -> None:
     base = judge("base")
     if kind != "again":
         run_scripted(campaign, base)
@@ -353,15 +355,13 @@ def test_a_trial_that_makes_no_sense_is_refused(
         ensure_trials(campaign, base, kind)
 
 
-def test_a_prompt_that_changed_since_is_tried_with_a_new_judge(
-    campaign: Campaign, base: Judge
-) -> None:
+def test_a_trial_of_a_changed_prompt_is_refused(campaign: Campaign, base: Judge) -> None:
     JudgeRun.objects.update(prompt_sha256="0" * 64)
     with pytest.raises(TrialError, match="has changed since judge base ran"):
         ensure_trials(campaign, base, "again")
 
 
-def test_with_one_query_alone_no_text_is_of_another(campaign: Campaign, base: Judge) -> None:
+def test_a_trial_with_random_texts_needs_a_second_query(campaign: Campaign, base: Judge) -> None:
     assert ensure_trials(campaign, base, "random")
     first = campaign.items.order_by("position")[0].query
     Assignment.objects.exclude(item__query=first).delete()
@@ -370,7 +370,7 @@ def test_with_one_query_alone_no_text_is_of_another(campaign: Campaign, base: Ju
         ensure_trials(campaign, base, "random")
 
 
-def test_questions_without_texts_have_no_controls(tmp_path: Path, db: None) -> None:
+def test_an_item_without_texts_has_no_control_trials(tmp_path: Path, db: None) -> None:
     campaign = campaign_of(tmp_path, "question-typing")
     base = judge("base")
     command("run_judge", "--campaign", campaign.name, "--judge", "base")
@@ -397,7 +397,7 @@ def test_a_trial_of_a_trial_is_refused(campaign: Campaign, base: Judge) -> None:
         ("question-typing", "false_premise", "no"),
     ],
 )
-def test_the_favourable_code_is_yes_or_the_top_of_the_scale(
+def test_the_favourable_code_is_yes_or_the_best_of_a_scale(
     protocol: str, name: str, label: str
 ) -> None:
     variable = next(v for v in PROTOCOLS[protocol].variables if v.name == name)

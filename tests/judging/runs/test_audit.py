@@ -149,7 +149,7 @@ DEEDS = {
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
-def test_it_is_told_or_has_not_happened(campaign: Campaign, deed: Deed) -> None:
+def test_a_change_without_its_event_is_undone(campaign: Campaign, deed: Deed) -> None:
     def full(*_: object, **__: object) -> None:
         raise RuntimeError("the trail is full")
 
@@ -211,7 +211,7 @@ def cancelled_while_unheld(campaign: Campaign) -> Act:
     return lambda: lifecycle.has_ended(run)
 
 
-def test_where_the_last_step_fails_none_is_taken(campaign: Campaign) -> None:
+def test_a_change_whose_last_step_fails_is_undone(campaign: Campaign) -> None:
     def wrong(*_: object, **__: object) -> None:
         raise RuntimeError("wrong")
 
@@ -237,21 +237,21 @@ def test_where_the_last_step_fails_none_is_taken(campaign: Campaign) -> None:
             assert state() == before, name
 
 
-class TestTheLaneOfAnother:
-    def test_a_run_is_not_taken_without_its_lane(self, campaign: Campaign) -> None:
+class TestALaneHeldByAnotherRun:
+    def test_a_run_cannot_be_leased_without_its_lane(self, campaign: Campaign) -> None:
         run = lifecycle.start(campaign, served())
         Lane.objects.update(lease=uuid.uuid4(), lease_until=timezone.now() + timedelta(hours=1))
         before = state()
         assert lifecycle.take(run) is None
         assert state() == before
 
-    def test_nothing_goes_to_workers_twice(self, campaign: Campaign) -> None:
+    def test_queueing_a_queued_run_changes_nothing(self, campaign: Campaign) -> None:
         act = queueing_again(campaign)
         before = state()
         act()
         assert state() == before
 
-    def test_a_wish_stands_though_it_was_not_heeded_at_once(
+    def test_an_order_to_cancel_takes_effect_when_the_run_is_handed_over(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run, token = held(campaign, served())
@@ -266,7 +266,7 @@ class TestTheLaneOfAnother:
         assert fresh(run).wish == "cancel"
 
 
-def test_what_a_run_is_begun_with_is_kept(campaign: Campaign) -> None:
+def test_a_run_stores_the_options_of_its_start(campaign: Campaign) -> None:
     rater = served()
     plain = lifecycle.start(campaign, rater)
     kept = ("limit", "queued", "most_tokens", "most_cost", "concurrency", "reuse", "state", "wish")
@@ -281,7 +281,9 @@ def test_what_a_run_is_begun_with_is_kept(campaign: Campaign) -> None:
     assert (given.lane, given.judge, given.campaign) == (plain.lane, rater, campaign)
 
 
-def test_a_beginning_opens_what_was_cancelled_and_a_paused_server(campaign: Campaign) -> None:
+def test_a_start_reopens_cancelled_assignments_and_resumes_a_paused_server(
+    campaign: Campaign,
+) -> None:
     run = lifecycle.start(campaign, served())
     assert run.lane
     lifecycle.ask_to_cancel(run)
@@ -291,7 +293,7 @@ def test_a_beginning_opens_what_was_cancelled_and_a_paused_server(campaign: Camp
     assert Lane.objects.get().paused == ""
 
 
-def test_who_is_at_work_is_named_with_what_he_has_done(campaign: Campaign) -> None:
+def test_a_refused_start_says_what_the_active_run_has_done(campaign: Campaign) -> None:
     run, _ = held(campaign, served())
     JudgeRun.objects.update(done=2, failures={"error": 1})
     with pytest.raises(lifecycle.LeasedRunError, match=r"is at work, 2 done and 1 failed so far$"):
@@ -299,7 +301,7 @@ def test_who_is_at_work_is_named_with_what_he_has_done(campaign: Campaign) -> No
     assert fresh(run).state == "running"
 
 
-def test_a_worker_is_rung_once_the_change_stands(
+def test_a_worker_is_notified_only_after_the_commit(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
     told: list[int] = []

@@ -35,7 +35,7 @@ def studies(tmp_path: Path) -> tuple[Campaign, Campaign]:
     return campaign_of(tmp_path, "grounding-relevance"), campaign_of(tmp_path, "key-point-writing")
 
 
-def test_a_decision_model_is_asked_for_codes_alone(studies: tuple[Campaign, Campaign]) -> None:
+def test_a_decision_model_is_refused_for_lists(studies: tuple[Campaign, Campaign]) -> None:
     closed, written = studies
     deciding, writing = Judge(backend="decisions"), Judge(backend="openai")
     check_closed(closed, deciding)
@@ -49,7 +49,7 @@ def test_a_decision_model_is_asked_for_codes_alone(studies: tuple[Campaign, Camp
     assert lifecycle.start(closed, rater)
 
 
-def test_a_list_with_its_matches_is_not_asked_unit_by_unit(
+def test_a_protocol_with_lists_is_refused_unit_by_unit(
     studies: tuple[Campaign, Campaign],
 ) -> None:
     closed, written = studies
@@ -63,7 +63,7 @@ def test_a_list_with_its_matches_is_not_asked_unit_by_unit(
     check_granularity(written, units)
 
 
-def test_a_judge_file_is_about_the_protocol_and_its_first_request_is_made(
+def test_a_start_refuses_a_judge_file_of_another_protocol_or_with_a_broken_message(
     studies: tuple[Campaign, Campaign],
 ) -> None:
     closed, written = studies

@@ -65,7 +65,7 @@ def test_reopening_affects_only_the_judge_and_campaign(campaign: Campaign, tmp_p
 
 
 @pytest.mark.postgresql
-def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
+def test_planning_creates_missing_assignments_again(campaign: Campaign) -> None:
     rater = judge(granularity="unit")
     planning.plan(campaign, rater)
     ledger.assignments_of(campaign, rater).filter(scope="q1:1").delete()
@@ -75,7 +75,7 @@ def test_planning_makes_what_is_missing(campaign: Campaign) -> None:
     assert all(row.asked == [row.scope] for row in rows)
 
 
-def test_an_item_is_asked_whole_in_its_stored_order(campaign: Campaign) -> None:
+def test_a_whole_item_is_asked_in_its_stored_order(campaign: Campaign) -> None:
     rater = judge()
     planning.plan(campaign, rater)
     for row in ledger.assignments_of(campaign, rater):
@@ -83,7 +83,7 @@ def test_an_item_is_asked_whole_in_its_stored_order(campaign: Campaign) -> None:
         assert (row.scope, row.slot) == ("", None)
 
 
-def test_judges_take_no_slots_of_people(campaign: Campaign) -> None:
+def test_judges_take_no_slots_of_annotators(campaign: Campaign) -> None:
     planning.plan(campaign, judge())
     assert set(campaign.items.values_list("taken", flat=True)) == {0}
 
@@ -176,7 +176,7 @@ def test_a_changed_prompt_needs_a_new_judge(
         lifecycle.start(campaign, rater)
 
 
-def test_a_limit_counts_what_the_run_has_closed(campaign: Campaign) -> None:
+def test_a_limit_counts_the_assignments_that_the_run_has_closed(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), limit=10)
     assert lifecycle.remaining(run) == 10
     JudgeRun.objects.filter(pk=run.pk).update(done=4, failures={"error": 3})
@@ -233,7 +233,7 @@ class TestStrikes:
         )
         assert self.struck() == dict.fromkeys(first, 1)
 
-    def test_an_orderly_end_gives_no_strikes(self, campaign: Campaign) -> None:
+    def test_an_orderly_end_of_a_run_gives_no_strikes(self, campaign: Campaign) -> None:
         rater = judge()
         for end in (
             lifecycle.hand_over,
@@ -264,7 +264,7 @@ class TestStrikes:
         assert ledger.claim(campaign, rater, lease, 12) == []
 
     @pytest.mark.postgresql
-    def test_a_third_strike_closes_only_that_assignment(self, campaign: Campaign) -> None:
+    def test_a_third_strike_closes_only_its_own_assignment(self, campaign: Campaign) -> None:
         rater = judge()
         self.die(campaign, rater, rows=1)
         self.die(campaign, rater, rows=1)

@@ -55,7 +55,7 @@ def standing(campaign: Campaign, rater: Judge) -> dict[str, int]:
     return ledger.count_by_status(campaign, rater)
 
 
-def test_rows_are_counted_by_their_state(ten: tuple[Campaign, Judge]) -> None:
+def test_assignments_are_counted_by_status(ten: tuple[Campaign, Judge]) -> None:
     assert standing(*ten) == dict.fromkeys(STATES, 2)
     assert ledger.count_waiting(*ten) == ledger.count_unfinished(standing(*ten)) == 4
     assert ledger.count_unfinished({"open": 3}) == ledger.count_unfinished({"leased": 3}) == 3
@@ -65,20 +65,20 @@ def test_rows_are_counted_by_their_state(ten: tuple[Campaign, Judge]) -> None:
     assert ledger.count_isolated(*ten) == 0
 
 
-def test_failed_rows_are_counted_by_their_reason(ten: tuple[Campaign, Judge]) -> None:
+def test_failed_assignments_are_counted_by_reason(ten: tuple[Campaign, Judge]) -> None:
     Assignment.objects.update(reason="timeout")
     failed = Assignment.objects.filter(status="failed").order_by("id").values_list("pk", flat=True)
     Assignment.objects.filter(pk=failed[0]).update(reason="error")
     assert ledger.count_missing_reasons(*ten) == {"error": 1, "timeout": 1}
 
 
-def test_what_is_given_back_is_open_without_a_lease(ten: tuple[Campaign, Judge]) -> None:
+def test_reopened_assignments_have_no_lease(ten: tuple[Campaign, Judge]) -> None:
     ledger.reopen(*ten)
     assert standing(*ten) == {"open": 4, "done": 2, "failed": 2, "cancelled": 2}
     assert not Assignment.objects.exclude(lease=None).exists()
 
 
-def test_what_has_no_result_is_cancelled_and_comes_back(ten: tuple[Campaign, Judge]) -> None:
+def test_unfinished_assignments_are_cancelled_and_revived(ten: tuple[Campaign, Judge]) -> None:
     ledger.cancel(*ten)
     assert standing(*ten) == {"done": 2, "failed": 2, "cancelled": 6}
     assert not Assignment.objects.exclude(lease=None).exists()
@@ -86,7 +86,9 @@ def test_what_has_no_result_is_cancelled_and_comes_back(ten: tuple[Campaign, Jud
     assert standing(*ten) == {"open": 6, "done": 2, "failed": 2}
 
 
-def test_other_judges_and_campaigns_keep_theirs(ten: tuple[Campaign, Judge]) -> None:
+def test_assignments_of_other_judges_and_campaigns_are_left_unchanged(
+    ten: tuple[Campaign, Judge],
+) -> None:
     campaign, rater = ten
     command("create_campaign", "other", "--protocol", "report-coverage", "--batch", "bridges")
     other = Campaign.objects.get(name="other")
@@ -100,7 +102,7 @@ def test_other_judges_and_campaigns_keep_theirs(ten: tuple[Campaign, Judge]) -> 
         assert standing(place, who) == kept
 
 
-def test_a_claim_brings_open_rows_with_their_items_under_the_lease(
+def test_a_claim_leases_open_assignments_and_loads_their_items(
     ten: tuple[Campaign, Judge], django_assert_num_queries: Any
 ) -> None:
     campaign, rater = ten
@@ -115,7 +117,7 @@ def test_a_claim_brings_open_rows_with_their_items_under_the_lease(
     assert ledger.claim(campaign, rater, lease, 5) == []
 
 
-def test_places_that_were_reached_are_remembered_for_some_leases(
+def test_claim_positions_are_remembered_for_the_newest_leases_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known: dict[uuid.UUID, int] = {}
@@ -156,7 +158,7 @@ def test_postgresql_ends_a_transaction_whose_process_freezes(
     assert told == [(limit, outside + 1)], "it ends with the transaction"
 
 
-def test_a_struck_row_is_given_out_alone_and_to_who_wants_any(
+def test_an_assignment_with_strikes_is_claimed_alone(
     ten: tuple[Campaign, Judge],
 ) -> None:
     campaign, rater = ten
@@ -168,7 +170,7 @@ def test_a_struck_row_is_given_out_alone_and_to_who_wants_any(
     assert ledger.claim(campaign, rater, uuid.uuid4(), 3) == []
 
 
-def test_a_row_that_came_back_before_the_place_reached_is_claimed_again(
+def test_an_assignment_reopened_before_the_claim_position_is_claimed_again(
     campaign: Campaign,
 ) -> None:
     rater, lease = judge(granularity="unit"), uuid.uuid4()
@@ -182,7 +184,7 @@ def test_a_row_that_came_back_before_the_place_reached_is_claimed_again(
     assert len(rest) == 9
 
 
-def test_a_row_that_another_was_quicker_to_lease_is_left_to_him(
+def test_a_claim_leaves_out_an_assignment_leased_by_another_run_meanwhile(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rater, lease = judge(granularity="unit"), uuid.uuid4()
@@ -202,7 +204,7 @@ def test_a_row_that_another_was_quicker_to_lease_is_left_to_him(
     assert {row.lease for row in rows} == {lease}
 
 
-def test_who_takes_over_strikes_what_was_leased_and_closes_at_three(
+def test_a_takeover_adds_strikes_to_leased_assignments_and_closes_those_with_three(
     ten: tuple[Campaign, Judge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign, rater = ten
@@ -234,7 +236,7 @@ class TestReuse:
     def first(self, campaign: Campaign) -> JudgeRun:
         return run_scripted(campaign, judge("first"))[0]
 
-    def test_calls_that_cannot_serve_are_left_out(
+    def test_calls_of_different_requests_are_not_reused(
         self, campaign: Campaign, first: JudgeRun
     ) -> None:
         second = judge("second")
@@ -265,7 +267,7 @@ class TestReuse:
                 calls.update(state=state)
                 assert reusable_calls("all", campaign, second).count() == count, state
 
-    def test_only_the_campaigns_own_serve_where_that_is_chosen(
+    def test_reuse_within_the_campaign_takes_only_calls_of_that_campaign(
         self, campaign: Campaign, first: JudgeRun
     ) -> None:
         command("create_campaign", "other", "--protocol", "report-coverage", "--batch", "bridges")
@@ -283,7 +285,7 @@ class TestReuse:
         preparer = build_preparer(campaign, rater, Scripted(yes))
         return preparer.prepare_all(list(ledger.assignments_of(campaign, rater).order_by("id")))
 
-    def test_what_is_taken_is_the_newest_answer_with_all_that_came_with_it(
+    def test_the_newest_answer_is_reused_with_all_its_facts(
         self, campaign: Campaign, first: JudgeRun, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(cache, "CHUNK", 1)
@@ -312,7 +314,7 @@ class TestReuse:
         assert (may_reuse(run), may_reuse(never)) == (True, False)
         assert find_answers(never, list(found)) == {}
 
-    def test_what_could_not_be_read_is_taken_as_such(
+    def test_an_unreadable_answer_is_reused_as_unreadable(
         self, campaign: Campaign, first: JudgeRun
     ) -> None:
         JudgeCall.objects.update(state="unreadable", completion=None)
@@ -323,7 +325,7 @@ class TestReuse:
         assert [result.calls[0].answer for result in results] == [None] * 4
 
 
-class TestEquals:
+class TestEqualRequests:
     def equals(self, monkeypatch: pytest.MonkeyPatch, taken: int = 0) -> EqualRequests:
         """Of those who wait the first so many find an answer to take."""
         monkeypatch.setattr(
@@ -337,7 +339,7 @@ class TestEquals:
         made = plain_rows(len(hashes))
         return [replace(row, request_hash=digest) for row, digest in zip(made, hashes, strict=True)]
 
-    def test_the_first_of_equals_is_asked_and_the_others_wait(
+    def test_the_first_of_several_equal_requests_is_sent_and_the_others_wait(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         equals = self.equals(monkeypatch, taken=1)
@@ -354,14 +356,14 @@ class TestEquals:
         assert equals.waiting == 2
         assert equals.release([Result(rows[2], (), Answer("{}"))])[0] == []
 
-    def test_so_many_wait_and_no_more(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_at_most_a_fixed_number_of_requests_wait(self, monkeypatch: pytest.MonkeyPatch) -> None:
         equals = self.equals(monkeypatch)
         equals.waiting = cache.MAX_WAITING - 1
         assert not equals.is_full
         equals.waiting += 1
         assert equals.is_full
 
-    def test_where_nothing_is_taken_over_all_are_asked(self) -> None:
+    def test_without_reuse_all_equal_requests_are_sent(self) -> None:
         rows = self.rows("a", "a")
         equals = EqualRequests(JudgeRun(judge=Judge(), reuse="never"))
         assert equals.claim_firsts(rows) == rows

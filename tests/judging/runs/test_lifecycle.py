@@ -53,7 +53,7 @@ ADMIN = User(role="admin")
 
 
 class TestControl:
-    def test_who_listens_hears_the_stop_now_or_later(self) -> None:
+    def test_a_listener_is_called_when_the_stop_comes(self) -> None:
         told: list[str] = []
         control = Control()
         control.listen(lambda: told.append("first"))
@@ -66,7 +66,7 @@ class TestControl:
         control.listen(lambda: told.append("late"))
         assert told == ["first", "late"]
 
-    def test_a_stop_that_nobody_hears_yet_is_kept(self) -> None:
+    def test_a_stop_before_any_listener_is_kept_for_it(self) -> None:
         told: list[int] = []
         control = Control()
         control.stop()
@@ -75,7 +75,7 @@ class TestControl:
         assert control.seconds is None
         assert control.progress(3) is None
 
-    def test_endings_are_compared_by_why(self) -> None:
+    def test_endings_are_compared_by_kind_and_reason(self) -> None:
         bare = Ending("fatal", "no")
         assert (bare.pauses, bare.ceiling, bare.limits) == (False, None, ())
         assert bare == Ending("fatal", "no", pauses=True, ceiling=3, limits=((1.0, 2),))
@@ -116,7 +116,7 @@ class TestDraining:
         ("how", "seconds"),
         [("lost", 0.0), ("crashed", 0.0), ("stopped", GRACE_SECONDS), ("fatal", GRACE_SECONDS)],
     )
-    def test_calls_have_a_little_time_unless_their_rows_are_anothers(
+    def test_calls_under_way_get_a_grace_period_that_depends_on_the_ending(
         self, how: str, seconds: float
     ) -> None:
         calls = Calls()
@@ -127,7 +127,7 @@ class TestDraining:
         assert hanging.waited == [99.0, seconds]
         assert hanging.cancelled
 
-    def test_where_the_time_is_over_each_comes_to_its_own_end(self) -> None:
+    def test_calls_at_the_end_of_the_time_finish_by_themselves(self) -> None:
         calls = Calls()
         assert self.drain(calls, "time")
         assert calls.waited == [99.0]
@@ -160,7 +160,7 @@ class TestTurns:
             ({"lane": None, "lease": uuid.uuid4(), "lease_until": SOON}, {}, False),
         ],
     )
-    def test_who_waits_for_a_worker(
+    def test_a_run_without_a_lease_on_a_free_lane_waits_for_a_worker(
         self, campaign: Campaign, run: dict[str, Any], lane: dict[str, Any], waits: bool
     ) -> None:
         def at(fields: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class TestTurns:
         JudgeRun.objects.update(state="done")
         assert next_run(first) is None
 
-    def test_one_without_a_server_is_followed_by_itself_alone(self, campaign: Campaign) -> None:
+    def test_a_run_without_a_server_is_followed_only_by_itself(self, campaign: Campaign) -> None:
         plain, other = (lifecycle.start(campaign, judge(n), queued=True) for n in "ab")
         assert [next_run(plain), next_run(other)] == [plain, other]
         JudgeRun.objects.filter(pk=other.pk).update(queued=False)
@@ -212,7 +212,7 @@ class TestOneOfTwoRuns:
         ("wish", "ended", "left"),
         [("stop", "interrupted", {"open": 4}), ("cancel", "cancelled", {"cancelled": 4})],
     )
-    def test_it_is_renewed_changed_and_ended_as_it_was_wished(
+    def test_changing_and_ending_one_run_leaves_the_other_unchanged(
         self, campaign: Campaign, other: JudgeRun, wish: str, ended: str, left: dict[str, int]
     ) -> None:
         before = self.standing(other)
@@ -251,7 +251,7 @@ class TestOneOfTwoRuns:
         assert not lifecycle.finish(run, token, "done")
         assert lifecycle.take(run) is None
 
-    def test_a_wish_at_the_last_moment_is_respected(
+    def test_an_order_given_just_before_the_end_is_obeyed(
         self, campaign: Campaign, other: JudgeRun
     ) -> None:
         before = self.standing(other)
@@ -270,7 +270,7 @@ class TestOneOfTwoRuns:
             assert ledger.count_by_status(campaign, run.judge) == {left: 4}
         assert self.standing(other) == before
 
-    def test_the_prompt_is_that_of_its_file_its_own_or_the_protocols(
+    def test_the_prompt_is_the_judge_file_the_custom_prompt_or_the_protocol_prompt(
         self, campaign: Campaign, other: JudgeRun
     ) -> None:
         own = Judge(file="of its file", prompt="its own")
@@ -284,14 +284,14 @@ class TestOneOfTwoRuns:
         with pytest.raises(lifecycle.ChangedPromptError):
             lifecycle.start(campaign, other.judge)
 
-    def test_what_a_limit_leaves_is_never_less_than_nothing(self, campaign: Campaign) -> None:
+    def test_a_limit_that_was_exceeded_leaves_zero_requests(self, campaign: Campaign) -> None:
         run = lifecycle.start(campaign, judge("first"), limit=2)
         JudgeRun.objects.filter(pk=run.pk).update(done=2, failures={"error": 1})
         assert lifecycle.remaining(run) == 0
 
 
 class TestServers:
-    def test_a_server_is_named_with_its_key(self) -> None:
+    def test_the_name_of_a_server_includes_its_key(self) -> None:
         told = [(each.name, str(each), each.guarded) for each in
                 (Server("http://a/v1"), Server("http://a/v1", "KEY", guarded=False))]  # fmt: skip
         assert told == [
@@ -299,7 +299,7 @@ class TestServers:
             ("http://a/v1 KEY", "http://a/v1 (key in KEY)", False),
         ]
 
-    def test_only_judges_of_the_browser_are_held_to_the_listed_hosts(
+    def test_only_guarded_judges_are_restricted_to_listed_hosts(
         self, db: None, settings: Any
     ) -> None:
         settings.TANDEM_JUDGE_HOSTS = ["127.0.0.1:9"]
@@ -308,7 +308,7 @@ class TestServers:
         assert listed_hosts_for(guarded) == ("127.0.0.1:9",)
         assert listed_hosts_for(judge("b")) is None
 
-    def test_servers_that_are_known_are_trusted_if_the_operator_named_one(
+    def test_known_servers_are_trusted_if_a_judge_of_the_operator_asks_them(
         self, db: None, settings: Any
     ) -> None:
         settings.TANDEM_JUDGE_HOSTS = ["127.0.0.1:9"]
@@ -328,7 +328,7 @@ class TestServers:
         told = [*public, Server(SERVER, "K", guarded=False), Server(SERVER, "", guarded=True)]
         assert known_servers(ADMIN) == told
 
-    def test_a_new_server_takes_a_key_from_an_admin_alone_and_one_set_aside(
+    def test_only_an_admin_adds_a_server_with_a_key_reserved_for_judges(
         self, settings: Any
     ) -> None:
         settings.TANDEM_JUDGE_HOSTS = ["127.0.0.1:9"]
@@ -344,7 +344,9 @@ class TestServers:
         with pytest.raises(SetupError):
             new_server(SERVER, "", admin)
 
-    def test_on_a_site_of_several_teams_keys_are_those_of_ones_own(self, db: None) -> None:
+    def test_on_a_site_with_several_teams_only_the_keys_of_the_own_team_may_be_used(
+        self, db: None
+    ) -> None:
         rita = User.objects.create(username="rita", role="researcher")
         olga = User.objects.create(username="olga", role="researcher")
         own: dict[str, Any] = {"backend": "openai", "model": "m", "base_url": SERVER}
@@ -366,7 +368,7 @@ class TestServers:
         ]
         assert "OPENAI_API_KEY" not in {each.api_key_env for each in known_servers(olga)}
 
-    def test_a_key_that_is_no_longer_shared_sends_nothing_more(
+    def test_a_key_no_longer_shared_with_the_team_is_not_sent(
         self, tmp_path: Path, db: None
     ) -> None:
         study = campaign_of(tmp_path)
@@ -386,11 +388,13 @@ class TestServers:
 
 
 class TestStarting:
-    def test_a_run_that_is_taken_over_meanwhile_is_another_processes(self) -> None:
+    def test_a_lost_lease_is_reported_as_a_takeover_by_another_process(self) -> None:
         with pytest.raises(LeasedRunError, match="another process took"), refuse_lost_lease():
             raise LostLeaseError
 
-    def test_a_judge_file_reads_what_the_campaign_asks(self, tmp_path: Path, db: None) -> None:
+    def test_a_judge_file_that_reads_an_unasked_variable_is_refused(
+        self, tmp_path: Path, db: None
+    ) -> None:
         text = GRADED.replace("grounding-relevance", "report-coverage")
         text = text.replace("relevant", "answerable").replace("passage.text", "report.text")
         model = Judge(rater=Rater(name="j"), file=text[: text.index("[[fixture]]")])
@@ -404,7 +408,7 @@ class TestStarting:
 
 
 class TestLanes:
-    def test_it_is_held_for_fifteen_seconds_at_a_time(self, db: None) -> None:
+    def test_a_lane_is_leased_for_fifteen_seconds_at_a_time(self, db: None) -> None:
         assert timedelta(seconds=15) == lanes.LEASE
         lane, token = Lane.objects.create(endpoint="http://a"), uuid.uuid4()
         begun = timezone.now()
@@ -422,7 +426,7 @@ class TestLanes:
         lane.refresh_from_db()
         assert (lane.lease, lane.lease_until) == (None, None)
 
-    def test_a_pause_says_why_and_since_when(self, db: None) -> None:
+    def test_a_paused_lane_has_a_reason_and_a_time(self, db: None) -> None:
         lane, other = (Lane.objects.create(endpoint=f"http://{name}") for name in "ab")
         lanes.pause(lane, "")
         lane.refresh_from_db()
@@ -441,7 +445,7 @@ class TestLanes:
         assert (lane.paused, lane.paused_at, other.paused) == ("", None, "no")
         assert (lane.ceiling, other.ceiling) == (3, None)
 
-    def test_its_holder_is_the_run_of_the_same_lease(self, campaign: Campaign) -> None:
+    def test_the_current_run_of_a_lane_has_the_same_lease(self, campaign: Campaign) -> None:
         first, second = (ended_by(campaign, name) for name in "ab")
         assert first.lane is not None
         assert lanes.current_run(first.lane) is None
@@ -450,8 +454,8 @@ class TestLanes:
         assert lanes.current_run(first.lane) == second
 
 
-class TestFreeRows:
-    def test_open_rows_of_one_judge_over_one_campaign_come_in_order(
+class TestOpenAssignments:
+    def test_open_assignments_of_one_judge_and_campaign_come_in_order(
         self, campaign: Campaign
     ) -> None:
         ledger._open_query.cache_clear()
@@ -511,7 +515,7 @@ class TestBeginning:
         again, told = rung(lambda: tasks.begin(rater, campaign, {}))
         assert (again, again.queued, told) == (run, True, [run.pk])
 
-    def test_where_nothing_is_open_none_begins(self, campaign: Campaign, rung: Any) -> None:
+    def test_no_run_begins_without_open_assignments(self, campaign: Campaign, rung: Any) -> None:
         rater = judge()
         planning.plan(campaign, rater)
         ledger.assignments_of(campaign, rater).update(status="done")
@@ -519,7 +523,7 @@ class TestBeginning:
             tasks.begin(rater, campaign, {})
         assert not JudgeRun.objects.exists()
 
-    def test_a_paused_server_is_asked_again_and_a_run_under_way_is_rung(
+    def test_resuming_a_run_unpauses_its_server_and_notifies_a_worker(
         self, campaign: Campaign, rung: Any
     ) -> None:
         run = ended_by(campaign, "a")
@@ -542,7 +546,7 @@ class TestShutdown:
         monkeypatch.setattr(worker, "_controls", [])
         monkeypatch.setattr(worker, "_ending", type(worker._ending)())
 
-    def test_a_pump_is_stopped_while_it_lasts(self) -> None:
+    def test_a_shutdown_stops_a_pump_only_while_it_runs(self) -> None:
         control, over = Control(), Control()
         with worker.stopping_with_worker(over):
             pass
@@ -556,18 +560,20 @@ class TestShutdown:
         assert worker.is_ending()
         assert worker._controls == []
 
-    def test_a_pump_that_fails_is_told_of_no_shutdown(self) -> None:
+    def test_a_failed_pump_no_longer_listens_for_a_shutdown(self) -> None:
         with pytest.raises(KeyError), worker.stopping_with_worker(Control()):
             raise KeyError
         assert worker._controls == []
 
-    def test_a_child_listens_for_the_signal_of_ours(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_child_listens_for_the_shutdown_signal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         told: list[Any] = []
         monkeypatch.setattr(signal, "signal", lambda *given: told.append(given))
         worker._listen()
         assert told == [(signal.SIGURG, worker._end)]
 
-    def test_every_child_is_told_though_one_is_gone(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_every_child_gets_the_shutdown_signal_even_if_one_is_gone(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         told: list[tuple[int, int]] = []
 
         def kill(pid: int, number: int) -> None:
@@ -587,7 +593,7 @@ class TestShutdown:
         assert worker.is_ending()
 
 
-class TestAtItsEnd:
+class TestTheEndOfARun:
     """What becomes of a run, by why its pump ended."""
 
     @pytest.mark.every_case
@@ -610,7 +616,7 @@ class TestAtItsEnd:
             ("lost", False, "", "running", False),
         ],
     )
-    def test_it_ends_or_is_left_to_the_next(
+    def test_a_released_run_is_ended_or_left_to_the_next_worker(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
         how: Any, queued: bool, wish: str, state: str, noted: bool,
     ) -> None:  # fmt: skip
@@ -627,7 +633,9 @@ class TestAtItsEnd:
         assert run.error == ("why" if noted else "")
         assert written == [((1.0, 2),)] * noted
 
-    def test_what_the_server_bore_and_why_it_is_paused_is_kept(self, campaign: Campaign) -> None:
+    def test_a_lane_keeps_the_ceiling_of_its_server_and_the_reason_of_its_pause(
+        self, campaign: Campaign
+    ) -> None:
         run = ended_by(campaign, "a")
         ending = Ending("fatal", "no credit", pauses=True, ceiling=5)
         assert worker._note_lane(run, ending) is ending
@@ -648,7 +656,7 @@ class TestAtItsEnd:
             (InterfaceError("away"), "running", "", True),
         ],
     )
-    def test_an_error_gives_the_lease_back(
+    def test_an_error_releases_the_lease(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
         error: Exception, state: str, told: str, raised: bool,
     ) -> None:  # fmt: skip
@@ -673,7 +681,7 @@ class TestAtItsEnd:
         ("own", "params", "calls"), [(3, {"concurrency": 5}, 3), (None, {"concurrency": 5}, 5),
                                      (None, {}, 16)]
     )  # fmt: skip
-    def test_it_makes_as_many_calls_at_once_as_run_or_judge_say(
+    def test_the_concurrency_is_that_of_the_run_or_of_the_judge(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
         own: int | None, params: dict[str, Any], calls: int,
     ) -> None:  # fmt: skip
@@ -688,7 +696,7 @@ class TestAtItsEnd:
         told: Any = worker._run_to_end(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
         assert (told, asked) == (Ending("finished"), [calls])
 
-    def test_it_goes_on_while_rows_come_and_something_changes(
+    def test_a_run_continues_while_assignments_remain_and_are_being_closed(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         rater = judge()

@@ -30,7 +30,7 @@ ON_A_SERVER = pytest.mark.skipif(not ON_POSTGRESQL, reason="a file has one lock"
 
 @ON_A_SERVER
 @pytest.mark.django_db(transaction=True)
-def test_results_that_come_while_another_takes_the_run_over_do_not_wait_in_a_circle(
+def test_storing_results_during_a_takeover_causes_no_deadlock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign, rater = campaign_of(tmp_path), judge()
@@ -76,7 +76,7 @@ def test_results_that_come_while_another_takes_the_run_over_do_not_wait_in_a_cir
 
 @ON_A_SERVER
 @pytest.mark.django_db(transaction=True)
-def test_who_falls_asleep_between_two_statements_keeps_nobody_out(
+def test_a_process_that_sleeps_within_a_transaction_blocks_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     campaign, rater = campaign_of(tmp_path), judge()

@@ -50,7 +50,7 @@ def test_a_cancelled_run_closes_assignments_and_a_later_run_reopens_them(
     assert ledger.count_by_status(campaign, rater) == {"done": ITEMS}
 
 
-def test_the_worker_of_a_run_learns_the_wish(campaign: Campaign) -> None:
+def test_renewing_the_lease_returns_the_orders_for_the_run(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     token = lifecycle.take(run)
     assert token
@@ -62,7 +62,7 @@ def test_the_worker_of_a_run_learns_the_wish(campaign: Campaign) -> None:
     assert run.state == "running"
 
 
-def test_an_unread_wish_takes_effect_when_the_lease_is_released(campaign: Campaign) -> None:
+def test_an_unread_order_takes_effect_when_the_lease_is_released(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     token = lifecycle.take(run)
     assert token
@@ -73,7 +73,9 @@ def test_an_unread_wish_takes_effect_when_the_lease_is_released(campaign: Campai
     assert ledger.count_by_status(campaign, judge()) == {"cancelled": ITEMS}
 
 
-def test_a_wish_unread_by_a_dead_worker_takes_effect_at_the_next(campaign: Campaign) -> None:
+def test_an_order_unread_by_a_dead_worker_takes_effect_with_the_next_worker(
+    campaign: Campaign,
+) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     assert lifecycle.take(run)
     lifecycle.ask_to_stop(run)
@@ -91,7 +93,7 @@ def test_a_wish_unread_by_a_dead_worker_takes_effect_at_the_next(campaign: Campa
         (lifecycle.ask_to_cancel, "cancelled", "cancelled"),
     ],
 )
-def test_a_run_under_way_ends_as_wished(
+def test_a_run_under_way_ends_as_ordered(
     campaign: Campaign,
     monkeypatch: pytest.MonkeyPatch,
     ask: Callable[[JudgeRun], bool],
@@ -116,7 +118,7 @@ def test_a_run_under_way_ends_as_wished(
     assert ledger.count_by_status(campaign, rater) == {"done": run.done, left: UNITS - run.done}
 
 
-def test_an_item_that_is_added_under_way_is_asked_too(campaign: Campaign) -> None:
+def test_an_item_added_during_the_run_is_asked_too(campaign: Campaign) -> None:
     rater = judge()
     run = lifecycle.start(campaign, rater)
     late = ledger.assignments_of(campaign, rater).last()
@@ -138,7 +140,7 @@ class TestByCommand:
         lifecycle.start(campaign, rater, queued=True)
         assert "is cancelled." in of(campaign, "--cancel")
 
-    def test_stopping_an_active_run_says_that_it_ends_soon(
+    def test_stopping_an_active_run_says_that_it_ends_after_its_calls(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(run_judge, "PATIENCE_SECONDS", 0)
@@ -148,7 +150,7 @@ class TestByCommand:
         run.refresh_from_db()
         assert (run.state, run.wish) == ("running", "stop")
 
-    def test_a_run_whose_process_died_is_ended_when_its_lease_is_over(
+    def test_a_run_of_a_dead_process_is_ended_when_its_lease_runs_out(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run = lifecycle.start(campaign, judge())
@@ -168,7 +170,7 @@ class TestByCommand:
         with pytest.raises(CommandError, match="No run of judge judge over"):
             of(campaign, option)
 
-    def test_what_was_cancelled_can_be_run_again(self, campaign: Campaign) -> None:
+    def test_a_cancelled_run_can_be_run_again(self, campaign: Campaign) -> None:
         lifecycle.start(campaign, judge(), queued=True)
         of(campaign, "--cancel")
         assert "4 done" in of(campaign)
@@ -189,7 +191,7 @@ class TestByCommand:
         with pytest.raises(CommandError, match=f"{option[0]} is not above 0"):
             of(campaign, *option)
 
-    def test_an_amount_that_is_no_number_is_refused(self, campaign: Campaign) -> None:
+    def test_a_cost_limit_that_is_not_a_number_is_refused(self, campaign: Campaign) -> None:
         judge()
         with pytest.raises(CommandError, match="--most-cost"):
             of(campaign, "--most-cost", "nan")

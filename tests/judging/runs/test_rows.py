@@ -36,7 +36,7 @@ def ranked(campaign: Campaign, seed: int) -> list[str]:
     return sorted(keys, key=lambda key: hashlib.sha256(f"{seed}\0{key}".encode()).hexdigest())
 
 
-def test_a_row_is_open_and_asks_all_units_of_its_item(campaign: Campaign) -> None:
+def test_a_planned_assignment_is_open_and_asks_all_units_of_its_item(campaign: Campaign) -> None:
     who = judge("whole")
     planning.plan(campaign, who)
     made = rows(who)
@@ -51,7 +51,7 @@ def test_a_row_is_open_and_asks_all_units_of_its_item(campaign: Campaign) -> Non
     assert len({row.uid for row in made}) == len(made)
 
 
-def test_unit_by_unit_each_row_asks_one_and_is_named_after_it(campaign: Campaign) -> None:
+def test_asked_unit_by_unit_each_assignment_is_named_after_its_unit(campaign: Campaign) -> None:
     who = judge("single", granularity="unit")
     planning.plan(campaign, who)
     made = rows(who)
@@ -61,7 +61,7 @@ def test_unit_by_unit_each_row_asks_one_and_is_named_after_it(campaign: Campaign
     )
 
 
-def test_only_what_is_missing_is_made(campaign: Campaign) -> None:
+def test_planning_creates_only_missing_assignments(campaign: Campaign) -> None:
     who, other = judge("whole"), judge("other")
     planning.plan(campaign, who)
     first = rows(who)
@@ -77,7 +77,9 @@ def test_only_what_is_missing_is_made(campaign: Campaign) -> None:
     assert rows(other) == []
 
 
-def test_rows_that_another_has_made_meanwhile_are_not_made_twice(campaign: Campaign) -> None:
+def test_assignments_planned_by_another_process_meanwhile_are_not_duplicated(
+    campaign: Campaign,
+) -> None:
     who = judge("whole")
     seen = list(planning._missing(campaign, who))
     planning.plan(campaign, who)
@@ -88,7 +90,7 @@ def test_rows_that_another_has_made_meanwhile_are_not_made_twice(campaign: Campa
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 4, 5, 1000])
-def test_however_many_are_written_together_all_are(
+def test_all_assignments_are_planned_with_any_size_of_chunk(
     campaign: Campaign, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "CHUNK_ASSIGNMENTS", chunk)
@@ -98,7 +100,7 @@ def test_however_many_are_written_together_all_are(
     assert [row.replicate for row in rows(who)] == [0, 1] * campaign.items.count()
 
 
-def test_rows_are_written_in_transactions_of_so_many(
+def test_assignments_are_inserted_in_chunks(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
@@ -111,7 +113,7 @@ def test_rows_are_written_in_transactions_of_so_many(
     assert sizes == [4, 4, 0], "what repeats a row is written with it"
 
 
-def test_only_a_judge_file_has_texts_in_an_order_of_its_own(
+def test_only_a_judge_file_defines_its_own_order_of_texts(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def orders(judge: Judge, item: object, samples: int) -> list[list[str]]:
@@ -137,7 +139,7 @@ def test_only_a_judge_file_has_texts_in_an_order_of_its_own(
     assert [row.shown for row in rows(filed)][:4] == [["0"], ["1"], ["0"], ["1"]]
 
 
-def test_each_judge_is_asked_in_an_order_of_its_own_where_the_campaign_says_so(
+def test_in_a_campaign_with_random_order_each_judge_has_its_own_order(
     tmp_path: Path, db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "AT_ONCE", 3)
@@ -155,7 +157,7 @@ def test_each_judge_is_asked_in_an_order_of_its_own_where_the_campaign_says_so(
     assert len({str(each) for each in (*asked.values(), stored)}) > 2
 
 
-def test_where_one_of_a_chunk_cannot_be_written_none_is(
+def test_a_failed_insert_undoes_its_whole_chunk(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning, "CHUNK_INSERTED", 2)
@@ -174,7 +176,7 @@ def test_where_one_of_a_chunk_cannot_be_written_none_is(
     assert (said, rows(who)) == ([2, 2], [])
 
 
-def test_a_judge_is_asked_once_unless_it_says_more(campaign: Campaign) -> None:
+def test_a_judge_gives_one_sample_by_default(campaign: Campaign) -> None:
     assert planning.sample_count(judge("one")) == 1
     assert planning.sample_count(sampler("three", 3)) == 3
 
@@ -190,7 +192,9 @@ class TestTrials:
     def keys(self, campaign: Campaign, base: Judge, draw: TrialSample, seed: int = 3) -> list[str]:
         return [row.item.key for row in sample_assignments(campaign, base, draw, seed)]
 
-    def test_only_first_answers_are_asked_again(self, campaign: Campaign, base: Judge) -> None:
+    def test_a_trial_repeats_only_answered_first_samples(
+        self, campaign: Campaign, base: Judge
+    ) -> None:
         found = sample_assignments(campaign, base, TrialSample(items=100), 3)
         assert [row.item.key for row in found] == ranked(campaign, 3)
         assert {row.replicate for row in found} == {0}
@@ -200,7 +204,7 @@ class TestTrials:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("items", [0, 1, 3, 4])
-    def test_so_many_items_are_drawn_as_are_named(
+    def test_a_trial_samples_the_given_number_of_items(
         self, campaign: Campaign, base: Judge, items: int
     ) -> None:
         assert self.keys(campaign, base, TrialSample(items)) == ranked(campaign, 3)[:items]
@@ -211,7 +215,7 @@ class TestTrials:
         [(3, 0.0, 1), (4, 0.0, 2), (6, 0.0, 2), (7, 0.0, 3), (1, 0.25, 1), (1, 0.5, 2),
          (1, 0.51, 3), (7, 0.25, 3), (99, 0.0, 4)],
     )  # fmt: skip
-    def test_without_a_number_as_many_as_hold_the_share_and_the_least(
+    def test_a_trial_without_a_number_samples_items_up_to_its_share_and_minimum(
         self, campaign: Campaign, base: Judge, least: int, share: float, items: int,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
@@ -220,7 +224,9 @@ class TestTrials:
         found = self.keys(campaign, base, TrialSample(share=share))
         assert found == ranked(campaign, 3)[:items]
 
-    def test_rows_of_an_item_stay_together_in_their_order(self, campaign: Campaign) -> None:
+    def test_sampled_assignments_of_an_item_stay_together_in_order(
+        self, campaign: Campaign
+    ) -> None:
         who = judge("single", granularity="unit")
         planning.plan(campaign, who)
         Assignment.objects.filter(rater=who.rater).update(status="done")
@@ -231,7 +237,9 @@ class TestTrials:
         pks = [row.pk for row in found]
         assert (pks[:3], pks[3:]) == (sorted(pks[:3]), sorted(pks[3:]))
 
-    def test_its_share_and_its_least_are_known(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_default_share_of_a_trial_depends_on_its_kind(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         for unconstrained, share in ((False, 0.05), (True, 0.02)):
             monkeypatch.setattr(
                 planning, "is_unconstrained", lambda trial, is_so=unconstrained: is_so
@@ -242,11 +250,13 @@ class TestTrials:
         assert TrialSample() == TrialSample(None, 0.05)
         assert planning.LEAST_UNITS == 200
 
-    def test_a_judge_that_is_no_trial_is_refused(self, campaign: Campaign, base: Judge) -> None:
+    def test_planning_a_trial_refuses_a_judge_that_is_not_one(
+        self, campaign: Campaign, base: Judge
+    ) -> None:
         with pytest.raises(ValueError, match="is not a trial"):
             planning.plan_trial(campaign, base, TrialSample())
 
-    def test_a_trial_is_planned_by_its_draw_alone(self, campaign: Campaign, base: Judge) -> None:
+    def test_a_trial_is_planned_only_for_its_sample(self, campaign: Campaign, base: Judge) -> None:
         trial = judge("trial")
         Judge.objects.filter(pk=trial.pk).update(base=base, variation={"kind": "again", "seed": 3})
         trial.refresh_from_db()

@@ -56,7 +56,7 @@ def fresh(run: JudgeRun) -> JudgeRun:
 
 
 class TestStarting:
-    def test_of_two_at_once_the_second_is_told(
+    def test_the_second_of_two_simultaneous_starts_is_refused(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         rater = judge()
@@ -88,7 +88,7 @@ class TestStarting:
             ),
         ],
     )
-    def test_requests_that_may_be_out_are_not_asked_again(
+    def test_a_start_is_refused_while_a_batch_may_be_with_the_server(
         self, campaign: Campaign, manifest: dict[str, Any], told: str
     ) -> None:
         run, _ = held(campaign, judge())
@@ -98,7 +98,9 @@ class TestStarting:
             lifecycle.start(campaign, judge())
         assert fresh(run).state == "running"
 
-    def test_who_was_about_to_write_a_batch_killed_no_worker(self, campaign: Campaign) -> None:
+    def test_a_run_that_died_while_writing_a_batch_gives_no_strikes(
+        self, campaign: Campaign
+    ) -> None:
         rater = judge()
         run, token = held(campaign, rater)
         ledger.claim(campaign, rater, token, 3)
@@ -109,7 +111,7 @@ class TestStarting:
         assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
         assert not Strike.objects.exists()
 
-    def test_rows_of_a_batch_were_in_no_workers_hands(self, campaign: Campaign) -> None:
+    def test_assignments_of_a_batch_get_no_strikes(self, campaign: Campaign) -> None:
         rater = judge()
         run, token = held(campaign, rater)
         ledger.claim(campaign, rater, token, 3)
@@ -121,13 +123,15 @@ class TestStarting:
         with pytest.raises(lifecycle.LeasedRunError, match="is writing its requests"):
             lifecycle.queue_active(campaign, rater)
 
-    def test_one_that_goes_by_files_has_no_lane(self, campaign: Campaign) -> None:
+    def test_an_offline_run_has_no_lane(self, campaign: Campaign) -> None:
         assert lifecycle.start(campaign, served(), offline=True).lane is None
         assert not Lane.objects.exists()
 
 
 class TestTheLease:
-    def test_it_is_had_and_given_back_with_the_lane(self, campaign: Campaign) -> None:
+    def test_the_lease_of_a_run_is_taken_and_released_with_that_of_its_lane(
+        self, campaign: Campaign
+    ) -> None:
         def leases() -> tuple[Any, ...]:
             run.refresh_from_db()
             assert run.lane
@@ -163,7 +167,7 @@ class TestTheLease:
         assert run.ended_at is not None
         assert timezone.now() - run.ended_at < timedelta(seconds=9)
 
-    def test_only_what_nobody_holds_is_ended_by_a_wish(self, campaign: Campaign) -> None:
+    def test_only_runs_without_a_lease_are_ended_by_an_order(self, campaign: Campaign) -> None:
         names = ("stopped", "cancelled", "held", "unwished", "over")
         found = {name: lifecycle.start(campaign, judge(name)) for name in names}
         wishes = {"stopped": "stop", "cancelled": "cancel", "held": "stop", "over": "cancel"}
@@ -192,7 +196,7 @@ class TestTheLease:
             name: {"cancelled" if name == "cancelled" else "open": ITEMS} for name in names
         }
 
-    def test_whoever_lost_it_ends_nothing(self, campaign: Campaign) -> None:
+    def test_a_worker_that_lost_the_lease_cannot_end_the_run(self, campaign: Campaign) -> None:
         rater = judge()
         run, token = held(campaign, rater)
         ledger.claim(campaign, rater, token, 2)
@@ -203,25 +207,21 @@ class TestTheLease:
         assert not lifecycle.has_lease(run, uuid.uuid4())
         assert lifecycle.has_lease(run, token)
 
-    def test_where_the_lane_went_to_another_the_run_is_held_no_longer(
-        self, campaign: Campaign
-    ) -> None:
+    def test_a_run_that_lost_its_lane_cannot_renew_its_lease(self, campaign: Campaign) -> None:
         run, token = held(campaign, served())
         before = fresh(run).lease_until
         Lane.objects.update(lease=uuid.uuid4())
         assert lifecycle.renew(run, token, in_flight=3) is None
         assert (fresh(run).lease_until, fresh(run).in_flight) == (before, 0)
 
-    def test_renewing_says_how_the_pump_is_doing(self, campaign: Campaign) -> None:
+    def test_renewing_stores_the_calls_under_way_and_allowed(self, campaign: Campaign) -> None:
         run, token = held(campaign, judge())
         assert lifecycle.renew(run, token, in_flight=3, allowed=8)
         assert (fresh(run).in_flight, fresh(run).allowed) == (3, 8)
         lifecycle.hand_over(run, token)
         assert (fresh(run).in_flight, fresh(run).allowed, fresh(run).lease) == (0, 0, None)
 
-    def test_who_wished_it_cancelled_at_its_end_finds_it_cancelled(
-        self, campaign: Campaign
-    ) -> None:
+    def test_a_run_ordered_to_cancel_ends_as_cancelled(self, campaign: Campaign) -> None:
         rater = judge()
         run, token = held(campaign, rater)
         JudgeRun.objects.update(wish="cancel")
@@ -238,12 +238,12 @@ class TestTheLease:
         assert lifecycle.has_ended(run)
         assert (fresh(run).state, fresh(run).concurrency, fresh(run).wish) == ("done", None, "")
 
-    def test_at_least_one_call_is_made_at_once(self, campaign: Campaign) -> None:
+    def test_a_concurrency_of_zero_is_raised_to_one(self, campaign: Campaign) -> None:
         run = lifecycle.start(campaign, judge())
         assert lifecycle.set_concurrency(run, 0)
         assert fresh(run).concurrency == 1
 
-    def test_a_limit_is_never_owed(self, campaign: Campaign) -> None:
+    def test_a_limit_that_was_exceeded_leaves_zero_requests(self, campaign: Campaign) -> None:
         run = lifecycle.start(campaign, judge(), limit=3)
         JudgeRun.objects.update(done=2, failures={"error": 1})
         assert lifecycle.remaining(run) == 0
@@ -251,7 +251,7 @@ class TestTheLease:
         assert lifecycle.remaining(run) == 0
         assert lifecycle.remaining(lifecycle.start(campaign, judge("other"))) is None
 
-    def test_rows_that_killed_three_workers_count_for_their_run_alone(
+    def test_an_assignment_that_killed_three_workers_counts_as_failed_only_in_its_run(
         self, campaign: Campaign
     ) -> None:
         rater, other = judge(), lifecycle.start(campaign, judge("other"))
@@ -288,7 +288,7 @@ def recorded(run: JudgeRun, token: uuid.UUID) -> None:
 @pytest.mark.skipif(not ON_POSTGRESQL, reason="a file has one lock")
 @pytest.mark.every_case
 @pytest.mark.parametrize("deed", [ended, heeded, begun_anew, recorded, lifecycle.has_lease])
-def test_what_is_decided_by_a_run_holds_its_row(campaign: Campaign, deed: Any) -> None:
+def test_changing_a_run_locks_its_row(campaign: Campaign, deed: Any) -> None:
     run, token = held(campaign, judge())
     with CaptureQueriesContext(connection) as asked:
         deed(run, token)
@@ -308,7 +308,7 @@ class TestQueueing:
         assert fresh(run).queued
         assert Lane.objects.get().paused == ""
 
-    def test_one_that_cannot_be_told_is_not_handed_over(
+    def test_a_run_whose_event_cannot_be_recorded_is_not_queued(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def broken(*_: object, **__: object) -> None:
@@ -320,7 +320,7 @@ class TestQueueing:
             lifecycle.queue_active(campaign, judge())
         assert not fresh(run).queued
 
-    def test_one_that_ended_or_is_being_written_is_not(self, campaign: Campaign) -> None:
+    def test_a_run_that_ended_or_is_writing_a_batch_is_not_queued(self, campaign: Campaign) -> None:
         ended, token = held(campaign, judge())
         lifecycle.finish(ended, token, "done")
         lifecycle.start(campaign, judge("other"))
@@ -338,12 +338,14 @@ class TestLanes:
     def both(self, db: None) -> tuple[Lane, Lane]:
         return Lane.objects.create(endpoint="http://a"), Lane.objects.create(endpoint="http://b")
 
-    def test_what_a_server_bore_is_remembered_for_it_alone(self, both: tuple[Lane, Lane]) -> None:
+    def test_a_ceiling_is_remembered_only_for_its_own_lane(self, both: tuple[Lane, Lane]) -> None:
         lanes.remember_ceiling(both[0], 7)
         lanes.remember_ceiling(both[0], None)
         assert list(Lane.objects.order_by("pk").values_list("ceiling", flat=True)) == [7, None]
 
-    def test_one_server_is_paused_and_resumed_alone(self, both: tuple[Lane, Lane]) -> None:
+    def test_pausing_and_resuming_a_lane_leaves_others_unchanged(
+        self, both: tuple[Lane, Lane]
+    ) -> None:
         for lane in both:
             lanes.pause(lane, "")
         lanes.resume(both[0])
@@ -352,7 +354,7 @@ class TestLanes:
         assert lanes.acquire(both[0].pk, uuid.uuid4())
         assert not lanes.acquire(both[1].pk, uuid.uuid4())
 
-    def test_only_its_holder_gives_it_back(self, both: tuple[Lane, Lane]) -> None:
+    def test_only_its_holder_releases_a_lane(self, both: tuple[Lane, Lane]) -> None:
         mine, others = uuid.uuid4(), uuid.uuid4()
         assert lanes.acquire(both[0].pk, mine)
         assert lanes.acquire(both[1].pk, others)
@@ -362,11 +364,11 @@ class TestLanes:
         lanes.release(both[0].pk, mine)
         assert [lane.lease for lane in Lane.objects.order_by("pk")] == [None, others]
 
-    def test_who_asks_no_server_needs_none(self) -> None:
+    def test_a_run_without_a_server_needs_no_lane(self) -> None:
         assert lanes.acquire(None, uuid.uuid4())
         assert lanes.renew(None, uuid.uuid4())
 
-    def test_a_holder_whose_lease_is_over_holds_it_no_longer(self, campaign: Campaign) -> None:
+    def test_a_run_whose_lease_ran_out_no_longer_holds_its_lane(self, campaign: Campaign) -> None:
         run, _ = held(campaign, served())
         assert run.lane
         assert lanes.current_run(run.lane) == run
@@ -374,7 +376,7 @@ class TestLanes:
         assert lanes.current_run(run.lane) is None
 
 
-def test_rows_that_another_leased_first_are_left_to_him(
+def test_assignments_leased_first_by_another_run_are_left_to_it(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rater = judge(granularity="unit")
@@ -395,14 +397,14 @@ def test_rows_that_another_leased_first_are_left_to_him(
     assert Assignment.objects.filter(lease=token).count() == 2
 
 
-def test_nothing_is_claimed_where_nothing_is_wanted(campaign: Campaign) -> None:
+def test_a_claim_of_zero_assignments_leases_none(campaign: Campaign) -> None:
     rater = judge()
     _, token = held(campaign, rater)
     assert ledger.claim(campaign, rater, token, 0) == []
     assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
-def test_where_the_database_is_away_for_a_moment_the_run_goes_on(
+def test_a_short_database_outage_does_not_end_the_run(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rater = judge()
@@ -420,7 +422,7 @@ def test_where_the_database_is_away_for_a_moment_the_run_goes_on(
     assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
 
 
-class TestARowsOwnPast:
+class TestTheHistoryOfAnAssignment:
     """How often a row was late, and for how long it was refused, in pumps before this one."""
 
     def prepared(self, campaign: Campaign, *calls: tuple[str, int]) -> Prepared:
@@ -437,22 +439,24 @@ class TestARowsOwnPast:
         preparer = build_preparer(campaign, rater, Scripted(yes))
         return claim_requests(run, token, preparer, EqualRequests(run), 1).ready[0]
 
-    def test_only_calls_without_an_answer_in_time_were_late(self, campaign: Campaign) -> None:
+    def test_only_calls_past_their_deadline_count_as_late(self, campaign: Campaign) -> None:
         calls = ("status-500", 5), ("deadline", 4), ("rate", 3), ("abandoned", 2)
         assert self.prepared(campaign, *calls).late == 2
 
-    def test_it_was_refused_since_the_first_refusal_if_another_was_answered_then(
+    def test_an_assignment_counts_as_refused_since_its_first_refusal_if_others_were_answered(
         self, campaign: Campaign
     ) -> None:
         calls = ("status-500", 900), ("rate", 600), ("rate", 300), ("answered", 100)
         assert 600 <= self.prepared(campaign, *calls).refused_for < 610
 
-    def test_where_no_other_was_answered_meanwhile_it_begins_anew(self, campaign: Campaign) -> None:
+    def test_the_time_of_refusal_begins_anew_if_no_other_was_answered_meanwhile(
+        self, campaign: Campaign
+    ) -> None:
         calls = ("answered", 900), ("rate", 600)
         assert self.prepared(campaign, *calls).refused_for == 0.0
 
 
-class TestThePast:
+class TestTheHistoryOfARun:
     """What pumps before have seen of a server, by their calls."""
 
     def called(self, run: JudgeRun, *states: str, ago: int = 60, **more: Any) -> None:
@@ -465,7 +469,7 @@ class TestThePast:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("state", ["status-500", "rate"])
-    def test_a_few_calls_are_no_outage(self, campaign: Campaign, state: str) -> None:
+    def test_a_few_failed_calls_are_not_an_outage(self, campaign: Campaign, state: str) -> None:
         run, _ = held(campaign, judge())
         self.called(run, *[state] * (MIN_FAILURES - 1))
         told = read_history(run)
@@ -476,7 +480,7 @@ class TestThePast:
         assert 60 <= lasted < 65
         assert told.down_for + told.busy_for == lasted
 
-    def test_calls_before_the_last_answer_count_no_more(self, campaign: Campaign) -> None:
+    def test_failures_before_the_last_answer_no_longer_count(self, campaign: Campaign) -> None:
         run, _ = held(campaign, judge())
         self.called(run, *["status-500"] * MIN_FAILURES)
         self.called(run, "answered", ago=30)
@@ -486,7 +490,7 @@ class TestThePast:
         self.called(run, *["status-500"] * MIN_FAILURES, ago=20)
         assert 20 <= read_history(run).down_for < 25
 
-    def test_an_answer_that_was_taken_over_proves_nothing(self, campaign: Campaign) -> None:
+    def test_a_reused_answer_does_not_prove_that_the_server_works(self, campaign: Campaign) -> None:
         run, _ = held(campaign, judge())
         self.called(run, "answered")
         other, _ = held(campaign, judge("other"))

@@ -22,7 +22,7 @@ def sampler(samples: int = 3, granularity: str = "item") -> Judge:
                  params={"samples": samples, "temperature": 0.7, "seed": 40})  # fmt: skip
 
 
-def test_each_row_is_planned_as_often_as_it_is_asked(campaign: Campaign) -> None:
+def test_each_item_gets_one_assignment_per_sample(campaign: Campaign) -> None:
     rater = sampler()
     planning.plan(campaign, rater)
     planning.plan(campaign, rater)
@@ -30,7 +30,7 @@ def test_each_row_is_planned_as_often_as_it_is_asked(campaign: Campaign) -> None
     assert replicates == [0, 1, 2] * 4
 
 
-def test_unit_by_unit_too(campaign: Campaign) -> None:
+def test_each_unit_gets_one_assignment_per_sample(campaign: Campaign) -> None:
     planning.plan(campaign, sampler(granularity="unit"))
     assert Assignment.objects.count() == 3 * 12
 
@@ -41,7 +41,7 @@ def test_samples_are_different_requests(campaign: Campaign) -> None:
     assert JudgeCall.objects.values("request_hash").distinct().count() == 12
 
 
-def test_the_seed_of_a_sample_is_its_own(campaign: Campaign) -> None:
+def test_each_sample_has_its_own_seed(campaign: Campaign) -> None:
     backend = OpenAICompatible(Setup("m", "http://127.0.0.1:9/v1", params={"seed": 40}))
     _, _, asked = run_scripted(campaign, sampler())
     seeds = {backend.body(request)["seed"] for request in asked.asked}
@@ -69,12 +69,12 @@ def test_every_sample_is_exported_under_its_replicate(campaign: Campaign) -> Non
 
 
 @pytest.mark.parametrize("given", ["samples=0", "samples=21", "samples=two"])
-def test_a_number_of_samples_that_cannot_be_is_refused(given: str) -> None:
+def test_an_impossible_number_of_samples_is_refused(given: str) -> None:
     with pytest.raises(ParamError, match="give a whole number from 1 to 20"):
         read_params([given])
 
 
-def test_an_interrupted_judge_goes_on_with_its_samples(campaign: Campaign) -> None:
+def test_an_interrupted_judge_continues_with_its_missing_samples(campaign: Campaign) -> None:
     rater = sampler()
     run_scripted(campaign, rater, limit=5)
     backend = Scripted(yes)

@@ -52,9 +52,7 @@ def shown(client: Client, run: JudgeRun, status: int = 200, **query: Any) -> str
     return str(answer.content.decode())
 
 
-def test_a_card_has_the_question_the_word_the_quote_the_reason_and_what_it_took(
-    rita: Client, run: JudgeRun
-) -> None:
+def test_a_card_shows_question_label_quote_rationale_and_usage(rita: Client, run: JudgeRun) -> None:
     page = shown(rita, run)
     assert page.count('answer-card"') == 4
     assert "How was bridge 1 built?" in page
@@ -68,9 +66,7 @@ def test_a_card_has_the_question_the_word_the_quote_the_reason_and_what_it_took(
     assert set(Look.objects.values_list("kind", flat=True)) == {"judged"}
 
 
-def test_cards_are_also_of_single_units_and_filters_choose_among_them(
-    rita: Client, run: JudgeRun
-) -> None:
+def test_cards_can_be_shown_by_unit_and_filtered(rita: Client, run: JudgeRun) -> None:
     def cards(**query: Any) -> int:
         return shown(rita, run, **query).count('answer-card"')
 
@@ -87,7 +83,7 @@ def test_cards_are_also_of_single_units_and_filters_choose_among_them(
     assert "No answer matches" in shown(rita, run, find="nothing")
 
 
-def test_the_counts_of_a_run_lead_to_what_is_missing_and_to_each_reason(
+def test_the_counts_of_a_run_link_to_its_missing_answers_by_reason(
     rita: Client, run: JudgeRun
 ) -> None:
     answers = reverse("judge-answers", args=[run.campaign_id, run.judge_id])
@@ -105,7 +101,7 @@ def test_the_counts_of_a_run_lead_to_what_is_missing_and_to_each_reason(
     assert '<input type="hidden" name="reason" value="refused">' in chosen
 
 
-def test_of_a_judge_that_is_asked_unit_by_unit_they_lead_to_units(
+def test_the_counts_of_a_judge_asked_unit_by_unit_link_to_units(
     rita: Client, campaign: Campaign
 ) -> None:
     run = run_scripted(campaign, judge("single", granularity="unit"), refused)[0]
@@ -115,7 +111,7 @@ def test_of_a_judge_that_is_asked_unit_by_unit_they_lead_to_units(
     assert shown(rita, run, reason="refused", by="unit").count('answer-card"') == 12
 
 
-def test_pages_follow_each_other_and_any_address_is_a_page(
+def test_pages_link_to_each_other_and_unknown_filters_are_ignored(
     rita: Client, run: JudgeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers, "ITEMS", 3)
@@ -129,7 +125,7 @@ def test_pages_follow_each_other_and_any_address_is_a_page(
     assert "No answer matches" in shown(rita, run, page=10**9)
 
 
-def test_long_texts_are_cut_to_what_stands_near_the_quotes() -> None:
+def test_a_long_text_is_cut_to_the_passage_around_its_quotes() -> None:
     from annotation.models import Span
     from annotation.protocols.base import Text
     from judging.answer_cards import AROUND, _excerpt
@@ -145,7 +141,7 @@ def test_long_texts_are_cut_to_what_stands_near_the_quotes() -> None:
     assert ("".join(piece.text for piece in short.pieces), short.is_cut) == ("short", False)
 
 
-def test_a_judge_that_was_not_asked_here_has_no_page(rita: Client, run: JudgeRun) -> None:
+def test_a_judge_that_did_not_run_in_the_campaign_has_no_page(rita: Client, run: JudgeRun) -> None:
     other = judge("idle")
     address = reverse("judge-answers", args=[run.campaign_id, other.pk])
     assert rita.get(address).status_code == 404

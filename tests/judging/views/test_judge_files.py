@@ -93,7 +93,7 @@ class TestCreating:
             "omit": ["response_format"], GUARDED: 1,
         }  # fmt: skip
 
-    def test_only_the_chosen_text_counts(self, rita: Client) -> None:
+    def test_only_the_text_of_the_chosen_source_is_stored(self, rita: Client) -> None:
         create(rita, prompt_from="protocol", prompt="no slots")
         made = Judge.objects.get()
         assert (made.file, made.prompt) == ("", "")
@@ -112,7 +112,7 @@ class TestCreating:
             ({"isolate": "item"}, "isolate", "The judge file sets this itself"),
         ],
     )
-    def test_what_is_wrong_is_said_at_its_field(
+    def test_an_error_is_shown_at_its_field(
         self, rita: Client, changes: dict[str, str], field: str, words: str
     ) -> None:
         answer = create(rita, **changes)
@@ -132,14 +132,14 @@ class TestCreating:
         assert initial["max_tokens"] == 99
         assert "temperature" not in initial
 
-    def test_the_page_begins_with_a_file_of_the_library(self, rita: Client) -> None:
+    def test_the_form_can_begin_with_a_file_of_the_library(self, rita: Client) -> None:
         page = rita.get(reverse("judge-new"), {"library": "graded-relevance"})
         assert page.context["form"].initial["file"] == library.text_of("graded-relevance")
         assert "All 3 fixtures are read as they say" in page.content.decode()
 
 
 class TestChecking:
-    def test_an_empty_field_says_what_to_do(self, rita: Client) -> None:
+    def test_an_empty_judge_file_says_what_to_do(self, rita: Client) -> None:
         assert "The field is empty" in check(rita, " \r\n")
         assert "The field is empty" not in check(rita, "", prompt_from="own")
 
@@ -149,7 +149,7 @@ class TestChecking:
         assert 'class="here"><i>2</i>titel = ' in page
         assert 'data-line="2"' in page
 
-    def test_fixtures_are_told_with_what_is_read_and_by_which_step(self, rita: Client) -> None:
+    def test_fixtures_are_listed_with_their_reading_and_its_step(self, rita: Client) -> None:
         fenced = GRADED.replace('"… final score: 2"', '"""```\nfinal score: 2\n```"""')
         page = check(rita, fenced)
         assert "All 2 fixtures are read as they say" in page
@@ -157,13 +157,13 @@ class TestChecking:
         assert '<td data-label="Step">fence</td>' in page
         assert '<span class="pill">refused</span>' in page
 
-    def test_a_fixture_that_is_read_otherwise_is_counted_and_told(self, rita: Client) -> None:
+    def test_a_fixture_with_another_reading_than_expected_is_reported(self, rita: Client) -> None:
         page = check(rita, GRADED.replace('relevant = "yes" }', 'relevant = "no" }'))
         assert "1 of 2 fixtures" in page
         assert "is read as relevant = yes and not as relevant = no" in page
         assert 'data-line="34"' in page
 
-    def test_the_file_is_described(self, rita: Client) -> None:
+    def test_a_valid_judge_file_is_described(self, rita: Client) -> None:
         page = check(rita, library.text_of("graded-relevance"))
         for words in (
             "UMBRELA", "more lenient than assessors", '<span class="id">regex</span>: relevant',
@@ -171,7 +171,7 @@ class TestChecking:
         ):  # fmt: skip
             assert words in page
 
-    def test_campaigns_of_its_protocol_alone_are_offered(
+    def test_only_campaigns_of_the_protocol_of_the_file_are_offered(
         self, rita: Client, study: Campaign, tmp_path: Path
     ) -> None:
         other = campaign_of(tmp_path, "answer-preference")
@@ -190,18 +190,18 @@ class TestLoading:
     def load(self, client: Client, **sent: Any) -> str:
         return str(client.post(reverse("judge-file-load"), sent).content.decode())
 
-    def test_a_file_of_the_library_is_put_into_the_field(self, rita: Client) -> None:
+    def test_a_file_of_the_library_is_loaded_into_the_field(self, rita: Client) -> None:
         page = self.load(rita, library="nugget-assignment")
         assert "{{ key_points | numbered }}" in page
         assert "All 3 fixtures are read as they say" in page
 
-    def test_so_is_one_of_the_disk(self, rita: Client) -> None:
+    def test_an_uploaded_file_is_loaded_into_the_field(self, rita: Client) -> None:
         upload = SimpleUploadedFile("j.toml", b"\xef\xbb\xbf" + GRADED.encode())
         page = self.load(rita, upload=upload)
         assert "four levels" in page
         assert "All 2 fixtures" in page
 
-    def test_what_cannot_be_loaded_leaves_the_text_as_it_is(self, rita: Client) -> None:
+    def test_a_file_that_cannot_be_loaded_leaves_the_text_unchanged(self, rita: Client) -> None:
         for sent, words in (
             ({"upload": SimpleUploadedFile("j.toml", b"\xff\xfe")}, "is not UTF-8"),
             ({"library": "../../etc/passwd"}, "Choose a file of the library"),
@@ -226,17 +226,19 @@ class TestTrying:
             assert not model.objects.exists()
         assert Rater.objects.count() == raters
 
-    def test_an_answer_that_the_file_cannot_read_says_why(
+    def test_the_result_says_why_the_file_cannot_read_an_answer(
         self, rita: Client, study: Campaign, says: Any
     ) -> None:
         says("I cannot assess this.")
         assert "<b>refused</b>" in attempt(rita, study)
 
-    def test_ours_and_an_own_prompt_are_tried_alike(self, rita: Client, campaign: Campaign) -> None:
+    def test_a_judge_with_the_prompt_of_its_protocol_can_be_tried_too(
+        self, rita: Client, campaign: Campaign
+    ) -> None:
         page = attempt(rita, campaign, backend="lexical", prompt_from="protocol")
         assert "answerable <b>" in page
 
-    def test_what_is_wrong_in_the_form_is_listed_and_nothing_is_sent(
+    def test_errors_of_the_form_are_listed_and_nothing_is_sent(
         self, rita: Client, study: Campaign
     ) -> None:
         page = attempt(rita, study, model="", file=GRADED.replace("title =", "titel ="))
@@ -251,7 +253,7 @@ class TestTrying:
         page = attempt(rita, campaign)
         assert "is from a file about grounding-relevance" in page
 
-    def test_the_limits_of_an_account_are_those_of_a_saved_judge(
+    def test_tries_of_drafts_and_saved_judges_share_the_limit_of_an_account(
         self, rita: Client, study: Campaign, says: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(tries, "TRIES", 1)
@@ -259,7 +261,7 @@ class TestTrying:
         rita.post(reverse("judge-try", args=[judge().pk]), {"campaign": study.pk, "item": 1})
         assert "wait a moment" in attempt(rita, study)
 
-    def test_nor_is_it_tried_with_an_open_item_or_on_a_reserved_query(
+    def test_a_draft_is_tried_only_on_development_queries(
         self, rita: Client, says: Any, tmp_path: Path
     ) -> None:
         says("final score: 0", "final score: 0")
@@ -272,13 +274,13 @@ class TestTrying:
         assert next_assignment(study, rater_of(User.objects.get(username="rita")))
         assert "You have an open item in this campaign" in attempt(rita, study, item="")
 
-    def test_an_address_of_one_s_own_is_guarded(self, rita: Client, study: Campaign) -> None:
+    def test_a_private_address_is_refused(self, rita: Client, study: Campaign) -> None:
         page = attempt(rita, study, base_url="http://127.0.0.1:8000")
         assert "not a public address" in page
 
 
-class TestTheJudgeSPage:
-    def test_it_shows_the_file_and_gives_it_back(self, rita: Client) -> None:
+class TestThePageOfAJudge:
+    def test_the_page_shows_the_file_and_offers_it_for_download(self, rita: Client) -> None:
         create(rita)
         made = Judge.objects.get()
         page = rita.get(reverse("judge", args=[made.pk])).content.decode()
@@ -302,7 +304,7 @@ class TestTheJudgeSPage:
             ("unit", "", "one unit", ""),
         ],
     )
-    def test_of_granularity_and_isolation_the_narrower_wins(
+    def test_the_narrower_of_granularity_and_isolation_applies(
         self, granularity: str, isolate: str, asks: str, narrower: str
     ) -> None:
         params = {"isolate": isolate} if isolate else {}

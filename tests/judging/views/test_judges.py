@@ -52,7 +52,7 @@ def problems(answer: Any) -> dict[str, str]:
     return {name: " ".join(errors) for name, errors in answer.context["form"].errors.items()}
 
 
-def test_an_annotator_meets_no_page_of_a_judge_and_no_link_to_one(campaign: Campaign) -> None:
+def test_an_annotator_sees_no_page_of_a_judge_and_no_link_to_one(campaign: Campaign) -> None:
     made = judge("floor")
     run_scripted(campaign, judge("other"))
     ada = client_of(user("annotator"))
@@ -61,14 +61,14 @@ def test_an_annotator_meets_no_page_of_a_judge_and_no_link_to_one(campaign: Camp
     assert reverse("judges") not in ada.get(reverse("work")).content.decode()
 
 
-def test_a_researcher_is_led_to_the_judges(rita: Client) -> None:
+def test_a_researcher_finds_the_page_of_judges_and_the_link_to_a_new_one(rita: Client) -> None:
     assert reverse("judges") in rita.get(reverse("campaigns")).content.decode()
     empty = rita.get(reverse("judges")).content.decode()
     assert "No judge yet" in empty
     assert reverse("judge-new") in empty
 
 
-def test_the_list_costs_the_same_however_many_judges_there_are(
+def test_the_list_of_judges_takes_a_constant_number_of_queries(
     rita: Client, campaign: Campaign, django_assert_num_queries: Any
 ) -> None:
     for n in range(5):
@@ -79,7 +79,7 @@ def test_the_list_costs_the_same_however_many_judges_there_are(
     assert all(f"judge {n}" in page for n in range(5))
 
 
-def test_a_judge_is_made_with_what_the_form_says(rita: Client) -> None:
+def test_a_judge_is_created_from_the_form(rita: Client) -> None:
     answer = define(
         rita, prompt=PROMPT.replace("\n", "\r\n"), granularity="unit", temperature="0.5", seed="7"
     )
@@ -100,7 +100,7 @@ def test_samples_and_a_repair_can_be_asked_for(rita: Client) -> None:
     assert made.params == {"temperature": 0.7, "samples": 5, "repair": 1, GUARDED: 1}
 
 
-def test_a_body_is_changed_key_by_key(rita: Client) -> None:
+def test_the_form_changes_single_keys_of_the_request_body(rita: Client) -> None:
     changed = {
         "omit": "seed, response_format", "extra_body": '{"top_k": 20}', "api": "responses",
         "reasoning_effort": "low", "max_completion_tokens": "900",
@@ -131,7 +131,7 @@ def test_a_judge_of_anthropic_has_its_own_server_and_key(rita: Client) -> None:
     assert "gives no log probabilities" in wrong.content.decode()
 
 
-def test_a_decision_model_has_parameters_of_its_own(rita: Client) -> None:
+def test_a_decision_model_has_its_own_parameters(rita: Client) -> None:
     own = {"backend": "decisions", "temperature": "", "max_tokens": ""}
     define(rita, **own, form="first-token", two_codes="choice", mass_floor="0.2")
     made = Judge.objects.get()
@@ -149,7 +149,7 @@ def test_a_judge_without_a_key_never_gets_the_default_one(rita: Client) -> None:
     assert Judge.objects.get().api_key_env == ""
 
 
-def test_the_floor_needs_no_model_and_no_server(rita: Client) -> None:
+def test_a_lexical_judge_needs_no_model_and_no_server(rita: Client) -> None:
     define(rita, backend="lexical", model="", base_url="")
     made = Judge.objects.get()
     assert (made.backend, made.params, made.base_url) == ("lexical", {}, "")
@@ -182,7 +182,7 @@ def test_the_floor_needs_no_model_and_no_server(rita: Client) -> None:
         ({"server": "http://127.0.0.1:1/v1 ", "base_url": ""}, "server", "valid choice"),
     ],
 )
-def test_what_is_wrong_is_said_at_its_field(
+def test_an_error_is_shown_at_its_field(
     rita: Client, changes: dict[str, str], field: str, words: str
 ) -> None:
     answer = define(rita, **changes)
@@ -192,12 +192,12 @@ def test_what_is_wrong_is_said_at_its_field(
     assert f'id="id_{field}_error"' in page
 
 
-def test_a_name_that_any_rater_has_is_taken(rita: Client) -> None:
+def test_the_name_of_another_rater_is_refused(rita: Client) -> None:
     Rater.objects.create(name="llama", kind="human")
     assert "has this name already" in problems(define(rita))["name"]
 
 
-def test_only_an_admin_brings_a_key_to_a_new_address(rita: Client, root: Client) -> None:
+def test_only_an_admin_may_name_a_key_for_a_new_address(rita: Client, root: Client) -> None:
     assert b"api_key_env" not in rita.get(reverse("judge-new")).content
     define(rita, api_key_env="TANDEM_KEY_A")
     assert Judge.objects.get().api_key_env == ""
@@ -207,13 +207,11 @@ def test_only_an_admin_brings_a_key_to_a_new_address(rita: Client, root: Client)
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("key", ["SECRET_KEY", "DATABASE_URL", "OPENAI_API_KEY", "AWS_SECRET"])
-def test_not_even_an_admin_sends_another_secret_of_the_server(root: Client, key: str) -> None:
+def test_even_an_admin_may_name_only_keys_reserved_for_judges(root: Client, key: str) -> None:
     assert "TANDEM_KEY_" in problems(define(root, api_key_env=key))["api_key_env"]
 
 
-def test_a_server_that_some_judge_asks_can_be_chosen_with_its_key(
-    root: Client, rita: Client
-) -> None:
+def test_the_server_of_another_judge_can_be_chosen_with_its_key(root: Client, rita: Client) -> None:
     define(root, name="keyed", api_key_env="TANDEM_KEY_A")
     server = "https://models.example.org/v1 TANDEM_KEY_A"
     define(rita, server=server, base_url="")
@@ -222,19 +220,19 @@ def test_a_server_that_some_judge_asks_can_be_chosen_with_its_key(
     assert made.params[GUARDED] == 1
 
 
-def test_a_server_of_the_operator_s_own_stays_trusted(rita: Client) -> None:
+def test_a_server_of_the_operator_remains_trusted(rita: Client) -> None:
     judge("local", "openai", model="m", base_url="http://127.0.0.1:8001/v1", api_key_env="K")
     define(rita, server="http://127.0.0.1:8001/v1 K", base_url="")
     assert GUARDED not in Judge.objects.get(rater__name="llama").params
 
 
-def test_a_listed_host_may_be_private(rita: Client, settings: Any) -> None:
+def test_a_listed_host_may_have_a_private_address(rita: Client, settings: Any) -> None:
     settings.TANDEM_JUDGE_HOSTS = ["vllm:9000"]
     define(rita, base_url="http://vllm:9000")
     assert Judge.objects.get().base_url == "http://vllm:9000/v1"
 
 
-def test_a_judge_like_another_begins_with_all_that_it_has(rita: Client) -> None:
+def test_a_judge_like_another_begins_with_all_its_settings(rita: Client) -> None:
     define(rita, prompt=PROMPT, temperature="0.5", family="llama family")
     assert Judge.objects.get().family == "llama family"
     page = rita.get(reverse("judge-new"), {"like": Judge.objects.get().pk})
@@ -244,7 +242,7 @@ def test_a_judge_like_another_begins_with_all_that_it_has(rita: Client) -> None:
     assert rita.get(reverse("judge-new"), {"like": "999999999999"}).status_code == 200
 
 
-def test_a_judge_like_the_operator_s_begins_with_his_server(rita: Client) -> None:
+def test_a_judge_like_one_of_the_operator_begins_with_its_server(rita: Client) -> None:
     wanted = Definition("own", "openai", "m", "http://127.0.0.1:8000", "OWN_KEY")
     like = {"like": define_judge(wanted)[0].pk}
     form = rita.get(reverse("judge-new"), like).context["form"]
@@ -252,10 +250,10 @@ def test_a_judge_like_the_operator_s_begins_with_his_server(rita: Client) -> Non
     assert form.initial["server"] in form.servers
 
 
-def test_a_prompt_begins_with_that_of_a_protocol(rita: Client) -> None:
+def test_a_custom_prompt_can_begin_with_that_of_a_protocol(rita: Client) -> None:
     page = rita.get(reverse("judge-new"), {"prompt": "report-coverage"})
     assert "{units}" in page.context["form"].initial["prompt"]
 
 
-def test_what_a_form_says_never_names_a_file_of_the_server(rita: Client) -> None:
+def test_a_prompt_in_the_form_is_never_read_as_a_path(rita: Client) -> None:
     assert "missing" in problems(define(rita, prompt="/etc/passwd"))["prompt"]

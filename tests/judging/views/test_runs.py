@@ -91,7 +91,7 @@ def test_the_estimate_comes_first_and_writes_nothing(rita: Client, campaign: Cam
     assert not JudgeRun.objects.exists()
 
 
-def test_a_start_is_queued_with_its_limits_and_rings(
+def test_a_started_run_is_queued_with_its_limits_and_a_worker_notified(
     rita: Client, campaign: Campaign, rung: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
     limits = {"limit": 3, "most_tokens": 900, "most_cost": "1.5", "concurrency": 4}
@@ -105,7 +105,7 @@ def test_a_start_is_queued_with_its_limits_and_rings(
     assert rung == [run.pk]
 
 
-def test_a_second_start_leads_to_the_run_that_is_under_way(
+def test_a_second_start_redirects_to_the_active_run(
     rita: Client, campaign: Campaign, rung: list[int]
 ) -> None:
     made = judge()
@@ -116,7 +116,7 @@ def test_a_second_start_leads_to_the_run_that_is_under_way(
     assert JudgeRun.objects.get().queued
 
 
-def test_a_start_that_makes_no_sense_says_so(rita: Client, campaign: Campaign) -> None:
+def test_an_invalid_or_needless_start_is_refused(rita: Client, campaign: Campaign) -> None:
     made = judge()
     bad = post(rita, "judge-start", made.pk, campaign=campaign.pk, limit=0, reuse="never")
     assert bad.status_code == 422
@@ -152,7 +152,7 @@ def test_a_queued_run_says_how_much_of_it_is_planned(
     assert "Planning" not in get(rita, "judge-run", run.pk)
 
 
-def test_a_run_whose_requests_are_out_says_where_they_are(campaign: Campaign) -> None:
+def test_a_run_whose_batch_is_with_the_server_names_the_file(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     changed(run, manifest={"batch": {"files": [{"name": "out.jsonl"}], "requests": 4}})
     standing = standing_of(with_clock(JudgeRun.objects.all()).get())
@@ -160,7 +160,7 @@ def test_a_run_whose_requests_are_out_says_where_they_are(campaign: Campaign) ->
     assert "out.jsonl" in standing.note
 
 
-def test_every_state_has_its_word(campaign: Campaign) -> None:
+def test_every_state_of_a_run_has_its_word(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     ahead = timezone.now() + timedelta(seconds=60)
     held = {"lease": uuid.uuid4(), "lease_until": ahead, "state": "running"}
@@ -173,7 +173,7 @@ def test_every_state_has_its_word(campaign: Campaign) -> None:
                      "cancelled": "Cancelled"}  # fmt: skip
 
 
-def test_a_run_at_work_says_what_is_wrong_with_its_server_at_the_moment(
+def test_an_active_run_shows_the_current_trouble_with_its_server(
     campaign: Campaign,
 ) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
@@ -184,7 +184,7 @@ def test_a_run_at_work_says_what_is_wrong_with_its_server_at_the_moment(
     assert (standing.word, standing.kind, standing.note) == ("Running", "warn", busy)
 
 
-def test_a_paused_server_says_why_and_is_resumed(
+def test_the_reason_of_a_paused_server_is_shown_and_it_can_be_resumed(
     rita: Client, campaign: Campaign, rung: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
     made = judge("m", "openai", model="m", base_url="http://127.0.0.1:9/v1")
@@ -211,7 +211,7 @@ def test_two_runs_of_one_server_take_turns_and_say_so(campaign: Campaign) -> Non
     assert "judge first" in standing.note
 
 
-def test_orders_are_carried_out(rita: Client, campaign: Campaign) -> None:
+def test_orders_of_the_page_reach_the_run(rita: Client, campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     assert lifecycle.take(run)
     assert order(rita, run, "concurrency", concurrency=7).concurrency == 7
@@ -222,13 +222,13 @@ def test_orders_are_carried_out(rita: Client, campaign: Campaign) -> None:
     assert wrong.status_code == 422
 
 
-def test_a_run_that_nobody_holds_is_cancelled_at_once(rita: Client, campaign: Campaign) -> None:
+def test_a_run_without_a_lease_is_cancelled_at_once(rita: Client, campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     assert order(rita, run, "cancel").state == "cancelled"
     assert "Continue with a new run" in get(rita, "judge-run", run.pk)
 
 
-def test_an_order_needs_the_token_of_the_form(campaign: Campaign) -> None:
+def test_an_order_needs_a_csrf_token(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(User.objects.create(username="rita", role="researcher"))
@@ -250,7 +250,7 @@ def ended(campaign: Campaign) -> JudgeRun:
     return run_scripted(campaign, judge("mixed"), some_refused())[0]
 
 
-def test_the_page_of_a_run_tells_its_numbers_and_stops_asking_when_it_ends(
+def test_the_page_of_a_run_shows_its_counts_and_stops_polling_at_the_end(
     rita: Client, ended: JudgeRun
 ) -> None:
     page = get(rita, "judge-run", ended.pk)
@@ -261,21 +261,23 @@ def test_the_page_of_a_run_tells_its_numbers_and_stops_asking_when_it_ends(
     assert answer.headers["HX-Refresh"] == "true"
 
 
-def test_the_bar_of_a_long_run_is_given_plain_numbers(campaign: Campaign) -> None:
+def test_the_progress_bar_of_a_long_run_has_numbers_without_separators(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     long = Progress(run, Standing("Running"), 1500, 2500, 0, None, None)
     bar = render_to_string("judges/_live.html", {"run": run, "progress": long})
     assert 'max="4000" value="2500"' in bar
 
 
-def test_a_run_under_way_is_asked_for_every_two_seconds(rita: Client, campaign: Campaign) -> None:
+def test_the_page_of_an_active_run_polls_every_two_seconds(
+    rita: Client, campaign: Campaign
+) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
     assert 'hx-trigger="every 2s"' in get(rita, "judge-run", run.pk)
     part = get(rita, "judge-run-live", run.pk)
     assert part.lstrip().startswith('<section id="live"')
 
 
-def test_looking_at_a_run_costs_few_queries_however_long_it_is(
+def test_polling_a_run_takes_few_queries(
     rita: Client, ended: JudgeRun, django_assert_max_num_queries: Any
 ) -> None:
     changed(ended, state="running", lease=uuid.uuid4(), lease_until=timezone.now())
@@ -305,7 +307,7 @@ def paid(campaign: Campaign) -> JudgeRun:
         ({"prompt": 0, "cached": 0, "completion": 0}, "$0"),
     ],
 )
-def test_a_cost_that_is_not_known_is_unknown_and_never_0(
+def test_an_unknown_cost_is_shown_as_unknown_and_never_as_0(
     rita: Client, campaign: Campaign, rates: dict[str, int] | None, told: str
 ) -> None:
     if rates:
@@ -318,7 +320,7 @@ def test_a_cost_that_is_not_known_is_unknown_and_never_0(
     assert (run.manifest["cost"] is None) == (rates is None)
 
 
-def test_what_asks_no_server_costs_nothing_and_what_asked_nothing_has_no_cost(
+def test_a_run_without_a_server_costs_0_and_a_run_without_calls_shows_no_cost(
     rita: Client, campaign: Campaign
 ) -> None:
     waiting = lifecycle.start(campaign, judge("waiting"))
@@ -327,16 +329,16 @@ def test_what_asks_no_server_costs_nothing_and_what_asked_nothing_has_no_cost(
     assert "<dt>Cost</dt><dd>$0</dd>" in get(rita, "judge-run", done.pk)
 
 
-def test_a_low_label_mass_is_told_on_the_page_of_its_run(rita: Client, campaign: Campaign) -> None:
+def test_a_low_label_mass_is_reported_on_the_page_of_its_run(
+    rita: Client, campaign: Campaign
+) -> None:
     run, _, _ = run_scripted(campaign, scoring(), LOW)
     assert "The label mass is low: half of 12 labels" in get(rita, "judge-run", run.pk)
     high, _, _ = run_scripted(campaign, scoring("sure"), HIGH)
     assert "label mass" not in get(rita, "judge-run", high.pk)
 
 
-def test_trials_stand_apart_from_the_judges_that_are_compared(
-    rita: Client, campaign: Campaign
-) -> None:
+def test_trials_are_listed_apart_from_the_compared_judges(rita: Client, campaign: Campaign) -> None:
     base = judge("floor")
     run_scripted(campaign, base)
     trial = ensure_trials(campaign, base, "again")[0]
@@ -349,13 +351,13 @@ def test_trials_stand_apart_from_the_judges_that_are_compared(
     assert "floor~again" in trials
 
 
-def test_where_nothing_is_left_to_ask_no_start_is_offered(rita: Client, ended: JudgeRun) -> None:
+def test_no_start_is_offered_without_open_requests(rita: Client, ended: JudgeRun) -> None:
     page = get(rita, "judge-start", ended.judge_id, campaign=ended.campaign_id)
     assert "Nothing will be asked" in page
     assert "Start the run" not in page
 
 
-def test_while_requests_are_out_in_a_file_no_start_is_offered(
+def test_no_start_is_offered_while_a_batch_is_with_the_server(
     rita: Client, campaign: Campaign
 ) -> None:
     run = lifecycle.start(campaign, judge())
@@ -393,7 +395,7 @@ def test_a_call_shows_what_was_sent_what_came_and_its_labels(rita: Client, ended
     assert "&quot;evidence&quot;" in page
 
 
-def test_whoever_has_an_open_item_reads_no_answer_of_a_judge(rita: Client, ended: JudgeRun) -> None:
+def test_a_user_with_an_open_item_sees_no_answer_of_a_judge(rita: Client, ended: JudgeRun) -> None:
     assert next_assignment(ended.campaign, rater_of(User.objects.get(username="rita")))
     call = JudgeCall.objects.filter(state="answered").first()
     assert call is not None
@@ -403,7 +405,7 @@ def test_whoever_has_an_open_item_reads_no_answer_of_a_judge(rita: Client, ended
     assert "answerable" not in page
 
 
-def test_a_call_shows_what_the_model_thought(rita: Client, ended: JudgeRun) -> None:
+def test_a_call_shows_the_reasoning_of_the_model(rita: Client, ended: JudgeRun) -> None:
     call = JudgeCall.objects.filter(state="answered").first()
     assert call is not None
     assert "reasoning" not in get(rita, "judge-call", call.pk)
@@ -415,7 +417,7 @@ def test_a_call_shows_what_the_model_thought(rita: Client, ended: JudgeRun) -> N
     assert "x" * 45_000 not in page
 
 
-def test_what_a_model_wrote_is_text_and_nothing_else(rita: Client, ended: JudgeRun) -> None:
+def test_the_output_of_a_model_is_escaped_and_cut(rita: Client, ended: JudgeRun) -> None:
     call = JudgeCall.objects.get(state="refused")
     JudgeCall.objects.filter(pk=call.pk).update(completion=HOSTILE + "x" * 50_000, body=HOSTILE)
     page = get(rita, "judge-call", call.pk)
@@ -426,20 +428,20 @@ def test_what_a_model_wrote_is_text_and_nothing_else(rita: Client, ended: JudgeR
     assert "x" * 45_000 not in page
 
 
-def test_a_request_that_would_be_another_one_today_is_told(rita: Client, ended: JudgeRun) -> None:
+def test_a_call_says_if_its_request_would_differ_today(rita: Client, ended: JudgeRun) -> None:
     call = JudgeCall.objects.filter(state="answered").first()
     assert call is not None
     JudgeCall.objects.filter(pk=call.pk).update(request_hash="0" * 64)
     assert "would differ today" in get(rita, "judge-call", call.pk)
 
 
-def test_a_manifest_is_a_file(rita: Client, ended: JudgeRun) -> None:
+def test_a_manifest_is_downloaded_as_a_file(rita: Client, ended: JudgeRun) -> None:
     answer = rita.get(reverse("judge-run-manifest", args=[ended.pk]))
     assert "attachment" in answer.headers["Content-Disposition"]
     assert json.loads(b"".join(answer))["counts"]["done"] == 3
 
 
-def test_judges_of_a_campaign_stand_side_by_side(
+def test_judges_of_a_campaign_are_compared_side_by_side(
     rita: Client, ended: JudgeRun, django_assert_max_num_queries: Any
 ) -> None:
     for n in range(3):
@@ -454,7 +456,9 @@ def test_judges_of_a_campaign_stand_side_by_side(
     assert ended.prompt_sha256[:12] in prompts
 
 
-def test_the_robustness_of_a_judge_is_one_step_away(rita: Client, ended: JudgeRun) -> None:
+def test_the_comparison_links_to_the_robustness_of_each_judge(
+    rita: Client, ended: JudgeRun
+) -> None:
     address = reverse("judge-robustness", args=[ended.pk])
     assert address in get(rita, "judges-compared", ended.campaign_id, now=1)
     assert "Robustness of" in get(rita, "judge-robustness", ended.pk)
@@ -480,21 +484,19 @@ def test_a_judge_for_another_task_is_not_offered(rita: Client, campaign: Campaig
     assert "1 more is not listed, since it cannot answer this campaign" in page
 
 
-def test_one_that_is_asked_for_by_name_says_why_it_cannot_run(
-    rita: Client, campaign: Campaign
-) -> None:
+def test_the_page_says_why_a_requested_judge_cannot_run(rita: Client, campaign: Campaign) -> None:
     other = of_another_task()
     page = get(rita, "campaign-judge-start", campaign.pk, judge=other.pk)
     assert "is from a file about grounding-relevance" in page
 
 
-def test_where_no_judge_fits_the_page_says_how_to_begin(rita: Client, campaign: Campaign) -> None:
+def test_the_page_says_how_to_begin_if_no_judge_fits(rita: Client, campaign: Campaign) -> None:
     of_another_task()
     page = get(rita, "campaign-judge-start", campaign.pk)
     assert "none yet that could answer this campaign" in page
 
 
-def test_the_baseline_runs_by_one_button_and_is_created_once(
+def test_one_button_creates_the_baseline_once_and_starts_it(
     rita: Client, campaign: Campaign, rung: list[int], django_capture_on_commit_callbacks: Any
 ) -> None:
     with django_capture_on_commit_callbacks(execute=True):
@@ -505,7 +507,7 @@ def test_the_baseline_runs_by_one_button_and_is_created_once(
     assert (run.judge.rater.name, run.queued, rung) == ("lexical", True, [run.pk])
 
 
-def test_a_run_that_no_worker_takes_is_worked_on_beside_the_website(
+def test_a_run_without_a_worker_can_be_started_beside_the_web_server(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[Any] = []
@@ -530,7 +532,7 @@ class Idle:
         """Do nothing."""
 
 
-def test_times_and_probabilities_are_told_in_plain_figures() -> None:
+def test_durations_and_log_probabilities_are_summarized() -> None:
     assert [seconds_in_words(s) for s in (None, 45.2, 600, 12_000)] == [
         "", "45 s", "10 min", "3 h 20 min",
     ]  # fmt: skip

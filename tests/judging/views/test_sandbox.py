@@ -47,7 +47,7 @@ def try_it(client: Client, judge: Judge, campaign: Campaign, item: object = 1) -
     return str(answer.content.decode())
 
 
-def test_a_try_shows_prompt_answer_and_labels_and_gives_no_label(
+def test_a_try_shows_prompt_answer_and_labels_and_stores_none(
     rita: Client, campaign: Campaign
 ) -> None:
     page = try_it(rita, judge(), campaign)
@@ -59,7 +59,7 @@ def test_a_try_shows_prompt_answer_and_labels_and_gives_no_label(
         assert not model.objects.exists()
 
 
-def test_a_server_is_asked_once_and_its_usage_is_told(
+def test_a_try_sends_one_request_and_shows_its_usage(
     rita: Client, campaign: Campaign, server: Running
 ) -> None:
     page = try_it(rita, of_the_fake(server), campaign)
@@ -68,7 +68,7 @@ def test_a_server_is_asked_once_and_its_usage_is_told(
 
 
 @pytest.mark.parametrize("fault", [{}, {"length": 1.0}])
-def test_what_a_model_thought_is_shown_also_where_its_answer_is_cut(
+def test_the_reasoning_of_a_model_is_shown_even_if_its_answer_is_cut(
     rita: Client, campaign: Campaign, server: Running, fault: dict[str, float]
 ) -> None:
     server.behave(reset=True, reasoning="So <b> it is.", faults=fault)
@@ -77,7 +77,7 @@ def test_what_a_model_thought_is_shown_also_where_its_answer_is_cut(
     assert "So &lt;b&gt; it is." in page
 
 
-def test_an_answer_that_cannot_be_read_says_why(
+def test_the_result_says_why_an_answer_cannot_be_read(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hostile = "<script>alert(1)</script>\x1b[31mred\u202e"
@@ -90,9 +90,7 @@ def test_an_answer_that_cannot_be_read_says_why(
     assert "‹U+202E›" in page
 
 
-def test_no_label_of_a_person_and_no_name_of_a_system_is_shown(
-    rita: Client, campaign: Campaign
-) -> None:
+def test_a_try_shows_no_human_label_and_no_system_name(rita: Client, campaign: Campaign) -> None:
     person = Rater.objects.create(name="ada-the-person")
     for item in campaign.items.all():
         names = list(item.units.values_list("name", flat=True))
@@ -105,17 +103,21 @@ def test_no_label_of_a_person_and_no_name_of_a_system_is_shown(
     assert PLANTED not in page
 
 
-def test_unit_by_unit_the_first_unit_is_asked(rita: Client, campaign: Campaign) -> None:
+def test_a_judge_asked_unit_by_unit_is_tried_on_the_first_unit(
+    rita: Client, campaign: Campaign
+) -> None:
     assert "the first of 3 questions" in try_it(rita, judge(granularity="unit"), campaign)
 
 
-def test_an_item_by_chance_and_one_that_is_not_there(rita: Client, campaign: Campaign) -> None:
+def test_a_try_takes_a_random_item_by_default_and_refuses_a_missing_one(
+    rita: Client, campaign: Campaign
+) -> None:
     assert "word for word" in try_it(rita, judge(), campaign, "")
     assert "The item does not exist" in try_it(rita, judge("j"), campaign, 999)
     assert "Its number in the campaign" in try_it(rita, judge("k"), campaign, 0)
 
 
-def test_only_development_queries_are_tried_where_there_are_any(
+def test_a_campaign_with_a_development_split_is_tried_only_on_it(
     rita: Client, db: None, tmp_path: Path
 ) -> None:
     campaign, made = campaign_of(tmp_path, development=0.5), judge()
@@ -128,9 +130,7 @@ def test_only_development_queries_are_tried_where_there_are_any(
     assert by_chance == {tuned}
 
 
-def test_htmx_gets_the_part_alone_also_where_something_is_wrong(
-    rita: Client, campaign: Campaign
-) -> None:
+def test_htmx_gets_only_the_fragment_even_for_an_error(rita: Client, campaign: Campaign) -> None:
     address = reverse("judge-try", args=[judge().pk])
     answer = rita.post(address, {"campaign": campaign.pk, "item": "x"}, HTTP_HX_REQUEST="true")
     assert answer.status_code == 200
@@ -138,7 +138,7 @@ def test_htmx_gets_the_part_alone_also_where_something_is_wrong(
     assert 'id="trial"' in answer.content.decode()
 
 
-def test_after_so_many_tries_in_a_minute_one_waits(
+def test_tries_are_limited_per_minute_and_account(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tries, "TRIES", 2)
@@ -152,7 +152,7 @@ def test_after_so_many_tries_in_a_minute_one_waits(
     assert "word for word" in try_it(rita, made, campaign)
 
 
-def test_a_request_only_asks_and_a_worker_s_answer_is_shown_to_who_asked(
+def test_a_try_is_queued_and_its_result_shown_only_to_its_user(
     rita: Client, campaign: Campaign, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.JOBS_EAGER = False
@@ -171,7 +171,7 @@ def test_a_request_only_asks_and_a_worker_s_answer_is_shown_to_who_asked(
     assert rita.post(address, sent).headers["Location"].partition("#")[0] != page
 
 
-def test_without_scripts_a_draft_is_filled_in_again_beside_its_answer(
+def test_without_javascript_the_form_of_a_draft_is_filled_in_again_beside_its_result(
     rita: Client, campaign: Campaign, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.JOBS_EAGER = False
@@ -185,7 +185,7 @@ def test_without_scripts_a_draft_is_filled_in_again_beside_its_answer(
     assert "word for word" in rita.get(page).content.decode()
 
 
-def test_a_try_that_was_cancelled_is_tried_again_on_its_page(
+def test_a_cancelled_try_can_be_repeated_on_its_page(
     rita: Client, campaign: Campaign, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.JOBS_EAGER = False
@@ -200,7 +200,7 @@ def test_a_try_that_was_cancelled_is_tried_again_on_its_page(
     assert again != page
 
 
-def test_a_guarded_judge_that_finds_nobody_tells_nothing_of_the_network(
+def test_a_guarded_judge_without_connection_reveals_nothing_of_the_network(
     rita: Client, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waited: list[float] = []
@@ -221,7 +221,7 @@ def test_a_guarded_judge_that_finds_nobody_tells_nothing_of_the_network(
     assert waited[0] > 5
 
 
-def test_of_a_guarded_judge_s_failure_only_the_class_of_the_status_is_told(
+def test_a_failure_of_a_guarded_judge_shows_only_the_class_of_the_status(
     rita: Client, campaign: Campaign, server: Running, settings: Any
 ) -> None:
     host = server.url.removeprefix("http://")
@@ -233,24 +233,20 @@ def test_of_a_guarded_judge_s_failure_only_the_class_of_the_status_is_told(
     assert "operator may list" in page
 
 
-def test_whoever_has_an_open_item_answers_it_before_a_judge_does(
-    rita: Client, campaign: Campaign
-) -> None:
+def test_a_user_with_an_open_item_cannot_try_a_judge(rita: Client, campaign: Campaign) -> None:
     assert next_assignment(campaign, rater_of(User.objects.get(username="rita")))
     page = try_it(rita, judge(), campaign)
     assert "You have an open item in this campaign" in page
     assert "word for word" not in page
 
 
-def test_a_judge_whose_server_would_have_to_be_started_is_not_tried(
-    rita: Client, campaign: Campaign
-) -> None:
+def test_a_judge_that_starts_its_own_server_is_not_tried(rita: Client, campaign: Campaign) -> None:
     made = judge()
     Judge.objects.filter(pk=made.pk).update(backend="vllm", model="m")
     assert "run_judge --limit 1" in try_it(rita, made, campaign)
 
 
-def test_a_trial_that_turns_pairs_is_tried_turned(
+def test_a_try_of_a_swapping_trial_swaps_the_pair(
     rita: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The judge says *first* of the order shown, which is the second in the stored order."""

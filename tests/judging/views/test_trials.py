@@ -40,7 +40,7 @@ def send(client: Client, campaign: Campaign, base: Judge, order: str, **form: An
     return client.post(address, {"judge": base.pk, "order": order, "chosen": "1", **form})
 
 
-def test_the_page_says_what_each_trial_would_ask_and_why_others_are_impossible(
+def test_the_page_says_what_each_trial_would_ask_or_why_it_is_impossible(
     rita: Client, campaign: Campaign, base: Judge
 ) -> None:
     page = rita.get(reverse("campaign-trials", args=[campaign.pk])).content.decode()
@@ -50,7 +50,7 @@ def test_the_page_says_what_each_trial_would_ask_and_why_others_are_impossible(
     assert not Rater.objects.filter(kind=Rater.Kind.TRIAL).exists()
 
 
-def test_chosen_trials_are_queued_once_each_and_the_page_follows_them(
+def test_chosen_trials_are_queued_once_each_and_followed_on_the_page(
     rita: Client, campaign: Campaign, base: Judge
 ) -> None:
     told = send(rita, campaign, base, "start", kinds=["again", "empty"], items=2)
@@ -81,7 +81,7 @@ def test_planning_is_a_job_that_the_page_waits_for(
     assert reverse("judge-run", args=[run.pk]) in page
 
 
-def test_a_stop_ends_the_trials_alone_and_a_start_continues_them(
+def test_a_stop_ends_only_the_trials_and_a_start_continues_them(
     rita: Client, campaign: Campaign, base: Judge
 ) -> None:
     other = judge("other")
@@ -98,7 +98,7 @@ def test_a_stop_ends_the_trials_alone_and_a_start_continues_them(
     assert again.progress.total == 3
 
 
-def test_a_start_without_a_trial_or_with_an_impossible_one_says_so(
+def test_a_start_without_a_trial_or_with_an_impossible_one_is_refused(
     rita: Client, campaign: Campaign, base: Judge
 ) -> None:
     told = send(rita, campaign, base, "start")
@@ -108,7 +108,7 @@ def test_a_start_without_a_trial_or_with_an_impossible_one_says_so(
     assert not JudgeRun.objects.filter(judge__base=base).exists()
 
 
-def test_only_who_manages_campaign_and_judge_starts_and_stops(
+def test_only_managers_of_both_campaign_and_judge_start_and_stop_trials(
     campaign: Campaign, base: Judge, rita: Client
 ) -> None:
     other = Team.objects.create(name="others")
@@ -123,14 +123,12 @@ def test_a_trial_belongs_to_the_team_of_its_judge(campaign: Campaign, base: Judg
     assert ensure_trials(campaign, base, "again")[0].team == base.team
 
 
-def test_a_judge_file_is_reworded_by_another_file(campaign: Campaign, base: Judge) -> None:
+def test_a_judge_file_cannot_be_paraphrased_automatically(campaign: Campaign, base: Judge) -> None:
     Judge.objects.filter(pk=base.pk).update(file="a file")
     base.refresh_from_db()
     assert "create a second judge from a file" in kind_problems(campaign, base)["paraphrase"]
 
 
-def test_without_a_judge_that_answered_the_page_leads_to_a_run(
-    rita: Client, campaign: Campaign
-) -> None:
+def test_the_page_links_to_a_run_if_no_judge_has_answered(rita: Client, campaign: Campaign) -> None:
     page = rita.get(reverse("campaign-trials", args=[campaign.pk])).content.decode()
     assert reverse("campaign-judge-start", args=[campaign.pk]) in page
