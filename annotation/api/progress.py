@@ -133,7 +133,7 @@ class CampaignProgressSerializer(serializers.Serializer[Any]):
     items = serializers.IntegerField(
         source="total.items", help_text="items without gold and practice items"
     )
-    places = serializers.IntegerField(source="total.places", help_text="slots for people's answers")
+    places = serializers.IntegerField(source="total.places", help_text="annotator slots")
     answered = serializers.IntegerField(source="done", help_text="slots that are answered")
     imported = serializers.IntegerField(help_text="people's imported answers, in addition")
     held = serializers.IntegerField(help_text="reserved slots without an answer")

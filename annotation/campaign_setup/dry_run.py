@@ -467,7 +467,7 @@ def describe_assumptions(assumptions: Assumptions) -> str:
 
 
 def _describe_slots(found: DryRun) -> str:
-    words = f"{_count(found.places, 'slot')} for people on {found.asked_queries} queries"
+    words = f"{_count(found.places, 'annotator slot')} on {found.asked_queries} queries"
     words += f", {_count(found.several, 'item')} with several people" if found.several else ""
     words += f"; {found.judge_only} queries for judges alone" if found.judge_only else ""
     if found.carried:

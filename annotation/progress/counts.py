@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 class Total(NamedTuple):
-    """The study items of a campaign, and the slots for people on them."""
+    """The study items of a campaign, and their annotator slots."""
 
     items: int
     places: int

@@ -1,4 +1,4 @@
-// Passage rating: the steps of the scale with their words, and one's own nuggets, which can be mended.
+// Passage rating: the steps of the scale with their words, and one's own nuggets, which can be edited.
 import { desk } from "../item.js";
 import { t } from "../words.js";
 
@@ -17,19 +17,19 @@ for (const words of document.querySelectorAll("[data-variable='rating'] .choice 
   words.replaceChildren(...parts);
 }
 
-const buttons = (within) => [...within.querySelectorAll("[data-mends]")];
+const buttons = (within) => [...within.querySelectorAll("[data-edits]")];
 
-async function mend(button) {
-  const { open } = await import("./mending.js");
+async function edit(button) {
+  const { open } = await import("./highlight_editor.js");
   open(button);
 }
 
-for (const button of buttons(document)) button.addEventListener("click", () => mend(button));
+for (const button of buttons(document)) button.addEventListener("click", () => edit(button));
 
 // One nugget is opened; of several the next one is gone to, and Enter opens it.
 does.more.m = () => {
   const found = buttons(board.current.element);
-  if (found.length === 1) mend(found[0]);
+  if (found.length === 1) edit(found[0]);
   else if (found.length) found[(found.indexOf(document.activeElement) + 1) % found.length].focus();
   else say(t("You have no highlight to edit for this question"));
 };

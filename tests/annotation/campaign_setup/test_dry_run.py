@@ -177,7 +177,7 @@ class TestCommand:
         told = self.dry("--raters-per-item", "3", "--overlap", "0.5", "--people", "4")
         assert "Nothing is stored" in told
         assert "40 items with 120 questions from 20 queries" in told
-        assert "80 slots for people" in told
+        assert "80 annotator slots" in told
         assert "kappa" in told
         assert "Assumed: true kappa 0.6" in told
         assert not Campaign.objects.exists()

@@ -636,7 +636,7 @@ class TestDryRuns:
                  "independent ones")  # fmt: skip
         assert list(sentences(REHEARSAL)) == [
             "1 item with 2 units from 12 queries.",
-            "3 slots for people on 8 queries, 1 item with several people; "
+            "3 annotator slots on 8 queries, 1 item with several people; "
             "4 queries for judges alone.",
             "Queries by split: 3 for development, 9 for evaluation.",
             "1 person at the same pace would get 2 to 3 items and 5 to 7 units each.",
@@ -669,7 +669,7 @@ class TestDryRuns:
         )  # fmt: skip
         assert list(sentences(plain))[:5] == [
             "1 item with 2 units from 1 query.",
-            "3 slots for people on 8 queries.",
+            "3 annotator slots on 8 queries.",
             "2 people at the same pace would get 3 items and 5 units each.",
             "Kappa between people: no interval, since there are too few.",
             f"A share such as coverage, by people alone: {describe_interval(WIDE, UNITS)}.",

@@ -1,4 +1,4 @@
-// The layer over the page in which one's own highlights in a report are mended. Saving makes a
+// The layer over the page in which one's own highlights in a report are edited. Saving makes a
 // revision of one's own answer to that report; what is not saved stays in this browser.
 import { selectedRange } from "../highlighter.js";
 import { trimmed } from "../offsets.js";
@@ -10,19 +10,19 @@ import { NuggetSaving } from "./nugget_saving.js";
 import { t } from "../words.js";
 
 const byId = (id) => document.getElementById(id);
-const dialog = byId("mending");
+const dialog = byId("highlight-editor");
 let layer = null;
 
 export async function open(button) {
   const nugget = button.closest("[data-nugget]");
-  byId("mending-report").textContent = button.dataset.mends;
+  byId("highlight-editor-report").textContent = button.dataset.edits;
   fill(t("Loading…"));
   tell("");
   dialog.showModal();
   try {
     const response = await fetch(nugget.dataset.nugget, { redirect: "error" });
     if (!response.ok) throw new Error(response.statusText);
-    byId("mending-body").innerHTML = await response.text();
+    byId("highlight-editor-body").innerHTML = await response.text();
   } catch {
     fill(t("The report could not be loaded. Close this and open it again."));
     return;
@@ -36,8 +36,8 @@ class Layer {
     this.nugget = nugget;
     this.button = button;
     this.place = 0;
-    const form = dialog.querySelector(".mend");
-    const container = form.querySelector("[data-mend]");
+    const form = dialog.querySelector(".highlight-form");
+    const container = form.querySelector("[data-edit]");
     this.container = container;
     this.texts = new Map([["report", { container, text: container.textContent }]]);
     this.sheet = new Sheet(form, this.texts);
@@ -70,7 +70,7 @@ class Layer {
   }
 
   say(words) {
-    byId("mending-said").textContent = words;
+    byId("highlight-editor-said").textContent = words;
   }
 
   focus() {
@@ -94,9 +94,9 @@ class Layer {
     this.spans.quotes.list(this.current);
     this.current.quotes.dataset.empty = t("Nothing is highlighted yet.");
     this.spans.paint();
-    byId("mending-undo").disabled = !this.sheet.history.length;
-    byId("mending-drop").hidden = !this.changed;
-    byId("mending-save").disabled = !this.changed || this.saving.busy || !some;
+    byId("highlight-editor-undo").disabled = !this.sheet.history.length;
+    byId("highlight-editor-drop").hidden = !this.changed;
+    byId("highlight-editor-save").disabled = !this.changed || this.saving.busy || !some;
     const problem = some ? "" : t("Keep at least one highlight: your answer to the report was yes.");
     if (this.current.problemPlace.textContent !== problem) this.current.problemPlace.textContent = problem;
   }
@@ -152,7 +152,7 @@ class Layer {
     if (command && key.toLowerCase() === "z") return () => this.undo(!event.shiftKey);
     if (command || event.altKey) return null;
     if (key === "Escape") return this.isBusy(target) ? () => this.quiet() : null;
-    if (target.closest("[data-mend]")) {
+    if (target.closest("[data-edit]")) {
       if (key === "Enter") return () => this.highlight();
       if (key === "Delete" || key === "Backspace")
         return () => this.spans.removeAt(this.container, selectedRange(this.container));
@@ -181,7 +181,7 @@ class Layer {
   }
 
   async save() {
-    if (byId("mending-save").disabled) return;
+    if (byId("highlight-editor-save").disabled) return;
     const { evidence } = this;
     const sending = this.saving.send(evidence);
     this.refresh();
@@ -189,7 +189,7 @@ class Layer {
     if (answer.kind === "done") this.saved(evidence, answer.at);
     if (layer !== this) return;
     this.other = answer.quotes;
-    byId("mending-other").hidden = !this.other;
+    byId("highlight-editor-other").hidden = !this.other;
     tell(answer.words ?? "");
     this.refresh();
     if (answer.kind !== "done") return;
@@ -209,7 +209,7 @@ class Layer {
     this.current.readEvidence(this.other);
     this.saving.standing = this.evidence;
     this.edited();
-    byId("mending-other").hidden = true;
+    byId("highlight-editor-other").hidden = true;
     tell(t("This is the stored version."));
     this.focus();
   }
@@ -217,12 +217,12 @@ class Layer {
 
 function fill(words) {
   const line = Object.assign(document.createElement("p"), { className: "sub", textContent: words });
-  byId("mending-body").replaceChildren(line);
+  byId("highlight-editor-body").replaceChildren(line);
 }
 
 function tell(words) {
-  byId("mending-notice").textContent = words;
-  byId("mending-notice").hidden = !words;
+  byId("highlight-editor-notice").textContent = words;
+  byId("highlight-editor-notice").hidden = !words;
 }
 
 function state(nugget, words, open = false) {
@@ -241,26 +241,26 @@ dialog.addEventListener("keydown", (event) => {
 // A mouse highlights when it lets go; a finger first moves the handles, so it is given a button.
 let pointer = { kind: "mouse", inside: false };
 dialog.addEventListener("pointerdown", ({ pointerType, target }) => {
-  if (target !== byId("mending-mark"))
+  if (target !== byId("highlight-editor-mark"))
     pointer = { kind: pointerType, inside: Boolean(layer?.container.contains(target)) };
 });
 document.addEventListener("mouseup", ({ button }) => {
   if (layer && pointer.inside && pointer.kind !== "touch" && button === 0) setTimeout(() => layer?.highlight());
 });
 document.addEventListener("selectionchange", () => {
-  byId("mending-mark").hidden = pointer.kind !== "touch" || !layer || !selectedRange(layer.container);
+  byId("highlight-editor-mark").hidden = pointer.kind !== "touch" || !layer || !selectedRange(layer.container);
 });
-byId("mending-mark").addEventListener("pointerdown", (event) => event.preventDefault());
-byId("mending-mark").addEventListener("click", () => layer?.highlight());
+byId("highlight-editor-mark").addEventListener("pointerdown", (event) => event.preventDefault());
+byId("highlight-editor-mark").addEventListener("click", () => layer?.highlight());
 
 dialog.addEventListener("close", () => {
   layer?.button.focus();
   layer = null;
-  byId("mending-other").hidden = true;
-  byId("mending-body").replaceChildren();
+  byId("highlight-editor-other").hidden = true;
+  byId("highlight-editor-body").replaceChildren();
 });
-byId("mending-close").addEventListener("click", () => dialog.close());
-byId("mending-save").addEventListener("click", () => layer?.save());
-byId("mending-undo").addEventListener("click", () => layer?.undo());
-byId("mending-drop").addEventListener("click", () => layer?.put(layer.saving.standing));
-byId("mending-other").addEventListener("click", () => layer?.takeOther());
+byId("highlight-editor-close").addEventListener("click", () => dialog.close());
+byId("highlight-editor-save").addEventListener("click", () => layer?.save());
+byId("highlight-editor-undo").addEventListener("click", () => layer?.undo());
+byId("highlight-editor-drop").addEventListener("click", () => layer?.put(layer.saving.standing));
+byId("highlight-editor-other").addEventListener("click", () => layer?.takeOther());
