@@ -120,7 +120,8 @@ def visible_raters(campaign: Campaign) -> QuerySet[Rater]:
 
 def visible_items(campaign: Campaign) -> QuerySet[Item]:
     """Return the items of a campaign in order, with `units_total`, the number of their units."""
-    # Counted for the items of a page only; a join would group the whole campaign for each page.
+    # Units are counted only for the items of a page; a join would group the whole campaign each
+    # time.
     units = Unit.objects.filter(item=OuterRef("pk")).order_by().values("item")
     number = Subquery(units.annotate(n=Count("pk")).values("n"), IntegerField())
     items = campaign.items.select_related("query", "report")

@@ -184,7 +184,7 @@ def reference_assignment(unit: Unit, spec: ItemSpec) -> Assignment:
 
 
 def reference_rater() -> Rater:
-    """Return the Reference of all decisions, and create it at first.
+    """Return the Reference of all decisions, which the first call creates.
 
     Its name gets a number if an imported person or judge already has that name.
     """
@@ -214,7 +214,7 @@ def _history(unit: Unit) -> list[Response]:
 
 @dataclass(frozen=True)
 class DecidedUnit:
-    """A current decision as adjudicators read it: its values, and the answers that it is between.
+    """A current decision as adjudicators read it: its values, and what the raters answered.
 
     `answers` counts raters by value for each variable, people and judges together, the most
     frequent value first. Codes of a pair are those of the decision's page.
@@ -290,7 +290,7 @@ class RaterAnswer:
 
 
 def rater_answers(case: Case) -> list[RaterAnswer]:
-    """Return the raters' answers to the unit, as far as they count, in two queries."""
+    """Return the raters' answers to the unit that count, in two queries."""
     by_rater: dict[int, list[Label]] = defaultdict(list)
     labels = counted(case.campaign).filter(unit=case.unit).order_by("pk")
     related = labels.select_related("response__assignment").prefetch_related("spans")

@@ -74,7 +74,7 @@ class Disagreement:
 
     @property
     def rank(self) -> tuple[int, float]:
-        """Sorts ties first, then the smallest majorities, and last disputes with judges alone."""
+        """Sorts ties first, then the smallest majorities, and last what only judges dispute."""
         kind = 0 if self.is_tie else 1 if self.among_people else 2
         return kind, self.people[0] / sum(self.people)
 
@@ -286,7 +286,7 @@ def queue_sizes(campaign: Campaign, part: QueuePart = QueuePart()) -> dict[State
 
 
 def disputed_units(campaign: Campaign) -> frozenset[int]:
-    """Return the units in dispute, decided or not, without a look: callers note one."""
+    """Return the units in dispute, decided or not. Callers note the look at them."""
     return frozenset(each.unit for each in disputes(counted(campaign)))
 
 

@@ -1,4 +1,4 @@
-"""Gold answers from units that people decided: for a campaign whose people have not seen them."""
+"""Make gold answers of decided units, for a campaign whose people have not seen these units."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UnitKey = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class Decided:
-    """The value that people decided on, and in which way."""
+    """The value that people decided on, and how they decided."""
 
     value: str
     how: str
@@ -121,7 +121,7 @@ def make_gold(campaign: Campaign, units: Collection[int], variable: str, target:
 
 
 def _places(target: Campaign, campaign: Campaign, units: Collection[int]) -> dict[int, Unit]:
-    """Return the unit of the target with the same keys, by the unit here."""
+    """Map each unit here to the target's unit with the same keys."""
     rows = Unit.objects.filter(pk__in=list(units), item__campaign=campaign).order_by()
     keys: dict[UnitKey, int] = {(item, kind, key): pk for pk, item, kind, key in
                                 rows.values_list("pk", *_KEY)}  # fmt: skip

@@ -48,7 +48,7 @@ def sendable(campaign: Campaign, units: Collection[int]) -> Selection:
 
 
 def send(campaign: Campaign, units: Collection[int], by: User | None) -> int:
-    """Send units to adjudication, and return how many. Others than `sendable` ones are left out."""
+    """Send those units that are `sendable` to adjudication, and return how many."""
     with transaction.atomic():
         # A simultaneous request for the same units waits here.
         Campaign.objects.select_for_update().get(pk=campaign.pk)

@@ -131,7 +131,7 @@ def _fields_for(name: str, texts: Mapping[str, str]) -> list[str]:
 
 
 def _find_best(quote: Quote, fields: Sequence[str], texts: Mapping[str, str]) -> list[Located]:
-    """Return the spans of a quote in the text that contains it best, and the first of equals."""
+    """Return the spans of a quote in the first text that contains it best."""
     found: list[list[Located]] = []
     for each in fields:
         parts = find_quote(texts[each], quote.quote, quote.start)

@@ -178,7 +178,7 @@ def copy_answers(copies: Sequence[AnswerCopy]) -> list[int]:
 
 
 def _copy_exposures(keys: Sequence[int], copies: Sequence[AnswerCopy]) -> None:
-    """Copy the marks of answers, as far as their units are copied."""
+    """Copy the exposure marks of the units that are copied."""
     marked = {
         copy.origin.pk: (key, copy.payload["units"])
         for key, copy in zip(keys, copies, strict=True)
@@ -309,8 +309,8 @@ def _write(changes: Sequence[_Change], rows: Sequence[tuple[Any, ...]]) -> list[
 def _replacement_event(change: _Change) -> Event:
     """Return the event that an answer replaced another.
 
-    First answers have no event, which would double the writes of a save. They are in their own
-    rows, and each seal counts them.
+    First answers have no event, which would double the writes of a save. Each seal counts their
+    rows instead.
     """
     before, ready = change.held.current, change.ready
     was = before.payload if before else None
@@ -319,7 +319,7 @@ def _replacement_event(change: _Change) -> Event:
 
 
 def _numbering_event(change: _Change, row: Sequence[Any]) -> Event:
-    """Return the event that a file's revision numbers have a gap, which is no deletion."""
+    """Return the event that a file's revision numbers have a gap, which no deletion caused."""
     assignment = change.ready.assignment
     of = "assignment", assignment.pk
     return build_event("answer.numbered", assignment.item.campaign_id, of, revision=row[REVISION])

@@ -193,7 +193,7 @@ def _store(assignment: Assignment, body: dict[str, Any], circumstances: Circumst
 
 
 def _check_replay(outcome: Outcome, payload: Payload) -> None:
-    """Refuse a key that was used for another answer. A replay would lose this answer."""
+    """Refuse a key that was used for another answer. Otherwise this answer would be lost."""
     if not outcome.created and outcome.response.payload != payload:
         raise RefusedError([Problem("", "Idempotency-Key", Message(REUSED))])
 

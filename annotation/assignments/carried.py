@@ -1,8 +1,8 @@
 """What is left to ask about an item whose answers were partly carried over.
 
 The carried part of a person's answer is an assignment of its own, with the scope `carried`. The
-item has as many slots as the unit that lacks the most answers, and a slot asks the units that lack
-as many: so no unit gets more answers than the design asks for.
+item has as many slots as its most incomplete unit lacks answers. Slot N asks only the units that
+lack at least N answers, so no unit gets more answers than the design asks for.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def units_left(item: Item, rater: Rater, names: Sequence[str], slot: int) -> lis
 
 
 def _whole(item: Item) -> int:
-    """Count the slots that whole carried answers have."""
+    """Count the slots of answers that were carried over whole."""
     answered = CarriedAnswer.objects.filter(response__assignment=OuterRef("pk"))
     slots = Assignment.objects.filter(item=item, slot__isnull=False)
     return slots.filter(Exists(answered)).count()

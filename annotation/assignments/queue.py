@@ -61,7 +61,7 @@ def _locked_looks(
 ) -> tuple[list[tuple[Assignment, Row]], list[tuple[Item, Row]] | None]:
     """Lock the rater; return their open assignment and the first free item.
 
-    The item is None instead of a list if nobody has looked for it yet.
+    None in place of the list of items means that they have not been looked up yet.
     """
     of = {"campaign": campaign.pk, "rater": rater.pk}
     # A person's second click waits here and then finds the first one's assignment. SQLite needs no
@@ -135,7 +135,7 @@ def _free_ones(
 
 
 def _takes_first_free(campaign: Campaign) -> bool:
-    """Whether each person gets the first item that is free, by no further rule."""
+    """Whether each person gets the first free item, without any further rule."""
     return not prerequisites.wait_rules(campaign) and not campaign.has_shares and is_plain(campaign)
 
 

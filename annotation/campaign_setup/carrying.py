@@ -144,10 +144,10 @@ class CarriedSlots:
     parts: Counter[str] = field(default_factory=Counter)
 
     def taken_of(self, quota: int, names: Iterable[str]) -> tuple[int, int]:
-        """Return how many slots are taken, and how many there are then, taken ones included.
+        """Return how many slots are taken, and how many the item then has, including those.
 
-        `names` are all the item's units, and `quota` its slots by the design. An answer that each
-        unit has from a part needs no slot.
+        `names` are all the item's units, and `quota` its slots by the design. If every unit has an
+        answer from some part, that answer needs no slot.
         """
         whole = min(self.whole, quota)
         fewest = min(self.parts[name] for name in names) if self.parts else 0

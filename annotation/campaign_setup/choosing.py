@@ -90,7 +90,7 @@ def choose_items(campaign: Campaign, units: Iterable[UnitKey]) -> ChosenItems:
 def create_chosen(
     chosen: ChosenItems, name: str, raters_per_item: int | None = None, by: User | None = None
 ) -> CreatedCampaign:
-    """Create the campaign of chosen items; repeating that changes nothing. Raises DesignError."""
+    """Create the campaign of chosen items, unless it exists already. Raises DesignError."""
     old, design = chosen.campaign, chosen.design
     if raters_per_item is not None:
         design = replace(design, raters_per_item=raters_per_item)

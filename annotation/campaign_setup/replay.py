@@ -141,7 +141,7 @@ def saw_sample(campaign: Campaign) -> None:
 
 
 def _later(item: str, rows: list[UnitSampling], design: Design) -> dict[str, float]:
-    """Return the names that sampling by turns gives, with their chances, from stored strata."""
+    """Return the names that sampling by turns selects from stored strata, with their chances."""
     if not any(row.kind == "turns" and row.drawn is not None for row in rows):
         return {}
     names = list(name_units(UnitSpec(row.unit_kind, row.key, "") for row in rows))

@@ -142,7 +142,7 @@ def _parser() -> MarkdownIt:
 
 @dataclass
 class _Writer:
-    """Writes the runs of a source in their order. `at` is how much of it is written."""
+    """Writes the runs of a source in their order. `at` is the offset up to which it is written."""
 
     source: str
     parts: Parts = ()
@@ -399,7 +399,7 @@ class _Words:
 
 
 def _way_out(address: str) -> str:
-    """Return a mark that opens a link in a new tab and does not tell where the link was."""
+    """Return a mark that opens a link in a new tab, without revealing this page to its site."""
     parts = urlsplit(address)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return ""

@@ -55,11 +55,11 @@ class CampaignSettings:
     """Changes to a campaign's settings. None leaves a setting unchanged.
 
     An empty `guideline` restores the protocol's, and an empty `practice_of` removes the practice.
-    An empty `consent` and no questions of a `background` end the asking. `revoked` is what happens
-    to the answers of people who revoke their consent: `keep` or `delete`. An empty `pay` removes
-    the rate, and empty `shares`, by the names of accounts, remove them. `guideline_shown` is
-    `asked`, the protocol's guideline without what is not asked here, or `whole`. `no_deadline` and
-    `no_qualify` remove the deadline and the pass mark.
+    An empty `consent` and a `background` without questions end the asking. `revoked` is what
+    happens to the answers of people who revoke their consent: `keep` or `delete`. An empty `pay`
+    removes the rate, and empty `shares`, by the names of accounts, remove them. `guideline_shown`
+    is `whole`, or `asked` for the protocol's guideline without what is not asked here.
+    `no_deadline` and `no_qualify` remove the deadline and the pass mark.
     """
 
     deadline: datetime | None = None

@@ -30,7 +30,7 @@ class Job:
 
 
 class Work:
-    """A rule at work. `read` is called with the keys of some queries, then `apply` with each.
+    """One run of a rule. `read` is called with the keys of some queries, then `apply` with each.
 
     `apply` returns the query of the new batch, or None to leave it out. `plural` names what is
     decided, for messages.
@@ -70,7 +70,7 @@ class LabelWork(Work):
         return self._units.get(pk, [])
 
     def keeps(self, decision: Decision, name: str) -> bool:
-        """Whether the option for ties keeps undecided units. It is noted for the refusal."""
+        """Note an undecided unit, and return whether the option for ties keeps it."""
         self.job.decider.note(decision.state, name)
         kept = self.job.decider.ties == "keep"
         state = {"tie": "tied", "nobody": "without a label"}.get(decision.state, "open")

@@ -1,7 +1,8 @@
 """Decide units from their labels: by adjudication, majority, unanimity, or one rater's labels.
 
 A label that is a number or one of many codes is first cut to what a rule asks (*is it one of
-these?*), and then decided. What cannot be decided is a tie, was asked of nobody, or is open.
+these?*), and then decided. A unit that cannot be decided has a tie, was asked of nobody, or is
+still open.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from datasets.derivation import UnitDigests
 Votes = dict[str, int]
 """How often each value was given."""
 MOST_SPARSE = 2
-"""A range of keys may have as many others as it has of those that are wanted."""
+"""A range is read if it spans fewer than this many times the keys that are requested."""
 WAITING = (Assignment.Status.OPEN, Assignment.Status.LEASED)
 
 
@@ -183,7 +183,7 @@ class LabelReader:
                 add_votes(labelled.people, variable, value, number)
 
     def _counted(self, queries: Collection[int], units: Collection[int]) -> Iterable[Sequence[Any]]:
-        """Yield labels with their number; some may be of other units than those."""
+        """Yield labels with their counts; some may belong to other units."""
         of_units = _range_of("unit", units) or {
             "unit__item__query__in": queries,
             "unit__item__campaign": self.campaign,
@@ -217,7 +217,8 @@ def _range_of(name: str, keys: Collection[int]) -> dict[str, Any]:
     """Return the condition that a foreign key lies in the range of these, if few others do.
 
     The rows of a campaign were mostly written together, and a range of their keys takes a third of
-    the time that a join with their queries takes. It may have others', which the caller skips.
+    the time that a join with their queries takes. It may contain rows of others, which the caller
+    skips.
     """
     low, high = min(keys, default=0), max(keys, default=0)
     is_dense = bool(keys) and high - low < MOST_SPARSE * len(keys)

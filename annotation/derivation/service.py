@@ -1,4 +1,4 @@
-"""Derive a batch, and read again what a derivation read: one function for command, page and API."""
+"""Derive a batch for the command, the page and the API, and reread the labels that it came from."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ class Export:
     The first of `forms` is the default. `tells_answers` is True for exports that reveal the answers
     of others, or the system behind a report. A person gets them only after answering. Exports with
     others' `answers` are recorded in the ledger of looks. A `personal` export describes people, and
-    is in no folder that is meant for publication. `counted` names the part of a campaign, as its
-    counts do, of which there are about as many as lines; it is empty for exports that are short.
+    is in no folder that is meant for publication. `counted` is the key of the campaign's count that
+    is close to the number of lines; it is empty for short exports.
     """
 
     row: str
@@ -80,7 +80,7 @@ class Export:
     counted: str = ""
 
     def columns_for(self, campaign: Campaign) -> tuple[str, ...]:
-        """Return the columns of a table, with those `beside` that the campaign needs."""
+        """Return the columns of a table, with the columns of `beside` that the campaign needs."""
         needs = {
             "carried": campaign.continues_id is not None,
             "exposed": "exposed" in self.beside and has_exposed(campaign),
@@ -213,8 +213,8 @@ def _asks_background(campaign: Campaign) -> bool:
 def check_exists(campaign: Campaign, what: str) -> None:
     """Raise NoExportError if a campaign does not have an export, or no qrels yet.
 
-    Other exports may be empty, since a campaign without labels has an answer to give: none. A file
-    of qrels without a line is refused by the tools that read it.
+    Other exports may be empty, as for a campaign without labels. Tools refuse a file of qrels
+    without a line.
     """
     if what == "consents" and not _asks_consent(campaign):
         raise NoExportError(f"campaign {campaign.name!r} asks for no consent")

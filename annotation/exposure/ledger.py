@@ -104,11 +104,12 @@ def saw_figures(
     rater: Rater | int | None = None,
     until: datetime | None = None,
 ) -> None:
-    """Note that figures over `number` units are being shown; without any, nothing is.
+    """Note that figures over `number` units are being shown. With 0 units, nothing is noted.
 
     The look exposes `items` or `units`, the primary keys of those for which some figure, such as
-    that of a stratum, covers fewer than `FEWEST_UNITS`. If all figures do and none is named, it
-    exposes the whole campaign. With a `rater`, the figures are about that rater's answers alone.
+    that of a stratum, covers fewer than `FEWEST_UNITS`. If `number` itself is smaller and none is
+    named, the look exposes the whole campaign. With a `rater`, the figures are about that rater's
+    answers alone.
     """
     if is_collecting() and number:
         scope = _scope(items or None, units or None)
@@ -117,7 +118,7 @@ def saw_figures(
 
 
 def record(user: int | None, notes: Iterable[Note]) -> None:
-    """Store notes as looks of an account. One that is stored already, without news, is not."""
+    """Store notes as looks of an account, except stored looks since which nothing new was shown."""
     if user is None:
         return
     looks = {tuple(note[name] for name in _SAME): Look(user_id=user, **note) for note in notes}

@@ -28,7 +28,7 @@ Use = Item.Use
 
 
 class Score(NamedTuple):
-    """`items` answered of `of`, and `right` of the `asked` gold answers to these."""
+    """How many `items` of `of` a rater answered, and how many of `asked` answers were `right`."""
 
     items: int
     of: int

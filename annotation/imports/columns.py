@@ -409,7 +409,7 @@ class _Columns:
 
 
 def _of_one(numbers: NDArray[Any]) -> NDArray[Any]:
-    """Store equal numbers without memory for each line. Others do not change."""
+    """Store a column of equal numbers without memory for each line; return others unchanged."""
     if len(numbers) and not (numbers != numbers[0]).any():
         return np.broadcast_to(numbers[0], numbers.shape)
     nothing = numbers.dtype.kind == "f" and np.isnan(numbers).all()

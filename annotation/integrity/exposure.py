@@ -63,7 +63,7 @@ def _compared(response: Response, stored: set[str], presented: int | None) -> st
 
 
 def _first_writers(row: Assignment) -> list[int | None]:
-    """Return the raters whose first answer a second round may have shown, None without any.
+    """Return the raters whose first answer a second round may have shown, or None without any.
 
     Which one it was is not stored, and another one may be shown since.
     """

@@ -1,7 +1,7 @@
-"""Check that the batch still gives every item, with every unit that was stored of it.
+"""Check that the batch still yields every stored item with all of its stored units.
 
-Units such as the sentences of a report follow from the texts, so that a text that was changed under
-them leaves units that nobody can be shown.
+Units such as the sentences of a report follow from the texts. If a text is changed afterwards, some
+stored units can no longer be shown.
 """
 
 from __future__ import annotations

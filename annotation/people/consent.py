@@ -60,7 +60,7 @@ def current_text(campaign: Campaign) -> ConsentText | None:
 
 
 def consents(campaign: Campaign, rater: Rater) -> QuerySet[Consent]:
-    """Return a person's consents in a campaign that are not revoked, to whatever version."""
+    """Return a person's unrevoked consents in a campaign, to any version."""
     return Consent.objects.filter(text__campaign=campaign, rater=rater, revoked_at=None)
 
 
@@ -72,7 +72,7 @@ def has_agreed(campaign: Campaign, rater: Rater) -> bool:
 def may_send(campaign: Campaign, rater: Rater) -> bool:
     """Whether a person may send answers to items that they have open.
 
-    They may if they agreed to the version under which they opened it, though a new one came since.
+    They may if they agreed to the version under which they opened it, even if there is a new one.
     """
     return not campaign.consent_version or consents(campaign, rater).exists()
 
@@ -98,8 +98,8 @@ def revoked_raters(campaign: Campaign, rater: int | None = None) -> set[int]:
 class ConsentState:
     """A person's consent in a campaign.
 
-    `agreed` is the newest consent that is not revoked, `revoked` the newest that is, if none is
-    left. `current` is the text that the campaign asks for now.
+    `agreed` is the newest unrevoked consent. If there is none, `revoked` is the newest revoked one.
+    `current` is the text that the campaign asks for now.
     """
 
     current: ConsentText | None

@@ -72,7 +72,7 @@ def readable(user: User) -> QuerySet[Campaign]:
 
 
 JUDGE_READERS: list[Callable[[User], Q]] = []
-"""Further conditions on which an account reads a judge, such as that it is of one of its teams."""
+"""Further conditions under which an account reads a judge, such as a team that both belong to."""
 
 
 def readable_judges(user: User | None) -> QuerySet[Rater]:

@@ -148,7 +148,7 @@ def _check_owner_remains(team: Team, user: User, by: User | None) -> None:
 
 
 def trim_roles(user: User) -> None:
-    """Leave an account that labels only a member's role in its teams."""
+    """Reduce an annotator's roles to plain membership in each team."""
     if user.role == User.Role.ANNOTATOR:
         TeamMember.objects.filter(user=user).update(role=Role.MEMBER)
 

@@ -135,7 +135,7 @@ def answers_by_guideline(campaign: Campaign) -> dict[str, int]:
 
 
 def cached(key: str, make: Callable[[], tuple[T, int]]) -> T:
-    """Return the result of `make`, which gives its size, too; reuse a large one for a minute."""
+    """Return the result of `make`, which also returns its size; reuse a large one for a minute."""
     cache = caches["reports"]
     found: tuple[float, T] | None = cache.get(key)
     if found is not None:

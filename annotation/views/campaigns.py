@@ -227,7 +227,7 @@ def _proposed(
     form = SettingsForm(initial=values | {"guideline": text})
     form.offer_practice(user, found)
     context = _campaign_context(found, user, form) | {"proposed": source}
-    # What was typed was typed over the settings seen then.
+    # The typed values refer to the settings that the person saw then.
     context["seen"] = typed.get("seen", context["seen"])
     return render(request, "campaigns/settings.html", context)
 

@@ -28,7 +28,7 @@ def carry_out(
     page: Callable[..., HttpResponse],
     refused: type[Exception],
 ) -> HttpResponse | None:
-    """Carry out the request's order; return a page that it has for the person, or None.
+    """Carry out the request's order; return the page to show, or None.
 
     An unknown order does nothing.
     If the form is invalid, or the act raises `refused`, return the `page` that says why.

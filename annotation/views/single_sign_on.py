@@ -42,7 +42,7 @@ def start(request: HttpRequest, provider_id: str) -> HttpResponseBase:
             raise PermissionDenied
         raise_if_reauthentication_required(request, app="allauth.socialaccount")
     invitation = invitation_of(request.POST.get("key", ""))
-    # One that an earlier person in this browser left on the way is not for the next.
+    # An invitation that an earlier person left unfinished in this browser is not for the next one.
     request.session.pop(INVITATION, None)
     if invitation is not None and invitation.state == "open":
         request.session[INVITATION] = invitation.pk

@@ -194,7 +194,7 @@ def take_up(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
 @require_safe
 @role_required(*WORKERS)
 def jump(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
-    """Go to item `number`, or to the last one if there are fewer; without a number, stay."""
+    """Go to item `number`, or to the last one if there are fewer; without a number, stay here."""
     assignment = my_assignment(get_account(request), uid)
     text = request.GET.get("number", "").strip()
     if not text.isdecimal() or len(text) > MAX_DIGITS:

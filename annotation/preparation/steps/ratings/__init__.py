@@ -1,9 +1,8 @@
 """Rate every passage for every sub-question, and filter the questions (CRUX, B6 and B7).
 
 The task is the protocol `rubric-passage`, with every question asked about every passage. A question
-that no passage answers with a rating of at least `eta` is dropped. If some of its ratings are
-missing and the others are below `eta`, the result is unknown: the question is kept, and its meta
-says so.
+is dropped if no passage has a rating of at least `eta` for it. If some of its ratings are missing
+and the others are below `eta`, the result is unknown: the question is kept, and its meta says so.
 """
 
 from __future__ import annotations
