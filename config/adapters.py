@@ -1,4 +1,4 @@
-"""How django-allauth fits in here: no e-mail, no messages, no registration; identities of ours."""
+"""Adapters of django-allauth: no e-mail, no messages, no registration, our own identities."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
 
 
 def together(token: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
-    """Return all claims. One source's word on an address says nothing about the other's."""
+    """Merge two sources of claims. `email_verified` is about the address of its own source only."""
     if "email" in more:
         token = {name: said for name, said in token.items() if name != "email_verified"}
     return {**token, **more}

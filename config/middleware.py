@@ -350,7 +350,7 @@ class DatabaseAway:
 
 
 class ItemsChanged:
-    """Says so where a stored item cannot be shown, since its texts changed in the database."""
+    """Explains that a stored item cannot be shown, since its texts changed in the database."""
 
     def __init__(self, handle: Handler) -> None:
         self.handle = handle
@@ -455,7 +455,7 @@ def ledger_of_looks(handle: Handler) -> Handler:
 def _followed(
     pieces: Iterable[bytes], user: int | None, looks: list[ledger.Note]
 ) -> Iterator[bytes]:
-    """Yield the pieces; answers that came while they were sent may be among them."""
+    """Yield the pieces, then record again, since they may contain answers that came meanwhile."""
     yield from pieces
     ledger.recorded_again(user, looks)
 

@@ -55,12 +55,12 @@ def visible_judge(request: HttpRequest | Request, pk: int) -> Judge:
 
 
 def manageable_judges(user: User) -> QuerySet[Judge]:
-    """Return the judges that an account may ask, by name, without trials."""
+    """Return the judges that an account may run, by name, without trials."""
     return managed_by(user, visible_judges(user).filter(base=None))
 
 
 def managed_judge(request: HttpRequest | Request, pk: int) -> Judge:
-    """Return a judge that the account may ask. Raises Http404, or NotManagedError."""
+    """Return a judge that the account may run. Raises Http404, or NotManagedError."""
     judge = visible_judge(request, pk)
     check_managed(get_account(request), judge)
     return judge
@@ -89,14 +89,14 @@ def visible_run(request: HttpRequest | Request, pk: int) -> JudgeRun:
 
 
 def managed_run(request: HttpRequest | Request, pk: int) -> JudgeRun:
-    """Return a run that the account may steer. Raises Http404, or NotManagedError."""
+    """Return a run that the account may control. Raises Http404, or NotManagedError."""
     run = visible_run(request, pk)
     check_managed_campaign(get_account(request), run.campaign)
     return run
 
 
 def reviews(user: User, campaign: Campaign) -> bool:
-    """Whether the account manages a campaign, or is a researcher in it by name."""
+    """Whether the account manages a campaign, or is named as a researcher in it."""
     member = campaign.memberships.filter(user=user, ended_at=None, role=Membership.Role.RESEARCHER)
     return member.exists() or may_manage(user, campaign.pk)
 

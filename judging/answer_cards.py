@@ -142,7 +142,7 @@ class Card:
 
 
 def judged_items(campaign: Campaign, judge: Judge, choice: Choice) -> QuerySet[Item]:
-    """Return the items with an answer of the judge, or without one for a reason, in order."""
+    """Return the items with an answer or a missing reason of the judge, in order."""
     asked = Assignment.objects.filter(item=OuterRef("pk"), rater=judge.rater_id, replicate=0)
     items = campaign.items.select_related("query", "report")
     # Each condition starts from an item's own few rows. Starting from a judge's labels, the
@@ -167,7 +167,7 @@ def judged_items(campaign: Campaign, judge: Judge, choice: Choice) -> QuerySet[I
         items = items.filter(words | Q(report__system__icontains=choice.find))
     if choice.item is not None:
         items = items.filter(position=choice.item)
-    # Items are stored in their order, and the index by campaign is in that of the primary keys.
+    # Primary keys follow the order of items, and the index by campaign follows the primary keys.
     return items.order_by("pk")
 
 

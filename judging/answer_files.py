@@ -2,8 +2,8 @@
 
 The file has the form of the labels export, as JSON Lines or CSV, with the labels of one rater. The
 columns `item`, `unit`, `kind`, `replicate`, `variable`, `value`, `missing`, `spans` and `grade` are
-used. The labels are stored with the judge, which therefore never changes; those of a judge with a
-judge file as completions that the file reads.
+used. The labels are stored with the judge, which therefore never changes. With a judge file, they
+are stored as completions that the file reads.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _completions(path: Path, rows: Iterable[LabelRow], write: Write) -> Iterator
         except ValueError as error:
             raise AnswerFileError(f"{path}: unit {unit!r} of item {item!r}: {error}") from error
         for number, completion in written:
-            # Completions are not invented for replicates that the file has itself.
+            # Replicates that the labels file has itself get no invented completions.
             if number == replicate or (item, unit, kind) not in alone:
                 yield Line(item, unit, kind, number, COMPLETION, completion, None)
 

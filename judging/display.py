@@ -82,7 +82,7 @@ class Progress:
 
 
 def with_clock(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
-    """Add the database's clock, which leases go by, as `now`, and the latest cost to runs."""
+    """Add to runs their latest cost, and as `now` the time of the database, as leases use it."""
     related = runs.select_related("judge__rater", "campaign", "lane")
     return with_last_cost(related).annotate(now=Now())
 

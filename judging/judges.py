@@ -268,7 +268,7 @@ def _with_file(definition: Definition) -> Definition:
 
 
 def _over(own: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's parameters with those given beside it, which win.
+    """Return a file's parameters with those given beside it, which take precedence.
 
     A key that either omits stays omitted, unless it is given a value beside the file.
     """
@@ -357,7 +357,7 @@ def _answers_of(path: Path, digest: str, file: str) -> dict[str, str]:
 
 
 def _writer(file: JudgeFile) -> Write:
-    """Return what writes completions, which finds that of equal labels once."""
+    """Return a function that writes completions, caching those of equal labels."""
     known: dict[tuple[Any, ...], str] = {}
 
     def write(labels: Mapping[str, str], grades: Mapping[str, str]) -> str:

@@ -37,7 +37,7 @@ def start_here(run: JudgeRun) -> bool:
     lease = lifecycle.take(run) if run.queued else None
     if lease is None:
         return False
-    # Here and not in the thread, since a job's process, which may have queued the run, ends soon.
+    # Not in the thread, since the process that queued the run may be a job's, which ends soon.
     process = _started(run, lease)
     threading.Thread(target=_wait_for, args=(process, run, lease), daemon=True).start()
     return True

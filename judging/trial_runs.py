@@ -24,7 +24,7 @@ from judging.runs.planning import TrialSample, plan_copies, sample_assignments, 
 from judging.tasks import NothingOpenError, begin
 
 Heard = Callable[[int, int], None]
-"""Hears how many trials are done, and of how many."""
+"""Called with the number of trials done, and of all trials."""
 
 
 @dataclass(frozen=True)

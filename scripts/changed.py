@@ -41,7 +41,7 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "templates/": ("annotation", "docs"),
 }
 ALWAYS = ("docs/test_architecture.py", "test_layout.py")
-# What these start or drive takes longer than one waits between two changes.
+# These start processes or browsers, and take too long to be run between two changes.
 SLOW = "not browser and not processes and not containers"
 
 

@@ -157,7 +157,7 @@ class Incoming:
             self._take_body(data)
 
     def _take_head(self, data: bytes) -> bytes:
-        """Return what belongs to the body already."""
+        """Take the head, and return what already belongs to the body."""
         looked = max(0, len(self.head) - len(HEAD_END))
         self.head += data
         if not looked:

@@ -1,4 +1,4 @@
-"""The part of a response that its client has not taken yet: a socket to gunicorn's threads.
+"""The part of a response that its client has not taken yet, which threads use like a socket.
 
 A thread writes as fast as it can; the loop sends the rest when the client takes it. Above `MOST`
 bytes the thread waits, which holds up its own lane only.
@@ -132,7 +132,7 @@ class Outgoing:
     def is_broken(self) -> bool:
         return self._is_broken
 
-    # The rest of a socket that gunicorn asks for, where the loop has the real one.
+    # Other methods of a socket that gunicorn calls; the loop has the real socket.
     def setblocking(self, flag: bool) -> None: ...
 
     def settimeout(self, seconds: float | None) -> None: ...

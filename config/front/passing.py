@@ -91,7 +91,7 @@ class Passing:
             self.worker.poller.unregister(self._out.inlet)
 
     def _go_on(self, _: Any) -> None:
-        """Send those that had to wait, in their order."""
+        """Send the messages that had to wait, in their order."""
         waiting, self._parting = self._parting, deque()
         while waiting and not self._parting:
             connection = waiting.popleft()

@@ -4,8 +4,8 @@ So a web process that was killed is replaced at once, and all of them share the 
 loaded. Nothing that a fork may not share is open by then: no connection to the database, no thread.
 
 For new code on HUP, the main process therefore starts again as itself: the same process id, the
-same listening sockets, another interpreter. Until its web processes are there, those of before it
-go on answering; then they are told to stop, and finish what they have begun.
+same listening sockets, another interpreter. Until its web processes are ready, the former ones go
+on answering. Then they are told to stop, and finish what they have begun.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORMER = "TANDEM_FORMER_PROCESSES"
 """How the main process tells itself, once it has started again, which web processes to end."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 GRACE_SECONDS = 5.0
-"""What a process gets beyond its own grace period before it is killed."""
+"""How long after its own grace period a process is killed."""
 
 
 def preload(server: Any) -> None:
@@ -66,14 +66,14 @@ def _start_again(server: Any, problem: Callable[[], str]) -> None:
     # gunicorn takes sockets over from the process that is named here.
     known = {"GUNICORN_PID": str(server.pid), FORMER: ",".join(map(str, server.WORKERS))}
     os.chdir(server.START_CTX["cwd"])
-    # What gunicorn keeps of its own command line starts `python -m gunicorn` as another program.
+    # The command line that gunicorn itself keeps would not start `python -m gunicorn` again.
     os.execve(sys.executable, sys.orig_argv, server.cfg.env_orig | listeners | known)
 
 
 def _end_later(server: Any, former: Sequence[int]) -> None:
-    """End the web processes of before once there are new ones, by what gunicorn calls each second.
+    """End the former web processes once there are new ones.
 
-    gunicorn does not know them any more.
+    gunicorn no longer knows them, so this is added to what it calls each second.
     """
     manage, ends = server.manage_workers, list[float]()
 
@@ -91,7 +91,7 @@ def _end_later(server: Any, former: Sequence[int]) -> None:
 
 def _tell(server: Any, processes: Sequence[int], number: signal.Signals) -> None:
     for pid in processes:
-        # One that has ended is no child any more, and its number may be another process's.
+        # A process that has ended is no longer a child, and its id may belong to another process.
         if pid not in server.WORKERS and _is_running_child(pid):
             os.kill(pid, number)
 

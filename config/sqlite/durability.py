@@ -8,8 +8,8 @@ a power cut as before: every frame up to its own is on the disk, in the order in
 them. At a checkpoint SQLite itself waits for the disk, with `NORMAL` too.
 
 When a commit makes the log too long, SQLite has that writer copy it into the database file while
-all others wait. Here a thread of its own does that every hundred commits, beside the writers, and
-the length at which a writer has to is greater.
+all others wait. Here a separate thread does that every hundred commits, beside the writers, and a
+writer has to do it only at a greater length.
 """
 
 from __future__ import annotations

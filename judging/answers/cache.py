@@ -110,7 +110,8 @@ def reusable_calls(reuse: str, campaign: Campaign, judge: Judge) -> QuerySet[Jud
     if is_deterministic(judge.params):
         unreadable = Q(state=ANSWERED) | Q(state="unreadable")
         good |= unreadable & Q(assignment__reason__in=UNREAD)
-    # Where a repair was needed, neither is: the call before it has the unreadable answer.
+    # Where a repair was needed, neither call is reused: the one before it has the unreadable
+    # answer.
     repairs = JudgeCall.objects.filter(assignment=OuterRef("assignment"), repair=True)
     calls = JudgeCall.objects.filter(good, ~Exists(repairs), reused_from=None)
     if reuse == Reuse.CAMPAIGN:

@@ -97,7 +97,7 @@ def record(run: JudgeRun, lease: uuid.UUID, schema: Schema, results: Sequence[Re
 
 
 class Readings:
-    """What was read of answers, each of them once."""
+    """Reads answers, each of them once."""
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[Answer, Reading | UnreadError]] = {}
@@ -108,7 +108,7 @@ class Readings:
                 found: Reading | UnreadError = prepared.read(answer)
             except UnreadError as error:
                 found = error
-            # The answer is kept too, so that its id stays its own.
+            # Keep the answer too, so that no other object gets its id.
             self._found[id(answer)] = answer, found
         return self._found[id(answer)][1]
 
@@ -169,7 +169,7 @@ def _prepare_closing(
 
 
 def _ready(prepared: Prepared, reading: Reading, schema: Schema) -> PreparedAnswer | None:
-    """Check what was read for storing. None if it is not of the form that was asked for."""
+    """Check a reading before storing it. None if it lacks the form that was asked for."""
     try:
         return prepare(
             prepared.assignment,
@@ -185,7 +185,7 @@ def _ready(prepared: Prepared, reading: Reading, schema: Schema) -> PreparedAnsw
 
 
 def payload_of(prepared: Prepared, reading: Reading) -> Payload:
-    """Return the payload of what was read, by the units' real names."""
+    """Return the payload of a reading, by the units' real names."""
     names = prepared.names
     units = {names.get(name, name): each for name, each in reading.units.items()}
     return restore_order(prepared.assignment, {"units": units, "comment": None})
@@ -223,7 +223,7 @@ def _with_notes(
 
 
 def _meta(score: Score, swapped: Mapping[str, str]) -> dict[str, Any]:
-    """Return what is known of a label, its codes as they are stored."""
+    """Return what is known of a label, with codes as they are stored."""
     meta = dict(score.meta)
     if shares := meta.get("probabilities"):
         meta["probabilities"] = {swapped.get(code, code): p for code, p in shares.items()}

@@ -55,7 +55,7 @@ class Sheet:
 class Form(Protocol):
     """A form of questions and answers. `dialects` are tried in their order.
 
-    `path` is below the base URL. `questions` and `options` are the most of a request at first.
+    `path` is below the base URL. `questions` and `options` are the initial maxima of a request.
     """
 
     name: str

@@ -159,9 +159,9 @@ class Lexical:
 
 
 def has_rule(codes: Sequence[str], level: str, kind: str) -> bool:
-    """Whether overlap says anything of a variable: of yes and no, of an order, of pairs of texts.
+    """Whether overlap can answer a variable: yes or no, an ordered scale, or a pair of texts.
 
-    All others get their first code, whatever the texts say.
+    Other variables get their first code, whatever the texts say.
     """
     return {"yes", "no"} <= set(codes) or level != "nominal" or kind == "pair"
 

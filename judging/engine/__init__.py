@@ -128,7 +128,7 @@ def run_engine(
 
 
 def extension(seconds: float, latency: float) -> float:
-    """Return the seconds by which a budget of time is exceeded so that it holds `LONG_CALLS` calls.
+    """Return by how many seconds to exceed a time budget so that `LONG_CALLS` calls fit into it.
 
     A call takes `latency` seconds. All in all the engine takes at most `LONGER` times the budget.
     """

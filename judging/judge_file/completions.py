@@ -80,7 +80,7 @@ def _completions(file: JudgeFile, parser: Parser, words: Words) -> Iterator[str]
 
 
 def _put(value: dict[str, Any], path: Path, word: str) -> None:
-    """Put a word at a path of names; other paths are left out, and then it is not read."""
+    """Put a word at a path. At a path with numbers, the file's parser will not find it."""
     *inner, last = path
     for step in inner:
         value = value.setdefault(str(step), {})

@@ -41,7 +41,7 @@ class FileError(ValueError):
 
 
 class Steps(tuple[Any, ...]):
-    """A list that a template may loop over, with the others of its rendering up to `MAX_STEPS`."""
+    """A list to loop over. All lists of one rendering share `MAX_STEPS` steps."""
 
     left: list[int]
 

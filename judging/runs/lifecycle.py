@@ -230,8 +230,8 @@ def start(
 def plan(campaign: Campaign, judge: Judge, most: int | None = None) -> None:
     """Create the missing assignments, and reopen the cancelled ones.
 
-    With `most`, as many are created, and only if nothing is open. Raises SetupError if the judge
-    cannot answer what the campaign asks.
+    With `most`, only as many are created, and none if anything is open. Raises SetupError if the
+    judge cannot answer what the campaign asks.
     """
     check_fit(campaign, judge)
     ledger.revive(campaign, judge)

@@ -103,11 +103,12 @@ def plan(
     most: int | None = None,
     may_go_on: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Create the missing assignments, one per item or per unit. A repetition does nothing.
+    """Create the missing assignments, one per item or per unit. Repeating the call does nothing.
 
-    A judge with several samples has each assignment as often, as replicates from 0. Assignments of
-    a trial are planned by `plan_trial` alone. Those of `most` items or units are created, and
-    `may_go_on` is asked after each `CHUNK_ASSIGNMENTS`, which takes about half a second.
+    A judge with several samples gets each assignment once per sample, as replicates from 0.
+    Assignments of a trial are planned by `plan_trial` alone. With `most`, only those of as many
+    items or units are created. `may_go_on` is asked after each `CHUNK_ASSIGNMENTS`, which takes
+    about half a second.
     """
     if judge.base_id is None:
         missing = islice(_missing(campaign, judge), most)
@@ -296,7 +297,7 @@ def _items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, 
 
 
 def _in_order(items: QuerySet[Item], size: int) -> Iterator[list[Item]]:
-    """Yield a campaign's items by position, so many at once that nobody waits for all of them."""
+    """Yield a campaign's items by position, in chunks, so that nobody waits for all of them."""
     keys = list(items.order_by("position").values_list("pk", flat=True))
     for start in range(0, len(keys), size):
         found = items.in_bulk(keys[start : start + size])

@@ -120,8 +120,8 @@ def _proposed(request: HttpRequest) -> StartForm:
 def start_here(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the estimate of a run over this campaign, with a choice of the judges that fit it.
 
-    `judge` in the address chooses one. Without it, it is the one that ran here last, unless that is
-    done and another can begin; or the first.
+    `judge` in the address chooses one. By default it is the judge that ran here last; if that is
+    done, another one that can begin; else the first.
     """
     campaign, user = readable_campaign(request, pk), get_account(request)
     judges = manageable_judges(user)
@@ -179,7 +179,7 @@ def start_baseline(request: HttpRequest, pk: int) -> HttpResponse:
     campaign, user = managed_campaign(request, pk), get_account(request)
     try:
         judge = baseline_judge(campaign, user)
-        # A second click is not a second run.
+        # A second click starts no second run.
         if not runs.active(campaign, judge).exists():
             begin(judge, campaign, {})
     except NothingOpenError:
@@ -273,7 +273,7 @@ def _most_at_once(run: JudgeRun) -> int:
 @require_POST
 @role_required(*READERS)
 def order(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stop, cancel, resume the server, work on it here, or another number of requests at once."""
+    """Stop or cancel a run, resume its server, work on it here, or set its requests at once."""
     found, given = managed_run(request, pk), request.POST.get("order", "")
     if given == "concurrency":
         form = ConcurrencyForm(request.POST)

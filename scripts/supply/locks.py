@@ -140,7 +140,7 @@ def renew(lock: Lock, arguments: Sequence[str] = (), root: Path = ROOT) -> None:
     if done.returncode:
         raise LockError(f"{lock.file} stays as it was: {done.stderr.strip()}")
     path = root / lock.file
-    # Where a version comes from is another lock's business, and says nothing to a reader.
+    # Which other lock a version comes from says nothing to a reader.
     text = re.sub(r"-c \S+\.lock(, |$)", "", path.read_text("utf-8"), flags=re.MULTILINE)
     path.write_text(re.sub(r",? $", "", text, flags=re.MULTILINE), "utf-8")
 

@@ -21,7 +21,7 @@ from scripts.supply.locks import ROOT, Pinned, read
 
 LOCK = "requirements.lock"
 OWN_LICENCE = "Apache-2.0"
-# Whose materials are the same has the same number.
+# Bills of the same materials have the same number.
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "tandem/bill-of-materials")
 
 

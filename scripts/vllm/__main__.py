@@ -15,7 +15,7 @@ from scripts.vllm.setting_up import BUILDS, FOLDER, SetUpError, set_up
 def main(arguments: list[str]) -> int:
     given = _parser().parse_args(arguments)
     if given.attempt and os.environ.get("TANDEM_VLLM"):
-        return 0  # another is given, and used
+        return 0  # another installation is named, and used
     try:
         set_up(given.folder, given.build)
     except SetUpError as error:

@@ -43,7 +43,7 @@ def set_up(folder: Path, build: str) -> None:
         _install(folder, requirements)
         if build == "cpu":
             _repair(folder, requirements)
-        # Wheels may be had for a machine that cannot run them.
+        # There may be wheels even for a machine that cannot run them.
         _run([str(folder / "bin" / "vllm"), "--version"])
         mark.write_text(digest, "utf-8")
     except (OSError, SetUpError) as error:
