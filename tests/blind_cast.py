@@ -1,4 +1,4 @@
-"""Answers whose ids name their systems, for the pages that must not tell."""
+"""Answers whose ids name their systems, for pages that must not reveal them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def needed_study(folder: Path) -> Study:
 
 
 def needed_study_before(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Study:
-    """The same, made when that was asked once for all answers."""
+    """The same study, created when the question was asked once for all answers."""
     with monkeypatch.context() as before:
         before.setitem(DECLARED, "answer-rating", PROTOCOLS["answer-rating"].as_of("1"))
         return needed_study(folder)

@@ -1,6 +1,7 @@
-"""How long each folder's tests took in all, beside what they may take on a quiet machine.
+"""The duration of each folder's tests beside its budget, the time that they may take on a quiet
+machine.
 
-A budget is no test: a busy machine exceeds them all. Whoever adds a test sees here what it costs.
+A budget is not a test, since a busy machine exceeds all of them. It shows what a new test costs.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ BUDGETS = {
     "tests": 35,
     "upgrades": 10,
 }
-LEAST = 20.0  # seconds; a run that took less says nothing of budgets
+LEAST = 20.0  # seconds; a shorter run prints no budgets
 
 
 def folder(nodeid: str) -> str:
-    """The folder of `tests` that a test lies in; `tests` where it lies in none."""
+    """The folder of `tests` that contains a test, or `tests` itself."""
     parts = PurePosixPath(nodeid.partition("::")[0]).parts
     return parts[1] if len(parts) > 2 else "tests"
 

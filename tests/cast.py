@@ -1,4 +1,4 @@
-"""A small batch that tries hard to go wrong, and the commands as a user runs them.
+"""A small batch with awkward ids and texts, and commands run as a user runs them.
 
 Ids hold slashes, hashes and blanks; the report `r#1` stands beside sentence 1 of `r`; the texts
 have emoji, combining marks, right-to-left script and CRLF.
@@ -148,7 +148,7 @@ def _run(
     return forks.run(command, cwd=ROOT, env=environment(folder), said=said, timeout=timeout)
 
 
-# The kernel's own figure for a child also holds what its parent had when it was started.
+# The kernel's figure for a child includes what its parent had when it started the child.
 _WATCHED = """
 import atexit, runpy, sys
 sys.argv = sys.argv[1:]
@@ -163,7 +163,7 @@ runpy.run_path("manage.py", run_name="__main__")
 
 
 def manage_measured(folder: Path, *arguments: object) -> tuple[int, str, int]:
-    """The same: its exit status, what it said of errors, and the most memory it had in MiB."""
+    """Run a command; return its exit status, its error output, and its peak memory in MiB."""
     if not Path("/proc/self/status").exists():
         pytest.skip("this system does not say how much memory a process had")
     done = subprocess.run(

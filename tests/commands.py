@@ -1,7 +1,7 @@
-"""Several commands in one process, one after the other: to start one costs more than most of them.
+"""Several commands in one process, since starting a process costs more than most commands.
 
 `python -m tests.commands '[["load_batch", …], ["create_campaign", …]]'` ends with the status of the
-first that failed; those behind it are carried out all the same.
+first that failed; later ones run nevertheless.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from django.core.management import execute_from_command_line
 
 
 def command_line(commands: Iterable[Sequence[object]]) -> list[str]:
-    """What starts a process for all these commands."""
+    """The command line of a process that runs all these commands."""
     words = [[str(word) for word in command] for command in commands]
     return [sys.executable, "-m", "tests.commands", json.dumps(words)]
 

@@ -11,7 +11,7 @@ from annotation.protocols.schema import EVIDENCE_KEY, Schema
 
 
 def person(item: Item, name: str) -> Assignment:
-    """A person's assignment to an item, in one of its places."""
+    """A person's assignment to an item, in one of its slots."""
     rater, _ = Rater.objects.get_or_create(name=name)
     asked, shown = order_for(item, rater)
     return Assignment.objects.create(

@@ -1,8 +1,8 @@
 """A process in which many people ask for their next item at once, over a file database.
 
 `python -m tests.annotation.crowd CAMPAIGN PEOPLE CLICKS` starts PEOPLE times CLICKS threads at a
-barrier, CLICKS for each person, and each takes items until there are none. In the end it prints
-what each was given, with the units asked and drawn, and what every item counts.
+barrier, CLICKS for each person, and each takes items until there are none. At the end it prints the
+items of each person, with the units asked and sampled, and each item's counts.
 """
 
 from __future__ import annotations

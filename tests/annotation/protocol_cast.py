@@ -1,4 +1,4 @@
-"""One query with identifiers that try hard to be mistaken for one another."""
+"""One query with ids that are easily mistaken for one another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an account finds: its own work, its neighbours, and nothing of which it must not know."""
+"""What an account can access: its own work and its neighbours, and nothing hidden from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages ask of the counters, over rows in the form that PostgreSQL has."""
+"""Queries of pages to the counters, over rows in PostgreSQL's form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters stay right whoever writes, and pages need no more queries in a larger study."""
+"""Counters are correct for every writer, and pages need no more queries in a larger study."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def kept() -> Counter[Key]:
 
 
 def there() -> Counter[Key]:
-    """The same, counted in Python over the rows themselves."""
+    """The same numbers, counted over the rows in Python."""
     return Counter({key: n for key, n in Counter(dict(_counted())).items() if n})
 
 
@@ -262,7 +262,7 @@ class TestInstalling:
 
     def test_a_flush_leaves_no_counts(self, study: Study) -> None:
         Campaign.objects.all().delete()
-        # As triggers leave them that count rows of a table that is emptied after theirs.
+        # Triggers leave such counts if their table is emptied before the counted one.
         Tally.objects.all().delete()
         Tally.objects.create(campaign_id=study.campaign.pk, what="items/study", number=-4)
         after_migrating(using="default")
@@ -299,7 +299,7 @@ class TestFolding:
     def test_folding_leaves_fewer_rows_with_the_same_sums(self, study: Study) -> None:
         for user in (study.ada, study.ben) * 4:
             submit(study.assignment(user), payload("no"), "page")
-        # One in so many changes folds by itself: there are rows to fold after all but those.
+        # Some changes fold the rows by themselves; after all others there are rows to fold.
         while Tally.objects.count() == len(kept()):
             Item.objects.update(quota=F("quota") + 1)
         before = kept()
@@ -348,7 +348,7 @@ class TestPages:
             for user in (study.ada, study.ben):
                 submit(study.assignment(user), payload("no"), "page")
         assert len(self.asked(reader, address.format(study.campaign.pk))) <= len(few)
-        # Answers and draws are as many as the study is large: nobody counts them for a page.
+        # Answers and samples grow with the study, so no page may count them.
         large = ("annotation_label", "annotation_unitdraw", "annotation_querydraw")
         assert not [sql for sql in few if any(f'"{table}"' in sql for table in large)]
 

@@ -1,4 +1,4 @@
-"""Which rows PostgreSQL holds while something is decided by them; a file has one lock for all."""
+"""Which rows PostgreSQL locks for a decision that depends on them; SQLite locks the whole file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process remembers of items: no more than it may, and nothing that may differ."""
+"""The cache of items: limited in size, and never stale."""
 
 from __future__ import annotations
 

@@ -60,13 +60,13 @@ PAYLOADS = (
 )  # fmt: skip
 HARMLESS = ("", "x", "1=1", "a@b.example", "-1", "+1", "-1.5", "1e-5", "-1.5E+10", "'x", "007",
             "#N/A", "no - yes", "(=1)", "[-1]", "👩‍👩‍👧", "é=", "'", "''x")  # fmt: skip
-# What Excel, Calc and Sheets take for the beginning of a formula once they have trimmed a cell.
+# What Excel, Calc and Sheets read as the beginning of a formula after trimming a cell.
 RUN = re.compile(r"[\s\"'`\ufeff\u200b-\u200d\u2060]*[=+\-@\t\r＝＋－＠]")
 NUMBER = re.compile(r"[+-]?\d+(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
 def is_run(cell: str) -> bool:
-    """A leading apostrophe makes a cell text, in every one of them."""
+    """A leading apostrophe makes a cell text in each of these programs."""
     return not cell.startswith("'") and bool(RUN.match(cell)) and not NUMBER.fullmatch(cell)
 
 

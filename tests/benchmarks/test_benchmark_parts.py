@@ -1,4 +1,4 @@
-"""The parts on which the benchmarks' figures depend."""
+"""Functions on which the benchmarks' figures depend."""
 
 from __future__ import annotations
 

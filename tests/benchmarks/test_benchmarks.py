@@ -22,7 +22,7 @@ long = pytest.mark.long
 
 
 def made_up() -> dict[str, Any]:
-    """A run whose every figure is twice the best of the other tools."""
+    """A run with figures twice the best of the other tools."""
     figures: dict[str, Any] = {}
     for figure in FIGURES:
         *path, name = figure.key.split(".")

@@ -29,8 +29,9 @@ def test_simulated_labels_have_the_requested_prevalence_and_correlation() -> Non
     assert said.mean() == pytest.approx(0.1, abs=0.01)
     assert study.judge.mean() == pytest.approx(0.1, abs=0.01)
     assert (study.people < 0).mean() == pytest.approx(0.1, abs=0.005)
-    # One label of each unit, so that what labels of a unit share plays no part: the shares of a
-    # query vary by p q (1 + 9 rho) / 10. What is so is given in .8 of cases by chances of a query.
+    # With one label for each unit, the correlation within units plays no part: the shares of a
+    # query vary by p q (1 + 9 rho) / 10. The true label is given in .8 of cases, by a chance of the
+    # query.
     judge = study.judge.reshape(-1, ITEMS)
     p, of_share = judge.mean(), judge.mean(axis=1).var()
     rho = (10 * of_share / (p * (1 - p)) - 1) / 9
@@ -55,7 +56,7 @@ def test_a_simulated_study_is_estimated_like_a_report() -> None:
 
 def test_the_true_value_is_computed_over_many_queries() -> None:
     truth = true_values(0.1, 0.5, 5_000)
-    # What is so is named in .8 + .2 / 2 of cases, so that two people agree in .9 .9 + .1 .1.
+    # The true label is given in .8 + .2 / 2 of cases, so that two people agree in .9 .9 + .1 .1.
     assert truth["percent"] == pytest.approx(0.82, abs=0.02)
     assert truth["people and judge: ratio"] == pytest.approx(0.5, abs=0.02)
 
@@ -104,7 +105,7 @@ def test_a_stopped_run_continues_from_its_finished_cells(monkeypatch: pytest.Mon
     asked.clear()
     assert measure_intervals(TINY, lambda _: None, keep, kept[4]) == whole
     assert len(asked) == 7
-    # Cells of another plan are none of this one.
+    # Cells of another plan are not used.
     asked.clear()
     measure_intervals(Runs({10: 200}, 50, 60, 300), lambda _: None, keep, whole)
     assert len(asked) == 24

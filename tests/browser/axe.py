@@ -11,8 +11,8 @@ from tests.extent import Extent
 
 # Evaluated by the browser's own debugger, so that the policy against foreign scripts stays on.
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
-# Half of a look is spent on contrast, text by text. Whatever has the same letters over the same
-# grounds in the same layer has the same contrast: one of each kind is enough.
+# Half of the time goes to contrast, text by text. Texts with the same style over the same
+# background in the same layer have the same contrast, so one of each kind is checked.
 ONE_OF_A_KIND = """
 axe.forget = (() => {
   let grounds = new Map();
@@ -63,7 +63,7 @@ LOOKS: tuple[tuple[Any, int], ...] = (
 def violations(
     page: Page, state: str, exclude: tuple[str, ...] = (), rare: bool = False
 ) -> list[str]:
-    """Each violation in words, with the state and the look that it was found in.
+    """Describe each violation, with the state and the look in which it was found.
 
     Without --all it looks once, light and wide: the other looks have the same elements and words,
     and a look takes longer than most tests. States that are `rare` it then leaves out.

@@ -30,7 +30,7 @@ from playwright.sync_api import (
 from annotation.models import User
 from tests.page_cast import client_of
 
-PAGE_PATIENCE = 120_000  # milliseconds; a page that is there sooner is not waited for
+PAGE_PATIENCE = 120_000  # milliseconds; waiting ends as soon as the page is there
 expect.set_options(timeout=PAGE_PATIENCE)
 
 WIDE: ViewportSize = {"width": 1360, "height": 900}
@@ -43,7 +43,7 @@ document.addEventListener("securitypolicyviolation", (event) => {
 
 @contextmanager
 def started() -> Iterator[Browser]:
-    """The system's Chromium, without a window where it has such a one, else Playwright's own."""
+    """The system's Chromium, if possible its headless build, else Playwright's own."""
     names = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
     path = next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
@@ -56,7 +56,7 @@ def started() -> Iterator[Browser]:
 
 
 def new_context(browser: Browser, address: str, **options: Any) -> BrowserContext:
-    # What turns until a draft is saved would be drawn sixty times a second.
+    # The spinner until a draft is saved would be drawn sixty times a second.
     context = browser.new_context(
         base_url=address, reduced_motion="reduce", **({"viewport": WIDE} | options)
     )
@@ -66,7 +66,7 @@ def new_context(browser: Browser, address: str, **options: Any) -> BrowserContex
 
 
 def note(page: Page, found: list[str]) -> None:
-    """Whatever a page complains of; none is expected but the network's own, when it is cut."""
+    """Note a page's errors. None is expected, except network errors while the network is cut."""
 
     def said(message: ConsoleMessage) -> None:
         if message.type == "error" and not message.text.startswith("Failed to load resource"):
@@ -92,8 +92,8 @@ def come_in(page: Page, name: str) -> None:
 
 @contextmanager
 def static_files_kept() -> Iterator[None]:
-    """As from a server, which names them by their contents: a browser asks for each once, where it
-    would ask again for some thirty at every page."""
+    """Serve static files as immutable, like a server with hashed names. Otherwise the browser would
+    ask again for some thirty on every page."""
     serve = StaticFilesHandlerMixin.serve
 
     def served(handler: StaticFilesHandlerMixin, request: HttpRequest) -> HttpResponseBase:
@@ -107,7 +107,7 @@ def static_files_kept() -> Iterator[None]:
 
 
 class Kept:
-    """A page that goes from test to test, since a new one costs a second of the processor."""
+    """A page that tests share, since a new one costs a second of processor time."""
 
     def __init__(self, browser: Browser, address: str) -> None:
         self.context = new_context(browser, address)
@@ -116,8 +116,8 @@ class Kept:
         self.page = self.context.new_page()
 
     def empty(self) -> None:
-        """Leaves nothing to the next test. The cookies go first: whatever a page sends as it is
-        left comes from nobody then."""
+        """Leave nothing to the next test. Cookies are removed first, so that requests of the page
+        that is left have no account."""
         self.context.clear_cookies()
         self.context.set_offline(False)
         for other in self.context.pages[1:]:
@@ -133,7 +133,7 @@ class Kept:
 
 
 class Requests:
-    """Those that the live server is at: the database is emptied once there are none."""
+    """The open requests of the live server: the database is emptied once there are none."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -34,7 +34,7 @@ POINTS = """([container, from, to]) => {
 }"""
 
 
-# Fetched once the page stands; a test that cuts the network or the session would cut it off too.
+# It loads after the page; a test that cuts the network or the session would interrupt it.
 GUIDELINE_IS_IN = """() => {
   const drawer = document.getElementById("guideline");
   return !drawer || drawer.hidden || drawer.querySelector(".prose");
@@ -57,7 +57,7 @@ class Desk:
         self.page.goto("/tasks/")
 
     def begin(self, name: str) -> None:
-        """Logs in and opens that person's next item."""
+        """Log in and open the person's next item."""
         come_in(self.page, name)
         mine = self.study.assignment(User.objects.get(username=name))
         self.page.goto(address_of("item", mine))
@@ -96,7 +96,7 @@ class Desk:
         choice.click()
 
     def choices(self, variable: str, word: str) -> Locator:
-        """What is pressed to give a variable that answer, in every unit that is asked for it."""
+        """The buttons that give a variable this answer, in every unit that is asked for it."""
         group = self.page.locator(f"[data-variable='{variable}']")
         return group.locator(".choice", has_text=re.compile(f"^{word}$"))
 
@@ -123,6 +123,6 @@ class Desk:
         expect(self.page.locator("#state")).to_have_attribute("data-state", state)
 
     def saved(self) -> None:
-        """Until the draft is in, which goes out at once where somebody comes back to the page."""
+        """Wait until the draft is saved. Returning to the page sends it at once."""
         self.page.evaluate("() => dispatchEvent(new Event('focus'))")
         self.state("saved")

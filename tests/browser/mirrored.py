@@ -1,4 +1,4 @@
-"""A language that reads from right to left, for tests alone: German in Arabic letters.
+"""A right-to-left language, for tests only: German in Arabic letters.
 
 Its texts are as long as those of a real language, and whatever is not in a catalogue stands out.
 """

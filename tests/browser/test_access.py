@@ -63,7 +63,7 @@ def test_each_protocols_page_passes_axe_in_every_state(
     found = violations(page, "with its guideline", rare=True)
     page.locator("#open-guideline").click()
     found += violations(page, "fresh", rare=True)
-    # By its button: where a page begins in a field, its key would be typed there.
+    # Opened by its button, since its key would be typed into a field that has the focus.
     page.locator("#open-keys").click()
     expect(page.locator("#keys")).to_be_visible()
     found += violations(page, "with its keys", rare=True)
@@ -126,7 +126,7 @@ def test_a_researchers_pages_pass_axe(page: Page, study: Study) -> None:
     keys = {"batch": [study.campaign.batch_id]} | dict.fromkeys(
         ("report", "exports", "campaign", "campaign-people"), here
     )
-    # The next test has all that can be on two of them, and uploads look at their own.
+    # The next test has all states of two of them, and the uploads' test those of its own.
     twice = () if Extent.everything else ("batches", "campaign", "campaign-people")
     for name in READERS:
         if name in twice:
@@ -148,7 +148,7 @@ def test_pages_of_a_full_campaign_pass_axe(page: Page, study: Study) -> None:
     Campaign.objects.update(deadline=timezone.now(), gold_every=4)
     come_in(page, "rita")
     found = []
-    # The settings are looked at as they are refused.
+    # The settings are checked in their refused state.
     rare = ("campaigns", "campaign-settings") if Extent.everything else ()
     for name in ("campaign", "campaign-data", "campaign-people", *rare):
         page.goto(reverse(name, args=[campaign.pk] if name != "campaigns" else []))
@@ -167,7 +167,7 @@ COUNT = """addEventListener("click", (event) => {
   if (event.isTrusted) sessionStorage.clicks = 1 + Number(sessionStorage.clicks || 0);
 }, true);"""
 
-# What was typed fast is searched for twice; the second answer may come after an arrow was pressed.
+# Fast typing searches twice; the second response may come after an arrow was pressed.
 FOUND_ANEW = """() => new Promise((done) => {
   addEventListener("htmx:afterSettle", () => done(), { once: true });
   document.getElementById("find-person").dispatchEvent(new Event("change", { bubbles: true }));
@@ -250,7 +250,7 @@ def test_the_bar_and_the_answers_of_an_item_fit_every_width(
     page: Page, study: Study, who: str
 ) -> None:
     plant(study)
-    # With a second team, the bar has one part more.
+    # With a second team, the bar has an additional part.
     Team.objects.create(name="Guests of the institute")
     come_in(page, who)
     page.goto(reverse("campaign-item", args=[study.campaign.pk, 0]))
@@ -301,6 +301,6 @@ def test_axe_finds_a_planted_violation(page: Page) -> None:
     )
     looks = len(LOOKS) if Extent.everything else 1
     words = [words.partition(": ")[2] for words in violations(page, "bad")]
-    # Of two texts that look alike one is told.
+    # Of two texts with the same style only one is reported.
     told = ["color-contrast", "color-contrast", "image-alt"]
     assert [each.partition(":")[0] for each in words] == told * looks

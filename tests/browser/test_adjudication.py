@@ -1,4 +1,5 @@
-"""An adjudicator at the keyboard: reading, taking over, giving a reason, and not losing it."""
+"""An adjudicator at the keyboard: reading, copying an answer, giving a reason, and not losing
+it."""
 
 from __future__ import annotations
 

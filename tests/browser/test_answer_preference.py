@@ -59,7 +59,7 @@ AT_REST = f"""() => new Promise((resolve) => {{
 
 
 def tops(page: Page) -> list[float]:
-    """How far each answer is scrolled, as a share of its way, once neither moves."""
+    """How far each answer is scrolled, from 0 to 1, once neither moves."""
     page.evaluate(AT_REST)
     found: list[float] = page.evaluate(TOPS)
     return found

@@ -50,7 +50,7 @@ def passages_of(mine: Assignment) -> list[str]:
 
 
 def beside(mine: Assignment, passage: str) -> list[tuple[str, str]]:
-    """What is asked of a passage, as it is exported: for the question, and for each answer."""
+    """The exported labels of a passage: for the question, and for each answer."""
     answers = [(f"{report}/{passage}", "needed_answer") for report in reports_of(mine)]
     return [(f"q/1/{passage}", "needed_question"), *answers]
 
@@ -99,7 +99,7 @@ def test_an_item_is_answered_by_keyboard_and_every_step_passes_axe(
     for passage in passages_of(mine):
         for place, unit in enumerate(beside(mine, passage)):
             expect(next(rows)).to_have_class(re.compile(r"\bnow\b"))
-            if place:  # the answer that is asked about is the one that can be read
+            if place:  # the answer in question is the one that is visible
                 expect(desk.page.locator(f"[data-shown='{place}']")).to_be_visible()
             keys.press(digit := next(given))
             expected[unit] = {"1": "yes", "2": "no"}[digit]

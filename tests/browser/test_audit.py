@@ -1,4 +1,4 @@
-"""The trail in the browser: found, filtered, led on and taken along; nothing that axe finds."""
+"""The trail in the browser: found, filtered, paged and downloaded; axe finds nothing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def study(transactional_db: None) -> Study:
-    """A campaign with a sealed change, one that waits, and more than a page of others."""
+    """A campaign with a sealed change, an unsealed one, and more than a page of others."""
     study = make_study()
     with on_behalf(Actor(lambda: study.rita.pk, "r" * 32, "private")):
         change(

@@ -1,4 +1,4 @@
-"""Disagreements in the browser: a list that fits a telephone, its folds, and its keys."""
+"""Disagreements in the browser: a list that fits a phone, its folds, and its keys."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_on_a_phone_the_list_takes_two_screens_and_filters_open_on_request(page:
     expect(show).to_be_visible()
     show.select_option("judge")
     expect(page.get_by_text("Filters: people and the judge differ")).to_be_visible()
-    # Whoever changes one filter may want to change another one.
+    # The focus stays, since a person may change another filter next.
     expect(show).to_be_visible()
     expect(page.get_by_role("link", name="Make gold")).to_be_hidden()
     page.get_by_text("Actions", exact=True).click()

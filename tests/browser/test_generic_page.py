@@ -1,4 +1,4 @@
-"""The page of protocols without one of their own: several variables, conditions, writing."""
+"""The page of protocols without their own one: several variables, conditions, written texts."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_the_checklist_is_confirmed_before_sending_unless_the_answer_deflects(
     page.locator("#answer").fill("By hand.")
     keys(page, "Control+Enter")
     expect(page.locator(".writes .problem")).to_have_text("Confirm the checklist: 4 left.")
-    # The panel is taller than the window, and what has to be done is at its end.
+    # The panel is taller than the window, and its open questions are at its end.
     expect(page.locator(".writes .problem")).to_be_in_viewport(ratio=1)
     expect(page.locator("#checklist input").first).to_be_focused()
     answers.choices("descriptor", "No answer").click()

@@ -1,4 +1,4 @@
-"""The highlighter: lists, ends, undoing, snapping, fingers, screen readers, and long texts."""
+"""The highlighter: lists, ends, undoing, snapping, touch, screen readers, and long texts."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class TestInTheList:
         expect(listed.page.locator("[name='unit-0-answerable']:focus")).to_have_count(1)
 
 
-# What stands beyond the page, though nothing around it scrolls.
+# The width beyond the page, though nothing around it scrolls.
 BEYOND = """() => {
   const { clientWidth, scrollWidth } = document.documentElement;
   const scrolls = (one) =>

@@ -1,4 +1,4 @@
-"""Judges in the browser: defined, tried and steered by hand; and nothing that axe finds wrong."""
+"""Judges in the browser: defined, tried and controlled; axe finds nothing."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def mixed(campaign: Campaign) -> JudgeRun:
 
 
 def held(campaign: Campaign) -> JudgeRun:
-    """A run under way, as its pump would leave it."""
+    """A run under way, in the state that its pump gives it."""
     run = lifecycle.start(campaign, judge("busy"), queued=True)
     until = timezone.now() + timedelta(hours=1)
     JudgeRun.objects.filter(pk=run.pk).update(

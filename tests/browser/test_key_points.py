@@ -221,7 +221,7 @@ def test_key_points_are_written_and_matched_by_keyboard(
     desk = begin(page, tmp_path, "key-point-writing", "q/1/p")
     page, keys = desk.page, desk.page.keyboard
     assert "It opened in 1901." not in page.content()
-    # An empty list begins with a point in hand; the guideline, closed just now, may have its focus.
+    # An empty list begins with an open point, but the focus may still be in the closed guideline.
     expect(page.locator(".point textarea")).to_be_visible()
     keys.press("Escape")
     keys.press("e")

@@ -1,4 +1,4 @@
-"""What a browser keeps when tabs, networks, sessions and servers fail: cases A1 to A10.
+"""A browser keeps the work when tabs, networks, sessions and servers fail: cases A1 to A10.
 
 What the server does in each of them is tested without a browser in tests/annotation.
 """
@@ -53,7 +53,7 @@ window.fetch = async (address, options = {}) => {
   return when < 0.66 ? lose("after") : answer;
 };
 """
-# How long the oldest letter that no draft holds had waited when the draft was sent, in ms.
+# How long the oldest unsaved letter had waited when the draft was sent, in ms.
 WAITS = """
 window.waits = [];
 window.flying = 0;
@@ -93,7 +93,7 @@ def keys_of(requests: list[Request]) -> list[str]:
 
 
 def kept(page: Page, part: str) -> list[str]:
-    """The keys in the browser's store that hold this part."""
+    """The keys in the browser's store that contain this text."""
     found: list[str] = page.evaluate("Object.keys(localStorage)")
     return [key for key in found if part in key]
 

@@ -51,7 +51,7 @@ def page(errors: list[str], page: Page, batch: Batch) -> Page:
 
 
 def shows(page: Page, text: str) -> None:
-    """The page with a text, once its scripts hear keys."""
+    """The page with a text, once its scripts react to keys."""
     expect(page.get_by_text(text)).to_be_visible()
     page.wait_for_load_state()
 

@@ -20,12 +20,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 FIRST = "Zoë 🛶 crossed the harbour"
 SECOND = "the harbour\tat dawn.\r\n\r\nThe 👩‍👩‍👧 crew"
 THIRD = "<b>left</b>. שלום לכולם said the pilot 🌉"
-# What the server has acknowledged is dropped from the browser's store, right before it is told.
+# An acknowledged save is dropped from the browser's store right before the page says so.
 DRAFT_IS_IN = "() => !Object.keys(localStorage).some((key) => key.includes('.unsaved.'))"
 
 
 def finish(desk: Desk) -> None:
-    """The rest of the answers, so that only what a test is about is open."""
+    """Give the remaining answers, so that only the test's own question is open."""
     for number in (2, 3):
         desk.answer(number, "No")
 
@@ -104,7 +104,7 @@ def test_an_unsent_answer_survives_closing_the_page_and_is_sent_from_the_next(
 def test_an_unsent_answer_is_not_sent_by_another_person_on_the_same_computer(
     desk: Desk, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The server fails, not a route: a try that falls into leaving the page would pass by the route.
+    # The server fails, not a route of the test, which a request of a closing page would bypass.
     monkeypatch.setattr("annotation.views.answers.store", mock.Mock(side_effect=OperationalError))
     desk.answer(1, "No")
     finish(desk)
@@ -204,7 +204,7 @@ def test_a_draft_is_restored_after_a_reload_and_choosing_no_sets_highlights_asid
     desk.ready()
     assert desk.quotes(1) == [FIRST]
     expect(desk.page.get_by_label("Comment")).to_have_value("Is this Zoë? 🛶")
-    # What is there already is written on.
+    # Typing continues the text that is already there.
     desk.page.keyboard.press("c")
     desk.page.keyboard.type(" Or Ada")
     expect(desk.page.get_by_label("Comment")).to_have_value("Is this Zoë? 🛶 Or Ada")
@@ -224,7 +224,7 @@ def test_a_draft_is_restored_after_a_reload_and_choosing_no_sets_highlights_asid
 def test_unsent_work_is_restored(
     desk: Desk, context: BrowserContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The server itself fails, since no route of a test can stop what a closing page sends.
+    # The server itself fails, since a route of the test cannot stop requests of a closing page.
     away = mock.Mock(side_effect=OperationalError)
     with monkeypatch.context() as broken:
         broken.setattr("annotation.views.answers.save_draft", away)
@@ -364,7 +364,7 @@ def test_a_closed_campaign_can_be_read_but_not_changed(desk: Desk) -> None:
 
 
 def test_reasons_for_not_judging_an_item_are_scrolled_into_view(desk: Desk) -> None:
-    """They are the last of the list, and what unfolds them stands at the window's edge."""
+    """They are at the end of the list, and the button that unfolds them is at the window's edge."""
     page = desk.page
     page.set_viewport_size({"width": 1280, "height": 560})
     summary = page.get_by_text("I cannot judge this item")

@@ -1,4 +1,4 @@
-"""Which requests the live server is at, so that no test begins before they have ended."""
+"""The open requests of the live server, so that no test begins before they have ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _fails(**_: object) -> None:
 
 @pytest.fixture
 def failing() -> Iterator[None]:
-    """What fails at the end of a request, as closing its connection may."""
+    """Fail at the end of a request, as closing its connection may."""
     request_finished.connect(_fails)
     yield
     request_finished.disconnect(_fails)

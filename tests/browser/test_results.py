@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def types() -> Iterator[dict[str, Any]]:
-    """A person's types of the questions, by their number."""
+    """A person's types of the questions, by the question's number."""
     codes = {
         "sensitivity": ("static", "slow-changing", "fast-changing"),
         "popularity": ("head", "torso", "tail"),

@@ -1,4 +1,4 @@
-"""The time that is stored with an answer: what its timer counts, by a clock that the test turns."""
+"""The time that is stored with an answer: what its timer counts, by the test's own clock."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ class TestTimeOnTask:
         page.goto("/tasks/")
         script = page.locator("script[type=module]").get_attribute("src") or ""
         page.evaluate(TIMER, script.replace("site", "timer"))
-        # Two tabs of one item, of which each counts: no minute is two.
+        # Two tabs of one item count each minute once.
         assert self.run(page, 60) == pytest.approx(60, abs=2)
         page.evaluate("hide(true)")
         assert self.run(page, 3600, alive=False) == pytest.approx(60, abs=2)
         page.evaluate("hide(false)")
         assert self.run(page, 30) == pytest.approx(90, abs=3)
-        # A night with the page open, or a laptop asleep: two minutes after the last sign it ends.
+        # A night with the page open, or a sleeping laptop: counting ends two minutes after the last
+        # sign of life.
         assert self.run(page, 36_000, alive=False) == pytest.approx(210, abs=4)
         # The person is away until the pointer moves again. The date has no effect.
         page.clock.set_system_time(0)

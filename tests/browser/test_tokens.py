@@ -1,4 +1,4 @@
-"""The page of one's own tokens: made with the keyboard, shown once, taken back."""
+"""The page of one's own tokens: created with the keyboard, shown once, revoked."""
 
 from __future__ import annotations
 

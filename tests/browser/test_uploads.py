@@ -1,4 +1,4 @@
-"""Uploads by hand: dropped, watched, kept, without scripts too; nothing that axe finds wrong."""
+"""Uploads in the browser: dropped, watched, kept, also without scripts; axe finds nothing."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_dropped_file_becomes_a_batch(page: Page, go: threading.Event, tmp_pat
     text = write_lines(tmp_path / "x.jsonl", BATCH).read_text("utf-8")
     page.goto(reverse("batches"))
     page.get_by_role("link", name="Upload files").first.click()
-    expect(page.get_by_text("Drop files here")).to_be_visible()  # said once they may be dropped
+    expect(page.get_by_text("Drop files here")).to_be_visible()  # shown once files may be dropped
     page.evaluate(DROP, [text, "dropped.jsonl"])
     expect(page.locator("#chosen li")).to_have_text(re.compile(r"dropped\.jsonl, 0\.0 MB"))
     page.keyboard.press("Tab")

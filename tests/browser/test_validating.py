@@ -28,7 +28,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
 
 @pytest.fixture
 def study(transactional_db: None, tmp_path: Path) -> Study:
-    """Three verdicts on the first report: no; yes, with a quote behind an emoji; an escape."""
+    """Three verdicts on the first report: no, yes with a quote after an emoji, and an escape."""
     judge()
     made = study_of("report-coverage", tmp_path, validating(order="fixed"))
     judged(made.campaign.items.get(key="r"), ANSWERS)
@@ -84,7 +84,7 @@ def test_judges_labels_are_validated_by_keyboard_alone(desk: Desk) -> None:
     keys.press("j")
     keys.press("2")
     assert_state(desk, 3, "other")
-    keys.press("Enter")  # what was answered otherwise stays
+    keys.press("Enter")  # a different answer stays
     assert_state(desk, 3, "other")
     keys.press("Control+Enter")
     submitted(desk)
@@ -126,7 +126,7 @@ def test_only_confirmed_labels_are_submitted(
     page.keyboard.press("Control+Enter")
     desk.state("refused")
     expect(desk.unit(1).locator(".problem")).to_contain_text("Confirm the judge’s label")
-    # However often the key is pressed, it confirms only the question in hand.
+    # However often the key is pressed, it confirms only the current question.
     for _ in range(5):
         page.keyboard.press("Enter")
     expect(page.locator("#left")).to_have_text("2 questions left")

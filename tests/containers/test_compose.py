@@ -61,7 +61,8 @@ def test_compose_does_not_start_without_a_required_variable(name: str) -> None:
 
 
 def test_every_other_variable_has_a_default() -> None:
-    """What only one profile needs must not stop the others: all variables are filled in at once."""
+    """Compose fills in all variables at once, so one that a single profile needs would stop the
+    others."""
     required = {name for name, how, _ in VARIABLE.findall(TEXT) if how != "-"}
     assert required == {"SECRET_KEY", "POSTGRES_PASSWORD"}
 
@@ -176,7 +177,7 @@ def test_the_proxy_passes_on_the_headers_that_the_site_reads_and_writes_only_to_
     assert "http://web:8000;" in text
     assert "listen 8080;" in text
     for name in ("Host", "X-Forwarded-For", "X-Forwarded-Proto", "X-Request-ID"):
-        # Appending would have the site take the proxy in front for a person.
+        # With an appended address, the site would count the proxy in front as a person.
         assert re.search(rf"proxy_set_header {name} \$http_\w+;", text)
     paths = re.findall(r"^\s*(?:pid|\w+_temp_path) (\S+);", text, re.MULTILINE)
     assert len(paths) == 6

@@ -1,4 +1,4 @@
-"""Starting, asking and stopping what an image holds; and the whole of it over our Dockerfile."""
+"""Starting, asking and stopping an image's processes, and all steps over our Dockerfile."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def judges_of(variables: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def assert_same(found: Any, expected: Any, where: str) -> None:
-    """Equal but for the last bits of numbers; what was added since is let through."""
+    """Check that two values are equal, apart from added keys and the last bits of numbers."""
     if isinstance(expected, dict):
         assert set(expected) <= set(found), where
         for key in expected:

@@ -1,1 +1,1 @@
-"""The documentation: it builds, leads nowhere wrong, leaves nothing out and tells the truth."""
+"""The documentation: it builds, has no broken link, is complete, and says what is true."""

@@ -17,7 +17,7 @@ from tests.patience import PATIENCE
 
 @dataclass(frozen=True)
 class Built:
-    """A build of the site: where it lies, and what was said."""
+    """A build of the site: its folder and its output."""
 
     folder: Path
     done: subprocess.CompletedProcess[str]

@@ -1,4 +1,4 @@
-"""The map of the code shows the code as it is: its tree, its imports, and every step named."""
+"""The map of the code matches the code: its tree, its imports, and every step named."""
 
 from __future__ import annotations
 

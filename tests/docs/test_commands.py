@@ -1,4 +1,4 @@
-"""What readers may copy exists: commands, options, targets, files, addresses of pages."""
+"""Everything that readers may copy exists: commands, options, targets, files, pages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def command_and_arguments(line: str) -> tuple[str, list[str]]:
 
 
 def misunderstood(line: str) -> Exception | None:
-    """Why a command line of ours would be refused."""
+    """The reason why a command line of ours would be refused."""
     name, arguments = command_and_arguments(line)
     if name == COMPLETION:
         return None

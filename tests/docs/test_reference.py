@@ -29,7 +29,7 @@ CONTRACT = ROOT / "tests" / "contract" / "report.json"
 
 
 class Recording(dict[str, str]):
-    """Words that remember which of them were asked for."""
+    """A mapping of words that records which of them were looked up."""
 
     def __init__(self, held: dict[str, str]) -> None:
         super().__init__(held)
@@ -58,7 +58,7 @@ def section(text: str, heading: str) -> str:
 
 
 def our_commands() -> list[str]:
-    """Found by their files, not as the pages find them."""
+    """Our commands, found by their files, independently of the pages."""
     files = ROOT.glob("*/management/commands/*.py")
     return sorted(file.stem for file in files if file.stem != "__init__")
 

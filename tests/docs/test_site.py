@@ -46,7 +46,7 @@ BROKEN = ("[x](nowhere.md)", "[x](#nowhere)", "[x](/absolute.md)", "[x](somewher
 
 @pytest.fixture(scope="module")
 def complaints(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What a build says of a page with broken links, and of one outside the navigation."""
+    """The warnings of a build about a page with broken links, and one outside the navigation."""
     folder = tmp_path_factory.mktemp("broken")
     sound = "# One\n\n## Part\n\n[down](#part)\n\n"
     config = a_small_site(folder, sound + "\n".join(BROKEN), "# Forgotten\n")

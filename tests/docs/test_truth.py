@@ -1,4 +1,4 @@
-"""What pages show of a run is what a run shows, and their example of a protocol is one."""
+"""Example output in pages matches a real run, and their example of a protocol is valid."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def study(transactional_db: None) -> str:
 
 
 def shown(line: str) -> bool:
-    """Whether a line of an example claims to be printed; dots stand for what was left out."""
+    """Whether a line of an example is output; dots stand for lines that were left out."""
     return bool(line.strip()) and "…" not in line and not re.match(r"\d\. ", line)
 
 

@@ -1,4 +1,4 @@
-"""How the pages are written from the code: small pieces by hand, with what they become."""
+"""How pages are generated from the code: small hand-written pieces and their result."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ REASON = "The text says so: 🌉."
 
 @dataclass
 class Dispute:
-    """`units` are those of the first report in their order: a tie, a split, no dispute."""
+    """`units` are those of the first report: a tie, two to one, and agreement of people."""
 
     study: Study
     cleo: User

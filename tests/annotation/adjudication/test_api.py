@@ -1,4 +1,4 @@
-"""Adjudication by scripts: the same as by the page, and as blind."""
+"""Adjudication through the API follows the rules of the page, and is as blind."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_answers_under_judgement_have_no_names(
         rater = Rater.objects.create(name=f"{SECRET}-{code}")
         made = Assignment.objects.create(item=item, rater=rater, asked=list(units))
         submit(made, {"units": {n: {variable: code} for n in units}, "comment": None}, "api")
-    # As a file may have brought them: no page quotes an answer for this.
+    # Only a file can contain such quotes: no page quotes an answer for this variable.
     first, label = spec.texts[0], Label.objects.filter(unit=unit).earliest("pk")
     Span.objects.create(label=label, field=first.field, start=0, end=4, quote=first.text[:4])
     dora = User.objects.create(username="dora", role="annotator")

@@ -91,11 +91,11 @@ class TestBlindAnswers:
             assert client.post(reverse("decide", args=place), fields).status_code == 200
             (label,) = Decision.objects.get(unit=unit).response.labels.all()
             assert label.value == ("first" if first < second else "second")
-            # Of the two raters one said the first of the batch, the other one of the ties.
+            # One rater preferred the batch's first answer, and the other called it a tie.
             assert said == {"first" if first < second else "second", "tie-bad"}
             turned.add(first > second)
         assert turned == {True, False}
-        # The list of what was decided says the same of each unit as its page did.
+        # The list of decisions says the same of each unit as its page did.
         decided = reverse("adjudication", args=[study.campaign.pk]) + "?state=decided"
         shown = re.sub(r"<[^>]+>", "", client.get(decided).content.decode())
         lines = re.findall(r"Decided: (.+?) raters: (.+?) ×1, (.+?) ×1by you", shown)

@@ -24,7 +24,7 @@ Shown = dict[tuple[str, str], tuple[str | None, str | None]]
 
 
 def cases(protocol: str, folder: Path) -> list[Case]:
-    """The units of a campaign over the query whose ids are hard to tell apart, as cases."""
+    """The cases of a campaign over a query whose ids are hard to tell apart."""
     campaign = study_of(protocol, folder, Design(seed=5), [FIRST]).campaign
     found = []
     for item in campaign.items.order_by("position"):
@@ -70,7 +70,7 @@ def test_units_about_an_answer_or_its_parts_point_at_their_texts(tmp_path: Path)
 
 
 def test_units_about_a_passage_point_at_it_and_questions_at_no_text(tmp_path: Path) -> None:
-    """The first passage comes in sentences, of which one is named like the second passage."""
+    """The first passage has sentences, one of which has the name of the second passage."""
     assert at_issue(cases("grounded-answer", tmp_path)) == {
         ("passage-sentence", "q/1/p#1"): ("passage:1", None),
         ("passage-sentence", "q/1/p#2"): ("passage:1", None),

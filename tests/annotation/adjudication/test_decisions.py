@@ -1,4 +1,4 @@
-"""A decision becomes the Reference's label, with its reason, by whom and when."""
+"""A decision becomes the Reference's label, with reason, author and time."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_decision_is_a_label_of_the_reference_with_evidence(there: Dispute) ->
 
 
 def test_a_decisions_assignment_asks_for_its_unit_only(there: Dispute) -> None:
-    """A file may have brought an answer of the Reference, numbered as a second one."""
+    """An import may contain an answer of the Reference as replicate 1."""
     first, second, _ = there.units
     reference = Rater.objects.create(name=REFERENCE_NAME, kind="reference")
     brought = Assignment.objects.create(
@@ -168,7 +168,7 @@ def test_a_new_reason_makes_a_new_decision(there: Dispute) -> None:
 
 @pytest.mark.parametrize("code", ["yes", "no"])
 def test_of_two_adjudicators_at_once_the_second_gets_a_conflict(there: Dispute, code: str) -> None:
-    """Also where both say the same: the second has a reason that would be lost."""
+    """Also if both decide the same: the second one's reason would be lost."""
     decided(there, there.units[0], "yes", by=there.dora)
     with pytest.raises(ConflictError):
         decided(there, there.units[0], code, by=there.dirk, reason="Mine.")
@@ -292,7 +292,7 @@ def test_an_adjudicator_who_decided_gets_no_items_of_the_campaign(there: Dispute
         add_member(campaign, dora, "annotator")
     with pytest.raises(PeopleError, match="has seen the labels of others"):
         join(made.invitation, dora)
-    # Nothing is used up; and whoever decided nothing was named by mistake, perhaps.
+    # The request remains. The second account decided nothing and may be named by mistake.
     join(made.invitation, dirk)
     assert {user.username for user in (dora, dirk) if campaign in workable(user)} == {"dirk"}
     assert campaign in adjudicable(dora)
@@ -360,7 +360,7 @@ def test_the_labels_file_has_decisions_as_labels_of_a_reference(there: Dispute) 
 def test_a_decision_replaced_by_an_import_can_be_decided_again(
     there: Dispute, tmp_path: Path
 ) -> None:
-    """The labels file brings no reason and nobody who decided, so that the unit is open again."""
+    """The labels file has neither a reason nor an adjudicator, so the unit is open again."""
     unit = there.units[0]
     decided(there, unit, "no")
     (line,) = [x for x in exported("Pilot", "labels") if x["rater_kind"] == "reference"]

@@ -1,4 +1,4 @@
-"""The pages of adjudicators: what they show, to whom, and what never."""
+"""The pages of adjudicators: what they show, to whom, and what they never show."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class TestTheQueue:
         assert "<strong>3 questions</strong> in 1 item." in page
 
     def test_a_judges_dispute_looks_like_one_of_people(self, there: Dispute) -> None:
-        """Three to one where people are two to one, and where only the judge differs."""
+        """It looks like three to one if people are two to one, and if only the judge differs."""
         page = client_of(there.dora).get(queue_of(there)).content.decode()
         assert re.findall(r"</i> ([\d :]+)</span>", page) == ["2 : 1 : 1", "3 : 1", "3 : 1"]
 
@@ -132,7 +132,7 @@ class TestDecidedUnits:
             with CaptureQueriesContext(connection) as queries:
                 listed(there, "?state=decided")
             numbers.append(len(queries))
-        # The first time, a look is stored as well.
+        # The first view also stores a look.
         assert abs(numbers[2] - numbers[1]) <= 2
 
     def test_long_queues_have_pages(self, there: Dispute, monkeypatch: pytest.MonkeyPatch) -> None:

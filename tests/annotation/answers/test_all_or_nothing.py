@@ -1,4 +1,4 @@
-"""What breaks in the midst of a save leaves everything as it was."""
+"""A failure in the middle of a save leaves everything unchanged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def both(batch: Path) -> list[Assignment]:
 
 
 def breaks(monkeypatch: pytest.MonkeyPatch, what: str, calls: int = 1) -> None:
-    """As if the disk were full at the so-manieth call of one statement."""
+    """Fail at the given call of one statement, as if the disk were full."""
     statement, left = getattr(storage, what), [calls]
     whole = statement.call
 

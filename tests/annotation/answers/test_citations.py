@@ -1,4 +1,4 @@
-"""A citation leads to a passage of the item of which something was selected."""
+"""A citation refers to a passage of the item from which something was selected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 
 
 def sent(study: Study, door: Any, citations: list[str], selected: dict[str, str]) -> Outcome:
-    """Ada's answer to the first request; sentences and passages are no where nothing is said."""
+    """Ada's answer to the first request; sentences and passages are *no* by default."""
     assignment = study.assignment(study.ada)
     units: dict[str, Any] = {}
     for name in assignment.asked:

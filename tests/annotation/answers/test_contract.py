@@ -86,7 +86,7 @@ EACH_WHOLE_DOOR = pytest.mark.parametrize("door", WHOLE)
 
 
 def names_its_unit(door: str, case: Case, answers: Answers, unit: str, key: str = "") -> bool:
-    """Whether the door refuses these answers, and says of which unit and key."""
+    """Whether the channel refuses these answers and names unit and key."""
     with pytest.raises(RefusedError) as error:
         DOORS[door](case, answers)
     return any(p.unit == unit and key in (p.key, "") for p in error.value.problems)
@@ -176,7 +176,7 @@ def test_a_boolean_is_not_accepted_as_a_code(case, door):
 
 
 def conditional_keys(case: Case) -> list[tuple[str, str, str, tuple[str, ...]]]:
-    """Unit name, key, the variable that it hangs on, and that variable's other codes."""
+    """Unit name, key, the variable that it depends on, and that variable's other codes."""
     found = []
     for kind, name in first_of_each_kind(case).items():
         written = case.schema.written(kind)

@@ -1,4 +1,4 @@
-"""A copy of an answer, as a campaign that continues another one makes it: all that is its own."""
+"""Copies of answers in a campaign that continues another one have all parts of the original."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What becomes of an answer once its row is locked, and when it is the same as before.
+"""What happens to an answer once its row is locked, and when it equals the one before.
 
-Told without a database.
+Without a database.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def raised(held: LockedRow, of: PreparedAnswer, by: Circumstances = NEW) -> type
 
 def test_refusals_are_checked_in_a_fixed_order() -> None:
     sent, lost = Response(pk=9, revision=7), Circumstances(lease=OTHER)
-    # The key was stored before: nothing but a refusal is told, since the client asks again.
+    # The key was stored before, so only a refusal is returned: the client asks again.
     again = _decide(row(current=STORED, sent=sent), ready(), replace(lost, seen=0))
     assert again == Outcome(sent, created=False, warnings=DOUBT)
     assert raised(row(current=STORED, sent=sent), ready(refused=REFUSED)) is RefusedError

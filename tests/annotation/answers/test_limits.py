@@ -46,7 +46,7 @@ SPEC = ItemSpec(
 
 
 def problems(act: Any) -> list[tuple[str, str, str]]:
-    """What is refused, by unit and key, in words."""
+    """The messages of a refusal, by unit and key."""
     try:
         act()
     except RefusedError as error:

@@ -118,8 +118,7 @@ def test_a2_twenty_simultaneous_people_get_exactly_the_free_slots(house: Path) -
 
 @pytest.mark.parametrize("most", [150, pytest.param(1000, marks=pytest.mark.long)])
 def test_a3_retries_over_a_bad_network_lose_and_double_nothing(study: Study, most: int) -> None:
-    """Each save is sent until its acknowledgement comes through; one message of three is lost
-    before the server, one answer of three behind it."""
+    """Each save is sent until acknowledged; one request and one response of three are lost."""
     mine, client = study.assignment(study.ada), client_of(study.ada)
     chance = random.Random(4)
     acknowledged: list[str] = []
@@ -197,7 +196,7 @@ class TestA5:
 
 
 class TestA6:
-    """What comes late is never dropped, and never counts."""
+    """A late answer is never dropped, and never counts."""
 
     def late(self, study: Study, mine: Assignment, name: str) -> dict[str, Any]:
         form = fresh(answers("no", "no", "no", comment=f"late {name}"))
@@ -280,7 +279,7 @@ def test_a7_a_replay_or_second_click_is_stored_once(study: Study, same_key: bool
 
 
 class TestA8:
-    """What a rater was shown stands with the answer; from another page none is taken."""
+    """An answer records what its rater was shown; one from an outdated page is refused."""
 
     def save(self, study: Study, name: str, seen: str, **more: Any) -> Any:
         mine = study.assignment(study.ada)

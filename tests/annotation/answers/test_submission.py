@@ -311,7 +311,7 @@ def _writes(tree: ast.Module) -> bool:
 
 
 def _our_names(tree: ast.Module) -> set[str]:
-    """What the three models are called here: other things are called Response as well."""
+    """The local names of the three models, since other classes are called Response too."""
     froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
     ours = [f for f in froms if (f.module or "").startswith("annotation.models")]
     names = [name for f in ours for name in f.names]

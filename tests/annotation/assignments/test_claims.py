@@ -1,4 +1,4 @@
-"""As many people as the design allows, and never one twice: by our code and by the database."""
+"""An item gets as many people as the design allows, each once: enforced by code and database."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_passages_are_not_shown_between_the_answers(batch: Path) -> None:
 
 @pytest.mark.postgresql
 class TestTheDatabaseItself:
-    """What no code of ours may get past, whoever writes it."""
+    """Constraints that no code can circumvent."""
 
     def test_the_database_refuses_more_people_than_the_quota(self, coverage: Campaign) -> None:
         self.assert_refused(lambda: coverage.items.update(taken=3), "quota_is_kept")

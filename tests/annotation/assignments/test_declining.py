@@ -1,4 +1,4 @@
-"""Whoever cannot judge an item says why, and somebody else gets it."""
+"""A person who cannot judge an item gives a reason, and somebody else gets it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Every way of giving items out, with many people asking at once: exactly what the design allows.
+"""With many people at once, every design assigns exactly the slots that it allows.
 
-On PostgreSQL people take their places side by side, on SQLite one after the other.
+On PostgreSQL people take their slots concurrently, on SQLite one after the other.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class TestCrowds:
         assert sum(each.taken for each in places) == len(given)
 
     def test_simultaneous_people_are_asked_the_same_shared_sample(self, house: Path) -> None:
-        """The draw is made by whoever comes first to an item, and eight people come at once."""
+        """The first person at an item draws the sample, and eight people come at once."""
         first = ("create_campaign", "came first", "--protocol", "report-coverage", "--batch", "b")
         second = ("create_campaign", "follows", "--protocol", "rubric-passage", "--batch", "b",
                   "--raters-per-item", 3, "--option", "prerequisite=came first",
@@ -176,7 +176,7 @@ class TestCrowds:
 def test_losing_the_race_for_an_item_gives_another_one(
     db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
-    """Others take everything from the drawn place on, between two queries of the same person."""
+    """Others take all items from that position on, between two queries of the same person."""
     load(tmp_path, LINES)
     campaign = campaign_of("report-coverage", "--option", f"items={order}")
     first = campaign.items.earliest("position")

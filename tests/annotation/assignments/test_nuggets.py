@@ -1,4 +1,4 @@
-"""A rater's own nuggets beside a rating: shown as written, and mended by a revision."""
+"""A rater's own nuggets beside a rating: shown as written, and corrected by a revision."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def payload(*quotes: str) -> dict[str, Any]:
 
 
 def answered(study: Study, name: str = "ada") -> Assignment:
-    """Both reports of the first query, answered; the one with the marked words."""
+    """Answer both reports of the first query; return the one with the highlight."""
     user = getattr(study, name)
     first = study.assignment(user)
     submit(first, payload(MARKED), "page")

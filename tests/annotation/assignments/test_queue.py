@@ -1,4 +1,4 @@
-"""Who gets which slot next: what counts as had, as waiting, as free, and as enough."""
+"""Who gets which slot next: which items count as had, waiting or free, and which limits hold."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_finding_the_next_item_reads_a_single_one(study: Study) -> None:
     with CaptureQueriesContext(connection) as asked:
         assert next_assignment(study.campaign, ada) == next_assignment(study.campaign, ada)
     ends = [query["sql"].rpartition("ORDER BY")[2] for query in asked if "LIMIT" in query["sql"]]
-    # Where statements go out together, what is free is looked for beside what waits.
+    # Where statements are sent together, free items are looked up along with waiting ones.
     looks = 4 if connection.features.has_select_for_update else 3
     assert [end.split("LIMIT")[1].strip() for end in ends] == ["1"] * looks
 

@@ -1,4 +1,4 @@
-"""A dry run tells what a campaign would come to, and stores nothing."""
+"""A dry run describes what a campaign would consist of, and stores nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""A campaign's items and units as they are written: what they are about, in which order, how often.
+"""A campaign's stored items and units: their texts, order and slots.
 
-The same keys are loaded twice, so that what is looked for by its key alone is found in the wrong
-batch.
+Two batches have the same keys, so that a look-up by key alone would find the wrong batch.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ def test_an_item_may_be_about_a_key_point(twin: Batch) -> None:
 
 
 def rows(campaign: Campaign) -> list[list[tuple[Any, ...]]]:
-    """All that was written, without keys of the database."""
+    """All stored rows, without primary keys."""
     of_item = ("item__key", "kind", "key", "position")
     return [
         list(campaign.items.order_by("position").values_list(

@@ -1,4 +1,4 @@
-"""What is stored otherwise than the seed gives is named, each thing in its own words."""
+"""A replay names everything that is stored differently from what the seed gives."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNLIKELY = f"{NAMED} is stored with another probability than the replay gives"
 
 @pytest.fixture
 def campaign(db: None, tmp_path: Path) -> Campaign:
-    """Four queries with a report each, of which people are asked two; one item has two places."""
+    """Four queries with a report each, of which people are asked two; one item has two slots."""
     lines: list[Line] = [
         {
             "id": f"q{n}",

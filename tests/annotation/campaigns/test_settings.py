@@ -69,11 +69,11 @@ MADE: dict[str, tuple[Any, dict[str, Any]]] = {
     "no_deadline": (True, {"qualify": 0.5}),
     "no_qualify": (True, {"deadline": DUE}),
 }
-"""Each setting, and what differs once it is made; the last two after `MADE_BEFORE`."""
+"""Each change of a setting, and what then differs; the last two come after `MADE_BEFORE`."""
 
 
 def _made(wanted: CampaignSettings, by: User) -> dict[str, Any]:
-    """What a setting changes, which differs before, does not after, and changes nothing again."""
+    """Apply a setting, which differs before and not after; a second time it changes nothing."""
     campaign = Campaign.objects.get()
     before = current_settings(campaign)
     if wanted.no_deadline or wanted.no_qualify:

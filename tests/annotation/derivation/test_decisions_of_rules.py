@@ -1,4 +1,4 @@
-"""Rules over units that stand here, without a database: what each makes of what was decided."""
+"""Rules over given units, without a database: what each makes of the decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deriving on a page and by the API, and what the page of a batch tells of its lineage."""
+"""Deriving on a page and by the API, and the lineage on the page of a batch."""
 
 from __future__ import annotations
 

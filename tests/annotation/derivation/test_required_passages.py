@@ -1,4 +1,4 @@
-"""The required passages, worked by hand and against the computation of the measures."""
+"""The required passages, compared with hand-worked examples and with the measures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from annotation.derivation.rules.required_passages import required
 def test_the_papers_method_goes_down_the_ranking_and_the_stepwise_one_needs_fewer_passages() -> (
     None
 ):
-    """Down the ranking b adds question 4, and c then question 5; stepwise c adds both at once."""
+    """Down the ranking, b adds question 4 and then c question 5; stepwise, c adds both at once."""
     answers = {
         "a": frozenset({"1", "2", "3"}),
         "b": frozenset({"2", "3", "4"}),

@@ -1,4 +1,4 @@
-"""Everything in a folder, and a dataset folder: whole or not at all, and its manifest is true."""
+"""Folders of exports and datasets: written whole or not at all, with a correct manifest."""
 
 from __future__ import annotations
 

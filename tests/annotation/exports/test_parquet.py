@@ -1,4 +1,4 @@
-"""Parquet has the same content as JSON Lines, in its own types, and never half of it."""
+"""Parquet has the same content as JSON Lines, in its own types, and is never incomplete."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ class TestOtherCampaigns:
         assert list(_same_items(item, [changed, other])) == []
 
     def test_a_look_at_an_equal_text_under_another_id_exposes(self, tmp_path: Path) -> None:
-        """Two systems gave the same report: who saw what is said of one answers the other."""
+        """Two systems gave the same report: a person who saw answers on one answers the other."""
         line = self.line("r", "a", "No answer.", "Did it hold?")
         twin, other = (
             {"id": name, "text": text, "system": name}
@@ -260,7 +260,7 @@ class TestOtherCampaigns:
         assert not [*exposure.wrong(campaign), *exposure.wrong(again)]
 
     def renamed(self, batch: Batch) -> Batch:
-        """The same batch, since another campaign over it gets another name."""
+        """Rename the campaign, so that another one over the same batch can have its name."""
         batch.name += " again"
         return batch
 

@@ -399,7 +399,7 @@ class TestFeedback:
         assert "Correct" in html
         assert "Incorrect" in html
         assert client_of(study.ben).get(told["next"]).status_code == 404
-        # Whoever reads it has been given nothing else meanwhile.
+        # The reader has been given no other item meanwhile.
         assert Assignment.objects.get(rater__user=study.ada) == held
 
     def test_score_and_pass_mark_are_shown_in_percent(self, tmp_path: Path, db: None) -> None:

@@ -1,4 +1,4 @@
-"""Known answers part by part: turns, scores, rows, feedback and dry runs, over values by hand."""
+"""Parts of gold answers: turns, scores, rows, feedback and dry runs, with hand-worked values."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def first_four(campaign: Campaign, who: Rater) -> list[str]:
 
 class TestTurns:
     def test_gold_positions_for_a_seed_and_name_never_change(self) -> None:
-        """Computed anew, another place would mix gold differently in a campaign under way."""
+        """A changed position would mix in gold items differently in a campaign under way."""
         found = [n for n in range(40) if scoring.is_gold_turn(3, "ann", n, 10)]
         assert found == [4, 14, 20, 38]
 

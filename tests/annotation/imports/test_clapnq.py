@@ -1,4 +1,4 @@
-"""CLAPnq's released answers as labels: what the release bears out, and nothing beyond it."""
+"""CLAPnq's released answers as labels: only what the release supports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels files read by columns say what the line reader says, of labels and of what is wrong."""
+"""Reading labels files by columns gives the same labels and errors as the line reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels that cannot be taken: one line with file, line and mend, and nothing loaded."""
+"""Labels that cannot be imported: one message with file, line and remedy, and nothing loaded."""
 
 from __future__ import annotations
 

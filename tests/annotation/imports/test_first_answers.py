@@ -1,4 +1,4 @@
-"""First answers come in many at once, and are what they would be one by one."""
+"""First answers imported many at once are stored as if imported one by one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def statements(folder: Path, lines: list[Line]) -> int:
 
 
 def everything() -> list[Any]:
-    """What an import leaves behind, in words that no order of writing changes."""
+    """All stored rows of an import, independent of the order of writing."""
     labels = [{**line, "created_at": None} for line in exported("c", "labels")]
     names = ("item__key", "rater__name", "replicate", "scope", "asked", "status", "reason",
              "missing", "seconds", "assisted_by", "slot")  # fmt: skip

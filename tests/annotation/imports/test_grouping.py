@@ -1,4 +1,4 @@
-"""Groups of labels for one answer: split for a judge of units, and spans with their words."""
+"""Groups of labels for one answer: split for a judge asked unit by unit, with quotes of spans."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ OLD = [quote("a", "v"), quote("b", "w"), quote("c")]
         ("w", {"v": "no"}, ["b", "c"]),
         ("v", {"w": "4"}, ["a", "c"]),
         ("v", {"x": "1"}, ["a", "b", "c"]),
-        # Without a rule a quote that names no variable is nobody's, and stays.
+        # Without a rule a quote that names no variable belongs to none, and stays.
         (None, {"v": "no"}, ["b", "c"]),
         ("v", {"v": "yes", "evidence": [quote("n", "v")]}, ["b", "n"]),
         ("v", {"v": "no", "evidence": [quote("n", "v")]}, ["b", "n"]),

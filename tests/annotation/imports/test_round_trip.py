@@ -1,4 +1,4 @@
-"""What goes into a campaign of any protocol comes out of it again, and coming in twice is once."""
+"""Exports contain what was imported, for every protocol, and a second import changes nothing."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def prose(lines: list[Line]) -> list[Line]:
 
 
 def answered(protocol: str) -> None:
-    """One person's answer to every item, through the API's door."""
+    """One person's answer to every item, through the API."""
     campaign = campaign_of(protocol)
     for item in campaign.items.all():
         assignment = person(item, "ann")

@@ -1,4 +1,4 @@
-"""Answers to every protocol, given and given again on its page, are provably there."""
+"""Integrity checks over answers to every protocol, given and revised on its page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def undone() -> Iterator[None]:
 
 
 def answered(campaign: Campaign, *people: str) -> list[Assignment]:
-    """Every item answered on the page by each, and answered again by the first, who goes on."""
+    """Each person answers every item on the page, and the first one revises them."""
     rows = [person(item, name) for item in campaign.items.all() for name in people]
     for row in rows:
         payload = {"units": good_answer(row), "comment": None}
@@ -75,7 +75,7 @@ def test_answers_from_the_page_pass_and_a_flipped_label_is_found(
 
 
 def test_an_import_with_inexact_evidence_passes(batch: Path, tmp_path: Path) -> None:
-    """Quotes that a file brings are found folded, joined, nearly or not at all."""
+    """Imported quotes are found folded, joined, nearly or not at all."""
     campaign = campaign_of("report-coverage")
     unit = campaign.items.get(key="r").units.get(name="🌉")
     quotes = [

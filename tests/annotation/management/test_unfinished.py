@@ -1,4 +1,4 @@
-"""A command writes a whole file or folder, and what a killed one left goes with the next one."""
+"""A command writes a whole file or folder, and removes what a killed one left."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_leftovers_of_a_killed_writer_are_removed_and_those_of_a_running_one_sta
     assert unfinished.startswith(".release.")
     write_folder(tmp_path / "other", [("a", [b"1"])])
     write_folder(target, [("a", [b"1"])])
-    # Its writer runs, and might still finish it for a folder that is empty again.
+    # Its writer still runs, and may finish it if the folder is empty again.
     assert names(tmp_path) == sorted([unfinished, "other", "release"])
     os.kill(writer, signal.SIGKILL)
     os.waitpid(writer, 0)

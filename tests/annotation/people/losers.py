@@ -1,8 +1,8 @@
 """A process in which people lose every third slot that they take, over a file database.
 
 `python -m tests.annotation.people.losers CAMPAIGN PEOPLE` starts as many threads at a barrier. Each
-takes items until there are none; the time of every third one runs out at once, whoever comes next
-gives it back, and its person comes back late.
+takes items until there are none. The lease of every third one expires at once, the next person
+releases it, and its own person answers late.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Another role, switched off, logged out, forgotten: labels stay, and nothing tells who it was."""
+"""Role changes, deactivation, log-out and erasure of accounts: labels stay, identities do not."""
 
 from __future__ import annotations
 

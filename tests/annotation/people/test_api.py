@@ -1,4 +1,4 @@
-"""People by the API: the same powers as on the pages, and no more."""
+"""People through the API: the same permissions as on the pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forms of people and tokens: what each field takes, and what it may be without."""
+"""The forms of people and tokens: valid values and optional fields."""
 
 from __future__ import annotations
 

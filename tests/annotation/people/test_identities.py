@@ -1,4 +1,4 @@
-"""Log-in at an identity provider, by a verified address, and what an account has beside it."""
+"""Log-in at an identity provider, by a verified address, and beside a password."""
 
 from __future__ import annotations
 

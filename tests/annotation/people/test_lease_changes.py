@@ -200,7 +200,7 @@ def make_nobody() -> Any:
 
 
 class TestLocks:
-    """Whoever locks several places does so in one order, so that no two wait for each other."""
+    """Several slots are always locked in the same order, which prevents deadlocks."""
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(

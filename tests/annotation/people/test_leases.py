@@ -48,7 +48,7 @@ pytestmark = pytest.mark.django_db
 
 @once
 def study() -> Study:
-    """One place an item, held for an hour."""
+    """One slot for each item, with leases of an hour."""
     study = make_study(people=1)
     set_lease(study.campaign, 60)
     return study
@@ -98,7 +98,7 @@ class TestLeaseLength:
     def test_a_renewed_lease_is_not_released(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Ada saves a draft between the look at what has expired and the taking back."""
+        """Ada saves a draft between the look-up of expired leases and their release."""
         mine, over = study.assignment(study.ada), leases._expired
 
         def rows(**given: Any) -> Any:
@@ -231,7 +231,7 @@ class TestLateWork:
     def test_a_lease_that_expires_during_a_save_gives_no_answer_beyond_the_quota(
         self, study: Study, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Between the look at the place and the writing, its time is over and Ben takes it."""
+        """Between check and writing, the lease expires and Ben takes the slot."""
         mine, client = study.assignment(study.ada), client_of(study.ada)
         whole = saving.prepare
 
@@ -287,7 +287,7 @@ class TestLateWork:
         assert read <= {mine.rater.name}
 
     def test_one_of_two_simultaneous_late_saves_reclaims_the_slot(self, study: Study) -> None:
-        """The second one still thinks it expired, and another item of theirs has."""
+        """The second save still reads an expired lease, and so does another item."""
         mine = lost(study)
         study.campaign.items.update(quota=2)
         seen_before = Assignment.objects.get(pk=mine.pk)

@@ -1,4 +1,4 @@
-"""What counts as a wrong guess, for how long, and how long one waits, to the microsecond."""
+"""What counts as a wrong guess and for how long, and the waits, to the microsecond."""
 
 from __future__ import annotations
 

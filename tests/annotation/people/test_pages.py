@@ -70,7 +70,7 @@ def test_an_invitation_key_has_a_maximum_length(study: Study) -> None:
 
 
 class TestUnrecordedChanges:
-    """Where the trail cannot be written, nothing has happened."""
+    """Changes whose event cannot be recorded are undone."""
 
     @pytest.fixture(autouse=True)
     def _full(self, study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

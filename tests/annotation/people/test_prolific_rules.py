@@ -1,4 +1,4 @@
-"""Participants of Prolific, one rule at a time: who is who, how long, and what a browser keeps."""
+"""Participants of Prolific, one rule at a time: identity, duration, and the browser's cookie."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def other(study: Study) -> ProlificStudy:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time by which signatures go."""
+    """The clock of signatures."""
     now = [1_000_000.0]
     monkeypatch.setattr(time, "time", lambda: now[0])
     return now

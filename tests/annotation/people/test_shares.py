@@ -1,4 +1,4 @@
-"""Fixed shares: who answers which part of the items, kept when items are drawn, changed midway."""
+"""Fixed shares: who answers which part of the items, also after sampling and after changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_equal_shares_with_a_tenth_answered_by_all_give_everybody_a_quarter() ->
     assert len(rows) == len(set(rows)) == 130
     assert sorted(Counter(user for _, user in rows).values()) == [32, 32, 33, 33]
     assert Counter(item for item, _ in rows)[10] == 4
-    # A third for one, and what is left for anybody.
+    # A third for one person, and the rest for anybody.
     assert len(list(_allotted({1: 1 / 3}, [_Slots(n, "", 1) for n in range(30)]))) == 10
 
 

@@ -1,4 +1,4 @@
-"""Fixed shares where an earlier round decides who may answer what: nobody is allotted in vain."""
+"""Fixed shares after an earlier round: nobody is allotted an item that they may not answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Teams: who is in them, what follows from it, and one team that nobody notices."""
+"""Teams: their members, what these may do, and a site with a single team."""
 
 from __future__ import annotations
 

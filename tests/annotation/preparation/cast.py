@@ -86,7 +86,7 @@ Answers = Mapping[str, Mapping[str, Any] | Answer]
 
 
 def written_by(answers: Answers) -> Callable[[Request], Reply]:
-    """An author who answers by the first word of the table that its prompt holds."""
+    """An author who answers by the first word of the table that is in its prompt."""
 
     def line(request: Request) -> Reply:
         shown = request.messages[-1].content

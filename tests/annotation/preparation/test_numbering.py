@@ -1,4 +1,4 @@
-"""The numbers of key points: what was dropped, merged or replaced leaves its number unused."""
+"""The numbers of dropped, merged or replaced key points are not used again."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class TestARun:
     def test_an_unreadable_repair_leaves_the_earlier_answer(
         self, tmp_path: Path, client: Client
     ) -> None:
-        """Also where the process dies after the calls were stored, and before the answer was."""
+        """Also if the process dies after storing the calls and before storing the answer."""
         load(tmp_path, TOPIC, EMPTY)
         invented = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
         table = {"does not hold together": Answer("Sorry, no."), **WROTE, INQUIRY: invented}

@@ -253,7 +253,7 @@ class TestEndToEnd:
 class TestReview:
     @pytest.fixture
     def pages(self, tmp_path: Path, client: Client) -> list[str]:
-        """The pages of two answers: of one that leaves words over, and of one that does not."""
+        """The pages of two answers: one whose sentences leave words out, and one complete."""
         load(tmp_path, SOME)
         client.force_login(User.objects.create_user("ada", role=User.Role.ADMIN))
         prepare(STEP, "documents", author(), WROTE | {"Dr. Lee": LOST})

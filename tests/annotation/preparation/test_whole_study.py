@@ -95,7 +95,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
 
 
 def walked(folder: Path) -> Query:
-    """All steps one after another, each reviewed; the one query that is left of two."""
+    """All steps in turn, each reviewed; the only query that remains of two."""
     batch = load(folder, TOPIC, EMPTY).name
     rosa, writer = researcher().username, author()
     for step, answers in WRITTEN.items():

@@ -1,4 +1,4 @@
-"""Which items may be asked, by the rows of the campaign that comes first: each row alone."""
+"""Which items may be asked, depending on single rows of the prerequisite."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class TestPeopleAreDone:
 class TestPersonHasAnswered:
     @pytest.fixture
     def ann(self, first: Campaign) -> Rater:
-        """Ann answered `r`, and `r#1` has no place any more."""
+        """Ann answered `r`, and `r#1` has no free slot any more."""
         ann = rater("ann")
         row(first, "r", ann)
         first.items.filter(key="r#1").update(taken=2)

@@ -45,7 +45,7 @@ def first(batch: Path) -> Campaign:
 
 
 def by_hand(said: dict[str, str], key: str, count: int = 2, seed: int = 0) -> list[str]:
-    """The draw as the docs describe it; `test_strata` holds `alternating` to its description."""
+    """The sampling as the docs describe it; `test_strata` checks `alternating` itself."""
     return alternating(Q1, said, count, seed, f"units of {key}")
 
 

@@ -1,4 +1,4 @@
-"""Where no passage is shown, nothing may be written: told without a database."""
+"""No answer may be written where no passage is shown. Without a database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a campaign's options say of whom it waits for, told without a database."""
+"""What a campaign waits for, by its options. Without a database."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def after(study: Study, name: str = "Second", **changes: Any) -> Campaign:
 
 
 def answer(assignment: Assignment, text: str | None, **query: str) -> dict[str, Any]:
-    """Everything selected; what is said of the query, and the text with both citations."""
+    """Select everything, label the query, and write a text with both citations."""
     units: dict[str, Any] = {}
     for name, unit in asked_units(assignment, present(assignment.item)).items():
         if unit.kind == "query":
@@ -160,7 +160,7 @@ def test_a_look_at_another_first_answer_exposes_and_at_the_shown_one_does_not(
     stored = submit(mine, kept, "page").response
     assert stored.exposed is exposed
     assert not list(wrong(second))
-    # Another one is shown by now; which one was shown at the time is not stored.
+    # By now another answer is shown; which one was shown at the time is not stored.
     Response.objects.filter(assignment__rater=rater_of(study.ada)).update(current=False)
     assert not list(wrong(second))
     stored.exposures.update(units=["somewhere"])
@@ -211,7 +211,7 @@ class TestUsableAnswers:
         assert not usable_answers("Study").exists()
 
     def test_a_gap_is_looked_for_within_one_answer(self, study: Study) -> None:
-        """Together all have one; by itself only Ada's first and third sentence do."""
+        """The answers together have a gap; of single answers only Ada's has one."""
         for user, chosen in ((study.ada, (0, 2)), (study.ben, (1,))):
             assignment = study.assignment(user)
             payload = answer(assignment, "By hand.")

@@ -1,4 +1,4 @@
-"""The forecast of a campaign, the words for times, and what is kept for a minute, by hand."""
+"""The forecast of a campaign, durations in words, and the cache of a minute, by hand."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_campaigns_counts_are_sums_and_its_speed_the_median_of_its_people() ->
 class TestCache:
     @pytest.fixture(autouse=True)
     def now(self, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-        """The time, which the cache goes by too."""
+        """The time, also for the cache."""
         caches["reports"].clear()
         now = [time.time()]
         monkeypatch.setattr(counts.clock, "time", lambda: now[0])

@@ -61,7 +61,7 @@ def nothing_kept() -> None:
 
 
 def chosen(labels: Mapping[str, str]) -> LabelFilter:
-    """What a hint's address chooses, where it names no single labels."""
+    """The labels that a flag's address selects."""
     return LabelFilter(labels.get("of", ""), labels.get("variable", ""), labels.get("value", ""))
 
 
@@ -281,7 +281,7 @@ class TestFlags:
 
     def test_a_person_who_has_read_the_text_before_is_not_flagged_as_fast(self) -> None:
         study = make_study(reports=8)
-        # As if all items were of one report: the first of them alone has to be read.
+        # As if all items had the same report, only the first of them has to be read.
         Item.objects.update(words=WORDS_A_MINUTE, report=last_item().report)
         for _ in range(8):
             answer(study.campaign, rater("ann"), 2.0)

@@ -99,7 +99,7 @@ def test_no_unit_text_names_a_system(tmp_path: Path) -> None:
 
 
 class TestEarlierCampaign:
-    """What was asked once for all answers stays so: its labels mean nothing else."""
+    """A campaign that asks once for all answers goes on so, and its labels keep their meaning."""
 
     def test_an_earlier_campaign_goes_on_asking_the_old_question(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -1,4 +1,4 @@
-"""The JSON schema of an answer: closed, whole, the codes and nothing but the codes."""
+"""The JSON schema of an answer: closed, complete, and with exactly the codes."""
 
 from __future__ import annotations
 

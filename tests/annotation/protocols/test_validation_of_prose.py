@@ -1,4 +1,4 @@
-"""Checking written answers: prose with citations, asked where there is enough for one."""
+"""Checking written answers: prose with citations, required where an answer is possible."""
 
 from __future__ import annotations
 

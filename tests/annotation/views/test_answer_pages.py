@@ -327,7 +327,7 @@ def test_references_are_hidden_until_appropriateness_is_graded(tmp_path: Path) -
 
 
 def test_a_campaign_of_protocol_version_1_shows_no_references(tmp_path: Path) -> None:
-    """Its eligibility was judged without, and stays comparable with itself."""
+    """Its eligibility was judged without references, and stays comparable."""
     study = with_references(tmp_path, "eligibility")
     Campaign.objects.update(protocol_version="1")
     study.campaign.refresh_from_db()

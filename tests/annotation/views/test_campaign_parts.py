@@ -28,7 +28,7 @@ BELOW = {
     "exports": "Settings",
     "campaign-audit": "Settings",
 }
-"""Pages that stand under a tab with another one, and that tab."""
+"""Pages that share a tab with another page, and that tab."""
 WORDS = {
     **TABS,
     "campaign-progress": "progress",
@@ -143,7 +143,7 @@ def test_a_new_campaign_keeps_what_was_typed_when_its_guideline_is_filled_in(stu
     assert re.search(r'name="human_share" value="lots"', page)
     assert re.findall(r'name="variables" value="(\w+)"[^>]* checked', page) == typed["variables"]
     assert PROTOCOLS["question-typing"].guideline[:40] in page
-    # Whoever looks at another page meanwhile finds the rest again.
+    # A person who looks at another page meanwhile finds the typed values again.
     assert "own" not in rita.session["new-campaign"]
 
 

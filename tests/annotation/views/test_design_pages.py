@@ -1,4 +1,4 @@
-"""A campaign is designed, tried, made, changed and closed in the browser, as by the command."""
+"""A campaign is designed, previewed, created, changed and closed in the browser."""
 
 from __future__ import annotations
 

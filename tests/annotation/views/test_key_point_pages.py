@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 def taken(study: Study, key: str) -> Assignment:
-    """Ada's assignment to an item, all before it submitted with no point."""
+    """Ada's assignment to an item, after submitting all earlier items without points."""
     while True:
         mine = study.assignment(study.ada)
         if mine.item.key == key:

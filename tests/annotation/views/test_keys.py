@@ -35,7 +35,7 @@ IMPORTS = re.compile(r"""^import .*"\./(.+)";""", re.MULTILINE)
 
 
 class Overlay(HTMLParser):
-    """The keys in the dialog, and what is said of each."""
+    """The keys in the dialog, each with its description."""
 
     def __init__(self, body: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""No page grows with what the site holds: lists have pages, and long texts are shortened."""
+"""No page grows with the data of the site: lists have pages, and long texts are shortened."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 MOST_BYTES = 1_000_000
 MANY = 600
 SYSTEMS = 40
-# Files, and what a worker computes before a page shows it.
+# Files, and pages of results that a worker computes.
 NO_PAGES = (
     "-file", "-csv", "-json", "-md", "-tex", "-zip", "draws", "format", "schema", "-body", "-docs"
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the pages hold, and what they cost."""
+"""The contents of the pages, and their size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the pages of a person's work are told: the list, the end of a campaign, practice."""
+"""The contexts of the pages of a person's work: the list, the end of a campaign, practice."""
 
 from __future__ import annotations
 
