@@ -39,7 +39,7 @@ FILE = "tandem.sqlite3"
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """What is written in here is taken back at its end."""
+    """Roll back everything written within the block."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
@@ -47,14 +47,14 @@ def undone() -> Iterator[None]:
 
 @contextmanager
 def rolled_back(django_db_blocker: Any) -> Iterator[None]:
-    """The test database for what a module makes once: gone after it, the audit trail with it."""
+    """The test database for a module's data: rolled back after the block, with the audit trail."""
     with django_db_blocker.unblock(), undone():
         yield
 
 
 @contextmanager
 def emptied_after(django_db_blocker: Any) -> Iterator[None]:
-    """The same for much: committed, since PostgreSQL plans badly over rows it never saw whole."""
+    """The same for much data: committed, since PostgreSQL plans badly over uncommitted rows."""
     with django_db_blocker.unblock():
         try:
             yield
@@ -68,12 +68,12 @@ def empty() -> None:
     if ON_POSTGRESQL:
         _empty_tables()
     else:
-        connection.close()  # a statement that was not read to its end would keep the file in use
+        connection.close()  # a statement that is not read to its end would keep the file in use
         name = connection.settings_dict["NAME"]
         with closing(sqlite3.connect(_EMPTY)) as migrated, closing(sqlite3.connect(name)) as used:
             used.execute("PRAGMA synchronous=OFF")
             migrated.backup(used)
-    for cache in caches.all():  # its keys hold numbers that are given again now
+    for cache in caches.all():  # its keys contain numbers that are now used again
         cache.clear()
 
 
@@ -87,7 +87,7 @@ FROM pg_sequences WHERE last_value IS NOT NULL AND sequencename NOT LIKE ALL (%s
 
 def _empty_tables() -> None:
     with transaction.atomic(), connection.cursor() as cursor:
-        # Neither the order of foreign keys matters then, nor what triggers forbid.
+        # Then neither the order of foreign keys nor any trigger matters.
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute(_tables_with_rows())
         for (table,) in cursor.fetchall():
@@ -123,7 +123,7 @@ def migrated(worker: str | None = None) -> Iterator[None]:
         creation.destroy_test_db(name, verbosity=0)
 
 
-# What decides how a migrated database looks.
+# Everything that determines a migrated database.
 MADE_FROM = (
     "*/migrations/*.py", "*/models.py", "*/models/*.py", "*/apps.py", "annotation/counters.py",
     "audit/*.py", "config/settings.py", "config/sqlite/*.py", "datasets/db/*.py",
@@ -135,7 +135,7 @@ KEPT = 4  # migrated files of SQLite, the last used
 
 
 def _make_test_database() -> None:
-    """SQLite's file is kept until a migration differs: to migrate outlasts most modules."""
+    """SQLite's file is kept until a migration changes, since migrating takes long."""
     global _OF_VERSION_0_5_0
     name = connection.creation._get_test_db_name()  # type: ignore[attr-defined]
     _OF_VERSION_0_5_0 = f"{name}_of_0_5_0"
@@ -162,7 +162,7 @@ def _make_test_database() -> None:
 
 
 def _migrate() -> None:
-    """Migrates the test database from nothing, and sets a copy aside on the way."""
+    """Migrate an empty test database, and keep a copy on the way."""
     creation: Any = connection.creation
     disconnect()
     creation._create_test_db(verbosity=0, autoclobber=True)
@@ -174,7 +174,7 @@ def _migrate() -> None:
 
 
 def copy_database(name: str, to: str) -> None:
-    """In the place of another of that name, if there is any; nothing stays connected."""
+    """Copy a database, replacing another of that name; no connection stays open."""
     disconnect()
     _drop(to)
     if not ON_POSTGRESQL:
@@ -187,7 +187,8 @@ def copy_database(name: str, to: str) -> None:
 
 @contextmanager
 def elsewhere(django_db_blocker: Any, name: str) -> Iterator[None]:
-    """Another database instead of the tests', empty if there is none of that name; dropped after.
+    """Use another database than the tests', empty if there is none of that name; drop it
+    afterwards.
 
     For what no transaction takes back. None may be open: such a test has not the mark `django_db`,
     or a module's fixture enters this before.
@@ -207,7 +208,7 @@ def elsewhere(django_db_blocker: Any, name: str) -> Iterator[None]:
 def _switch_to(name: str) -> None:
     disconnect()
     connection.settings_dict["NAME"] = name
-    # Both keep numbers of rows, which are others there.
+    # Both cache primary keys, which differ there.
     ContentType.objects.clear_cache()
     for cache in caches.all():
         cache.clear()
@@ -251,7 +252,7 @@ def _readings() -> tuple[tuple[type[Model], str], ...]:
 def state(but: tuple[type[Model], ...] = ()) -> dict[str, str]:
     """A digest of every table but those of sessions and jobs.
 
-    Sessions note when somebody was last there, and a job computes what is asked for.
+    Sessions note a person's last visit, and a job computes what is asked for.
     """
     found = {}
     with connection.cursor() as cursor:
@@ -268,7 +269,7 @@ PASSING = {"sessions.Session", "datasets.Job", "datasets.JobAsker", "datasets.Wo
 
 @contextmanager
 def unchanged(but: tuple[type[Model], ...] = ()) -> Iterator[None]:
-    """Fails where a table changes within, but for these and the sessions'.
+    """Fail if a table changes within the block, except these and the sessions'.
 
     On SQLite tables are compared only where a row was written at all, with what they were
     before, to which they are rolled back.
@@ -287,7 +288,7 @@ def unchanged(but: tuple[type[Model], ...] = ()) -> Iterator[None]:
 
 
 def disconnect() -> None:
-    """What is connected can be neither copied nor dropped, and is not for forks to share."""
+    """Close connections, which keep a database from being copied, dropped or used by forks."""
     connection.close()
     if ON_POSTGRESQL:
         connection.close_pool()  # type: ignore[attr-defined]
@@ -299,7 +300,7 @@ _EMPTY = _OF_VERSION_0_5_0 = ""
 
 
 def _keep_empty() -> None:
-    """Sets a copy aside for processes: to migrate a database takes seconds of processor."""
+    """Keep an empty migrated copy for processes, since migrating takes seconds."""
     global _EMPTY
     name = str(connection.settings_dict["NAME"])
     _EMPTY = f"{name}_empty"

@@ -1,9 +1,9 @@
-"""How much is tested: what matters for each change, or everything (`--all`)."""
+"""The extent of a test run: what matters for each change, or everything (`--all`)."""
 
 from __future__ import annotations
 
 
 class Extent:
-    """Known before any test module is imported, for what those make up while they are."""
+    """It is known before test modules are imported, since they choose their cases then."""
 
     everything = False

@@ -1,10 +1,10 @@
 """Python processes that tests start, forked from a server that has imported the libraries already.
 
-To import Django, Celery and aiohttp costs half a second of processor time, and each command would
-pay it again. `Process` is `subprocess.Popen`, and `run` is `subprocess.run`, for such commands. A
-process has its own environment, folder, streams, session and exit status as always. It reads the
-settings itself, and imports what depends on them; what Tandem's own commands import so has
-`tests.ready`, another server.
+Importing Django, Celery and aiohttp costs half a second of processor time for each command.
+`Process` is `subprocess.Popen`, and `run` is `subprocess.run`, for such commands. A process has its
+own environment, folder, streams, session and exit status as always. It reads the settings itself,
+and imports what depends on them. `tests.ready` is another server, which has imported that for
+Tandem's own commands.
 
 `python -m tests.forks FD` is the server. It ends with the process that started it.
 """
@@ -143,13 +143,13 @@ def _read_once(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class Server:
-    """The server of this process, which asks it one thing after the other."""
+    """The server of this process, which sends it one job after the other."""
 
     _of: dict[tuple[int, str], Server] = {}
 
     @classmethod
     def of_this_process(cls, place: str = "") -> Server:
-        """The plain one, or that of a place of `tests.ready`, which is a fork of the plain one."""
+        """The plain server, or its fork for a place of `tests.ready`."""
         with _STARTING:
             key = os.getpid(), place
             if key not in cls._of:
@@ -183,7 +183,7 @@ class Server:
         return int.from_bytes(answer[:8]), int.from_bytes(answer[8:])
 
     def end(self, pid: int) -> None:
-        """In the process that started it: what the server used is added to what this one used."""
+        """End the server. The process that started it adds the server's usage to its own."""
         if pid == os.getpid():
             self.socket.close()
             self.process.wait()
@@ -213,7 +213,7 @@ def serve(client: socket.socket) -> dict[str, Any] | None:
 
 
 def _settle(job: Mapping[str, Any], descriptors: Sequence[int]) -> None:
-    """Gives the process what a new one has."""
+    """Give a fork the state of a new process."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     if job["session"]:
         os.setsid()
@@ -230,7 +230,7 @@ def _settle(job: Mapping[str, Any], descriptors: Sequence[int]) -> None:
 
 
 def begin(words: Sequence[str]) -> None:
-    """Does what Python does with these words of a command line."""
+    """Run the words of a command line as Python would."""
     first, *rest = words
     sys.path[0] = "" if first == "-c" else str(Path.cwd())
     if first == "-m":

@@ -1,8 +1,8 @@
-"""Migrations at half of their cost, for tests.
+"""Migrations at half their cost, for tests.
 
 Nearly all the time of a migration goes into Django's models of the state before and after each
-step. With `--all` they are made as Django makes them for everybody, and `tests/test_databases.py`
-compares the databases of both ways.
+step. With `--all` Django's own way is used, and `tests/test_databases.py` compares the databases of
+both ways.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VERSION_0_5_0 = [
 
 @contextmanager
 def quickly() -> Iterator[None]:
-    """What is migrated in here is migrated quickly; with `--all` only a little so."""
+    """Make migrations within the block quick; with `--all` only a little."""
     with ExitStack() as stack:
         stack.enter_context(_no_search_for_garbage())
         if not Extent.everything:
@@ -44,8 +44,7 @@ def quickly() -> Iterator[None]:
 
 @contextmanager
 def _no_search_for_garbage() -> Iterator[None]:
-    """Each step of a migration makes most models anew: to look for the old ones takes a sixth of
-    the time, and more the more there is besides."""
+    """Collect no garbage within the block. Each step replaces most models, whose search is slow."""
     gc.disable()
     try:
         yield
@@ -81,7 +80,7 @@ class _Copied:
 
 
 def _forget(of: Any) -> None:
-    """Takes away what was computed while it belonged to no model."""
+    """Remove cached values from before the field belonged to a model."""
     kind: Any = type(of)
     for name in _computed(kind) & of.__dict__.keys():
         del of.__dict__[name]
@@ -98,8 +97,8 @@ def _computed(kind: Any) -> frozenset[str]:
 
 
 def _reload(state: ProjectState, app_label: str, model_name: str, delay: bool = False) -> None:
-    """A new relation makes only neighbours anew, not all that they lead to, which is everything.
+    """After a new relation, reload only its neighbours instead of all models that they lead to.
 
-    What needs all models, as Python code in a migration does, has them made then.
+    Python code in a migration, which needs all models, has them created then.
     """
     _reloaded(state, app_label, model_name, delay=True)

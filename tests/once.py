@@ -1,4 +1,4 @@
-"""What all tests of a module begin with, made once: a third of the time of most went into it.
+"""The initial data of a module's tests, created once, which took a third of most tests' time.
 
 `once` marks the function that makes it, in the module or a conftest above it. Each test gets a
 copy, and the database returns to it after each; where tests of a module commit, each makes its own.
@@ -23,13 +23,13 @@ _MAKERS: dict[str, list[Make]] = defaultdict(list)
 
 
 class Kept:
-    """What the module made, by what makes it; nothing where its tests commit."""
+    """The data of a module by the function that makes it; empty if its tests commit."""
 
     def __init__(self) -> None:
         self.made: dict[Make, Any] = {}
 
     def make(self, request: pytest.FixtureRequest, folder: Path) -> None:
-        """What any test of the module asks for."""
+        """Make what any test of the module asks for."""
         wanted = _wanted(request.session)[request.path]
         for name, make in _makers_of(request.module).items():
             if name in wanted:
@@ -43,7 +43,7 @@ class Kept:
 
 
 def _makers_of(module: ModuleType) -> dict[str, Make]:
-    """By their names: those of the module, and of conftests above it where it has none."""
+    """Return makers by name: the module's own, else those of a conftest above it."""
     parts = module.__name__.split(".")
     conftests = [".".join((*parts[:n], "conftest")) for n in range(1, len(parts))]
     return {make.__name__: make for name in (*conftests, module.__name__) for make in _MAKERS[name]}

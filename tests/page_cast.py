@@ -97,7 +97,7 @@ def study_of(
 
 
 def _user(name: str, role: str) -> User:
-    # One round of hashing: what is tested is the pages, not how slow a guess is.
+    # One round of hashing, since these tests are not about guessing passwords.
     password = PBKDF2PasswordHasher().encode(PASSWORD, "salt", iterations=1)
     return User.objects.create(username=name, password=password, role=role)
 
@@ -132,7 +132,7 @@ def payload(code: str, comment: str | None = None) -> dict[str, Any]:
 
 
 def plant(study: Study) -> list[Assignment]:
-    """What the others said of the items that Ada sees too: Ben twice, and a judge."""
+    """Add others' answers to the items that Ada sees: Ben's with a revision, and a judge's."""
     done = study.assignment(study.ben)
     submit(done, payload("no", "planted-comment-of-ben"), "page")
     begun = study.assignment(study.ben)

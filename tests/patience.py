@@ -1,7 +1,7 @@
-"""How long tests wait for what is to come: on a machine that is slow and does much else besides.
+"""How long tests wait for something, on a machine that may be slow and busy.
 
-Who waits goes on as soon as it is there, so patience costs nothing where all is well. What a test
-takes for a failure by time alone, such as a hanging process, ends here too, only later.
+Waiting ends as soon as it happens, so patience costs nothing if all is well. A failure that shows
+only by time, such as a hanging process, is noticed later.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def set_up(settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def worked() -> int:
-    """Carry out in this process what is due, in its order; return the number of jobs."""
+    """Carry out the due jobs in this process, in order; return their number."""
     number = 0
     while job := queue.take():
         carry_out(job, lambda done, total: None)

@@ -1,4 +1,4 @@
-"""Forks that have all of Tandem in memory before they begin, for Tandem's own commands.
+"""Forks with all of Tandem in memory from the start, for Tandem's own commands.
 
 Django's set-up, with all that registers with it, takes half a second of processor time, and the
 views, which workers and web servers import, another second and a half. A server of `tests.forks`
@@ -20,14 +20,14 @@ PROGRAMS = (
     "celery", "gunicorn", "tests.annotation.crowd", "tests.annotation.people.losers",
     "tests.commands", "tests.judging.hurried", "tests.security.burglars",
 )  # fmt: skip
-# Modules keep nothing that these decide from the time when they are imported.
+# No module stores anything at import that depends on these.
 FOLLOWED = (
     "BIND", "CELERY_BROKER_URL", "DATABASE_URL", "TANDEM_DATA_DIR", "TANDEM_LOG_FORMAT",
     "TANDEM_STATIC_DIR", "TANDEM_WITH_WORKERS", "WEB_OTHER_WORKERS", "WEB_WORKERS",
 )  # fmt: skip
 OF_TESTS = ("PYTEST_", "TANDEM_TEST_")
 PLACES = {"development": {"DEBUG": "1"}, "site": {"TANDEM_PLAIN_HTTP": "1"}}
-# What differs between the two, or else is decided anew for each process.
+# These differ between the two servers; all others are read again by each process.
 LEFT_OUT = (*FOLLOWED, "CELERY_RESULT_BACKEND", "DEBUG", "SECRET_KEY", "TANDEM_PLAIN_HTTP")
 KEPT = ("DATABASE_URL", "TANDEM_DATA_DIR")
 IMPORTED = (
@@ -68,7 +68,7 @@ def _decisive(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def set_up() -> None:
-    """In the server: what its forks find."""
+    """Prepare the server for its forks."""
     import django
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
@@ -78,9 +78,9 @@ def set_up() -> None:
 
 
 def follow(words: Sequence[str]) -> None:
-    """In a fork: the settings are those of its environment, and all that was made of others is not.
+    """In a fork, read the settings of its environment, and drop what was made from others.
 
-    A start that they refuse is one without all this.
+    If they are refused, start without all this.
     """
     from django.conf import Settings, settings
     from django.core.cache import caches
@@ -93,7 +93,7 @@ def follow(words: Sequence[str]) -> None:
     except Exception:
         os.execv(sys.executable, [sys.executable, *words])
     lazy: Any = settings
-    # Libraries have added their defaults.
+    # Keep the defaults that libraries have added.
     for name, value in vars(lazy._wrapped).items():
         vars(read).setdefault(name, value)
     lazy._wrapped = read

@@ -1,4 +1,4 @@
-"""The settings that tests run under: a development start, with a data folder that is thrown away.
+"""The settings of tests: those of development, with a temporary data folder.
 
 It stands in the environment before Django is set up, so the commands that tests start inherit it.
 """
@@ -23,7 +23,7 @@ from tests.patience import wait_long
 JOBS_EAGER = True
 JOBS_STRICT = True
 
-# No page starts a process of its own for a judge's run, but in tests of that.
+# Pages start no process for a judge's run, except in tests of that.
 TANDEM_WITH_WORKERS = True
 
 PASSWORD_HASHERS = [
@@ -36,10 +36,10 @@ PASSWORD_HASHERS = [
 database: Any = DATABASES["default"]  # noqa: F405
 if database["ENGINE"] == "config.sqlite":
     database["TEST"] = {"NAME": DATA_DIR / "tests.sqlite3"}  # noqa: F405
-    # Nobody pulls the plug in a test: what was written need not have reached the disk.
+    # No test has a power cut, so that writes need not have reached the disk.
     database["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
 
-# On a machine that does much else besides, a turn comes late.
+# On a busy machine, a turn comes late.
 wait_long(database)
 
 # The live server serves static files only where it finds the app under its own name.
@@ -48,5 +48,5 @@ INSTALLED_APPS = [
     for app in INSTALLED_APPS  # noqa: F405
 ]
 
-# What tests start as processes of their own runs under the settings that people run.
+# Processes that tests start have the settings that people use.
 os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"

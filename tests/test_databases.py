@@ -1,4 +1,4 @@
-"""What the tests say of a database, whether anything changed in it, and what they keep of one."""
+"""The helpers for databases: noticing changes, and keeping copies."""
 
 from __future__ import annotations
 

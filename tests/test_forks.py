@@ -1,4 +1,4 @@
-"""A forked process behaves as one that is started: each case is carried out in both ways."""
+"""A forked process behaves like a started one: each case is run both ways."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_fork_is_killed_with_its_session(kind: type[subprocess.Popen[Any]]) ->
         with pytest.raises(subprocess.TimeoutExpired):
             it.wait(0.1)
         os.killpg(it.pid, signal.SIGKILL)
-        assert it.stdout.read() == b""  # no child of its own holds the pipe any more
+        assert it.stdout.read() == b""  # none of its children has the pipe any more
         assert it.wait(PATIENCE) == -signal.SIGKILL
 
 

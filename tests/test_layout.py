@@ -1,4 +1,4 @@
-"""What holds for the code as a whole: imports, functions' sizes, migrations, help."""
+"""Rules for all of the code: imports, sizes of functions, migrations, help."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def tree(path: Path) -> ast.Module:
 
 @cache
 def noted(path: Path) -> Noted:
-    """A module's imports and functions, wherever they stand.
+    """A module's imports and functions, at any level.
 
     Nothing else of its tree is kept: to look through all trees for garbage takes as long as to
     parse them. Of calls only those of tests are asked for.
@@ -109,7 +109,7 @@ def noted(path: Path) -> Noted:
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a node, without expressions: they are nine tenths of a tree."""
+    """The statements within a node, without expressions, which are nine tenths of a tree."""
     waiting = [node]
     while waiting:
         node = waiting.pop()
@@ -229,7 +229,7 @@ def test_no_function_is_longer_than_a_page() -> None:
 
 
 def test_every_test_asserts_something() -> None:
-    """By itself, or through a function of the tests that does."""
+    """Itself, or through a function of the tests that asserts."""
     tests = [path for path in modules() if path.parts[0] == "tests"]
     named: dict[str, list[Function]] = {}
     for path in tests:

@@ -30,7 +30,7 @@ def path(tmp_path: Path, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
 
 
 class Disk:
-    """A disk that is done with a log only when it is told to be."""
+    """A disk that finishes writing a log only when the test says so."""
 
     def __init__(self) -> None:
         self.begun, self.waits = threading.Semaphore(0), threading.Event()
@@ -86,7 +86,7 @@ def test_a_commit_is_confirmed_after_the_sync_and_one_sync_serves_all_waiting_co
     confirmed: list[int] = []
     first = saving(path, 0, confirmed)
     assert disk.begun.acquire(timeout=ENOUGH)
-    # The first has given its turn back, so that the others can write while it waits.
+    # The first writer has given its turn back, so that the others can write while it waits.
     others = [saving(path, n, confirmed) for n in (1, 2, 3)]
     waited = threading.Event()
     while stored(path) != [0, 1, 2, 3]:
@@ -97,7 +97,7 @@ def test_a_commit_is_confirmed_after_the_sync_and_one_sync_serves_all_waiting_co
     for thread in (first, *others):
         thread.join(ENOUGH)
     assert sorted(confirmed) == [0, 1, 2, 3]
-    # Those that had committed before the second wait began shared it.
+    # The writers that had committed before the second wait began shared it.
     assert 2 <= disk.times <= 3
 
 
@@ -125,7 +125,7 @@ def test_the_write_ahead_log_is_checkpointed_beside_the_writers(
 ) -> None:
     monkeypatch.setattr(durability, "COMMITS", 2)
     disk.waits.set()
-    # A reader keeps the log from being copied by whoever closes last.
+    # A reader keeps the last closing connection from copying the log.
     reader = sqlite3.connect(path)
     reader.execute("SELECT * FROM saves").fetchall()
     empty = Path(path).read_bytes()

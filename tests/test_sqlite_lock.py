@@ -1,4 +1,4 @@
-"""The queue in front of SQLite's single writer: it lets all in, and blocks none for ever."""
+"""The queue in front of SQLite's single writer lets everybody in, and blocks nobody for ever."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(path: str, *words: str) -> subprocess.Popen[str]:
 
 @pytest.fixture
 def holder(path: str) -> Iterator[subprocess.Popen[str]]:
-    """A process in the midst of a transaction."""
+    """A process in the middle of a transaction."""
     process = run(path, "hold")
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
@@ -191,7 +191,7 @@ def test_a_single_statement_needs_no_turn_and_waits_for_the_writer(path: str) ->
 
 
 def test_the_value_for_a_free_turn_is_no_possible_file_descriptor() -> None:
-    """A service may run with its first files closed: then the turn's has the number 0, 1 or 2."""
+    """A service may start with its first files closed; then the turn's file gets 0, 1 or 2."""
     assert base.FREE < 0
 
 

@@ -24,11 +24,13 @@ from typing import Any
 
 import pytest
 
-# Folders whose tests take longest begin first: else one worker would be left with them in the end.
+# Folders with the slowest tests begin first, so that no worker is left with them at the end.
 FIRST = ("tests/browser", "tests/serving", "tests/judging", "tests/security")
-CHUNK = 40  # tests of one module; a larger one is shared, its module's fixtures made anew
+CHUNK = 40  # tests of one module; a larger module is split, and each part creates its fixtures
 BRIEF = 0.005  # seconds of a passed set-up or tear-down that are not reported: most are as short
-GARBAGE = 20_000  # new objects between two looks for garbage; Python's own 700 cost more in a test
+GARBAGE = (
+    20_000  # new objects between two collections of garbage; Python's own 700 cost more in a test
+)
 NAME = "TANDEM_TEST_WORKER"  # stands in the environment of a worker, and of what it starts
 
 
@@ -40,13 +42,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _count(text: str) -> int:
-    """Many tests wait for other processes: one more worker than processors leaves none idle."""
+    """Many tests wait for other processes, so there is one worker more than processors."""
     return (os.cpu_count() or 1) + 1 if text == "auto" else int(text)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Iterator[None]:
-    """Next to nothing that is collected is garbage: to look for it costs a sixth of the time."""
+    """Collecting tests creates hardly any garbage, and looking for it takes a sixth of the time."""
     gc.disable()
     try:
         return (yield)
@@ -68,7 +70,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 @pytest.hookimpl(trylast=True)
 def pytest_run_workers(session: pytest.Session, count: int) -> bool:
     session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # one for all
-    gc.freeze()  # what was collected is shared by all and stays to the end
+    gc.freeze()  # the collected tests are shared by all workers and stay to the end
     gc.set_threshold(GARBAGE)
     Parent(session, count).run()
     return True
@@ -79,21 +81,21 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 class Hooks:
-    """What the parent and its workers tell other plugins."""
+    """The hooks by which the parent and its workers notify other plugins."""
 
     @staticmethod
     @pytest.hookspec(firstresult=True)
     def pytest_run_workers(session: pytest.Session, count: int) -> bool:
-        """In the parent, after collection: a wrapper makes what all workers copy."""
+        """Called in the parent, after collection. A wrapper creates what all workers copy."""
         raise NotImplementedError
 
     @staticmethod
     def pytest_worker_ready(config: pytest.Config, number: int) -> None:
-        """In a worker, before its first test."""
+        """Called in a worker, before its first test."""
 
     @staticmethod
     def pytest_worker_over(config: pytest.Config, number: int) -> None:
-        """In a worker, after its last test."""
+        """Called in a worker, after its last test."""
 
 
 def chunks(items: Sequence[pytest.Item]) -> list[list[int]]:
@@ -114,7 +116,7 @@ def chunks(items: Sequence[pytest.Item]) -> list[list[int]]:
 
 @dataclass
 class Hand:
-    """A worker as its parent sees it: what it was given, and what it is at."""
+    """A worker as its parent sees it: the tests that it was given, and the current one."""
 
     pid: int
     pipe: Connection
@@ -189,7 +191,7 @@ class Parent:
             self.stopping = f"stopping after {self.session.testsfailed} failures"
 
     def _over(self, hand: Hand) -> None:
-        """A worker that ended with tests left died of the one that it was at; a new one goes on."""
+        """Handle the end of a worker. If tests are left, it died at its current one."""
         self.hands.remove(hand)
         _, status = os.waitpid(hand.pid, 0)
         if status and hand.at is None and not hand.given:
@@ -214,7 +216,7 @@ class Worker:
         self.session, self.config, self.pipe, self.number = session, session.config, pipe, number
 
     def run_and_exit(self) -> None:
-        """Runs what the parent gives, and leaves without what the parent does at its own end."""
+        """Run the parent's chunks, and exit without the steps of the parent's own end."""
         status = 1
         try:
             atexit._clear()
@@ -232,7 +234,7 @@ class Worker:
             os._exit(status)
 
     def _settle(self) -> None:
-        """Gives the worker what it must not share: captured output, a folder, nothing to print."""
+        """Give the worker what it must not share: captured output, a folder, a silent terminal."""
         plugins = self.config.pluginmanager
         capture: Any = plugins.getplugin("capturemanager")
         before = _captured(capture)

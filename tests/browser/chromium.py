@@ -92,8 +92,7 @@ def come_in(page: Page, name: str) -> None:
 
 @contextmanager
 def static_files_kept() -> Iterator[None]:
-    """Serve static files as immutable, like a server with hashed names. Otherwise the browser would
-    ask again for some thirty on every page."""
+    """Serve static files as immutable, so that a browser asks for each only once."""
     serve = StaticFilesHandlerMixin.serve
 
     def served(handler: StaticFilesHandlerMixin, request: HttpRequest) -> HttpResponseBase:
@@ -116,8 +115,7 @@ class Kept:
         self.page = self.context.new_page()
 
     def empty(self) -> None:
-        """Leave nothing to the next test. Cookies are removed first, so that requests of the page
-        that is left have no account."""
+        """Leave nothing to the next test. Without cookies, a closing page acts for nobody."""
         self.context.clear_cookies()
         self.context.set_offline(False)
         for other in self.context.pages[1:]:

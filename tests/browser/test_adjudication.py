@@ -1,5 +1,4 @@
-"""An adjudicator at the keyboard: reading, copying an answer, giving a reason, and not losing
-it."""
+"""An adjudicator at the keyboard: reading, copying an answer, giving a reason, losing nothing."""
 
 from __future__ import annotations
 

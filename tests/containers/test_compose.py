@@ -61,8 +61,7 @@ def test_compose_does_not_start_without_a_required_variable(name: str) -> None:
 
 
 def test_every_other_variable_has_a_default() -> None:
-    """Compose fills in all variables at once, so one that a single profile needs would stop the
-    others."""
+    """Compose fills in all variables at once, also those that only one profile needs."""
     required = {name for name, how, _ in VARIABLE.findall(TEXT) if how != "-"}
     assert required == {"SECRET_KEY", "POSTGRES_PASSWORD"}
 

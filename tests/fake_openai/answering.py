@@ -14,7 +14,7 @@ _BEGIN = re.compile(r"\[begin ([0-9a-f]+)\]\n")
 
 @dataclass(frozen=True)
 class Rule:
-    """What is answered: `answer` where a code of that name is offered, else the first code.
+    """The rule of answers: `answer` where a code of that name is offered, else the first code.
 
     The answer `mixed` chooses by a hash of the prompt, the place and the weights. `fixed` gives the
     value of a key wherever it stands; None is null.

@@ -1,6 +1,6 @@
 """A prefix cache as vLLM's: whole blocks of tokens, each identified with all before it.
 
-A token is four characters here. What a call computed is there for others once it was answered.
+A token is four characters here. Blocks of a call are cached for others once it is answered.
 """
 
 from __future__ import annotations

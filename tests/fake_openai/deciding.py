@@ -24,9 +24,9 @@ class Deciding:
     """How the server decides. It takes questions in the `forms` only; other paths are `absent`.
 
     A question with words in `off` is answered off its labels, with words in `refuses` is refused
-    and with words in `torn` gets equal probabilities. A server that tells `less` gives what some
-    hosted ones do: no diagnostics, and of a yes or no one number. One without `instructions` takes
-    no such key, and one that is `thinking` answers only where its template's thinking is off.
+    and with words in `torn` gets equal probabilities. A server that tells `less` answers like some
+    hosted ones: no diagnostics, and one number for a yes or no. One without `instructions` takes no
+    such key, and one that is `thinking` answers only where its template's thinking is off.
     """
 
     forms: Sequence[str] = ()
@@ -44,7 +44,7 @@ class Deciding:
     thinking: bool = False
 
     def is_absent(self, path: str) -> int:
-        """The status where the server does not take questions at this path, else 0."""
+        """The error status if the server does not take questions at this path, else 0."""
         return 0 if PATHS[path] in self.forms else self.absent
 
     def status(self, path: str, body: JSON) -> tuple[int, str] | None:

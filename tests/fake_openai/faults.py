@@ -24,7 +24,7 @@ HUGE = 6 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Case:
-    """What a fault may draw on: the good answer, and the text of Retry-After, if any.
+    """What a fault may use: the good answer, and the text of Retry-After, if any.
 
     The answer is one of chat completions, which the request's protocol translates.
     """
@@ -55,7 +55,7 @@ async def hang(request: web.Request, case: Case) -> web.StreamResponse:
 
 
 async def trickle(request: web.Request, case: Case) -> web.StreamResponse:
-    """One byte at a time, for ever within a deadline."""
+    """Send one byte at a time, longer than any deadline."""
     response = web.StreamResponse()
     await response.prepare(request)
     for byte in json.dumps(case.told).encode():
@@ -71,7 +71,7 @@ async def reset(request: web.Request, case: Case) -> web.StreamResponse:
 
 
 async def half_body(request: web.Request, case: Case) -> web.StreamResponse:
-    """Says more bytes than it sends, and hangs up."""
+    """Announce more bytes than are sent, and hang up."""
     raw = json.dumps(case.told).encode()
     response = web.StreamResponse(headers={"Content-Length": str(len(raw) + 100)})
     await response.prepare(request)
@@ -90,7 +90,7 @@ async def huge(request: web.Request, case: Case) -> web.StreamResponse:
 
 
 async def packed(request: web.Request, case: Case) -> web.StreamResponse:
-    """A small body that unfolds to a large one, though nobody said that it may be packed."""
+    """Send a small compressed body that unpacks to a large one, though none was accepted."""
     headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
     return web.Response(body=gzip.compress(b" " * HUGE), headers=headers)
 
@@ -110,7 +110,7 @@ def body(raw: bytes, kind: str = "application/json") -> Fault:
 
 
 def changed(change: Callable[[dict[str, Any]], Any]) -> Fault:
-    """The good answer after something was done to it."""
+    """Return the good answer with a change."""
 
     async def answer(request: web.Request, case: Case) -> web.StreamResponse:
         good = json.loads(json.dumps(case.good))

@@ -1,17 +1,17 @@
-"""A bucket that fills at a steady rate: each call takes out of it, or has to wait."""
+"""A token bucket that fills at a steady rate: each call takes from it, or has to wait."""
 
 from __future__ import annotations
 
 
 class Bucket:
-    """Holds at most `most`, and gains `rate` a second; the clock is its user's."""
+    """Holds at most `most`, and gains `rate` per second of its user's clock."""
 
     def __init__(self, rate: float, most: float) -> None:
         self.rate, self.most = rate, most
         self.level, self.at = most, 0.0
 
     def take(self, amount: float, now: float) -> float:
-        """Seconds until so much is there; 0 where it is, and was taken."""
+        """Take an amount and return 0, or return the seconds until it is available."""
         self.level = min(self.most, self.level + (now - self.at) * self.rate)
         self.at = now
         if self.level < amount:

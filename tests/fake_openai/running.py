@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Running:
-    """A running server's address, and its two doors."""
+    """A running server: its address, its statistics and its control."""
 
     url: str
 
@@ -29,11 +29,11 @@ class Running:
             return dict(json.load(response))
 
     def holds(self) -> bool:
-        """Whether it holds calls back at this moment."""
+        """Whether it is holding calls back now."""
         return bool(self.stats()["held"])
 
     def behave(self, **wanted: Any) -> None:
-        """A new behaviour, whole; `reset=True` forgets what was counted."""
+        """Replace the behaviour as a whole; `reset=True` also resets the counts."""
         request = urllib.request.Request(f"{self.url}/control", json.dumps(wanted).encode())
         urllib.request.urlopen(request, timeout=PATIENCE).close()
 
@@ -41,7 +41,7 @@ class Running:
 @contextmanager
 def fake_openai(*arguments: str) -> Iterator[Running]:
     command = [sys.executable, "-m", "tests.fake_openai", "--attended", *arguments]
-    pipe = subprocess.PIPE  # which closes with the tests, however they end
+    pipe = subprocess.PIPE  # the pipe closes when the tests end in any way
     with Process(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as process:
         try:
             assert process.stdout is not None

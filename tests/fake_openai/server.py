@@ -59,7 +59,7 @@ class FakeOpenAI:
         self.restart()
 
     def restart(self) -> None:
-        """As if the process were new: nothing is cached."""
+        """Behave like a new process: nothing is cached."""
         self.cache = PrefixCache()
 
     def app(self) -> web.Application:
@@ -192,7 +192,7 @@ class FakeOpenAI:
         return web.json_response(wire.told(good))
 
     def _limited(self, tokens: int) -> str | None:
-        """How long to wait, where one of the buckets is empty."""
+        """Return how long to wait if one of the buckets is empty."""
         now = time.monotonic()
         wait = self.calls_bucket.take(1, now) if self.calls_bucket else 0.0
         if not wait and self.tokens_bucket:
@@ -260,7 +260,7 @@ class FakeOpenAI:
         decides = self.behaviour.decides
         if form is None and body.get("logprobs") and "first-token" in decides.forms:
             return decides.first_token(asked, body["top_logprobs"])
-        # A model that is asked for JSON in words gives it, constrained or not.
+        # A model that the prompt asks for JSON gives it, constrained or not.
         if form is None or not (self.behaviour.constrained or "JSON" in asked):
             return free_text(asked, weights), None
         value = answer_to(form, asked, self.behaviour.rule, weights)

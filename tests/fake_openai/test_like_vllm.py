@@ -1,4 +1,4 @@
-"""What the fake server has of vLLM: log probabilities, a prefix cache, a queue, other models."""
+"""The fake server's features of vLLM: log probabilities, a prefix cache, a queue, other models."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The other protocols of the fake server, each a translation of its chat completions.
 
-A request is translated into one of chat completions, after it was held against what its protocol
-takes; the answer, good or spoilt, is translated back.
+A request is checked against its protocol and translated into one of chat completions; the answer,
+good or faulty, is translated back.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def wire_of(request: web.Request, body: JSON) -> Wire:
 
 
 def wrong_with(wire: Wire, request: web.Request, body: JSON) -> str:
-    """What the protocol does not take of a request. vLLM takes every key in chat completions."""
+    """Return what the protocol rejects in a request. In chat completions vLLM takes every key."""
     unknown = sorted(set(body) - wire.takes) if wire.takes else []
     if unknown:
         return f"Unknown parameter: {unknown[0]!r}"

@@ -12,14 +12,14 @@ from scripts.services import Valkey
 
 
 class Broker(Protocol):
-    """A broker as a test sees it: its address, its messages, and the end of them."""
+    """A broker as a test sees it: its address and its messages, which can be lost."""
 
     url: str
 
     def messages(self) -> list[str]: ...
 
     def lose_messages(self) -> int:
-        """Throws away what waits there; how much that was."""
+        """Delete the waiting messages, and return their number."""
         ...
 
 

@@ -1,9 +1,9 @@
 """A program in place of vLLM for tests without a model: `serve MODEL --port=N …` only.
 
-What it does otherwise is said by FAKE_VLLM in its environment, as JSON: `slow` seconds until it
-answers, `holds_after` so many calls all others, `says` on standard error and `exits` with a code
-instead of serving, `once` (a file) so at its first start only, `dies` after so many calls. It
-starts a process of its own, as vLLM does, and appends to the file `notes` who it is.
+FAKE_VLLM in its environment changes its behaviour, as JSON: it takes `slow` seconds until it
+answers, holds all calls after `holds_after`, `says` a text on standard error and `exits` with a
+code instead of serving, does so `once` (a file) at its first start only, and `dies` after this many
+calls. It starts a process of its own, as vLLM does, and appends its process id to the file `notes`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _note(told: dict[str, Any], arguments: list[str], child: int) -> None:
 
 
 def _refuses(told: dict[str, Any]) -> bool:
-    """Always, or at the first start only."""
+    """Whether it refuses to start: always, or at the first start only."""
     if "once" not in told:
         return True
     first = Path(told["once"])
@@ -61,7 +61,7 @@ def _refuses(told: dict[str, Any]) -> bool:
 
 
 async def _serve(port: int, told: dict[str, Any]) -> None:
-    """To import all that takes most of a start, and what refuses to start needs none of it."""
+    """These imports take most of a start, and a program that refuses to start needs none."""
     from aiohttp import web
 
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -84,7 +84,7 @@ async def _serve(port: int, told: dict[str, Any]) -> None:
 
 
 def _mortal(calls: int) -> Any:
-    """The process ends in the midst of a call, after so many."""
+    """End the process in the middle of a call, after this many."""
     from aiohttp import web
 
     seen = 0

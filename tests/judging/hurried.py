@@ -1,8 +1,8 @@
-"""Tandem's commands and workers with short leases, so that a death is found out about in seconds.
+"""Tandem's commands and workers with short leases, so that a death is noticed in seconds.
 
-`python -m tests.judging.hurried run_judge …` is `manage.py run_judge …`, and the same with
-`celery worker …`. TANDEM_TEST_LEASE is how long a lease lasts, in seconds. With TANDEM_TEST_POISON
-judges answer by themselves, and the process dies of the unit with that name.
+`python -m tests.judging.hurried run_judge …` is `manage.py run_judge …`, and the same with `celery
+worker …`. TANDEM_TEST_LEASE is how long a lease lasts, in seconds. With TANDEM_TEST_POISON judges
+answer without a server, and the process dies at the unit with that name.
 """
 
 from __future__ import annotations

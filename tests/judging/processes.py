@@ -27,15 +27,15 @@ REPORTS, QUESTIONS = 20, 10
 UNITS = REPORTS * QUESTIONS
 CONCURRENCY = 8
 GROUP = 32
-# A run may ask a server so often beside its units, to find out what it can do.
+# A run may send this many requests beside its units, to probe the server.
 PROBES = 20
 RUN = ("run_judge", "--campaign", "c", "--judge", "j")
 
 
 class House:
-    """A data folder with a loaded campaign, and the ways to work on it.
+    """A data folder with a loaded campaign, and the processes that work on it.
 
-    One that is new has the tables that a campaign needs.
+    A new folder has the tables that a campaign needs.
     """
 
     def __init__(self, folder: Path, copy_of: Path | None = None) -> None:
@@ -45,7 +45,7 @@ class House:
     def start(
         self, *command: str, limited: Callable[[], None] | None = None
     ) -> subprocess.Popen[str]:
-        """A process of ours; `limited` is called in it before anything else."""
+        """Start a process of ours, which calls `limited` before anything else."""
         return Process(
             [sys.executable, *command],
             cwd=ROOT,
@@ -58,21 +58,21 @@ class House:
         )
 
     def hurried(self, *arguments: str) -> subprocess.Popen[str]:
-        """A command whose leases last a second."""
+        """Start a command whose leases last a second."""
         return self.start("-m", "tests.judging.hurried", *arguments)
 
     def manage(self, *arguments: str) -> str:
         return self.manage_all(arguments)
 
     def manage_all(self, *commands: Sequence[str]) -> str:
-        """What these commands say, one after the other in one process."""
+        """Run commands one after the other in one process; return their output."""
         process = self.start(*command_line(commands)[1:])
         out, _ = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, out
         return out
 
     def asked(self, query: str) -> list[tuple[Any, ...]]:
-        """The rows of an SQL query, as they are stored at this moment."""
+        """The rows of an SQL query, as they are stored now."""
         if ON_POSTGRESQL:
             with psycopg.connect(self.env["DATABASE_URL"]) as server:
                 return server.execute(query.encode()).fetchall()
@@ -93,7 +93,7 @@ class House:
         )  # fmt: skip
 
     def labels(self, *checking: str) -> Counter[tuple[str, str]]:
-        """How many labels each unit has, once all invariants were found to hold."""
+        """The number of labels of each unit, after checking all invariants."""
         out = self.folder / "labels.jsonl"
         out.unlink(missing_ok=True)
         said = self.manage_all(
@@ -115,7 +115,7 @@ class House:
 
     @contextmanager
     def celery(self, *arguments: str, hurried: bool = False) -> Iterator[subprocess.Popen[str]]:
-        """A worker or a beat, killed in the end; its words go to the folder's log."""
+        """Start a worker or a beat, and kill it at the end; its output goes to the folder's log."""
         celery = ("tests.judging.hurried", "celery") if hurried else ("celery", "-A", "config")
         with (self.folder / "celery.log").open("a") as log:
             process = Process(
@@ -131,20 +131,20 @@ class House:
         return (self.folder / "celery.log").read_text("utf-8")
 
     def runs(self) -> list[tuple[str, bool]]:
-        """The state of each run, and whether somebody holds it."""
+        """The state of each run, and whether it is leased."""
         found = self.asked("SELECT state, lease IS NOT NULL FROM judging_judgerun ORDER BY id")
         return [(state, bool(held)) for state, held in found]
 
     def ring(self, times: int) -> None:
-        """The same message again and again."""
+        """Send the same message several times."""
         script = f"from judging.tasks import ring\nfor _ in range({times}): ring(1)"
         self.manage("shell", "--no-imports", "-c", script)
 
 
 def each_once(house: House, url: str = "", kills: int = 0) -> bool:
-    """Whether every unit has its label, and none has two, and all invariants hold.
+    """Whether every unit has exactly one label, and all invariants hold.
 
-    With the address of a server they are held against what it counted.
+    With the address of a server, they are compared with its counts.
     """
     labels = house.labels(*(("--server", url, "--kills", str(kills)) if url else ()))
     return len(labels) == UNITS and set(labels.values()) == {1}
@@ -157,14 +157,14 @@ def query(number: int, asked: int = QUESTIONS) -> dict[str, object]:
 
 
 def kill_9(process: subprocess.Popen[Any]) -> None:
-    """The process with all its children, without a chance to tidy up."""
+    """Kill the process with all its children, without a chance to clean up."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def freeze(house: House, process: subprocess.Popen[str]) -> None:
-    """Stops a process between two of its writes: in the midst of one it would keep others out."""
+    """Stop a process between two of its writes, since within one it would block others."""
     for _ in range(100):
         process.send_signal(signal.SIGSTOP)
         if can_write(house):

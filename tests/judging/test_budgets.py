@@ -1,4 +1,4 @@
-"""What a run may spend: reserved before, settled after, and never passed by more than is open."""
+"""A run's budget: reserved before a call, settled after it, exceeded at most by open calls."""
 
 from __future__ import annotations
 

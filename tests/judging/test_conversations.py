@@ -73,7 +73,7 @@ def test_turns_are_stored_digested_and_exported(tmp_path: Path) -> None:
     Query.objects.update(history=[TURNS[0], {"role": "assistant", "text": "Three."}])
     assert "turn 2 of the conversation" in next(changed()).wrong
     other = Item.objects.get()
-    other.campaign.created_at = timezone.now()  # so that it is read anew
+    other.campaign.created_at = timezone.now()  # so that it is read again
     assert basis_of(schema(made), present(other), units).differs(basis) == ["texts"]
 
 

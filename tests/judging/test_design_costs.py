@@ -1,4 +1,4 @@
-"""What the judges of an account would cost over a design that does not exist yet."""
+"""What the judges of an account would cost over a design that is not created yet."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def thrifty(request: Request) -> Answer:
 
 
 def characters(campaign: Campaign, rater: Judge) -> int:
-    """Of all requests together."""
+    """The characters of all requests together."""
     preparer = build_preparer(campaign, rater, Scripted(yes))
     rows = Assignment.objects.filter(rater=rater.rater)
     return sum(length_of(preparer.prepare(row).request) for row in rows)
@@ -139,7 +139,7 @@ def test_lengths_and_durations_are_learned_from_earlier_calls(campaign: Campaign
 
 
 def adopt_hashes(campaign: Campaign, rater: Judge) -> None:
-    """Gives the calls of a scripted run the hashes that the judge's own backend makes."""
+    """Give the calls of a scripted run the hashes of the judge's own backend."""
     preparer = build_preparer(campaign, rater, build_backend(rater))
     for call in JudgeCall.objects.filter(run__judge=rater).select_related("assignment"):
         digest = preparer.prepare(call.assignment).request_hash

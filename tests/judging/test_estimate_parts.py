@@ -65,7 +65,7 @@ def test_seconds_become_minutes_and_hours(seconds: float, said: str) -> None:
 
 @pytest.fixture
 def earlier(campaign: Campaign) -> Judge:
-    """A judge of the same model whose four answers are known."""
+    """A judge of the same model with four answers."""
     rater = model("earlier")
     run_scripted(campaign, rater, thrifty)
     took(2.0)

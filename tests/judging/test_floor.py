@@ -1,4 +1,4 @@
-"""The floor: what a lexical judge would say, without a judge, once for a batch."""
+"""The floor: a lexical judge's labels without a judge, computed once for a batch."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_an_uncounted_slot_is_found(campaign: Campaign) -> None:
 
 @pytest.fixture
 def unchecked(db: None) -> Iterator[None]:
-    """Turn off the constraint by which the database itself limits the people of an item."""
+    """Turn off the constraint by which the database limits the slots of an item."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -271,7 +271,7 @@ def test_superfluous_calls_are_found(run: JudgeRun) -> None:
 def test_tokens_counted_by_the_server_beyond_the_stored_calls_are_found(
     run: JudgeRun, monkeypatch: pytest.MonkeyPatch, beside: int, more: int, laws: list[str]
 ) -> None:
-    """A probe, or a call that was lost, may have taken as many as the longest that is known."""
+    """A probe or a lost call may have taken as many tokens as the longest known call."""
     monkeypatch.setattr(invariants, "PROBE_TOKENS", 0)
     usage = {"prompt_tokens": 28 + more, "completion_tokens": 12}
     stats = {"calls": ITEMS + beside, "usage": usage, "by_outcome": {"ok": ITEMS + beside}}

@@ -1,4 +1,4 @@
-"""One engine per server: runs take turns on their lane, and a refusing server gets a pause."""
+"""One engine per server: runs take turns on their lane, and a refusing server is paused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library of judge files: complete, read as its fixtures say, and a judge at one command."""
+"""The library of judge files: complete, valid by its fixtures, and usable by one command."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_a_process_that_wakes_after_a_minute_changes_nothing(house: House, serve
 
 
 def with_files_of_at_most(size: int) -> None:
-    # Python takes no notice of the signal, so a write that is too long fails, as on a full disk.
+    # Python ignores the signal, so a write that is too long fails, as on a full disk.
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
@@ -106,7 +106,7 @@ def test_a_run_continues_from_a_restored_backup(
     labels = house.labels()
     assert len(labels) == 200
     assert set(labels.values()) == {1}
-    # What the backup does not hold is paid again, and no more.
+    # Only answers that are not in the backup are paid again.
     assert server.stats()["calls"] - before < before
 
 

@@ -1,4 +1,4 @@
-"""What a run was made with and came to, and the hash over it."""
+"""A run's configuration and results, and the hash over them."""
 
 from __future__ import annotations
 

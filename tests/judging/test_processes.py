@@ -1,7 +1,7 @@
-"""Real processes over a real database file: killed, stopped, and gone on with.
+"""Real processes over a real database file: killed, stopped and continued.
 
-The server holds what comes after so many calls, so that whatever befalls a process befalls it in
-mid-run; the leases of a hurried one last a second.
+The server holds all calls after some number, so that a process is killed or stopped in mid-run. The
+leases of a hurried process last a second.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A server whose model fences, thinks aloud, leads in and trails: read, and never wrongly."""
+"""A model that writes fences, reasoning and words around its answers is read, and never wrongly."""
 
 from __future__ import annotations
 

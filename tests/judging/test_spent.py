@@ -1,4 +1,4 @@
-"""What runs have cost: unknown without a price, and never 0 instead."""
+"""The cost of runs: unknown without a price, and never 0 instead."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_cost_of_a_run_without_answers_is_unknown(asked: JudgeRun) -> None:
     assert both(asked) == {None}
 
 
-@pytest.mark.postgresql  # where a subquery of two rows is an error
+@pytest.mark.postgresql  # PostgreSQL refuses a subquery of two rows
 def test_the_newest_answer_decides_whether_the_cost_is_known(asked: JudgeRun) -> None:
     first = call(asked, "{}", "0")
     assert both(asked) == {Decimal(0)}

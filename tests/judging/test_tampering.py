@@ -53,7 +53,7 @@ class Cast:
     begun: Assignment
 
     def at(self, assignment: Assignment, *words: str) -> str:
-        """How an assignment is named."""
+        """The name of an assignment in messages."""
         name = assignment.rater.name
         return ", ".join((f"campaign Pilot, {name}, item {assignment.item.key}", *words))
 

@@ -1,4 +1,4 @@
-"""What a model writes while it thinks: counted apart, paid like an answer, bounded like one."""
+"""Thinking tokens: counted separately, and paid and limited like an answer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_an_invalid_count_of_thinking_tokens_is_read_as_zero(told: Any) -> None:
 
 def test_missing_token_counts_are_read_as_zero() -> None:
     assert count_tokens({}) == TokenCounts(0, 0, 0, 0)
-    # Without its prompt a total says nothing of what stands beside the completion.
+    # Without the prompt's count, a total says nothing about tokens beside the completion.
     of_answer = BESIDE | {"prompt_tokens": None, "total_tokens": 50}
     assert count_tokens(of_answer) == TokenCounts(0, 64, 20, 20)
     only_thought = BESIDE | {"completion_tokens": 0, "total_tokens": 130}

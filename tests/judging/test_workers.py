@@ -1,7 +1,7 @@
-"""Workers and a beat as real processes, on either broker: killed, stopped, called twice.
+"""Workers and a beat as real processes, on either broker: killed, stopped, notified twice.
 
-The message is a hint and the ledger the truth, so whatever happens to messages and workers every
-unit is answered once, and only calls that were under way at a kill are paid again.
+Messages are hints, and the ledger is the truth. So whatever happens to messages and workers, every
+unit is answered once, and only calls under way at a kill are paid again.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def test_celery_beat_sends_only_tasks_that_workers_know() -> None:
 
 
 class TestABrokerOutage:
-    """Valkey forgets all when it is killed, and may be away for as long as it likes."""
+    """Valkey loses everything when it is killed, and may be away for any time."""
 
     @pytest.fixture
     def broker(self, house: House, valkey_server: Valkey) -> InValkey:
@@ -216,7 +216,7 @@ class TestABrokerOutage:
             until(lambda: house.log().count("Connected to redis") >= 4, "both are back", LONG)
             house.manage(*RUN, "--queue")
             until(lambda: house.labelled() >= UNITS, "every unit has its label", LONG)
-            # Each receives what is sent to it, as the check of a container does.
+            # Each worker answers a ping to it, as a container's health check sends.
             names = {
                 name
                 for reply in app_of(broker).control.ping(timeout=LONG, limit=2)

@@ -27,7 +27,7 @@ Reply = Answer | BaseException
 
 
 class _Selector(selectors.SelectSelector):
-    """Waiting lets time pass at once."""
+    """A selector whose waiting ends at once and moves the clock."""
 
     passed = 0.0
 
@@ -52,7 +52,7 @@ def in_virtual_time(job: Callable[[], Coroutine[Any, Any, T]]) -> T:
     async def kept() -> None:
         done.append(await job())
 
-    # When a runner takes its handler of signals away, all that the task returned is put in words.
+    # Removing the runner's signal handler would format everything that the task returned.
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         runner.run(kept())
     return done[0]
@@ -63,7 +63,7 @@ def now() -> float:
 
 
 class Server:
-    """Answers each request after `latency` seconds with what `reply` says, given the moment.
+    """Answers each request after `latency` seconds with the result of `reply` at that time.
 
     Above `cap` calls at once it refuses at once. `began` holds the moments of all calls.
     """
@@ -140,7 +140,7 @@ def rows(count: int, items_of: int = 1) -> list[Prepared]:
 
 
 def refused_before(made: list[Prepared], seconds: Mapping[int, float]) -> list[Prepared]:
-    """The rows, some of which pumps that are gone were refused for so long."""
+    """The rows, some of which were refused for this long in earlier pumps."""
     return [replace(row, refused_for=seconds.get(n, 0.0)) for n, row in enumerate(made)]
 
 
@@ -158,7 +158,7 @@ async def ride(
     refused: Mapping[int, float] | None = None,
     **resources: Any,
 ) -> Ride:
-    """Sends so many rows through a lane with at most `maximum` calls at once."""
+    """Send this many rows through a lane with at most `maximum` calls at once."""
     gone, left = Ride(), refused_before(rows(count, items_of), refused or {})[::-1]
     changed, started = asyncio.Event(), now()
 
@@ -207,7 +207,7 @@ async def ride(
 
 
 async def _end(gone: Ride, dispatcher: Dispatcher, writer: Writer) -> None:
-    """What a pump does at its end."""
+    """Do what a pump does at its end."""
     if not gone.ended:
         dispatcher.outcomes.judge_suspects()
     for result in await dispatcher.drain(10):

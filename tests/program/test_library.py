@@ -1,4 +1,4 @@
-"""`import tandem`: the same numbers as the command, over any table, without Django."""
+"""`import tandem` gives the numbers of the command, over any table, without Django."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 
 from scripts.changed import ROOT, TOUCHED, touched_by
 
-# What any change may break: the map of the code, and what holds for the code as a whole.
+# Tests that any change may break: the map of the code, and rules for all of the code.
 FOR_ALL = ("tests/docs/test_architecture.py", "tests/test_layout.py")
 
 
@@ -16,7 +16,7 @@ FOR_ALL = ("tests/docs/test_architecture.py", "tests/test_layout.py")
     [
         ("analysis/statistics/agreement.py", ["tests/statistics"]),
         ("annotation/people/leases.py", ["tests/annotation/people"]),
-        ("tests/audit/test_events.py", []),  # it is gone
+        ("tests/audit/test_events.py", []),  # the test was deleted
         ("tests/api/test_once.py", ["tests/api/test_once.py"]),
         ("tests/api/cast.py", ["tests/api"]),
         ("tests/annotation/people/cast.py", ["tests/annotation/people"]),

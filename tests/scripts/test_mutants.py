@@ -166,7 +166,7 @@ LINES = {name: number for number, name in enumerate(CODE.splitlines(), start=1)}
 
 
 def _session(module: str, runs: dict[str, list[str]]) -> Session:
-    """A run of tests, of which each runs some of the lines."""
+    """A session of tests, each of which runs some of the lines."""
     covered: dict[str, dict[str, str]] = {}
     log: list[dict[str, object]] = []
     for name, lines in runs.items():

@@ -1,4 +1,4 @@
-"""Tests shared by forks end as they would in one process, whatever one of them does."""
+"""Tests shared by forks have the results of a single process, whatever one of them does."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_it(n, made): assert made.is_dir() and os.environ["TANDEM_TEST_WORKER"] 
 
 
 def shared(folder: Path, *arguments: str, **modules: str) -> tuple[int, str]:
-    """The exit status of pytest with two workers over test modules, and what it says."""
+    """The exit status and the output of pytest with two workers over test modules."""
     for name, text in modules.items():
         (folder / f"test_{name}.py").write_text(text, "utf-8")
     done = subprocess.run(

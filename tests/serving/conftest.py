@@ -1,4 +1,4 @@
-"""The site that most of these tests look at."""
+"""The site that most of these tests use."""
 
 from __future__ import annotations
 

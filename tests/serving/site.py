@@ -46,9 +46,9 @@ print(json.dumps(sessions))
 
 
 class Site:
-    """A data folder with the site over it, and the ways to work on both.
+    """A data folder with the site over it, and the functions to work with both.
 
-    It has all tables, but where it is to be `empty` or `settings` name a database.
+    It has all tables, unless it is `empty` or `settings` name a database.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Site:
             "TANDEM_PLAIN_HTTP": "1",
             "TANDEM_LOG_FORMAT": "json",
             "BIND": f"127.0.0.1:{self.port}",
-            # A process less to start, where other requests do not matter.
+            # One process less to start, if other requests do not matter.
             "WEB_OTHER_WORKERS": "0",
             **settings,
         }
@@ -84,12 +84,12 @@ class Site:
         return json.loads(self.manage(shell(script)).splitlines()[-1])
 
     def collect_static(self) -> None:
-        """What no page here shows is left out: to compress it takes longer than most tests."""
+        """Files that no page here shows are left out, since compressing them takes long."""
         unseen = [word for pattern in UNSEEN for word in ("--ignore", pattern)]
         self.manage(("collectstatic", "--noinput", "--verbosity", 0, *unseen))
 
     def open_campaign(self, items: int, people: int, *names: str) -> None:
-        """Campaign 1 over so many reports with one question each, and accounts for `names`."""
+        """Create campaign 1 over some reports with one question each, and accounts for `names`."""
         batch = self.folder / "batch.jsonl"
         batch.write_text("".join(json.dumps(_query(n)) + "\n" for n in range(items)), "utf-8")
         said = self.manage(
@@ -134,7 +134,7 @@ class Site:
         return [json.loads(line) for line in lines if line.startswith("{")]
 
     def serving(self, process: subprocess.Popen[bytes]) -> list[int]:
-        """The processes that answer, by their ids; not the one that starts them."""
+        """The ids of the processes that answer, without the one that starts them."""
         told = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         if not told.exists():
             pytest.skip("this system does not say which children a process has")
@@ -142,7 +142,7 @@ class Site:
 
     @contextmanager
     def worker(self) -> Iterator[subprocess.Popen[bytes]]:
-        """One whose leases last a second."""
+        """Start a worker whose leases last a second."""
         with (self.folder / "worker.log").open("ab") as log:
             process = forks.Process(
                 [sys.executable, "-m", "tests.judging.hurried", "celery", "worker",
@@ -178,7 +178,7 @@ class Person:
         self.odd: list[int] = []
 
     def come_in(self) -> Person:
-        """With a session that was begun already: passwords cost a third of a second each."""
+        """Use a session that exists already, since each password costs a third of a second."""
         self.session.cookies.set("sessionid", self.site.sessions[self.name])
         page = self._insist_get(f"{self.site.url}/tasks/")
         assert "/login/" not in page.url, page.text[:300]
@@ -202,7 +202,7 @@ class Person:
             uid = self.answer(uid)
 
     def answer(self, uid: str) -> str | None:
-        """Answers an item; the id of the one that the page goes on to, None at the end."""
+        """Answer an item; return the id of the next one, or None at the end."""
         text = self._insist_get(f"{self.site.url}/tasks/{uid}/").text
         unit = re.search(r'name="unit-0" value="([^"]+)"', text)
         assert unit is not None

@@ -41,7 +41,7 @@ def crowd(request: pytest.FixtureRequest) -> Crowd:
 
 @pytest.fixture(scope="module")
 def database() -> Iterator[Postgres]:
-    # Its own, since other tests would not like theirs to be killed.
+    # Separate servers, since these are killed.
     with postgres(hurried=True) as server:
         yield server
 
@@ -81,7 +81,7 @@ def work(person: Person, failures: list[str]) -> None:
 
 
 def stored(site: Site) -> dict[str, int]:
-    """How many current responses each assignment of a person has."""
+    """The number of current responses of each assignment of a person."""
     return dict(
         site.ask(
             "import json; from django.db.models import Count; from annotation.models import *\n"
@@ -137,20 +137,20 @@ def test_a_database_and_a_worker_killed_under_load_lose_nothing(
     assert set(there.values()) == {1}
     assert sorted(judged(site)) == sorted(f"r{n}" for n in range(crowd.items))
     assert [status for person in people for status in person.odd] == []
-    # One judge, one pump at a time: what was under way at the restart and at the worker's end.
+    # With one pump at a time, only calls under way at the restart and at the worker's end.
     assert judge_server.stats()["calls"] <= crowd.items + 2 * (AT_ONCE + 32)
 
 
 @pytest.mark.long
 def test_a_long_outage_ends_when_the_database_is_back(site: Site, database: Postgres) -> None:
-    """A pool that tries ever more seldom would stay shut for as long again."""
+    """A pool that retries ever more rarely would remain closed for as long again."""
     with site.served():
         person = Person(site, "late").come_in()
         database.stop("immediate")
         until(lambda: not site.is_ready(), "the outage is noticed")
         time.sleep(30)
         database.start()
-        # Even on a slow machine, sooner than such a pool.
+        # Even on a slow machine, this is sooner than such a pool.
         until(lambda: _opens(person, site), "the page opens again", seconds=20)
 
 

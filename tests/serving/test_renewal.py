@@ -52,7 +52,7 @@ def save(person: Person, uid: str) -> str:
 
 
 def until_replaced(site: Site, process: subprocess.Popen[bytes], before: list[int]) -> None:
-    """What was killed stays a child until the main process notices, and the system lists it."""
+    """Wait until the main process has noticed its killed child, which is listed until then."""
 
     def is_replaced() -> bool:
         serving = site.serving(process)
@@ -74,7 +74,7 @@ def test_a_killed_process_is_replaced_without_loading_the_application_again(
         for pid in killed:
             os.kill(pid, signal.SIGKILL)
         uid = save(ada, uid)
-        # A ratio within one run: each process took as long as the whole site before.
+        # A ratio within one run, since without forks each process took as long as the whole site.
         assert time.monotonic() - began < start / 2
         until_replaced(site, process, killed)
     assert ada.odd == []
@@ -91,7 +91,7 @@ def test_the_main_process_has_no_connection_or_thread_that_a_fork_could_inherit(
     assert not [path for path in opened if "sqlite3" in path]
     threads = Path(f"/proc/{process.pid}/task")
     names = [(each / "comm").read_text().strip() for each in threads.iterdir()]
-    # A library's allocator starts its own thread again in what is forked; Python starts none.
+    # A library's allocator starts its own thread again in each fork; Python starts none.
     assert len([name for name in names if name != "jemalloc_bg_thd"]) == 1
 
 

@@ -64,7 +64,7 @@ class TestStaticFiles:
 
 @pytest.mark.once
 def test_the_item_page_works_in_a_browser(site: Site) -> None:
-    """With hashed modules and the strict policy: nothing is refused, and an answer is saved."""
+    """With hashed modules and the strict policy, nothing is blocked, and an answer is saved."""
     complaints: list[str] = []
     with started() as browser:
         page = browser.new_page(base_url=site.url)
@@ -184,7 +184,7 @@ def test_requests_under_way_are_finished_before_the_site_stops(
 
 
 def has_read(line: socket.socket) -> bool:
-    """Whether the other side, on this machine too, has read all that was sent to it."""
+    """Whether the other side, on the same machine, has read everything sent to it."""
     table = Path("/proc/net/tcp")
     if not table.exists():
         pytest.skip("this system does not say what was read")

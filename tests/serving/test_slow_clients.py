@@ -1,4 +1,4 @@
-"""Slow clients and slow requests keep nobody from working: the server of `make serve` by itself."""
+"""Slow clients and slow requests do not block others on the server of `make serve`."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def answered(client: socket.socket) -> socket.socket:
 
 
 def assert_open(client: socket.socket) -> None:
-    """That the server waits for it, or has sent something and did not hang up."""
+    """Check that the server waits for the client, or has sent something and not hung up."""
     client.setblocking(False)
     with suppress(BlockingIOError):
         assert client.recv(1, socket.MSG_PEEK) != b""
@@ -200,7 +200,7 @@ def test_a_client_that_expects_100_continue_gets_it(hurried: Site) -> None:
         assert client.recv(65536) == b"HTTP/1.1 100 Continue\r\n\r\n"
         client.sendall(b"a=b&")
         received = b"".join(iter(lambda: client.recv(65536), b""))
-    # Without a token of the site's own form it is refused, but it was read.
+    # Without a CSRF token it is refused, but it was read.
     assert received.startswith(b"HTTP/1.1 403")
 
 

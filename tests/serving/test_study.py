@@ -1,4 +1,4 @@
-"""A whole study over HTTP, its web processes killed again and again: exact, and nothing lost.
+"""A whole study over HTTP, whose web processes are killed repeatedly, loses no answer.
 
 Twenty people at once on PostgreSQL, five on SQLite. Each sends its answer until it is acknowledged,
 with the same key, as the page does.
@@ -85,7 +85,7 @@ def _assert_exact(stored: dict[str, Any], items: int, acknowledged: Sequence[str
     assert set(Counter(item for item, *_ in assignments).values()) == {OVERLAP}
     assert len({(item, rater) for item, rater, *_ in assignments}) == places
     assert {slot for _, _, slot, *_ in assignments} == {1, 2, 3}
-    # What was acknowledged is there, once, and nothing else is.
+    # Exactly the acknowledged answers are stored, each once.
     assert len(acknowledged) == len(set(acknowledged)) == places
     assert sorted(stored["answers"]) == sorted([uid, 1, True] for uid in acknowledged)
     assert stored["labels"] == places

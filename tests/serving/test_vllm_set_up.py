@@ -16,7 +16,7 @@ from scripts.vllm.setting_up import BUILDS, ROOT, SetUpError, set_up
 
 @pytest.fixture(autouse=True)
 def without_wheels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neither pip nor uv finds anything anywhere."""
+    """Let pip and uv find no packages."""
     for name in ("TANDEM_VLLM", "TANDEM_VLLM_WHEELS", "PIP_FIND_LINKS"):
         monkeypatch.delenv(name, raising=False)
     for name in ("PIP_NO_INDEX", "UV_OFFLINE", "UV_NO_INDEX"):

@@ -1,7 +1,6 @@
 """gunicorn's configuration of the site, without the checks before its start.
 
-They take a process of their own and a second and a half; the server that most tests look at has
-them.
+These take a separate process and a second and a half. The site of most tests runs them.
 """
 
 from __future__ import annotations

@@ -42,4 +42,4 @@ def test_the_only_account_that_could_create_anything_owns_everything() -> None:
 
 
 class TestWork(WorkGoesOn):
-    """As it was before."""
+    """Work on the upgraded database."""

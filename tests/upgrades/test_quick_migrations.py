@@ -1,4 +1,4 @@
-"""The databases that upgrades are tested on have the tables that they have elsewhere."""
+"""Quick migrations give the tables that Django's own migrations give."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ON_SERVER = (
 
 
 def tables() -> list[Any]:
-    """All that decides what can be stored where."""
+    """Everything that determines what can be stored where."""
     found = []
     with connection.cursor() as cursor:
         for statement in ON_SERVER if ON_POSTGRESQL else ON_SQLITE:

@@ -139,7 +139,7 @@ def test_people_continue_the_campaigns_that_they_worked_on() -> None:
         assert list(workable(user(name))) == [pilot]
     assert set(workable(user("rita"))) == {pilot, study}
     assert Membership.objects.get(user=user("rita")).campaign == study
-    # Its batch and its judge are of the administrators, and stay of use to it.
+    # Its batch and its judge belong to the administrators, and it can still use them.
     (share,) = study.batch.shares.all()
     assert (str(share.team), share.right) == ("sam", "read")
     (other,) = Judge.objects.get().shares.all()
@@ -161,4 +161,4 @@ def test_the_new_owners_are_listed_and_recorded_in_the_trail(told: str) -> None:
 
 
 class TestWork(WorkGoesOn):
-    """As it was before, where others have work of their own."""
+    """Work on the upgraded database, in which others have campaigns of their own."""

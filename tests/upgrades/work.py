@@ -1,4 +1,4 @@
-"""What an upgrade from version 0.5.0 has to leave as it was, whoever else works there."""
+"""What an upgrade from version 0.5.0 must leave unchanged, whoever else works there."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_an_answer_that_needed_a_repair_is_asked_for_again(
 
 
 def test_a_trial_reuses_no_answers(campaign: Campaign, first: JudgeRun) -> None:
-    """Asking again to see how far the answers agree would always find that they do."""
+    """A trial that reused answers would always find that they agree."""
     trial = Judge(rater=first.judge.rater, base=first.judge, backend="lexical")
     rows = Assignment.objects.filter(rater=first.judge.rater)
     run = JudgeRun(campaign=campaign, judge=trial, reuse="all")
@@ -176,7 +176,7 @@ def prepared_rows(campaign: Campaign, rater: Judge, rows: list[Assignment]) -> l
 def test_a_run_killed_before_storing_reuses_the_same_answers_again(
     campaign: Campaign, first: JudgeRun
 ) -> None:
-    """Looking stores nothing: a second look finds what the first one found."""
+    """Looking up stores nothing, so that a second look-up finds the same."""
     second = judge("second")
     run = lifecycle.start(campaign, second, reuse="campaign")
     rows = list(Assignment.objects.filter(rater=second.rater))
@@ -222,7 +222,7 @@ def test_the_second_equal_request_is_asked_if_the_first_has_no_answer(
 
 @pytest.fixture
 def twins(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Campaign:
-    """200 units, of which each two in neighbouring reports ask the same."""
+    """200 units; each two in neighbouring reports have equal requests."""
     lines = (json.dumps(numbered(n)) + "\n" for n in range(20))
     (tmp_path / "twins.jsonl").write_text("".join(lines), "utf-8")
     command("load_batch", str(tmp_path / "twins.jsonl"), "--name", "twins")
@@ -281,7 +281,7 @@ def test_claims_are_limited_by_waiting_requests(
 
 
 def test_an_assignment_is_asked_itself_if_its_equal_request_failed(twins: Campaign) -> None:
-    """One of the pair hangs on a server's fault: the other does not wait for ever."""
+    """One of the two fails at the server, and the other does not wait for ever."""
     refused: set[str] = set()
 
     def script(request: Request) -> Any:

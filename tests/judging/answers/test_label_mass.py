@@ -1,4 +1,4 @@
-"""Label mass, and the sample that is asked in no given form where the server hides it."""
+"""Label mass, and the unconstrained sample by which it is measured if the server hides it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def unconstrained(campaign: Campaign, base: Judge) -> Judge:
 
 
 def body_for(campaign: Campaign, rater: Judge) -> dict[str, Any]:
-    """What is sent for the judge's first row."""
+    """The body of the judge's first request."""
     backend = build_backend(rater)
     preparer = Preparer(campaign, rater, read_prompt(prompt_for(rater, campaign)), backend)
     row = assignments_of(campaign, rater).select_related("item__campaign", "item__query")[0]

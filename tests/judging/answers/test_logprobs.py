@@ -1,4 +1,4 @@
-"""Scores from probabilities: hand-worked numbers, and tokens cut wherever a tokenizer may cut."""
+"""Scores from probabilities: hand-worked numbers, and tokens cut at any position."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def entry(token: str, share: float, raw: bytes | None = None) -> dict[str, Any]:
 
 
 def logprobs_of(*pieces: Piece) -> dict[str, Any]:
-    """A token for each piece: sure, or the first of several with their probabilities."""
+    """A token for each piece: certain, or the first of several with their probabilities."""
     content = []
     for piece in pieces:
         shares = {piece: 1.0} if isinstance(piece, str) else piece[1]
@@ -113,7 +113,7 @@ def test_probabilities_of_spellings_of_a_code_are_summed() -> None:
 
 
 def test_a_part_of_a_code_counts_only_in_its_own_case() -> None:
-    """I is how prose begins; in may go on to invalid."""
+    """An "I" begins prose, while "in" may go on to "invalid"."""
     shares = {"yes": 0.5, "no": 0.1, "I": 0.3, "in": 0.05}
     found = detail(ANSWERABLE, '{"answerable": "', ("yes", shares), '"}')
     assert meta(found)["mass"] == pytest.approx(0.65)
@@ -129,9 +129,9 @@ def test_an_escape_counts_towards_the_mass_but_not_the_score() -> None:
 
 
 def test_a_completed_code_is_not_counted_for_a_longer_one() -> None:
-    """Told: 0.2 for "simple", 0.1 for "set", and 0.6 * 0.6 = 0.36 for the longer one.
+    """Listed: 0.2 for "simple", 0.1 for "set", and 0.6 * 0.6 = 0.36 for the longer one.
 
-    At its second token "simple" alone is not listed; that says nothing new of it.
+    At the second token "simple" alone is not listed, which does not change its probability.
     """
     first = {"simple": 0.6, 'simple"': 0.2, "set": 0.1}
     then = {"-with": 0.6, "-in": 0.3}
@@ -412,7 +412,7 @@ def test_a_run_stores_scores_beside_its_labels(
 def kept_of(
     *pieces: Piece, asked: AskedVariable = GROUNDED, logprobs: Any = None
 ) -> tuple[Answer, Answer]:
-    """An answer as it came, and as it is stored."""
+    """An answer as it was received, and as it is stored."""
     text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
     came = Answer(text, logprobs=logprobs or logprobs_of(*pieces))
     told = selected(prepared(asked), came)

@@ -109,7 +109,7 @@ def test_a_run_counts_its_requests_and_answers(held: Held) -> None:
 
 
 class TestStoredBefore:
-    """What a process that died had asked and never written as a label."""
+    """Answers of a dead process that were stored as calls and not as labels."""
 
     def stored(self, held: Held, *calls: Call) -> Result:
         held.store(Result(held.prepared, calls))
@@ -246,7 +246,7 @@ def test_a_reused_answer_costs_nothing(held: Held) -> None:
 
 
 class TestReading:
-    """How an answer was read stands on its call, and two verdicts are none."""
+    """A call records how its answer was read, and two verdicts count as none."""
 
     def asked(self, held: Held, text: str) -> JudgeCall:
         answer = Answer(text)

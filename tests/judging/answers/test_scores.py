@@ -132,7 +132,7 @@ def test_without_a_possible_code_there_is_no_score() -> None:
 
 
 def places(text: str, *variables: AskedVariable) -> set[str]:
-    """Which variables of an answer have a place in it, scored or not."""
+    """Which variables are located in an answer, scored or not."""
     answer = Answer(text, logprobs=logprobs_of(text))
     return {name for _, name in scores(prepared(*variables), answer)}
 

@@ -1,4 +1,4 @@
-"""The probe against the fake server: what it finds out, what it warns of, and what it refuses."""
+"""The probe against the fake server: its findings, warnings and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decisions backend against the fake server: what it asks, in which form, and what it keeps."""
+"""The decisions backend against the fake server: its questions, their form, and stored results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lexical floor: valid for every protocol, the same every time, and explained by its words."""
+"""The lexical judge: valid answers for every protocol, reproducible, explained by words."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def placed(*pieces: Piece) -> tuple[str, list[LocatedToken]]:
 
 
 def likely(code: str, *pieces: Piece, codes: tuple[str, ...] = YES_NO) -> Likelihoods:
-    """Of the code that stands last in the text of the pieces."""
+    """The likelihoods of the code at the end of the text."""
     text, tokens = placed(*pieces)
     at = text.rindex(code)
     return likelihoods_at(text, tokens, (at, at + len(code)), codes)
@@ -145,15 +145,15 @@ def test_a_bound_at_a_later_token_is_multiplied_by_the_probability_of_the_path()
 @pytest.mark.parametrize(
     ("pieces", "codes", "joint"),
     [
-        # Within the quotation marks another one ends an empty word, and begins no code.
+        # Within quotation marks, another mark ends an empty word and begins no code.
         ((BEFORE, ("yes", {"yes": 0.5, "no": 0.25, '"': 0.125}), '"}'),
          {"yes": 0.5, "no": 0.25}, 0),
-        # A token that brings the mark along may be the mark alone: then any code may follow.
+        # A token that includes the quotation mark may be the mark alone; then any code may follow.
         (('{"grounded": ', ('"yes', {'"yes': 0.5, '"no': 0.25, '"': 0.125}), '"}'),
          {"yes": 0.5, "no": 0.25}, 0.125),
         (('{"grounded":', (' "yes', {' "yes': 0.5, ' "no': 0.25, ' "': 0.125}), '"}'),
          {"yes": 0.5, "no": 0.25}, 0.125),
-        # A blank alone is no beginning.
+        # A blank alone begins no code.
         (('{"grounded":', (' "yes', {' "yes': 0.5, ' "no': 0.25, ' ': 0.125}), '"}'),
          {"yes": 0.5, "no": 0.25}, 0),
     ],

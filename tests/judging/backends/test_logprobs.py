@@ -36,9 +36,9 @@ def starts(text: str, logprobs: Any) -> list[tuple[int, str]]:
         ("abc", ["ab", "c"], [(0, "ab"), (2, "c")]),
         ("abc", ["so ", "ab", "c", "</s>"], [(-3, "so "), (0, "ab"), (2, "c"), (3, "</s>")]),
         ("éa", ["é", "a"], [(0, "é"), (2, "a")]),
-        # The last place is the answer's own; the same words before it were thought.
+        # The last occurrence is the answer; the same words before it are reasoning.
         ("ab", ["ab", ".", "ab"], [(-3, "ab"), (-1, "."), (0, "ab")]),
-        # A character that came in broken tokens is passed over, with as many bytes as it has.
+        # A character that was split into tokens is skipped with all its bytes.
         ("é!", ["\ufffd", "\ufffd", "!"], [(2, "!")]),
         ("a🌉b", ["a", "\ufffd", "\ufffd", "b"], [(0, "a"), (5, "b")]),
         ("a🌉b", ["a", "", "b"], [(0, "a"), (5, "b")]),

@@ -1,4 +1,4 @@
-"""The openai backend against the fake server: what is sent, and each fault in its own state."""
+"""The openai backend against the fake server: requests, and the state of each fault."""
 
 from __future__ import annotations
 

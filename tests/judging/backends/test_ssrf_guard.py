@@ -1,4 +1,4 @@
-"""Judges of the browser ask no server inside the house, whatever their address says."""
+"""Judges defined in the browser reach no internal server, whatever their address is."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_the_connector_does_not_limit_simultaneous_calls(watched: bool) -> None:
 
 
 class House:
-    """A server inside that notes who knocks; names lead to it as a test says."""
+    """An internal server that records requests; names resolve to it as a test says."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -144,7 +144,7 @@ class House:
         return web.Response(status=self.status, text=self.body, headers=self.headers)
 
     def ask(self, url: str = "http://{}", listed: Any = None) -> BackendError:
-        """The failure of a request; `{}` in the address stands for the house's own."""
+        """Return the failure of a request; `{}` in the address stands for this server's."""
 
         async def inside() -> BackendError:
             app = web.Application()
@@ -168,7 +168,7 @@ class House:
 
 @contextmanager
 def leading_to(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> Iterator[None]:
-    """Every name that is looked up has these addresses."""
+    """Let every name resolve to these addresses."""
     inet = (socket.AF_INET, socket.SOCK_STREAM, 6, "")
     with monkeypatch.context() as patched:
         patched.setattr(

@@ -1,4 +1,4 @@
-"""What becomes of failures of the network, each under a name of its own, and of large bodies."""
+"""Network failures, each with its own name, and large bodies."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ MODEL = "org/tiny-judge"
 
 @dataclass
 class Fake:
-    """The program, and who it was each time that it was started."""
+    """The program, and the process id of each start."""
 
     notes: Path
     env: pytest.MonkeyPatch
@@ -53,12 +53,12 @@ class Fake:
         return [json.loads(line) for line in lines]
 
     def held(self) -> int:
-        """How many calls the first one holds back."""
+        """How many calls the first process holds back."""
         (port,) = [word for word in self.starts()[0]["arguments"] if word.startswith("--port=")]
         return int(Running(f"http://127.0.0.1:{port.partition('=')[2]}").stats()["held"])
 
     def gone(self) -> bool:
-        """Whether it was started, and nothing of it runs any more."""
+        """Whether it was started, and none of its processes runs any more."""
         pids = [start[key] for start in self.starts() for key in ("pid", "child")]
         return bool(pids) and not any(map(lives, pids))
 
@@ -93,7 +93,7 @@ def installed(folder: Path, env: pytest.MonkeyPatch) -> Iterator[Fake]:
 
 
 def ask(times: int = 1, model: str = MODEL, **params: Any) -> str:
-    """What the last of so many calls in a pump of their own brings."""
+    """Return the result of the last of these calls, made in one pump."""
 
     async def inside() -> str:
         async with VLLM(Setup(model, params={"timeout": 10.0} | params)) as backend:
@@ -112,7 +112,7 @@ Asked = tuple[str, list[dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    """What a server answers to the second of two pumps, amid secrets; and its starts."""
+    """Return a server's answer to the second of two pumps, with secrets set, and its starts."""
     params: dict[str, Any] = {
         "max_model_len": 4096,
         "tensor_parallel": 2,
@@ -328,7 +328,7 @@ asyncio.run(hold())
 
 @pytest.mark.parametrize("how", [pytest.param("alone", marks=pytest.mark.long), "fork"])
 def test_a_kill_9_of_its_parent_leaves_nothing_running(vllm: Fake, how: str) -> None:
-    """A child that was forked meanwhile holds the same pipe, and must not keep the server up."""
+    """A child that was forked meanwhile has the same pipe, and must not keep the server alive."""
     command = [sys.executable, "-c", HOLDS, how]
     with Process(
         command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True

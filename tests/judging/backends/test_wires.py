@@ -158,7 +158,7 @@ def test_a_thinking_model_is_not_forced_to_use_the_tool_and_gets_no_temperature(
 
 @pytest.mark.parametrize("wire", OTHERS)
 def test_bodies_encoded_in_parts_equal_the_whole(wire: str) -> None:
-    """The system is apart with one of them, and two requests may differ in nothing else."""
+    """One protocol sends the system message separately, and requests may differ only in it."""
     backend = backend_of(wire, "http://h")
     for system in ("Judge.", "Judge well.", "Judge."):
         for text, shared in (("Is it so?", 0), ("Is it not?", 6)):

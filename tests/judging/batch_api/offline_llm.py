@@ -1,8 +1,8 @@
 """The part of vLLM that the runner uses, with answers by rule in place of a model.
 
-OFFLINE_LLM in the environment says as JSON what it does otherwise: `dies_after` so many calls by
-SIGKILL, `breaks_after` so many calls with an error of the engine, `says` this text where no form
-is asked, `ends` with this reason; it appends to the file `notes` how it was called.
+OFFLINE_LLM in the environment changes its behaviour, as JSON: it dies by SIGKILL after `dies_after`
+calls, fails with an error of the engine after `breaks_after` calls, answers `says` where no form is
+asked, and `ends` with this reason. It appends its arguments to the file `notes`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Message = dict[str, str]
 
 
 class VLLMClientError(Exception):
-    """As in vLLM, no ValueError."""
+    """As in vLLM, this is not a ValueError."""
 
 
 class VLLMValidationError(VLLMClientError):

@@ -253,7 +253,7 @@ def test_loading_results_twice_changes_nothing(
 
 
 def everything(rater: Judge) -> list[Any]:
-    """All that is stored of a judge's run."""
+    """Everything that is stored of a judge's run."""
     tables = (
         JudgeRun.objects.filter(judge=rater),
         JudgeCall.objects.filter(run__judge=rater),
@@ -280,7 +280,7 @@ def test_a_run_waits_for_results_that_have_not_come_back(
 def test_lines_with_errors_leave_assignments_open(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
-    """In the shapes of a provider's error file, of an expired batch, and of `vllm run-batch`."""
+    """In the forms of a provider's error file, of an expired batch, and of `vllm run-batch`."""
     asked = lines_of(written(campaign, rater, tmp_path))
     errors = [
         failed(asked[0], 500, "the engine died"),
@@ -500,7 +500,7 @@ def test_no_file_is_written_if_every_answer_is_reused(
 def test_a_process_that_dies_before_storing_labels_loses_no_answer(
     campaign: Campaign, rater: Judge, server: Running, tmp_path: Path
 ) -> None:
-    """Calls that were stored alone become labels, and are not counted again."""
+    """Calls stored without labels become labels, and are not counted again."""
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
     path = write(tmp_path / "results.jsonl", results)
     only_calls(campaign, rater, path)
@@ -510,7 +510,7 @@ def test_a_process_that_dies_before_storing_labels_loses_no_answer(
 
 
 def only_calls(campaign: Campaign, rater: Judge, path: Path) -> None:
-    """Takes results in as if the process died each time between a call and its label."""
+    """Load results as if the process died each time between a call and its label."""
 
     def calls_alone(run: Any, lease: Any, schema: Any, results: Any) -> int:
         kept = [Result(result.prepared, result.calls) for result in results]

@@ -1,4 +1,4 @@
-"""Files of a batch API: which kind one is, and what is wrong with another."""
+"""Files of a batch API: their kinds, and errors in them."""
 
 from __future__ import annotations
 

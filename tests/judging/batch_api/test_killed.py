@@ -1,4 +1,4 @@
-"""Writers of batch files that die at any point: what they leave can be gone on with."""
+"""Writers of batch files may die at any point, and another process can continue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.processes
 
-# Its lease ends as soon as it is taken, so whoever comes next finds it dead.
+# Its lease ends as soon as it is taken, so the next process finds it dead.
 DIES = """
 import os, sys
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Runs on vLLM without a server: a folder goes out, its runner answers, and it comes home."""
+"""Runs on vLLM without a server: a folder is written, its runner answers, results are loaded."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Out:
         return str(caught.value)
 
     def start(self, *options: str, **told: Any) -> subprocess.CompletedProcess[str]:
-        """The runner, as on a machine that has nothing of Tandem."""
+        """Start the runner as on a machine without Tandem."""
         env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(self.vllm)}
         env |= {"OFFLINE_LLM": json.dumps({"notes": str(self.notes), **told})}
         program = [sys.executable, runner.__name__.rpartition(".")[2] + ".py", *options]

@@ -1,4 +1,4 @@
-"""What a file of results comes to: whose its lines are, what is new, how the run goes on."""
+"""Loading a file of results: the run of its lines, new results, and how the run continues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lane's traffic, in virtual time: full, never above its bounds, and patient with its server."""
+"""A lane's calls in virtual time: as many as allowed, and patient with its server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A dispatcher step by step: what it takes in, asks for, waits for and tells of."""
+"""A dispatcher step by step: what it accepts, asks, waits for and reports."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(lane: Lane, job: Callable[[Dispatcher], Coroutine[Any, Any, None]]) -> N
 
 
 def late(*counts: int) -> list[Prepared]:
-    """Requests that timed out so often before."""
+    """Requests that timed out this often before."""
     return [replace(row, late=n) for row, n in zip(rows(len(counts)), counts, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Parts of the engine: what it starts with, whom it obeys, and why it ends."""
+"""Parts of the engine: its start, its orders, and the reasons for which it ends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Made = Callable[..., Any]
 
 @pytest.fixture
 def made(campaign: Campaign) -> Made:
-    """A function that makes the engine of a new run, which is not begun."""
+    """A function that creates the engine of a new run without starting it."""
 
     def make(
         run: dict[str, Any] | None = None, endpoint: str = "", by_unit: bool = False,

@@ -25,7 +25,7 @@ def begin(limit: Limit, calls: int) -> None:
 
 
 def answer(limit: Limit, clock: Clock, calls: int, under_way: int | None = None) -> list[int]:
-    """The sizes after each of these calls, while so many are under way, or all that may be."""
+    """The sizes after each of these calls, with this many under way or as many as allowed."""
     sizes = []
     for _ in range(calls):
         begin(limit, (under_way or limit.size) - limit.under_way)
@@ -35,7 +35,7 @@ def answer(limit: Limit, clock: Clock, calls: int, under_way: int | None = None)
 
 
 def last(limit: Limit, clock: Clock, seconds: float, calls: int) -> list[int]:
-    """The sizes after each of these calls, which begin now, fill the limit and take so long."""
+    """The sizes after each of these calls, which begin now, fill the limit and take this long."""
     begun, clock.now = clock.now, clock.now + seconds
     sizes = []
     for _ in range(calls):
@@ -378,9 +378,9 @@ class TestQueueingServer:
         ("seconds", "sizes"),
         [
             ([1.0, 1.0], [40, 80]),
-            # Twice as many calls that take twice as long: as it is, it is right.
+            # Twice as many calls take twice as long: the limit is right.
             ([1.0, 2.0], [40, 40]),
-            # Slower than that: too many. 40 * 0.9.
+            # Slower still: too many calls. 40 * 0.9.
             ([1.0, 2.0, 2.5], [40, 40, 36]),
             # 40 / 1.5 calls a second are more than 20, though each takes longer: 40 * 1.1.
             ([1.0, 1.5], [40, 44]),

@@ -1,4 +1,4 @@
-"""What was paid is kept where a mistake of ours ends a run, and a row that hangs does not go on."""
+"""Paid answers are kept if a bug ends a run, and an assignment that hangs is given up."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_hanging_assignment_is_given_up_across_short_pumps(
 
 
 def pumps_until_the_end(run: JudgeRun, script: Any, patience: Patience) -> int:
-    """Short pumps one after the other, as workers make them; how many."""
+    """Run short pumps one after the other, as workers do; return their number."""
     for number in range(1, 100):
         lease = lifecycle.take(run)
         assert lease is not None
@@ -192,7 +192,7 @@ def test_only_calls_sent_after_the_last_answer_count_towards_an_outage(campaign:
 
     called(first, "answered", answered)
     calls = [called(row, "reset", answered) for row in others]
-    # Sent together with what was answered, and stored later.
+    # Sent together with the answered ones, and stored later.
     assert read_history(run) == ServerHistory(True, 0.0, 0.0)
     JudgeCall.objects.filter(pk__in=[each.pk for each in calls]).update(
         sent_at=answered + timedelta(seconds=1)

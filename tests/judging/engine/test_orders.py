@@ -37,7 +37,7 @@ def billed(request: Request) -> Answer:
 
 
 def run_with(campaign: Campaign, backend: Scripted, **bounds: Any) -> tuple[JudgeRun, Ending]:
-    """A run of the judge, unit by unit and one call at a time, with these bounds."""
+    """A run of the judge, unit by unit and one call at a time, with these limits."""
     run = lifecycle.start(campaign, judge(params={"concurrency": 1, "max_tokens": 10}, **SERVED))
     JudgeRun.objects.filter(pk=run.pk).update(**bounds)
     run.refresh_from_db()
@@ -277,7 +277,7 @@ def test_the_next_run_cancels_a_dead_run_that_was_to_be_cancelled(
 
 
 class Held(Scripted):
-    """A judge whose calls last until they are let go."""
+    """A judge whose calls last until the test releases them."""
 
     def __init__(self) -> None:
         super().__init__(yes)
@@ -292,7 +292,7 @@ class Held(Scripted):
 
 
 class TestTimeIsOver:
-    """A pump that hands its run over lets its calls end: called off, they would be paid again."""
+    """A pump that hands its run over lets its calls end: cancelled ones would be paid again."""
 
     @pytest.fixture(autouse=True)
     def short(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -81,7 +81,7 @@ class Written:
 
 
 class Desk:
-    """Outcomes with all that they tell; the clock stands at 1,000."""
+    """Outcomes with everything that they report; the clock starts at 1,000."""
 
     def __init__(self, held: int = 9, refused: float = 0.0, **resources: Any) -> None:
         self.clock, self.limit, self.writer = Clock(1000.0), Limited(), Written()
@@ -104,7 +104,7 @@ class Desk:
     def comes(
         self, came: CallReply, row: int = 0, sent: float = 0.0, *, probe: bool = False
     ) -> Job:
-        """A call comes back that was begun `sent` seconds ago."""
+        """Return a call that began `sent` seconds ago."""
         mine = self.rows[row]
         mine.begun, mine.probe = self.clock.now - sent, probe
         mine.first_sent = mine.begun if mine.first_sent is None else mine.first_sent
@@ -127,7 +127,7 @@ class Desk:
         return self.outcomes.queue.ready_at(0.0, self.clock.now, None)
 
     def others(self, row: int = 19) -> None:
-        """Another row is answered, at this moment."""
+        """Another row is answered now."""
         self.comes(ANSWER, row)
         self.writer.results.clear()
         self.limit.told.clear()
@@ -136,12 +136,12 @@ class Desk:
 
 @pytest.fixture(autouse=True)
 def longest_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of all waits that chance may choose the longest is taken."""
+    """Let each random wait be the longest possible."""
     monkeypatch.setattr("random.uniform", lambda low, high: high)
 
 
 def seconds_ago(words: str) -> float:
-    """How long ago the moment is that a trouble names."""
+    """How long ago the time in the trouble's text is."""
     moment = words.partition("since ")[2].partition(" UTC")[0]
     since = datetime.strptime(moment, "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     return (datetime.now(UTC) - since).total_seconds()
@@ -363,7 +363,7 @@ class TestFailures:
 
 class TestOutages:
     def down(self, passed: float, came: TransientError = DOWN, **resources: Any) -> Desk:
-        """A server whose breaker opened so long ago; another call fails."""
+        """A server whose breaker opened this long ago; another call fails."""
         desk = Desk(**resources)
         desk.outcomes.breaker.trip()
         desk.clock.now += passed

@@ -1,4 +1,4 @@
-"""What becomes of rows where servers fail, hang, refuse or go away, in virtual time."""
+"""The outcomes of rows if servers fail, hang, refuse or disappear, in virtual time."""
 
 from __future__ import annotations
 

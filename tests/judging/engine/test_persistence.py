@@ -14,7 +14,7 @@ Written = list[tuple[float, int]]
 
 
 def written(arrivals: list[float], write_seconds: float = 0.0) -> Written:
-    """When which groups were begun, for results that come at these moments."""
+    """The start times of groups and their sizes, for results that arrive at these times."""
     groups: Written = []
 
     async def write(group: list[Result]) -> None:

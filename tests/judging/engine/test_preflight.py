@@ -1,4 +1,4 @@
-"""What is found out before a run: refusals, warnings, and whether it is the same server after."""
+"""Findings before a run: refusals and warnings; and whether the server is the same at the end."""
 
 from __future__ import annotations
 

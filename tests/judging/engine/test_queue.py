@@ -1,6 +1,6 @@
 """What an engine claims, which results it reuses, and the history of assignments and server.
 
-Nothing here is asked of any server: rows and calls stand in the database.
+No server is asked: rows and calls are in the database.
 """
 
 from __future__ import annotations

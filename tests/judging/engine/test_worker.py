@@ -1,6 +1,6 @@
-"""Working on a run, step by step: what is probed, pumped, noted and given back, and in which order.
+"""Working on a run, step by step: probe, pump, notes and release, in this order.
 
-The pump, the probes and the manifest are those of the test; the run and its rows are stored.
+Pump, probes and manifest are the test's own; the run and its rows are stored.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def test_a_lasting_database_outage_raises_its_own_error(
 
 
 class TestPumping:
-    """Pumps until nothing changes any more, each time with what was planned meanwhile."""
+    """Pumping goes on until nothing changes, each time with newly planned assignments."""
 
     def pumped(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,

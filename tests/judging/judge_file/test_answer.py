@@ -1,4 +1,4 @@
-"""The parsers that a judge file may name, built from its tables, and what is wrong with others."""
+"""The parsers that a judge file may name, built from its tables, and errors in these."""
 
 from __future__ import annotations
 

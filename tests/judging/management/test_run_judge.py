@@ -1,4 +1,4 @@
-"""`run_judge` in the foreground, and its doorbell for the workers."""
+"""`run_judge` in the foreground, and its messages to workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models write around an answer: found where it is one, and never guessed."""
+"""Finding the answer in what models write around it, without guessing."""
 
 from __future__ import annotations
 

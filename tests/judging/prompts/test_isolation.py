@@ -1,4 +1,4 @@
-"""What one request shows: a model that repeats its prompt proves that there was nothing else."""
+"""What one request shows, as repeated by a model that echoes its prompt."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 def echo(request: Request) -> str:
-    """Write down all that was shown, and no answer."""
+    """Repeat everything that was shown, without an answer."""
     return "\n".join(message.content for message in request.messages)
 
 
@@ -31,7 +31,7 @@ def chosen(params: dict[str, Any]) -> Judge:
 
 
 def marked(text: str) -> list[str]:
-    """The sentences of a text by which it is told apart from the others."""
+    """The sentences of a text, marked so that it differs from the others."""
     return [part.strip() for part in re.split(r"[.\r\n]", text) if len(part.strip()) > 10]
 
 
@@ -52,7 +52,7 @@ def shown(campaign: Campaign, granularity: str) -> list[tuple[JudgeCall, set[str
 @pytest.mark.every_case
 @pytest.mark.parametrize(
     ("protocol", "granularity"),
-    # A list that an answer writes is matched within the same answer.
+    # A list in an answer is matched within the same answer.
     [(p, g) for p in PROTOCOLS for g in ("item", "unit") if g == "item" or not PROTOCOLS[p].listed],
 )
 def test_a_request_shows_its_own_item_and_no_other(

@@ -1,4 +1,4 @@
-"""Of a batch whose every text has a mark, a model that repeats its prompt shows what was sent."""
+"""Each text of a batch has a mark, and a model that echoes its prompt shows which were sent."""
 
 from __future__ import annotations
 

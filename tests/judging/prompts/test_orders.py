@@ -1,4 +1,4 @@
-"""The order of texts that a judge file asks for: pairs in both orders, others drawn by a seed."""
+"""The order of texts that a judge file asks for: pairs in both orders, or shuffled by a seed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_each_pair_is_asked_in_both_orders_and_labelled_in_its_stored_order(
         True: 2, False: 2,
     }  # fmt: skip
     assert set(Assignment.objects.values_list("replicate", flat=True)) == {0, 1}
-    # Whoever is better is so in either order.
+    # The better answer is the same in either order.
     said = Label.objects.values_list("unit", "value").distinct()
     assert len(said) == 2
 

@@ -143,7 +143,7 @@ def test_every_prompt_explains_the_delimiters_of_its_texts(protocol: str) -> Non
 
 
 def parts(schema: Any) -> Iterator[JSON]:
-    """Every schema in a schema."""
+    """Every schema within a schema."""
     if "anyOf" in schema:
         for each in schema["anyOf"]:
             yield from parts(each)

@@ -1,4 +1,4 @@
-"""One more call for the form of an answer: when it is asked, what it says, how it is counted."""
+"""Repairs of an answer's form: when one is requested, what it says, and how it counts."""
 
 from __future__ import annotations
 

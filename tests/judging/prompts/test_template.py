@@ -91,7 +91,7 @@ def test_delimiters_are_the_same_for_the_same_text_and_differ_between_texts() ->
 
 
 def test_a_text_cannot_hold_its_own_delimiter(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hash that can be guessed would need another; here it is made so short that it can."""
+    """A hash that occurs in the text is replaced; here it is short enough to occur."""
     monkeypatch.setattr(template, "NONCE_LENGTH", 1)
     text = "0123456789abcde"
     assert fenced(text).splitlines()[0] == "[begin f]"

@@ -1,4 +1,4 @@
-"""Perturbations: what judges are shown and asked, and where a change is."""
+"""Perturbations: what judges are shown and asked, and what is changed."""
 
 from __future__ import annotations
 

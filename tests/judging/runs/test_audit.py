@@ -30,7 +30,7 @@ def served() -> Judge:
 
 
 class Deed(NamedTuple):
-    """What is done, after what was prepared; and the events with their facts."""
+    """An act after its preparation, and the events that it records, with their facts."""
 
     act: Callable[[Campaign], Act]
     events: tuple[tuple[str, dict[str, Any]], ...]

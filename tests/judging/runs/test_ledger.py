@@ -202,10 +202,10 @@ def test_assignments_of_other_raters_are_left_alone(campaign: Campaign) -> None:
 
 
 class TestStrikes:
-    """Rows in whose company workers die: first asked alone, then no more."""
+    """Assignments at which workers die are first asked alone, then closed."""
 
     def die(self, campaign: Campaign, rater: Judge, rows: int = 12) -> JudgeRun:
-        """A run whose holder leases rows, and is not heard of again."""
+        """A run whose worker leases rows and dies."""
         run = lifecycle.start(campaign, rater)
         lease = lifecycle.take(run)
         assert lease
@@ -270,7 +270,7 @@ class TestStrikes:
         self.die(campaign, rater, rows=1)
         dead = self.die(campaign, rater, rows=9)
         lease, rest = self.claim(campaign, rater)
-        # The third one died with the others, of which the next ones hold nothing against them.
+        # The third worker had leased the others, too, but these have only one strike.
         assert len(rest) == ITEMS - 1
         ledger.assignments_of(campaign, rater).filter(status="leased").update(status="done")
         (alone,) = ledger.claim(campaign, rater, lease, 9)

@@ -327,7 +327,7 @@ class TestReuse:
 
 class TestEqualRequests:
     def equals(self, monkeypatch: pytest.MonkeyPatch, taken: int = 0) -> EqualRequests:
-        """Of those who wait the first so many find an answer to take."""
+        """The first `taken` waiting requests find an answer to reuse."""
         monkeypatch.setattr(
             cache,
             "reused_results",

@@ -83,7 +83,7 @@ class TestControl:
 
 
 class Calls:
-    """Calls under way that end by themselves, or only when they are given little time."""
+    """Calls under way that end by themselves, or only when cancelled."""
 
     def __init__(self, *, end: bool = True) -> None:
         self.end = end
@@ -194,7 +194,7 @@ class TestTurns:
 
 
 class TestOneOfTwoRuns:
-    """What is ordered, stored and ended of one run leaves the other as it was."""
+    """Orders, results and ends of one run leave the other unchanged."""
 
     @pytest.fixture
     def other(self, campaign: Campaign) -> JudgeRun:
@@ -594,7 +594,7 @@ class TestShutdown:
 
 
 class TestTheEndOfARun:
-    """What becomes of a run, by why its pump ended."""
+    """What happens to a run, depending on how its pump ended."""
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -609,7 +609,7 @@ class TestTheEndOfARun:
             ("stopped", True, "stop", "interrupted", True),
             ("stopped", True, "cancel", "cancelled", True),
             ("cancelled", True, "", "cancelled", True),
-            ("cancelled", True, "stop", "interrupted", True),  # the last wish counts
+            ("cancelled", True, "stop", "interrupted", True),  # the last order counts
             ("time", False, "", "running", False),
             ("time", True, "stop", "interrupted", False),
             ("finished", True, "stop", "done", True),

@@ -31,7 +31,7 @@ def rows(who: Judge) -> list[Assignment]:
 
 
 def ranked(campaign: Campaign, seed: int) -> list[str]:
-    """The keys of all items in the order of a draw, as the docs describe it."""
+    """The keys of all items in the sampling order, as the docs describe it."""
     keys = campaign.items.values_list("key", flat=True)
     return sorted(keys, key=lambda key: hashlib.sha256(f"{seed}\0{key}".encode()).hexdigest())
 

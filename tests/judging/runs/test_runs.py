@@ -423,10 +423,10 @@ def test_a_short_database_outage_does_not_end_the_run(
 
 
 class TestTheHistoryOfAnAssignment:
-    """How often a row was late, and for how long it was refused, in pumps before this one."""
+    """How often an assignment timed out, and for how long it was refused, in earlier pumps."""
 
     def prepared(self, campaign: Campaign, *calls: tuple[str, int]) -> Prepared:
-        """The first row as the next pump claims it, after calls that began so long ago."""
+        """The first row as the next pump claims it, after calls that began this long ago."""
         rater = judge()
         run, token = held(campaign, rater)
         first, second = Assignment.objects.filter(rater=rater.rater).order_by("pk")[:2]
@@ -457,7 +457,7 @@ class TestTheHistoryOfAnAssignment:
 
 
 class TestTheHistoryOfARun:
-    """What pumps before have seen of a server, by their calls."""
+    """The state of a server, by the calls of earlier pumps."""
 
     def called(self, run: JudgeRun, *states: str, ago: int = 60, **more: Any) -> None:
         row = Assignment.objects.filter(rater=run.judge.rater)[0]

@@ -145,7 +145,7 @@ def test_a_queued_run_says_how_much_of_it_is_planned(
     assert f"Planning: 1 request so far, for 1 of {items} items" in get(rita, "judge-run", run.pk)
     planning.plan(campaign, run.judge)
     assert "0 of 4 requests done" in get(rita, "judge-run", run.pk)
-    # What a worker has begun is planned, whatever became of the items since.
+    # A run that a worker has begun counts as planned, whatever happened to the items since.
     campaign.items.order_by("pk")[1].assignments.all().delete()
     assert "Planning" in get(rita, "judge-run", run.pk)
     changed(run, manifest={"platform": {}})
@@ -513,7 +513,7 @@ def test_a_run_without_a_worker_can_be_started_beside_the_web_server(
     started: list[Any] = []
     popen = lambda command, **given: started.append(command[-2:])  # noqa: E731
     monkeypatch.setattr(launching.subprocess, "Popen", popen)
-    # Nobody need wait for the process: one that queued the run may end before it.
+    # No thread waits for the process, since the process that queued the run may end first.
     monkeypatch.setattr(launching.threading, "Thread", lambda **given: Idle())
     run = lifecycle.start(campaign, judge("floor"), queued=True)
     order(rita, run, "here")

@@ -1,4 +1,4 @@
-"""Trying a judge on one item: a worker asks, all is shown to who asked, and no label is given."""
+"""Trying a judge on one item: a worker asks, only the user sees the result, no label is stored."""
 
 from __future__ import annotations
 

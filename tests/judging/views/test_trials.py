@@ -1,4 +1,4 @@
-"""The page of a judge's trials: what they would cost, started, stopped, and where the sheet is."""
+"""The page of a judge's trials: costs, starting and stopping them, and the link to the sheet."""
 
 from __future__ import annotations
 

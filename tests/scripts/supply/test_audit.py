@@ -1,4 +1,4 @@
-"""Known holes fail the audit while a version mends them, and it claims only what it asked."""
+"""Known vulnerabilities with a fix fail the audit, which is only about packages it asked for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def snapshot(*found: Hole, packages: tuple[Package, ...] = (DJANGO, OTHER)) -> S
 
 
 class TestThisCommit:
-    """Read from the repository alone, so that it is judged the same on every day."""
+    """Read only from the repository, so that the result is the same on every day."""
 
     def test_no_locked_package_has_a_known_vulnerability_with_a_fix(self) -> None:
         stored = load()
@@ -67,7 +67,7 @@ class TestThisCommit:
     def test_packages_of_all_locks_are_queried(self) -> None:
         names = {(each.ecosystem, each.name) for each in locked()}
         assert {(PYPI, "django"), (PYPI, "pytest"), (PYPI, "vllm"), (NPM, "typescript")} <= names
-        # A build of its own is known by the version that it was built from.
+        # A custom build has the vulnerabilities of the version that it was built from.
         assert not [each for each in locked() if "+" in each.version]
 
 

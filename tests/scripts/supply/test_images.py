@@ -24,7 +24,7 @@ COMPOSE = f"""services:
   valkey:
     image: valkey/valkey:8.1-alpine@{OLD}
 """
-# Docker's program, of which a machine without containers has none.
+# A stand-in for Docker's program, which a machine without containers lacks.
 DOCKER = f"""#!/bin/sh
 case "$*" in
     "buildx imagetools inspect --format {{{{.Manifest.Digest}}}} python:3.11-slim") echo {NEW} ;;

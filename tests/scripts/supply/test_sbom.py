@@ -1,4 +1,4 @@
-"""The bill of materials names what the lock does, and holds by CycloneDX's schema."""
+"""The bill of materials names all packages of the lock, and is valid by CycloneDX's schema."""
 
 from __future__ import annotations
 
