@@ -30,9 +30,9 @@ class Kept:
 
     def make(self, request: pytest.FixtureRequest, folder: Path) -> None:
         """Make what any test of the module asks for."""
-        wanted = _wanted(request.session)[request.path]
+        needed = _wanted(request.session)[request.path]
         for name, make in _makers_of(request.module).items():
-            if name in wanted:
+            if name in needed:
                 self.made[make] = _made(make, folder)
 
     def copy_of(self, make: Callable[..., T], folder: Path) -> T:
@@ -51,10 +51,10 @@ def _makers_of(module: ModuleType) -> dict[str, Make]:
 
 @functools.cache
 def _wanted(session: pytest.Session) -> dict[Path, set[str]]:
-    wanted: dict[Path, set[str]] = defaultdict(set)
+    needed: dict[Path, set[str]] = defaultdict(set)
     for item in session.items:
-        wanted[item.path].update(getattr(item, "fixturenames", ()))
-    return wanted
+        needed[item.path].update(getattr(item, "fixturenames", ()))
+    return needed
 
 
 def _made(make: Callable[..., T], folder: Path) -> T:

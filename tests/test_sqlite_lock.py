@@ -118,8 +118,8 @@ def test_the_same_sql_is_always_rewritten_the_same_way(path: str) -> None:
 
 def test_many_threads_of_two_processes_write_and_none_is_refused(path: str) -> None:
     processes = [run(path, "write", "8", "40") for _ in range(2)]
-    told = [process.communicate(timeout=PATIENCE)[1] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], told
+    errors = [process.communicate(timeout=PATIENCE)[1] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], errors
     assert counted(path) == 2 * 8 * 40
 
 

@@ -415,9 +415,9 @@ class TestNeighbours:
 
     def test_each_neighbour_query_is_limited_to_one_row_for_postgresql(self, study: Study) -> None:
         rows = [row(item, study.ada) for item in items_of(study.campaign)]
-        with CaptureQueriesContext(connection) as told:
+        with CaptureQueriesContext(connection) as queries:
             with_neighbours(study.ada, rows[2].uid)
-        assert re.findall(r"LIMIT (\d+)", told[-1]["sql"]) == ["1"] * 2
+        assert re.findall(r"LIMIT (\d+)", queries[-1]["sql"]) == ["1"] * 2
 
     def test_neighbours_are_ones_own_shown_items_of_the_same_campaign(
         self, study: Study, other: Campaign

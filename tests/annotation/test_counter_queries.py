@@ -67,19 +67,19 @@ def test_zero_counts_are_left_out(study: Study) -> None:
     held = study.assignment(study.ada)
     submit(held, payload("no"), "page")
     assert answers_by_rater(study.campaign) == {held.rater_id: {DONE: 1}}
-    told = numbers(study.campaign)
-    assert told == {
+    counts = numbers(study.campaign)
+    assert counts == {
         "free/study": 3, "items/study": 3, "places/study": 6, "queries/evaluation/drawn": 1,
         "units/drawn": 9,
     }  # fmt: skip
-    assert list(told) == sorted(told)
+    assert list(counts) == sorted(counts)
     held.delete()
     assert answers_by_rater(study.campaign) == {}
     assert set(raters_in(study.campaign.pk)) == set()
 
 
 class TestCountsForTheTrail:
-    def told(self) -> list[tuple[int | None, dict[str, int]]]:
+    def recorded(self) -> list[tuple[int | None, dict[str, int]]]:
         rows = Event.objects.filter(event="answers.counted").order_by("pk")
         return list(rows.values_list("campaign", "facts"))
 
@@ -93,17 +93,17 @@ class TestCountsForTheTrail:
         submit(study.assignment(study.ada), payload("no"), "page")
         submit(study.assignment(study.ben), payload("no"), "api")
         assert count_answers() == 1
-        assert self.told() == [(study.campaign.pk, {"upto": newest(), "page": 1, "api": 1})]
+        assert self.recorded() == [(study.campaign.pk, {"upto": newest(), "page": 1, "api": 1})]
         assert count_answers() == 0
         elsewhere = next_assignment(other, rater_of(study.ada))
         assert elsewhere is not None
         submit(elsewhere, payload("no"), "page")
         assert count_answers() == 1
-        assert self.told()[1:] == [(other.pk, {"upto": newest(), "page": 1})]
+        assert self.recorded()[1:] == [(other.pk, {"upto": newest(), "page": 1})]
         submit(study.assignment(study.ada), payload("no"), "page")
         assert count_answers() == 1
         facts = {"upto": newest(), "page": 2, "api": 1}
-        assert self.told()[2:] == [(study.campaign.pk, facts)]
+        assert self.recorded()[2:] == [(study.campaign.pk, facts)]
 
 
 class TestSlots:

@@ -362,22 +362,29 @@ class TestPages:
     def test_a_campaign_is_listed_with_its_counts(self, study: Study) -> None:
         plant(study)
         row: Any = with_counts(Campaign.objects.all()).get()
-        told = (row.items_total, row.places, row.places_done, row.imported, row.people, row.judges)
-        assert told == (4, 8, 1, 0, 1, 1)
+        counts = (
+            row.items_total,
+            row.places,
+            row.places_done,
+            row.imported,
+            row.people,
+            row.judges,
+        )
+        assert counts == (4, 8, 1, 0, 1, 1)
         assert row.people_done == 1
 
     def test_a_campaigns_people_are_listed_with_their_counts(self, study: Study) -> None:
         plant(study)
-        told = {each.kind: (each.done, each.held, each.since is None) for each in campaign_raters(
+        counts = {each.kind: (each.done, each.held, each.since is None) for each in campaign_raters(
             study.campaign)}  # fmt: skip
-        assert told == {"human": (1, 1, False), "judge": (1, 0, True)}
+        assert counts == {"human": (1, 1, False), "judge": (1, 0, True)}
 
     def test_a_campaigns_sample_is_summarized_from_counts(self, study: Study) -> None:
-        told = summary(study.campaign)
-        assert (told["queries"], told["queries_drawn"]) == (1, 1)
-        assert (told["units"], told["units_drawn"], told["units_pending"]) == (12, 12, 0)
-        assert told["roles"] == {"evaluation": {"queries": 1, "asked": 1}}
-        assert (told["gold"], told["practice"]) == (0, 0)
+        counts = summary(study.campaign)
+        assert (counts["queries"], counts["queries_drawn"]) == (1, 1)
+        assert (counts["units"], counts["units_drawn"], counts["units_pending"]) == (12, 12, 0)
+        assert counts["roles"] == {"evaluation": {"queries": 1, "asked": 1}}
+        assert (counts["gold"], counts["practice"]) == (0, 0)
 
 
 def test_postgresql_gets_a_trigger_and_its_function_for_each_count() -> None:

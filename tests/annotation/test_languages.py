@@ -90,9 +90,9 @@ def test_a_refusal_is_in_the_language_and_words_of_its_reader(study: Study) -> N
     said = {}
     for language in ("en", "de"):
         ada.post("/account/language/", {"language": language})
-        told = ada.post(page("submit", mine), answers("yes", "yes", None, quote=("Zoe", 0)))
+        response = ada.post(page("submit", mine), answers("yes", "yes", None, quote=("Zoe", 0)))
         longer = ada.post(page("submit", mine), answers("no", "no", "no", comment="x" * 10_001))
-        said[language] = [p["message"] for a in (told, longer) for p in a.json()["problems"]]
+        said[language] = [p["message"] for a in (response, longer) for p in a.json()["problems"]]
     assert said["en"][0] == "has no answer; give one of Yes, No, Makes no sense"
     assert said["de"][0] == (
         "die Antwort fehlt; wählen Sie eine von diesen: Ja, Nein, Ergibt keinen Sinn"
@@ -171,9 +171,9 @@ def test_researchers_pages_stay_english(study: Study) -> None:
 
 
 def test_a_right_to_left_language_sets_the_pages_direction() -> None:
-    for language, told in (("ar", ' lang="ar" dir="rtl"'), ("de", ' lang="de">')):
+    for language, attributes in (("ar", ' lang="ar" dir="rtl"'), ("de", ' lang="de">')):
         with translation.override(language):
-            assert told in render_to_string("404.html")
+            assert attributes in render_to_string("404.html")
 
 
 def test_styles_of_annotators_pages_use_logical_properties() -> None:

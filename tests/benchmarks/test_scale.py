@@ -39,9 +39,9 @@ def test_the_made_campaign_has_consistent_counts() -> None:
     assert (campaign.items_total, campaign.places, campaign.people_done) == (25, 50, 25)
     assert campaign.people == 5
     assert Label.objects.count() == 25
-    told = numbers(campaign)
-    assert (told["free/study"], told["units/drawn"]) == (25, 25)
-    assert told["queries/evaluation/drawn"] == 3
+    counts = numbers(campaign)
+    assert (counts["free/study"], counts["units/drawn"]) == (25, 25)
+    assert counts["queries/evaluation/drawn"] == 3
     assert len(exported("c", "labels")) == len(exported("c", "units")) == 25
 
 

@@ -302,5 +302,5 @@ def test_axe_finds_a_planted_violation(page: Page) -> None:
     looks = len(LOOKS) if Extent.everything else 1
     words = [words.partition(": ")[2] for words in violations(page, "bad")]
     # Of two texts with the same style only one is reported.
-    told = ["color-contrast", "color-contrast", "image-alt"]
-    assert [each.partition(":")[0] for each in words] == told * looks
+    rules = ["color-contrast", "color-contrast", "image-alt"]
+    assert [each.partition(":")[0] for each in words] == rules * looks

@@ -112,8 +112,8 @@ def test_the_second_of_two_adjudicators_chooses_between_the_two_decisions(
     state(page, "kept")
     page.keyboard.press("Control+Enter")
     page.wait_for_url(f"**{address(there, there.units[1])}")
-    told = list(Decision.objects.order_by("pk").values_list("response__comment", flat=True))
-    assert told == [REASON, "Mine."]
+    comments = list(Decision.objects.order_by("pk").values_list("response__comment", flat=True))
+    assert comments == [REASON, "Mine."]
 
 
 def test_the_adjudication_pages_pass_axe(page: Page, there: Dispute) -> None:

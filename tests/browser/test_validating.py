@@ -48,8 +48,8 @@ def verdict(desk: Desk, number: int) -> Locator:
     return desk.unit(number).locator(".judged")
 
 
-def assert_state(desk: Desk, number: int, wanted: str) -> None:
-    expect(verdict(desk, number)).to_have_attribute("data-state", wanted)
+def assert_state(desk: Desk, number: int, state: str) -> None:
+    expect(verdict(desk, number)).to_have_attribute("data-state", state)
 
 
 def ada() -> str:

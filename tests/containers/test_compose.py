@@ -106,11 +106,11 @@ def test_every_image_is_ours_or_pinned_to_a_release(name: str) -> None:
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_service_waits_only_for_conditions_that_can_be_reached(name: str) -> None:
-    for other, wanted in SERVICES[name].get("depends_on", {}).items():
-        if wanted["condition"] == "service_completed_successfully":
+    for other, need in SERVICES[name].get("depends_on", {}).items():
+        if need["condition"] == "service_completed_successfully":
             assert SERVICES[other]["restart"] == "no"
         else:
-            assert wanted["condition"] == "service_healthy"
+            assert need["condition"] == "service_healthy"
             # The image of the site has its own check.
             assert other == "web" or "test" in SERVICES[other]["healthcheck"]
 

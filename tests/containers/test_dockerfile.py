@@ -69,7 +69,7 @@ def test_a_target_needs_the_stages_that_it_copies_from_and_no_others() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expanded"),
     [
         ("$A/x", "1/x"),
         ("${A}x", "1x"),
@@ -79,8 +79,8 @@ def test_a_target_needs_the_stages_that_it_copies_from_and_no_others() -> None:
         ("no name", "no name"),
     ],
 )
-def test_variables_are_expanded(text: str, wanted: str) -> None:
-    assert expand(text, {"A": "1"}) == wanted
+def test_variables_are_expanded(text: str, expanded: str) -> None:
+    assert expand(text, {"A": "1"}) == expanded
 
 
 def test_variables_may_refer_to_earlier_ones() -> None:
@@ -91,7 +91,7 @@ def test_variables_may_refer_to_earlier_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "message"),
     [
         ("FROM a\nSHELL x", "line 2: SHELL is nothing"),
         ("FROM a\nRUN <<END\nx\nEND", "line 2: RUN is nothing"),
@@ -99,8 +99,8 @@ def test_variables_may_refer_to_earlier_ones() -> None:
         ("RUN x\nFROM a", "line 1: RUN stands before the first FROM"),
     ],
 )
-def test_instructions_that_cannot_be_carried_out_are_refused(text: str, wanted: str) -> None:
-    with pytest.raises(DockerfileError, match=wanted):
+def test_instructions_that_cannot_be_carried_out_are_refused(text: str, message: str) -> None:
+    with pytest.raises(DockerfileError, match=message):
         stages(text)
 
 

@@ -56,5 +56,5 @@ def test_our_compose_file_fits_the_schema_and_broken_ones_do_not(tmp_path: Path)
         broken[-1].write_text(text.replace(right, wrong), "utf-8")
     done = lint(COMPOSE, ours, *broken)
     assert done.returncode == 1
-    told = done.stdout + done.stderr
-    assert [path for path in (ours, *broken) if f"{path}::" in told] == broken
+    output = done.stdout + done.stderr
+    assert [path for path in (ours, *broken) if f"{path}::" in output] == broken

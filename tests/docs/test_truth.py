@@ -239,8 +239,8 @@ def test_the_documented_scopes_match_the_code() -> None:
 
 
 def test_the_documented_preparation_addresses_match_the_api() -> None:
-    told = read("how-to/prepare-a-batch.md").partition("## By a script")[2].partition("\n## ")[0]
-    found = re.findall(r"^\| `(GET|POST) ([^`?]+)", told, re.MULTILINE)
+    section = read("how-to/prepare-a-batch.md").partition("## By a script")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| `(GET|POST) ([^`?]+)", section, re.MULTILINE)
     assert len(found) == 7
     for method, path in found:
         view: Any = resolve("/api/v1/" + path.replace("ID", str(UUID(int=1)))).func

@@ -116,13 +116,13 @@ def test_a_default_described_in_words_is_not_shown_as_a_value(default: str, show
 
 
 def test_a_parameters_values_are_listed_once() -> None:
-    told = {
+    parameter = {
         "name": "status",
         "in": "query",
         "description": "only these\n\n* `open` - open",
         "schema": {"enum": ["open", "done"]},
     }
-    row = api._parameter(told)
+    row = api._parameter(parameter)
     assert row == ("`status`", "after `?`", "`open` or `done`", "only these")
 
 
@@ -136,9 +136,9 @@ def test_a_parameters_own_bound_is_shown_and_the_databases_is_not() -> None:
 
 
 def test_an_id_is_described_by_the_object_that_it_identifies() -> None:
-    told = {"name": "id", "in": "path", "schema": {"type": "integer"}}
-    of_a_batch = api._parameter(told, "/api/v1/batches/{id}/")[-1]
-    of_a_campaign = api._parameter(told, "/api/v1/campaigns/{id}/")[-1]
+    parameter = {"name": "id", "in": "path", "schema": {"type": "integer"}}
+    of_a_batch = api._parameter(parameter, "/api/v1/batches/{id}/")[-1]
+    of_a_campaign = api._parameter(parameter, "/api/v1/campaigns/{id}/")[-1]
     assert ("batch" in of_a_batch, "campaign" in of_a_campaign) == (True, True)
 
 

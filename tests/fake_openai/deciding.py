@@ -67,11 +67,11 @@ class Deciding:
         usage = {"input_tokens": tokens, "output_tokens": len(asked)}
         if systemone:
             answers: Any = {name: self._systemone(each) for name, each in asked.items()}
-            told = {"label_mass": self.mass, "argmax_is_label": True}
+            diagnostics = {"label_mass": self.mass, "argmax_is_label": True}
             if not self.less:
                 off = {"label_mass": NOISE, "argmax_is_label": False}
                 reply["diagnostics"] = {
-                    name: off if self._is_off(each) else told for name, each in asked.items()
+                    name: off if self._is_off(each) else diagnostics for name, each in asked.items()
                 }
         else:
             answers = [{"name": name} | self._decisions(each) for name, each in asked.items()]

@@ -34,8 +34,8 @@ class Case:
     wire: Wire = CHAT
 
     @property
-    def told(self) -> Any:
-        return self.wire.told(self.good)
+    def answered(self) -> Any:
+        return self.wire.answered(self.good)
 
     def error(
         self, code: int, message: str, error_code: str | None, headers: dict[str, str]
@@ -51,14 +51,14 @@ async def too_many(request: web.Request, case: Case) -> web.StreamResponse:
 
 async def hang(request: web.Request, case: Case) -> web.StreamResponse:
     await asyncio.sleep(HANG_SECONDS)
-    return web.json_response(case.told)
+    return web.json_response(case.answered)
 
 
 async def trickle(request: web.Request, case: Case) -> web.StreamResponse:
     """Send one byte at a time, longer than any deadline."""
     response = web.StreamResponse()
     await response.prepare(request)
-    for byte in json.dumps(case.told).encode():
+    for byte in json.dumps(case.answered).encode():
         await response.write(bytes([byte]))
         await asyncio.sleep(0.2)
     return response
@@ -72,7 +72,7 @@ async def reset(request: web.Request, case: Case) -> web.StreamResponse:
 
 async def half_body(request: web.Request, case: Case) -> web.StreamResponse:
     """Announce more bytes than are sent, and hang up."""
-    raw = json.dumps(case.told).encode()
+    raw = json.dumps(case.answered).encode()
     response = web.StreamResponse(headers={"Content-Length": str(len(raw) + 100)})
     await response.prepare(request)
     await response.write(raw)
@@ -114,13 +114,13 @@ def changed(change: Callable[[dict[str, Any]], Any]) -> Fault:
 
     async def answer(request: web.Request, case: Case) -> web.StreamResponse:
         good = json.loads(json.dumps(case.good))
-        return web.json_response(case.wire.told(change(good)))
+        return web.json_response(case.wire.answered(change(good)))
 
     return answer
 
 
 async def truncated_json(request: web.Request, case: Case) -> web.StreamResponse:
-    raw = json.dumps(case.told).encode()
+    raw = json.dumps(case.answered).encode()
     return web.Response(body=raw[: len(raw) // 2], content_type="application/json")
 
 

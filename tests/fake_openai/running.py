@@ -32,9 +32,9 @@ class Running:
         """Whether it is holding calls back now."""
         return bool(self.stats()["held"])
 
-    def behave(self, **wanted: Any) -> None:
+    def behave(self, **behaviour: Any) -> None:
         """Replace the behaviour as a whole; `reset=True` also resets the counts."""
-        request = urllib.request.Request(f"{self.url}/control", json.dumps(wanted).encode())
+        request = urllib.request.Request(f"{self.url}/control", json.dumps(behaviour).encode())
         urllib.request.urlopen(request, timeout=PATIENCE).close()
 
 

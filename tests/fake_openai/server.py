@@ -31,7 +31,7 @@ class FakeOpenAI:
 
     def __init__(self, behaviour: Behaviour, seed: int = 0) -> None:
         self.seed = seed
-        self.told = asyncio.Event()
+        self.changed = asyncio.Event()
         self.forgotten = self.held = 0
         self.cache = PrefixCache()
         self.behave(behaviour)
@@ -39,8 +39,8 @@ class FakeOpenAI:
 
     def behave(self, behaviour: Behaviour) -> None:
         self.behaviour = behaviour
-        self.told.set()
-        self.told = asyncio.Event()
+        self.changed.set()
+        self.changed = asyncio.Event()
         self.script = list(behaviour.script)
         self.around = cycle(behaviour.around)
         self.random = random.Random(self.seed)
@@ -108,8 +108,8 @@ class FakeOpenAI:
     async def tokenize(self, request: web.Request) -> web.Response:
         body = json.loads(await request.read())
         count = len(_prompt(body) if "messages" in body else body["prompt"]) // LETTERS
-        told = {"count": count, "max_model_len": self.behaviour.context}
-        return web.json_response(told | {"tokens": list(range(count))})
+        reply = {"count": count, "max_model_len": self.behaviour.context}
+        return web.json_response(reply | {"tokens": list(range(count))})
 
     async def stats(self, request: web.Request) -> web.Response:
         """Counts since the start or the last reset. `by_prompt` is by SHA-256 of the messages."""
@@ -128,15 +128,15 @@ class FakeOpenAI:
 
     async def control(self, request: web.Request) -> web.Response:
         """Takes the fields of Behaviour (the rule as `answer`, `fixed`), `reset` and `restart`."""
-        wanted = await request.json()
-        if wanted.pop("reset", False):
+        body = await request.json()
+        if body.pop("reset", False):
             self.forget()
-        if wanted.pop("restart", False):
+        if body.pop("restart", False):
             self.restart()
-        rule = Rule(wanted.pop("answer", "yes"), wanted.pop("fixed", {}))
+        rule = Rule(body.pop("answer", "yes"), body.pop("fixed", {}))
         try:
-            decides = Deciding(**wanted.pop("decides", {}))
-            self.behave(Behaviour(rule=rule, decides=decides, **wanted))
+            decides = Deciding(**body.pop("decides", {}))
+            self.behave(Behaviour(rule=rule, decides=decides, **body))
         except (TypeError, ValueError) as error:
             return web.json_response({"error": str(error)}, status=400)
         return web.json_response({"ok": True})
@@ -163,12 +163,12 @@ class FakeOpenAI:
             self.outcomes["wrong"] += 1
             return web.json_response(wire.error(400, wrong, None), status=400)
         sent, body = body, wire.asked(body)
-        prompt, told, most = _prompt(body), self.told, self.behaviour.holds_after
+        prompt, changed, most = _prompt(body), self.changed, self.behaviour.holds_after
         if request.path in PATHS and (no := self.behaviour.decides.status(request.path, body)):
             return web.json_response({"error": {"message": no[1]}}, status=no[0])
         if most is not None and self.calls > most:
             self.held += 1
-            await told.wait()
+            await changed.wait()
             self.held -= 1
         self.prompts[hashlib.sha256(prompt.encode()).hexdigest()] += 1
         wait = self._limited(len(prompt) // LETTERS)
@@ -189,7 +189,7 @@ class FakeOpenAI:
             )
         self.cache.keep(blocks)
         self.usage.update({k: n for k, n in good["usage"].items() if isinstance(n, int)})
-        return web.json_response(wire.told(good))
+        return web.json_response(wire.answered(good))
 
     def _limited(self, tokens: int) -> str | None:
         """Return how long to wait if one of the buckets is empty."""

@@ -34,13 +34,13 @@ OF_MESSAGES = COMMON | {
 class Wire:
     """A protocol: the keys that it takes, all if there are none, and its translations.
 
-    `asked` turns a request into one of chat completions, `told` an answer of chat completions into
-    its own, and `error` is the body of an error. `wrong` says what is wrong with a request.
+    `asked` turns a request into one of chat completions, `answered` an answer of chat completions
+    into its own, and `error` is the body of an error. `wrong` says what is wrong with a request.
     """
 
     takes: set[str]
     asked: Callable[[JSON], JSON]
-    told: Callable[[JSON], Any]
+    answered: Callable[[JSON], Any]
     error: Callable[[int, str, str | None], JSON]
     wrong: Callable[[web.Request, JSON], str]
 
@@ -57,12 +57,12 @@ def anthropic_error(code: int, message: str, error_code: str | None) -> JSON:
 def asked_of_responses(body: JSON) -> JSON:
     form = (body.get("text") or {}).get("format") or {}
     given = {"json_schema": {"schema": form["schema"]}} if "schema" in form else None
-    wanted = "message.output_text.logprobs" in (body.get("include") or ())
+    wants_logprobs = "message.output_text.logprobs" in (body.get("include") or ())
     return {
         "model": body.get("model"),
         "messages": body["input"],
         "response_format": given,
-        "logprobs": wanted,
+        "logprobs": wants_logprobs,
         "top_logprobs": body.get("top_logprobs"),
     }
 
@@ -75,7 +75,7 @@ def asked_of_messages(body: JSON) -> JSON:
     return {"model": body.get("model"), "messages": messages, "response_format": schema}
 
 
-def told_by_responses(good: JSON) -> Any:
+def answered_by_responses(good: JSON) -> Any:
     message, finish, logprobs = _choice(good)
     found: JSON = {"id": "resp_fake", "object": "response", "status": "completed", "error": None}
     found |= {name: good[name] for name in ("model",) if name in good}
@@ -97,7 +97,7 @@ def told_by_responses(good: JSON) -> Any:
     return found | {"output": [reasoning, item], "usage": _usage_of_responses(good.get("usage"))}
 
 
-def told_by_messages(good: JSON, tool: bool) -> Any:
+def answered_by_messages(good: JSON, tool: bool) -> Any:
     message, finish, _ = _choice(good)
     found: JSON = {"id": "msg_fake", "type": "message", "role": "assistant"}
     found |= {name: good[name] for name in ("model",) if name in good}
@@ -191,14 +191,15 @@ def _wrong_none(request: web.Request, body: JSON) -> str:
 
 
 CHAT = Wire(set(), lambda body: body, lambda good: good, openai_error, _wrong_none)
-RESPONSES = Wire(OF_RESPONSES, asked_of_responses, told_by_responses, openai_error, _wrong_none)
+RESPONSES = Wire(OF_RESPONSES, asked_of_responses, answered_by_responses, openai_error, _wrong_none)
 
 
 def messages_wire(body: JSON) -> Wire:
     """The Messages API, which answers by a tool where it is given one."""
     tool = bool(body.get("tools"))
     return Wire(
-        OF_MESSAGES, asked_of_messages, lambda good: told_by_messages(good, tool), anthropic_error,
+        OF_MESSAGES, asked_of_messages, lambda good: answered_by_messages(good, tool),
+        anthropic_error,
         _wrong_messages,
     )  # fmt: skip
 

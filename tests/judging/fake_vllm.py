@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> int:
-    told: dict[str, Any] = json.loads(os.environ.get("FAKE_VLLM", "{}"))
+    options: dict[str, Any] = json.loads(os.environ.get("FAKE_VLLM", "{}"))
     child = subprocess.Popen(["sleep", "600"])
-    _note(told, arguments, child.pid)
-    time.sleep(told.get("slow", 0))
-    if "says" in told and _refuses(told):
-        print(told["says"], file=sys.stderr, flush=True)
-        return int(told.get("exits", 1))
+    _note(options, arguments, child.pid)
+    time.sleep(options.get("slow", 0))
+    if "says" in options and _refuses(options):
+        print(options["says"], file=sys.stderr, flush=True)
+        return int(options.get("exits", 1))
     port = next(a.partition("=")[2] for a in arguments if a.startswith("--port="))
-    asyncio.run(_serve(int(port), told))
+    asyncio.run(_serve(int(port), options))
     return 0
 
 
-def _note(told: dict[str, Any], arguments: list[str], child: int) -> None:
-    if "notes" in told:
+def _note(options: dict[str, Any], arguments: list[str], child: int) -> None:
+    if "notes" in options:
         names = ("SECRET_KEY", "DATABASE_URL", "PYTHONPATH", "VLLM_API_KEY", "OPENAI_API_KEY",
                  "ANTHROPIC_API_KEY", "TANDEM_KEY_LAB")  # fmt: skip
         note = {
@@ -45,22 +45,22 @@ def _note(told: dict[str, Any], arguments: list[str], child: int) -> None:
             "cwd": str(Path.cwd()),
             "env": {name: os.environ[name] for name in names if name in os.environ},
         }
-        with Path(told["notes"]).open("a") as file:
+        with Path(options["notes"]).open("a") as file:
             file.write(json.dumps(note) + "\n")
 
 
-def _refuses(told: dict[str, Any]) -> bool:
+def _refuses(options: dict[str, Any]) -> bool:
     """Whether it refuses to start: always, or at the first start only."""
-    if "once" not in told:
+    if "once" not in options:
         return True
-    first = Path(told["once"])
+    first = Path(options["once"])
     if first.exists():
         return False
     first.touch()
     return True
 
 
-async def _serve(port: int, told: dict[str, Any]) -> None:
+async def _serve(port: int, options: dict[str, Any]) -> None:
     """These imports take most of a start, and a program that refuses to start needs none."""
     from aiohttp import web
 
@@ -71,12 +71,12 @@ async def _serve(port: int, told: dict[str, Any]) -> None:
         return web.Response()
 
     fake = FakeOpenAI(
-        Behaviour(key=os.environ["VLLM_API_KEY"], holds_after=told.get("holds_after"))
+        Behaviour(key=os.environ["VLLM_API_KEY"], holds_after=options.get("holds_after"))
     )
     app = fake.app()
     app.router.add_get("/health", health)
-    if "dies" in told:
-        app.middlewares.append(_mortal(int(told["dies"])))
+    if "dies" in options:
+        app.middlewares.append(_mortal(int(options["dies"])))
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()

@@ -55,12 +55,12 @@ def test_a_call_without_an_answer_costs_nothing() -> None:
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("told", [{}, {"prompt_tokens": 5}, usage(-1, 2), {"prompt_tokens": "x"}])
-def test_an_answer_without_token_counts_is_charged_its_estimate(told: dict[str, Any]) -> None:
+@pytest.mark.parametrize("counts", [{}, {"prompt_tokens": 5}, usage(-1, 2), {"prompt_tokens": "x"}])
+def test_an_answer_without_token_counts_is_charged_its_estimate(counts: dict[str, Any]) -> None:
     budget = Budget(most_tokens=1000, max_tokens=20)
     estimate = budget.reserve(REQUEST)
     assert estimate is not None
-    assert budget.settle(estimate, told) is None
+    assert budget.settle(estimate, counts) is None
     assert budget.tokens == PROMPT + 20
 
 
@@ -87,8 +87,8 @@ def test_money_is_reserved_and_settled_by_the_rates() -> None:
     assert estimate is not None
     assert estimate.cost == Decimal(PROMPT + 40)
     assert budget.reserve(REQUEST) is None
-    told = usage(10, 5) | {"prompt_tokens_details": {"cached_tokens": 4}}
-    assert budget.settle(estimate, told) == Decimal(6 + 2 + 10)
+    used = usage(10, 5) | {"prompt_tokens_details": {"cached_tokens": 4}}
+    assert budget.settle(estimate, used) == Decimal(6 + 2 + 10)
     assert budget.cost == Decimal(18)
 
 
@@ -117,12 +117,12 @@ def test_costs_of_earlier_workers_count(bound: str, fits: bool) -> None:
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("told", [{}, {"prompt_tokens": 5}, {"completion_tokens": 5}])
-def test_a_call_of_unknown_cost_is_charged_its_estimate(told: dict[str, int]) -> None:
+@pytest.mark.parametrize("counts", [{}, {"prompt_tokens": 5}, {"completion_tokens": 5}])
+def test_a_call_of_unknown_cost_is_charged_its_estimate(counts: dict[str, int]) -> None:
     budget = Budget(most_cost=Decimal(60), max_tokens=20, rates=lambda: RATES)
     estimate = budget.reserve(REQUEST)
     assert estimate is not None
-    assert budget.settle(estimate, told) is None
+    assert budget.settle(estimate, counts) is None
     assert budget.cost == Decimal(51)
     assert budget.reserve(REQUEST) is None
 

@@ -72,8 +72,8 @@ def test_labels_are_kept_without_evidence_and_the_report_warns(
     assert all(label.value == "yes" for label in labels(campaign).values())
     assert not Label.objects.filter(spans__isnull=False).exists()
     report = json.loads(command("report", "--campaign", campaign.name, "--format", "json"))
-    (told,) = [w for w in report["warnings"] if w["code"] == "judge_without_evidence"]
-    assert "It quotes no evidence for its 12 labels `yes`" in told["text"]
+    (warning,) = [w for w in report["warnings"] if w["code"] == "judge_without_evidence"]
+    assert "It quotes no evidence for its 12 labels `yes`" in warning["text"]
 
 
 def test_a_conditional_variable_is_asked_only_where_its_condition_holds(

@@ -240,9 +240,9 @@ def test_a_cost_that_differs_from_the_sum_of_its_calls_is_found(run: JudgeRun, c
 def test_acknowledged_answers_are_found_by_key_or_assignment(run: JudgeRun, tmp_path: Path) -> None:
     Response.objects.filter(pk=Response.objects.first().pk).update(key="k1")  # type: ignore[union-attr]
     done = Assignment.objects.filter(status="done")[0]
-    told = tmp_path / "told.txt"
-    told.write_text(f"k1\n{done.uid}\n\n", "utf-8")
-    assert "hold." in command("check_invariants", "--acknowledged", str(told))
+    path = tmp_path / "told.txt"
+    path.write_text(f"k1\n{done.uid}\n\n", "utf-8")
+    assert "hold." in command("check_invariants", "--acknowledged", str(path))
     gone = str(uuid.uuid4())
     assert list(invariants.acknowledged(["k1", "k2", gone])) == [
         f"I2: the acknowledged save {key} is not stored" for key in sorted(("k2", gone))

@@ -65,15 +65,15 @@ def test_a_cost_without_usage_is_unknown_and_not_zero(usage: dict[str, object]) 
 
 
 def test_cached_tokens_are_counted_up_to_those_of_the_prompt() -> None:
-    told = USAGE | {"prompt_tokens_details": {"cached_tokens": 5000}}
-    assert tokens_in(told) == (1000, 1000, 100)
+    usage = USAGE | {"prompt_tokens_details": {"cached_tokens": 5000}}
+    assert tokens_in(usage) == (1000, 1000, 100)
     assert tokens_in(USAGE | {"prompt_tokens_details": None}) == (1000, 0, 100)
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("told", [{}, {"cached_tokens": None}, {"cached_tokens": -1}, 7])
-def test_an_invalid_count_of_cached_tokens_is_read_as_zero(told: object) -> None:
-    assert tokens_in(USAGE | {"prompt_tokens_details": told}) == (1000, 0, 100)
+@pytest.mark.parametrize("details", [{}, {"cached_tokens": None}, {"cached_tokens": -1}, 7])
+def test_an_invalid_count_of_cached_tokens_is_read_as_zero(details: object) -> None:
+    assert tokens_in(USAGE | {"prompt_tokens_details": details}) == (1000, 0, 100)
 
 
 @pytest.mark.every_case
@@ -226,8 +226,10 @@ def test_the_newest_list_price_up_to_the_day_applies(
         (tmp_path / "prices.toml").write_text(text)
         read = read_prices(tmp_path / "prices.toml")
         monkeypatch.setattr(listing, "list_prices", lambda read=read: read)
-        told = {day: listing.listed_price("m", "https://a.example/v1", day) for day in (MAY, JUNE)}
-        assert {day: price and price.prompt for day, price in told.items()} == {MAY: 3, JUNE: 2}
+        prices = {
+            day: listing.listed_price("m", "https://a.example/v1", day) for day in (MAY, JUNE)
+        }
+        assert {day: price and price.prompt for day, price in prices.items()} == {MAY: 3, JUNE: 2}
 
 
 @pytest.mark.django_db
@@ -246,9 +248,9 @@ def test_prices_of_a_file_are_stored_once(tmp_path: Path) -> None:
     assert "Created 2 prices; 0 existed already" in command("create_price", "--file", str(path))
     assert "Created 0 prices; 2 existed already" in command("create_price", "--file", str(path))
     assert find_rates("b", AFTER) == Rates(Decimal("1.5"), Decimal("1.5"), Decimal(3))
-    told = command("create_price", "a", "--list")
-    assert "a from 2026-11-01: 1.5" in told
-    assert "b from" not in told
+    output = command("create_price", "a", "--list")
+    assert "a from 2026-11-01: 1.5" in output
+    assert "b from" not in output
 
 
 @pytest.mark.django_db
@@ -276,7 +278,7 @@ def test_an_error_in_a_price_file_names_the_path_and_what_to_do(tmp_path: Path) 
     with pytest.raises(PriceFileError, match=r"prices.toml: cannot be read \(No such file"):
         read_prices(path)
     entry = {"models": '["m"]', "prompt": 2, "checked": "2026-11-25"}
-    for wrong, told in (
+    for wrong, message in (
         ({"prompt": -1}, "price 2: prompt: '-1' is not a price"),
         ({"models": "[]"}, "price 2: models is not a list of names"),
         ({"models": '["m", " "]'}, "price 2: models is not a list of names"),
@@ -285,7 +287,7 @@ def test_an_error_in_a_price_file_names_the_path_and_what_to_do(tmp_path: Path) 
         ({"checked": "2026-11-25T00:00:00"}, "price 2: checked is not a day"),
     ):
         path.write_text(ENTRY.format(**entry) + ENTRY.format(**entry | wrong))
-        with pytest.raises(PriceFileError, match=told):
+        with pytest.raises(PriceFileError, match=message):
             read_prices(path)
     lines = ENTRY.format(**entry).splitlines(keepends=True)
     for text in (

@@ -159,8 +159,8 @@ def test_measures_and_the_robustness_sheet_call_a_scripted_judge_a_fake(
     campaign: Campaign, tmp_path: Path
 ) -> None:
     run = replay(campaign, tmp_path)
-    told = json.loads(command("measures", "--campaign", campaign.name, "--resamples", "2"))
-    assert {r["name"]: r["scripted"] for r in told["raters"]} == {"replayed": True}
+    report = json.loads(command("measures", "--campaign", campaign.name, "--resamples", "2"))
+    assert {r["name"]: r["scripted"] for r in report["raters"]} == {"replayed": True}
     words = command("measures", "--campaign", campaign.name, "--resamples", "2", "--format", "md")
     assert "Fakes, whose answers come from a file: replayed" in words
     assert "a scripted judge, whose answers come from a file" in as_markdown(
@@ -181,9 +181,9 @@ def test_manifest_and_exports_say_that_a_scripted_judge_is_a_fake(
     campaign: Campaign, tmp_path: Path
 ) -> None:
     run = replay(campaign, tmp_path)
-    told = manifest_of(run)["judge"]
-    assert told["scripted"] is True
-    assert told["answers_sha256"] == run.judge.params[DIGEST]
+    facts = manifest_of(run)["judge"]
+    assert facts["scripted"] is True
+    assert facts["answers_sha256"] == run.judge.params[DIGEST]
     listed = manifest(campaign, [])
     assert listed["scripted_judges"] == ["replayed"]
     assert "Labels from `replayed` are fakes" in card(campaign, listed)
@@ -201,9 +201,9 @@ def test_pages_mark_a_scripted_judge_and_show_a_digest_of_its_labels(
         assert "fake" in page, address
         assert run.judge.params[ANSWERS] not in page
         assert page.count("replayed from a file") < 2, "what a notice says, no card says again"
-    told = JudgeSerializer(run.judge).data
-    assert told["scripted"] is True
-    assert told["params"] == {DIGEST: run.judge.params[DIGEST]}
+    data = JudgeSerializer(run.judge).data
+    assert data["scripted"] is True
+    assert data["params"] == {DIGEST: run.judge.params[DIGEST]}
 
 
 def test_a_scripted_judge_cannot_be_created_in_the_browser(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ CENT = Decimal("0.01")
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("total", "calls", "lane", "last", "told"),
+    ("total", "calls", "lane", "last", "expected"),
     [
         (CENT, 3, 1, None, CENT),
         (Decimal(0), 0, 1, None, Decimal(0)),
@@ -28,9 +28,9 @@ CENT = Decimal("0.01")
     ],
 )
 def test_a_cost_is_unknown_only_if_a_server_answered_without_a_price(
-    total: Decimal, calls: int, lane: int | None, last: Decimal | None, told: Decimal | None
+    total: Decimal, calls: int, lane: int | None, last: Decimal | None, expected: Decimal | None
 ) -> None:
-    assert known_cost(total, calls, lane, last) == told
+    assert known_cost(total, calls, lane, last) == expected
 
 
 @pytest.mark.every_case

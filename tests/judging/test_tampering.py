@@ -222,8 +222,8 @@ def test_a_deleted_first_revision_is_found(cast: Cast) -> None:
 @pytest.mark.parametrize("status", ["open", "cancelled", "failed", "leased"])
 def test_a_reopened_assignment_with_an_answer_is_found(cast: Cast, status: str) -> None:
     Assignment.objects.filter(pk=cast.ada.pk).update(status=status)
-    told = f"status: {cast.at(cast.ada)}: is {status}, though revision 2 answers it"
-    assert told in found()
+    message = f"status: {cast.at(cast.ada)}: is {status}, though revision 2 answers it"
+    assert message in found()
 
 
 def test_an_unknown_status_is_found(cast: Cast) -> None:
@@ -430,8 +430,8 @@ def as_json() -> dict[str, Any]:
     out = io.StringIO()
     with suppress(CommandError):
         call_command("check_invariants", "--format", "json", stdout=out)
-    told: dict[str, Any] = json.loads(out.getvalue())
-    return told
+    result: dict[str, Any] = json.loads(out.getvalue())
+    return result
 
 
 @pytest.mark.postgresql
@@ -439,28 +439,28 @@ def test_the_json_names_each_row_by_its_keys_with_its_repair(cast: Cast) -> None
     label = label_of(cast.ben)
     Label.objects.filter(pk=label.pk).update(value="no")
     Response.objects.filter(assignment=cast.ada, revision=2).update(revision=7)
-    told = as_json()
-    assert set(told) == {"violations", "holds", "checks", "checked", "digested"}
-    assert told["holds"] is False
-    gap, flipped = told["violations"]
+    result = as_json()
+    assert set(result) == {"violations", "holds", "checks", "checked", "digested"}
+    assert result["holds"] is False
+    gap, flipped = result["violations"]
     assert set(gap) == set(flipped) == {"check", "wrong", "where"}
     assert flipped["where"] == {
         "campaign": "Pilot", "rater": cast.ben.rater.name, "item": FIRST, "revision": 1,
         "unit": "q:1", "variable": "answerable", "table": "annotation_label", "id": label.pk,
     }  # fmt: skip
     assert (gap["check"], gap["where"]["revision"]) == ("revisions", 7)
-    checks = {check["name"]: check for check in told["checks"]}
+    checks = {check["name"]: check for check in result["checks"]}
     assert set(checks) == {check.name for check in CHECKS}
     assert {name for name, check in checks.items() if check["violations"]} == {
         "labels", "revisions",
     }  # fmt: skip
-    assert all(check["mend"] and check["holds"] for check in told["checks"])
+    assert all(check["mend"] and check["holds"] for check in result["checks"])
 
 
 def test_the_json_of_an_untampered_study_lists_no_violation(cast: Cast) -> None:
-    told = as_json()
-    assert (told["holds"], told["violations"], told["digested"]) == (True, [], [])
-    assert told["checked"]["labels"] == Label.objects.count()
+    result = as_json()
+    assert (result["holds"], result["violations"], result["digested"]) == (True, [], [])
+    assert result["checked"]["labels"] == Label.objects.count()
 
 
 def test_the_text_says_how_to_repair_each_violation(cast: Cast) -> None:

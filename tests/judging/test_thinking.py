@@ -48,10 +48,10 @@ def test_thinking_tokens_cost_as_much_as_completion_tokens() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    "told", [None, {}, {"reasoning_tokens": None}, {"reasoning_tokens": -1}, 7]
+    "details", [None, {}, {"reasoning_tokens": None}, {"reasoning_tokens": -1}, 7]
 )
-def test_an_invalid_count_of_thinking_tokens_is_read_as_zero(told: Any) -> None:
-    assert count_tokens(INSIDE | {"completion_tokens_details": told}).thinking_tokens == 0
+def test_an_invalid_count_of_thinking_tokens_is_read_as_zero(details: Any) -> None:
+    assert count_tokens(INSIDE | {"completion_tokens_details": details}).thinking_tokens == 0
 
 
 def test_missing_token_counts_are_read_as_zero() -> None:
@@ -64,8 +64,8 @@ def test_missing_token_counts_are_read_as_zero() -> None:
 
 
 def test_thinking_tokens_are_counted_up_to_those_of_the_completion() -> None:
-    told = INSIDE | {"completion_tokens_details": {"reasoning_tokens": 900}}
-    assert count_tokens(told).thinking_tokens == 50
+    usage = INSIDE | {"completion_tokens_details": {"reasoning_tokens": 900}}
+    assert count_tokens(usage).thinking_tokens == 50
 
 
 @pytest.mark.parametrize("usage", [INSIDE, BESIDE])

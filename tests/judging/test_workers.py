@@ -152,10 +152,10 @@ def test_a_child_killed_during_its_calls_is_replaced(
 
 
 def children(pid: int) -> list[int]:
-    told = Path(f"/proc/{pid}/task/{pid}/children")
-    if not told.exists():
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    if not path.exists():
         pytest.skip("this system does not say which children a process has")
-    return [int(child) for child in told.read_text().split()]
+    return [int(child) for child in path.read_text().split()]
 
 
 @pytest.mark.long

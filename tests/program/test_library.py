@@ -49,7 +49,7 @@ sys.exit(main(["report", sys.argv[1], "--resamples", "50", "--output", sys.argv[
 """
 
 
-def told(report: JSON) -> JSON:
+def without_time(report: JSON) -> JSON:
     """Return a report without its time and without the check by other libraries."""
     return {name: of for name, of in report.items() if name not in ("generated_at", "check")}
 
@@ -70,12 +70,12 @@ def test_the_library_needs_no_django_and_gives_the_numbers_of_the_command(tmp_pa
     )
     assert done.stderr == ""
     assert done.returncode == 0
-    by_command = told(
+    by_command = without_time(
         json.loads(json.dumps(labels_report([path], {}, ReportOptions(resamples=50))))
     )
     written = [*map(json.loads, done.stdout.splitlines()), json.loads(output.read_text("utf-8"))]
     assert len(written) == 3
-    assert all(told(each) == by_command for each in written)
+    assert all(without_time(each) == by_command for each in written)
 
 
 TABLES = {
@@ -91,7 +91,9 @@ TABLES = {
 def test_any_table_gives_the_same_report(kind: str, report: tandem.Report) -> None:
     columns = list(dict.fromkeys(name for row in ROWS for name in row))
     whole = [{name: row.get(name) for name in columns} for row in ROWS]
-    assert told(tandem.report(TABLES[kind](whole), resamples=50).json) == told(report.json)
+    assert without_time(tandem.report(TABLES[kind](whole), resamples=50).json) == without_time(
+        report.json
+    )
 
 
 def test_a_data_frame_may_contain_codes_and_names_as_numbers() -> None:
@@ -106,7 +108,7 @@ def test_a_data_frame_may_contain_codes_and_names_as_numbers() -> None:
         tandem.report(table, levels=levels, resamples=20)  # type: ignore[arg-type]
         for table in (frame, texts)
     )
-    assert told(by_frame.json) == told(by_texts.json)
+    assert without_time(by_frame.json) == without_time(by_texts.json)
 
 
 class TestAReport:

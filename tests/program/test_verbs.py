@@ -227,7 +227,7 @@ class TestOverTheDatabase:
 
 
 @pytest.mark.parametrize(
-    ("line", "wanted"),
+    ("line", "expected"),
     [
         ("tandem ba", {"batch"}),
         ("tandem batch lo", {"load"}),
@@ -235,7 +235,7 @@ class TestOverTheDatabase:
         ("tandem batch load --na", {"--name"}),
     ],
 )
-def test_a_shell_completes_words_and_options(line: str, wanted: set[str], tmp_path: Path) -> None:
+def test_a_shell_completes_words_and_options(line: str, expected: set[str], tmp_path: Path) -> None:
     into = tmp_path / "found"
     environment = {
         **os.environ,
@@ -246,4 +246,4 @@ def test_a_shell_completes_words_and_options(line: str, wanted: set[str], tmp_pa
         "COMP_POINT": str(len(line)),
     }
     subprocess.run([sys.executable, "-m", "tandem"], cwd=ROOT, env=environment, check=False)
-    assert {each.strip() for each in into.read_text("utf-8").splitlines()} == wanted
+    assert {each.strip() for each in into.read_text("utf-8").splitlines()} == expected

@@ -135,10 +135,10 @@ class Site:
 
     def serving(self, process: subprocess.Popen[bytes]) -> list[int]:
         """The ids of the processes that answer, without the one that starts them."""
-        told = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-        if not told.exists():
+        path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        if not path.exists():
             pytest.skip("this system does not say which children a process has")
-        return [int(pid) for pid in told.read_text("utf-8").split()]
+        return [int(pid) for pid in path.read_text("utf-8").split()]
 
     @contextmanager
     def worker(self) -> Iterator[subprocess.Popen[bytes]]:

@@ -28,11 +28,11 @@ def without_wheels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_unavailable_wheels_are_reported_and_with_try_do_not_fail_the_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wanted = ["--folder", str(tmp_path / "new"), "--build", "cpu"]
-    assert main([*wanted, "--try"]) == 0
+    arguments = ["--folder", str(tmp_path / "new"), "--build", "cpu"]
+    assert main([*arguments, "--try"]) == 0
     assert "vLLM is not set up: " in capsys.readouterr().err
     monkeypatch.setattr(setting_up, "LONGEST", 0.01)  # so that it fails sooner
-    assert main(wanted) == 1
+    assert main(arguments) == 1
 
 
 HALF = """
@@ -52,7 +52,7 @@ def test_a_partial_or_broken_installation_is_removed(
     uv.chmod(0o755)
     monkeypatch.setattr(setting_up, "_uv", lambda: str(uv))
     monkeypatch.setattr(setting_up, "_pip", lambda folder: [str(uv)])
-    monkeypatch.setattr(setting_up, "_repair", lambda *told: None)
+    monkeypatch.setattr(setting_up, "_repair", lambda *args: None)
     with pytest.raises(SetUpError):
         set_up(folder, "cpu")
     assert not folder.exists()

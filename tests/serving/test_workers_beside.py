@@ -54,10 +54,10 @@ def labels(site: Site) -> int:
 
 
 def children(pid: int) -> list[int]:
-    told = Path(f"/proc/{pid}/task/{pid}/children")
+    path = Path(f"/proc/{pid}/task/{pid}/children")
     if not Path("/proc/self/task").exists():
         pytest.skip("this system does not say which children a process has")
-    return [int(child) for child in told.read_text("utf-8").split()] if told.exists() else []
+    return [int(child) for child in path.read_text("utf-8").split()] if path.exists() else []
 
 
 def comes_last(pid: int) -> bool:

@@ -69,14 +69,14 @@ def test_an_unknown_part_of_the_queue_is_refused(there: Dispute, dora: Script, p
 
 
 def test_a_dispute_comes_with_the_labels_of_all_raters(there: Dispute, dora: Script) -> None:
-    told = dora.get(place(there)).json()
-    assert [each["name"] for each in told["raters"]] == [f"Rater {x}" for x in "ABCD"]
-    said = sorted(each["values"]["answerable"] for each in told["raters"])
+    dispute = dora.get(place(there)).json()
+    assert [each["name"] for each in dispute["raters"]] == [f"Rater {x}" for x in "ABCD"]
+    said = sorted(each["values"]["answerable"] for each in dispute["raters"])
     assert said == ["invalid", "no", "yes", "yes"]
-    spans = [span for each in told["raters"] for span in each["spans"]]
+    spans = [span for each in dispute["raters"] for span in each["spans"]]
     assert len(spans) == 2
     assert all(TEXT[s["start"] : s["end"]] == s["text"] == "Zoë 🛶" for s in spans)
-    assert (told["revision"], told["decisions"]) == (0, [])
+    assert (dispute["revision"], dispute["decisions"]) == (0, [])
 
 
 def test_a_decision_is_stored(there: Dispute, dora: Script) -> None:
@@ -179,16 +179,16 @@ def test_answers_under_judgement_have_no_names(
     add_member(study.campaign, dora, "adjudicator")
     script = script_of(dora)
     address = f"campaigns/{study.campaign.pk}/adjudication/{unit.pk}/"
-    told = script.get(address)
+    response = script.get(address)
     sent = script.put(address, {"answer": {variable: decided}, "reason": "So.", "revision": 0})
-    assert (told.status_code, sent.status_code) == (200, 201)
-    assert SECRET not in told.content.decode() + sent.content.decode()
-    texts = {text["field"]: text["text"] for text in told.json()["texts"]}
-    (span,) = [span for each in told.json()["raters"] for span in each["spans"]]
+    assert (response.status_code, sent.status_code) == (200, 201)
+    assert SECRET not in response.content.decode() + sent.content.decode()
+    texts = {text["field"]: text["text"] for text in response.json()["texts"]}
+    (span,) = [span for each in response.json()["raters"] for span in each["spans"]]
     assert texts[span["field"]] == first.text
     if protocol == "answer-rating":
-        issue = texts[told.json()["at_issue"]]
-        assert issue.startswith(told.json()["text"].rstrip("…")[:20])
+        issue = texts[response.json()["at_issue"]]
+        assert issue.startswith(response.json()["text"].rstrip("…")[:20])
     assert len(schema(study.campaign).variables) == 1
 
 
@@ -207,10 +207,10 @@ def test_a_passage_beside_an_answer_shows_both_texts_at_issue(tmp_path: Path) ->
     texts = {text.field: text.text for text in spec.texts}
     for unit in item.units.order_by("position"):
         address = f"campaigns/{study.campaign.pk}/adjudication/{unit.pk}/"
-        told = script_of(dora).get(address)
-        assert SECRET not in told.content.decode()
-        shown = {text["field"]: text["text"] for text in told.json()["texts"]}
-        at_issue = [shown[told.json()[name]] for name in ("at_issue", "beside")]
+        response = script_of(dora).get(address)
+        assert SECRET not in response.content.decode()
+        shown = {text["field"]: text["text"] for text in response.json()["texts"]}
+        at_issue = [shown[response.json()[name]] for name in ("at_issue", "beside")]
         assert at_issue == [texts[field] for field in units[unit.name].of]
         page = reverse("adjudication-unit", args=[study.campaign.pk, unit.pk])
         assert client_of(dora).get(page).content.decode().count('class="source at-issue"') == 2

@@ -68,12 +68,12 @@ class TestBlindAnswers:
     def test_a_guessed_id_is_refused_like_an_unknown_one(self, tmp_path: Path) -> None:
         study, (unit, *_), dora = self.disputed("answer-rating", tmp_path)
         place, client = reverse("decide", args=[study.campaign.pk, unit.pk]), client_of(dora)
-        told = [
+        responses = [
             client.post(place, {"unit-0": name, "unit-1": name, "comment": REASON, "seen": 0})
             for name in (unit.name, "no-system-at-all")
         ]
-        assert [answer.status_code for answer in told] == [422, 422]
-        assert told[0].json() == told[1].json()
+        assert [answer.status_code for answer in responses] == [422, 422]
+        assert responses[0].json() == responses[1].json()
 
     def test_the_code_first_means_the_answer_shown_first(self, tmp_path: Path) -> None:
         study, units, dora = self.disputed("answer-preference", tmp_path)

@@ -80,8 +80,8 @@ def test_a_decisions_assignment_asks_for_its_unit_only(there: Dispute) -> None:
     for unit in (first, second):
         decided(there, unit)
     made = Assignment.objects.filter(rater=reference).exclude(pk=brought.pk).order_by("pk")
-    told = [(each.item, each.scope, each.asked, each.shown, each.replicate) for each in made]
-    assert told == [(there.item, unit.name, [unit.name], [], 0) for unit in (first, second)]
+    stored = [(each.item, each.scope, each.asked, each.shown, each.replicate) for each in made]
+    assert stored == [(there.item, unit.name, [unit.name], [], 0) for unit in (first, second)]
     for unit in (first, second):
         case = find_case(there.dora, there.study.campaign, unit.pk)
         assert case is not None
@@ -95,8 +95,8 @@ def test_a_decisions_history_is_that_of_its_unit_and_the_reference(there: Disput
     stored = decided(there, unit).response
     reference, other = stored.assignment.rater, campaign.items.get(position=1)
     for item, rater in ((other, reference), (there.item, there.judge)):
-        told = {"item": item, "rater": rater, "scope": unit.name, "asked": [unit.name]}
-        made = Assignment.objects.create(**told)
+        fields = {"item": item, "rater": rater, "scope": unit.name, "asked": [unit.name]}
+        made = Assignment.objects.create(**fields)
         Response.objects.create(assignment=made, payload={}, door="import")
     case = find_case(there.dora, campaign, unit.pk)
     assert case is not None
@@ -130,8 +130,8 @@ def test_every_raters_answer_is_shown_with_quotes_and_comment(there: Dispute) ->
 def test_opening_a_dispute_records_a_look_at_its_answers(there: Dispute) -> None:
     with ledger.collected() as notes:
         find_case(there.dora, there.study.campaign, there.units[1].pk)
-    told = [(each["kind"], each["scope"]) for each in notes]
-    assert told == [("dispute", {"units": [there.units[1].pk]})]
+    looks = [(each["kind"], each["scope"]) for each in notes]
+    assert looks == [("dispute", {"units": [there.units[1].pk]})]
 
 
 def test_a_decision_records_the_adjudicator_and_the_reason(there: Dispute) -> None:
@@ -152,8 +152,8 @@ def test_changing_a_decision_keeps_the_earlier_one(there: Dispute) -> None:
     decided(there, unit, "no", seen=1, by=there.dirk, reason="On second thoughts, no.")
     case = find_case(there.dora, there.study.campaign, unit.pk)
     assert case is not None
-    told = [(each.decision.by.user, each.comment, each.current) for each in case.history]
-    assert told == [
+    history = [(each.decision.by.user, each.comment, each.current) for each in case.history]
+    assert history == [
         (there.dirk, "On second thoughts, no.", True),
         (there.dora, REASON, False),
     ]
@@ -200,10 +200,10 @@ def test_reusing_a_key_for_another_decision_is_refused(there: Dispute) -> None:
 def test_the_audit_trail_records_a_decision_without_its_text(there: Dispute) -> None:
     decided(there, there.units[0])
     decided(there, there.units[0], "no", seen=1, reason="On second thoughts, no.")
-    told = Event.objects.filter(event__startswith="adjudication").order_by("pk")
-    assert [each.event for each in told] == ["adjudication.decided", "adjudication.changed"]
-    assert [each.facts for each in told] == [{"revision": 1}, {"revision": 2}]
-    assert told[0].after == told[1].before != told[1].after
+    events = Event.objects.filter(event__startswith="adjudication").order_by("pk")
+    assert [each.event for each in events] == ["adjudication.decided", "adjudication.changed"]
+    assert [each.facts for each in events] == [{"revision": 1}, {"revision": 2}]
+    assert events[0].after == events[1].before != events[1].after
 
 
 def test_a_decision_is_undone_if_it_cannot_be_recorded(
@@ -344,9 +344,9 @@ def test_the_export_of_decisions_has_a_line_for_each_label(there: Dispute) -> No
     (one_line, other) = exported("Pilot", "references")
     assert tuple(one_line) == COLUMNS
     assert one_line["spans"] == [{"field": "report", "start": 88, "end": 98, "text": "שלום לכולם"}]
-    told = [(line["unit"], line["value"], line["reason"], line["revision"])
+    rows = [(line["unit"], line["value"], line["reason"], line["revision"])
             for line in (one_line, other)]  # fmt: skip
-    assert told == [("q:0", "yes", "Better so.", 2), ("q:1", "no", REASON, 1)]
+    assert rows == [("q:0", "yes", "Better so.", 2), ("q:1", "no", REASON, 1)]
     assert one_line["decided_by"] == Rater.objects.get(user=there.dora).name != "dora"
     assert list(references(there.study.campaign)) == [one_line, other]
 
@@ -374,9 +374,9 @@ def test_a_decision_replaced_by_an_import_can_be_decided_again(
 
 def test_the_command_counts_the_open_disputes(there: Dispute) -> None:
     decided(there, there.units[0])
-    told = run("disputes", "--campaign", "Pilot")
-    assert "2 units to decide" in told
-    assert "1 decided" in told
+    output = run("disputes", "--campaign", "Pilot")
+    assert "2 units to decide" in output
+    assert "1 decided" in output
     assert "1 unit to decide" in run("disputes", "--campaign", "Pilot", "--of", "judges")
 
 

@@ -62,8 +62,8 @@ def there() -> Dispute:
     return make_dispute()
 
 
-def names(there: Dispute, **wanted: Any) -> list[str]:
-    found = queue(there.study.campaign, there.dora, QueuePart(**wanted))
+def names(there: Dispute, **part: Any) -> list[str]:
+    found = queue(there.study.campaign, there.dora, QueuePart(**part))
     units = {unit.pk: unit.name for item in Item.objects.all() for unit in item.units.all()}
     return [units[each.unit] for each in found]
 
@@ -279,9 +279,9 @@ def test_units_sent_by_a_researcher_come_first_and_listing_them_records_a_look(
     assert note["scope"] == {"units": sorted(unit.pk for unit in there.units)}
     assert next_dispute(campaign, dora, third, QueuePart()) == first.pk
     assert next_dispute(campaign, dora, first, QueuePart()) == third.pk
-    told = [(each.unit, query, unit) for each, query, unit in with_texts(campaign, found[:2])]
+    texts = [(each.unit, query, unit) for each, query, unit in with_texts(campaign, found[:2])]
     query = "What of the harbour? ⛵"
-    assert told == [(third.pk, query, QUESTIONS[2]), (first.pk, query, QUESTIONS[0])]
+    assert texts == [(third.pk, query, QUESTIONS[2]), (first.pk, query, QUESTIONS[0])]
 
 
 def test_units_without_disagreement_are_not_loaded(there: Dispute) -> None:

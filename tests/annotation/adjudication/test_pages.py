@@ -210,8 +210,8 @@ class TestADispute:
         assert "3 Fragen zu entscheiden" in dora.get("/tasks/").content.decode()
         page = dora.get(address(there, first)).content.decode()
         assert "<h3>Stimme A</h3>" in page
-        told = dora.post(address(there, first, "decide"), form(first, reason="")).json()
-        assert told["problems"][0]["message"] == "geben Sie den Grund Ihrer Entscheidung an"
+        reply = dora.post(address(there, first, "decide"), form(first, reason="")).json()
+        assert reply["problems"][0]["message"] == "geben Sie den Grund Ihrer Entscheidung an"
 
     def test_comments_are_shown_with_their_raters(self, there: Dispute) -> None:
         assert "hard to say" in shown(there)
@@ -273,10 +273,10 @@ class TestDeciding:
         assert client_of(there.dirk).post(place, form(first, "no")).status_code == 200
         lost = client_of(there.dora).post(place, form(first, "yes", SHALOM, reason="Mine."))
         assert lost.status_code == 409
-        told = lost.json()
-        assert told["revision"] == 1
-        assert told["mine"]["comment"] == "Mine."
-        assert told["theirs"]["units"][first.name]["answerable"] == "no"
+        reply = lost.json()
+        assert reply["revision"] == 1
+        assert reply["mine"]["comment"] == "Mine."
+        assert reply["theirs"]["units"][first.name]["answerable"] == "no"
         again = form(first, "yes", SHALOM, reason="Mine.", seen=1)
         assert client_of(there.dora).post(place, again).status_code == 200
         assert Decision.objects.count() == 2

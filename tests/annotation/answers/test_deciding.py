@@ -96,8 +96,8 @@ def test_an_answer_gets_the_next_revision_number() -> None:
         assert written(row(current=STORED), by)[1] == 3
     assert written(row(current=STORED), Circumstances(revision=8))[1] == 8
     assert written(row(), Circumstances(revision=0))[1] == 1
-    told = written(row(), Circumstances(basis="of the page", exposed=frozenset()), "import")
-    assert told[8:] == ("of the page", False)
+    columns = written(row(), Circumstances(basis="of the page", exposed=frozenset()), "import")
+    assert columns[8:] == ("of the page", False)
     assert [written(row(), NEW, each)[9] for each in ("page", "api", "judge", "import")] == [
         False, False, None, None,
     ]  # fmt: skip

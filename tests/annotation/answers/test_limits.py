@@ -59,8 +59,8 @@ class TestLimits:
     @pytest.mark.parametrize(("length", "fits"), [(10_000, True), (10_001, False)])
     def test_a_comment_is_limited_in_length(self, length: int, fits: bool) -> None:
         wrong = [("", "comment", "is longer than 10,000 characters; shorten it")]
-        told = problems(lambda: from_api({"units": {}, "comment": "x" * length}))
-        assert told == ([] if fits else wrong)
+        messages = problems(lambda: from_api({"units": {}, "comment": "x" * length}))
+        assert messages == ([] if fits else wrong)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("door", ["page", "api", "judge", "import"])
@@ -68,10 +68,10 @@ class TestLimits:
     def test_the_number_of_quotes_is_limited(self, door: Any, count: int) -> None:
         quotes = [{"quote": "x", "start": None}] * count
         answer = {"q1": {"answerable": "yes", "evidence": quotes}}
-        told = problems(lambda: check(COVERAGE, QUESTION, answer, door))
+        messages = problems(lambda: check(COVERAGE, QUESTION, answer, door))
         too_many = count > 200 and door != "import"
         said = "contains more than 200 quotes; keep the most important"
-        assert told[:1] == ([("q1", "evidence", said)] if too_many else [])
+        assert messages[:1] == ([("q1", "evidence", said)] if too_many else [])
 
     @pytest.mark.every_case
     @pytest.mark.parametrize("door", ["page", "import"])
@@ -88,8 +88,10 @@ class TestLimits:
         codes = {v.name: v.answers[0] for v in ANSWERS.variables_of(rule.kind)}
         codes |= {n: found[0] for n, found in rule.asked_if.items() if n in codes}
         prose = {"text": "x" * length, "citations": ["p"] * citations}
-        told = problems(lambda: check(ANSWERS, unit, {"a": {**codes, name: prose}}, door))
-        excess = [key for _, key, message in told if "more than" in message or "longer" in message]
+        messages = problems(lambda: check(ANSWERS, unit, {"a": {**codes, name: prose}}, door))
+        excess = [
+            key for _, key, message in messages if "more than" in message or "longer" in message
+        ]
         assert excess == ([] if fits or door == "import" else [name])
 
     @pytest.mark.every_case
@@ -131,10 +133,10 @@ class TestLimits:
         ],
     )
     def test_a_draft_is_limited_in_size(self, answer: dict[str, Any], said: str) -> None:
-        told = problems(lambda: check_draft({"units": {"fine": {"a": None}, "q1": answer}}))
-        assert [unit for unit, *_ in told] == (["q1"] if said else [])
-        assert [key for _, key, _ in told] == ([next(iter(answer), "")] if said else [])
-        assert all(said in message for *_, message in told)
+        messages = problems(lambda: check_draft({"units": {"fine": {"a": None}, "q1": answer}}))
+        assert [unit for unit, *_ in messages] == (["q1"] if said else [])
+        assert [key for _, key, _ in messages] == ([next(iter(answer), "")] if said else [])
+        assert all(said in message for *_, message in messages)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -213,8 +215,8 @@ class TestWhatAPageSends:
     )
     def test_a_form_field_must_belong_to_its_unit(self, body: str, key: str, said: str) -> None:
         form = QueryDict(f"unit-0=q1&{body}")
-        told = problems(lambda: from_form(COVERAGE, QUESTION, form))
-        assert [(k, message) for _, k, message in told] == ([(key, said)] if said else [])
+        messages = problems(lambda: from_form(COVERAGE, QUESTION, form))
+        assert [(k, message) for _, k, message in messages] == ([(key, said)] if said else [])
 
     def test_fields_of_unasked_units_are_left_to_the_payload_check(self) -> None:
         payload = from_form(COVERAGE, QUESTION, QueryDict("unit-0=x&unit-0-y=1&comment=%20"))
@@ -304,9 +306,9 @@ class TestBasis:
     def test_the_basis_covers_questions_regardless_of_order(self) -> None:
         words = [[v.name, v.question, dict(v.words), dict(v.asked_if)]
                  for v in COVERAGE.variables_of("question")]  # fmt: skip
-        wanted = self.digest([["question", COVERAGE.unit_schema("question"), words]])
-        assert basis_of(COVERAGE, SPEC, SPEC.units).questions == wanted
-        assert basis_of(COVERAGE, SPEC, [*SPEC.units] * 2).questions == wanted
+        digest = self.digest([["question", COVERAGE.unit_schema("question"), words]])
+        assert basis_of(COVERAGE, SPEC, SPEC.units).questions == digest
+        assert basis_of(COVERAGE, SPEC, [*SPEC.units] * 2).questions == digest
         assert basis_of(COVERAGE, SPEC, []).questions == self.digest([])
 
     def test_bases_computed_together_equal_those_computed_alone(self) -> None:

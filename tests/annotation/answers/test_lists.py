@@ -243,8 +243,8 @@ NO_QUOTE = "contains something that is not {quote, start}"
     ],
 )
 def test_a_draft_list_must_have_the_form_that_our_pages_send(value: Any, said: str | None) -> None:
-    told = draft_list_problem(value)
-    assert (None if told is None else str(told)) == said
+    message = draft_list_problem(value)
+    assert (None if message is None else str(message)) == said
 
 
 @pytest.mark.every_case
@@ -256,8 +256,8 @@ def test_a_list_is_accepted_up_to_its_limits(door: Channel) -> None:
 
 def test_the_first_number_beyond_the_list_is_named() -> None:
     named = (Word("matched", "?"), Word("yes", "Yes"))
-    told = match_problem(named, "yes", [1, 9, 7], 2)
-    assert str(told) == "names point 9, but the list has 2; correct the number"
+    message = match_problem(named, "yes", [1, 9, 7], 2)
+    assert str(message) == "names point 9, but the list has 2; correct the number"
     assert match_problem(named, "yes", [2, 1], 2) is None
     assert match_problem(named, None, [], 0) is None
 

@@ -158,8 +158,8 @@ class TestA5:
     def who(self, client: Client) -> dict[str, Any]:
         answer = client.get(reverse("who"))
         assert "no-store" in answer.headers["Cache-Control"]
-        told: dict[str, Any] = answer.json()
-        return told
+        reply: dict[str, Any] = answer.json()
+        return reply
 
     def test_a5_the_page_can_ask_who_is_logged_in(self, study: Study) -> None:
         assert self.who(Client()) == {"user": None}

@@ -107,12 +107,12 @@ def test_an_answer_to_a_deleted_assignment_reports_a_lost_lease(rows: list[Assig
 def test_replacements_and_gaps_in_revision_numbers_are_recorded(
     rows: list[Assignment],
 ) -> None:
-    def told() -> list[tuple[str, str, object]]:
+    def recorded() -> list[tuple[str, str, object]]:
         events = Event.objects.filter(event__startswith="answer.").order_by("pk")
         return list(events.values_list("event", "object_id", "facts"))
 
     submit_many(group(rows[:2]))
-    assert told() == []
+    assert recorded() == []
     no = {"answerable": "no", "evidence": []}
     submit_many([
         (ready(rows[0], **no), Circumstances(revision=2)),
@@ -121,7 +121,7 @@ def test_replacements_and_gaps_in_revision_numbers_are_recorded(
         (ready(rows[3]), Circumstances(revision=2)),
     ])  # fmt: skip
     first, second, _, fourth = (str(row.pk) for row in rows)
-    assert told() == [
+    assert recorded() == [
         ("answer.changed", first, {"door": "judge"}),
         ("answer.changed", second, {"door": "judge"}),
         ("answer.numbered", second, {"revision": 5}),

@@ -125,11 +125,11 @@ class TestShownNuggets:
         elsewhere = create_campaign(
             "Elsewhere", "report-coverage", study.campaign.batch, Design()
         ).campaign
-        told = {"rater": held.rater, "asked": held.asked}
+        fields = {"rater": held.rater, "asked": held.asked}
         for row in (
-            Assignment(item=held.item, replicate=1, **told),
-            Assignment(item=held.item, scope=BUILT, **told),
-            Assignment(item=elsewhere.items.get(key=held.item.key), **told),
+            Assignment(item=held.item, replicate=1, **fields),
+            Assignment(item=held.item, scope=BUILT, **fields),
+            Assignment(item=elsewhere.items.get(key=held.item.key), **fields),
         ):
             row.save()
             submit(row, payload(OTHER), "page")

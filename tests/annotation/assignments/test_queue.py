@@ -62,8 +62,8 @@ def test_a_new_assignment_has_slot_lease_and_order(study: Study) -> None:
     assert mine is not None
     stored = Assignment.objects.get()
     for each in (mine, stored):
-        told = (each.item, each.rater, each.slot, each.status, each.reason, each.scope)
-        assert told == (first, rater_of(study.ada), 1, "open", "", "")
+        columns = (each.item, each.rater, each.slot, each.status, each.reason, each.scope)
+        assert columns == (first, rater_of(study.ada), 1, "open", "", "")
         assert (each.replicate, each.attempts, each.held_until) == (0, 0, None)
         assert (each.asked, each.shown) == (["q:0", "q:1", "q:2"], [])
     assert [item.taken for item in items_of(study.campaign)] == [1, 0, 0]

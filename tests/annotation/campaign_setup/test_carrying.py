@@ -79,10 +79,10 @@ def values(campaign: str) -> set[tuple[str, ...]]:
 
 
 def agreement(campaign: str) -> Any:
-    told = json.loads(
+    report = json.loads(
         run("report", "--campaign", campaign, "--format", "json", "--resamples", "50")
     )
-    return told["variables"]["answerable"]["agreement"]
+    return report["variables"]["answerable"]["agreement"]
 
 
 def test_a_later_system_asks_only_about_its_own_reports(tmp_path: Path) -> None:
@@ -169,8 +169,8 @@ def test_a_judges_answers_need_the_same_guideline_and_prompt(tmp_path: Path) -> 
     judge("words", "lexical")
     run("run_judge", "--campaign", "old", "--judge", "words")
     extended(tmp_path)
-    told = continued("b2")
-    assert "Carried over 16 answers" in told
+    carried = continued("b2")
+    assert "Carried over 16 answers" in carried
     again = run("run_judge", "--campaign", "new", "--judge", "words")
     assert "1 done" in again
     guideline = tmp_path / "guideline.md"
@@ -203,15 +203,15 @@ def test_a_dry_run_counts_what_will_be_carried(tmp_path: Path, change: str, peop
             lines[0]["questions"][2]["text"] = "Question 2, put better?"
         batch(tmp_path, lines, "b2")
     given = Batch.objects.get(name="b2"), Design(raters_per_item=3)
-    told = simulate("new", "report-coverage", *given, continues="old")
+    predicted = simulate("new", "report-coverage", *given, continues="old")
     said = continued("b2", "--dry-run")
     continued("b2")
     items = list(Campaign.objects.get(name="new").items.values_list("taken", "quota"))
-    assert told.carried == sum(taken for taken, _ in items) > 0
-    assert told.places == sum(quota for _, quota in items)
-    assert sum(share.items for share in told.shares) == told.places - told.carried
-    assert f"{told.carried} of the slots have answers that are carried over" in said
-    assert told.kappa.units == simulate("x", "report-coverage", *given).kappa.units
+    assert predicted.carried == sum(taken for taken, _ in items) > 0
+    assert predicted.places == sum(quota for _, quota in items)
+    assert sum(share.items for share in predicted.shares) == predicted.places - predicted.carried
+    assert f"{predicted.carried} of the slots have answers that are carried over" in said
+    assert predicted.kappa.units == simulate("x", "report-coverage", *given).kappa.units
 
 
 def test_a_dry_run_carries_neither_judges_labels_nor_those_of_excluded_raters(
@@ -239,10 +239,10 @@ def test_a_dry_run_of_chosen_items_has_the_splits_of_the_campaign(tmp_path: Path
     assert sorted(of.values()) == ["development", "evaluation"]
     for query, role in of.items():
         chosen = Design(chosen=(f"{query}r",))
-        told = simulate(
+        predicted = simulate(
             "new", "report-coverage", Batch.objects.get(name="b"), chosen, continues="old"
         )
-        assert told.roles == {role: 1}
+        assert predicted.roles == {role: 1}
 
 
 def test_another_protocol_and_an_unknown_campaign_are_refused(tmp_path: Path) -> None:
@@ -268,8 +268,8 @@ def test_the_page_and_the_api_carry_over_too(tmp_path: Path, client: Client) -> 
         "name": "by the API", "protocol": "report-coverage", "batch": "b2", "raters_per_item": 3,
         "continues": "old",
     }  # fmt: skip
-    told = script_of(rita).post("campaigns/rehearsal/", body).json()
-    assert (told["places"], told["carried"]) == (15, 12)
+    predicted = script_of(rita).post("campaigns/rehearsal/", body).json()
+    assert (predicted["places"], predicted["carried"]) == (15, 12)
     made = script_of(rita).post("campaigns/", body)
     assert (made.status_code, made.json()["study"]["continues"]) == (201, old.pk)
     assert values("by the API") == values("old")

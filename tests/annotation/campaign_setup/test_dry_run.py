@@ -48,51 +48,55 @@ DESIGNS = {
 def test_a_dry_run_predicts_the_created_campaign(many: Batch, design: Design) -> None:
     with answering(), pytest.raises(InRequestError):
         simulate("c", "report-coverage", many, design, people=4)
-    told = simulate("c", "report-coverage", many, design, people=4)
+    predicted = simulate("c", "report-coverage", many, design, people=4)
     assert not any(model.objects.exists() for model in (Campaign, Item, QuerySampling))
     made = create_campaign("c", "report-coverage", many, design)
-    assert (told.items, told.units, told.places) == (made.items, made.units, made.places)
+    assert (predicted.items, predicted.units, predicted.places) == (
+        made.items,
+        made.units,
+        made.places,
+    )
     items = made.campaign.items
-    assert told.several == items.filter(quota__gt=1).count()
-    assert told.asked_queries == made.campaign.query_samplings.filter(drawn=True).count()
-    assert told.judge_only == made.campaign.query_samplings.filter(drawn=False).count()
+    assert predicted.several == items.filter(quota__gt=1).count()
+    assert predicted.asked_queries == made.campaign.query_samplings.filter(drawn=True).count()
+    assert predicted.judge_only == made.campaign.query_samplings.filter(drawn=False).count()
     roles = list(made.campaign.query_samplings.values_list("role", flat=True))
-    assert told.roles == {role: roles.count(role) for role in set(roles)}
-    assert sum(share.items for share in told.shares) == told.places - told.unfilled
+    assert predicted.roles == {role: roles.count(role) for role in set(roles)}
+    assert sum(share.items for share in predicted.shares) == predicted.places - predicted.unfilled
 
 
 def test_a_dry_run_counts_only_sampled_units(batch: Path) -> None:
     found = Batch.objects.get(name="b")
-    told = simulate("c", "rubric-passage", found, Design(per_passage=1))
+    predicted = simulate("c", "rubric-passage", found, Design(per_passage=1))
     made = create_campaign("c", "rubric-passage", found, Design(per_passage=1))
-    assert told.units == made.units == UnitSampling.objects.filter(drawn=True).count()
+    assert predicted.units == made.units == UnitSampling.objects.filter(drawn=True).count()
 
 
 def test_people_get_equal_numbers_of_items_and_shared_units_are_counted(many: Batch) -> None:
-    told = simulate("c", "report-coverage", many, Design(raters_per_item=2), people=4)
-    assert [share.items for share in told.shares] == [20] * 4
-    assert [share.units for share in told.shares] == [60] * 4
-    assert told.common is not None
-    assert told.common[1] <= 60
+    predicted = simulate("c", "report-coverage", many, Design(raters_per_item=2), people=4)
+    assert [share.items for share in predicted.shares] == [20] * 4
+    assert [share.units for share in predicted.shares] == [60] * 4
+    assert predicted.common is not None
+    assert predicted.common[1] <= 60
     everybody = simulate("c", "report-coverage", many, Design(raters_per_item=2), people=2)
     assert everybody.common == (120, 120)
 
 
 def test_too_few_people_leave_slots_unfilled(many: Batch) -> None:
-    told = simulate("c", "report-coverage", many, Design(raters_per_item=3), people=2)
-    assert (told.places, told.unfilled) == (120, 40)
+    predicted = simulate("c", "report-coverage", many, Design(raters_per_item=3), people=2)
+    assert (predicted.places, predicted.unfilled) == (120, 40)
     pairs = simulate("c", "report-coverage", many, Design(raters_per_item=2), people=2)
-    assert told.kappa == pairs.kappa
-    assert told.kappa.width is not None
+    assert predicted.kappa == pairs.kappa
+    assert predicted.kappa.width is not None
 
 
 def test_expected_intervals_use_the_right_units(many: Batch) -> None:
     design = Design(raters_per_item=2, overlap=0.5, human_share=0.8, development=0.25)
-    told = simulate("c", "report-coverage", many, design, people=2)
-    assert told.share.units == 16 * 2 * 3
-    assert told.kappa.units == 16 * 3
-    assert told.powered is not None
-    assert told.powered.units == 12 * 2 * 3
+    predicted = simulate("c", "report-coverage", many, design, people=2)
+    assert predicted.share.units == 16 * 2 * 3
+    assert predicted.kappa.units == 16 * 3
+    assert predicted.powered is not None
+    assert predicted.powered.units == 12 * 2 * 3
     assert simulate("c", "report-coverage", many, Design()).powered is None
 
 
@@ -113,11 +117,11 @@ class TestRefusals:
             ("rubric-passage", Design(sampling="own")),
             ("grounding-relevance", Design()),
         ):
-            with pytest.raises(DesignError) as told:
+            with pytest.raises(DesignError) as raised:
                 simulate("c", protocol, many, design)
             with pytest.raises(DesignError) as made:
                 create_campaign("c", protocol, many, design)
-            assert str(told.value) == str(made.value)
+            assert str(raised.value) == str(made.value)
 
     def test_a_dry_run_checks_settings(self, many: Batch) -> None:
         for settings, message in (
@@ -149,8 +153,8 @@ class TestRefusals:
 
     def test_the_maximum_of_items_for_a_page_is_accepted(self, many: Batch) -> None:
         seen: list[int] = []
-        told = simulate("c", "report-coverage", many, Design(), most=40, progress=seen.append)
-        assert told.items == 40
+        predicted = simulate("c", "report-coverage", many, Design(), most=40, progress=seen.append)
+        assert predicted.items == 40
         assert seen == list(range(1, 41))
         with pytest.raises(DesignError, match="more than 39 items"):
             simulate("c", "report-coverage", many, Design(), most=39)
@@ -164,8 +168,8 @@ class TestRefusals:
     def test_the_smallest_and_largest_numbers_of_people_are_accepted(
         self, many: Batch, people: int
     ) -> None:
-        told = simulate("c", "report-coverage", many, Design(), people=people)
-        assert len(told.shares) == people
+        predicted = simulate("c", "report-coverage", many, Design(), people=people)
+        assert len(predicted.shares) == people
 
 
 class TestCommand:
@@ -174,12 +178,12 @@ class TestCommand:
         return run(*command, "--dry-run", *arguments)
 
     def test_the_command_describes_the_dry_run(self, many: Batch) -> None:
-        told = self.dry("--raters-per-item", "3", "--overlap", "0.5", "--people", "4")
-        assert "Nothing is stored" in told
-        assert "40 items with 120 questions from 20 queries" in told
-        assert "80 annotator slots" in told
-        assert "kappa" in told
-        assert "Assumed: true kappa 0.6" in told
+        output = self.dry("--raters-per-item", "3", "--overlap", "0.5", "--people", "4")
+        assert "Nothing is stored" in output
+        assert "40 items with 120 questions from 20 queries" in output
+        assert "80 annotator slots" in output
+        assert "kappa" in output
+        assert "Assumed: true kappa 0.6" in output
         assert not Campaign.objects.exists()
 
     def test_assumptions_are_given_and_checked(self, many: Batch) -> None:

@@ -65,11 +65,11 @@ def test_the_design_effect_matches_a_hand_calculation() -> None:
 
 
 def test_the_width_of_a_share_matches_a_hand_calculation() -> None:
-    told = expected_share([15] * 20, Assumptions())
+    expected = expected_share([15] * 20, Assumptions())
     effective = 300 / 3.8
-    assert told.effective == pytest.approx(effective)
+    assert expected.effective == pytest.approx(effective)
     width = 2 * float(stats.t.ppf(0.975, 19)) * math.sqrt(0.25 / effective)
-    assert told.width == pytest.approx(width, rel=1e-3)
+    assert expected.width == pytest.approx(width, rel=1e-3)
 
 
 def test_a_judge_narrows_the_interval_as_far_as_its_correlation_allows() -> None:
@@ -89,9 +89,9 @@ def test_more_raters_narrow_the_interval_of_kappa() -> None:
 
 
 def test_few_queries_have_no_interval_and_say_why() -> None:
-    told = expected_share([5] * 9, Assumptions())
-    assert told.width is None
-    assert told.reason == "9 queries are too few for an interval; 10 are needed"
+    expected = expected_share([5] * 9, Assumptions())
+    assert expected.width is None
+    assert expected.reason == "9 queries are too few for an interval; 10 are needed"
     assert expected_kappa([5] * 20, 1, Assumptions()).reason == (
         "agreement needs two or more people per item"
     )
@@ -148,10 +148,10 @@ def test_a_query_counts_from_its_first_unit_on() -> None:
     ten, nine = [1] * 5 + [3] * 5, [1] * 5 + [3] * 4
     assert expected_share([*ten, 0, 0], given).queries == 10
     assert expected_share([*ten, 0, 0], given).width == expected_share(ten, given).width is not None
-    told = expected_share([*nine, 0, 0], given)
-    assert (told.width, told.units, told.queries) == (None, 17, 9)
+    expected = expected_share([*nine, 0, 0], given)
+    assert (expected.width, expected.units, expected.queries) == (None, 17, 9)
     # 17 units in queries of (5 * 1 + 4 * 9) / 17 = 41/17 each: 17 / (1 + 24/17 * 0.2).
-    assert told.effective == pytest.approx(17 / (1 + 24 / 17 * 0.2))
+    assert expected.effective == pytest.approx(17 / (1 + 24 / 17 * 0.2))
 
 
 def test_a_judge_narrows_the_interval_by_the_queries_that_have_units() -> None:
@@ -169,20 +169,20 @@ def test_a_judge_without_further_queries_narrows_nothing() -> None:
 
 
 def test_the_width_of_kappa_matches_a_hand_calculation() -> None:
-    told = expected_kappa([15] * 20, 2, Assumptions())
+    expected = expected_kappa([15] * 20, 2, Assumptions())
     effective = 300 / 3.8
     width = 2 * float(stats.t.ppf(0.975, 19)) * math.sqrt(0.64 / effective)
-    assert told.width == pytest.approx(width, rel=1e-3)
-    assert (told.units, told.queries, told.reason) == (300, 20, None)
-    assert told.effective == pytest.approx(effective)
+    assert expected.width == pytest.approx(width, rel=1e-3)
+    assert (expected.units, expected.queries, expected.reason) == (300, 20, None)
+    assert expected.effective == pytest.approx(effective)
 
 
 def test_units_are_counted_even_without_an_interval() -> None:
     given = Assumptions()
     for raters in (1, 0):
-        told = expected_kappa([15] * 20, raters, given)
-        assert (told.width, told.units, told.queries) == (None, 300, 20)
-        assert told.effective == pytest.approx(300 / 3.8)
+        expected = expected_kappa([15] * 20, raters, given)
+        assert (expected.width, expected.units, expected.queries) == (None, 300, 20)
+        assert expected.effective == pytest.approx(300 / 3.8)
     assert expected_share([5, 0], given).reason == (
         "1 query is too few for an interval; 10 are needed"
     )

@@ -56,7 +56,7 @@ def found_after(campaign: Campaign, change: Callable[[], object]) -> list[str]:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({"probability": 0.5 + 1e-10}, []),
         ({"probability": 0.5 + 2.0**-30}, []),
@@ -73,15 +73,15 @@ def found_after(campaign: Campaign, change: Callable[[], object]) -> list[str]:
     ],
 )
 def test_a_querys_stored_sample_is_compared_with_the_replay(
-    campaign: Campaign, changes: dict[str, Any], told: list[str]
+    campaign: Campaign, changes: dict[str, Any], expected: list[str]
 ) -> None:
     row = campaign.query_samplings.get(query__key="q1")
     found = found_after(campaign, lambda: QuerySampling.objects.filter(pk=row.pk).update(**changes))
-    if told == ["stored as"]:
+    if expected == ["stored as"]:
         was = "sampled" if row.drawn else "left out"
         there = f"{was} for {changes.get('role', row.role)}"
-        told = [f"{NAMED} is stored as {there}, and replayed as {was} for {row.role}"]
-    assert found == told
+        expected = [f"{NAMED} is stored as {there}, and replayed as {was} for {row.role}"]
+    assert found == expected
 
 
 @pytest.mark.every_case
@@ -126,7 +126,7 @@ def test_an_items_slots_follow_from_the_samples(campaign: Campaign) -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "expected"),
     [
         ({"kind": "simple"}, True),
         ({"wave": 2}, True),
@@ -142,11 +142,11 @@ def test_an_items_slots_follow_from_the_samples(campaign: Campaign) -> None:
     ],
 )
 def test_a_units_stored_sample_is_compared_with_the_replay(
-    campaign: Campaign, changes: dict[str, Any], told: bool
+    campaign: Campaign, changes: dict[str, Any], expected: bool
 ) -> None:
     row = UnitSampling.objects.get(item__key="r1", key="q1:b")
     found = found_after(campaign, lambda: UnitSampling.objects.filter(pk=row.pk).update(**changes))
-    assert found == [f"unit 'q1:b' of item 'r1' {OTHERWISE}"] * told
+    assert found == [f"unit 'q1:b' of item 'r1' {OTHERWISE}"] * expected
 
 
 def test_missing_and_extra_units_and_items_are_reported(campaign: Campaign) -> None:
@@ -161,8 +161,8 @@ def test_missing_and_extra_units_and_items_are_reported(campaign: Campaign) -> N
         (campaign.items.filter(key="r1").delete,
          ["item 'r1' is in the batch, but not in the campaign"]),
     ]  # fmt: skip
-    for change, told in table:
-        assert found_after(campaign, change) == told
+    for change, expected in table:
+        assert found_after(campaign, change) == expected
 
 
 def test_chosen_items_have_probability_one(campaign: Campaign) -> None:
@@ -172,13 +172,13 @@ def test_chosen_items_have_probability_one(campaign: Campaign) -> None:
     assert list(stored.values_list("kind", "probability", "drawn")) == [
         ("chosen", chance, bool(chance)) for chance in (0.0, 1.0, 0.0, 1.0)
     ]
-    for key, told in (
+    for key, expected in (
         ("q0", "query 'q0' is stored as sampled for evaluation, and replayed as left out for "),
         ("q1", "query 'q1' is stored as left out for evaluation, and replayed as sampled for "),
     ):
         row = stored.filter(query__key=key)
         (found,) = found_after(made, partial(row.update, drawn=key == "q0"))
-        assert found == f"{told}evaluation"
+        assert found == f"{expected}evaluation"
     assert found_after(made, partial(made.items.filter(key="r1").update, quota=1)) == [
         "item 'r1' has 1 slots, and the replay gives 2"
     ]
@@ -223,13 +223,13 @@ def test_sample_lines_have_the_stored_values_in_order(campaign: Campaign) -> Non
         == [(row.item.key, row.key) for row in unit_rows(campaign)]
         == [(f"r{n}", f"q{n}:{unit}") for n in range(4) for unit in "ab"]
     )
-    told = next(line for line in units if line["unit"] == "q1:b")
-    assert told == {
+    found = next(line for line in units if line["unit"] == "q1:b")
+    assert found == {
         "of": "unit", "query": "q1", "item": "r1", "unit": "q1:b", "unit_kind": "question",
         "kind": "all", "seed": 5, "wave": 1, "stratum": "no", "probability": 1.0,
         "drawn": True, "role": row.role, "role_probability": None, "use": "gold",
     }  # fmt: skip
-    assert {line["stratum"] for line in units if line is not told} == {None}
+    assert {line["stratum"] for line in units if line is not found} == {None}
 
 
 def test_a_summary_counts_queries_units_and_items(campaign: Campaign) -> None:

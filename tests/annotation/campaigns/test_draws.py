@@ -56,8 +56,10 @@ class TestQueries:
             "report-coverage", "--human-share", "0.25", *options("seed=7"), batch=many
         )
         rows = list(QuerySampling.objects.filter(campaign=campaign).select_related("query"))
-        told = {(r.kind, r.seed, r.wave, r.probability, r.role, r.role_probability) for r in rows}
-        assert told == {("simple", 7, 1, 5 / 20, "evaluation", 1.0)}
+        samplings = {
+            (r.kind, r.seed, r.wave, r.probability, r.role, r.role_probability) for r in rows
+        }
+        assert samplings == {("simple", 7, 1, 5 / 20, "evaluation", 1.0)}
         ranked = sorted((r.query.key for r in rows), key=lambda k: rank(7, "queries for people", k))
         assert {r.query.key for r in rows if r.drawn} == set(ranked[:5])
         asked = campaign.items.filter(quota__gt=0).values_list("query__key", flat=True)
@@ -65,8 +67,8 @@ class TestQueries:
 
     def test_the_probability_is_one_if_all_queries_are_asked(self, many: str) -> None:
         campaign = campaign_of("report-coverage", batch=many)
-        told = campaign.query_samplings.values_list("kind", "probability", "drawn").distinct()
-        assert list(told.order_by()) == [("all", 1.0, True)]
+        samplings = campaign.query_samplings.values_list("kind", "probability", "drawn").distinct()
+        assert list(samplings.order_by()) == [("all", 1.0, True)]
 
 
 class TestSplits:
@@ -127,8 +129,8 @@ class TestUnits:
     def test_every_unit_has_a_row_whether_sampled_or_not(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage", *options("per_passage=2", "seed=3"))
         rows = UnitSampling.objects.filter(item__campaign=campaign, item__key="q/1/p")
-        told = {(r.kind, r.seed, r.wave, r.probability) for r in rows}
-        assert told == {("simple", 3, 1, 2 / 3)}
+        samplings = {(r.kind, r.seed, r.wave, r.probability) for r in rows}
+        assert samplings == {("simple", 3, 1, 2 / 3)}
         names = [question["id"] for question in FIRST["questions"]]
         assert [row.key for row in rows] == names
         ranked = sorted(names, key=lambda name: rank(3, "units of q/1/p", name))
@@ -157,10 +159,10 @@ class TestUnits:
         for item in ("r", "r#1"):
             answer(first, item, "ann", {"a/b#1": "yes"})
         asked = given(second, rater("ann"))["q/1/p"]
-        told = {row.key: (row.stratum, row.probability, row.drawn) for row in rows.all()}
-        assert told["a/b#1"] == ("yes", 1.0, True)
-        assert {key for key, (_, _, drawn) in told.items() if drawn} == set(asked)
-        assert [told[k][:2] for k in (" blank ", "🌉")] == [("no", 0.5)] * 2
+        samplings = {row.key: (row.stratum, row.probability, row.drawn) for row in rows.all()}
+        assert samplings["a/b#1"] == ("yes", 1.0, True)
+        assert {key for key, (_, _, drawn) in samplings.items() if drawn} == set(asked)
+        assert [samplings[k][:2] for k in (" blank ", "🌉")] == [("no", 0.5)] * 2
 
     @pytest.mark.postgresql
     def test_each_rater_has_their_own_sample_under_own_sampling(self, batch: Path) -> None:
@@ -180,15 +182,15 @@ class TestProbabilities:
         names = [f"y{n}" for n in range(yes)] + [f"n{n}" for n in range(no)]
         names += [f"r{n}" for n in range(rest)]
         strata = {name: {"y": "yes", "n": "no"}[name[0]] for name in names if name[0] != "r"}
-        told, seeds = chances(names, strata, count), 600
+        probabilities, seeds = chances(names, strata, count), 600
         drawn = Counter(
             name
             for seed in range(seeds)
             for name in alternating(names, strata, count, seed, "units of x")
         )
         for name in names:
-            assert drawn[name] / seeds == pytest.approx(told[name], abs=0.09)
-        assert sum(told.values()) == pytest.approx(min(count, len(names)))
+            assert drawn[name] / seeds == pytest.approx(probabilities[name], abs=0.09)
+        assert sum(probabilities.values()) == pytest.approx(min(count, len(names)))
 
 
 @pytest.mark.postgresql
@@ -295,12 +297,12 @@ class TestLines:
 
     def test_a_summary_counts_queries_by_split(self, many: str) -> None:
         campaign = campaign_of("report-coverage", *options("development=0.25"), batch=many)
-        told = summary(campaign)
-        assert told["roles"] == {
+        counts = summary(campaign)
+        assert counts["roles"] == {
             "development": {"queries": 5, "asked": 5},
             "evaluation": {"queries": 15, "asked": 15},
         }
-        assert (told["units"], told["units_drawn"], told["units_pending"]) == (80, 80, 0)
+        assert (counts["units"], counts["units_drawn"], counts["units_pending"]) == (80, 80, 0)
 
 
 @pytest.mark.postgresql

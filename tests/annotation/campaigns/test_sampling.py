@@ -212,11 +212,11 @@ class TestUnits:
     ) -> None:
         design = Design(sampling=sampling, prerequisite=prerequisite)
         assert sampling_kind(design, protocol) == kind
-        told = sample_units("i", units("a", "b"), design, protocol)
+        sampled = sample_units("i", units("a", "b"), design, protocol)
         later = kind in ("own", "turns")
-        assert {(u.kind, u.wave) for u in told} == {(kind, 2 if later else 1)}
+        assert {(u.kind, u.wave) for u in sampled} == {(kind, 2 if later else 1)}
         if later:
-            assert {(u.drawn, u.probability) for u in told} == {(None, None)}
+            assert {(u.drawn, u.probability) for u in sampled} == {(None, None)}
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("count", "chance"), [(1, 0.25), (3, 0.75), (4, 1.0), (9, 1.0)])
@@ -224,16 +224,16 @@ class TestUnits:
         self, count: int, chance: float
     ) -> None:
         names = ["a", "b", "c", "d"]
-        told = sample_units("i/1", units(*names), Design(per_passage=count, seed=7), DRAWN)
-        assert [unit.name for unit in told] == names
-        assert {unit.probability for unit in told} == {chance}
+        sampled = sample_units("i/1", units(*names), Design(per_passage=count, seed=7), DRAWN)
+        assert [unit.name for unit in sampled] == names
+        assert {unit.probability for unit in sampled} == {chance}
         first = set(by_hand(7, "units of i/1", names)[:count])
-        assert {unit.name for unit in told if unit.drawn} == first
-        assert all(unit.drawn is not None for unit in told)
+        assert {unit.name for unit in sampled if unit.drawn} == first
+        assert all(unit.drawn is not None for unit in sampled)
 
     def test_units_that_are_all_asked_have_probability_one(self) -> None:
-        told = sample_units("i", units("a", "b"), Design(), ALL)
-        assert [(unit.probability, unit.drawn) for unit in told] == [(1.0, True)] * 2
+        sampled = sample_units("i", units("a", "b"), Design(), ALL)
+        assert [(unit.probability, unit.drawn) for unit in sampled] == [(1.0, True)] * 2
         (one,) = sample_units("i", units("a"), Design(), ALL)
         assert (one.probability, one.drawn) == (1.0, True)
         assert sample_units("i", [], Design(), DRAWN) == []

@@ -72,19 +72,19 @@ MADE: dict[str, tuple[Any, dict[str, Any]]] = {
 """Each change of a setting, and what then differs; the last two come after `MADE_BEFORE`."""
 
 
-def _made(wanted: CampaignSettings, by: User) -> dict[str, Any]:
+def _made(settings: CampaignSettings, by: User) -> dict[str, Any]:
     """Apply a setting, which differs before and not after; a second time it changes nothing."""
     campaign = Campaign.objects.get()
     before = current_settings(campaign)
-    if wanted.no_deadline or wanted.no_qualify:
+    if settings.no_deadline or settings.no_qualify:
         change(campaign, MADE_BEFORE)
     else:
-        assert settings_differ(campaign, wanted)
-    assert not wanted.is_empty
-    change(campaign, wanted, user=by)
-    assert not settings_differ(campaign, wanted)
+        assert settings_differ(campaign, settings)
+    assert not settings.is_empty
+    change(campaign, settings, user=by)
+    assert not settings_differ(campaign, settings)
     events = Event.objects.count()
-    change(campaign, wanted, user=by)
+    change(campaign, settings, user=by)
     assert Event.objects.count() == events
     after = current_settings(Campaign.objects.get())
     return {name: after[name] for name in after if after[name] != before[name]}
@@ -123,9 +123,9 @@ class TestDeadline:
         mine = study.assignment(study.ada)
         due(study, PAST)
         form = answers("no", "no", "no", version="0", seen="0")
-        told = client_of(study.ada).post(page("submit", mine), form)
-        assert told.status_code == 422
-        assert "the campaign’s deadline is past" in told.json()["problems"][0]["message"]
+        response = client_of(study.ada).post(page("submit", mine), form)
+        assert response.status_code == 422
+        assert "the campaign’s deadline is past" in response.json()["problems"][0]["message"]
         assert Draft.objects.get().assignment == mine
         assert not Response.objects.exists()
         due(study, LATER)
@@ -135,8 +135,8 @@ class TestDeadline:
     def test_the_api_refuses_answers_after_the_deadline(self, study: Study) -> None:
         mine = study.assignment(study.ada)
         due(study, PAST)
-        told = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
-        (problem,) = assert_told(told, 422)
+        response = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
+        (problem,) = assert_told(response, 422)
         assert "deadline is past" in str(problem["wrong"])
 
     def test_the_page_says_that_the_deadline_is_past(self, study: Study) -> None:
@@ -210,8 +210,8 @@ class TestGuideline:
         mine = study.assignment(study.ada)
         html = client_of(study.ada).get(page("guideline", mine)).content.decode()
         assert "Say <strong>Yes</strong> only if it stands there." in html
-        told = script_of(study.ada).get(place(mine, "guideline/")).json()
-        assert told["markdown"].startswith("# Ours\n")
+        guideline = script_of(study.ada).get(place(mine, "guideline/")).json()
+        assert guideline["markdown"].startswith("# Ours\n")
 
     @pytest.mark.postgresql
     def test_an_answer_keeps_its_guideline_version(self, study: Study, words: Path) -> None:
@@ -318,8 +318,11 @@ class TestSettings:
         check_named("practice_of", study.campaign.name, study.rita)
         check_named("practice_of", "nowhere", None)
         check_named("practice_of", "", study.ada)
-        for field, told in (("practice_of", "practice names"), ("prerequisite", "option prereq")):
-            with pytest.raises(DesignError, match=f"{told}.*which does not exist"):
+        for field, message in (
+            ("practice_of", "practice names"),
+            ("prerequisite", "option prereq"),
+        ):
+            with pytest.raises(DesignError, match=f"{message}.*which does not exist"):
                 check_named(field, study.campaign.name, study.ada)
 
     def test_an_invalid_setting_in_the_api_names_its_field(self, study: Study) -> None:
@@ -332,8 +335,8 @@ class TestSettings:
             ("consent", "a\0b", "NUL character"),
             ("consent", "x" * (LONGEST_CONSENT + 1), "cut it"),
         ]
-        for field, value, told in cases:
-            with pytest.raises(DesignError, match=told) as refused:
+        for field, value, message in cases:
+            with pytest.raises(DesignError, match=message) as refused:
                 change(study.campaign, CampaignSettings(**{field: value}))
             assert refused.value.field == field
         change(study.campaign, CampaignSettings(consent="x" * LONGEST_CONSENT))
@@ -364,8 +367,8 @@ class TestSettings:
         for field, allowed, refused in cases:
             for value in allowed:
                 check_settings(Campaign(), CampaignSettings(**{field: value}))
-            for value, told in refused:
-                with pytest.raises(DesignError, match=told) as error:
+            for value, message in refused:
+                with pytest.raises(DesignError, match=message) as error:
                     check_settings(Campaign(), CampaignSettings(**{field: value}))
                 assert error.value.field == field
 
@@ -374,8 +377,8 @@ class TestSettings:
         cases = [("nowhere", "'nowhere', which does not exist"),
                  ("Pilot", "a campaign's own practice comes first"),
                  ("Second", "'Second' has no practice items")]  # fmt: skip
-        for name, told in cases:
-            with pytest.raises(DesignError, match=told) as error:
+        for name, message in cases:
+            with pytest.raises(DesignError, match=message) as error:
                 change(study.campaign, CampaignSettings(practice_of=name))
             assert error.value.field == "practice_of"
         other.items.filter(position=0).update(use=Item.Use.PRACTICE)

@@ -302,13 +302,13 @@ class TestOtherRules:
     def test_options_are_typed_and_limited(self) -> None:
         rule = RULES["sampled-contexts"]
         assert read_options(rule, ["n=3, size = 2", "seed=7"]) == {"n": 3, "size": 2, "seed": 7}
-        for given, told in (
+        for given, message in (
             (["n=x"], "option n .*not 'x'"),
             (["n=1.5"], "option n .*not '1.5'"),
             (["n=1", "n=2"], "option n is given twice"),
             (["m=1"], "has no option 'm=1'; its options are n, size, depth, seed"),
         ):
-            with pytest.raises(DerivationError, match=told):
+            with pytest.raises(DerivationError, match=message):
                 read_options(rule, given)
         assert make_options(rule, {"n": 1000, "seed": 0}).n == 1000
         for name, value in (("n", 1001), ("n", 0), ("seed", -1)):

@@ -73,24 +73,24 @@ def test_a_rule_is_chosen_previewed_and_carried_out(
 
 
 def test_a_campaign_that_does_not_fit_is_refused_before_a_job_is_asked_for(source: Batch) -> None:
-    wanted = DerivationRequest(batch=source, name="points", rule="verified-key-points")
-    check_campaigns(replace(wanted, campaigns=["verify"]))
+    derivation = DerivationRequest(batch=source, name="points", rule="verified-key-points")
+    check_campaigns(replace(derivation, campaigns=["verify"]))
     for campaigns in ((), ("verifi",)):
         with pytest.raises(DerivationError):
-            check_campaigns(replace(wanted, campaigns=campaigns))
+            check_campaigns(replace(derivation, campaigns=campaigns))
 
 
 def test_a_job_reads_only_campaigns_that_its_person_may_read(source: Batch, rita: User) -> None:
     olga = User.objects.create_user("olga", role=User.Role.RESEARCHER)
     apart(olga)
     for user, why in ((rita, ""), (olga, "there is no campaign 'verify' of this batch")):
-        wanted = DerivationRequest(
+        derivation = DerivationRequest(
             batch=source, name="points", rule="verified-key-points", campaigns=["verify"], by=user
         )
-        done = carry_out(question(wanted, dry_run=True), lambda *_: None)
-        told = json.loads(b"".join(done.pieces))
-        assert told.get("refused", "").startswith(why), user
-        assert ("refused" in told) == bool(why), user
+        done = carry_out(question(derivation, dry_run=True), lambda *_: None)
+        result = json.loads(b"".join(done.pieces))
+        assert result.get("refused", "").startswith(why), user
+        assert ("refused" in result) == bool(why), user
 
 
 def test_a_batch_page_shows_its_lineage_and_whether_it_is_behind(
@@ -100,10 +100,10 @@ def test_a_batch_page_shows_its_lineage_and_whether_it_is_behind(
     points = Batch.objects.get(name="points")
     client.force_login(rita)
     page = reverse("batch", args=[points.pk])
-    told = client.get(page).content.decode()
-    assert "Derived by verified-key-points (version 1) from verify" in told
-    assert "b.jsonl" in told
-    assert "is behind" not in told
+    content = client.get(page).content.decode()
+    assert "Derived by verified-key-points (version 1) from verify" in content
+    assert "b.jsonl" in content
+    assert "is behind" not in content
     out = client.get(reverse("batch-left-out", args=[points.pk])).content.decode()
     assert "q1k1" in out
     label(tmp_path, {"q2k3": [NO]}, people=("ada",))
@@ -146,8 +146,8 @@ def test_reports_over_a_batch_that_is_behind_say_so(source: Batch, tmp_path: Pat
     assert computed_report(recall, ReportOptions(resamples=20)).report["warnings"] is not None
     label(tmp_path, {"q2k3": [NO]}, people=("ada",))
     report = computed_report(recall, ReportOptions(resamples=20)).report
-    told = [each["text"] for each in report["warnings"] if each["code"] == "batch_behind"]
-    assert told == [
+    warnings = [each["text"] for each in report["warnings"] if each["code"] == "batch_behind"]
+    assert warnings == [
         "Batch points is behind: 1 unit has other labels than when it was derived. Figures are "
         "about the batch as it was."
     ]

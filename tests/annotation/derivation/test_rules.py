@@ -33,8 +33,8 @@ class TestTypedQueries:
         wrong = {"valid": "yes", "false_premise": "yes", "information_seeking": "yes"}
         other = TYPED | {"category": "sport"}
         label(tmp_path, {"q1": [TYPED, other, TYPED], "q2": [wrong, TYPED, wrong]})
-        told = derive("typed", "typed-queries", campaign="verify")
-        assert "q2 (queries): false_premise is not no" in told
+        derived = derive("typed", "typed-queries", campaign="verify")
+        assert "q2 (queries): false_premise is not no" in derived
         (query,) = queries("typed").values()
         assert query.meta == {
             **(queries("b")["q1"].meta or {}),
@@ -68,12 +68,12 @@ class TestJudgedPassages:
         units = {f"q{q}/q{q}p{p}": [no, no, good] for q in (1, 2) for p in range(3)}
         units["q1/q1p1"] = [good, good, rest]
         label(tmp_path, units, items={unit: unit[:2] for unit in units})
-        told = derive("judged", "judged-passages", campaign="verify")
+        derived = derive("judged", "judged-passages", campaign="verify")
         made = queries("judged")
         facts = [(p.relevant, p.use) for p in made["q1"].passages]
         assert facts == [(False, None), (True, "answer-the-question"), (False, None)]
         assert not any(passage.relevant for passage in made["q2"].passages)
-        assert "1 queries without a relevant passage" in told
+        assert "1 queries without a relevant passage" in derived
 
 
 def rate(folder: Path, query: str, ratings: dict[tuple[int, int], list[str]]) -> None:
@@ -109,11 +109,11 @@ class TestPassagesAndQuestions:
         return tmp_path
 
     def test_questions_that_no_passage_answers_are_left_out(self, folder: Path) -> None:
-        told = derive("answerable", "answerable-questions", campaign="verify")
+        derived = derive("answerable", "answerable-questions", campaign="verify")
         made = queries("answerable")
         assert [q.id for q in made["q1"].questions] == ["q1:0", "q1:1"]
         assert [q.id for q in made["q2"].questions] == ["q2:2"]
-        assert "q1:2 (questions): unanswerable" in told
+        assert "q1:2 (questions): unanswerable" in derived
 
     def test_ratings_are_thresholded_before_the_majority_is_taken(self, folder: Path) -> None:
         """5, 3 and 0 have no majority; two of three are at least 3, and one is at least 5."""
@@ -123,7 +123,7 @@ class TestPassagesAndQuestions:
         assert [q.id for q in made["q2"].questions] == ["q2:2"]
 
     def test_the_required_passages_answer_all_answerable_questions(self, folder: Path) -> None:
-        told = derive("required", "required-passages", campaign="verify")
+        derived = derive("required", "required-passages", campaign="verify")
         made = queries("required")
         found = {key: query.rankings[-1] for key, query in made.items()}
         assert {key: each.passages for key, each in found.items()} == {
@@ -134,7 +134,7 @@ class TestPassagesAndQuestions:
         assert made["q1"].rankings[0] == queries("b")["q1"].rankings[0]
         contexts = {report.id: report.context for report in made["q1"].reports}
         assert contexts == {"q1r": ("q1p1",), "q1o": ("q1p0",)}
-        assert "Required: 1.0 passages and 7.0 tokens per query, 1 and 7 at most" in told
+        assert "Required: 1.0 passages and 7.0 tokens per query, 1 and 7 at most" in derived
 
     def test_a_question_that_only_unrated_cells_could_answer_is_undecided(
         self, tmp_path: Path
@@ -181,8 +181,8 @@ class TestRulesWithoutACampaign:
     def test_contexts_are_sampled_from_the_top_of_each_ranking(self, tmp_path: Path) -> None:
         batch(tmp_path)
         first = ("--set", "n=3,size=2,depth=2", "--output", tmp_path / "one.jsonl")
-        told = derive("contexts", "sampled-contexts", *first)
-        assert "Kept 6 contexts" in told
+        derived = derive("contexts", "sampled-contexts", *first)
+        assert "Kept 6 contexts" in derived
         made = queries("contexts")["q1"].rankings
         assert [r.system for r in made] == ["bm25", *(f"bm25, sample {n}" for n in (1, 2, 3))]
         assert all(set(r.passages) == {"q1p2", "q1p0"} for r in made[1:])
@@ -200,8 +200,8 @@ class TestRulesWithoutACampaign:
         report = queries("with references")["q1"].reports[-1]
         assert (report.id, report.text, report.system) == ("q1/reference", "By hand.", "reference")
         assert report.citations == ("q1p0",)
-        told = derive("no gold", "passages-as-system")
-        assert "q1 (reports): no gold passage" in told
+        derived = derive("no gold", "passages-as-system")
+        assert "q1 (reports): no gold passage" in derived
         lines = [{"id": "q", "text": "?", "passages": [{"id": "p", "text": "Gold."}]}]
         batch(tmp_path, lines, "single")
         derive("gold", "passages-as-system", source="single")
@@ -257,8 +257,8 @@ class TestWrittenAnswers:
     def test_queries_answered_by_fewer_than_the_required_people_are_left_out(
         self, folder: Path
     ) -> None:
-        told = derive("two", "references", "--set", "people=2", campaign="verify")
-        assert "q2 (queries with references): answered by fewer than 2 people" in told
+        derived = derive("two", "references", "--set", "people=2", campaign="verify")
+        assert "q2 (queries with references): answered by fewer than 2 people" in derived
         assert [len(q.references) for q in queries("two").values()] == [3, 1]
 
     def test_written_answers_become_reports_of_the_system_people(self, folder: Path) -> None:

@@ -52,11 +52,11 @@ def of(name: str, *arguments: object) -> str:
 @pytest.mark.postgresql
 def test_exactly_the_majoritys_points_stay_and_the_file_is_reproducible(verified: Path) -> None:
     """Cleo contradicts the other two nearly everywhere."""
-    told = of("points", "--output", verified / "one.jsonl")
-    assert "Derived batch 'points' with 2 queries" in told
+    output = of("points", "--output", verified / "one.jsonl")
+    assert "Derived batch 'points' with 2 queries" in output
     assert kept("points") == KEPT
-    assert "not key 2" in told
-    assert "not grounded 2" in told
+    assert "not key 2" in output
+    assert "not grounded 2" in output
     again = of("again", "--output", verified / "two.jsonl")
     assert "q1k1 (key points): not grounded" in again
     assert (verified / "one.jsonl").read_bytes() == (verified / "two.jsonl").read_bytes()
@@ -149,9 +149,9 @@ def test_an_unfinished_campaign_is_refused_with_its_units_and_who_would_decide(
 
 
 def test_a_dry_run_counts_and_stores_nothing(verified: Path) -> None:
-    told = of("points", "--dry-run")
-    assert "would have 2 queries" in told
-    assert "Kept 4 key points" in told
+    output = of("points", "--dry-run")
+    assert "would have 2 queries" in output
+    assert "Kept 4 key points" in output
     assert not Batch.objects.filter(name="points").exists()
 
 
@@ -207,10 +207,10 @@ def test_an_interrupted_derivation_leaves_nothing_and_can_be_repeated(
             raise KeyboardInterrupt
 
     source, output = Batch.objects.get(name="b"), verified / "points.jsonl"
-    wanted = DerivationRequest("points", source, "verified-key-points", ["verify"])
+    derivation = DerivationRequest("points", source, "verified-key-points", ["verify"])
     before = set(verified.iterdir())
     with pytest.raises(KeyboardInterrupt):
-        derive_by_rule(wanted, output, progress=die)
+        derive_by_rule(derivation, output, progress=die)
     assert not Batch.objects.filter(name="points").exists()
     assert set(verified.iterdir()) == before
     of("points", "--output", output)

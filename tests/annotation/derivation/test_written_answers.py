@@ -121,8 +121,8 @@ class TestCountedAnswers:
         )
         skipped = {"descriptor": "ill-formed", "deflected": "no"}
         respond(folder, "new", {"q1": {"ada": wrote("A.")}, "q2": {"ada": skipped}})
-        told = derive("some", "references", campaign="new")
-        assert "q2 (queries with references): no answer" in told
+        derived = derive("some", "references", campaign="new")
+        assert "q2 (queries with references): no answer" in derived
         assert "q2 (reports): no answer" in derive("reports", "reports", campaign="new")
         assert queries("reports")["q2"].reports == queries("b")["q2"].reports
 
@@ -149,12 +149,12 @@ class TestAfterValidation:
         self, folder: Path, units: dict[str, str]
     ) -> None:
         self.judge(folder, units, one="yes", two="no", a="yes", b="yes")
-        told = derive("valid", "references", campaign="valid")
+        derived = derive("valid", "references", campaign="valid")
         assert texts("valid", "q1") == []
         assert texts("valid", "q2") == ["A.", "B."]
         (fallen,) = LeftOut.objects.filter(what="references")
         assert fallen.key == units["In 1901."].rpartition("#")[0]
-        assert "a sentence is not grounded" in told
+        assert "a sentence is not grounded" in derived
 
     def test_a_validator_counts_as_one_of_the_answers_people(
         self, folder: Path, units: dict[str, str]
@@ -179,9 +179,9 @@ class TestAfterValidation:
             derive("x", "references", campaign="valid")
         derive("kept", "references", "--ties", "keep", campaign="valid")
         assert texts("kept", "q2") == ["A.", "B."]
-        told = derive("dropped", "references", "--ties", "drop", campaign="valid")
+        derived = derive("dropped", "references", "--ties", "drop", campaign="valid")
         assert texts("dropped", "q2") == ["B."]
-        assert "a sentence is undecided" in told
+        assert "a sentence is undecided" in derived
 
     def test_reading_both_rounds_counts_each_answer_once(
         self, folder: Path, units: dict[str, str]

@@ -68,21 +68,21 @@ def test_the_complete_bundle_has_every_export_in_the_requested_form(
     campaign: Campaign, tmp_path: Path, form: str
 ) -> None:
     folder = tmp_path / "out"
-    told = export("all", folder, "--format", form)
+    manifest = export("all", folder, "--format", form)
     forms = {"label-studio": "json", "web-annotations": "jsonld"}
     if form == "jsonl":
         forms = {}
-    wanted = {f"{name}.{forms.get(name, form)}" for name in exports_of(campaign)}
-    assert files_of(folder) == {*wanted, "manifest.json"}
-    assert {file["path"] for file in told["files"]} == wanted
+    expected = {f"{name}.{forms.get(name, form)}" for name in exports_of(campaign)}
+    assert files_of(folder) == {*expected, "manifest.json"}
+    assert {file["path"] for file in manifest["files"]} == expected
 
 
 @pytest.mark.parametrize("what", ["all", "dataset"])
 def test_the_manifest_counts_and_hashes_the_files(
     campaign: Campaign, tmp_path: Path, what: str
 ) -> None:
-    told = export(what, tmp_path / "out")
-    for file in told["files"]:
+    manifest = export(what, tmp_path / "out")
+    for file in manifest["files"]:
         path = tmp_path / "out" / file["path"]
         assert file["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
         assert file["bytes"] == path.stat().st_size
@@ -92,12 +92,12 @@ def test_the_manifest_counts_and_hashes_the_files(
 
 
 def test_the_manifest_names_campaign_and_version(campaign: Campaign, tmp_path: Path) -> None:
-    told = export("all", tmp_path / "out", "--format", "csv")
-    assert told["version"] == settings.TANDEM_VERSION
-    assert told["campaign"]["name"] == "c"
-    assert told["campaign"]["protocol_version"] == campaign.protocol_version
-    assert told["batch"] == {"name": "b", "format": "native", "digest": campaign.batch.digest}
-    assert told["counts"] == {
+    manifest = export("all", tmp_path / "out", "--format", "csv")
+    assert manifest["version"] == settings.TANDEM_VERSION
+    assert manifest["campaign"]["name"] == "c"
+    assert manifest["campaign"]["protocol_version"] == campaign.protocol_version
+    assert manifest["batch"] == {"name": "b", "format": "native", "digest": campaign.batch.digest}
+    assert manifest["counts"] == {
         "items": campaign.items.count(),
         "units": Unit.objects.count(),
         "responses": len(exported("c", "responses")),
@@ -105,7 +105,7 @@ def test_the_manifest_names_campaign_and_version(campaign: Campaign, tmp_path: P
         "spans": Span.objects.count(),
         "raters": {"human": 2, "judge": 1, "reference": 1},
     }
-    defused = {file["path"] for file in told["files"] if file["defused"]}
+    defused = {file["path"] for file in manifest["files"] if file["defused"]}
     tables = ("units", "labels", "responses", "spans", "references", "batch", "pay")
     assert defused == {f"{what}.csv" for what in tables}
 
@@ -116,15 +116,15 @@ def test_the_manifest_names_the_guideline_that_people_saw(
     ours = tmp_path / "ours.md"
     ours.write_text("# Ours\n", "utf-8")
     run("set_campaign", "c", "--guideline", ours)
-    told = export("all", tmp_path / "out", "--format", "csv")
-    assert told["campaign"]["guideline_sha256"] == hashlib.sha256(b"# Ours").hexdigest()
+    manifest = export("all", tmp_path / "out", "--format", "csv")
+    assert manifest["campaign"]["guideline_sha256"] == hashlib.sha256(b"# Ours").hexdigest()
 
 
 def test_a_single_file_has_a_manifest_on_request(campaign: Campaign, tmp_path: Path) -> None:
-    out, told = tmp_path / "labels.csv", tmp_path / "manifest.json"
+    out, manifest = tmp_path / "labels.csv", tmp_path / "manifest.json"
     run("export", "--campaign", "c", "--what", "labels", "--format", "csv", "--output", out,
-        "--manifest", told)  # fmt: skip
-    (file,) = json.loads(told.read_text("utf-8"))["files"]
+        "--manifest", manifest)  # fmt: skip
+    (file,) = json.loads(manifest.read_text("utf-8"))["files"]
     assert file["path"] == "labels.csv"
     assert file["sha256"] == hashlib.sha256(out.read_bytes()).hexdigest()
     assert file["rows"] == rows_in(out) == Label.objects.count() + 1
@@ -132,7 +132,7 @@ def test_a_single_file_has_a_manifest_on_request(campaign: Campaign, tmp_path: P
 
 def test_a_dataset_has_a_card_that_names_its_files(campaign: Campaign, tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    told = export("dataset", folder)
+    manifest = export("dataset", folder)
     offered = exports_of(campaign).items()
     tables = {name for name, each in offered if each.is_table and not each.personal}
     assert "pay" not in tables
@@ -148,7 +148,7 @@ def test_a_dataset_has_a_card_that_names_its_files(campaign: Campaign, tmp_path:
     configs = {each["config_name"]: each for each in front["configs"]}
     assert set(configs) == tables
     assert [name for name, each in configs.items() if each.get("default")] == ["labels"]
-    for file in told["files"]:
+    for file in manifest["files"]:
         assert configs[file["what"]]["data_files"] == [{"split": "train", "path": file["path"]}]
     assert "| `answerable` | question | `yes`, `no`, `invalid` | nominal |" in body
     assert "raters: 2 human, 1 judge, 1 reference" in body
@@ -232,8 +232,8 @@ def test_an_archive_contains_the_same_files(campaign: Campaign) -> None:
     pieces = zipped(bundled(campaign, "dataset", "parquet"))
     with zipfile.ZipFile(io.BytesIO(b"".join(pieces))) as archive:
         assert archive.testzip() is None
-        told = json.loads(archive.read("manifest.json"))
-        for file in told["files"]:
+        manifest = json.loads(archive.read("manifest.json"))
+        for file in manifest["files"]:
             content = archive.read(file["path"])
             assert hashlib.sha256(content).hexdigest() == file["sha256"]
         assert archive.namelist()[-2:] == ["README.md", "manifest.json"]

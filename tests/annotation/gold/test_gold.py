@@ -158,16 +158,16 @@ class TestGold:
         set_known(path, "gold", "Study")
         Campaign.objects.update(gold_every=2)
         study.campaign.refresh_from_db()
-        client, told = client_of(study.ada), []
+        client, contents = client_of(study.ada), []
         while (held := next_assignment(study.campaign, _rater_of(study))) is not None:
             addresses = (page("item", held), "/tasks/", page("progress", held))
-            told += [(held.item.use, client.get(each).content.decode()) for each in addresses]
+            contents += [(held.item.use, client.get(each).content.decode()) for each in addresses]
             answer(held)
             assert client.get(page("feedback", held)).status_code == 404
-            told.append((held.item.use, client.get(page("item", held)).content.decode()))
-        assert {use for use, _ in told} == {"study", "gold"}
-        assert not any("gold" in text or "planted" in text for _, text in told)
-        assert not any("Practice" in text for _, text in told)
+            contents.append((held.item.use, client.get(page("item", held)).content.decode()))
+        assert {use for use, _ in contents} == {"study", "gold"}
+        assert not any("gold" in text or "planted" in text for _, text in contents)
+        assert not any("Practice" in text for _, text in contents)
 
     def test_totals_do_not_reveal_gold_items(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(9)])
@@ -198,10 +198,16 @@ class TestGold:
         set_known(known(folder, 2, 5), "gold")
         campaign.refresh_from_db()
         work(campaign, rater("ann"), {"r2": "yes"})
-        told = score(campaign, rater("ann"), "gold")
-        assert (told.items, told.of, told.right, told.asked, told.share) == (2, 2, 2, 4, 0.5)
+        result = score(campaign, rater("ann"), "gold")
+        assert (result.items, result.of, result.right, result.asked, result.share) == (
+            2,
+            2,
+            2,
+            4,
+            0.5,
+        )
         answer(Assignment.objects.get(item__key="r2"), "no")
-        assert score(campaign, rater("ann"), "gold") == told
+        assert score(campaign, rater("ann"), "gold") == result
 
     @pytest.mark.postgresql
     def test_overviews_count_first_answers_to_gold_items(self, folder: Path) -> None:
@@ -210,13 +216,13 @@ class TestGold:
         campaign.refresh_from_db()
         ann, bo = rater("ann"), rater("bo")
         work(campaign, ann, {"r2": "yes"})
-        told = score(campaign, ann, "gold")
-        assert (told.right, told.asked) == (2, 4)
+        result = score(campaign, ann, "gold")
+        assert (result.right, result.asked) == (2, 4)
         for code in ("no", "yes", "no"):
             answer(Assignment.objects.get(item__key="r2"), code)
         both = (ann.pk, bo.pk)
-        assert scores(campaign, both, "gold") == {ann.pk: told, bo.pk: Score(0, 2, 0, 0)}
-        assert begun_scores(campaign, both, "gold") == {ann.pk: told}
+        assert scores(campaign, both, "gold") == {ann.pk: result, bo.pk: Score(0, 2, 0, 0)}
+        assert begun_scores(campaign, both, "gold") == {ann.pk: result}
         assert score(campaign, bo, "gold") == Score(0, 2, 0, 0)
 
     def test_answers_to_repeats_and_to_parts_of_an_item_do_not_count(self, folder: Path) -> None:
@@ -239,10 +245,10 @@ class TestGold:
         campaign.refresh_from_db()
         ann, item = rater("ann"), campaign.items.get(key="r2")
         answer(Assignment.objects.create(item=item, rater=ann, asked=["q2:b"]), "yes")
-        told = Score(1, 1, 0, 1)
-        assert score(campaign, ann, "gold") == told
+        result = Score(1, 1, 0, 1)
+        assert score(campaign, ann, "gold") == result
         assert scores(campaign, [ann.pk], "gold") == begun_scores(campaign, [ann.pk], "gold")
-        assert begun_scores(campaign, [ann.pk], "gold") == {ann.pk: told}
+        assert begun_scores(campaign, [ann.pk], "gold") == {ann.pk: result}
 
     def test_answered_gold_items_do_not_come_again(self, folder: Path) -> None:
         campaign = campaign_of("report-coverage", "--gold-every", "2")
@@ -318,9 +324,9 @@ class TestPractice:
         got = work(campaign, rater("ann"), {"r3": "yes"})
         assert [item.key for item in got] == ["r3", "r6"]
         assert not is_ready(campaign, rater("ann"))
-        told = practice_score(campaign, rater("ann"))
-        assert told is not None
-        assert (told.right, told.asked) == (2, 4)
+        result = practice_score(campaign, rater("ann"))
+        assert result is not None
+        assert (result.right, result.asked) == (2, 4)
 
     @pytest.mark.postgresql
     def test_revising_a_practice_answer_does_not_change_the_score(self, campaign: Campaign) -> None:
@@ -349,7 +355,7 @@ class TestPractice:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("told", "qualify", "passed"),
+        ("result", "qualify", "passed"),
         [
             (Score(2, 2, 3, 4), 0.75, True),
             (Score(2, 2, 2, 4), 0.75, False),
@@ -363,17 +369,17 @@ class TestPractice:
         ],
     )
     def test_passing_requires_all_practice_answers_and_the_pass_mark(
-        self, told: Score, qualify: float | None, passed: bool
+        self, result: Score, qualify: float | None, passed: bool
     ) -> None:
-        assert passes(Campaign(qualify=qualify), told) == passed
+        assert passes(Campaign(qualify=qualify), result) == passed
 
     def test_an_admission_is_for_one_person_and_one_campaign(self, campaign: Campaign) -> None:
         other = campaign_of("report-coverage", "--practice-of", "c", "--qualify", "1", name="d")
         ann, bo = rater("ann"), rater("bo")
         assert admit(campaign, ann, "known to me")
         assert not admit(campaign, ann, "again")
-        told = [is_ready(where, who) for where in (campaign, other) for who in (ann, bo)]
-        assert told == [True, False, False, False]
+        ready = [is_ready(where, who) for where in (campaign, other) for who in (ann, bo)]
+        assert ready == [True, False, False, False]
 
 
 class TestFeedback:
@@ -390,15 +396,15 @@ class TestFeedback:
         form = {"version": "0", "seen": "0", "key": "8a3c7a1e-5f6b-4f0a-9a57-3f0f7d1b1a11"}
         for n, (name, code) in enumerate(zip(held.asked, ("no", "invalid"), strict=True)):
             form |= {f"unit-{n}": name, f"unit-{n}-answerable": code, f"unit-{n}-evidence": "[]"}
-        told = client.post(page("submit", held), form).json()
-        assert told["next"] == page("feedback", held)
-        assert client.post(page("submit", held), form).json() == told, "sent again, it leads there"
-        html = client.get(told["next"]).content.decode()
+        reply = client.post(page("submit", held), form).json()
+        assert reply["next"] == page("feedback", held)
+        assert client.post(page("submit", held), form).json() == reply, "sent again, it leads there"
+        html = client.get(reply["next"]).content.decode()
         assert "1 of 2 correct" in html
         assert html.count("It says so.") == 2
         assert "Correct" in html
         assert "Incorrect" in html
-        assert client_of(study.ben).get(told["next"]).status_code == 404
+        assert client_of(study.ben).get(reply["next"]).status_code == 404
         # The reader has been given no other item meanwhile.
         assert Assignment.objects.get(rater__user=study.ada) == held
 
@@ -409,9 +415,9 @@ class TestFeedback:
         study.campaign.refresh_from_db()
         work(study.campaign, rater_of(study.ada))
         done = Assignment.objects.get(item__key="r2")
-        told = client_of(study.ada).get(page("feedback", done)).context
-        assert (told["percent"], told["pass_mark"], told["passed"]) == (100, 85, True)
-        assert told["texts"] == (("", present(done.item).texts[0]),)
+        context = client_of(study.ada).get(page("feedback", done)).context
+        assert (context["percent"], context["pass_mark"], context["passed"]) == (100, 85, True)
+        assert context["texts"] == (("", present(done.item).texts[0]),)
 
     def test_the_api_gives_the_same_feedback(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])
@@ -423,15 +429,15 @@ class TestFeedback:
         codes = zip(held.asked, ("no", "invalid"), strict=True)
         sent = {name: {"answerable": code, "evidence": []} for name, code in codes}
         assert ada.put(place(held, "response/"), {"units": sent}).status_code == 201
-        told = ada.get(place(held, "feedback/")).json()
+        reply = ada.get(place(held, "feedback/")).json()
         first, second = held.asked
         right = {"variable": "answerable", "known": "no", "reason": "It says so."}
-        assert told["answers"] == [
+        assert reply["answers"] == [
             {"unit": first, "said": "no", "is_right": True} | right,
             {"unit": second, "said": "invalid", "is_right": False} | right,
         ]
-        assert told["score"] == {"right": 1, "asked": 2, "items": 1, "of": 1}
-        assert (told["qualify"], told["passed"]) == (0.5, True)
+        assert reply["score"] == {"right": 1, "asked": 2, "items": 1, "of": 1}
+        assert (reply["qualify"], reply["passed"]) == (0.5, True)
         assert_told(script_of(study.ben).get(place(held, "feedback/")), 404)
 
     def test_my_work_says_that_items_wait_for_practice(self, tmp_path: Path, db: None) -> None:
@@ -489,8 +495,8 @@ class TestRefusals:
         other = campaign_of("report-coverage", name="other")
         set_known(known(folder, 1, code="yes"), "gold", "other")
         set_known(known(folder, 2, code="invalid"), "practice")
-        told = GoldAnswer.objects.values_list("unit__item__campaign", "unit__item__key", "value")
-        assert set(told) == {
+        answers = GoldAnswer.objects.values_list("unit__item__campaign", "unit__item__key", "value")
+        assert set(answers) == {
             (campaign.pk, "r1", "no"), (campaign.pk, "r2", "invalid"), (other.pk, "r1", "yes"),
         }  # fmt: skip
         uses = Item.objects.filter(key__in=("r1", "r2")).order_by("campaign", "key")

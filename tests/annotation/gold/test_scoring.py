@@ -75,8 +75,8 @@ def campaign(folder: Path) -> Campaign:
 
 
 def row(item: str = "r1", unit: str = "q1:a", value: str | None = "no", **more: Any) -> LabelRow:
-    told: dict[str, Any] = {"variable": "answerable", "rater": "ann", "place": AT} | more
-    return LabelRow(item=item, unit=unit, value=value, **told)
+    fields: dict[str, Any] = {"variable": "answerable", "rater": "ann", "place": AT} | more
+    return LabelRow(item=item, unit=unit, value=value, **fields)
 
 
 def had(campaign: Campaign, item: str, who: Rater, **more: Any) -> Assignment:
@@ -212,7 +212,7 @@ class TestTurns:
 class TestScores:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("told", "qualify", "passed"),
+        ("result", "qualify", "passed"),
         [
             (Score(2, 2, 3, 4), 0.75, True),
             (Score(2, 2, 3, 4), 0.76, False),
@@ -227,9 +227,9 @@ class TestScores:
         ],
     )
     def test_a_complete_score_passes_from_the_pass_mark_on(
-        self, told: Score, qualify: float | None, passed: bool
+        self, result: Score, qualify: float | None, passed: bool
     ) -> None:
-        assert passes(Campaign(qualify=qualify), told) == passed
+        assert passes(Campaign(qualify=qualify), result) == passed
 
     def test_a_score_is_the_share_of_the_asked_answers(self) -> None:
         assert Score(1, 2, 1, 4).share == 0.25
@@ -250,15 +250,15 @@ class TestScores:
         answer(had(campaign, "r3", ann))
         had(campaign, "r4", ann)
         answer(had(other, "r4", cy))
-        told = {
+        expected_scores = {
             ("gold", ann): Score(1, 1, 1, 2), ("gold", bo): Score(1, 1, 1, 2),
             ("practice", ann): Score(1, 2, 0, 1), ("practice", bo): Score(0, 2, 0, 0),
         }  # fmt: skip
-        for (use, who), wanted in told.items():
-            assert score(campaign, who, use) == wanted
+        for (use, who), expected in expected_scores.items():
+            assert score(campaign, who, use) == expected
         both = (ann.pk, bo.pk)
         for use in ("gold", "practice"):
-            found = {who.pk: each for (of, who), each in told.items() if of == use}
+            found = {who.pk: each for (of, who), each in expected_scores.items() if of == use}
             assert scores(campaign, both, use) == found
             begun = {pk: each for pk, each in found.items() if each != Score(0, 2, 0, 0)}
             assert begun_scores(campaign, both, use) == begun
@@ -331,8 +331,8 @@ class TestAdmitting:
         assert set(Admission.objects.filter(rater=dee).values_list("reason", flat=True)) == {
             "known to me"
         }
-        told = Event.objects.get(event="admission.made", campaign=campaign.pk, object_id=dee.pk)
-        assert told.after == digest_of(told.object_kind, told.object_id, "known to me")
+        event = Event.objects.get(event="admission.made", campaign=campaign.pk, object_id=dee.pk)
+        assert event.after == digest_of(event.object_kind, event.object_id, "known to me")
         assert is_admitted(campaign, dee)
         assert not is_admitted(campaign, bo)
         assert not is_admitted(campaign, cy)
@@ -376,8 +376,8 @@ class TestSetting:
         rows[0] = row(meta={"reason": "Said."})
         assert store_gold_answers(rows, campaign, "practice") == GoldCounts(3, 2)
         assert store_gold_answers(rows[:1], campaign, "practice") == GoldCounts(1, 1)
-        told = GoldAnswer.objects.values_list("unit__name", "variable", "value", "reason")
-        assert set(told) == {
+        answers = GoldAnswer.objects.values_list("unit__name", "variable", "value", "reason")
+        assert set(answers) == {
             ("q1:a", "answerable", "no", "Said."),
             ("q2:a", "answerable", "no", ""),
         }
@@ -430,9 +430,9 @@ class TestSetting:
         for item in ("r5", "r3"):
             had(campaign, item, rater("ann"))
         rows = [row("r5", "q5:a"), row("r3", "q3:a", place=replace(AT, line=8))]
-        with pytest.raises(InputError, match='item "r3" was given to people') as told:
+        with pytest.raises(InputError, match='item "r3" was given to people') as raised:
             store_gold_answers(rows, campaign, "gold")
-        assert told.value.place.line == 8
+        assert raised.value.place.line == 8
         assert GoldAnswer.objects.count() == 1
 
     def test_only_the_items_of_the_file_are_locked(self, campaign: Campaign) -> None:
@@ -466,7 +466,7 @@ class TestKnownItems:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("wrong", "told", "mend"),
+        ("wrong", "message", "mend"),
         [
             ({"item": "zz"}, 'item "zz" is not in it', "check the key"),
             ({"variable": "size"}, 'variable "size" is not asked', "it asks answerable"),
@@ -477,11 +477,11 @@ class TestKnownItems:
         ],
     )
     def test_a_line_about_something_not_asked_is_refused_with_its_number(
-        self, campaign: Campaign, wrong: dict[str, Any], told: str, mend: str
+        self, campaign: Campaign, wrong: dict[str, Any], message: str, mend: str
     ) -> None:
         with pytest.raises(InputError) as error:
             list(self.items(campaign).checked([row(**wrong)]))
-        assert error.value.wrong == f"campaign 'c': {told}"
+        assert error.value.wrong == f"campaign 'c': {message}"
         assert error.value.remedy.startswith(mend)
         assert "sampling" not in error.value.remedy
         assert error.value.place == AT
@@ -506,11 +506,11 @@ class TestKnownItems:
             q1_a={"evidence": quote, "answerable": "yes"}, q1_b={"answerable": None}
         )
         (found,) = self.items(campaign).rows_of(response)
-        told = (found.item, found.unit, found.kind, found.variable, found.value, found.rater,
+        facts = (found.item, found.unit, found.kind, found.variable, found.value, found.rater,
                 found.rater_kind, found.replicate, found.revision, found.created_at,
                 found.seconds, found.assisted_by, found.place)  # fmt: skip
-        assert told == ("r1", "q1:a", "question", "answerable", "yes", "ann", "judge", 2, 3, "then",
-                        4.5, "model", AT)  # fmt: skip
+        assert facts == ("r1", "q1:a", "question", "answerable", "yes", "ann", "judge", 2, 3,
+                         "then", 4.5, "model", AT)  # fmt: skip
         assert found.spans is not None
         assert [(each.text, each.start, each.field) for each in found.spans] == [
             ("It is", 0, "report")
@@ -518,7 +518,7 @@ class TestKnownItems:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("item", "answers", "told"),
+        ("item", "answers", "message"),
         [
             ("zz", {}, "item \"zz\" is not in campaign 'c'"),
             ("r1", {"q2_a": {}}, 'unit "q2:a" of item "r1" is not asked'),
@@ -526,12 +526,12 @@ class TestKnownItems:
         ],
     )
     def test_a_response_with_an_unknown_item_or_unit_is_refused(
-        self, campaign: Campaign, item: str, answers: dict[str, Any], told: str
+        self, campaign: Campaign, item: str, answers: dict[str, Any], message: str
     ) -> None:
         response = replace(self.response(**answers), item=item)
         with pytest.raises(InputError) as error:
             list(self.items(campaign).rows_of(response))
-        assert (error.value.wrong, error.value.place) == (told, AT)
+        assert (error.value.wrong, error.value.place) == (message, AT)
 
     def test_a_unit_that_was_not_sampled_is_refused_with_how_to_ask_all(self, batch: Path) -> None:
         campaign = campaign_of("rubric-passage")
@@ -546,7 +546,7 @@ class TestKnownItems:
 class TestFeedback:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("said", "turned", "told"),
+        ("said", "turned", "words"),
         [
             ("first", False, ("A", "B", False)),
             ("first", True, ("B", "A", False)),
@@ -556,13 +556,13 @@ class TestFeedback:
         ],
     )
     def test_feedback_shows_codes_in_the_words_of_the_page(
-        self, said: str | None, turned: bool, told: tuple[str, str, bool]
+        self, said: str | None, turned: bool, words: tuple[str, str, bool]
     ) -> None:
         better = Variable("better", "pair", "Which?", ("first", "second", "tie"),
                           words={"first": "A", "second": "B"})  # fmt: skip
         each = GoldComparison("u", "better", said, "second", "Why.")
         found = _feedback_row(each, "The text.", better, swapped=turned)
-        assert (found.answer, found.gold, found.is_right) == told
+        assert (found.answer, found.gold, found.is_right) == words
         assert (found.heading, found.text, found.question, found.reason) == (
             "better", "The text.", "Which?", "Why."
         )  # fmt: skip
@@ -604,11 +604,11 @@ class TestUpload:
         assert campaign.items.get(use="practice").key == "r1"
 
     def test_an_error_names_its_line_if_it_has_one(self) -> None:
-        told = [
+        messages = [
             sending.describe_file_error(InputError(Place("/tmp/x", line), "it is wrong", "mend it"))
             for line in (4, None)
         ]
-        assert told == ["Line 4: it is wrong; mend it.", "it is wrong; mend it."]
+        assert messages == ["Line 4: it is wrong; mend it.", "it is wrong; mend it."]
 
     def test_an_admission_is_for_one_rater_with_a_reason(self) -> None:
         def valid(rater: int, reason: str) -> bool:
@@ -657,10 +657,10 @@ class TestDryRuns:
         ]
 
     def test_units_are_called_by_the_protocols_noun(self) -> None:
-        told = list(sentences(replace(REHEARSAL, noun=("question", "questions"), common=(1, 4))))
-        assert told[0] == "1 item with 2 questions from 12 queries."
-        assert "Two of them would have 1 to 4 questions in common." in told
-        assert not [sentence for sentence in told if "unit" in sentence]
+        lines = list(sentences(replace(REHEARSAL, noun=("question", "questions"), common=(1, 4))))
+        assert lines[0] == "1 item with 2 questions from 12 queries."
+        assert "Two of them would have 1 to 4 questions in common." in lines
+        assert not [sentence for sentence in lines if "unit" in sentence]
 
     def test_absent_figures_are_left_out_of_the_description(self) -> None:
         plain = replace(
@@ -698,8 +698,8 @@ class TestDryRuns:
     def test_a_query_that_was_not_sampled_has_no_people(self) -> None:
         drawn = [SampledQuery("all", each, 1.0, Split(EVALUATION, 1.0)) for each in (True, False)]
         design = Design(raters_per_item=3)
-        told = [_quota(key, each, {"a"}, design) for each in drawn for key in "ab"]
-        assert told == [3, 1, 0, 0]
+        quotas = [_quota(key, each, {"a"}, design) for each in drawn for key in "ab"]
+        assert quotas == [3, 1, 0, 0]
 
     def test_a_judges_contribution_counts_evaluation_queries_only(self) -> None:
         roles = {"q": EVALUATION, "p": "development", "o": EVALUATION, "unused": EVALUATION}
@@ -708,9 +708,9 @@ class TestDryRuns:
             for key, role in roles.items()
         }
         found = _summarize(list(self.ITEMS), drawn, Design(raters_per_item=3), 2, Assumptions())
-        told = (found.queries, found.asked_queries, found.judge_only, found.roles, found.items,
+        counts = (found.queries, found.asked_queries, found.judge_only, found.roles, found.items,
                 found.units, found.places, found.several, found.people, found.unfilled)  # fmt: skip
-        assert told == (3, 2, 2, {EVALUATION: 2, "development": 1}, 5, 15, 6, 2, 2, 1)
+        assert counts == (3, 2, 2, {EVALUATION: 2, "development": 1}, 5, 15, 6, 2, 2, 1)
         assert (found.share.units, found.kappa.units) == (9, 7)
         assert (found.characters, found.is_chosen) == (150, False)
         assert found.powered is not None

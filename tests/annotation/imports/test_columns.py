@@ -157,9 +157,9 @@ class TestOfJSONLines:
     def test_a_wrong_line_is_refused_with_the_same_message(self, tmp_path: Path, what: str) -> None:
         around = encoded([LEAST | {"unit": f"u{n}"} for n in range(5)])
         path = file_of(tmp_path, [*around, *encoded([WRONG[what]]), *around])
-        told = error_of(lambda: read_columns([path]))
-        assert told == error_of(lambda: list(read_labels(path)))
-        assert "line 6" in told
+        message = error_of(lambda: read_columns([path]))
+        assert message == error_of(lambda: list(read_labels(path)))
+        assert "line 6" in message
 
     @pytest.mark.parametrize("what", BROKEN)
     def test_a_malformed_line_is_refused_with_the_same_message(
@@ -167,9 +167,9 @@ class TestOfJSONLines:
     ) -> None:
         around = encoded([LEAST])
         path = file_of(tmp_path, [*around, b"", BROKEN[what], *around])
-        told = error_of(lambda: read_columns([path]))
-        assert told == error_of(lambda: list(read_labels(path)))
-        assert "line 3" in told
+        message = error_of(lambda: read_columns([path]))
+        assert message == error_of(lambda: list(read_labels(path)))
+        assert "line 3" in message
 
     def test_blank_lines_and_windows_line_ends_change_nothing(self, tmp_path: Path) -> None:
         path = tmp_path / "labels.jsonl"

@@ -123,10 +123,10 @@ class TestLines:
         self, coverage: Campaign, tmp_path: Path, line: Line, said: str
     ) -> None:
         path = write_lines(tmp_path / "l.jsonl", [GOOD | {"unit": "a/b#1"}, line])
-        told = refusal(path)
-        assert told.startswith(f"{path}, line 2: ")
-        assert said in told
-        assert "; " in told
+        message = refusal(path)
+        assert message.startswith(f"{path}, line 2: ")
+        assert said in message
+        assert "; " in message
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ class TestLines:
         asked = {unit["unit"] for unit in exported("c", "units") if unit["item"] == "q/1/p"}
         (other, *_) = {"a/b#1", "🌉", " blank "} - asked
         row = {"item": "q/1/p", "unit": other, "variable": "rating", "value": 1, "rater": "a"}
-        told = refusal(write_lines(tmp_path / "l.jsonl", [row]))
-        assert "is not asked; check key and kind or create the campaign with --option" in told
+        message = refusal(write_lines(tmp_path / "l.jsonl", [row]))
+        assert "is not asked; check key and kind or create the campaign with --option" in message
 
     def test_an_error_in_a_second_file_leaves_nothing_of_the_first(
         self, coverage: Campaign, tmp_path: Path
@@ -327,9 +327,9 @@ class TestResponses:
         self, coverage: Campaign, tmp_path: Path, changes: Line, said: str
     ) -> None:
         path = write_lines(tmp_path / "r.jsonl", [self.row(**changes)])
-        told = refusal(path)
-        assert told.startswith(f"{path}, line 1: ")
-        assert said in told
+        message = refusal(path)
+        assert message.startswith(f"{path}, line 1: ")
+        assert said in message
 
     def test_a_repeated_response_is_named(self, coverage: Campaign, tmp_path: Path) -> None:
         path = write_lines(tmp_path / "r.jsonl", [self.row(), self.row()])
@@ -350,8 +350,8 @@ class TestResponses:
         campaign_of("grounded-answer")
         answer = {"descriptor": "complete", "deflected": "no", "written": {"text": "x"}}
         row = {"item": "q3", "rater": "ann", "units": {"q3": answer}}
-        told = refusal(write_lines(tmp_path / "r.jsonl", [row]))
-        assert "line 1: unit 'q3' written: is not {text, citations}; correct the answer" in told
+        message = refusal(write_lines(tmp_path / "r.jsonl", [row]))
+        assert "line 1: unit 'q3' written: is not {text, citations}; correct the answer" in message
 
 
 class TestCrux:
@@ -371,9 +371,9 @@ class TestCrux:
         self, coverage: Campaign, tmp_path: Path, line: Line, said: str
     ) -> None:
         path = write_lines(tmp_path / "qlabels.jsonl", [line])
-        told = refusal(path)
-        assert told.startswith(f"{path}, line 1: ")
-        assert said in told
+        message = refusal(path)
+        assert message.startswith(f"{path}, line 1: ")
+        assert said in message
 
     def test_a_line_that_is_no_crux_label_is_named(
         self, coverage: Campaign, tmp_path: Path
@@ -405,8 +405,8 @@ class TestCommand:
         with path.open("r+b") as file:
             file.truncate(200 * MIB)
         status, said, peak = manage_measured(house, "import_labels", path, "--campaign", "c")
-        wanted = f"{path}, line 2: the line is longer than 32 MiB; "
-        assert (status, said.startswith(wanted), said.count("\n")) == (1, True, 1)
+        message = f"{path}, line 2: the line is longer than 32 MiB; "
+        assert (status, said.startswith(message), said.count("\n")) == (1, True, 1)
         assert peak < 300
 
     def test_a_cell_of_200_mib_is_refused_in_little_memory(

@@ -78,13 +78,13 @@ def test_answers_imported_together_equal_those_imported_one_by_one(
         YES | {"rater": "di", "value": None, "missing": "timeout"},
         YES | {"rater": "em", "item": "r#1", "assisted_by": "ann", "value": "no"},
     ]  # fmt: skip
-    told = take(tmp_path, lines)
+    result = take(tmp_path, lines)
     at_once = everything()
     assert list(wrong_counts()) == []
     Assignment.objects.all().delete()
     Rater.objects.all().delete()
     monkeypatch.setattr(FirstImports, "is_first", lambda *_: False)
-    assert take(tmp_path, lines) == told
+    assert take(tmp_path, lines) == result
     assert everything() == at_once
     assert Label.objects.count() == 12
 

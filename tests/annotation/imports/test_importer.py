@@ -177,8 +177,8 @@ def test_importing_the_export_of_a_failed_answer_changes_nothing(
     assignment = person(campaign.items.get(key="r"), "ann")
     fail(assignment, "declined")
     out = exported("c", "labels")
-    wanted = [("k/1", "entailed", "declined"), ("k#2", "entailed", "declined")]
-    assert facts("unit", "variable", "missing") == wanted
+    expected = [("k/1", "entailed", "declined"), ("k#2", "entailed", "declined")]
+    assert facts("unit", "variable", "missing") == expected
     assert take(tmp_path, *out).startswith("Nothing to do for 2 labels")
     assignment.refresh_from_db()
     assert (assignment.status, assignment.missing) == ("declined", {})

@@ -62,14 +62,14 @@ WRITING = known("key-point-writing", i=("7", [("passage", "p"), ("key-point", "k
 
 
 def test_a_row_has_every_fact_of_the_answer() -> None:
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "rater": "bo", "rater_kind": "judge", "replicate": 3, "revision": 2,
         "created_at": "2024-05-31", "seconds": 1.5, "assisted_by": "al",
     }  # fmt: skip
-    answer = said(Choice("answerable", "yes", 0.75), meta={"answerable": {"a": 1}}, **told)
+    answer = said(Choice("answerable", "yes", 0.75), meta={"answerable": {"a": 1}}, **facts)
     (row,) = rows(COVERAGE, answer)
     assert row == LabelRow(
-        "r", "q1", "answerable", value="yes", kind="question", score=0.75, meta={"a": 1}, **told
+        "r", "q1", "answerable", value="yes", kind="question", score=0.75, meta={"a": 1}, **facts
     )
     assert row.place == PLACE
     (bare,) = rows(COVERAGE, said(Choice("answerable", "no")))
@@ -221,7 +221,7 @@ def test_a_skipped_task_declines_all_unconditional_variables(
 
 
 @pytest.mark.parametrize(
-    ("reason", "told"), [("bored", '"bored"'), (None, '"None"'), (3, '"3"'), ("", '""')]
+    ("reason", "message"), [("bored", '"bored"'), (None, '"None"'), (3, '"3"'), ("", '""')]
 )
-def test_an_unknown_reason_is_refused(reason: Any, told: str) -> None:
-    assert refused(TYPING, said(missing={"valid": reason})) == f"missing is {told}"
+def test_an_unknown_reason_is_refused(reason: Any, message: str) -> None:
+    assert refused(TYPING, said(missing={"valid": reason})) == f"missing is {message}"

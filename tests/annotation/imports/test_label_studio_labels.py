@@ -151,9 +151,9 @@ class TestForeignTasks:
         span = {"from_name": "x", "to_name": "text", "type": "labels",
                 "value": {"start": 0, "end": 3, "text": "How", "labels": ["x"]}}  # fmt: skip
         found = [result("valid", "yes"), more, span, {"type": "relation"}]
-        told = imported(tasks(tmp_path, annotation(result=found)))
-        assert "Skipped 1 results of type textarea." in told
-        assert "Skipped 1 highlights that belong to no label." in told
+        report = imported(tasks(tmp_path, annotation(result=found)))
+        assert "Skipped 1 results of type textarea." in report
+        assert "Skipped 1 highlights that belong to no label." in report
 
     @pytest.mark.parametrize(
         ("change", "wrong"),
@@ -174,9 +174,9 @@ class TestForeignTasks:
     )
     def test_an_error_names_its_line(self, change: Line, wrong: str, tmp_path: Path) -> None:
         file = tasks(tmp_path, annotation(**change))
-        told = refused(file)
-        assert wrong in told
-        assert told.startswith(f"{file}, line 2: ")
+        message = refused(file)
+        assert wrong in message
+        assert message.startswith(f"{file}, line 2: ")
 
     def test_a_task_that_is_not_in_the_batch_is_refused(self, tmp_path: Path) -> None:
         assert 'task "2" is not a unit' in refused(tasks(tmp_path, annotation(), id=2))
@@ -193,8 +193,8 @@ def test_choices_and_labels_of_a_foreign_project_become_labels_and_spans(tmp_pat
     }
     run("load_batch", write_lines(tmp_path / "b.jsonl", [query]), "--name", "b")
     campaign_of("report-coverage")
-    told = run("import_labels", FILES / "label_studio.json", "--campaign", "c")
-    assert "Imported 1 labels from 7." in told
+    output = run("import_labels", FILES / "label_studio.json", "--campaign", "c")
+    assert "Imported 1 labels from 7." in output
     found = {line["rater"]: line for line in exported("c", "labels")}
     assert found["7"]["value"] == "yes"
     assert found["7"]["spans"] == [

@@ -106,9 +106,9 @@ def test_details_stay_only_with_an_equal_value_and_new_ones_take_precedence() ->
     assert after({"v": "yes"}) == details
     assert after({"v": "no"}) == {"u": {"w": {"score": 0.2}}, "x": details["x"]}
     assert after({"v": "no", "w": "4"}) == {"x": details["x"]}
-    told = {"u": {"v": {"score": 0.9}}}
+    given = {"u": {"v": {"score": 0.9}}}
     for value in ("yes", "no"):
-        assert after({"v": value}, told) == {
+        assert after({"v": value}, given) == {
             "u": {"v": {"score": 0.9}, "w": {"score": 0.2}}, "x": details["x"],
         }  # fmt: skip
 
@@ -118,8 +118,8 @@ def test_without_details_the_details_key_is_absent() -> None:
     assert "details" not in merged(stands, payload(None, None, u={"v": "no"}), "v")
     bare = payload(None, None, u={"v": "yes"})
     assert "details" not in merged(bare, payload(None, {"u": {}}, u={"v": "no"}), "v")
-    told = {"u": {"v": {"meta": {"a": 1}}}}
-    assert merged(bare, payload(None, told, u={"v": "no"}), "v")["details"] == told
+    details = {"u": {"v": {"meta": {"a": 1}}}}
+    assert merged(bare, payload(None, details, u={"v": "no"}), "v")["details"] == details
 
 
 def test_details_are_score_and_meta_by_unit_and_variable() -> None:

@@ -54,16 +54,18 @@ class TestAssisted:
         )
 
     def test_two_assistants_of_one_item_are_refused(self, tmp_path: Path) -> None:
-        told = refused(tmp_path, YES | HELP, OTHER | {"assisted_by": "kim"})
-        assert "assisted by 'kim' here and assisted by 'jude' on line 1" in told
+        message = refused(tmp_path, YES | HELP, OTHER | {"assisted_by": "kim"})
+        assert "assisted by 'kim' here and assisted by 'jude' on line 1" in message
 
     def test_two_responses_of_which_one_is_assisted_are_refused(self, tmp_path: Path) -> None:
-        told = refused(tmp_path, response("🌉", **HELP), response("a/b#1"))
-        assert told.startswith("line 2: 'ann' answers item \"r\" unassisted here and assisted by")
+        message = refused(tmp_path, response("🌉", **HELP), response("a/b#1"))
+        assert message.startswith(
+            "line 2: 'ann' answers item \"r\" unassisted here and assisted by"
+        )
 
     def test_an_assisted_revision_of_a_plain_answer_is_refused(self, tmp_path: Path) -> None:
-        told = refused(tmp_path, YES | {"revision": 1}, YES | HELP | {"revision": 2})
-        assert told.endswith(MEND)
+        message = refused(tmp_path, YES | {"revision": 1}, YES | HELP | {"revision": 2})
+        assert message.endswith(MEND)
 
     @pytest.mark.parametrize(
         ("first", "second", "said"),
@@ -76,8 +78,8 @@ class TestAssisted:
         self, tmp_path: Path, first: Line, second: Line, said: str
     ) -> None:
         take(tmp_path, YES | first)
-        told = refused(tmp_path, OTHER | second)
-        assert told == f"line 1: 'ann' answers item \"r\" {said}{MEND}"
+        message = refused(tmp_path, OTHER | second)
+        assert message == f"line 1: 'ann' answers item \"r\" {said}{MEND}"
 
     def test_a_stored_missing_reason_counts_as_an_answer(self, tmp_path: Path) -> None:
         gone = {k: v for k, v in YES.items() if k != "value"} | {"missing": "timeout"}

@@ -107,10 +107,10 @@ class TestACampaign:
     def test_a_quote_of_an_unshown_text_is_searched_for_in_all_quotable_texts(
         self, ratings: Campaign, tmp_path: Path
     ) -> None:
-        told = [row("a/b#1", "cross it."), row(" blank ", "By hand."), row("🌉", "By heart.")]
-        for each in told:
+        quoting = [row("a/b#1", "cross it."), row(" blank ", "By hand."), row("🌉", "By heart.")]
+        for each in quoting:
             each["spans"][0]["field"] = "report"  # type: ignore[index]
-        load(tmp_path, *told)
+        load(tmp_path, *quoting)
         (found,) = find_misplaced_evidence(ratings)
         assert (found.rationales, dict(found.elsewhere)) == (3, {"reference": 1})
 

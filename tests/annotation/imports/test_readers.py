@@ -153,8 +153,8 @@ class TestLabels:
             ([1], "grade is "),
             (longest + "g", "grade has 301"),
         ]
-        for given, told in wrong:
-            assert self.refused(file, grade=given).startswith(told)
+        for given, message in wrong:
+            assert self.refused(file, grade=given).startswith(message)
         truths: list[tuple[Any, bool | None]] = [
             ("true", True), ("false", False), (1, True), (0, False), (True, True), (None, None),
         ]  # fmt: skip
@@ -311,12 +311,12 @@ class TestResponses:
         return row
 
     def test_every_key_is_read(self, file: File) -> None:
-        told = {
+        fields = {
             "protocol": "p", "rater_kind": "judge", "replicate": 2, "revision": 3,
             "created_at": "2024-05-31", "seconds": 1.5, "assisted_by": "bo", "comment": "so",
         }  # fmt: skip
-        row = self.read(file, campaign="c", **told)
-        assert {name: getattr(row, name) for name in told} == told
+        row = self.read(file, campaign="c", **fields)
+        assert {name: getattr(row, name) for name in fields} == fields
         assert (row.item, row.rater, row.units, row.place.line) == (
             "i", "ada", self.LEAST["units"], 1,
         )  # fmt: skip
@@ -457,21 +457,21 @@ class TestClapnq:
         return list(read_clapnq(file([{"id": "q", "output": list(outputs)}])))
 
     def output(self, raters: Any, turn: Any = 1, **meta: Any) -> Line:
-        told = {"annotator": raters, "round": turn, **meta}
-        return {"answer": f"of {raters}", "selected_sentences": ["s"], "meta": told}
+        facts = {"annotator": raters, "round": turn, **meta}
+        return {"answer": f"of {raters}", "selected_sentences": ["s"], "meta": facts}
 
-    def told(self, found: list[Released]) -> list[tuple[Any, ...]]:
+    def rows_of(self, found: list[Released]) -> list[tuple[Any, ...]]:
         return [(r.rater, r.replicate, r.output, r.round, r.action) for r in found]
 
     def test_the_first_annotator_of_a_shared_answer_wrote_it_and_the_second_kept_it(
         self, file: File
     ) -> None:
         found = self.read(file, self.output([7, 9], 2))
-        assert self.told(found) == [("7", 0, 0, 1, None), ("9", 0, 0, 2, "keep")]
+        assert self.rows_of(found) == [("7", 0, 0, 1, None), ("9", 0, 0, 2, "keep")]
 
     def test_a_second_round_answer_modifies_the_first(self, file: File) -> None:
         found = self.read(file, self.output([7]), self.output([8], 2))
-        assert self.told(found) == [("7", 0, 0, 1, None), ("8", 0, 1, 2, "modify")]
+        assert self.rows_of(found) == [("7", 0, 0, 1, None), ("8", 0, 1, 2, "modify")]
 
     def test_a_skipped_output_is_skipped_for_all_its_annotators(self, file: File) -> None:
         found = self.read(file, self.output([7]), self.output([8, 9], 2, skip=True))
@@ -480,7 +480,7 @@ class TestClapnq:
 
     def test_each_further_answer_of_an_annotator_is_a_replicate(self, file: File) -> None:
         found = self.read(file, *[self.output([7]) for _ in range(3)], self.output([], 0))
-        assert self.told(found) == [
+        assert self.rows_of(found) == [
             ("7", 0, 0, 1, None), ("7", 1, 1, 1, None), ("7", 2, 2, 1, None), (None, 0, 3, 0, None),
         ]  # fmt: skip
 
@@ -500,7 +500,7 @@ class TestClapnq:
     def test_a_placeholder_answer_is_not_usable(self, file: File, text: str, usable: bool) -> None:
         (found,) = self.read(file, {"answer": text})
         assert (found.usable, found.selected, found.meta) == (usable, (), {})
-        assert self.told([found]) == [(None, 0, 0, 0, None)]
+        assert self.rows_of([found]) == [(None, 0, 0, 0, None)]
 
     @pytest.mark.parametrize("output", [{"raters": "7"}, {"raters": [7], "turn": "1"}])
     def test_malformed_meta_is_refused_with_the_outputs_number(
@@ -554,11 +554,11 @@ class TestLabelStudio:
             "revision": 2, "assisted_by": "al", "missing": {"v": "declined"},
             "meta": {"v": {"a": 1}},
         }  # fmt: skip
-        told = {"completed_by": 3, "lead_time": 1, "created_at": "2024-05-31T10:00:00Z"}
-        said = self.one(file, {**told, "tandem": own, "was_cancelled": True})
+        facts = {"completed_by": 3, "lead_time": 1, "created_at": "2024-05-31T10:00:00Z"}
+        said = self.one(file, {**facts, "tandem": own, "was_cancelled": True})
         assert {name: getattr(said, name) for name in own} == own
         assert (said.created_at, said.declined) == ("2024-05-31T10:00:00Z", True)
-        silent = self.one(file, {**told, "tandem": {"seconds": None}})
+        silent = self.one(file, {**facts, "tandem": {"seconds": None}})
         assert silent.seconds is None
 
     def test_without_facts_of_our_own_export_they_are_empty(self, file: File) -> None:

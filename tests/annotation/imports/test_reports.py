@@ -35,7 +35,7 @@ def take(coverage: Campaign, tmp_path: Path) -> Any:
     return taken
 
 
-def told() -> list[dict[str, Any]]:
+def import_facts() -> list[dict[str, Any]]:
     found = Event.objects.filter(event="labels.imported").order_by("pk")
     return list(found.values_list("facts", flat=True))
 
@@ -47,15 +47,15 @@ def test_the_report_counts_labels_by_rater_missing_and_unchanged_ones(
     report = take(*lines)
     assert (report.labels, report.missing, report.unchanged) == ({"ann": 2, "bo": 1}, 1, 0)
     assert (report.warnings, report.skipped) == ([], {})
-    assert told() == [{"labels": 4}]
+    assert import_facts() == [{"labels": 4}]
     (event,) = Event.objects.filter(event="labels.imported")
     assert (event.campaign, event.object_kind) == (coverage.pk, "campaign")
     again = take(*lines)
     assert (again.labels, again.missing, again.unchanged) == ({}, 0, 4)
-    assert told() == [{"labels": 4}]
+    assert import_facts() == [{"labels": 4}]
     more = take(*lines, {**YES, "rater": "cy"})
     assert (more.labels, more.missing, more.unchanged) == ({"cy": 1}, 0, 4)
-    assert told() == [{"labels": 4}, {"labels": 1}]
+    assert import_facts() == [{"labels": 4}, {"labels": 1}]
 
 
 def test_after_many_labels_the_database_statistics_are_refreshed(
@@ -73,7 +73,7 @@ def test_after_many_labels_the_database_statistics_are_refreshed(
 def test_an_import_of_missing_reasons_alone_is_recorded_too(take: Any) -> None:
     report = take(without(YES, "declined"), without(OTHER, "declined"))
     assert (report.labels, report.missing, report.unchanged) == ({"ann": 0}, 2, 0)
-    assert told() == [{"labels": 2}]
+    assert import_facts() == [{"labels": 2}]
 
 
 def test_an_empty_report_counts_nothing() -> None:
@@ -162,7 +162,7 @@ def test_a_wrong_line_in_a_second_file_leaves_nothing_of_the_first(
     assert caught.value.place.line == 1
     assert not Response.objects.exists()
     assert not Rater.objects.exists()
-    assert told() == []
+    assert import_facts() == []
 
 
 class TestRows:

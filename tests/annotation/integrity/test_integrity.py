@@ -196,8 +196,8 @@ class TestTextsChangedUnderStoredSentences:
         assert "This item has changed" in page
         assert "<code>tandem check</code> names the item" in page
         assert row.item.key not in page
-        told = client.get(reverse("item", args=[row.uid]), headers={"Accept": "application/json"})
-        assert "`tandem check` names the item" in told.json()["error"]
+        reply = client.get(reverse("item", args=[row.uid]), headers={"Accept": "application/json"})
+        assert "`tandem check` names the item" in reply.json()["error"]
 
     def test_the_check_names_the_item_and_the_unit(
         self, changed: tuple[Campaign, Assignment]

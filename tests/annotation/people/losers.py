@@ -42,13 +42,13 @@ def main(campaign: str, people: int) -> int:
     for thread in threads:
         thread.join()
     rows = Assignment.objects.filter(item__campaign=study, slot__isnull=False, status="done")
-    told = {
+    result = {
         "taken": list(study.items.values_list("taken", flat=True)),
         "slots": len(set(rows.values_list("item", "slot"))),
         "pairs": len(set(rows.values_list("item", "rater"))),
         "lost": len(lost),
     }
-    print(json.dumps(told))
+    print(json.dumps(result))
     print("\n".join(errors), file=sys.stderr)
     return len(errors)
 

@@ -51,7 +51,7 @@ def may_ask(script: Script) -> bool:
     return bool(script.get("").status_code == 200)
 
 
-def told(study: Study) -> str:
+def everything_exported(study: Study) -> str:
     """Return everything that leaves the campaign: labels, responses and the report."""
     lines = [*rows.labels(study.campaign), *rows.responses(study.campaign)]
     report = campaign_report(study.campaign, ReportOptions(resamples=2))
@@ -64,7 +64,7 @@ class TestPseudonyms:
             username="adelaide", email="adelaide@example.org", first_name="Adelaide"
         )
         submit(study.assignment(study.ada), payload("no"), "page")
-        said = told(study)
+        said = everything_exported(study)
         assert "adelaide" not in said.casefold()
         assert rater_of(study.ada).name in said
 
@@ -196,7 +196,7 @@ class TestDeactivation:
         held.refresh_from_db()
         assert (held.status, held.reason, held.slot) == ("cancelled", "left", None)
         assert Label.objects.filter(response__assignment=done).count() == 3
-        assert rater_of(study.ada).name in told(study)
+        assert rater_of(study.ada).name in everything_exported(study)
         assert_whole(study.campaign)
         assert not switch_off(study.ada)
 
@@ -246,7 +246,7 @@ class TestErasure:
         assert Rater.objects.get(name=name).user is None
         made.refresh_from_db()
         assert (made.note, made.used_by, made.state) == ("", None, "used")
-        assert '"ada"' not in told(study)
+        assert '"ada"' not in everything_exported(study)
         assert_whole(study.campaign)
 
     def test_erasing_an_account_does_not_affect_others(self, study: Study) -> None:
@@ -347,7 +347,7 @@ class TestCommand:
         assert run("person", "ada", "--forget") == "Deleted ada.\n"
 
     @pytest.mark.parametrize(
-        ("arguments", "told"),
+        ("arguments", "message"),
         [
             (("nobody",), "no account"),
             (("root", "--off"), "only admin"),
@@ -355,7 +355,7 @@ class TestCommand:
         ],
     )
     def test_the_command_explains_errors(
-        self, study: Study, arguments: tuple[str, ...], told: str, tmp_path: Path
+        self, study: Study, arguments: tuple[str, ...], message: str, tmp_path: Path
     ) -> None:
-        with pytest.raises(CommandError, match=told):
+        with pytest.raises(CommandError, match=message):
             run("person", *arguments)

@@ -34,8 +34,8 @@ def study() -> Study:
 class TestAccounts:
     def test_an_admin_reads_accounts_and_pseudonyms(self, study: Study) -> None:
         name = rater_of(study.ada).name
-        told = script_of(study.root).get("people/").json()["results"]
-        by_name = {each["name"]: each["pseudonym"] for each in told}
+        people = script_of(study.root).get("people/").json()["results"]
+        by_name = {each["name"]: each["pseudonym"] for each in people}
         assert by_name == {"ada": name, "ben": None, "rita": None, "root": None}
 
     def test_an_admin_changes_a_role_and_switches_off(self, study: Study) -> None:
@@ -112,18 +112,18 @@ class TestInvitations:
 class TestACampaign:
     def test_a_campaigns_people_are_read_and_changed(self, study: Study) -> None:
         rita, path = script_of(study.rita), f"campaigns/{study.campaign.pk}/people/"
-        wanted = {"pool": "named", "hold_minutes": 60, "items_per_person": 2}
-        told = rita.put(path, wanted).json()
-        assert {name: told[name] for name in wanted} == wanted
-        assert told["members"] == [{"name": "rita", "role": "researcher"}]
+        changes = {"pool": "named", "hold_minutes": 60, "items_per_person": 2}
+        reply = rita.put(path, changes).json()
+        assert {name: reply[name] for name in changes} == changes
+        assert reply["members"] == [{"name": "rita", "role": "researcher"}]
         assert rita.put(path, {"hold_minutes": None}).json()["hold_minutes"] is None
         assert rita.get(path).json()["items_per_person"] == 2
         assert_told(rita.put(path, {"hold_minutes": 1}), 400)
 
     def test_a_campaign_role_is_given_and_taken_away(self, study: Study) -> None:
         rita, path = script_of(study.rita), f"campaigns/{study.campaign.pk}/members/"
-        told = rita.put(path, {"name": "ada", "role": "adjudicator"}).json()
-        assert told["members"] == [{"name": "ada", "role": "adjudicator"}]
+        reply = rita.put(path, {"name": "ada", "role": "adjudicator"}).json()
+        assert reply["members"] == [{"name": "ada", "role": "adjudicator"}]
         assert rita.put(path, {"name": "ada", "role": None}).json()["members"] == []
         assert Membership.objects.get().ended_at
         assert_told(rita.put(path, {"name": "ada", "role": "researcher"}), 422)
@@ -133,6 +133,6 @@ class TestACampaign:
         study.assignment(study.ada)
         rater = rater_of(study.ada).pk
         path = f"campaigns/{study.campaign.pk}/raters/{rater}/free/"
-        (told,) = script_of(study.rita).post(path).json()["raters"]
-        assert told["held"] == 0
+        (released,) = script_of(study.rita).post(path).json()["raters"]
+        assert released["held"] == 0
         assert not open_assignments(study.campaign).exists()

@@ -241,12 +241,12 @@ def test_each_change_to_people_is_one_event(study: Study, deed: Deed) -> None:
     act = deed.act(study)
     before = set(Event.objects.values_list("pk", flat=True))
     act()
-    (told,) = Event.objects.exclude(pk__in=before)
-    assert (told.event, told.object_kind, told.facts) == (deed.event, deed.kind, deed.facts)
-    assert told.object_id.isdecimal()
-    assert told.campaign == (study.campaign.pk if deed.within else None)
-    assert (bool(told.before), bool(told.after)) == deed.changes
-    assert not told.before or told.before != told.after
+    (event,) = Event.objects.exclude(pk__in=before)
+    assert (event.event, event.object_kind, event.facts) == (deed.event, deed.kind, deed.facts)
+    assert event.object_id.isdecimal()
+    assert event.campaign == (study.campaign.pk if deed.within else None)
+    assert (bool(event.before), bool(event.after)) == deed.changes
+    assert not event.before or event.before != event.after
 
 
 @pytest.mark.every_case

@@ -114,9 +114,9 @@ def test_revoked_answers_are_left_out_and_count_again_with_a_new_consent(study: 
     assert client.post(address).status_code == 422
     made = {"question": "q", "digest": "d", "state": "done", "result": {"file": "none"}}
     Job.objects.create(kind="export", options={"campaign": study.campaign.pk}, **made)
-    told = client.post(address, {"revoke": "1"}, follow=True).content.decode()
+    content = client.post(address, {"revoke": "1"}, follow=True).content.decode()
     assert not Job.objects.exists()
-    assert "You revoked your consent" in told
+    assert "You revoked your consent" in content
     assert labels(study.campaign) == 0
     assert not list(violations((), CheckedCounts()))
     assert_whole(study.campaign)

@@ -63,8 +63,8 @@ def test_the_report_says_who_and_why_in_every_format(study: Study) -> None:
     assert {r["name"]: r["excluded"] for r in found["raters"]}[name] == WHY
     assert sum(r["excluded"] is not None for r in found["raters"]) == 1
     for form in FORMATS.values():
-        told = form.render(found)
-        assert WHY in (told.decode() if isinstance(told, bytes) else told)
+        text = form.render(found)
+        assert WHY in (text.decode() if isinstance(text, bytes) else text)
 
 
 def test_an_exclusion_changes_no_labels(study: Study) -> None:
@@ -176,8 +176,8 @@ def test_a_researcher_excludes_a_rater_on_the_page(study: Study) -> None:
 def test_the_api_excludes_a_rater(study: Study) -> None:
     script, ben = script_of(study.rita), rater_of(study.ben)
     path = f"campaigns/{study.campaign.pk}/raters/{ben.pk}/exclusion/"
-    told = script.put(path, {"reason": WHY}).json()["raters"]
-    assert {each["name"]: each["excluded"] for each in told}[ben.name] == WHY
+    raters = script.put(path, {"reason": WHY}).json()["raters"]
+    assert {each["name"]: each["excluded"] for each in raters}[ben.name] == WHY
     assert script.put(path, {"reason": None}).status_code == 200
     assert excluded("Pilot") == {}
     assert_told(script.put(path, {"reason": "x" * 501}), 400)

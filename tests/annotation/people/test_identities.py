@@ -103,7 +103,7 @@ def wrong(act: Any) -> str:
     return str(found.value)
 
 
-def told(event: str) -> list[tuple[str, dict[str, Any]]]:
+def events_called(event: str) -> list[tuple[str, dict[str, Any]]]:
     rows = Event.objects.filter(event=event).order_by("pk")
     return [(each.object_id, each.facts) for each in rows]
 
@@ -189,7 +189,9 @@ class TestChoiceOfAccount:
         user = account_for(identity(), None)
         assert (user.username, user.role) == ("eve", "annotator")
         assert not User.objects.get().has_usable_password()
-        assert told("account.made") == [(str(user.pk), {"role": "annotator", "how": "oidc"})]
+        assert events_called("account.made") == [
+            (str(user.pk), {"role": "annotator", "how": "oidc"})
+        ]
 
     def test_an_existing_account_takes_part_by_an_invitation(self) -> None:
         study = make_study()
@@ -227,11 +229,11 @@ class TestLinks:
             link(user, user.username)
         assert is_linked(ada)
         assert unlink(ada)
-        assert told("identity.unlinked") == [(str(ada.pk), {})]
+        assert events_called("identity.unlinked") == [(str(ada.pk), {})]
         assert not unlink(ada)
         assert not is_linked(ada)
         assert is_linked(ben)
-        assert told("identity.unlinked") == [(str(ada.pk), {})]
+        assert events_called("identity.unlinked") == [(str(ada.pk), {})]
 
 
 def test_changes_that_cannot_be_recorded_are_undone(
@@ -267,7 +269,7 @@ class TestAddresses:
         assert (email_of(ada), email_of(ben)) == ("ada@home.example", "ben@uni.example")
         set_email(ada, " ")
         assert (email_of(ada), email_of(ben)) == ("", "ben@uni.example")
-        own = [facts for pk, facts in told("account.email") if pk == str(ada.pk)]
+        own = [facts for pk, facts in events_called("account.email") if pk == str(ada.pk)]
         assert own == [{"set": True}, {"set": True}, {"set": False}]
 
     def test_an_invalid_address_and_a_guests_address_are_refused(self, ada: User) -> None:
@@ -296,7 +298,7 @@ class TestFactors:
         assert Authenticator.objects.get().user == ben
         assert ada.sessions == sessions + 1
         assert Event.objects.count() == before + 1
-        assert told("factor.removed") == [(str(ada.pk), {"kind": "all"})]
+        assert events_called("factor.removed") == [(str(ada.pk), {"kind": "all"})]
 
     def test_a_second_factor_is_required_by_role_and_never_of_guests(
         self, ada: User, settings: Settings

@@ -178,7 +178,7 @@ class TestLink:
 class TestNameAndPassword:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("wrong", "told"),
+        ("wrong", "message"),
         [
             ({"name": "ADA"}, "This name is taken"),
             ({"name": "a b"}, "valid username"),
@@ -189,12 +189,12 @@ class TestNameAndPassword:
         ],
     )
     def test_an_invalid_name_or_password_does_not_use_the_invitation(
-        self, study: Study, wrong: dict[str, str], told: str
+        self, study: Study, wrong: dict[str, str], message: str
     ) -> None:
         made = invite("annotator", by=study.root)
         answer = Client().post(door(made), GOOD | wrong)
         assert answer.status_code == 422
-        assert told in answer.content.decode()
+        assert message in answer.content.decode()
         assert Client().post(door(made), GOOD).status_code == 302
 
     def test_a_password_is_never_shown_again(self, study: Study) -> None:
@@ -414,8 +414,8 @@ class TestStoredInvitation:
         made = invite("researcher", study.campaign, "adjudicator", "a", study.root).invitation
         stored = Invitation.objects.get()
         assert stored == made
-        told = (stored.role, stored.campaign, stored.campaign_role, stored.note, stored.by)
-        assert told == ("researcher", study.campaign, "adjudicator", "a", study.root)
+        details = (stored.role, stored.campaign, stored.campaign_role, stored.note, stored.by)
+        assert details == ("researcher", study.campaign, "adjudicator", "a", study.root)
         assert (stored.expires_at, stored.team) == (now + timedelta(days=7), None)
         plain = invite("annotator", study.campaign).invitation
         assert (plain.campaign_role, plain.note, plain.by) == ("annotator", "", None)
@@ -460,8 +460,8 @@ class TestStoredInvitation:
         assert Membership.objects.get().user == eve
         made.refresh_from_db()
         assert made.used_by == eve
-        told = Event.objects.get(event="invitation.used")
-        assert (told.who, told.facts) == (eve.pk, {"new_account": True})
+        event = Event.objects.get(event="invitation.used")
+        assert (event.who, event.facts) == (eve.pk, {"new_account": True})
         with pytest.raises(PeopleError, match="this link was used or revoked just now"):
             accept_identity(made, "adam")
         assert not User.objects.filter(username="adam").exists()

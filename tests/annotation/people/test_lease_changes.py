@@ -78,11 +78,11 @@ class TestAllOrNothing:
     ) -> None:
         mine = study.assignment(study.ada)
         study.assignment(study.ben)
-        one, told = leases.release, []
+        one, released = leases.release, []
 
         def twice(each: Assignment, why: Ended) -> bool:
-            told.append(each)
-            return one(each, why) if len(told) % 2 else broken()
+            released.append(each)
+            return one(each, why) if len(released) % 2 else broken()
 
         monkeypatch.setattr(leases, "release", twice)
         with pytest.raises(RuntimeError):
@@ -139,8 +139,8 @@ class TestRelease:
         assert set(open_assignments(study.campaign)) == {mine, alone}
         assert open_assignments(other).get() == there
         bens.refresh_from_db()
-        told = (bens.status, bens.reason, bens.slot, bens.held_until)
-        assert told == ("cancelled", "expired", None, None)
+        state = (bens.status, bens.reason, bens.slot, bens.held_until)
+        assert state == ("cancelled", "expired", None, None)
         assert_whole(study.campaign)
 
     def test_released_slots_are_recorded_once(self, study: Study) -> None:
@@ -330,8 +330,8 @@ class TestOpening:
         before = set(Event.objects.values_list("pk", flat=True))
         change(study.campaign, terms, is_open)
         new = list(Event.objects.exclude(pk__in=before))
-        told = [(each.event, each.campaign, each.facts) for each in new]
-        assert told == ([(event, study.campaign.pk, facts)] if event else [])
+        events = [(each.event, each.campaign, each.facts) for each in new]
+        assert events == ([(event, study.campaign.pk, facts)] if event else [])
         for stored in new:
             assert stored.before != stored.after
             assert stored.object_id == str(study.campaign.pk)
@@ -359,8 +359,8 @@ class TestOpening:
         assert state() == (True, False)
         with pytest.raises(DesignError, match="an archived campaign is closed"):
             change(study.campaign, CampaignSettings(), is_open=True, is_archived=True)
-        told = Event.objects.filter(campaign=study.campaign.pk, event__startswith="campaign.")
-        assert list(told.order_by("pk").values_list("event", flat=True))[-4:] == [
+        events = Event.objects.filter(campaign=study.campaign.pk, event__startswith="campaign.")
+        assert list(events.order_by("pk").values_list("event", flat=True))[-4:] == [
             "campaign.archived", "campaign.restored", "campaign.archived", "campaign.opened",
         ]  # fmt: skip
 

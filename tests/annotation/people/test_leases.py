@@ -333,10 +333,10 @@ def test_a_crowd_with_expiring_leases_neither_loses_nor_duplicates_slots(house: 
         cwd=ROOT, env=environment(house), timeout=PATIENCE,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["taken"] == [3] * 6
-    assert told["slots"] == told["pairs"] == 18
-    assert told["lost"] > 0
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["taken"] == [3] * 6
+    assert result["slots"] == result["pairs"] == 18
+    assert result["lost"] > 0
 
 
 def test_the_command_releases_leases_by_the_raters_name(study: Study) -> None:

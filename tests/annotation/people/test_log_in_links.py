@@ -31,8 +31,12 @@ def test_a_log_in_link_is_for_one_account_and_recorded_in_the_trail(ada: User) -
     assert account_of(key.replace(f"{ada.pk}-", f"{ben.pk}-", 1)) is None
     for wrong in ("", "-", str(ada.pk), f"{ada.pk}-x", key[:-1], f"x{key}"):
         assert account_of(wrong) is None
-    told = Event.objects.get(event="login.link")
-    assert (told.object_kind, told.object_id, Event.objects.count()) == ("account", str(ada.pk), 1)
+    event = Event.objects.get(event="login.link")
+    assert (event.object_kind, event.object_id, Event.objects.count()) == (
+        "account",
+        str(ada.pk),
+        1,
+    )
 
 
 @pytest.mark.parametrize("changes", [{"is_active": False}, {"is_guest": True}])

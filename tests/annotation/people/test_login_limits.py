@@ -253,8 +253,8 @@ class TestUnlocking:
         assert unlock(ada)
         assert left() == {("known", 0), ("address", 4)}
         assert not unlock(ada)
-        told = Event.objects.get(event="login.unlocked")
-        assert (told.object_kind, told.object_id) == ("account", str(ada.pk))
+        event = Event.objects.get(event="login.unlocked")
+        assert (event.object_kind, event.object_id) == ("account", str(ada.pk))
 
     def test_all_are_unlocked_at_once(self) -> None:
         row("address", wrong=2)

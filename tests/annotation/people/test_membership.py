@@ -86,8 +86,8 @@ class TestOpenPool:
         answer = client.post(page("submit", mine), form)
         assert answer.status_code == 200
         assert answer.json()["next"] == reverse("finished", args=[study.campaign.pk])
-        told = client.get(answer.json()["next"]).content.decode()
-        assert "All done" in told
+        content = client.get(answer.json()["next"]).content.decode()
+        assert "All done" in content
         assert client.post(reverse("take-next", args=[study.campaign.pk])).status_code == 404
 
     def test_an_ended_role_gives_no_access(self, study: Study) -> None:
@@ -300,8 +300,8 @@ class TestItemLimit:
     def test_my_work_counts_up_to_the_limit_of_items(self, study: Study) -> None:
         set_most_items(study.campaign, 3)
         submit(study.assignment(study.ada), payload("no"), "page")
-        told = client_of(study.ada).get(reverse("work")).content.decode()
-        assert "1 of 3" in told
+        content = client_of(study.ada).get(reverse("work")).content.decode()
+        assert "1 of 3" in content
 
     def test_a_released_slot_does_not_count_towards_the_limit(self, study: Study) -> None:
         set_most_items(study.campaign, 1)
@@ -314,17 +314,17 @@ class TestCommand:
     def test_the_command_sets_and_shows_people(self, study: Study) -> None:
         run("campaign_people", "Pilot", "--pool", "named", "--items-per-person", 2, "--add", "ada")
         submit(study.assignment(study.ada), payload("no"), "page")
-        told = run("campaign_people", "Pilot")
-        assert told.startswith("pool named; lease without end; items per person: 2\n")
-        assert "member ada: annotator\n" in told
-        assert f"human {study.ada.rater.name}: 1 answered, 0 reserved\n" in told
+        output = run("campaign_people", "Pilot")
+        assert output.startswith("pool named; lease without end; items per person: 2\n")
+        assert "member ada: annotator\n" in output
+        assert f"human {study.ada.rater.name}: 1 answered, 0 reserved\n" in output
         assert "Leases last 527040 minutes." in run("campaign_people", "Pilot", "--hold", 527_040)
         run("campaign_people", "Pilot", "--remove", "ada", "--items-per-person", 0)
         assert "member" not in run("campaign_people", "Pilot")
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("options", "told"),
+        ("options", "message"),
         [
             (("--add", "nobody"), "no account"),
             (("--add", "ada", "--role", "researcher"), "cannot be researcher"),
@@ -334,7 +334,7 @@ class TestCommand:
         ],
     )
     def test_the_command_explains_errors(
-        self, study: Study, options: tuple[str, ...], told: str
+        self, study: Study, options: tuple[str, ...], message: str
     ) -> None:
-        with pytest.raises(CommandError, match=told):
+        with pytest.raises(CommandError, match=message):
             run("campaign_people", "Pilot", *options)

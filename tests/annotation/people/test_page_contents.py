@@ -124,8 +124,8 @@ class TestPersonPage:
             {"campaign": study.campaign, "membership": None, "done": 1, "held": 1,
              "excluded": "too fast"},
         ]  # fmt: skip
-        told = {name: shown[name] for name in ("account", "rater", "tells", "wrong", "factors")}
-        assert told == {
+        context = {name: shown[name] for name in ("account", "rater", "tells", "wrong", "factors")}
+        assert context == {
             "account": study.ada, "rater": mine, "tells": False, "wrong": "", "factors": [],
         }  # fmt: skip
         assert (shown["guesses"], shown["email"], shown["linked"]) == (None, "", False)
@@ -163,16 +163,16 @@ class TestPersonPage:
         person = reverse("person", args=[study.ada.pk])
         assert sent(study.ada, "nothing")["Location"] == person
         assert sent(study.ada, "off")["Location"] == person
-        told = sent(study.ada, "forget", name="Ada")
-        assert (told.status_code, told.context["wrong"]) == (
+        response = sent(study.ada, "forget", name="Ada")
+        assert (response.status_code, response.context["wrong"]) == (
             409, "Type the account's name to delete it."
         )  # fmt: skip
         assert sent(study.ada, "forget", name=" ada ")["Location"] == reverse("people")
         assert not User.objects.filter(username="ada").exists()
         User.objects.create(username="second", role="admin")
         for order in ("role", "off", "forget"):
-            told = sent(study.root, order, role="annotator", name="root")
-            assert (told.status_code, told.context["wrong"]) == (409, OWN)
+            response = sent(study.root, order, role="annotator", name="root")
+            assert (response.status_code, response.context["wrong"]) == (409, OWN)
         assert sent(study.root, "email", email="root@uni.example").status_code == 302
         assert sent(study.rita, "role", role="annotator").status_code == 302
         assert User.objects.get(username="rita").role == "annotator"
@@ -192,8 +192,8 @@ class TestPersonPage:
         address = shown.context["address"]
         assert address.startswith(f"http://testserver{reverse('log-in-link')}?key={study.ada.pk}-")
         User.objects.filter(pk=study.ada.pk).update(is_active=False)
-        told = root.post(reverse("person-change", args=[study.ada.pk]), {"order": "link"})
-        assert (told.status_code, told.context["wrong"]) == (
+        response = root.post(reverse("person-change", args=[study.ada.pk]), {"order": "link"})
+        assert (response.status_code, response.context["wrong"]) == (
             409, "This account cannot log in; enable it first, or name another."
         )  # fmt: skip
 
@@ -218,8 +218,8 @@ class TestInvitations:
         assert invitation_of(address.partition("=")[2]) == made
         assert root.post(reverse("invite"), {**given, "role": "boss"}).status_code == 422
         wrong = {**given, "role": "admin", "campaign": study.campaign.pk}
-        told = root.post(reverse("invite"), wrong)
-        assert (told.status_code, told.context["form"].non_field_errors()) == (
+        response = root.post(reverse("invite"), wrong)
+        assert (response.status_code, response.context["form"].non_field_errors()) == (
             422, ["An account with the role admin cannot be annotator; change one."]
         )  # fmt: skip
 
@@ -230,13 +230,13 @@ class TestInvitations:
             monkeypatch.setattr(views, "seconds_to_wait", lambda *_: 5)
         many = "The limit is sixty invitations per hour. Try again later."
         given = {"role": "annotator", "campaign_role": "annotator", "note": "Eve"}
-        told = root.post(reverse("invite"), given)
-        assert (told.status_code, told.context["form"].non_field_errors()) == (429, [many])
-        told = rita.post(reverse("campaign-invite", args=[study.campaign.pk]), given)
-        assert (told.status_code, told.context["wrong"]) == (429, many)
-        assert told.context["invite"].data["note"] == "Eve"
-        told = rita.post(reverse("campaign-invite", args=[study.campaign.pk]), {})
-        assert (told.status_code, told.context["invite"].is_bound) == (422, True)
+        response = root.post(reverse("invite"), given)
+        assert (response.status_code, response.context["form"].non_field_errors()) == (429, [many])
+        response = rita.post(reverse("campaign-invite", args=[study.campaign.pk]), given)
+        assert (response.status_code, response.context["wrong"]) == (429, many)
+        assert response.context["invite"].data["note"] == "Eve"
+        response = rita.post(reverse("campaign-invite", args=[study.campaign.pk]), {})
+        assert (response.status_code, response.context["invite"].is_bound) == (422, True)
         assert not Invitation.objects.exists()
 
     def test_revoking_an_invitation_leads_back_to_the_page_it_was_on(
@@ -267,11 +267,11 @@ class TestInvitations:
         assert Client().head(where).status_code == 200
         settings.TANDEM_PASSWORDS = False
         good = {"name": "eve", "password": "a-rather-long-word", "again": "a-rather-long-word"}
-        told = Client().post(where, good)
-        assert (told.status_code, told.context["wrong"]) == (
+        response = Client().post(where, good)
+        assert (response.status_code, response.context["wrong"]) == (
             409, "Passwords are switched off on this site; use the other button."
         )  # fmt: skip
-        assert told.context["passwords"] is False
+        assert response.context["passwords"] is False
         assert client_of(study.ada).post(where)["Location"] == reverse("home")
         assert Membership.objects.get().user == study.ada
         over = Client().get(where)
@@ -376,8 +376,8 @@ class TestCampaignPeople:
         assert made.ended_at is not None
         assert made.by == study.rita
         own = Membership.objects.create(campaign=study.campaign, user=study.rita, role="researcher")
-        told = self.order(study, rita, "remove", member=own.pk)
-        assert (told.status_code, told.context["wrong"]) == (
+        response = self.order(study, rita, "remove", member=own.pk)
+        assert (response.status_code, response.context["wrong"]) == (
             409, "You cannot remove yourself; ask another researcher or an admin."
         )  # fmt: skip
         refused = self.order(study, rita, "exclude", rater=0, reason="x")
@@ -388,8 +388,8 @@ class TestCampaignPeople:
     ) -> None:
         mine = rater_of(study.ada)
         row(study.campaign, 0, mine, status="done", slot=1)
-        told = self.order(study, rita, "exclude", rater=mine.pk, reason="")
-        assert (told.status_code, told.context["wrong"]) == (
+        response = self.order(study, rita, "exclude", rater=mine.pk, reason="")
+        assert (response.status_code, response.context["wrong"]) == (
             422, "Give a reason; the report shows it."
         )  # fmt: skip
         assert self.order(study, rita, "exclude", rater=mine.pk, reason="x").status_code == 302
@@ -492,9 +492,12 @@ class TestOwnAccount:
         shown = Client().get(where).context
         assert (shown["passwords"], shown["single_sign_on"]) == (True, "University")
         settings.TANDEM_PASSWORDS = False
-        told = Client().post(where, {"username": "ada", "password": PASSWORD})
-        assert (told.status_code, told.context["no_passwords"]) == (403, True)
-        assert (told.context["passwords"], told.context["single_sign_on"]) == (False, "University")
+        response = Client().post(where, {"username": "ada", "password": PASSWORD})
+        assert (response.status_code, response.context["no_passwords"]) == (403, True)
+        assert (response.context["passwords"], response.context["single_sign_on"]) == (
+            False,
+            "University",
+        )
 
 
 @pytest.mark.every_case

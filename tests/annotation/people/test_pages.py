@@ -163,9 +163,9 @@ class TestPersonCampaigns:
         exclude(zeal, rater_of(study.ada), "by mistake")
         include(zeal, rater_of(study.ada))
         assert list(self.rows(study, study.ada)) == ["Alpha", "Pilot", "Zeal"]
-        told = self.rows(study, study.ada)
-        assert told["Pilot"] == (1, 0, "asleep", None)
-        assert told["Zeal"][2:] == (None, None)
+        rows = self.rows(study, study.ada)
+        assert rows["Pilot"] == (1, 0, "asleep", None)
+        assert rows["Zeal"][2:] == (None, None)
         assert self.rows(study, study.ben) == {}
 
     def test_reserved_items_are_counted_beside_answered_ones(self, study: Study) -> None:
@@ -194,12 +194,12 @@ class TestMembers:
 
     def test_only_researchers_and_admins_open_a_campaigns_people_page(self, study: Study) -> None:
         where = reverse("campaign-people", args=[study.campaign.pk])
-        told = {
+        statuses = {
             user.username: client_of(user).get(where).status_code
             for user in (study.ada, study.rita, study.root)
         }
-        assert told["rita"] == told["root"] == 200
-        assert told["ada"] in (403, 404)
+        assert statuses["rita"] == statuses["root"] == 200
+        assert statuses["ada"] in (403, 404)
 
     def test_a_campaign_invitation_records_its_author(self, study: Study) -> None:
         here = reverse("campaign-invite", args=[study.campaign.pk])
@@ -241,11 +241,15 @@ class TestSettings:
     def test_each_setting_can_be_set_and_cleared(self, study: Study) -> None:
         given = {"pool": "named", "hold_minutes": "30", "items_per_person": "2"}
         assert self.change(study, study.rita, **given) == 302
-        told = study.campaign
-        assert (told.pool, told.hold_minutes, told.items_per_person) == ("named", 30, 2)
+        campaign = study.campaign
+        assert (campaign.pool, campaign.hold_minutes, campaign.items_per_person) == ("named", 30, 2)
         assert Membership.objects.get().user == study.rita
         assert self.change(study, study.rita, pool="open") == 302
-        assert (told.pool, told.hold_minutes, told.items_per_person) == ("open", None, None)
+        assert (campaign.pool, campaign.hold_minutes, campaign.items_per_person) == (
+            "open",
+            None,
+            None,
+        )
 
     def test_an_unchanged_lease_length_extends_no_lease(self, study: Study) -> None:
         held = study.assignment(study.ada)
@@ -323,7 +327,7 @@ class TestInviting:
 
 class TestVisibility:
     def test_campaigns_are_visible_by_role(self, study: Study) -> None:
-        told = {
+        visible = {
             user.username: (
                 readable(user).count(),
                 open_campaigns(user).count(),
@@ -331,7 +335,7 @@ class TestVisibility:
             )
             for user in (study.ada, study.rita, study.root)
         }
-        assert told == {"ada": (0, 1, 1), "rita": (1, 1, 1), "root": (1, 0, 1)}
+        assert visible == {"ada": (0, 1, 1), "rita": (1, 1, 1), "root": (1, 0, 1)}
         Campaign.objects.update(is_open=False)
         assert [open_campaigns(u).count() for u in (study.ada, study.rita)] == [0, 0]
         assert [visible_campaigns(u).count() for u in (study.ada, study.rita)] == [0, 1]

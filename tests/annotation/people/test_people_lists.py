@@ -181,8 +181,8 @@ class TestAccounts:
         assert list(counts) == [1, 0, 0, 0]
         assert AuthToken.objects.get().user == study.ben
         end_sessions(study.rita)
-        told = Event.objects.filter(event="account.sessions").order_by("pk")
-        assert [each.facts for each in told] == [{"tokens": 2}, {"tokens": 0}]
+        events = Event.objects.filter(event="account.sessions").order_by("pk")
+        assert [each.facts for each in events] == [{"tokens": 2}, {"tokens": 0}]
 
     def test_switching_an_account_on_or_off_twice_changes_nothing(self, study: Study) -> None:
         assert not switch_on(study.ada)
@@ -346,8 +346,8 @@ class TestReadableCampaigns:
         again = add_member(study.campaign, study.rita, "researcher")
         assert made == again
         assert (again.by, again.ended_at, again.role) == (None, None, "researcher")
-        told = Event.objects.filter(event="member.added").order_by("pk")
-        assert [each.facts for each in told] == [
+        events = Event.objects.filter(event="member.added").order_by("pk")
+        assert [each.facts for each in events] == [
             {"was": None, "now": "annotator"}, {"was": "annotator", "now": "researcher"}
         ]  # fmt: skip
 
@@ -395,8 +395,8 @@ class TestTakingPart:
         before = Event.objects.count()
         set_pool(study.campaign, "named", study.rita)
         assert Event.objects.count() == before + 1
-        told = Event.objects.latest("pk")
-        assert (told.event, told.facts["pool"]) == ("campaign.people", "named")
+        event = Event.objects.latest("pk")
+        assert (event.event, event.facts["pool"]) == ("campaign.people", "named")
         states = [Assignment.objects.get(pk=each.pk).status for each in (mine, bens)]
         assert states == ["open", "cancelled"]
         set_pool(study.campaign, "named", study.rita)

@@ -172,9 +172,9 @@ class TestGuestLimits:
     def test_a_guest_sees_the_one_campaign_and_nothing_else(self, study: Study) -> None:
         other = make_other(study)
         client, _ = come(study)
-        told = client.get(reverse("work")).content.decode()
-        assert "Pilot" in told
-        assert "Other" not in told
+        content = client.get(reverse("work")).content.decode()
+        assert "Pilot" in content
+        assert "Other" not in content
         assert client.post(reverse("take-next", args=[other])).status_code == 404
         for name in ("campaigns", "batches", "judges", "people"):
             assert client.get(reverse(name)).status_code == 403
@@ -192,11 +192,11 @@ class TestGuestLimits:
         client, answer = come(study, "pid-5f3a", "session-77b1")
         work(client, answer["Location"])
         lines = [*rows.labels(study.campaign), *rows.responses(study.campaign)]
-        told = str(lines)
+        text = str(lines)
         guest = User.objects.get(is_guest=True)
-        assert rater_of(guest).name in told
+        assert rater_of(guest).name in text
         for secret in ("pid-5f3a", "session-77b1", guest.username):
-            assert secret not in told
+            assert secret not in text
 
 
 def make_other(study: Study) -> int:
@@ -235,9 +235,9 @@ class TestCompletion:
         following = work(client, answer["Location"])
         assert CODE not in client.get(over).content.decode()
         assert work(client, following) == over
-        told = client.get(over).content.decode()
-        assert CODE in told
-        assert f"https://app.prolific.com/submissions/complete?cc={CODE}" in told
+        content = client.get(over).content.decode()
+        assert CODE in content
+        assert f"https://app.prolific.com/submissions/complete?cc={CODE}" in content
 
     def test_the_completion_code_is_shown_to_nobody_else(self, study: Study) -> None:
         set_pool(study.campaign, "open")

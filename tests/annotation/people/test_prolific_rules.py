@@ -128,9 +128,9 @@ class TestArriving:
         assert Rater.objects.filter(user=guest).exists()
         member = Membership.objects.get()
         assert (member.campaign, member.user, member.role) == (known.campaign, guest, "annotator")
-        told = Event.objects.filter(event="prolific.arrived").values("who", "campaign", "facts")
+        event = Event.objects.filter(event="prolific.arrived").values("who", "campaign", "facts")
         expected = {"who": guest.pk, "campaign": known.campaign_id, "facts": {"again": False}}
-        assert list(told) == [expected]
+        assert list(event) == [expected]
 
     def test_a_study_accepts_only_its_own_links(self, known: ProlificStudy) -> None:
         assert refused(known, arrival(of="study2")) == (
@@ -180,8 +180,8 @@ class TestReturning:
         assert enter(known, arrival(), frozenset([theirs.pk, mine.pk])) == mine
         assert refused(known, arrival(), frozenset([theirs.pk])) == ELSEWHERE
         assert refused(known, arrival()) == ELSEWHERE
-        told = Event.objects.filter(event="prolific.arrived").order_by("pk")
-        assert [each.facts["again"] for each in told] == [False, False, True, True]
+        events = Event.objects.filter(event="prolific.arrived").order_by("pk")
+        assert [each.facts["again"] for each in events] == [False, False, True, True]
 
     def test_a_researcher_can_let_a_participant_in_once_within_a_day(
         self, known: ProlificStudy, mine: Participant, monkeypatch: pytest.MonkeyPatch
@@ -191,8 +191,8 @@ class TestReturning:
         open_once(mine)
         until = Participant.objects.values_list("open_until", flat=True)
         assert set(until) == {NOW + timedelta(days=1), None}
-        told = Event.objects.get(event="prolific.opened")
-        assert (told.campaign, told.object_id) == (known.campaign_id, str(mine.pk))
+        event = Event.objects.get(event="prolific.opened")
+        assert (event.campaign, event.object_id) == (known.campaign_id, str(mine.pk))
         monkeypatch.setattr(timezone, "now", lambda: NOW + timedelta(days=1) + TICK)
         assert refused(known, arrival()) == ELSEWHERE
         monkeypatch.setattr(timezone, "now", lambda: NOW + timedelta(days=1))
@@ -338,8 +338,8 @@ class TestEnd:
                 item=item, rater=rater_of(mine.user), asked=[], status=status, slot=slot
             )
         found = participants(known).order_by("pid")
-        told = [(each, vars(each)["done"], vars(each)["held"]) for each in found]
-        assert told == [(mine, 1, 1), (theirs, 0, 0)]
+        counts = [(each, vars(each)["done"], vars(each)["held"]) for each in found]
+        assert counts == [(mine, 1, 1), (theirs, 0, 0)]
 
 
 def test_a_campaign_has_one_study_whose_settings_can_be_changed(
@@ -365,8 +365,8 @@ def test_only_a_campaign_with_a_study_has_a_start_page(study: Study, other: Prol
     assert client.get(reverse("prolific", args=[study.campaign.pk])).status_code == 404
     asked = {"PROLIFIC_PID": "p", "STUDY_ID": "study1", "SESSION_ID": "s"}
     shown = client.get(there, asked)
-    told = [shown.context[name] for name in ("campaign", "wrong", "sealed", "signed")]
-    assert (shown.status_code, told) == (200, [other.campaign, "", "", False])
+    context = [shown.context[name] for name in ("campaign", "wrong", "sealed", "signed")]
+    assert (shown.status_code, context) == (200, [other.campaign, "", "", False])
     assert client.put(there).status_code == 405
     before = Event.objects.count()
     address = f"{there}?{urlencode(asked)}"

@@ -90,7 +90,7 @@ def roles(team: Team) -> dict[str, str]:
     return dict(team.members.values_list("user__username", "role"))
 
 
-def told(event: str) -> list[tuple[Any, ...]]:
+def events_called(event: str) -> list[tuple[Any, ...]]:
     rows = Event.objects.filter(event=event).order_by("pk")
     return [(each.object_kind, each.object_id, each.facts) for each in rows]
 
@@ -106,7 +106,7 @@ class TestNames:
             assert str(wrong.value) == ONE_LINE
         with pytest.raises(TeamError, match="a team 'main' exists; choose another name"):
             create_team(" main ")
-        assert told("team.made")[0] == ("team", str(made.pk), {})
+        assert events_called("team.made")[0] == ("team", str(made.pk), {})
 
     def test_a_team_keeps_its_name_or_gets_a_new_one(self, main: Team) -> None:
         other = create_team("other")
@@ -169,7 +169,7 @@ class TestAddingMembers:
         assert (made.team, made.user, made.role) == (bridges, study.rita, "owner")
         assert roles(bridges) == {"ada": "member", "olga": "owner", "rita": "owner"}
         ada, rita = str(study.ada.pk), str(study.rita.pk)
-        assert told("team.member") == [
+        assert events_called("team.member") == [
             ("account", ada, {"team": bridges.pk, "was": None, "now": "member"}),
             ("account", rita, {"team": bridges.pk, "was": None, "now": "member"}),
             ("account", rita, {"team": bridges.pk, "was": "member", "now": "owner"}),
@@ -260,7 +260,7 @@ class TestLeaving:
         assert rows.get(status="cancelled").reason == "freed"
         assert Assignment.objects.get(pk=bens.pk).status == "open"
         assert roles(main) == {"ben": "member", "rita": "owner"}
-        assert told("team.left") == [
+        assert events_called("team.left") == [
             ("account", str(study.ada.pk), {"team": main.pk, "was": "member"})
         ]
 
@@ -322,10 +322,10 @@ class TestSharing:
         share(batch, bridges, None)
         assert [row[0] for row in rows.all()] == ["third"]
         pk = str(batch.pk)
-        assert told("team.shared") == [
+        assert events_called("team.shared") == [
             ("batch", pk, {"team": bridges.pk, "right": right}) for right in ("read", "manage")
         ]
-        assert told("team.unshared") == [("batch", pk, {"team": bridges.pk})]
+        assert events_called("team.unshared") == [("batch", pk, {"team": bridges.pk})]
         for team, right, why in (
             (main, "read", MAIN_ALREADY),
             (bridges, "own", "a right is one of read, manage; correct it"),
@@ -363,7 +363,7 @@ class TestMoving:
         left = shares_of(Batch).objects.values_list("of", "team__name")
         assert set(left) == {(batch.pk, "third"), (other.pk, "bridges")}
         facts = {"team": bridges.pk, "was": main.pk}
-        assert told("team.moved") == [("batch", str(batch.pk), facts)]
+        assert events_called("team.moved") == [("batch", str(batch.pk), facts)]
 
     def test_people_who_may_still_work_in_a_moved_campaign_keep_their_leases(
         self, study: Study, olga: User, bridges: Team

@@ -80,8 +80,8 @@ class TestSiteWithOneTeam:
         pages += [reverse("campaign", args=[pk]), reverse("campaign-people", args=[pk])]
         pages += [f"{reverse('campaign-new')}?protocol=report-coverage&batch=harbour"]
         for page in pages:
-            told = client.get(page).content.decode()
-            assert not re.search(r"\bteams?\b", told, re.IGNORECASE), page
+            content = client.get(page).content.decode()
+            assert not re.search(r"\bteams?\b", content, re.IGNORECASE), page
 
     def test_with_one_team_api_and_commands_mention_no_teams(self, study: Study) -> None:
         script = script_of(study.rita)
@@ -276,9 +276,9 @@ class TestMembers:
         assert role_of(eve) == "member"
         wrong = client.post(change, {"order": "add", "account": "nobody", "role": "member"})
         assert "No account has this name" in wrong.content.decode()
-        told = client.post(change, {"order": "leave"})
-        assert told.status_code == 409
-        assert "The only owner of main is rita" in told.content.decode()
+        response = client.post(change, {"order": "leave"})
+        assert response.status_code == 409
+        assert "The only owner of main is rita" in response.content.decode()
         member = TeamMember.objects.get(user=sam).pk
         client.post(change, {"order": "hand-over", "member": member})
         assert role_of(sam) == "owner"
@@ -320,8 +320,8 @@ class TestMembers:
         assert team.members.get(user=eve).role == "member"
         # Now they see each other.
         given = {"order": "add", "account": "eve", "role": "owner"}
-        told = client_of(study.rita).post(reverse("team-change", args=[team.pk]), given)
-        assert "labels only" in told.content.decode()
+        response = client_of(study.rita).post(reverse("team-change", args=[team.pk]), given)
+        assert "labels only" in response.content.decode()
 
     def test_the_api_answers_alike_for_unknown_and_outside_people_and_admins_add_anybody(
         self, study: Study
@@ -338,9 +338,9 @@ class TestMembers:
             for name in ("eve", "nobody")
         ]
         assert [answer.status_code for answer in answers] == [422] * 4
-        told = [answer.json() for answer in answers]
-        assert told[0] == told[1]
-        assert told[2] == told[3]
+        replies = [answer.json() for answer in answers]
+        assert replies[0] == replies[1]
+        assert replies[2] == replies[3]
         change = reverse("team-change", args=[team.pk])
         client_of(study.root).post(change, {"order": "add", "account": "eve", "role": "member"})
         assert team.members.filter(user=eve).exists()
@@ -349,8 +349,10 @@ class TestMembers:
         assert client_of(study.rita).post(reverse("teams"), {"name": "x"}).status_code == 403
         client_of(study.root).post(reverse("teams"), {"name": "bridges"})
         assert Team.objects.filter(name="bridges").exists()
-        told = client_of(study.root).post(reverse("teams"), {"name": "bridges"})
-        assert "A team &#x27;bridges&#x27; exists; choose another name." in told.content.decode()
+        response = client_of(study.root).post(reverse("teams"), {"name": "bridges"})
+        assert (
+            "A team &#x27;bridges&#x27; exists; choose another name." in response.content.decode()
+        )
 
 
 class TestSharingAndMoving:
@@ -365,8 +367,8 @@ class TestSharingAndMoving:
         self, study: Study, olga: User
     ) -> None:
         mine, team = study.assignment(study.ada), olga.teams.get().team
-        told = move(study.campaign, team)
-        assert told == [
+        consequences = move(study.campaign, team)
+        assert consequences == [
             "Batch 'harbour' is shared with bridges, to read.",
             "Released: 1 reserved slot of people outside bridges.",
         ]
@@ -421,9 +423,9 @@ class TestSharingAndMoving:
     ) -> None:
         run("team", "share", "batch", "harbour", "--with", "bridges")
         run("team", "move", "campaign", "Pilot", "--to", "bridges")
-        told = run("team", "history")
-        assert "batch harbour: shared with bridges, to read" in told
-        assert "campaign Pilot: moved to bridges" in told
+        output = run("team", "history")
+        assert "batch harbour: shared with bridges, to read" in output
+        assert "campaign Pilot: moved to bridges" in output
         assert "bridges: 1 campaign\n  olga, owner" in run("team", "list")
         with pytest.raises(CommandError, match="There is no campaign 'Pilto'; correct the name"):
             run("team", "move", "campaign", "Pilto", "--to", "main")
@@ -445,8 +447,8 @@ def test_changes_to_a_running_campaign_are_listed_on_its_page(study: Study) -> N
     script_of(study.rita).put(
         f"campaigns/{study.campaign.pk}/members/", {"name": "ada", "role": "annotator"}
     )
-    told = client.get(page).content.decode()
-    assert "Changed since it opened" in told
-    assert re.search(r"rita: Deadline, guideline, language or another setting changed", told)
-    assert "rita: Member given a role, an annotator" in told
+    content = client.get(page).content.decode()
+    assert "Changed since it opened" in content
+    assert re.search(r"rita: Deadline, guideline, language or another setting changed", content)
+    assert "rita: Member given a role, an annotator" in content
     assert Event.objects.filter(event="campaign.terms", who=study.rita.pk).count() == 1

@@ -88,9 +88,9 @@ def test_no_numbers_are_recorded_if_no_point_was_removed() -> None:
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("told", ["k", 7, {"k": "7"}, {"k": True}, ["k"]])
-def test_a_malformed_record_of_numbers_is_ignored(told: Any) -> None:
-    assert next_number(topic(meta={"numbers_given": told}), "k") == 1
+@pytest.mark.parametrize("record", ["k", 7, {"k": "7"}, {"k": True}, ["k"]])
+def test_a_malformed_record_of_numbers_is_ignored(record: Any) -> None:
+    assert next_number(topic(meta={"numbers_given": record}), "k") == 1
 
 
 def test_ids_of_another_form_or_query_do_not_count() -> None:

@@ -28,14 +28,14 @@ pytestmark = pytest.mark.django_db
 def test_unchanged_ratings_and_merged_points_pass_the_review_form(
     tmp_path: Path, client: Client
 ) -> None:
-    told: Any = {
+    answers: Any = {
         "questions": [{"id": "q1", "text": "When?"}],
         "key_points": [
             {"id": "k1", "text": "It sank.", "passage": "d1"},
             {"id": "k2", "text": "It went down.", "passage": "d1"},
         ],
     }
-    load(tmp_path, TOPIC | told)
+    load(tmp_path, TOPIC | answers)
     client.force_login(User.objects.create_user("ada", role=User.Role.ADMIN))
     quote = {"quote": "on 3 march 1954", "start": None}
     rated = {"q1": {"evidence": [quote], "rating": "5"}}

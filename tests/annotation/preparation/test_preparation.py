@@ -100,8 +100,8 @@ class TestAnswerPoints:
             ("r1:p1", "The ferry sank.", ("It sank.",)),
             ("r1:p2", "Lee said it.", ("Dr. Lee",)),
         ]
-        told = (report.meta or {})["prepared"]["answer-points"]
-        assert (told["prompt"], told["verdict"]) == ("prepare-answer-points", "changed")
+        provenance = (report.meta or {})["prepared"]["answer-points"]
+        assert (provenance["prompt"], provenance["verdict"]) == ("prepare-answer-points", "changed")
 
     def test_the_lexical_baseline_writes_answer_points_too(self, tmp_path: Path) -> None:
         load(tmp_path, TOPIC)
@@ -280,9 +280,9 @@ class TestABatch:
             "The bow door stood open.",
         ]
         assert second.key_points == ()
-        told = (first.key_points[0].meta or {})["prepared"]["key-points"]
+        provenance = (first.key_points[0].meta or {})["prepared"]["key-points"]
         reviewer = Review.objects.all()[0].by.name
-        assert told == {
+        assert provenance == {
             "author": "author",
             "model": "m",
             "prompt": "prepare-key-points",

@@ -50,8 +50,8 @@ def answer(*texts: str) -> Json:
 
 def split(key: str, *texts: str, text: str = TEXT, **provenance: Any) -> Result:
     given = {("report", key): answer(*texts)}
-    told = PROVENANCE | provenance
-    return Result(key, given, provenance=told, texts={"report": text})
+    merged = PROVENANCE | provenance
+    return Result(key, given, provenance=merged, texts={"report": text})
 
 
 def answers(*reports: rows.Report) -> rows.Query:
@@ -126,8 +126,8 @@ class TestProblems:
     def test_sentences_out_of_order_or_overlapping_are_reported(
         self, texts: tuple[str, ...], number: int
     ) -> None:
-        told = f"sentence {number} is not after the sentences before it in the answer"
-        assert list(problems(split("r1", *texts))) == [f"{told}: {texts[number - 1]!r}"]
+        message = f"sentence {number} is not after the sentences before it in the answer"
+        assert list(problems(split("r1", *texts))) == [f"{message}: {texts[number - 1]!r}"]
 
     def test_two_swapped_sentences_are_reported(self) -> None:
         assert list(problems(split("r1", ALL[1], "It sank."))) == [
@@ -136,8 +136,8 @@ class TestProblems:
         ]
 
     def test_long_texts_are_shortened_in_the_message(self) -> None:
-        (told,) = problems(split("r1", "One.", text=f"One. {'word ' * 50}"))
-        assert told.endswith(f"sentence 1: '{'word ' * 11}word…'")
+        (message,) = problems(split("r1", "One.", text=f"One. {'word ' * 50}"))
+        assert message.endswith(f"sentence 1: '{'word ' * 11}word…'")
 
 
 class TestABatch:
@@ -206,9 +206,9 @@ class TestEndToEnd:
         assert found["r1"].sentences == ALL
         assert found["r2"].sentences == tuple(MIXED_SENTENCES)
         assert found["r2"].text == MIXED
-        told = (found["r2"].meta or {})["prepared"][STEP]
-        assert (told["author"], told["prompt"]) == ("author", "prepare-sentences")
-        assert told["run"] == run.pk
+        provenance = (found["r2"].meta or {})["prepared"][STEP]
+        assert (provenance["author"], provenance["prompt"]) == ("author", "prepare-sentences")
+        assert provenance["run"] == run.pk
         assert (found["r3"].sentences, found["r3"].meta) == (("It sank.",), None)
         assert found["r4"].sentences is None
 
@@ -236,8 +236,8 @@ class TestEndToEnd:
         run = prepare(STEP, "documents", author(params=params), table)
         assert (run.done, run.calls) == (2, calls)
         of = ("--step", STEP, "--batch", "documents")
-        told = command("review_batch", *of, "--accept", "--by", "rosa")
-        assert f"{accepted} accepted" in told
+        output = command("review_batch", *of, "--accept", "--by", "rosa")
+        assert f"{accepted} accepted" in output
 
     def test_no_batch_is_built_while_an_answer_has_leftover_words(self, tmp_path: Path) -> None:
         load(tmp_path, SOME)

@@ -116,8 +116,8 @@ class TestPassages:
             result("t1/d2", {"document:t1/d2": second}, "d2"),
             result("t1/d1", {"document:t1/d1": first}, "d1"),
         )
-        told = [(p.id, p.text, p.title) for p in made.passages]
-        assert told == [
+        passages = [(p.id, p.text, p.title) for p in made.passages]
+        assert passages == [
             ("t1/d1#1", "A.", "The loss of the Aurora"),
             ("t1/d1#2", "B.", "The loss of the Aurora"),
             ("t1/d2#1", "C.", None),
@@ -307,8 +307,8 @@ class TestMerging:
 
     def test_a_merged_point_keeps_its_sources_and_the_spans_of_its_first_passage(self) -> None:
         made = applied("merging", topic(key_points=POINTS), self.merged([1], [2], [1]))
-        told = [(k.id, k.text, k.passage, k.spans) for k in made.key_points]
-        assert told == [
+        points = [(k.id, k.text, k.passage, k.spans) for k in made.key_points]
+        assert points == [
             ("t1:m1", "Door open.", "d1", ("A door in the bow",)),
             ("t1:m2", "61", "d1", ("61 people",)),
         ]

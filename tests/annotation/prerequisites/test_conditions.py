@@ -44,8 +44,8 @@ def second(first: Campaign) -> Campaign:
 
 
 def row(campaign: Campaign, item: str, who: Rater, **more: Any) -> Assignment:
-    told: dict[str, Any] = {"asked": [], "status": "done", **more}
-    return Assignment.objects.create(item=campaign.items.get(key=item), rater=who, **told)
+    fields: dict[str, Any] = {"asked": [], "status": "done", **more}
+    return Assignment.objects.create(item=campaign.items.get(key=item), rater=who, **fields)
 
 
 def robot(name: str = "robot") -> Rater:

@@ -82,9 +82,9 @@ def test_a_first_answer_revised_meanwhile_is_a_conflict_for_a_page_with_the_old_
     draft = {"version": 0, "seen": 0, "basis": seen}
     assert client.post(page("draft", mine), draft).status_code == 200
     submit(first, answer(first, "Another text."), "page")
-    told = client.post(page("draft", mine), {**draft, "version": 1, "comment": "late"})
-    assert told.status_code == 409
-    assert told.json()["changed"] == ["texts"]
+    response = client.post(page("draft", mine), {**draft, "version": 1, "comment": "late"})
+    assert response.status_code == 409
+    assert response.json()["changed"] == ["texts"]
     assert f'data-basis="{seen}"' not in client.get(page("item", mine)).content.decode()
 
 

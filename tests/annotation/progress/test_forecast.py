@@ -170,8 +170,8 @@ class TestCache:
         self.look("first")
         now[0] += 3599
 
-        def meanwhile(told: str) -> tuple[str, int]:
-            return self.look(told), MANY + 1
+        def meanwhile(name: str) -> tuple[str, int]:
+            return self.look(name), MANY + 1
 
         assert cached("counts", lambda: meanwhile("second")) == "first"
         now[0] += 3601

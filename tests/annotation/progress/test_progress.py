@@ -95,11 +95,11 @@ class TestSpeed:
                 answer(study.campaign, rater(name), seconds)
                 given.setdefault(name, []).append(seconds)
         found = speeds(study.campaign, [rater(name).pk for name in given])
-        told = {name: found[rater(name).pk] for name in given}
-        assert {n: s.median for n, s in told.items()} == {
+        by_name = {name: found[rater(name).pk] for name in given}
+        assert {n: s.median for n, s in by_name.items()} == {
             n: statistics.median(times) for n, times in given.items()
         }
-        assert {n: s.timed for n, s in told.items()} == {n: len(of) for n, of in given.items()}
+        assert {n: s.timed for n, s in by_name.items()} == {n: len(of) for n, of in given.items()}
 
     def test_the_newest_answers_are_compared_with_as_many_before_them(self) -> None:
         study = make_study(reports=2 * RECENT + 1)
@@ -425,9 +425,9 @@ class TestPages:
         refused = client.get(labels)
         assert refused.status_code == 403
         assert "invalid" not in refused.content.decode()
-        told = script.get(f"campaigns/{study.campaign.pk}/progress/").json()["people"]
-        assert {each["gold"] for each in told} == {None}
-        assert all("open item" in each["known_reason"] for each in told)
+        people = script.get(f"campaigns/{study.campaign.pk}/progress/").json()["people"]
+        assert {each["gold"] for each in people} == {None}
+        assert all("open item" in each["known_reason"] for each in people)
 
     def test_progress_of_anothers_campaign_is_404(self, study: Study) -> None:
         Campaign.objects.update(pool="named")
@@ -447,13 +447,13 @@ class TestApi:
         Campaign.objects.update(deadline=deadline)
         answer(study.campaign, rater_of(study.ada), 12.0)
         script = script_of(study.rita)
-        told = script.get(f"campaigns/{study.campaign.pk}/progress/").json()
-        assert (told["items"], told["places"], told["answered"], told["held"]) == (2, 4, 1, 0)
-        assert told["left"]["answers"] == 3
-        assert told["left"]["hours"] == pytest.approx(3 * 12 / 3600)
-        assert told["left"]["per_day"] == 1.0
-        assert datetime.fromisoformat(told["left"]["deadline"]) == deadline
-        (ada,) = told["people"]
+        reply = script.get(f"campaigns/{study.campaign.pk}/progress/").json()
+        assert (reply["items"], reply["places"], reply["answered"], reply["held"]) == (2, 4, 1, 0)
+        assert reply["left"]["answers"] == 3
+        assert reply["left"]["hours"] == pytest.approx(3 * 12 / 3600)
+        assert reply["left"]["per_day"] == 1.0
+        assert datetime.fromisoformat(reply["left"]["deadline"]) == deadline
+        (ada,) = reply["people"]
         assert ada["name"] == rater_of(study.ada).name
         assert ada["seconds"]["median"] == 12.0
         assert (ada["gold"], ada["excluded"]) == (None, None)
@@ -470,9 +470,9 @@ def test_the_command_has_a_line_for_each_person(tmp_path: Path) -> None:
     answer(study.campaign, rater("ann"), 12.0)
     answer(study.campaign, rater("bo"), None)
     exclude(study.campaign, rater("bo"), "guessed")
-    told = run("progress", "Pilot", "--brief").splitlines()
-    assert told[0].startswith("Pilot: 2 of 4 answers; work left: 24 s; done by: ")
-    assert told[1:] == [
+    lines = run("progress", "Pilot", "--brief").splitlines()
+    assert lines[0].startswith("Pilot: 2 of 4 answers; work left: 24 s; done by: ")
+    assert lines[1:] == [
         "ann: 1 answered, 0 reserved; median 12 s",
         "bo: 1 answered, 0 reserved; no times; excluded: guessed",
     ]

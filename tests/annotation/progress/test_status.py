@@ -259,10 +259,10 @@ class TestStatus:
         answered(row(study.campaign, 1, rater("bo")), NOW)
         row(study.campaign, 2, rater("bo"), status="open")
         status = get_status(study.campaign)
-        told = forecast_end(study.campaign, status)
-        assert (told.answers, told.hours) == (10 - 4, 6 / 100)
-        assert told.per_day == pytest.approx(3 / ((status.at - NOW + 3 * DAY) / DAY))
-        assert told.late
+        forecast = forecast_end(study.campaign, status)
+        assert (forecast.answers, forecast.hours) == (10 - 4, 6 / 100)
+        assert forecast.per_day == pytest.approx(3 / ((status.at - NOW + 3 * DAY) / DAY))
+        assert forecast.late
 
     def test_more_answers_than_requested_leave_nothing_to_do(self, study: Study) -> None:
         Item.objects.update(quota=0)

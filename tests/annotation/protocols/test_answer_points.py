@@ -236,9 +236,9 @@ class TestJudges:
         study = study_of("key-point-verification", tmp_path, Design(points="answers"), [line])
         who = judge("m", "openai", model="m")
         backend = run_scripted(study.campaign, who, lambda _: "{}")[2]
-        told = " ".join(message.content for message in backend.asked[0].messages)
-        assert "one/r:p1" not in told
-        assert '"key-point 1"' in told
+        prompt = " ".join(message.content for message in backend.asked[0].messages)
+        assert "one/r:p1" not in prompt
+        assert '"key-point 1"' in prompt
 
     def test_the_word_overlap_judge_answers_too(self, study: Study) -> None:
         cast.run("run_judge", "--campaign", "Study", "--judge", judge("floor").rater.name)
@@ -301,8 +301,8 @@ def test_the_report_compares_what_people_mark_in_each_passage(study: Study) -> N
     grounded = made["variables"]["grounded"]
     assert grounded["agreement"]["percent"]["value"] == 1
     assert grounded["spans"]["unanchored"] == {}
-    told = json.dumps(grounded["spans"]["agreement"])
-    assert "the texts are not known" not in told
+    agreement = json.dumps(grounded["spans"]["agreement"])
+    assert "the texts are not known" not in agreement
 
 
 def test_a_stored_campaign_presents_the_same_item(study: Study) -> None:

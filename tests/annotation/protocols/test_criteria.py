@@ -38,8 +38,11 @@ def test_codes_are_described_under_their_question():
 
 
 def test_codes_in_one_section_only_are_found_under_another_heading():
-    told = Variable("told", "sentence", "Is it supported?", ("told", "untold"))
-    assert criteria(told, GUIDELINE) == {"told": "the passages say it.", "untold": "they do not."}
+    variable = Variable("told", "sentence", "Is it supported?", ("told", "untold"))
+    assert criteria(variable, GUIDELINE) == {
+        "told": "the passages say it.",
+        "untold": "they do not.",
+    }
 
 
 def test_codes_that_several_sections_describe_are_not_guessed():

@@ -75,10 +75,10 @@ def test_the_report_counts_pairs_of_answer_and_passage(tmp_path: Path) -> None:
     study = needed_study(tmp_path)
     send(study, study.ada, {PAIRS[0], PAIRS[1]})
     send(study, study.ben, {PAIRS[0]})
-    told = json.loads(run("report", "--campaign", "Study", "--resamples", "2"))["variables"]
-    assert told["needed_answer"]["agreement"]["units"] == len(PAIRS) == 6
-    assert told["needed_answer"]["agreement"]["percent"]["value"] == pytest.approx(5 / 6)
-    assert told["needed_question"]["agreement"]["units"] == len(PASSAGES) == 2
+    block = json.loads(run("report", "--campaign", "Study", "--resamples", "2"))["variables"]
+    assert block["needed_answer"]["agreement"]["units"] == len(PAIRS) == 6
+    assert block["needed_answer"]["agreement"]["percent"]["value"] == pytest.approx(5 / 6)
+    assert block["needed_question"]["agreement"]["units"] == len(PASSAGES) == 2
 
 
 def test_labels_are_imported_by_report_and_passage(tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ class TestEarlierCampaign:
         study = needed_study_before(monkeypatch, tmp_path)
         send(study, study.ada, set())
         send(study, study.ben, set())
-        told = json.loads(run("report", "--campaign", "Study", "--resamples", "2"))["variables"]
-        assert {name: each["agreement"]["units"] for name, each in told.items()} == {
+        block = json.loads(run("report", "--campaign", "Study", "--resamples", "2"))["variables"]
+        assert {name: each["agreement"]["units"] for name, each in block.items()} == {
             "needed_question": 2, "needed_answer": 2,
         }  # fmt: skip
         assert list(differences(study.campaign)) == []

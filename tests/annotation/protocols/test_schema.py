@@ -94,9 +94,9 @@ SIZES = replace(schema_of(PROTOCOLS["report-coverage"]), variables=PAIR)
 
 
 def test_a_variable_is_shown_in_the_words_of_its_kind_of_unit():
-    told = {kind: SIZES.named("size", kind) for kind in ("box", "bag", "other")}
-    assert set(told.values()) == {"size"}
-    assert {kind: str(word.word) for kind, word in told.items()} == {
+    nouns = {kind: SIZES.named("size", kind) for kind in ("box", "bag", "other")}
+    assert set(nouns.values()) == {"size"}
+    assert {kind: str(word.word) for kind, word in nouns.items()} == {
         "box": "“How big?”", "bag": "“How wide?”", "other": "“How big?”",
     }  # fmt: skip
     codes = {kind: SIZES.coded("size", "l", kind) for kind in ("box", "bag", "other")}

@@ -72,8 +72,8 @@ def test_new_campaigns_trim_the_guideline_and_older_ones_keep_it() -> None:
     assert sent.status_code == 200
     stored = Response.objects.get().basis or ""
     assert stored.endswith(guideline_digest(schema(study.campaign).protocol.guideline))
-    told = script_of(study.ada, "label").get(f"assignments/{mine.uid}/guideline/").json()
-    assert told["whole"] == whole_guideline(study.campaign) != told["markdown"]
+    guideline = script_of(study.ada, "label").get(f"assignments/{mine.uid}/guideline/").json()
+    assert guideline["whole"] == whole_guideline(study.campaign) != guideline["markdown"]
 
     change(study.campaign, CampaignSettings(guideline_shown="whole"))
     assert schema(study.campaign).protocol.guideline == PROTOCOLS["report-coverage"].guideline

@@ -100,12 +100,12 @@ def test_a_form_that_names_a_unit_by_its_id_is_refused(tmp_path: Path) -> None:
 def test_a_guessed_id_is_refused_like_an_unknown_one(tmp_path: Path, times: int) -> None:
     study = blind_study("answer-rating", tmp_path, "appropriate")
     mine, client = study.assignment(study.ada), client_of(study.ada)
-    told = []
+    replies = []
     for name in (mine.asked[0], "no-system-at-all"):
         fields = {f"unit-{n}": name for n in range(times)}
         sent = {**fields, "unit-0-appropriate": "1", "version": 0, "seen": 0}
-        told.append([client.post(page(to, mine), sent).json() for to in ("draft", "submit")])
-    assert told[0] == told[1]
+        replies.append([client.post(page(to, mine), sent).json() for to in ("draft", "submit")])
+    assert replies[0] == replies[1]
 
 
 def test_a_problem_is_named_as_the_page_names_its_unit(tmp_path: Path) -> None:

@@ -305,9 +305,9 @@ class TestSettings:
     def test_invalid_shares_and_background_questions_are_explained_in_a_sentence(self) -> None:
         found = SettingsForm({"shares": "ada=2", "background": "[age]\nkind = 'x'\n"})
         assert set(found.errors) == {"shares", "background"}
-        for told in found.errors.values():
-            assert str(told[0])[0].isupper()
-            assert str(told[0]).endswith(".")
+        for messages in found.errors.values():
+            assert str(messages[0])[0].isupper()
+            assert str(messages[0]).endswith(".")
 
     def test_changes_by_another_person_are_listed_and_long_texts_only_named(
         self, study: Study
@@ -330,5 +330,5 @@ class TestSettings:
         same |= {"background": same["background"].replace("\n", "\r\n")}
         assert list(describe_differences(SettingsForm(same), campaign)) == []
         change(campaign, CampaignSettings(guideline="", language=""))
-        told = list(describe_differences(SettingsForm(same), campaign))
-        assert told == ["Language: none", "Guideline"]
+        differences = list(describe_differences(SettingsForm(same), campaign))
+        assert differences == ["Language: none", "Guideline"]

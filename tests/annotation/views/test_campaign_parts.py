@@ -84,11 +84,11 @@ def test_the_number_of_disputes_is_explained_on_the_page_that_it_leads_to(
 ) -> None:
     number = {"disputes": 1067, "among_people": 958}
     monkeypatch.setattr(cockpit_tags, "_disputes", lambda request, campaign: number)
-    told = "1,067 questions are in dispute in at least one variable"
+    sentence = "1,067 questions are in dispute in at least one variable"
     client, here = client_of(study.rita), [study.campaign.pk]
     for name in ("disagreements", "results"):
         page = client.get(reverse(name, args=here)).content.decode()
-        assert (told in page) == (name == "disagreements")
+        assert (sentence in page) == (name == "disagreements")
         assert ("People differ on 958 of them" in page) == (name == "disagreements")
         assert '>1,067<span class="sr"> in dispute</span>' in page
 

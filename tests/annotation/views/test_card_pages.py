@@ -93,13 +93,13 @@ def test_a_campaign_may_keep_the_order_of_the_batch(tmp_path: Path) -> None:
 def test_each_card_says_its_source_date_and_age_in_words(tmp_path: Path) -> None:
     study = dated(tmp_path, order="fixed")
     content = shown(study, study.assignment(study.ada))
-    told = [words_of(card) for card in cards_of(content)]
-    assert "Leap Source web Date 29 February 2024 Age 1 day Text 0." in told[0]
-    assert "Source private Date 2 March 2024 Age 1 day after the question" in told[1]
-    assert "Passage 3 Source unknown Date spring 2019 Age unknown" in told[2]
-    assert "Date 1 January 2020 Age as the batch says" in told[3]
-    assert "Source unknown Date unknown Age unknown" in told[4]
-    assert "Date 29 February 2024, 23:30 UTC-04:00 Age 1 day" in told[5]
+    facts = [words_of(card) for card in cards_of(content)]
+    assert "Leap Source web Date 29 February 2024 Age 1 day Text 0." in facts[0]
+    assert "Source private Date 2 March 2024 Age 1 day after the question" in facts[1]
+    assert "Passage 3 Source unknown Date spring 2019 Age unknown" in facts[2]
+    assert "Date 1 January 2020 Age as the batch says" in facts[3]
+    assert "Source unknown Date unknown Age unknown" in facts[4]
+    assert "Date 29 February 2024, 23:30 UTC-04:00 Age 1 day" in facts[5]
     assert '<time datetime="2024-03-01">1 March 2024</time>' in content
 
 
@@ -182,5 +182,5 @@ def test_a_guideline_names_variables_by_the_pages_questions(tmp_path: Path) -> N
 
 def test_a_guideline_shows_codes_with_their_button_words(tmp_path: Path) -> None:
     asked = schema(study_of("answer-rating", tmp_path).campaign)
-    told = with_button_words("From **1** (no) to **4** (yes, all of it).", asked, {})
-    assert told == "From **1 – no** to **4 – yes** (yes, all of it)."
+    text = with_button_words("From **1** (no) to **4** (yes, all of it).", asked, {})
+    assert text == "From **1 – no** to **4 – yes** (yes, all of it)."

@@ -271,12 +271,12 @@ class TestNew:
 
     def test_a_dry_run_creates_nothing_and_keeps_the_input(self, rita: Client) -> None:
         answer = rita.post(NEW, {**FORM, "dry": "1", "people": "3"})
-        told = answer.content.decode()
+        content = answer.content.decode()
         assert answer.status_code == 200
-        assert "what this design would give" in told
-        assert "2 items with 6 questions from 1 query" in told
-        assert "1 query is too few for an interval" in told
-        assert 'value="Second"' in told
+        assert "what this design would give" in content
+        assert "2 items with 6 questions from 1 query" in content
+        assert "1 query is too few for an interval" in content
+        assert 'value="Second"' in content
         assert not Campaign.objects.filter(name="Second").exists()
 
     @pytest.mark.parametrize(
@@ -334,16 +334,16 @@ class TestNew:
     def test_names_are_escaped_in_the_preview(self, rita: Client) -> None:
         batch = "<script>alert(1)</script>"
         Batch.objects.filter(name="harbour").update(name=batch)
-        told = rita.post(NEW, {**FORM, "batch": batch, "name": "<b>x</b>", "dry": "1"})
-        assert b"<script>alert" not in told.content
-        assert b"<b>x</b>" not in told.content
+        response = rita.post(NEW, {**FORM, "batch": batch, "name": "<b>x</b>", "dry": "1"})
+        assert b"<script>alert" not in response.content
+        assert b"<b>x</b>" not in response.content
 
 
 class TestSettingsPage:
     def test_the_settings_page_shows_design_and_sample(self, rita: Client, study: Study) -> None:
-        told = html(rita, at(study, "settings/"))
-        assert "1 of 1 queries are sampled for people, who are asked 6 of 6 questions" in told
-        assert "The batch’s order" in told
+        content = html(rita, at(study, "settings/"))
+        assert "1 of 1 queries are sampled for people, who are asked 6 of 6 questions" in content
+        assert "The batch’s order" in content
 
     def test_the_sample_can_be_downloaded(self, rita: Client, study: Study) -> None:
         answer = rita.get(at(study, "draws.csv"))
@@ -376,9 +376,9 @@ class TestSettingsPage:
         study.campaign.refresh_from_db()
         assert (study.campaign.gold_every, study.campaign.qualify) == (5, 0.8)
         assert study.campaign.guidelines.get().by == study.rita
-        told = html(rita, at(study, "settings/"))
-        assert 'value="2999-01-02T10:30"' in told
-        assert "Version 1" in told
+        content = html(rita, at(study, "settings/"))
+        assert 'value="2999-01-02T10:30"' in content
+        assert "Version 1" in content
         assert rita.post(at(study, "terms/"), {}).status_code == 302
         study.campaign.refresh_from_db()
         assert (study.campaign.deadline, study.campaign.qualify) == (None, None)
@@ -392,14 +392,14 @@ class TestSettingsPage:
         assert rita.post(at(study, "terms/"), first).status_code == 302
         other = {"language": "de", "guideline": "Be strict.", "seen": seen}
         refused = rita.post(at(study, "terms/"), other)
-        told = refused.content.decode()
+        content = refused.content.decode()
         assert refused.status_code == 409
-        assert "Another person changed the settings" in told
-        assert "Language: en; Guideline: version 1 below" in told
-        assert "Be strict.</textarea>" in told
+        assert "Another person changed the settings" in content
+        assert "Language: en; Guideline: version 1 below" in content
+        assert "Be strict.</textarea>" in content
         study.campaign.refresh_from_db()
         assert (study.campaign.language, study.campaign.guideline) == ("en", "Be kind.")
-        again = other | {"seen": seen_on(told)}
+        again = other | {"seen": seen_on(content)}
         assert rita.post(at(study, "terms/"), again).status_code == 302
         study.campaign.refresh_from_db()
         assert study.campaign.guideline == "Be strict."
@@ -439,10 +439,10 @@ class TestGold:
 
     def test_a_wrong_line_is_reported_and_nothing_stored(self, rita: Client, study: Study) -> None:
         answer = rita.post(at(study, "known/"), self.sent(value="maybe"))
-        told = answer.content.decode()
+        content = answer.content.decode()
         assert answer.status_code == 422
-        assert "Line 1: campaign" in told
-        assert "/tmp" not in told
+        assert "Line 1: campaign" in content
+        assert "/tmp" not in content
         assert not GoldAnswer.objects.exists()
 
     def test_a_file_that_is_not_a_labels_file_is_refused(self, rita: Client, study: Study) -> None:
@@ -462,9 +462,9 @@ class TestGold:
         assert held is not None
         submit(held, payload("invalid"), "page")
         assert next_assignment(study.campaign, ada) is None
-        told = html(rita, at(study, "settings/"))
-        assert "0 of 3" in told
-        assert "Admit" in told
+        content = html(rita, at(study, "settings/"))
+        assert "0 of 3" in content
+        assert "Admit" in content
         address = at(study, "admit/")
         assert rita.post(address, {"rater": ada.pk, "reason": " "}).status_code == 422
         assert rita.post(address, {"rater": ada.pk, "reason": "A slip."}).status_code == 302
@@ -487,9 +487,9 @@ class TestGold:
         submit(held, payload("no"), "page")
         assert "3 of 3" in html(rita, at(study, "settings/"))
         study.assignment(study.rita)
-        told = html(rita, at(study, "settings/"))
-        assert "3 of 3" not in told
-        assert "You have an open item in this campaign" in told
+        content = html(rita, at(study, "settings/"))
+        assert "3 of 3" not in content
+        assert "You have an open item in this campaign" in content
 
 
 def test_a_preview_is_computed_by_a_job_and_inserted_when_ready(
@@ -499,10 +499,10 @@ def test_a_preview_is_computed_by_a_job_and_inserted_when_ready(
     sent = {**FORM, "dry": "1", "people": "3"}
     first = rita.post(NEW, sent)
     assert first.status_code == 202
-    told = first.content.decode()
-    assert "The preview waits." in told
-    assert "press <b>Preview</b> again" in told
-    assert f'value="{FORM["name"]}"' in told, "what was typed is still there"
+    content = first.content.decode()
+    assert "The preview waits." in content
+    assert "press <b>Preview</b> again" in content
+    assert f'value="{FORM["name"]}"' in content, "what was typed is still there"
     part = rita.post(NEW, {**sent, "seen": "older"}, headers={"HX-Request": "true"})
     assert part.content.decode().lstrip().startswith('<section id="preview-status"')
     queue_cast.worked()
@@ -554,10 +554,10 @@ class TestOffers:
     ) -> None:
         change(study.campaign, CampaignSettings(language="de", consent="We store it."))
         form = SettingsForm({"language": "en", "consent": "We store it.\r\nAll."})
-        told = list(describe_differences(form, study.campaign))
+        differences = list(describe_differences(form, study.campaign))
         consent, language = (str(form[name].label) for name in ("consent", "language"))
-        assert f"{consent}: changed" in told
-        assert f"{language}: de" in told
+        assert f"{consent}: changed" in differences
+        assert f"{language}: de" in differences
         same = SettingsForm({"language": "de", "consent": "We store it."})
         assert not [line for line in describe_differences(same, study.campaign)
                     if line.startswith((consent, language))]  # fmt: skip

@@ -89,8 +89,8 @@ def test_a_folder_is_downloaded_as_an_archive(
     campaign: Campaign, rita: Client, what: str, form: str
 ) -> None:
     with zipfile.ZipFile(io.BytesIO(content(get(rita, campaign, what, form)))) as archive:
-        told = json.loads(archive.read("manifest.json"))
-        assert {file["path"] for file in told["files"]} < set(archive.namelist())
+        manifest = json.loads(archive.read("manifest.json"))
+        assert {file["path"] for file in manifest["files"]} < set(archive.namelist())
 
 
 def test_a_person_with_an_open_item_exports_only_the_batch(

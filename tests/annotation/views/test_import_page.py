@@ -49,10 +49,10 @@ def test_an_import_is_reported_and_repeating_it_changes_nothing(rita: Client, st
 
 
 def test_one_wrong_line_is_named_and_nothing_is_imported(rita: Client, study: Study) -> None:
-    told = sent(rita, study, value="perhaps")
-    assert "Nothing was imported from labels.jsonl" in told
-    assert "Line 1" in told
-    assert str(_folder()) not in told
+    content = sent(rita, study, value="perhaps")
+    assert "Nothing was imported from labels.jsonl" in content
+    assert "Line 1" in content
+    assert str(_folder()) not in content
     assert not Label.objects.exists()
 
 

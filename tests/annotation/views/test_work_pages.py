@@ -54,7 +54,7 @@ def could_not(study: Study, user: User) -> Assignment:
     return mine
 
 
-def told(user: User, name: str = "work", *place: object) -> Any:
+def context_of(user: User, name: str = "work", *place: object) -> Any:
     answer = client_of(user).get(reverse(name, args=place))
     assert answer.status_code == 200
     return answer.context
@@ -95,7 +95,7 @@ def test_my_work_lists_each_campaign_with_ones_own_work(
     Assignment.objects.filter(rater__user=study.ada, status="open").delete()
 
     def shown() -> list[tuple[Any, ...]]:
-        context = told(study.ada)
+        context = context_of(study.ada)
         found = [context["first"], *context["rest"]]
         return [
             (each["campaign"].name, each["title"], each["prerequisite"],
@@ -108,7 +108,7 @@ def test_my_work_lists_each_campaign_with_ones_own_work(
         ("Pilot", title, "", submitted[::-1], [], None),
         ("Other", title, "", [], declined[::-1], None),
     ]
-    pilot = told(study.ada)["first"]
+    pilot = context_of(study.ada)["first"]
     assert (pilot["progress"], [each.has_draft for each in pilot["done"]]) == (
         Progress(done=2), [True, False],
     )  # fmt: skip
@@ -118,7 +118,7 @@ def test_my_work_lists_each_campaign_with_ones_own_work(
     monkeypatch.setattr(work, "RECENT", 1)
     assert [(each[3], each[4]) for each in shown()] == [(submitted[1:], []), ([], declined[1:])]
     draft.delete()
-    assert [each.has_draft for each in told(study.ada)["first"]["done"]] == [False]
+    assert [each.has_draft for each in context_of(study.ada)["first"]["done"]] == [False]
 
 
 def test_at_most_two_hundred_items_of_each_kind_are_listed(study: Study) -> None:
@@ -133,9 +133,9 @@ def test_a_campaign_with_declined_items_stays_on_the_list(study: Study) -> None:
     mine = could_not(study, study.ada)
     Assignment.objects.filter(rater__user=study.ada, status="open").delete()
     study.campaign.items.update(quota=F("taken"))
-    first = told(study.ada)["first"]
+    first = context_of(study.ada)["first"]
     assert (first["declined"], first["progress"]) == ([mine], Progress())
-    assert told(study.ben)["first"] is None
+    assert context_of(study.ben)["first"] is None
 
 
 def test_the_minutes_left_follow_from_ones_own_pace_in_the_campaign() -> None:
@@ -146,7 +146,7 @@ def test_the_minutes_left_follow_from_ones_own_pace_in_the_campaign() -> None:
     done(other, study.ada)
     Assignment.objects.filter(status="done").update(seconds=90.0)
     study.assignment(study.ada)
-    context = told(study.ada)
+    context = context_of(study.ada)
     assert [len(each["done"]) for each in (context["first"], *context["rest"])] == [3, 1]
     minutes = {
         each["campaign"].name: each["minutes"] for each in (context["first"], *context["rest"])
@@ -159,7 +159,7 @@ def test_my_work_lists_languages_adjudication_and_consents(
 ) -> None:
     other = another(study, "Other").campaign
     add_member(other, study.ben, "adjudicator")
-    of_ben, of_ada = told(study.ben), told(study.ada)
+    of_ben, of_ada = context_of(study.ben), context_of(study.ada)
     nothing = {"open": 0, "decided": 0, "all": 0}
     assert (of_ben["adjudicating"], of_ada["adjudicating"]) == ([(other, nothing)], [])
     assert of_ada["languages"] == settings.LANGUAGES
@@ -176,7 +176,7 @@ class TestFinishedPage:
         study.assignment(study.ada)
         closed = another(study, "Closed").campaign
         Campaign.objects.filter(pk=closed.pk).update(is_open=False)
-        context = told(study.ada, "finished", study.campaign.pk)
+        context = context_of(study.ada, "finished", study.campaign.pk)
         assert context["campaign"] == study.campaign
         assert context["progress"] == Progress(done=1, begun=1)
         assert (context["waiting"], context["completion"], context["agreed"]) == (1, None, False)
@@ -186,7 +186,7 @@ class TestFinishedPage:
         done(study, study.ada)
         study.assignment(study.ada)
         Campaign.objects.filter(pk=study.campaign.pk).update(is_open=False)
-        context = told(study.ada, "finished", study.campaign.pk)
+        context = context_of(study.ada, "finished", study.campaign.pk)
         assert context["progress"] == Progress(done=1, begun=1)
         assert context["waiting"] == 2
 
@@ -201,7 +201,7 @@ class TestFinishedPage:
         )
 
     def test_free_items_count_while_the_campaign_is_open(self, study: Study) -> None:
-        context = told(study.ada, "finished", study.campaign.pk)
+        context = context_of(study.ada, "finished", study.campaign.pk)
         assert (context["progress"], context["waiting"]) == (Progress(free=2), 0)
 
 
@@ -239,7 +239,8 @@ def test_feedback_on_a_pair_numbers_the_answers_as_on_its_page(tmp_path: Path) -
     mine = turned(study, study.ada, yes=True)
     submit(mine, {"units": {mine.asked[0]: {"preferred": "first"}}, "comment": None}, "page")
     texts = [
-        (heading, text.text) for heading, text in told(study.ada, "feedback", mine.uid)["texts"]
+        (heading, text.text)
+        for heading, text in context_of(study.ada, "feedback", mine.uid)["texts"]
     ]
     assert texts == [("Answer 1", SHORT), ("Answer 2", FULL)]
 
@@ -266,7 +267,7 @@ class TestPractice:
         self, study: Study, practice: Assignment
     ) -> None:
         submit(practice, payload("no"), "page")
-        context = told(study.ada, "feedback", practice.uid)
+        context = context_of(study.ada, "feedback", practice.uid)
         question = "Can the report answer it?"
         assert context["rows"] == [
             FeedbackRow("answerable", QUESTIONS[0], question, "No", "Yes", "It says so.", False),
@@ -291,8 +292,8 @@ class TestPractice:
     def test_the_pass_mark_is_shown_in_percent(self, study: Study, practice: Assignment) -> None:
         Campaign.objects.filter(pk=study.campaign.pk).update(qualify=0.666)
         submit(practice, payload("no"), "page")
-        context = told(study.ada, "feedback", practice.uid)
+        context = context_of(study.ada, "feedback", practice.uid)
         assert (context["pass_mark"], context["passed"]) == (67, False)
         GoldAnswer.objects.all().delete()
-        context = told(study.ada, "feedback", practice.uid)
+        context = context_of(study.ada, "feedback", practice.uid)
         assert (context["rows"], context["percent"]) == ([], None)

@@ -242,8 +242,8 @@ def test_an_assignment_waiting_for_an_equal_request_is_claimed_once(
     claims: list[int] = []
     claim = ledger.claim
 
-    def counted(*told: Any) -> list[Assignment]:
-        rows = claim(*told)
+    def counted(*args: Any) -> list[Assignment]:
+        rows = claim(*args)
         claims.append(len(rows))
         return rows
 

@@ -41,16 +41,16 @@ def call(answer: Answer | None = None, state: str = "answered", **more: Any) -> 
     return Call(state, NOON, 2.0, answer=answer, **more)
 
 
-def stored(run: JudgeRun, *told: Call) -> list[JudgeCall]:
+def stored(run: JudgeRun, *calls: Call) -> list[JudgeCall]:
     """The calls as attempts at the run's first row."""
     row = rows(run)[0]
-    store_calls(run, [(row, n, f"hash {n}", each) for n, each in enumerate(told, start=1)])
+    store_calls(run, [(row, n, f"hash {n}", each) for n, each in enumerate(calls, start=1)])
     return list(JudgeCall.objects.order_by("pk"))
 
 
 def test_every_field_of_a_call_is_stored(run: JudgeRun) -> None:
-    usage, told = {"prompt_tokens": 3}, {"content": [{"token": "a"}]}
-    answer = Answer("yes", "stop", usage, "m-7", 200, told, "So it is.")
+    usage, logprobs = {"prompt_tokens": 3}, {"content": [{"token": "a"}]}
+    answer = Answer("yes", "stop", usage, "m-7", 200, logprobs, "So it is.")
     source = stored(run, call())[0]
     more: dict[str, Any] = {
         "detail": "so", "status": 202, "body": "{}", "repair": True, "cost": Decimal("0.5"),
@@ -62,7 +62,7 @@ def test_every_field_of_a_call_is_stored(run: JudgeRun) -> None:
         "request_hash": "hash 1", "state": "truncated", "detail": "so", "http_status": 202,
         "completion": "yes", "reasoning": "So it is.", "body": "{}", "finish_reason": "stop",
         "usage": usage,
-        "logprobs": told, "model_returned": "m-7", "cost": Decimal("0.5"), "repair": True,
+        "logprobs": logprobs, "model_returned": "m-7", "cost": Decimal("0.5"), "repair": True,
         "reused_from_id": source.pk, "reading": "fence", "sent_at": NOON, "seconds": 2.0,
     }  # fmt: skip
 
@@ -171,13 +171,13 @@ def test_large_groups_of_calls_are_stored_once_each(
 
 
 class TestRecorded:
-    def record(self, run: JudgeRun, *told: Call, outcome: Any = None) -> Assignment:
+    def record(self, run: JudgeRun, *calls: Call, outcome: Any = None) -> Assignment:
         lease = lifecycle.take(run)
         assert lease is not None
         preparer = build_preparer(run.campaign, run.judge, Scripted({}))
         (row,) = ledger.claim(run.campaign, run.judge, lease, 1)
         prepared = preparer.prepare_all([row])[0]
-        record(run, lease, preparer.schema, [Result(prepared, told, outcome)])
+        record(run, lease, preparer.schema, [Result(prepared, calls, outcome)])
         return Assignment.objects.get(pk=row.pk)
 
     def test_an_assignment_without_a_result_stays_leased(self, run: JudgeRun) -> None:

@@ -137,8 +137,8 @@ def test_a_completed_code_is_not_counted_for_a_longer_one() -> None:
     then = {"-with": 0.6, "-in": 0.3}
     found = detail(COMPLEXITY, '{"complexity": "', ("simple", first), ("-with", then),
                    '-condition"}')  # fmt: skip
-    told = {"simple": 0.2 / 0.66, "set": 0.1 / 0.66, "simple-with-condition": 0.36 / 0.66}
-    assert meta(found)["probabilities"] == pytest.approx(told)
+    probabilities = {"simple": 0.2 / 0.66, "set": 0.1 / 0.66, "simple-with-condition": 0.36 / 0.66}
+    assert meta(found)["probabilities"] == pytest.approx(probabilities)
     assert meta(found)["mass"] == pytest.approx(0.66)
 
 
@@ -415,8 +415,8 @@ def kept_of(
     """An answer as it was received, and as it is stored."""
     text = "".join(piece if isinstance(piece, str) else piece[0] for piece in pieces)
     came = Answer(text, logprobs=logprobs or logprobs_of(*pieces))
-    told = selected(prepared(asked), came)
-    return came, Answer(text, logprobs=json.loads(json.dumps(told, allow_nan=False)))
+    kept = selected(prepared(asked), came)
+    return came, Answer(text, logprobs=json.loads(json.dumps(kept, allow_nan=False)))
 
 
 LABEL: tuple[Piece, ...] = ('"grounded": "', ("yes", {"yes": 0.6, "no": 0.2, "The": 0.1}), '"}')
@@ -489,8 +489,8 @@ def test_a_character_split_across_tokens_is_stored_by_its_bytes() -> None:
         entry('"}', 1.0),
     ]
     came = Answer(text, logprobs={"content": content})
-    told = selected(prepared(own), came)
-    stored = Answer(text, logprobs=json.loads(json.dumps(told)))
+    kept = selected(prepared(own), came)
+    stored = Answer(text, logprobs=json.loads(json.dumps(kept)))
     (found,) = scores(prepared(own), came).values()
     assert "ends inside a character" in meta(found)["unscored"]
     assert list(scores(prepared(own), stored).values()) == [found]
@@ -506,9 +506,9 @@ def test_a_resumed_run_scores_from_the_stored_tokens_of_labels(
     assert _worked(campaign, rater) == "finished"
     labels = Label.objects.filter(response__assignment__rater=rater.rater).order_by("unit")
     before = list(labels.values_list("unit", "value", "score", "meta"))
-    for told in JudgeCall.objects.values_list("logprobs", flat=True):
-        assert told is not None
-        assert len(told[STORED_KEY]) == 3 < told["tokens"]
+    for logprobs in JudgeCall.objects.values_list("logprobs", flat=True):
+        assert logprobs is not None
+        assert len(logprobs[STORED_KEY]) == 3 < logprobs["tokens"]
     Response.objects.all().delete()
     Assignment.objects.update(status="open")
     calls = JudgeCall.objects.count()

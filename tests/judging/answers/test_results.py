@@ -97,8 +97,8 @@ def test_a_run_counts_its_requests_and_answers(held: Held) -> None:
     usage = {"prompt_tokens": 7, "completion_tokens": 5,
              "prompt_tokens_details": {"cached_tokens": 3}}  # fmt: skip
     answer = replace(said("no"), usage=usage)
-    told = (call(None, "status-500"), call(answer))
-    assert held.store(Result(held.prepared, told, answer, 3.0)) == 1
+    calls = (call(None, "status-500"), call(answer))
+    assert held.store(Result(held.prepared, calls, answer, 3.0)) == 1
     held.run.refresh_from_db()
     counted = {name: getattr(held.run, name) for name in results.SUMS}
     assert counted == {
@@ -169,8 +169,8 @@ def test_unstorable_token_counts_are_ignored(held: Held, count: object, counted:
     paid = call(Answer("{}", usage=usage))
     held.store(Result(held.prepared, (paid,)))
     held.run.refresh_from_db()
-    told = held.run.prompt_tokens, held.run.cached_tokens, held.run.completion_tokens
-    assert told == (counted, counted, 1)
+    counts = held.run.prompt_tokens, held.run.cached_tokens, held.run.completion_tokens
+    assert counts == (counted, counted, 1)
 
 
 def test_attempts_are_numbered_across_workers(held: Held) -> None:

@@ -111,7 +111,7 @@ def test_a_swapped_pair_has_its_scores_swapped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "masked", "told"),
+    ("given", "masked", "expected"),
     [
         ({"yes": 0.25, "no": 0.25}, False, {"mass": 0.5}),
         ({"yes": 0.25, "no": 0.24}, False, {"mass": 0.49, "low_mass": True}),
@@ -120,10 +120,10 @@ def test_a_swapped_pair_has_its_scores_swapped() -> None:
     ],
 )  # fmt: skip
 def test_a_label_mass_below_one_half_is_low(
-    given: Mapping[str, float], masked: bool, told: Mapping[str, Any]
+    given: Mapping[str, float], masked: bool, expected: Mapping[str, Any]
 ) -> None:
     found = score_variable(GROUNDED, Likelihoods(given, masked=masked))
-    assert {name: value for name, value in (found.meta or {}).items() if "mass" in name} == told
+    assert {name: value for name, value in (found.meta or {}).items() if "mass" in name} == expected
 
 
 def test_without_a_possible_code_there_is_no_score() -> None:

@@ -30,8 +30,8 @@ def probed(server: FakeOpenAI, setup: dict[str, Any] | None = None, **params: An
     async def inside() -> Findings:
         async with serving(server) as url:
             given = {"model": "fake-judge", "base_url": url, "api_key_env": "TANDEM_TEST_KEY"}
-            wanted = Setup(params={"timeout": 5.0} | params, **(given | (setup or {})))
-            async with OpenAICompatible(wanted) as backend:
+            definition = Setup(params={"timeout": 5.0} | params, **(given | (setup or {})))
+            async with OpenAICompatible(definition) as backend:
                 return await backend.probe()
 
     return asyncio.run(inside())
@@ -89,10 +89,10 @@ def test_missing_log_probabilities_give_a_warning() -> None:
 
 
 def test_the_prefix_cache_is_detected_from_usage_or_vllms_metrics() -> None:
-    told = probed(FakeOpenAI(Behaviour(prefix_cache=16))).facts
+    facts = probed(FakeOpenAI(Behaviour(prefix_cache=16))).facts
     said = probed(FakeOpenAI(Behaviour(prefix_cache=16, cached_in_usage=False))).facts
     without = probed(FakeOpenAI(Behaviour())).facts
-    assert (told["cached_tokens_told"], told["prefix_cache"]) == (True, True)
+    assert (facts["cached_tokens_told"], facts["prefix_cache"]) == (True, True)
     assert (said["cached_tokens_told"], said["prefix_cache"]) == (False, True)
     assert (without["cached_tokens_told"], without["prefix_cache"]) == (False, False)
 

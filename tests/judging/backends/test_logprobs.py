@@ -22,7 +22,7 @@ from judging.backends.logprobs import (
 pytestmark = pytest.mark.every_case
 
 
-def told(*words: str) -> dict[str, Any]:
+def tokens_of(*words: str) -> dict[str, Any]:
     return {"content": [{"token": word, "logprob": -0.5} for word in words]}
 
 
@@ -48,7 +48,7 @@ def starts(text: str, logprobs: Any) -> list[tuple[int, str]]:
 def test_a_token_is_located_by_its_bytes(
     text: str, words: Sequence[str], placed: list[tuple[int, str]]
 ) -> None:
-    assert starts(text, told(*words)) == placed
+    assert starts(text, tokens_of(*words)) == placed
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_only_as_much_text_is_skipped_as_there_were_broken_tokens(
     text: str, words: Sequence[str]
 ) -> None:
     with pytest.raises(NoLikelihoodError, match="do not make up the answer"):
-        locate_tokens(text, told(*words))
+        locate_tokens(text, tokens_of(*words))
 
 
 @pytest.mark.parametrize("raw", [[300], [-1], ["a"], [None], "ab", 7, None])

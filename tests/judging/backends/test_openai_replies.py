@@ -42,9 +42,9 @@ def error_of(given: object, status: int = 200, **headers: str) -> BackendError:
 
 @pytest.mark.parametrize("status", [200, 201, 299])
 def test_a_successful_reply_is_an_answer_with_every_fact(status: int) -> None:
-    told = {"content": [{"token": "yes", "logprob": -0.5}]}
-    assert read(body(logprobs=told), status) == Answer(
-        "yes", "stop", {"prompt_tokens": 3}, "m", status, told
+    logprobs = {"content": [{"token": "yes", "logprob": -0.5}]}
+    assert read(body(logprobs=logprobs), status) == Answer(
+        "yes", "stop", {"prompt_tokens": 3}, "m", status, logprobs
     )
 
 

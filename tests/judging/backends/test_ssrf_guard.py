@@ -216,31 +216,40 @@ def test_failures_of_listed_hosts_are_reported_in_full() -> None:
     assert "no such model" in error.message
 
 
-def told(error: BackendError) -> tuple[str, str, str, int | None]:
+def failure_shown(error: BackendError) -> tuple[str, str, str, int | None]:
     guard_for("https://example.org", ()).redact(error)
     return error.state, str(error), error.body, error.status
 
 
 def test_all_connection_failures_look_the_same() -> None:
     ways = ("refused-connection", "connect-timeout", "dns", "tls")
-    assert len({told(TransientError(way, f"it says {way}", unreachable=True)) for way in ways}) == 1
+    assert (
+        len(
+            {failure_shown(TransientError(way, f"it says {way}", unreachable=True)) for way in ways}
+        )
+        == 1
+    )
 
 
 def test_only_the_status_class_of_a_refusal_is_reported() -> None:
-    first = told(RejectedError("status-400", "the server answered 400: x", status=400, body="root"))
-    second = told(RejectedError("status-499", "the server answered 499", status=499))
+    first = failure_shown(
+        RejectedError("status-400", "the server answered 400: x", status=400, body="root")
+    )
+    second = failure_shown(RejectedError("status-499", "the server answered 499", status=499))
     said = "the server answered 4xx, and no completion"
     assert first == second == ("status-4xx", said, "", 400)
 
 
 def test_a_server_that_does_not_speak_http_is_not_quoted() -> None:
-    _, said, *_ = told(TransientError("bad-http", "the answer is not HTTP: SSH-2.0-OpenSSH"))
+    _, said, *_ = failure_shown(
+        TransientError("bad-http", "the answer is not HTTP: SSH-2.0-OpenSSH")
+    )
     assert "SSH" not in said
 
 
 def test_a_final_state_of_the_model_is_reported_without_quoting_the_server() -> None:
     long = FinalError("too-long", "the server answered 400: secret", status=400, body="secret")
-    state, said, *_ = told(long)
+    state, said, *_ = failure_shown(long)
     assert state == "too-long"
     assert "secret" not in said
 

@@ -42,11 +42,11 @@ class Fake:
     notes: Path
     env: pytest.MonkeyPatch
     servers: Servers
-    told: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
-    def tell(self, **told: Any) -> None:
-        self.told |= told
-        self.env.setenv("FAKE_VLLM", json.dumps({"notes": str(self.notes), **self.told}))
+    def tell(self, **options: Any) -> None:
+        self.options |= options
+        self.env.setenv("FAKE_VLLM", json.dumps({"notes": str(self.notes), **self.options}))
 
     def starts(self) -> list[dict[str, Any]]:
         lines = self.notes.read_text("utf-8").splitlines() if self.notes.exists() else []

@@ -123,7 +123,7 @@ class LLM:
         structured_outputs_config: dict[str, Any] | None = None,
         **others: Any,
     ) -> None:
-        self.told = json.loads(os.environ.get("OFFLINE_LLM", "{}"))
+        self.options = json.loads(os.environ.get("OFFLINE_LLM", "{}"))
         self.vocabulary, self.calls, self.asked = Vocabulary(), 0, 0
         self.context = others.get("max_model_len", CONTEXT)
         self._note(
@@ -159,9 +159,9 @@ class LLM:
         chat_template_kwargs: dict[str, Any] | None = None,
     ) -> list[RequestOutput]:
         assert len(messages) == len(sampling_params)
-        if self.calls == self.told.get("dies_after"):
+        if self.calls == self.options.get("dies_after"):
             os.kill(os.getpid(), signal.SIGKILL)
-        if self.calls == self.told.get("breaks_after"):
+        if self.calls == self.options.get("breaks_after"):
             raise RuntimeError("the engine is dead")
         params = [asdict(each) for each in sampling_params]
         self._note({"requests": len(messages), "template": chat_template_kwargs, "params": params})
@@ -178,7 +178,7 @@ class LLM:
     def _answer(self, prompt: str, params: SamplingParams) -> RequestOutput:
         self.asked += 1
         form = params.structured_outputs and params.structured_outputs.json
-        text, logprobs = self.told.get("says") or free_text(prompt, ""), None
+        text, logprobs = self.options.get("says") or free_text(prompt, ""), None
         if isinstance(form, dict):
             value = answer_to(form, prompt, Rule("mixed"))
             text = json.dumps(value, ensure_ascii=False)
@@ -187,7 +187,7 @@ class LLM:
                 logprobs = [self._step(entry) for entry in content]
         words = re.findall(r"\s*\S+|\s+", text) if logprobs is None else tokens(text)
         kept = words[: params.max_tokens]
-        reason = self.told.get("ends") or ("stop" if kept == words else "length")
+        reason = self.options.get("ends") or ("stop" if kept == words else "length")
         steps = logprobs[: len(kept)] if logprobs else None
         numbers = [next(iter(each)) for each in steps] if steps else self._numbers(kept)
         output = CompletionOutput(0, "".join(kept), numbers, steps, reason)
@@ -205,6 +205,6 @@ class LLM:
         }
 
     def _note(self, note: dict[str, Any]) -> None:
-        if path := self.told.get("notes"):
+        if path := self.options.get("notes"):
             with Path(path).open("a") as file:
                 file.write(json.dumps(note) + "\n")

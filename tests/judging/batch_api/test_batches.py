@@ -526,7 +526,7 @@ def killed_while_taking_in(campaign: Campaign, rater: Judge, path: Path) -> None
     """Let the process die after it leased its first assignments, and the lease expire."""
     with pytest.MonkeyPatch.context() as patch:
 
-        def killed(*told: Any) -> None:
+        def killed(*args: Any) -> None:
             raise KeyboardInterrupt
 
         patch.setattr("judging.batch_api.results._Group.store", killed)
@@ -605,9 +605,9 @@ def test_ending_a_run_while_writing_removes_its_files(
     name = when.split(".")[-1]
     method = getattr(owner, name)
 
-    def ended_meanwhile(*told: Any) -> Any:
+    def ended_meanwhile(*args: Any) -> Any:
         order(JudgeRun.objects.get())
-        return method(*told)
+        return method(*args)
 
     monkeypatch.setattr(owner, name, ended_meanwhile)
     said = refusal(campaign, rater, "--batch-file", str(tmp_path / "requests.jsonl"))
@@ -627,9 +627,9 @@ def test_workers_are_not_given_a_run_whose_requests_are_being_written(
     said: list[str] = []
     lines = requests._lines
 
-    def queued_meanwhile(*told: Any) -> Any:
+    def queued_meanwhile(*args: Any) -> Any:
         said.append(refusal(campaign, rater, "--queue"))
-        return lines(*told)
+        return lines(*args)
 
     monkeypatch.setattr(requests, "_lines", queued_meanwhile)
     written(campaign, rater, tmp_path)

@@ -69,17 +69,17 @@ class Out:
             self.command(*more)
         return str(caught.value)
 
-    def start(self, *options: str, **told: Any) -> subprocess.CompletedProcess[str]:
+    def start(self, *options: str, **behaviour: Any) -> subprocess.CompletedProcess[str]:
         """Start the runner as on a machine without Tandem."""
         env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(self.vllm)}
-        env |= {"OFFLINE_LLM": json.dumps({"notes": str(self.notes), **told})}
+        env |= {"OFFLINE_LLM": json.dumps({"notes": str(self.notes), **behaviour})}
         program = [sys.executable, runner.__name__.rpartition(".")[2] + ".py", *options]
         return subprocess.run(
             program, cwd=self.folder, env=env, capture_output=True, text=True, timeout=PATIENCE
         )
 
-    def answer(self, *options: str, status: int = 0, **told: Any) -> str:
-        done = self.start(*options, **told)
+    def answer(self, *options: str, status: int = 0, **behaviour: Any) -> str:
+        done = self.start(*options, **behaviour)
         assert done.returncode == status, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -392,12 +392,12 @@ def test_a_folder_whose_writer_died_is_completed(
 ) -> None:
     out = open_folder()
 
-    def die(*told: Any) -> None:
+    def die(*args: Any) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(requests, "_mark_out", die)
-        patch.setattr(requests, "_give_up", lambda *told: None)
+        patch.setattr(requests, "_give_up", lambda *args: None)
         with pytest.raises(KeyboardInterrupt):
             out.command()
     JudgeRun.objects.update(lease=None, lease_until=None)

@@ -48,8 +48,8 @@ class Out:
         return {"custom_id": self.asked[number], "response": response, "error": None}
 
     def error(self, number: int) -> Line:
-        told = {"code": "batch_expired", "message": "this batch expired"}
-        return {"custom_id": self.asked[number], "response": None, "error": told}
+        details = {"code": "batch_expired", "message": "this batch expired"}
+        return {"custom_id": self.asked[number], "response": None, "error": details}
 
     def file(self, lines: Sequence[Line]) -> Path:
         path = self.folder / "results.jsonl"
@@ -109,10 +109,10 @@ def test_each_line_is_stored_as_a_call_with_its_facts(out: Out) -> None:
         "done": 1, "failures": {"unreadable": 1, "too-long": 1}, "errors": {"batch-error": 1},
         "missing": 8,
     }  # fmt: skip
-    told = JudgeCall.objects.order_by("assignment_id").values_list(
+    calls = JudgeCall.objects.order_by("assignment_id").values_list(
         "state", "http_status", "completion", "detail", "seconds", "attempt"
     )
-    assert list(told) == [
+    assert list(calls) == [
         ("answered", 200, NO, "", 0.0, 1),
         ("answered", 200, "Perhaps.", "", 0.0, 1),
         ("batch-error", None, None, "this batch expired", 0.0, 1),

@@ -107,8 +107,8 @@ def test_few_items_are_open_at_once_so_that_a_small_cache_suffices() -> None:
 def test_a_token_budget_ends_the_run_and_is_not_exceeded() -> None:
     budget = Budget(most_tokens=1000, max_tokens=5)
     took = gone(Server(0.5), 1000, 8, budget=budget)
-    told = "the budget of 1,000 tokens is spent: 990 so far"
-    assert took.ended[0] == ("budget", told, False)
+    message = "the budget of 1,000 tokens is spent: 990 so far"
+    assert took.ended[0] == ("budget", message, False)
     assert budget.tokens == 15 * verdicts(took)["answered"] == 990
 
 

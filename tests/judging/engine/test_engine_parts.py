@@ -47,9 +47,9 @@ def made(campaign: Campaign) -> Made:
         preparer: Any = SimpleNamespace(backend=backend, by_unit=by_unit)
         work: Any = engine._Engine(started, uuid.uuid4(), preparer, 8, HASTY, Control())
         work.writer = SimpleNamespace()
-        work.dispatcher = SimpleNamespace(told=[])
+        work.dispatcher = SimpleNamespace(calls=[])
         for name in ("close", "wake"):
-            setattr(work.dispatcher, name, lambda name=name: work.dispatcher.told.append(name))
+            setattr(work.dispatcher, name, lambda name=name: work.dispatcher.calls.append(name))
         work.changed = asyncio.Event()
         return work
 
@@ -109,15 +109,15 @@ def test_the_limit_starts_where_the_servers_last_limit_ended(made: Made) -> None
 def test_orders_stop_cancel_or_change_the_number_of_calls(made: Made) -> None:
     work = made()
     work._obey(Orders())
-    assert (work.ending, work.dispatcher.told) == (None, [])
+    assert (work.ending, work.dispatcher.calls) == (None, [])
     for concurrency, maximum in ((3, 3), (3, 3), (None, 8), (0, 8)):
         work._obey(Orders("", concurrency))
         assert work.limit.maximum == maximum
-    assert work.dispatcher.told == ["wake", "wake"], "only what is new wakes it"
+    assert work.dispatcher.calls == ["wake", "wake"], "only what is new wakes it"
     for wish, ending in (("stop", Ending("stopped")), ("cancel", Ending("cancelled"))):
         work = made()
         work._obey(Orders(wish))
-        assert (work.ending, work.dispatcher.told) == (ending, ["close"])
+        assert (work.ending, work.dispatcher.calls) == (ending, ["close"])
 
 
 def test_the_first_ending_is_kept_and_a_later_one_makes_it_urgent(made: Made) -> None:
@@ -132,7 +132,7 @@ def test_the_first_ending_is_kept_and_a_later_one_makes_it_urgent(made: Made) ->
         work.end(Ending("stopped"))
         work.end(Ending("lost"))
         assert (work.ending, work.urgent.result()) == (Ending("time"), "stopped")
-        assert work.dispatcher.told == ["close"] * 4
+        assert work.dispatcher.calls == ["close"] * 4
 
     made_once = made()
     asyncio.run(main())
@@ -142,7 +142,7 @@ def test_a_refusing_server_ends_the_engine_and_pauses_its_lane(made: Made) -> No
     work = made()
     work._means().end("fatal", "no credit", True)
     assert (work.ending, work.ending.pauses) == (Ending("fatal", "no credit"), True)
-    assert work.dispatcher.told == ["close"]
+    assert work.dispatcher.calls == ["close"]
 
 
 def test_the_first_error_is_the_one_raised(made: Made) -> None:
@@ -169,7 +169,7 @@ def test_the_engine_claims_again_if_more_is_needed_or_only_suspects_are_left(
     assert work.changed.is_set() == looks
     work.changed.clear()
     work._written()
-    assert (work.changed.is_set(), work.dispatcher.told) == (looks, ["wake"])
+    assert (work.changed.is_set(), work.dispatcher.calls) == (looks, ["wake"])
 
 
 def test_stored_results_release_waiting_equal_requests_unless_the_lease_is_lost(
@@ -222,13 +222,13 @@ def test_suspects_are_decided_at_the_end_if_all_calls_finished(
         asked.append((how, longest))
         return ended
 
-    told: list[str] = []
+    calls: list[str] = []
     monkeypatch.setattr(engine, "drain_calls", drain_calls)
     for work, longest in ((made(timeout=30), 30.0), (made(), LONGEST_DEADLINE)):
         work.urgent, work.exhausted = None, exhausted
         work.dispatcher.outcomes = SimpleNamespace(
             only_suspects=suspects,
-            judge_suspects=lambda: told.append("judged"),
+            judge_suspects=lambda: calls.append("judged"),
             open_rows=lambda: ["open"],
         )
         assert asyncio.run(work._drain()) == ["open"]
@@ -236,7 +236,7 @@ def test_suspects_are_decided_at_the_end_if_all_calls_finished(
         work.ending = Ending("time")
         asyncio.run(work._drain())
         assert asked[-1] == ("time", longest)
-    assert told == ["judged"] * 4 * judged
+    assert calls == ["judged"] * 4 * judged
 
 
 @pytest.mark.every_case

@@ -339,11 +339,11 @@ class TestBelowACeiling:
 
     def test_the_limit_tries_more_every_twenty_seconds(self, limit: Limit, clock: Clock) -> None:
         answer(limit, clock, 4000)
-        told = {}
+        sizes = {}
         for moment in (29.75, 30.0, 49.75, 50.0, 70.0, 89.75):
             clock.now = moment
-            told[moment] = answer(limit, clock, 300)[-1]
-        assert told == {29.75: 97, 30.0: 98, 49.75: 98, 50.0: 99, 70.0: 100, 89.75: 100}
+            sizes[moment] = answer(limit, clock, 300)[-1]
+        assert sizes == {29.75: 97, 30.0: 98, 49.75: 98, 50.0: 99, 70.0: 100, 89.75: 100}
         assert limit.ceiling == 100
 
     def test_a_successful_round_above_the_ceiling_raises_it(

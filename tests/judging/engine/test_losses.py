@@ -126,9 +126,9 @@ def test_a_run_still_shows_its_server_as_busy_between_two_pumps(
     shown: list[str] = []
     renew = lifecycle.renew
 
-    def watched(run: JudgeRun, *told: Any) -> lifecycle.Orders | None:
+    def watched(run: JudgeRun, *args: Any) -> lifecycle.Orders | None:
         shown.extend(JudgeRun.objects.values_list("error", flat=True))
-        return renew(run, *told)
+        return renew(run, *args)
 
     monkeypatch.setattr("judging.runs.lifecycle.renew", watched)
     patience = replace(HASTY, rate_patience=3.0, longest_wait=0.02)
@@ -205,7 +205,7 @@ def test_only_calls_sent_after_the_last_answer_count_towards_an_outage(campaign:
 def test_an_answer_stored_without_labels_keeps_its_log_probabilities(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[Any] = []
+    calls: list[Any] = []
     rater = judge()
     run_scripted(
         campaign, rater, lambda request: Answer(yes(request), logprobs=logprobs_of(yes(request)))
@@ -215,11 +215,11 @@ def test_an_answer_stored_without_labels_keeps_its_log_probabilities(
     Assignment.objects.update(status="leased", lease=uuid.uuid4())
 
     def details(prepared: Any, answer: Answer, by_unit: bool) -> dict[Any, Any]:
-        told.append(answer.logprobs)
+        calls.append(answer.logprobs)
         return {}
 
     monkeypatch.setattr("judging.answers.results.score_answer", details)
     run_scripted(campaign, rater)
     assert logprobs is not None
-    assert told == list(JudgeCall.objects.values_list("logprobs", flat=True)[:ITEMS])
+    assert calls == list(JudgeCall.objects.values_list("logprobs", flat=True)[:ITEMS])
     assert Label.objects.count() == UNITS

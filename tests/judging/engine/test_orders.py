@@ -114,9 +114,9 @@ def test_a_run_shows_that_its_server_is_unreachable_until_it_answers(
     shown: list[str] = []
     renew = lifecycle.renew
 
-    def watched(run: JudgeRun, *told: Any) -> lifecycle.Orders | None:
+    def watched(run: JudgeRun, *args: Any) -> lifecycle.Orders | None:
         shown.extend(JudgeRun.objects.values_list("error", flat=True))
-        return renew(run, *told)
+        return renew(run, *args)
 
     monkeypatch.setattr("judging.runs.lifecycle.renew", watched)
     gone = TransientError("refused-connection", "nobody listens", unreachable=True)
@@ -178,10 +178,10 @@ def test_hostile_completions_survive_a_repair_as_unreadable(campaign: Campaign) 
 
 
 def test_progress_reports_the_number_of_settled_assignments(campaign: Campaign) -> None:
-    told: list[int] = []
-    run, _, _ = run_scripted(campaign, judge(**BY_UNIT), control=Control(progress=told.append))
-    assert (told[-1], run.done) == (UNITS, UNITS)
-    assert told == sorted(set(told))
+    counts: list[int] = []
+    run, _, _ = run_scripted(campaign, judge(**BY_UNIT), control=Control(progress=counts.append))
+    assert (counts[-1], run.done) == (UNITS, UNITS)
+    assert counts == sorted(set(counts))
 
 
 @pytest.mark.every_case
@@ -223,9 +223,9 @@ def test_a_cancel_arriving_at_the_natural_end_closes_every_assignment(
 ) -> None:
     end = lifecycle.finish
 
-    def too_late(run: JudgeRun, *told: Any) -> bool:
+    def too_late(run: JudgeRun, *args: Any) -> bool:
         assert lifecycle.ask_to_cancel(run)
-        return end(run, *told)
+        return end(run, *args)
 
     monkeypatch.setattr("judging.runs.lifecycle.finish", too_late)
     rater = judge(**BY_UNIT)
@@ -240,9 +240,9 @@ def test_a_cancel_arriving_at_a_handover_closes_every_assignment(
 ) -> None:
     give = lifecycle.hand_over
 
-    def too_late(run: JudgeRun, *told: Any) -> None:
+    def too_late(run: JudgeRun, *args: Any) -> None:
         assert lifecycle.ask_to_cancel(run)
-        give(run, *told)
+        give(run, *args)
 
     monkeypatch.setattr("judging.runs.lifecycle.hand_over", too_late)
     rater = judge(params={"concurrency": 1}, **BY_UNIT)
@@ -317,10 +317,10 @@ class TestTimeIsOver:
             await watch(run_engine)
             over.set()
 
-        def watched(run: JudgeRun, lease: Any, *told: Any) -> lifecycle.Orders | None:
+        def watched(run: JudgeRun, lease: Any, *args: Any) -> lifecycle.Orders | None:
             if over.is_set():
                 meanwhile(backend, control)
-            return renew(run, lease, *told)
+            return renew(run, lease, *args)
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(engine._Engine, "_watch_clock", from_the_calls_on)
@@ -345,7 +345,7 @@ class TestTimeIsOver:
 
     def test_an_order_that_arrives_meanwhile_is_obeyed_at_once(self, campaign: Campaign) -> None:
         run, _ = self.worked(
-            campaign, lambda *told: lifecycle.ask_to_cancel(JudgeRun.objects.get())
+            campaign, lambda *args: lifecycle.ask_to_cancel(JudgeRun.objects.get())
         )
         assert run.state == "cancelled"
         assert set(JudgeCall.objects.values_list("state", flat=True)) == {"abandoned"}

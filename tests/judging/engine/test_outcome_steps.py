@@ -48,21 +48,21 @@ PATIENCE = Patience(attempts=3, backoff=4.0, rate_patience=100.0, outage=60.0, u
 class Limited:
     """Records the calls of a limit."""
 
-    told: list[tuple[Any, ...]] = field(default_factory=list)
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
     under_way: int = 0
     latencies: Any = field(default_factory=lambda: SimpleNamespace(median=None, p95=None))
 
     def answered(self, begun: float) -> None:
-        self.told.append(("answered", begun))
+        self.calls.append(("answered", begun))
 
     def refused(self, begun: float, wait: float) -> None:
-        self.told.append(("refused", begun, wait))
+        self.calls.append(("refused", begun, wait))
 
     def overran(self, begun: float) -> None:
-        self.told.append(("overran", begun))
+        self.calls.append(("overran", begun))
 
     def failed(self) -> None:
-        self.told.append(("failed",))
+        self.calls.append(("failed",))
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Desk:
         self.outcomes = Outcomes(
             Resources(
                 backend=Server(), limit=cast("Any", self.limit), writer=cast("Any", self.writer),
-                end=lambda *told: self.ended.append(told), clock=self.clock, **given,
+                end=lambda *args: self.ended.append(args), clock=self.clock, **given,
             ),
             self._changed,
         )  # fmt: skip
@@ -130,7 +130,7 @@ class Desk:
         """Another row is answered now."""
         self.comes(ANSWER, row)
         self.writer.results.clear()
-        self.limit.told.clear()
+        self.limit.calls.clear()
         self.changes = 0
 
 
@@ -149,7 +149,7 @@ def seconds_ago(words: str) -> float:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("came", "told"),
+    ("came", "recorded"),
     [
         (ANSWER, ("answered", 997.0)),
         (LATE, ("overran", 997.0)),
@@ -160,10 +160,10 @@ def seconds_ago(words: str) -> float:
     ],
     ids=["answer", "late", "down", "rejected", "final", "busy"],
 )
-def test_the_limit_is_told_of_every_call(came: CallReply, told: tuple[Any, ...]) -> None:
+def test_the_limit_is_told_of_every_call(came: CallReply, recorded: tuple[Any, ...]) -> None:
     desk = Desk()
     desk.comes(came, sent=3.0)
-    assert desk.limit.told == [told]
+    assert desk.limit.calls == [recorded]
 
 
 def test_a_busy_server_is_left_alone_longer_each_time_or_for_two_latencies() -> None:
@@ -172,7 +172,7 @@ def test_a_busy_server_is_left_alone_longer_each_time_or_for_two_latencies() -> 
     assert [desk.comes(silent).rates for _ in range(3)] == [1, 2, 3]
     desk.limit.latencies.median = 5.0
     desk.comes(silent, row=1)
-    assert [told[-1] for told in desk.limit.told] == [4.0, 8.0, 16.0, 10.0]
+    assert [call[-1] for call in desk.limit.calls] == [4.0, 8.0, 16.0, 10.0]
     assert desk.due == 1004.0
 
 
@@ -387,7 +387,7 @@ class TestOutages:
     ) -> None:
         desk = self.down(passed, **resources)
         assert len(desk.ended) == ends
-        assert all(told[0] == "fatal" and not told[2] for told in desk.ended)
+        assert all(ending[0] == "fatal" and not ending[2] for ending in desk.ended)
         assert desk.outcomes.trouble.startswith("endpoint down since ")
         ago = passed + resources.get("down_for", 0.0)
         assert seconds_ago(desk.outcomes.trouble) == pytest.approx(ago, abs=3)

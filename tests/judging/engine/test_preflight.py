@@ -24,9 +24,9 @@ NOTHING = Findings()
 class Known(Scripted):
     """A server with a probe and a fingerprint that a test may change."""
 
-    def __init__(self, findings: Findings | BaseException = NOTHING, **told: Any) -> None:
+    def __init__(self, findings: Findings | BaseException = NOTHING, **facts: Any) -> None:
         super().__init__(yes)
-        self.findings, self.told = findings, dict(told)
+        self.findings, self.facts = findings, dict(facts)
         self.probes = 0
 
     async def probe(self) -> Findings:
@@ -36,8 +36,8 @@ class Known(Scripted):
         return self.findings
 
     async def fingerprint(self, answers: bool = False) -> Mapping[str, Any]:
-        shown = {name: value for name, value in self.told.items() if name != "answers"}
-        return shown | ({"answers": self.told["answers"]} if answers else {})
+        shown = {name: value for name, value in self.facts.items() if name != "answers"}
+        return shown | ({"answers": self.facts["answers"]} if answers else {})
 
 
 def served() -> Judge:
@@ -121,7 +121,7 @@ def test_a_different_model_at_a_handover_stops_the_run(campaign: Campaign) -> No
     assert first
     work(run, first, Control(seconds=0.1), backend, HASTY)
     done = len(backend.asked)
-    backend.told["version"] = "2"
+    backend.facts["version"] = "2"
     second = lifecycle.take(run)
     assert second
     ending = work(run, second, None, backend, HASTY)

@@ -73,11 +73,11 @@ class TestClaim:
         assert ledger.count_by_status(run[0].campaign, run[0].judge) == {"open": ITEMS}
 
     def test_a_claim_takes_the_requested_number_of_assignments_in_order(self, run: Held) -> None:
-        told = claim(*run[:2], count=3)
-        assert told.rows == 3
-        assert told.known == []
-        assert [each.assignment for each in told.ready] == run[2][:3]
-        assert {(each.late, each.refused_for) for each in told.ready} == {(0, 0.0)}
+        claimed = claim(*run[:2], count=3)
+        assert claimed.rows == 3
+        assert claimed.known == []
+        assert [each.assignment for each in claimed.ready] == run[2][:3]
+        assert {(each.late, each.refused_for) for each in claimed.ready} == {(0, 0.0)}
         left = claim(*run[:2])
         assert (left.rows, [each.assignment for each in left.ready]) == (1, run[2][3:])
         assert claim(*run[:2]) == Claim(0, [], [])
@@ -88,10 +88,10 @@ class TestClaim:
         digest = preparer.prepare_all([row])[0].request_hash
         called(run[0], row, "answered", 5, request_hash=digest, completion="{}")
         Assignment.objects.filter(pk=row.pk).update(attempts=1)
-        told = claim(*run[:2])
-        assert told.rows == ITEMS
-        assert [each.prepared.assignment for each in told.known] == [row]
-        assert [each.assignment for each in told.ready] == [run[2][0], *run[2][2:]]
+        claimed = claim(*run[:2])
+        assert claimed.rows == ITEMS
+        assert [each.prepared.assignment for each in claimed.known] == [row]
+        assert [each.assignment for each in claimed.ready] == [run[2][0], *run[2][2:]]
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("reuse", "taken"), [("never", 0), ("campaign", 2), ("all", 2)])
@@ -101,10 +101,10 @@ class TestClaim:
         run_scripted(campaign, judge("first"), limit=2)
         run, token = held(campaign, judge("second"), reuse=reuse)
         rows = list(ledger.assignments_of(campaign, run.judge).order_by("pk"))
-        told = claim(run, token)
-        assert told.rows == ITEMS
-        assert [each.prepared.assignment for each in told.known] == rows[:taken]
-        assert [each.assignment for each in told.ready] == rows[taken:]
+        claimed = claim(run, token)
+        assert claimed.rows == ITEMS
+        assert [each.prepared.assignment for each in claimed.known] == rows[:taken]
+        assert [each.assignment for each in claimed.ready] == rows[taken:]
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(("reuse", "asked"), [("never", ITEMS), ("all", 1)])
@@ -120,14 +120,14 @@ class TestClaim:
             lambda rows: [replace(each, request_hash="x") for each in prepare_all(rows)],
         )
         equals = EqualRequests(run)
-        told = claim_requests(run, token, preparer, equals, 9)
-        assert (told.rows, len(told.ready), equals.waiting) == (ITEMS, asked, ITEMS - asked)
+        claimed = claim_requests(run, token, preparer, equals, 9)
+        assert (claimed.rows, len(claimed.ready), equals.waiting) == (ITEMS, asked, ITEMS - asked)
 
 
 class TestAssignmentHistory:
     """The first row's own calls, and one of the second row's that was answered."""
 
-    def told(self, run: Held, answered: float | None, *calls: tuple[str, float]) -> Any:
+    def history_of(self, run: Held, answered: float | None, *calls: tuple[str, float]) -> Any:
         for state, ago in calls:
             called(run[0], run[2][0], state, ago)
         if answered is not None:
@@ -141,7 +141,7 @@ class TestAssignmentHistory:
         late = {"deadline": 1, "abandoned": 1, "rate": 0, "reset": 0, "status-500": 0}
         for state, times in late.items():
             with undone():
-                assert self.told(run, None, (state, 9)).late == times, state
+                assert self.history_of(run, None, (state, 9)).late == times, state
 
     def test_the_time_of_refusals_counts_only_if_others_were_answered(self, run: Held) -> None:
         table: list[tuple[float | None, list[tuple[str, float]], float]] = [
@@ -154,13 +154,13 @@ class TestAssignmentHistory:
         ]
         for answered, calls, seconds in table:
             with undone():
-                told = self.told(run, answered, *calls).refused_for
-                assert seconds <= told < seconds + 5, calls
+                refused_for = self.history_of(run, answered, *calls).refused_for
+                assert seconds <= refused_for < seconds + 5, calls
 
     def test_attempts_in_another_run_do_not_count(self, run: Held, campaign: Campaign) -> None:
         other, _ = held(campaign, judge("other"))
         called(other, run[2][0], "deadline", 9)
-        assert self.told(run, None).late == 0
+        assert self.history_of(run, None).late == 0
 
     def test_calls_are_read_only_for_attempted_assignments(self, run: Held) -> None:
         called(run[0], run[2][0], "deadline", 9)
@@ -187,9 +187,9 @@ class TestServerHistory:
                         0.0,
                     )
                     called(run[0], run[2][0], state, 100 - n)
-                told = read_history(run[0])
-                assert (told.down_for >= 100, told.busy_for >= 100) == since, state
-                assert max(told.down_for, told.busy_for) < 105
+                history = read_history(run[0])
+                assert (history.down_for >= 100, history.busy_for >= 100) == since, state
+                assert max(history.down_for, history.busy_for) < 105
 
     def test_only_calls_sent_after_the_last_answer_count(self, run: Held) -> None:
         def fail(ago: float, **more: Any) -> float:

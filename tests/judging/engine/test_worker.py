@@ -35,48 +35,48 @@ Told = list[Any]
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What is to come of each step, and in `told` which were taken with what."""
-    given = SimpleNamespace(told=[], probe=FINDINGS, ending=Ending("finished"), mixed="")
+    """The result of each step; `calls` records the steps with their arguments."""
+    given = SimpleNamespace(calls=[], probe=FINDINGS, ending=Ending("finished"), mixed="")
 
     def probe_run(run: Any, lease: Any, backend: Any, control: Any) -> Any:
-        given.told.append(("probed", run, lease, backend, control))
+        given.calls.append(("probed", run, lease, backend, control))
         return given.probe
 
     def begin(run: Any, backend: Any, findings: Any) -> None:
-        given.told.append(("begun", run, backend, findings))
+        given.calls.append(("begun", run, backend, findings))
 
     def run_engine(
         run: Any, lease: Any, preparer: Any, calls: int, patience: Any, control: Any
     ) -> Ending:
         frozen = gc.get_freeze_count() > 0
-        given.told.append(("pumped", run, lease, preparer.backend, patience, control, frozen))
+        given.calls.append(("pumped", run, lease, preparer.backend, patience, control, frozen))
         if isinstance(given.ending, Exception):
             raise given.ending
         return given.ending
 
     def changed(run: Any, lease: Any, backend: Any, control: Any, at_end: bool = False) -> str:
-        given.told.append(("looked", run, lease, backend, control, at_end))
+        given.calls.append(("looked", run, lease, backend, control, at_end))
         return str(given.mixed)
 
     monkeypatch.setattr(worker, "probe_run", probe_run)
     monkeypatch.setattr(worker, "run_engine", run_engine)
     monkeypatch.setattr(worker, "detect_change", changed)
     monkeypatch.setattr(manifest, "begin", begin)
-    monkeypatch.setattr(manifest, "end", lambda run, limits: given.told.append(("ended", limits)))
+    monkeypatch.setattr(manifest, "end", lambda run, limits: given.calls.append(("ended", limits)))
     return given
 
 
 def names(steps: Any) -> list[str]:
-    return [each if isinstance(each, str) else each[0] for each in steps.told]
+    return [each if isinstance(each, str) else each[0] for each in steps.calls]
 
 
 def test_each_step_of_a_run_is_carried_out_once(campaign: Campaign, steps: Any) -> None:
     run, token = held(campaign, judge())
     control, backend = Control(), Scripted(yes)
     steps.ending = Ending("finished", limits=((1.0, 2),))
-    on_findings = lambda findings: steps.told.append(("heard", findings))  # noqa: E731
+    on_findings = lambda findings: steps.calls.append(("heard", findings))  # noqa: E731
     assert worker.work(run, token, control, backend, HASTY, on_findings) == Ending("finished")
-    assert steps.told == [
+    assert steps.calls == [
         ("probed", run, token, backend, control),
         ("heard", FINDINGS),
         ("begun", run, backend, FINDINGS),
@@ -95,10 +95,10 @@ def test_control_and_backend_default_to_new_ones(
     backend = Scripted(yes)
     monkeypatch.setattr(worker, "build_backend", {run.judge: backend}.get)
     worker.work(run, token)
-    _, _, _, used, control = steps.told[0]
+    _, _, _, used, control = steps.calls[0]
     assert used is backend
     assert isinstance(control, Control)
-    assert steps.told[2][4:6] == (None, control)
+    assert steps.calls[2][4:6] == (None, control)
 
 
 @pytest.mark.every_case
@@ -137,7 +137,7 @@ def test_a_server_that_changed_meanwhile_marks_a_finished_run_as_stopped(
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("error", "state", "told"),
+    ("error", "state", "message"),
     [
         (RefusedRunError("it lies"), "stopped", "it lies"),
         (KeyError("x"), "stopped", "KeyError: 'x'"),
@@ -149,7 +149,7 @@ def test_a_server_that_changed_meanwhile_marks_a_finished_run_as_stopped(
 )
 def test_any_error_releases_the_lease(
     campaign: Campaign, steps: Any, monkeypatch: pytest.MonkeyPatch,
-    error: Exception, state: str, told: str,
+    error: Exception, state: str, message: str,
 ) -> None:  # fmt: skip
     closed: list[int] = []
     monkeypatch.setattr(worker, "connection", SimpleNamespace(close=lambda: closed.append(1)))
@@ -161,7 +161,7 @@ def test_any_error_releases_the_lease(
     else:
         with pytest.raises(type(error)):
             worker.work(run, token, None, Scripted(yes))
-    assert (fresh(run).state, fresh(run).error, fresh(run).lease) == (state, told, None)
+    assert (fresh(run).state, fresh(run).error, fresh(run).lease) == (state, message, None)
     assert ledger.count_by_status(campaign, run.judge) == {"open": 4}
     assert Lane.objects.get().lease is None
     assert len(closed) == (state == "running")
@@ -241,8 +241,8 @@ class TestPumping:
                 return Ending("finished")
 
             with undone():
-                told = self.pumped(campaign, monkeypatch, each, limit)
-                assert told == (pumps, plans, Ending("finished")), closes
+                outcome = self.pumped(campaign, monkeypatch, each, limit)
+                assert outcome == (pumps, plans, Ending("finished")), closes
 
     def test_assignments_leased_by_others_are_left_alone(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch

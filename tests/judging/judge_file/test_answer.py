@@ -69,8 +69,8 @@ WRONG += [
 
 
 def test_an_invalid_table_is_refused_with_its_key() -> None:
-    for table, told, key in WRONG:
-        with pytest.raises(FileError, match=told) as raised:
+    for table, message, key in WRONG:
+        with pytest.raises(FileError, match=message) as raised:
             build({"variable": "relevant", **table}, PROTOCOL)
         assert (raised.value.path or ("",))[0] == key, table
 

@@ -77,7 +77,7 @@ def test_the_fixtures_of_a_published_judge_are_read_as_expected() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ('relevant = "yes" }', 'relevant = "no" }', "is read as relevant = yes and not as"),
         ("final score: 2", "score: 2", "cannot be read"),
@@ -89,14 +89,14 @@ def test_the_fixtures_of_a_published_judge_are_read_as_expected() -> None:
         ),
     ],
 )
-def test_a_fixture_that_is_read_differently_is_reported(old: str, new: str, told: str) -> None:
+def test_a_fixture_that_is_read_differently_is_reported(old: str, new: str, message: str) -> None:
     (line,) = failures(read_file(GRADED.replace(old, new)))
-    assert told in line
+    assert message in line
 
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("old", "new", "line", "told"),
+    ("old", "new", "line", "message"),
     [
         ("title =", "titel =", 2, "'titel' is not a key of [judge]"),
         ('"grounding-relevance"', '"relevance"', 4, "'relevance' is not a protocol"),
@@ -119,7 +119,9 @@ def test_a_fixture_that_is_read_differently_is_reported(old: str, new: str, told
         ('fault = "refused"', "", 38, "either labels or a fault"),
     ],
 )
-def test_an_error_names_its_line_and_the_remedy(old: str, new: str, line: int, told: str) -> None:
+def test_an_error_names_its_line_and_the_remedy(
+    old: str, new: str, line: int, message: str
+) -> None:
     error = wrong(GRADED.replace(old, new, 1))
-    assert told in str(error)
+    assert message in str(error)
     assert error.line == line

@@ -131,7 +131,7 @@ def test_a_protocols_prompt_can_be_named() -> None:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [
         (b"{texts}{units}{answer}{rubric}", "{rubric} is not a slot"),
         (b"{texts}{answer}", "the slot {units} is missing"),
@@ -140,13 +140,13 @@ def test_a_protocols_prompt_can_be_named() -> None:
     ],
 )
 def test_a_prompt_that_cannot_be_filled_is_refused(
-    tmp_path: Path, content: bytes, told: str
+    tmp_path: Path, content: bytes, expected: str
 ) -> None:
     path = tmp_path / "mine.md"
     path.write_bytes(content)
     message = refusal("j", *OPENAI, "--prompt", str(path))
     assert str(path) in message
-    assert told in message
+    assert expected in message
     assert not Rater.objects.exists()
 
 

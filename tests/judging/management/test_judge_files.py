@@ -44,7 +44,7 @@ def test_a_file_is_checked_without_creating_a_judge(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("title =", "titel =", "line 2: 'titel' is not a key"),
         (
@@ -55,11 +55,11 @@ def test_a_file_is_checked_without_creating_a_judge(file: Path) -> None:
         ("temperature = 0", "temperature = 9", "param temperature is '9'"),
     ],
 )
-def test_an_invalid_file_is_a_one_line_error(file: Path, old: str, new: str, told: str) -> None:
+def test_an_invalid_file_is_a_one_line_error(file: Path, old: str, new: str, message: str) -> None:
     file.write_text(GRADED.replace(old, new, 1), "utf-8")
     with pytest.raises(CommandError) as raised:
         command("create_judge", "--file", str(file), "--check")
-    assert told in str(raised.value)
+    assert message in str(raised.value)
     assert "\n" not in str(raised.value)
     assert str(raised.value).startswith(str(file))
 
@@ -128,10 +128,10 @@ def test_the_manifest_contains_the_file_and_what_each_call_shows(
     (manifest,) = json.loads(
         command("judge_manifest", "--judge", "graded", "--campaign", study.name)
     )
-    told = manifest["judge"]
-    assert told["isolate"] == "unit"
-    assert told["file"]["text"] == GRADED
-    assert told["file"]["parser"] == "regex"
+    facts = manifest["judge"]
+    assert facts["isolate"] == "unit"
+    assert facts["file"]["text"] == GRADED
+    assert facts["file"]["parser"] == "regex"
 
 
 def test_a_judge_file_runs_only_over_campaigns_of_its_protocol(file: Path, tmp_path: Path) -> None:

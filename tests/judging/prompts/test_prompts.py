@@ -94,9 +94,9 @@ def test_a_prompt_names_no_system_person_or_run(
     db: None, tmp_path: Path, protocol: str, granularity: str
 ) -> None:
     campaign = campaign_of(tmp_path, protocol)
-    told = [words(one) + json.dumps(one.request.schema) for one in prepared(campaign, granularity)]
+    texts = [words(one) + json.dumps(one.request.schema) for one in prepared(campaign, granularity)]
     for secret in (PLANTED, SETTING, "bm25", campaign.name, f"by {granularity}"):
-        assert not any(secret in each for each in told), secret
+        assert not any(secret in each for each in texts), secret
 
 
 @pytest.mark.parametrize("special", SPECIAL)

@@ -166,13 +166,13 @@ def test_a_change_without_its_event_is_undone(campaign: Campaign, deed: Deed) ->
             act()
     assert state() == before
     act()
-    told = list(Event.objects.exclude(pk__in=known).order_by("pk"))
-    assert [(each.event, each.facts) for each in told] == list(deed.events)
+    events = list(Event.objects.exclude(pk__in=known).order_by("pk"))
+    assert [(each.event, each.facts) for each in events] == list(deed.events)
     run = JudgeRun.objects.exclude(pk=other.pk).latest("pk")
-    assert {each.campaign for each in told} == {campaign.pk}
-    assert (told[-1].object_kind, told[-1].object_id) == ("judgerun", str(run.pk))
-    assert [bool(each.after) for each in told] == [each.event == "run.started" for each in told]
-    assert not any(each.before for each in told)
+    assert {each.campaign for each in events} == {campaign.pk}
+    assert (events[-1].object_kind, events[-1].object_id) == ("judgerun", str(run.pk))
+    assert [bool(each.after) for each in events] == [each.event == "run.started" for each in events]
+    assert not any(each.before for each in events)
     untouched = JudgeRun.objects.filter(pk=other.pk).values("state", "lease", "wish", "in_flight")
     assert untouched.get() == {
         "state": "running", "lease": theirs, "wish": "cancel", "in_flight": 3,
@@ -304,11 +304,11 @@ def test_a_refused_start_says_what_the_active_run_has_done(campaign: Campaign) -
 def test_a_worker_is_notified_only_after_the_commit(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
-    told: list[int] = []
-    monkeypatch.setattr(tasks, "ring", told.append)
+    notified: list[int] = []
+    monkeypatch.setattr(tasks, "ring", notified.append)
     with django_capture_on_commit_callbacks(execute=True):
         with transaction.atomic():
             run = tasks.begin(served(), campaign, {"limit": 2, "most_tokens": 9})
-        assert told == []
-    assert told == [run.pk]
+        assert notified == []
+    assert notified == [run.pk]
     assert (fresh(run).queued, fresh(run).limit, fresh(run).most_tokens) == (True, 2, 9)

@@ -18,8 +18,8 @@ from tests.judging.judge_file.test_document import GRADED
 pytestmark = pytest.mark.django_db
 
 
-def refuses(campaign: Campaign, rater: Judge, told: str, error: type[ValueError]) -> None:
-    with pytest.raises(error, match=told):
+def refuses(campaign: Campaign, rater: Judge, message: str, error: type[ValueError]) -> None:
+    with pytest.raises(error, match=message):
         lifecycle.start(campaign, rater)
     assert not JudgeRun.objects.exists()
 

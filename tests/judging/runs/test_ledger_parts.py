@@ -134,7 +134,7 @@ def test_claim_positions_are_remembered_for_the_newest_leases_only(
 def test_postgresql_ends_a_transaction_whose_process_freezes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told: list[tuple[str, int]] = []
+    statements: list[tuple[str, int]] = []
 
     class Cursor:
         def __enter__(self) -> Cursor:
@@ -144,18 +144,18 @@ def test_postgresql_ends_a_transaction_whose_process_freezes(
             pass
 
         def execute(self, statement: str) -> None:
-            told.append((statement, len(connection.savepoint_ids)))
+            statements.append((statement, len(connection.savepoint_ids)))
 
     outside, fake = len(connection.savepoint_ids), SimpleNamespace(vendor="sqlite", cursor=Cursor)
     monkeypatch.setattr(ledger, "connection", fake)
     with ledger.brief_transaction():
         assert len(connection.savepoint_ids) == outside + 1
-    assert told == []
+    assert statements == []
     fake.vendor = "postgresql"
     with ledger.brief_transaction():
         pass
     limit = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
-    assert told == [(limit, outside + 1)], "it ends with the transaction"
+    assert statements == [(limit, outside + 1)], "it ends with the transaction"
 
 
 def test_an_assignment_with_strikes_is_claimed_alone(
@@ -191,8 +191,8 @@ def test_a_claim_leaves_out_an_assignment_leased_by_another_run_meanwhile(
     planning.plan(campaign, rater)
     free_rows = ledger.open_assignments
 
-    def late(*told: Any, **more: Any) -> list[Assignment]:
-        rows = free_rows(*told, **more)
+    def late(*args: Any, **more: Any) -> list[Assignment]:
+        rows = free_rows(*args, **more)
         Assignment.objects.filter(pk=rows[0].pk).update(status="leased", lease=uuid.uuid4())
         return rows
 
@@ -289,11 +289,11 @@ class TestReuse:
         self, campaign: Campaign, first: JudgeRun, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(cache, "CHUNK", 1)
-        told = {"model_returned": "m-1", "logprobs": {"content": []}, "finish_reason": "end"}
-        told |= {"reasoning": "since"}
-        JudgeCall.objects.update(**told, seconds=4.0, detail="so", cost=Decimal(3))
+        facts = {"model_returned": "m-1", "logprobs": {"content": []}, "finish_reason": "end"}
+        facts |= {"reasoning": "since"}
+        JudgeCall.objects.update(**facts, seconds=4.0, detail="so", cost=Decimal(3))
         run_scripted(campaign, judge("again"))
-        JudgeCall.objects.exclude(run=first).update(**told, seconds=5.0, detail="later")
+        JudgeCall.objects.exclude(run=first).update(**facts, seconds=5.0, detail="later")
         run = JudgeRun(campaign=campaign, judge=judge("second"), reuse="all")
         prepared = self.prepared(campaign, first.judge)
         found = find_answers(run, [each.request_hash for each in prepared] * 2)
@@ -305,7 +305,7 @@ class TestReuse:
             answer = result.outcome
             assert isinstance(answer, Answer)
             came = (answer.model, answer.logprobs, answer.finish_reason, answer.reasoning)
-            assert came == tuple(told.values())
+            assert came == tuple(facts.values())
             assert (answer.usage, call.answer, result.seconds) == ({}, answer, 5.0)
             assert (call.state, call.seconds, call.cost) == ("answered", 5.0, 0)
             assert call.detail == "later"

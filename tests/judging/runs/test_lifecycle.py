@@ -54,24 +54,24 @@ ADMIN = User(role="admin")
 
 class TestControl:
     def test_a_listener_is_called_when_the_stop_comes(self) -> None:
-        told: list[str] = []
+        calls: list[str] = []
         control = Control()
-        control.listen(lambda: told.append("first"))
-        assert told == []
+        control.listen(lambda: calls.append("first"))
+        assert calls == []
         control.stop()
-        assert told == ["first"]
+        assert calls == ["first"]
         control.listen(None)
         control.stop()
-        assert told == ["first"]
-        control.listen(lambda: told.append("late"))
-        assert told == ["first", "late"]
+        assert calls == ["first"]
+        control.listen(lambda: calls.append("late"))
+        assert calls == ["first", "late"]
 
     def test_a_stop_before_any_listener_is_kept_for_it(self) -> None:
-        told: list[int] = []
+        calls: list[int] = []
         control = Control()
         control.stop()
-        control.listen(lambda: told.append(1))
-        assert told == [1]
+        control.listen(lambda: calls.append(1))
+        assert calls == [1]
         assert control.seconds is None
         assert control.progress(3) is None
 
@@ -292,9 +292,9 @@ class TestOneOfTwoRuns:
 
 class TestServers:
     def test_the_name_of_a_server_includes_its_key(self) -> None:
-        told = [(each.name, str(each), each.guarded) for each in
+        names = [(each.name, str(each), each.guarded) for each in
                 (Server("http://a/v1"), Server("http://a/v1", "KEY", guarded=False))]  # fmt: skip
-        assert told == [
+        assert names == [
             ("http://a/v1", "http://a/v1 (no key)", True),
             ("http://a/v1 KEY", "http://a/v1 (key in KEY)", False),
         ]
@@ -325,8 +325,8 @@ class TestServers:
         judge("b", api_key_env="K", **own)
         judge("c", api_key_env="K", **guarded)
         judge("d", **guarded)
-        told = [*public, Server(SERVER, "K", guarded=False), Server(SERVER, "", guarded=True)]
-        assert known_servers(ADMIN) == told
+        expected = [*public, Server(SERVER, "K", guarded=False), Server(SERVER, "", guarded=True)]
+        assert known_servers(ADMIN) == expected
 
     def test_only_an_admin_adds_a_server_with_a_key_reserved_for_judges(
         self, settings: Any
@@ -483,8 +483,8 @@ class TestOpenAssignments:
         Assignment.objects.filter(pk=own[2]).update(status="done")
         assert ledger.lease_assignments([], lease) == 0
         assert ledger.lease_assignments(rows, lease) == 1
-        told = Assignment.objects.filter(lease=lease).values_list("pk", "status")
-        assert list(told) == [(own[0], "leased")]
+        claimed = Assignment.objects.filter(lease=lease).values_list("pk", "status")
+        assert list(claimed) == [(own[0], "leased")]
         assert found(9) == [3]
         ledger.attach_items(campaign, rows)
         assert [row.item.pk for row in rows] == [row.item_id for row in rows]
@@ -494,14 +494,14 @@ class TestOpenAssignments:
 class TestBeginning:
     @pytest.fixture
     def rung(self, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any) -> Any:
-        told: list[int] = []
-        monkeypatch.setattr(tasks, "ring", told.append)
+        notified: list[int] = []
+        monkeypatch.setattr(tasks, "ring", notified.append)
 
         def of(deed: Any) -> tuple[Any, list[int]]:
-            told.clear()
+            notified.clear()
             with django_capture_on_commit_callbacks(execute=True):
                 made = deed()
-            return made, list(told)
+            return made, list(notified)
 
         return of
 
@@ -509,11 +509,11 @@ class TestBeginning:
         self, campaign: Campaign, rung: Any
     ) -> None:
         rater = judge()
-        run, told = rung(lambda: tasks.begin(rater, campaign, {"limit": 3}))
-        assert (run.queued, run.limit, told) == (True, 3, [run.pk])
+        run, notified = rung(lambda: tasks.begin(rater, campaign, {"limit": 3}))
+        assert (run.queued, run.limit, notified) == (True, 3, [run.pk])
         assert lifecycle.take(run)
-        again, told = rung(lambda: tasks.begin(rater, campaign, {}))
-        assert (again, again.queued, told) == (run, True, [run.pk])
+        again, notified = rung(lambda: tasks.begin(rater, campaign, {}))
+        assert (again, again.queued, notified) == (run, True, [run.pk])
 
     def test_no_run_begins_without_open_assignments(self, campaign: Campaign, rung: Any) -> None:
         rater = judge()
@@ -550,13 +550,13 @@ class TestShutdown:
         control, over = Control(), Control()
         with worker.stopping_with_worker(over):
             pass
-        told: list[str] = []
-        over.listen(lambda: told.append("over"))
-        control.listen(lambda: told.append("running"))
+        stopped: list[str] = []
+        over.listen(lambda: stopped.append("over"))
+        control.listen(lambda: stopped.append("running"))
         assert not worker.is_ending()
         with worker.stopping_with_worker(control):
             worker._end(0, None)
-        assert told == ["running"]
+        assert stopped == ["running"]
         assert worker.is_ending()
         assert worker._controls == []
 
@@ -566,20 +566,20 @@ class TestShutdown:
         assert worker._controls == []
 
     def test_a_child_listens_for_the_shutdown_signal(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        told: list[Any] = []
-        monkeypatch.setattr(signal, "signal", lambda *given: told.append(given))
+        handlers: list[Any] = []
+        monkeypatch.setattr(signal, "signal", lambda *given: handlers.append(given))
         worker._listen()
-        assert told == [(signal.SIGURG, worker._end)]
+        assert handlers == [(signal.SIGURG, worker._end)]
 
     def test_every_child_gets_the_shutdown_signal_even_if_one_is_gone(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        told: list[tuple[int, int]] = []
+        signals: list[tuple[int, int]] = []
 
         def kill(pid: int, number: int) -> None:
             if pid == 1:
                 raise ProcessLookupError
-            told.append((pid, number))
+            signals.append((pid, number))
 
         monkeypatch.setattr(os, "kill", kill)
         children = [SimpleNamespace(pid=pid) for pid in (1, 2, 3)]
@@ -589,7 +589,7 @@ class TestShutdown:
         for pool in pools:
             worker._remember_pool(SimpleNamespace(pool=pool))
         worker._signal_children()
-        assert told == [(2, signal.SIGURG), (3, signal.SIGURG)]
+        assert signals == [(2, signal.SIGURG), (3, signal.SIGURG)]
         assert worker.is_ending()
 
 
@@ -649,7 +649,7 @@ class TestTheEndOfARun:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("error", "state", "told", "raised"),
+        ("error", "state", "message", "raised"),
         [
             (worker.RefusedRunError("it lies"), "stopped", "it lies", False),
             (KeyError("x"), "stopped", "KeyError: 'x'", True),
@@ -658,7 +658,7 @@ class TestTheEndOfARun:
     )
     def test_an_error_releases_the_lease(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch,
-        error: Exception, state: str, told: str, raised: bool,
+        error: Exception, state: str, message: str, raised: bool,
     ) -> None:  # fmt: skip
         def wrong(*_: Any) -> Any:
             raise error
@@ -672,9 +672,9 @@ class TestTheEndOfARun:
             with pytest.raises(type(error)):
                 work(run, token, None, Scripted(yes))
         else:
-            assert work(run, token, None, Scripted(yes)) == Ending("fatal", told)
+            assert work(run, token, None, Scripted(yes)) == Ending("fatal", message)
         run.refresh_from_db()
-        assert (run.state, run.error, run.lease) == (state, told, None)
+        assert (run.state, run.error, run.lease) == (state, message, None)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -693,8 +693,8 @@ class TestTheEndOfARun:
 
         monkeypatch.setattr(worker, "run_engine", run_engine)
         run = lifecycle.start(campaign, judge(params=params), concurrency=own)
-        told: Any = worker._run_to_end(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
-        assert (told, asked) == (Ending("finished"), [calls])
+        result: Any = worker._run_to_end(run, uuid.uuid4(), None, Control(), None)  # type: ignore[arg-type]
+        assert (result, asked) == (Ending("finished"), [calls])
 
     def test_a_run_continues_while_assignments_remain_and_are_being_closed(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch

@@ -45,8 +45,8 @@ def test_a_planned_assignment_is_open_and_asks_all_units_of_its_item(campaign: C
     )
     for row in made:
         assert row.asked == list(row.item.units.order_by("position").values_list("name", flat=True))
-        told = (row.status, row.reason, row.missing, row.attempts, row.assisted_by, row.shown)
-        assert told == ("open", "", {}, 0, "", [])
+        columns = (row.status, row.reason, row.missing, row.attempts, row.assisted_by, row.shown)
+        assert columns == ("open", "", {}, 0, "", [])
         assert (row.slot, row.replicate, row.scope) == (None, 0, "")
     assert len({row.uid for row in made}) == len(made)
 

@@ -68,7 +68,7 @@ class TestStarting:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("manifest", "told"),
+        ("manifest", "message"),
         [
             (
                 {"batch": {"files": [{"name": "b.jsonl"}]}},
@@ -89,12 +89,12 @@ class TestStarting:
         ],
     )
     def test_a_start_is_refused_while_a_batch_may_be_with_the_server(
-        self, campaign: Campaign, manifest: dict[str, Any], told: str
+        self, campaign: Campaign, manifest: dict[str, Any], message: str
     ) -> None:
         run, _ = held(campaign, judge())
         run_out(run)
         JudgeRun.objects.update(manifest=manifest)
-        with pytest.raises(lifecycle.BatchOutError, match=told):
+        with pytest.raises(lifecycle.BatchOutError, match=message):
             lifecycle.start(campaign, judge())
         assert fresh(run).state == "running"
 
@@ -162,8 +162,8 @@ class TestTheLease:
         assert lifecycle.renew(run, token) == lifecycle.Orders("stop", 6)
         assert lifecycle.finish(run, token, "stopped", "why")
         assert leases() == (None, None)
-        told = (run.state, run.error, run.lease_until, run.in_flight, run.allowed)
-        assert told == ("stopped", "why", None, 0, 0)
+        state = (run.state, run.error, run.lease_until, run.in_flight, run.allowed)
+        assert state == ("stopped", "why", None, 0, 0)
         assert run.ended_at is not None
         assert timezone.now() - run.ended_at < timedelta(seconds=9)
 
@@ -292,8 +292,8 @@ def test_changing_a_run_locks_its_row(campaign: Campaign, deed: Any) -> None:
     run, token = held(campaign, judge())
     with CaptureQueriesContext(connection) as asked:
         deed(run, token)
-    told = [each["sql"] for each in asked.captured_queries if "FOR UPDATE" in each["sql"]]
-    assert any('FROM "judging_judgerun"' in sql for sql in told)
+    statements = [each["sql"] for each in asked.captured_queries if "FOR UPDATE" in each["sql"]]
+    assert any('FROM "judging_judgerun"' in sql for sql in statements)
 
 
 class TestQueueing:
@@ -472,13 +472,13 @@ class TestTheHistoryOfARun:
     def test_a_few_failed_calls_are_not_an_outage(self, campaign: Campaign, state: str) -> None:
         run, _ = held(campaign, judge())
         self.called(run, *[state] * (MIN_FAILURES - 1))
-        told = read_history(run)
-        assert (told.proven, told.down_for, told.busy_for) == (False, 0.0, 0.0)
+        history = read_history(run)
+        assert (history.proven, history.down_for, history.busy_for) == (False, 0.0, 0.0)
         self.called(run, state, ago=30)
-        told = read_history(run)
-        lasted = told.busy_for if state == "rate" else told.down_for
+        history = read_history(run)
+        lasted = history.busy_for if state == "rate" else history.down_for
         assert 60 <= lasted < 65
-        assert told.down_for + told.busy_for == lasted
+        assert history.down_for + history.busy_for == lasted
 
     def test_failures_before_the_last_answer_no_longer_count(self, campaign: Campaign) -> None:
         run, _ = held(campaign, judge())

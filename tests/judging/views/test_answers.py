@@ -91,9 +91,9 @@ def test_the_counts_of_a_run_link_to_its_missing_answers_by_reason(
         reverse("judge-run", args=[run.pk]),
         reverse("judges-compared", args=[run.campaign_id]) + "?now",
     ):
-        told = rita.get(page).content.decode()
-        assert f'href="{answers}?state=failed"' in told
-        assert f'href="{answers}?reason=refused"' in told
+        content = rita.get(page).content.decode()
+        assert f'href="{answers}?state=failed"' in content
+        assert f'href="{answers}?reason=refused"' in content
     of_judge = rita.get(reverse("judge", args=[run.judge_id])).content.decode()
     assert f'href="{answers}?state=failed">1</a>' in of_judge
     chosen = shown(rita, run, reason="refused")
@@ -105,9 +105,9 @@ def test_the_counts_of_a_judge_asked_unit_by_unit_link_to_units(
     rita: Client, campaign: Campaign
 ) -> None:
     run = run_scripted(campaign, judge("single", granularity="unit"), refused)[0]
-    told = rita.get(reverse("judge-run", args=[run.pk])).content.decode()
+    content = rita.get(reverse("judge-run", args=[run.pk])).content.decode()
     answers = reverse("judge-answers", args=[campaign.pk, run.judge_id])
-    assert f'href="{answers}?reason=refused&amp;by=unit"><b>12</b> refused' in told
+    assert f'href="{answers}?reason=refused&amp;by=unit"><b>12</b> refused' in content
     assert shown(rita, run, reason="refused", by="unit").count('answer-card"') == 12
 
 

@@ -69,7 +69,7 @@ def attempt(client: Client, campaign: Campaign, status: int | None = None, **cha
 
 def wrong(answer: Any) -> dict[str, str]:
     assert answer.status_code == 422
-    return {name: " ".join(told) for name, told in answer.context["form"].errors.items()}
+    return {name: " ".join(messages) for name, messages in answer.context["form"].errors.items()}
 
 
 @pytest.fixture

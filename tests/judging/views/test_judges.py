@@ -243,8 +243,8 @@ def test_a_judge_like_another_begins_with_all_its_settings(rita: Client) -> None
 
 
 def test_a_judge_like_one_of_the_operator_begins_with_its_server(rita: Client) -> None:
-    wanted = Definition("own", "openai", "m", "http://127.0.0.1:8000", "OWN_KEY")
-    like = {"like": define_judge(wanted)[0].pk}
+    definition = Definition("own", "openai", "m", "http://127.0.0.1:8000", "OWN_KEY")
+    like = {"like": define_judge(definition)[0].pk}
     form = rita.get(reverse("judge-new"), like).context["form"]
     assert form.initial["server"] == "http://127.0.0.1:8000/v1 OWN_KEY"
     assert form.initial["server"] in form.servers

@@ -299,7 +299,7 @@ def paid(campaign: Campaign) -> JudgeRun:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("rates", "told"),
+    ("rates", "words"),
     [
         (None, "unknown"),
         ({"prompt": 1, "cached": 1, "completion": 1}, "$0.0040"),
@@ -308,15 +308,15 @@ def paid(campaign: Campaign) -> JudgeRun:
     ],
 )
 def test_an_unknown_cost_is_shown_as_unknown_and_never_as_0(
-    rita: Client, campaign: Campaign, rates: dict[str, int] | None, told: str
+    rita: Client, campaign: Campaign, rates: dict[str, int] | None, words: str
 ) -> None:
     if rates:
         priced(**rates)
     run = paid(campaign)
-    assert f"<dt>Cost</dt><dd>{told}</dd>" in get(rita, "judge-run", run.pk)
-    cell = f'<td data-label="Cost" class="number">{told}</td>'
+    assert f"<dt>Cost</dt><dd>{words}</dd>" in get(rita, "judge-run", run.pk)
+    cell = f'<td data-label="Cost" class="number">{words}</td>'
     assert cell in get(rita, "judge", run.judge_id)
-    assert f"{told}<span" in get(rita, "judges-compared", campaign.pk, now=1)
+    assert f"{words}<span" in get(rita, "judges-compared", campaign.pk, now=1)
     assert (run.manifest["cost"] is None) == (rates is None)
 
 

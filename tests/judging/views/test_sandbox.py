@@ -42,8 +42,8 @@ def of_the_fake(server: Running, name: str = "fake", **fields: Any) -> Judge:
 
 
 def try_it(client: Client, judge: Judge, campaign: Campaign, item: object = 1) -> str:
-    told = {"campaign": campaign.pk, "item": item}
-    answer = client.post(reverse("judge-try", args=[judge.pk]), told, follow=True)
+    data = {"campaign": campaign.pk, "item": item}
+    answer = client.post(reverse("judge-try", args=[judge.pk]), data, follow=True)
     return str(answer.content.decode())
 
 
@@ -123,9 +123,9 @@ def test_a_campaign_with_a_development_split_is_tried_only_on_it(
     campaign, made = campaign_of(tmp_path, development=0.5), judge()
     tuned = campaign.query_samplings.get(role="development").query_id
     for item in campaign.items.all():
-        told = try_it(rita, made, campaign, item.position + 1)
-        assert ("word for word" in told) == (item.query_id == tuned)
-        assert ("prompts must not be tuned on" in told) == (item.query_id != tuned)
+        content = try_it(rita, made, campaign, item.position + 1)
+        assert ("word for word" in content) == (item.query_id == tuned)
+        assert ("prompts must not be tuned on" in content) == (item.query_id != tuned)
     by_chance = {try_judge(made, campaign).item.query_id for _ in range(10)}
     assert by_chance == {tuned}
 

@@ -53,13 +53,13 @@ def test_the_page_says_what_each_trial_would_ask_or_why_it_is_impossible(
 def test_chosen_trials_are_queued_once_each_and_followed_on_the_page(
     rita: Client, campaign: Campaign, base: Judge
 ) -> None:
-    told = send(rita, campaign, base, "start", kinds=["again", "empty"], items=2)
-    assert told.status_code == 302
+    response = send(rita, campaign, base, "start", kinds=["again", "empty"], items=2)
+    assert response.status_code == 302
     runs = JudgeRun.objects.filter(judge__base=base)
     assert {run.judge.variation["kind"] for run in runs} == {"again", "empty"}
     assert all(run.queued for run in runs)
     assert Assignment.objects.filter(rater__kind=Rater.Kind.TRIAL, status="open").count() == 4
-    page = rita.get(told.headers["Location"]).content.decode()
+    page = rita.get(response.headers["Location"]).content.decode()
     assert "0 of 4 requests" in page
     assert reverse("judge-robustness", args=[base.runs.get().pk]) in page
     assert send(rita, campaign, base, "start", kinds=["again"], items=2).status_code == 302
@@ -71,8 +71,11 @@ def test_planning_is_a_job_that_the_page_waits_for(
 ) -> None:
     settings.JOBS_EAGER = False
     monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
-    told = send(rita, campaign, base, "start", kinds=["again"], items=2)
-    assert (told.status_code, "waiting, next in the queue" in told.content.decode()) == (202, True)
+    response = send(rita, campaign, base, "start", kinds=["again"], items=2)
+    assert (response.status_code, "waiting, next in the queue" in response.content.decode()) == (
+        202,
+        True,
+    )
     assert not JudgeRun.objects.filter(judge__base=base).exists()
     job = queue.lease_now(Job.objects.get(kind=PLAN))
     carry_out(job, lambda done, total: None, strict=True)
@@ -101,10 +104,13 @@ def test_a_stop_ends_only_the_trials_and_a_start_continues_them(
 def test_a_start_without_a_trial_or_with_an_impossible_one_is_refused(
     rita: Client, campaign: Campaign, base: Judge
 ) -> None:
-    told = send(rita, campaign, base, "start")
-    assert (told.status_code, "Choose at least one trial" in told.content.decode()) == (422, True)
-    told = send(rita, campaign, base, "start", kinds=["swapped"])
-    assert (told.status_code, "has no pairs" in told.content.decode()) == (409, True)
+    response = send(rita, campaign, base, "start")
+    assert (response.status_code, "Choose at least one trial" in response.content.decode()) == (
+        422,
+        True,
+    )
+    response = send(rita, campaign, base, "start", kinds=["swapped"])
+    assert (response.status_code, "has no pairs" in response.content.decode()) == (409, True)
     assert not JudgeRun.objects.filter(judge__base=base).exists()
 
 

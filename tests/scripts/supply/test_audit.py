@@ -28,8 +28,8 @@ def osv() -> Iterator[Osv]:
 
 
 def affected(package: Package, *events: dict[str, str], **more: Any) -> list[dict[str, Any]]:
-    told = {"name": package.name, "ecosystem": package.ecosystem}
-    return [{"package": told, "ranges": [{"type": "ECOSYSTEM", "events": list(events)}], **more}]
+    query = {"name": package.name, "ecosystem": package.ecosystem}
+    return [{"package": query, "ranges": [{"type": "ECOSYSTEM", "events": list(events)}], **more}]
 
 
 def tell(osv: Osv, package: Package, id: str, *fixed: str, **more: Any) -> None:
@@ -109,11 +109,11 @@ class TestAsking:
         assert ask([Package(PYPI, theirs.name, theirs.version)], osv.address) == []
 
     @pytest.mark.parametrize(
-        ("status", "told"), [(503, "it refused with status 503"), (429, "status 429")]
+        ("status", "message"), [(503, "it refused with status 503"), (429, "status 429")]
     )
-    def test_a_refusing_service_is_an_error(self, osv: Osv, status: int, told: str) -> None:
+    def test_a_refusing_service_is_an_error(self, osv: Osv, status: int, message: str) -> None:
         osv.status = status
-        with pytest.raises(AskError, match=told):
+        with pytest.raises(AskError, match=message):
             ask([DJANGO], osv.address)
 
     def test_a_missing_record_is_an_error(self, osv: Osv) -> None:
@@ -191,8 +191,8 @@ class TestTheCommand:
     ) -> None:
         tell(osv, DJANGO, "GHSA-a", "5.2.20")
         assert main(["audit", "--ask", "--service", osv.address]) == 1
-        told = capsys.readouterr().out
-        assert "To fix: django 5.2.19: GHSA-a: about GHSA-a (fixed in 5.2.20)" in told
+        output = capsys.readouterr().out
+        assert "To fix: django 5.2.19: GHSA-a: about GHSA-a (fixed in 5.2.20)" in output
         assert load().asked is None, "asking alone stores nothing"
 
     def test_renewing_stores_the_services_answers_for_the_next_audit(
@@ -210,10 +210,10 @@ class TestTheCommand:
     ) -> None:
         before = small.read_bytes()
         assert main(["audit", "--ask", "--service", NOWHERE]) == 0
-        told = capsys.readouterr()
-        assert "No audit today, the service could not be asked: " in told.err
-        assert "No audit: nobody has been asked" in told.out
-        assert "Known vulnerabilities" not in told.out
+        output = capsys.readouterr()
+        assert "No audit today, the service could not be asked: " in output.err
+        assert "No audit: nobody has been asked" in output.out
+        assert "Known vulnerabilities" not in output.out
         assert main(["audit", "--renew", "--service", NOWHERE]) == 1
         assert small.read_bytes() == before
 

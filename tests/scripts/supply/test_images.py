@@ -60,8 +60,8 @@ def test_renewing_sets_each_digest_to_that_of_its_tag_and_changes_nothing_else(
     text = (folder / "Dockerfile").read_text("utf-8")
     assert text == DOCKERFILE.replace(OLD, NEW).replace("golang:1.25", f"golang:1.25@{OTHER}")
     compose = (folder / "compose.yaml").read_text("utf-8")
-    wanted = COMPOSE.replace(OLD, NEW).replace("17-alpine", f"17-alpine@{NEW}")
-    assert compose == wanted
+    expected = COMPOSE.replace(OLD, NEW).replace("17-alpine", f"17-alpine@{NEW}")
+    assert compose == expected
 
 
 def test_no_file_changes_if_one_image_cannot_be_resolved(folder: Path) -> None:

@@ -33,8 +33,10 @@ def test_one_of_alternative_licences_suffices_and_all_of_combined_ones_are_neede
 
 
 def test_a_disallowed_package_is_named_with_its_licence() -> None:
-    told = objections(rules=replace(RULES, excepted={}))
-    assert "krippendorff is GPL-3.0-or-later, which is not allowed in the site" in "\n".join(told)
+    messages = objections(rules=replace(RULES, excepted={}))
+    assert "krippendorff is GPL-3.0-or-later, which is not allowed in the site" in "\n".join(
+        messages
+    )
 
 
 def test_a_tool_may_be_under_the_gpl_and_the_site_may_not() -> None:
@@ -43,14 +45,14 @@ def test_a_tool_may_be_under_the_gpl_and_the_site_may_not() -> None:
 
 
 def test_a_package_with_an_unknown_licence_is_named() -> None:
-    told = objections(rules=replace(RULES, read={}))
-    assert any(line.startswith("scipy states no licence that is known") for line in told)
+    messages = objections(rules=replace(RULES, read={}))
+    assert any(line.startswith("scipy states no licence that is known") for line in messages)
 
 
 def test_an_exception_for_a_changed_licence_or_an_unused_package_is_reported() -> None:
     excepted = {"psycopg": "MIT: once", "no-such-package": "MIT: once"}
-    told = objections(rules=replace(RULES, excepted={**RULES.excepted, **excepted}))
-    assert told == [
+    messages = objections(rules=replace(RULES, excepted={**RULES.excepted, **excepted}))
+    assert messages == [
         "psycopg is LGPL-3.0-only now, not what licences.toml excepts it for",
         "no-such-package is excepted in licences.toml, and nothing needs it",
     ]

@@ -49,7 +49,7 @@ def test_the_site_runs_the_tested_versions(entry: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entry", "lock", "told"),
+    ("entry", "lock", "message"),
     [
         ("django==5.2.19", f"django==5.2.19 {HASH}", None),
         ("Some_Name[x]==1.0  # why", f"some-name==1.0 \\\n    {HASH}\n    # via x", None),
@@ -60,13 +60,13 @@ def test_the_site_runs_the_tested_versions(entry: str) -> None:
     ],
 )
 def test_a_difference_between_requirements_and_lock_is_named(
-    tmp_path: Path, entry: str, lock: str, told: str | None
+    tmp_path: Path, entry: str, lock: str, message: str | None
 ) -> None:
     (tmp_path / "a.txt").write_text(entry, "utf-8")
     (tmp_path / "b.txt").write_text("celery==5.7.0", "utf-8")
     (tmp_path / "a.lock").write_text(lock, "utf-8")
     found = differences(tmp_path / "a.txt", tmp_path / "a.lock")
-    assert [line.startswith(told) for line in found] == [True] if told else not found
+    assert [line.startswith(message) for line in found] == [True] if message else not found
 
 
 def test_a_lock_that_leaves_a_version_open_is_refused(tmp_path: Path) -> None:
