@@ -74,7 +74,7 @@ def make(folder: Path, decides: bool = False) -> None:
 
 
 def _lean(model: Any, tokenizer: Any, favoured: Mapping[str, float]) -> None:
-    """Set the constant direction, the first of the hidden state, and the tokens that it favours."""
+    """Make the first dimension of the hidden state constant, with weights to some tokens."""
     embeddings, head = model.model.embed_tokens.weight, model.lm_head.weight
     embeddings[:, 0] = 1.0
     head[:, 0] = 0.0

@@ -194,7 +194,7 @@ def _presented(assignment: Assignment) -> int | None:
 
 
 def _comparable(campaign: Campaign, looked_at: Collection[int]) -> list[Campaign]:
-    """Return the campaigns of the same task that were looked at, this one among them."""
+    """Return this campaign and those of the same task that were looked at."""
     return list(Campaign.objects.filter(pk__in=looked_at, protocol=campaign.protocol))
 
 

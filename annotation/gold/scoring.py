@@ -117,7 +117,7 @@ def _gold_answers(items: QuerySet[Item]) -> dict[int, list[_GoldAnswer]]:
 
 
 def compare_with_gold(assignment: Assignment) -> Iterator[GoldComparison]:
-    """Yield the gold answers to the units that were asked, in order, with the first answers."""
+    """Yield the gold answers to the units asked, in order, with the rater's first answers."""
     labels = Label.objects.filter(response__assignment=assignment, response__revision=1)
     answers = {
         (unit, name): value for unit, name, value in labels.values_list("unit", "variable", "value")

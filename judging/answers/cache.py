@@ -50,7 +50,7 @@ class EqualRequests:
 
     @property
     def is_full(self) -> bool:
-        """Whether too many requests wait to claim more."""
+        """Whether so many requests wait that no more may be claimed."""
         return self.waiting >= MAX_WAITING
 
     def claim_firsts(self, prepared: Sequence[Prepared]) -> list[Prepared]:

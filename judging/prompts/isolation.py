@@ -107,7 +107,7 @@ def report_of(unit: UnitSpec) -> str:
 
 
 def needs_texts(judge: Judge, protocol: str) -> bool:
-    """Return whether requests about an item depend on its texts, which then must be loaded."""
+    """Return whether an item's texts must be loaded, since its requests depend on them."""
     return bool(judge.file) or isolation_of(judge, protocol) in ("response", "unit")
 
 

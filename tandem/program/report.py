@@ -14,7 +14,7 @@ REFUSED = 1
 
 
 def is_of_files(arguments: list[str]) -> bool:
-    """Return whether a report is of labels files: by `--labels`, or by the first word."""
+    """Return whether a report is about labels files, given by `--labels` or as the first word."""
     if any(each == "--labels" or each.startswith("--labels=") for each in arguments):
         return True
     first = next(iter(arguments), "-")

@@ -121,7 +121,7 @@ def test_the_site_waits_for_the_migration(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["worker", "beat", "migrate"])
-def test_services_without_pages_do_not_inherit_the_health_check_of_pages(name: str) -> None:
+def test_services_without_pages_do_not_have_the_health_check_of_the_site(name: str) -> None:
     check = SERVICES[name]["healthcheck"]
     assert check == {"disable": True} or "inspect ping" in check["test"][1]
 

@@ -48,7 +48,7 @@ print(json.dumps({
 @pytest.mark.parametrize(
     ("items", "often"), [(20, False), pytest.param(200, True, marks=pytest.mark.long)]
 )
-def test_a_study_is_exact_and_loses_nothing_when_web_processes_are_killed(
+def test_a_study_loses_and_duplicates_no_answer_when_web_processes_are_killed(
     django_db_setup: None, static: dict[str, str], tmp_path: Path, items: int, often: bool
 ) -> None:
     study, places, failures = Site(tmp_path, static), items * OVERLAP, list[str]()

@@ -145,7 +145,8 @@ class Command(BaseCommand):
 
 
 def _text_of(path: str) -> str:
-    """Return the text of a judge file, or of one of the library; none is empty."""
+    """Return the text of a judge file or of one in the library; an empty path gives an empty
+    text."""
     if not path:
         return ""
     if path in library.names() and not Path(path).is_file():

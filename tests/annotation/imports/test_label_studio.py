@@ -91,7 +91,7 @@ def test_a_row_has_every_fact_of_the_answer() -> None:
         (said(Choice("matched", "yes"), unit="x"), ("i", "k", "key-point")),
     ],
 )  # fmt: skip
-def test_a_task_is_the_unit_it_names_or_the_one_its_controls_ask_about(
+def test_a_task_belongs_to_the_unit_that_it_names_or_that_its_controls_ask_about(
     answer: StudioAnswer, unit: tuple[str, str, str | None]
 ) -> None:
     row = rows(WRITING, answer)[0]

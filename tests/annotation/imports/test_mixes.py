@@ -184,7 +184,7 @@ class TestRater:
         assert 'own ("ann"); leave it out' in take(tmp_path, response("🌉"), rater="zoë")
 
     @pytest.mark.parametrize("whose", [{}, {"rater": None}, {"rater": ""}])
-    def test_one_line_without_a_rater_makes_the_option_useful(
+    def test_the_rater_option_is_accepted_if_any_line_names_no_rater(
         self, tmp_path: Path, whose: Line
     ) -> None:
         alone = {k: v for k, v in OTHER.items() if k != "rater"} | whose

@@ -117,7 +117,7 @@ def test_few_items_are_all_sampled(campaign: Campaign, base: Judge) -> None:
     assert len(sample_assignments(campaign, base, TrialSample(), 0)) == 4
 
 
-def test_a_trial_share_counts_units(
+def test_the_share_of_a_trial_is_a_share_of_units(
     campaign: Campaign, base: Judge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judging.runs.planning.LEAST_UNITS", 1)
