@@ -194,7 +194,7 @@ def _presented(assignment: Assignment) -> int | None:
 
 
 def _comparable(campaign: Campaign, looked_at: Collection[int]) -> list[Campaign]:
-    """Return this campaign and those of the same task that were looked at."""
+    """Return those campaigns that were looked at and have the same task, perhaps this one too."""
     return list(Campaign.objects.filter(pk__in=looked_at, protocol=campaign.protocol))
 
 

@@ -145,8 +145,7 @@ class Command(BaseCommand):
 
 
 def _text_of(path: str) -> str:
-    """Return the text of a judge file or of one in the library; an empty path gives an empty
-    text."""
+    """Return the text of a judge file, or of one in the library; without a path, nothing."""
     if not path:
         return ""
     if path in library.names() and not Path(path).is_file():
