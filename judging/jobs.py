@@ -68,7 +68,7 @@ def comparison_question(campaign: Campaign) -> dict[str, Any]:
 
 
 def trials_question(judge: Judge, campaign: Campaign, selection: TrialSelection) -> dict[str, Any]:
-    """Return the question of what all trials of a judge would cost, whichever kinds are wanted."""
+    """Return the question of what each kind of trial of a judge would cost."""
     given = {"items": selection.items, "seed": selection.seed, "prompt": selection.prompt}
     return {"judge": judge.pk, "campaign": campaign.pk, **given}
 

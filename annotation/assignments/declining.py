@@ -1,4 +1,4 @@
-"""A person who cannot judge an item: a reason in place of labels, and a slot for somebody else."""
+"""Decline an item: a reason takes the place of labels, and somebody else gets the slot."""
 
 from __future__ import annotations
 

@@ -249,7 +249,7 @@ def sample_queries(
     """Return every query of a batch by its key.
 
     `roles` are the splits of the prerequisite, and `chosen` the queries of a design's chosen items.
-    Nothing was left to chance about these: they have the probability 1, and all others 0.
+    Chosen queries have the probability 1, and all others 0.
     """
     if design.chosen:
         asked = set(chosen)

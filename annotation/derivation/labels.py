@@ -59,7 +59,7 @@ class LabelledUnit:
                     add_votes(mine, variable, value, number)
 
     def digested(self) -> list[object]:
-        """Return what its digest covers: its keys and its labels, but no rater's name."""
+        """Return the content of the unit's digest: its keys and labels, but no rater's name."""
         return [*self.identity, self.people, self.reference, self.asked]
 
 

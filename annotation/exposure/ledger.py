@@ -128,7 +128,7 @@ def record(user: int | None, notes: Iterable[Note]) -> None:
 
 
 def recorded_again(user: int | None, notes: Iterable[Note]) -> None:
-    """Record looks again, up to the answers that arrived while the file was streamed."""
+    """Record looks again, to include the answers that arrived while the file was streamed."""
     newest = _newest()
     record(user, [{**note, "upto": newest} for note in notes if note["upto"] < newest])
 

@@ -364,7 +364,7 @@ class Worker(_ThreadWorker):
                 self._end(connection)
 
     def _moves(self, connection: Connection) -> bool:
-        """Return whether bytes of a body or of a response should be moving."""
+        """Return whether a body is being received or a response being sent."""
         if connection.state is State.RECEIVING:
             return connection.incoming.read is not None
         return bool(connection.outgoing.waiting)

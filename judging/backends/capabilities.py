@@ -89,7 +89,7 @@ class Server(Protocol):
     def body(self, request: Request) -> JSON: ...
 
     def short_body(self, question: str, tokens: int) -> JSON:
-        """Return the JSON of a short question that is sampled alike for all judges of a model."""
+        """Return the JSON of a short question, with equal sampling for all judges of a model."""
         ...
 
     def without(self, body: Mapping[str, Any], names: Iterable[str]) -> JSON:

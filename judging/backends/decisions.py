@@ -202,7 +202,7 @@ class DecisionModel:
         return self._most_questions, self._most_options
 
     def _part(self, questions: Sequence[Question]) -> tuple[list[Question], int]:
-        """Return what fits into the next request, and how many of the questions that settles.
+        """Return the questions that fit into the next request, and how many of them it settles.
 
         The parts of a question with too many options stay together.
         """
@@ -260,7 +260,7 @@ class DecisionModel:
         progress.labels.setdefault(question.unit, {})[question.variable] = label
 
     def _resumed(self, request: Request, key: object) -> Progress:
-        """Return what an earlier attempt at this request has received."""
+        """Return the answers that an earlier attempt at this request received."""
         progress = Progress()
         if (raw := request.written.get(key)) is None:
             return progress

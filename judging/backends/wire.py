@@ -191,7 +191,7 @@ class WireBackend:
         return self._completed_body(request, self.params)
 
     def short_body(self, question: str, tokens: int) -> JSON:
-        """Return the JSON of a short question that is sampled alike for all judges of a model."""
+        """Return the JSON of a short question, with equal sampling for all judges of a model."""
         params = self._sent({**self.wire.defaults, **SHORT_PARAMS})
         params |= {name: self.params[name] for name in KEPT_PARAMS if name in self.params}
         whole = "max_completion_tokens" in self.params and "max_tokens" not in self.params

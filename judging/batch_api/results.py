@@ -249,7 +249,7 @@ class _Group:
         Assignment.objects.filter(lease=self.lease, status=LEASED).update(status=OPEN, lease=None)
 
     def _result(self, prepared: Prepared, line: Line) -> Result | None:
-        """Return what to store of a line. None if it changes nothing."""
+        """Return the result to store for a line. None if it changes nothing."""
         row, loaded = prepared.assignment, self.loaded
         is_ours = row.lease == self.lease
         call, outcome = _read_line(line, self.read_reply)

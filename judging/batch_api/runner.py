@@ -363,7 +363,7 @@ def read_bodies(file: BinaryIO, asked: Sequence[Asked]) -> list[JSON]:
 def answer_all(
     folder: Path, results: BinaryIO, engine: Engine, waiting: Sequence[Asked], at_once: int
 ) -> int:
-    """Ask all that wait and write their lines. Return how many were refused."""
+    """Ask all waiting requests and write their lines. Return how many were refused."""
     refused = 0
     with (folder / REQUESTS).open("rb") as file:
         for start in range(0, len(waiting), at_once):
@@ -381,7 +381,7 @@ def answer_all(
 
 
 def facts_of(engine: Engine, settings: JSON, manifest: JSON) -> JSON:
-    """Describe what answers: versions, weights and hardware."""
+    """Describe the versions, weights and hardware that give the answers."""
     config = getattr(getattr(engine.llm, "llm_engine", None), "model_config", None)
     commit = getattr(getattr(config, "hf_config", None), "_commit_hash", None)
     return {

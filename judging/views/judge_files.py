@@ -113,7 +113,7 @@ def load_file(request: HttpRequest) -> HttpResponse:
 
 
 def _text_of(request: HttpRequest) -> str:
-    """Return the text that is to be loaded. Raises ValueError."""
+    """Return the text of the uploaded or chosen file. Raises ValueError."""
     upload = request.FILES.get("upload")
     if isinstance(upload, UploadedFile):
         if (upload.size or 0) > MAX_BYTES:

@@ -123,7 +123,7 @@ class Copy:
         processes: bool = True,
         at_start: bool = False,
     ) -> Session:
-        """Run the wanted tests, or all of the modules; `at_start` does without the template."""
+        """Run the requested tests, or all of the modules; `at_start` does without the template."""
         if wanted is not None:
             modules = list(dict.fromkeys(test.partition("::")[0] for test in wanted))
         there = [module for module in modules if (self.root / module).is_file()]

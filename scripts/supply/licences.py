@@ -58,7 +58,7 @@ def licence(name: str, rules: Rules) -> str:
 
 
 def may_be_taken(expression: str, allowed: frozenset[str]) -> bool:
-    """Return whether allowed licences meet an expression: of `OR`, one side is enough."""
+    """Return whether allowed licences satisfy an expression. For `OR`, one side is enough."""
     return _met(_SPDX.parse(expression, validate=True), allowed)
 
 
