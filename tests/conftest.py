@@ -29,7 +29,7 @@ from tests.workers import NAME
 # Another process for each report is a second each; tests/analysis/crosscheck has it on.
 process.IS_ON = False
 
-CASES = 2  # of a test's cases, where the test is not marked "every_case"
+CASES = 2  # of a test's cases, where it is marked neither "every_case" nor "first_case"
 
 # Imported where a test first needs them, which takes each worker that does some seconds.
 LARGE = (
@@ -84,7 +84,7 @@ def _runs(item: pytest.Item) -> bool:
 
 
 def _further_cases(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytest.Item]:
-    """Return the cases of each test other than its first and its last."""
+    """Return the cases of each test but its first and its last, which slow ones leave out too."""
     functions: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if config.getoption("--quick") or not item.get_closest_marker("every_case"):
@@ -92,7 +92,8 @@ def _further_cases(items: Sequence[pytest.Item], config: pytest.Config) -> set[p
     further: set[pytest.Item] = set()
     for cases in functions.values():
         last = len(cases) - 1
-        further |= set(cases) - {cases[n * last // (CASES - 1)] for n in range(CASES)}
+        count = 1 if cases[0].get_closest_marker("first_case") else CASES
+        further |= set(cases) - {cases[n * last // (CASES - 1)] for n in range(count)}
     return further
 
 

@@ -66,6 +66,7 @@ class TestPages:
         assert "model-x" in self.text(rita, address), "without scripts a reload shows it"
         assert Job.objects.count() == 1
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("place", ["", "results/", "judges/", "exports/labels/csv/"])
     def test_a_reader_of_a_failed_report_can_start_it_again(
         self, rita: Client, labelled: Campaign, place: str
@@ -94,6 +95,7 @@ class TestPages:
         assert "are marked as exposed" in self.text(rita, address)
         assert "are marked as exposed" not in self.text(admin, address)
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("of", ["report", "measures"])
     def test_a_running_job_shows_its_progress(
         self, rita: Client, labelled: Campaign, of: str
@@ -284,6 +286,7 @@ class TestAPI:
         assert report.json()["choices"]["epsilon"] == 0.1
         assert root.get(address).json() == report.json()
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("what", ["labels/?format=jsonl", "exports/labels/csv/", "measures/"])
     def test_exports_and_measures_that_take_long_are_answered_by_their_jobs(
         self, labelled: Campaign, what: str

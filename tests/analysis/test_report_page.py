@@ -54,6 +54,7 @@ def addresses(campaign: Campaign) -> list[str]:
     return [f"/campaigns/{campaign.pk}/results/", *files, *figures]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("role", ["researcher", "admin"])
 def test_researchers_and_admins_may_read_the_report(labelled: Campaign, role: str) -> None:
     client = logged_in(role)
@@ -93,6 +94,7 @@ def test_the_download_is_the_report(labelled: Campaign) -> None:
     assert json.loads(response.content)["campaign"] == "ferries"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", FORMATS)
 def test_each_format_is_a_download_of_the_same_numbers(labelled: Campaign, name: str) -> None:
     chosen = FORMATS[name]

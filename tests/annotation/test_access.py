@@ -290,6 +290,7 @@ class TestManaging:
         request.user = user
         return request
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("lock", [False, True])
     def test_a_person_who_may_only_read_a_campaign_cannot_change_it(
         self, study: Study, other: Campaign, lock: bool

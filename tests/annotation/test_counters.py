@@ -333,6 +333,7 @@ class TestFolding:
 
 
 class TestPages:
+    @pytest.mark.first_case
     @pytest.mark.parametrize(
         "address", ["/campaigns/", "/campaigns/{}/", "/campaigns/{}/people/", "/tasks/"]
     )

@@ -60,6 +60,7 @@ def paged(script: Script, path: str, size: int) -> list[dict[str, Any]]:
     return lines
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("what", WHAT)
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 200])
 def test_the_pages_together_are_the_lines_of_the_export(
@@ -70,6 +71,7 @@ def test_the_pages_together_are_the_lines_of_the_export(
     assert paged(rita, f"campaigns/{campaign.pk}/{what}/", size) == expected
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("what", WHAT)
 @pytest.mark.parametrize("way", ["header", "parameter"])
 def test_the_stream_is_identical_to_the_exported_file(

@@ -200,6 +200,7 @@ class TestReviewing:
         assert (made.verdict, made.answer, made.by.user) == ("accepted", None, user)
         assert review["reviewed_by"] == made.by.name
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("verdict", ["accepted", "changed"])
     def test_a_changed_answer_is_stored_beside_the_original(
         self, rosa: Script, verdict: str

@@ -29,6 +29,7 @@ def cases(study: Study) -> list[tuple[str, str, str, dict[str, Any], dict[str, A
     ]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("which", range(3))
 def test_of_two_changes_to_the_same_version_the_second_is_refused(
     root: Script, study: Study, which: int

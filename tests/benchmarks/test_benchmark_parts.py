@@ -46,6 +46,7 @@ class TestTasks:
 
 
 class TestTheLongItem:
+    @pytest.mark.first_case
     @pytest.mark.parametrize("paragraph", SHAPES.values())
     def test_the_long_text_has_the_requested_number_of_words(self, paragraph: int) -> None:
         text = text_of(WORDS, paragraph)

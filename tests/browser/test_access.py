@@ -53,6 +53,7 @@ LAYERS: dict[str, Callable[[Page], None]] = {
 }
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("protocol", list(PROTOCOLS))
 def test_each_protocols_page_passes_axe_in_every_state(
     page: Page, transactional_db: None, tmp_path: Path, protocol: str
@@ -245,6 +246,7 @@ def test_an_admins_pages_pass_axe(page: Page, study: Study) -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("who", ["rita", "root"])
 def test_the_bar_and_the_answers_of_an_item_fit_every_width(
     page: Page, study: Study, who: str
@@ -283,6 +285,7 @@ def test_pages_for_people_without_an_account_pass_axe(page: Page, study: Study) 
     assert not found, "\n".join(found)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("template", RENDERED)
 def test_rarely_seen_pages_pass_axe(page: Page, template: str) -> None:
     body = render_to_string(template)

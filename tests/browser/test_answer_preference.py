@@ -71,6 +71,7 @@ def tops_beyond(page: Page, left: float) -> list[float]:
     return tops(page)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("yes", "key", "stored"),
     [(False, "ArrowLeft", "first"), (True, "ArrowLeft", "second"), (True, "ArrowRight", "first")],

@@ -183,6 +183,7 @@ def test_a_judges_quotes_are_outlined_and_every_state_passes_axe(
     assert found == []
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("protocol", VALIDATED)
 def test_nothing_is_confirmed_by_default(
     errors: list[str],

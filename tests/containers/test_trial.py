@@ -69,6 +69,7 @@ def test_a_health_check_that_never_succeeds_is_reported(
         tried.await_health({})
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("code", "said"), [(MINDFUL.format(3), "ended with 3"), (STUBBORN, "still runs")]
 )

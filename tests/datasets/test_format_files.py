@@ -149,6 +149,7 @@ def test_a_command_prints_schema_and_example(name: str) -> None:
     assert run("batch_format", name) == FORMAT_FILES[name].read()
 
 
+@pytest.mark.first_case
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", FORMAT_FILES)
 def test_schema_and_example_can_be_downloaded(name: str, client: Client) -> None:

@@ -27,6 +27,7 @@ def is_of_a_nice_session(pid: int, vendor: str = "sqlite") -> bool:
     return not autogroup.exists() or autogroup.read_text("ascii").endswith(f" nice {niceness}\n")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("url", "vendor"),
     [("sqlite:///:memory:", "sqlite"), ("postgresql://nobody@localhost/nothing", "postgresql")],

@@ -279,6 +279,7 @@ def test_a_quote_is_found_in_a_text_of_20_000_words(case: str) -> None:
     assert {each.method for each in found} == {case}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("text", "quote"),
     [
@@ -396,6 +397,7 @@ def test_sentences_cover_all_text_except_whitespace(text: str) -> None:
     assert not text[at:].strip()
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     "text",
     [

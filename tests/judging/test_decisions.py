@@ -38,6 +38,7 @@ def labels(campaign: Campaign) -> dict[tuple[str, str], Label]:
     return {(each.unit.key, each.variable): each for each in found.select_related("unit")}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("granularity", ["item", "unit"])
 def test_every_unit_gets_a_label_with_its_probability(
     db: None, tmp_path: Path, server: Running, granularity: str

@@ -209,6 +209,7 @@ def test_a_jury_cannot_change_its_members_or_rule(three: Campaign) -> None:
         hold(three, "--judges", "a,b,c", "--rule", "mean")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -226,6 +227,7 @@ def test_an_invalid_choice_of_members_is_refused(
         hold(three, *given)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", ["a", "ada"])
 def test_a_name_that_is_taken_is_refused(three: Campaign, name: str) -> None:
     Rater.objects.create(name="ada", kind=Rater.Kind.HUMAN)
@@ -288,6 +290,7 @@ def test_members_without_answers_cannot_form_a_jury(campaign: Campaign) -> None:
     assert not Rater.objects.filter(name="jury").exists()
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("program", "message"),
     [("robustness", "no trials of its own; run the trials"), ("judge_manifest", "it has no runs")],

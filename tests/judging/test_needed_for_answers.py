@@ -63,6 +63,7 @@ def said(name: str) -> dict[str, str]:
     return dict(found.values_list("unit__key", "value"))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("granularity", ["item", "unit"])
 def test_a_judge_labels_each_answer_and_passage(
     granularity: str, server: Running, tmp_path: Path
@@ -76,6 +77,7 @@ def test_a_judge_labels_each_answer_and_passage(
     assert JudgeCall.objects.count() == (4 if granularity == "item" else len(EXPECTED))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("granularity", ["item", "unit"])
 def test_a_request_names_the_passage_and_the_answer_but_no_system(
     granularity: str, tmp_path: Path
@@ -104,6 +106,7 @@ def test_a_request_names_the_passage_and_the_answer_but_no_system(
     assert len(set(pairs)) == len(pairs) == len(EXPECTED)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("granularity", ["item", "unit"])
 def test_the_lexical_judge_compares_the_sentences_of_the_answer_with_the_passage(
     granularity: str, tmp_path: Path

@@ -32,6 +32,7 @@ def run(server: Running, name: str, *forms: str, granularity: str = "unit") -> N
     command("run_judge", "--campaign", "study of report-coverage", "--judge", name)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("granularity", ["item", "unit"])
 def test_every_ordinary_form_of_an_answer_is_read(
     campaign: Campaign, server: Running, granularity: str

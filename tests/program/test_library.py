@@ -142,6 +142,7 @@ class TestAReport:
         assert one.percent.value == block["llama"]["pairs"]["Ada"]["percent"]["value"]
         assert one.alpha is None
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("epsilon", [0.1, 0.15, 0.3])
     def test_the_alternative_test_at_another_epsilon_equals_that_of_a_report_with_it(
         self, report: tandem.Report, epsilon: float

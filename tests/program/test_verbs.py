@@ -226,6 +226,7 @@ class TestOverTheDatabase:
         assert json.loads(capsys.readouterr().out)["holds"] is True
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

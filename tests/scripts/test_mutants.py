@@ -305,6 +305,7 @@ class TestTheVerdict:
 
 
 class TestTheReport:
+    @pytest.mark.first_case
     @pytest.mark.parametrize(
         ("caught", "equal", "good"), [(93, 0, False), (97, 0, True), (95, 5, True), (94, 6, False)]
     )

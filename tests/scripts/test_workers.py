@@ -117,6 +117,7 @@ def test_session_fixtures_are_set_up_and_torn_down_once_per_worker(tmp_path: Pat
     assert (tmp_path / "ended").read_text("utf-8").count("ended") <= 2
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_a_test_module_that_cannot_be_read_ends_the_run(tmp_path: Path, workers: str) -> None:
     status, said = shared(tmp_path, "--workers", workers, broken="import nothing_of_that_name")

@@ -42,6 +42,7 @@ exit {status}
 """
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("status", [0, 1], ids=["does not run", "came half"])
 def test_a_partial_or_broken_installation_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int

@@ -122,6 +122,7 @@ class TestCampaigns:
         for campaign in (third, other):
             assert "written" not in campaign_report(campaign, ReportOptions(resamples=20))
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("format", ["md", "html", "latex"])
     def test_every_format_prints_the_section_on_written_answers(
         self, study: Study, format: str

@@ -56,6 +56,7 @@ def test_reading_a_report_again_computes_nothing(
     assert computed_report(labelled, FEW) == first
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("what", ["labels", "choices", "a failure"])
 def test_the_report_is_computed_again_after_any_relevant_change(
     labelled: Campaign, tmp_path: Path, what: str

@@ -119,6 +119,7 @@ def test_the_report_on_a_campaign_with_one_role_does_not_mention_roles(
     assert report(campaign_of("report-coverage"))["roles"] is None
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("role", "warned"), [("development", 0), ("audit", 1), ("evaluation", 1)])
 def test_a_prompt_may_quote_development_queries_only(
     campaign: Campaign, role: str, warned: int

@@ -73,6 +73,7 @@ def of_ferries(ferries: Campaign) -> JSON:
         return campaign_report(ferries, ReportOptions(resamples=20))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("gaps", [0.0, 0.2])
 def test_every_figure_that_libraries_compute_agrees_with_them(
     gaps: float, tmp_path: Path, whole: JSON

@@ -193,6 +193,7 @@ class TestLabelsFiles:
         assert found["assisted"]["included"] is True
         assert found["assisted_labels"] == 4
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("name", ["md", "html", "latex"])
     def test_readable_formats_say_whether_assisted_labels_count(
         self, bare: Path, name: str
@@ -223,6 +224,7 @@ class TestCampaigns:
             units[name]["answerable"] = code
         submit(assignment, {"units": units, "comment": None}, "page")
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("source", ["Checked", "Study"])
     def test_labels_are_compared_with_the_verdicts_that_were_shown(
         self, tmp_path: Path, source: str

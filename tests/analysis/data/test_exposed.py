@@ -77,6 +77,7 @@ def test_the_digest_of_labels_without_marks_is_that_of_earlier_versions() -> Non
     assert Inputs.from_facts(marked()) != Inputs.from_facts(plain)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("marks", [{True: True, False: False}, {True: "true", False: ""}])
 @pytest.mark.parametrize("form", ["table", "file"])
 def test_exposed_labels_are_marked_in_a_column_of_tables_and_files(

@@ -120,6 +120,7 @@ def test_an_answer_that_makes_no_point_has_an_f_of_0_and_no_precision(study: Pat
     reason(zero["KPF"], "whole")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("of", "points", "wrong"),
     [

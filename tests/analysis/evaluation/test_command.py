@@ -251,6 +251,7 @@ def test_with_missing_zero_a_failed_judgement_counts_as_no_and_an_unasked_one_do
     assert preset["options"]["missing"]["value"] == "leave-out"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     "sources", [[3, {"passage": 4}, {"passage": "p2", "sources": [{"passage": "p1"}]}], "none", 5]
 )

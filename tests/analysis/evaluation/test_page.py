@@ -52,6 +52,7 @@ def results(campaign: Campaign, shown: str = "all") -> str:
     return f"/campaigns/{campaign.pk}/results/?measures={shown}"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("role", "status"), [("researcher", 200), ("admin", 200), ("annotator", 403)]
 )
@@ -119,6 +120,7 @@ def test_the_board_is_ordered_and_filtered_by_the_address(campaign: Campaign) ->
     assert "bm25</th>" not in page
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("query", "words"),
     [

@@ -317,6 +317,7 @@ class TestPageAndApi:
 class TestSlicesInFiles:
     """Markdown and LaTeX print slices only on request."""
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("form", ["md", "latex"])
     def test_readable_formats_show_slices_only_if_requested(
         self, study: Campaign, tmp_path: Path, form: str

@@ -57,6 +57,7 @@ def rows(report: JSON, name: str, of: str = "") -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", ODD)
 def test_every_figure_of_every_report_is_complete_on_its_own(
     report: Callable[[str], JSON], name: str
@@ -100,6 +101,7 @@ def places(mark: ET.Element) -> list[tuple[float, float]]:
     return [(float(mark.get(x, "")), float(mark.get(y, ""))) for x, y in pairs if mark.get(x)]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", ["few queries", "one rater", "judges alone", "forty systems"])
 def test_an_undefined_number_is_never_drawn_as_a_number(
     report: Callable[[str], JSON], name: str

@@ -205,6 +205,7 @@ class TestCampaign:
         rows = [json.loads(line) for line in text.split("\n") if line]
         assert {row["rater"] for row in rows} == raters | {"dana"}
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("name", ["md", "html", "latex", "csv"])
     def test_every_format_shows_gap_and_floor(self, name: str, report: dict[str, Any]) -> None:
         text = FORMATS[name].render(report)

@@ -76,6 +76,7 @@ def labels(chance: random.Random, queries: int, slip: float, flat: bool) -> Iter
             yield who | {"variable": "rating", "value": str(rating)}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("slip", "flat"), [(0.0, True), (0.0, False), (0.02, False), (0.4, False)])
 def test_no_number_of_a_report_leaves_the_range_of_its_statistic(

@@ -42,6 +42,7 @@ ALIKE = {"ada": "ynynyynn" * 5, "bram": "ynynyynn" * 5}
 UNLIKE = {"ada": "ynynyynn" * 5, "bram": "nynynnyy" * 5}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("columns", "words", "kappa", "tone"),
     [

@@ -446,6 +446,7 @@ def test_a_trial_appears_in_no_report(planted: Campaign) -> None:
     assert "base~again" not in json.dumps(report)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("what", ["labels", "responses", "spans", "units", "batch"])
 def test_a_trial_appears_in_no_export(planted: Campaign, what: str) -> None:
     out = command("export", "--campaign", planted.name, "--what", what)
@@ -457,6 +458,7 @@ def test_a_trial_is_not_listed_as_a_judge_of_the_campaign(planted: Campaign) -> 
     assert getattr(with_counts(Campaign.objects.all()).get(), "judges", None) == 1
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("what", ["labels", "responses", "report"])
 def test_a_trial_appears_in_no_answer_of_the_api(planted: Campaign, what: str) -> None:
     script = script_of(User.objects.create_user("rosa", role=User.Role.RESEARCHER))

@@ -154,6 +154,7 @@ def test_an_adjudicator_reads_no_exports(there: Dispute, dora: Script) -> None:
         assert_told(dora.get(f"campaigns/{campaign}/{what}/"), 403)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("protocol", "variable", "codes", "decided"),
     [

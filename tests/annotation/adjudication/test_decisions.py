@@ -166,6 +166,7 @@ def test_a_new_reason_makes_a_new_decision(there: Dispute) -> None:
     assert not decided(there, unit, seen=2, reason="Because.").created
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("code", ["yes", "no"])
 def test_of_two_adjudicators_at_once_the_second_gets_a_conflict(there: Dispute, code: str) -> None:
     """Also if both decide the same: the second one's reason would be lost."""

@@ -216,6 +216,7 @@ class TestADispute:
     def test_comments_are_shown_with_their_raters(self, there: Dispute) -> None:
         assert "hard to say" in shown(there)
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("decide_first", [False, True])
     def test_a_dispute_page_contains_no_names(self, there: Dispute, decide_first: bool) -> None:
         if decide_first:

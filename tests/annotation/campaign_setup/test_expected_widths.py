@@ -36,6 +36,7 @@ def test_kappas_variance_at_even_shares_is_cohens() -> None:
     assert kappa_variance(0.6, 2, 0.5) == pytest.approx(0.64)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("raters", "prevalence"), [(3, 0.5), (3, 0.25), (5, 0.4)])
 def test_kappas_variance_for_several_raters_matches_a_simulation(
     raters: int, prevalence: float

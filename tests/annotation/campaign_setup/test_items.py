@@ -62,6 +62,7 @@ def test_a_query_without_units_has_no_item(tmp_path: Path, db: None) -> None:
     assert [item.key for item in items(found)] == ["q/1"]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("protocol", ["rubric-passage", "grounding-relevance"])
 def test_an_items_passage_is_the_one_of_its_own_batch(twin: Batch, protocol: str) -> None:
     found = items(made(twin, protocol))
@@ -107,6 +108,7 @@ def rows(campaign: Campaign) -> list[list[tuple[Any, ...]]]:
     ]  # fmt: skip
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("chunk", [1, 2, 3, 6, 7])
 def test_items_are_the_same_however_many_are_written_at_once(
     twin: Batch, monkeypatch: pytest.MonkeyPatch, chunk: int

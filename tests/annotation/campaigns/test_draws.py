@@ -214,6 +214,7 @@ class TestCheck:
         assert next_assignment(second, rater("ann"))
         assert "agrees with its seed" in run("draws", "--campaign", "second", "--check")
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize(
         "change",
         [

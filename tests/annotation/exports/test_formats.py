@@ -75,6 +75,7 @@ class TestWebAnnotations:
             "tandem:revision": 1,
         }
 
+    @pytest.mark.first_case
     @pytest.mark.postgresql
     @pytest.mark.parametrize("protocol", WITH_EVIDENCE)
     def test_every_span_has_an_annotation_with_a_unique_id(

@@ -81,6 +81,7 @@ def import_labels(folder: Path) -> None:
     run("import_labels", write_lines(folder / "labels.jsonl", lines), "--campaign", "c")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("what", ["units", "labels", "responses", "spans", "batch"])
 def test_parquet_has_the_rows_of_json_lines(answered: str, what: str, tmp_path: Path) -> None:
     lines = without_null(exported(answered, what))
@@ -88,6 +89,7 @@ def test_parquet_has_the_rows_of_json_lines(answered: str, what: str, tmp_path: 
     assert read(export(tmp_path, what)) == lines
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("protocol", ["grounding-relevance", "rubric-passage"])
 def test_parquet_has_the_qrels_of_json_lines(batch: Any, protocol: str, tmp_path: Path) -> None:
     rubric = ("--option", "seed=1") if protocol == "rubric-passage" else ()

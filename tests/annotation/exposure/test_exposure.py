@@ -317,6 +317,7 @@ class TestTheLedger:
         client.head(reverse("export-file", args=[study.campaign.pk, "labels", "jsonl"]))
         assert not Look.objects.exists()
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("what", ["units", "batch"])
     def test_an_export_without_answers_is_no_look(self, study: Study, what: str) -> None:
         answer(study, study.ada)

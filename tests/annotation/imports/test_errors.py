@@ -396,6 +396,7 @@ class TestCommand:
         labels = manage(house, "export", "--campaign", "c", "--what", "labels")
         assert (labels.returncode, labels.stdout) == (0, "")
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("name", ["long.jsonl", "long.csv"])
     def test_a_line_of_200_mib_is_refused_in_little_memory(
         self, house: Path, tmp_path: Path, name: str

@@ -191,6 +191,7 @@ def by_unit(item: Item) -> None:
         submit(row, {"units": good_answer(row), "comment": None}, "judge")
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("what", ["labels", "responses"])
 def test_importing_the_export_of_a_unit_by_unit_judge_changes_nothing(
     coverage: Campaign, tmp_path: Path, what: str

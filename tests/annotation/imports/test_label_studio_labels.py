@@ -33,6 +33,7 @@ def in_order(lines: list[Line]) -> list[str]:
 
 @pytest.mark.usefixtures("batch")
 class TestOurOwnExport:
+    @pytest.mark.first_case
     @pytest.mark.parametrize("protocol", PROTOCOLS)
     def test_exported_labels_can_be_imported_again(self, protocol: str, tmp_path: Path) -> None:
         campaign_of(protocol)

@@ -67,6 +67,7 @@ class TestAssisted:
         message = refused(tmp_path, YES | {"revision": 1}, YES | HELP | {"revision": 2})
         assert message.endswith(MEND)
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize(
         ("first", "second", "said"),
         [
@@ -183,6 +184,7 @@ class TestRater:
     def test_an_unneeded_rater_option_for_responses_gives_a_warning(self, tmp_path: Path) -> None:
         assert 'own ("ann"); leave it out' in take(tmp_path, response("🌉"), rater="zoë")
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("whose", [{}, {"rater": None}, {"rater": ""}])
     def test_the_rater_option_is_accepted_if_any_line_names_no_rater(
         self, tmp_path: Path, whose: Line

@@ -43,6 +43,7 @@ def imported(protocol: str, folder: Path) -> tuple[Campaign, Path, list[Line]]:
     return campaign, path, lines
 
 
+@pytest.mark.first_case
 @EACH
 def test_the_tests_labels_cover_every_variable_and_escape(protocol: str) -> None:
     campaign = campaign_of(protocol)
@@ -57,12 +58,14 @@ def test_the_tests_labels_cover_every_variable_and_escape(protocol: str) -> None
     assert any("spans" in line for line in lines) == (declared.protocol.evidence is not None)
 
 
+@pytest.mark.first_case
 @EACH
 def test_labels_are_exported_as_imported(protocol: str, tmp_path: Path) -> None:
     _, _, lines = imported(protocol, tmp_path)
     assert in_order(exported("c", "labels")) == in_order(lines)
 
 
+@pytest.mark.first_case
 @EACH
 def test_labels_exported_as_csv_can_be_imported_again(protocol: str, tmp_path: Path) -> None:
     _, _, lines = imported(protocol, tmp_path)
@@ -73,6 +76,7 @@ def test_labels_exported_as_csv_can_be_imported_again(protocol: str, tmp_path: P
     assert without_campaign(exported("again", "labels")) == without_campaign(lines)
 
 
+@pytest.mark.first_case
 @EACH
 def test_importing_again_changes_nothing_and_says_so(protocol: str, tmp_path: Path) -> None:
     _, path, lines = imported(protocol, tmp_path)
@@ -82,6 +86,7 @@ def test_importing_again_changes_nothing_and_says_so(protocol: str, tmp_path: Pa
     assert counts() == before
 
 
+@pytest.mark.first_case
 @EACH
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_importing_ones_own_export_changes_nothing(
@@ -96,6 +101,7 @@ def test_importing_ones_own_export_changes_nothing(
     assert in_order(exported("c", "labels")) == in_order(lines)
 
 
+@pytest.mark.first_case
 @EACH
 def test_importing_an_export_of_page_answers_changes_nothing(protocol: str, tmp_path: Path) -> None:
     answered(protocol)
@@ -106,6 +112,7 @@ def test_importing_an_export_of_page_answers_changes_nothing(protocol: str, tmp_
         assert counts() == before
 
 
+@pytest.mark.first_case
 @EACH
 def test_exported_responses_can_be_imported_again(protocol: str, tmp_path: Path) -> None:
     answered(protocol)
@@ -137,12 +144,14 @@ def answered(protocol: str) -> None:
         submit(assignment, payload, "api")
 
 
+@pytest.mark.first_case
 @EACH
 def test_the_batch_is_exported_as_loaded(protocol: str) -> None:
     campaign_of(protocol)
     assert exported("c", "batch") == list(BATCH)
 
 
+@pytest.mark.first_case
 @EACH
 def test_spans_quote_the_texts_exactly(protocol: str, tmp_path: Path) -> None:
     _, _, lines = imported(protocol, tmp_path)

@@ -241,6 +241,7 @@ class TestInvitingPeople:
             made.invitation.refresh_from_db()
             assert made.invitation.state == "revoked"
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("there", [False, True])
     def test_a_removed_researchers_invitations_are_void(self, study: Study, there: bool) -> None:
         set_pool(study.campaign, "named", study.rita)

@@ -119,6 +119,7 @@ class TestArrival:
 
 
 class TestAnotherBrowser:
+    @pytest.mark.first_case
     @pytest.mark.parametrize("session", ["s1", "s2"])
     def test_a_link_in_another_browser_opens_nobodys_answers(
         self, study: Study, session: str
@@ -245,6 +246,7 @@ class TestCompletion:
         for user in (study.ada, study.rita):
             assert CODE not in client_of(user).get(over).content.decode()
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("status", ["returned", "timed-out"])
     def test_a_participant_who_left_makes_room(self, study: Study, status: str) -> None:
         client, answer = come(study)

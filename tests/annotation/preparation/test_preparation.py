@@ -153,6 +153,7 @@ class TestARun:
             build("--name", "points")
         assert "2 queries" in build("--name", "points", "--partial")
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize(("params", "calls", "left"), [({}, 3, 1), ({"repair": 1}, 4, 0)])
     def test_an_inconsistent_answer_is_sent_back_if_the_author_repairs(
         self, tmp_path: Path, params: Json, calls: int, left: int

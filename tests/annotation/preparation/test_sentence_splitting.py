@@ -225,6 +225,7 @@ class TestEndToEnd:
         prepared = [(report.meta or {}).get("prepared", {}) for report in query.reports]
         assert [list(steps) for steps in prepared] == [[STEP], [STEP], [], ["sentences"]]
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize(("params", "accepted", "calls"), [({}, 1, 2), ({"repair": 1}, 2, 3)])
     def test_an_answer_with_leftover_words_is_sent_back_if_the_author_repairs(
         self, tmp_path: Path, params: Json, accepted: int, calls: int

@@ -262,6 +262,7 @@ class TestJudges:
             found.setdefault(row.item.key, []).extend(row.asked)
         return found
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("granularity", ["item", "unit"])
     def test_under_shared_sampling_judges_are_asked_the_stored_sample(
         self, first: Campaign, granularity: str
@@ -274,6 +275,7 @@ class TestJudges:
         assert asked == drawn(second) == given(second, rater())
         assert self.asked(second, model) == asked
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("granularity", ["item", "unit"])
     def test_under_own_sampling_judges_are_asked_every_unit_that_anybody_was(
         self, batch: Path, granularity: str

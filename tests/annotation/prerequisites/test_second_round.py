@@ -141,6 +141,7 @@ class TestEligiblePeople:
         assert next_assignment(second, rater_of(study.ben)) is None
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("looked_at", "exposed"), [("ada", False), ("ben", True), ("both", True)])
 def test_a_look_at_another_first_answer_exposes_and_at_the_shown_one_does_not(
     study: Study, looked_at: str, exposed: bool
@@ -283,6 +284,7 @@ class TestChecks:
             submit(mine, answer(mine, text, action=action), door)
         return str(caught.value)
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("door", ["page", "api"])
     def test_a_kept_answer_must_equal_the_first(self, mine: Assignment, door: Any) -> None:
         assert "is keep, but the text is not" in self.refused(mine, "Another.", "keep", door)

@@ -272,6 +272,7 @@ def test_labels_are_exported_and_imported_with_their_passages(study: Study, tmp_
     assert (second["unit"], second["value"], "spans" in second) == ("r#2", "no", False)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("form_of", ["label-studio", "web-annotations"])
 def test_other_export_formats_keep_the_passage_of_each_span(study: Study, form_of: str) -> None:
     client_of(study.ada).post(page("submit", study.assignment(study.ada)), form(quote(OPENED, AT)))

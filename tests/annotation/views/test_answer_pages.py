@@ -171,6 +171,7 @@ def test_passages_are_open_from_the_start_without_an_appropriateness_grade(
     assert "data-if" not in body
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     "asked", [("appropriate",), ("natural", "abstains"), ("irrelevant", "eligibility")]
 )
@@ -242,6 +243,7 @@ def test_the_choices_for_a_pair_name_both_sides_and_both_ties(tmp_path: Path) ->
     ]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("protocol", ["answer-rating", "answer-preference"])
 def test_the_list_of_keys_contains_the_keys_of_the_page(protocol: str, tmp_path: Path) -> None:
     study = blind_study(protocol, tmp_path)

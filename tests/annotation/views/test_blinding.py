@@ -34,6 +34,7 @@ def form(mine: Assignment, **more: Any) -> dict[str, Any]:
     return fields
 
 
+@pytest.mark.first_case
 @BOTH
 def test_nothing_sent_to_the_browser_names_a_system(protocol: str, tmp_path: Path) -> None:
     study = blind_study(protocol, tmp_path)
@@ -57,6 +58,7 @@ def test_nothing_sent_to_the_browser_names_a_system(protocol: str, tmp_path: Pat
         assert SECRET not in html.unescape(body.decode())
 
 
+@pytest.mark.first_case
 @BOTH
 def test_answers_given_by_number_are_stored_under_the_units_names(
     protocol: str, tmp_path: Path
@@ -96,6 +98,7 @@ def test_a_form_that_names_a_unit_by_its_id_is_refused(tmp_path: Path) -> None:
     assert answer.json()["problems"][0]["message"] == "was not asked"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_guessed_id_is_refused_like_an_unknown_one(tmp_path: Path, times: int) -> None:
     study = blind_study("answer-rating", tmp_path, "appropriate")

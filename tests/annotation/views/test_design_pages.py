@@ -131,6 +131,7 @@ class TestGuidedSteps:
         assert "data-closed" in page
         assert [model.objects.count() for model in (Campaign, Item, Rater)] == before
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("protocol", PROTOCOLS)
     def test_every_task_has_a_preview_of_its_page(
         self, protocol: str, study: Study, tmp_path: Path
@@ -279,6 +280,7 @@ class TestNew:
         assert 'value="Second"' in content
         assert not Campaign.objects.filter(name="Second").exists()
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize(
         ("field", "value", "said"),
         [
@@ -309,6 +311,7 @@ class TestNew:
         assert said in answer.content.decode()
         assert Campaign.objects.count() == 1
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize(
         ("field", "sent"),
         [

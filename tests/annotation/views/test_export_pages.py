@@ -84,6 +84,7 @@ def test_a_campaign_name_with_special_characters_gives_a_safe_file_name(
     assert "a" not in answer.cookies
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("what", "form"), [("all", "csv"), ("dataset", "parquet")])
 def test_a_folder_is_downloaded_as_an_archive(
     campaign: Campaign, rita: Client, what: str, form: str

@@ -98,6 +98,7 @@ def test_the_keys_of_every_page_are_listed(tmp_path: Path) -> None:
     assert [key for key in (*found, "⇧z", "ctrl") if key not in keys.keys] == []
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("module", ["keys.js", "selecting.js", "quotes.js", "item.js"])
 def test_keys_without_a_letter_are_listed(tmp_path: Path, module: str) -> None:
     keys = opened("report-coverage", tmp_path)
@@ -112,6 +113,7 @@ def test_the_keys_that_move_a_highlights_end_are_listed(tmp_path: Path) -> None:
     assert {",", ".", "⇧"} <= opened("report-coverage", tmp_path).keys
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("protocol", sorted(PAGES.keys() & DECLARED.keys()))
 def test_the_keys_of_a_protocol_are_listed(tmp_path: Path, protocol: str) -> None:
     own = page_for(protocol)

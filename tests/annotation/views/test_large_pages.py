@@ -143,6 +143,7 @@ def pages() -> list[Route]:
     return [route for route in routes() if not route.is_api and not route.name.endswith(NO_PAGES)]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("who", ["rita", "root", "ada"])
 def test_no_page_is_larger_than_a_megabyte(full: Full, client: Client, who: str) -> None:
     client.force_login(getattr(full.study, who))

@@ -59,6 +59,7 @@ def test_lists_show_progress_of_campaigns_and_the_queries_of_batches(study: Stud
     assert "What of the harbour? ⛵" in batch.content.decode()
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("role", ["annotator", "researcher", "admin"])
 def test_every_page_forbids_foreign_and_inline_scripts(study: Study, role: str) -> None:
     user = {"annotator": study.ada, "researcher": study.rita, "admin": study.root}[role]

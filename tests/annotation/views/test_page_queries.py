@@ -43,6 +43,7 @@ class TestPages:
     def test_opening_an_item_takes_few_queries(self) -> None:
         assert count(make_study(), save=False) <= OPEN
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize("save", [True, False])
     def test_a_larger_study_takes_no_more_queries(self, save: bool) -> None:
         study = make_study(reports=12)
@@ -98,6 +99,7 @@ class TestProgress:
 
 
 class TestExports:
+    @pytest.mark.first_case
     @pytest.mark.parametrize("what", ["units", "labels", "spans", "responses", "batch"])
     def test_an_export_takes_no_more_queries_for_more_items(self, what: str) -> None:
         study = make_study(reports=12)

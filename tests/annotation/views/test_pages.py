@@ -41,6 +41,7 @@ def addresses(path: str, uids: list[uuid.UUID]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("name", "home"), [("ada", "/tasks/"), ("rita", "/campaigns/"), ("root", "/batches/")]
 )

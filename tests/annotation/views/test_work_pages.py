@@ -206,6 +206,7 @@ class TestFinishedPage:
 
 
 class TestCannotJudge:
+    @pytest.mark.first_case
     @pytest.mark.parametrize("reason", [{}, {"reason": "boring"}])
     def test_without_a_listed_reason_the_item_stays_open(
         self, study: Study, reason: dict[str, str]

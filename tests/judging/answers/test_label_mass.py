@@ -121,6 +121,7 @@ def test_the_manifest_contains_label_masses(campaign: Campaign) -> None:
     assert manifest["controls"][0]["label_mass"]["median"] == 0.4
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("params", "script", "why"),
     [

@@ -388,6 +388,7 @@ def test_the_fake_servers_probabilities_are_read_back() -> None:
     assert meta(found)["mass"] == pytest.approx(0.95)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("granularity", ["item", "unit"])
 def test_a_run_stores_scores_beside_its_labels(
     campaign: Campaign, server: Running, granularity: str

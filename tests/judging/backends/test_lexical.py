@@ -127,6 +127,7 @@ def test_lexical_answers_are_valid_for_every_protocol(
         assert len(entries) == len(prepared.units)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_lexical_answers_are_stored_under_the_units_real_names(
     db: None, tmp_path: Path, protocol: str

@@ -125,6 +125,7 @@ def out(open_folder: Callable[..., Out]) -> Out:
     return made
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("backend", ["openai", "vllm"])
 def test_a_run_is_answered_offline_and_its_results_loaded(
     open_folder: Callable[..., Out], backend: str

@@ -257,6 +257,7 @@ def test_an_ended_run_is_changed_only_by_new_results(out: Out) -> None:
     assert ended() == before
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
 def test_a_failure_while_loading_keeps_stored_results_and_leaves_the_run_out(
     out: Out, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]

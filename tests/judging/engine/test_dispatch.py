@@ -36,6 +36,7 @@ def efficiency(took: Ride, count: int, latency: float, places: int) -> float:
     return count * latency / places / took.seconds
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("latency", "count", "least"), [(0.5, 2560, 0.95), (0.1, 2560, 0.9)], ids=["slow", "quick"]
 )
@@ -50,6 +51,7 @@ def test_the_dispatcher_keeps_all_its_calls_under_way_until_the_end(
     assert efficiency(took, count, latency, 64) >= least
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("latency", [0.1, 0.5])
 def test_a_servers_hard_limit_is_found_and_kept(latency: float) -> None:
     server = Server(latency, cap=50)

@@ -65,6 +65,7 @@ def test_a_bug_in_making_a_request_loses_no_call(
     assert JudgeRun.objects.get().calls == JudgeCall.objects.count() == len(backend.asked) > 0
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(("times", "asked"), [(1, HASTY.attempts - 1), (HASTY.attempts + 2, 1)])
 def test_a_hanging_assignment_is_given_up_across_short_pumps(
     campaign: Campaign, times: int, asked: int

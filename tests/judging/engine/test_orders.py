@@ -48,6 +48,7 @@ def run_with(campaign: Campaign, backend: Scripted, **bounds: Any) -> tuple[Judg
     return run, ending
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("wish", "how", "state"),
     [
@@ -217,6 +218,7 @@ def test_the_number_of_assignments_claimed_at_once_follows_the_concurrency(
     assert not work.exhausted, "there may be more"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("limit", [None, 5])
 def test_a_cancel_arriving_at_the_natural_end_closes_every_assignment(
     campaign: Campaign, limit: int | None, monkeypatch: pytest.MonkeyPatch

@@ -235,6 +235,7 @@ def test_three_403_in_a_row_end_the_run_and_two_do_not() -> None:
     assert verdicts(gone(Server(0.5, lambda moment: next(came, None)), 10, 1)) == {"answered": 10}
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("error", [GONE, DOWN], ids=["gone", "down"])
 def test_a_server_that_never_answered_is_not_waited_for_long(error: TransientError) -> None:
     took = gone(Server(0.05, lambda moment: error), 1000, 8)

@@ -90,6 +90,7 @@ def test_a_judge_is_shown_what_its_protocol_shows_and_nothing_else(
     assert found == own_marks(protocol)
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("protocol", [p for p in PROTOCOLS if not PROTOCOLS[p].listed])
 def test_a_judge_asked_unit_by_unit_is_shown_what_its_protocol_shows_and_nothing_else(
     tmp_path: Path, protocol: str

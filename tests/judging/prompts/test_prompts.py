@@ -55,6 +55,7 @@ def last_lines(one: Prepared) -> list[str]:
     ]
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("granularity", ["item", "unit"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_a_prompt_ends_with_the_units_asked(
@@ -66,6 +67,7 @@ def test_a_prompt_ends_with_the_units_asked(
         assert all(line.startswith(unit) for line, unit in zip(ending, asked, strict=True))
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("protocol", WHERE_UNITS_ARE_MANY)
 def test_prompts_of_two_units_of_one_item_differ_only_from_the_unit_on(
     db: None, tmp_path: Path, protocol: str

@@ -104,6 +104,7 @@ def test_a_text_that_closes_the_delimiter_of_another_stays_inside_its_own() -> N
     assert fenced(hostile).count(last) == 1
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("granularity", ["item", "unit"])
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_no_system_setting_or_campaign_reaches_a_judge(

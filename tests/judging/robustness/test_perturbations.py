@@ -213,6 +213,7 @@ def test_there_are_eight_families_of_hostile_text(campaign: Campaign, base: Judg
     assert len({trial.rater.name for trial in trials}) == 8
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_hostile_text_is_added_to_the_whole_stored_text(
     campaign: Campaign, base: Judge, name: str

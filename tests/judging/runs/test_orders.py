@@ -86,6 +86,7 @@ def test_an_order_unread_by_a_dead_worker_takes_effect_with_the_next_worker(
     assert run.state == "interrupted"
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize(
     ("ask", "state", "left"),
     [

@@ -98,6 +98,7 @@ class TestCreating:
         made = Judge.objects.get()
         assert (made.file, made.prompt) == ("", "")
 
+    @pytest.mark.first_case
     @pytest.mark.parametrize(
         ("changes", "field", "words"),
         [

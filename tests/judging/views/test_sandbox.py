@@ -67,6 +67,7 @@ def test_a_try_sends_one_request_and_shows_its_usage(
     assert "cost unknown" in page
 
 
+@pytest.mark.first_case
 @pytest.mark.parametrize("fault", [{}, {"length": 1.0}])
 def test_the_reasoning_of_a_model_is_shown_even_if_its_answer_is_cut(
     rita: Client, campaign: Campaign, server: Running, fault: dict[str, float]
