@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import random
+import sys
 from collections import defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from django.test import TransactionTestCase
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 from pytest_django.plugin import blocking_manager_key
@@ -28,6 +30,9 @@ from tests.workers import NAME
 
 # Another process for each report is a second each; tests/analysis/crosscheck has it on.
 process.IS_ON = False
+# jsonschema would build a grammar of the formats `iri` and `iri-reference`, which no schema of ours
+# has, for two seconds whenever it is imported.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 CASES = 2  # of a test's cases, where it is marked neither "every_case" nor "first_case"
 
@@ -54,6 +59,10 @@ def pytest_configure(config: pytest.Config) -> None:
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("tandem")
+    if not Extent.everything:
+        # Hypothesis also draws constants that it reads in all modules of ours, for seconds: which
+        # examples a test has would depend on every other line.
+        providers.is_local_module_file = lambda path: False  # type: ignore[assignment]
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -84,7 +93,7 @@ def _runs(item: pytest.Item) -> bool:
 
 
 def _further_cases(items: Sequence[pytest.Item], config: pytest.Config) -> set[pytest.Item]:
-    """Return the cases of each test but its first and its last, which slow ones leave out too."""
+    """Return the cases beyond the first and the last of a test; beyond the first of a slow one."""
     functions: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if config.getoption("--quick") or not item.get_closest_marker("every_case"):
