@@ -34,10 +34,11 @@ def freeze(client: Client, campaign: Campaign, query: str = QUERY) -> FrozenRepo
     inputs = re.search(r'name="inputs" value="(\w{64})"', page)
     assert inputs
     answer = client.post(
-        f"/campaigns/{campaign.pk}/report/freeze/{query}", {"inputs": inputs[1]}, follow=True
+        f"/campaigns/{campaign.pk}/report/freeze/{query}", {"inputs": report["inputs"]["sha256"]}
     )
-    assert answer.status_code == 200
-    return FrozenReport.objects.latest("pk")
+    found = FrozenReport.objects.latest("pk")
+    assert answer["Location"] == f"/reports/{found.key}/"
+    return found
 
 
 def test_a_frozen_report_never_changes_with_later_labels(
@@ -58,6 +59,8 @@ def test_the_digest_is_that_of_the_downloaded_file(labelled: Campaign) -> None:
     found = freeze(client, labelled)
     file = client.get(f"/reports/{found.key}.json").content
     assert hashlib.sha256(file).hexdigest() == found.sha256
+    live = client.get(f"/campaigns/{labelled.pk}/results/{QUERY}").content.decode()
+    assert f'name="inputs" value="{found.inputs_sha256}"' in live, "the button sends it"
     page = client.get(f"/reports/{found.key}/").content.decode()
     for text in (found.sha256, found.inputs_sha256, "resamples=50&amp;seed=2", "researcher"):
         assert text in page
