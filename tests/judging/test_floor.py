@@ -38,7 +38,6 @@ def said_by_judge(campaign: Campaign) -> dict[str, dict[UnitKey, str]]:
     return found
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("protocol", [p for p in PROTOCOLS if PROTOCOLS[p].variables])
 def test_the_floor_has_the_labels_of_a_lexical_judge(protocol: str, tmp_path: Path) -> None:
     campaign = campaign_of(tmp_path, protocol)

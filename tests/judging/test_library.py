@@ -39,7 +39,6 @@ def test_each_file_names_its_source_and_passes_its_fixtures(name: str) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.every_case
 @pytest.mark.parametrize("name", library.names())
 def test_each_file_can_be_rendered_for_every_item_of_its_protocol(
     name: str, tmp_path: Path

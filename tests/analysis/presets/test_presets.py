@@ -72,7 +72,6 @@ def assert_judged(frame: Frame) -> None:
             assert missing <= 0.02 * (missing + compared), name
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_a_folder_is_the_same_each_time_and_its_file_is_valid(preset: str, folder: Path) -> None:
     written = files(preset, "pilot")

@@ -57,7 +57,6 @@ def first_judged(of: Study, **answers: dict[str, Any]) -> Assignment:
 
 
 class TestEveryProtocol:
-    @pytest.mark.every_case
     @pytest.mark.parametrize("protocol", VALIDATED)
     def test_each_unit_shows_the_judges_label(self, tmp_path: Path, protocol: str) -> None:
         of = study(tmp_path, protocol)
@@ -81,7 +80,6 @@ class TestEveryProtocol:
         for trace in ("data-judged", "work/validating", JUDGE):
             assert trace not in content
 
-    @pytest.mark.every_case
     @pytest.mark.parametrize("protocol", VALIDATED)
     def test_confirming_all_judges_labels_makes_a_valid_answer(
         self, tmp_path: Path, protocol: str
