@@ -32,7 +32,8 @@ def preload(server: Any) -> None:
     from django.db import connections
     from django.urls import get_resolver
 
-    assert get_resolver().url_patterns
+    # The addresses import all views when they are first asked for.
+    list(get_resolver().url_patterns)
     connections.close_all()
     # A collection in a forked process would write to all objects, and so copy their memory.
     gc.collect()
