@@ -169,6 +169,13 @@ class RunSerializer(serializers.Serializer[JudgeRun]):
         return None if found is None else str(found)
 
 
+class PlanningSerializer(serializers.Serializer[Any]):
+    """How far the requests of a queued run are planned."""
+
+    done = serializers.IntegerField(help_text="items that have their requests")
+    items = serializers.IntegerField(help_text="all items that the run is for")
+
+
 class RunProgressSerializer(serializers.Serializer[Any]):
     """The current status of a run. `open` counts requests of the campaign without a result."""
 
@@ -179,6 +186,11 @@ class RunProgressSerializer(serializers.Serializer[Any]):
     cancelled = serializers.IntegerField()
     rate = serializers.FloatField(allow_null=True, help_text="requests per second; null if unknown")
     seconds_left = serializers.FloatField(source="left", allow_null=True)
+    planning = PlanningSerializer(
+        allow_null=True,
+        help_text="while a worker has not planned all requests, so that there will be more than "
+        "are counted; else null",
+    )
 
 
 class WholeRunSerializer(RunSerializer):
@@ -350,6 +362,7 @@ PROGRESS = {
     "cancelled": 0,
     "rate": 1.5,
     "seconds_left": 5.3,
+    "planning": None,
 }
 WHOLE_RUN = {**A_RUN, "progress": PROGRESS, "warnings": []}
 A_CALL: dict[str, Any] = {

@@ -158,6 +158,7 @@ TRIALS: dict[str, Any] = {
                 "cancelled": 0,
                 "rate": 2.5,
                 "seconds_left": 11.2,
+                "planning": None,
             },
         }
     ]

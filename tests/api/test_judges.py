@@ -280,7 +280,19 @@ class TestRuns:
         assert (run["state"], run["limit"], run["most_cost"]) == ("queued", 1, "0.500000")
         assert run["progress"]["open"] == 2
 
-    def test_starting_a_run_twice_returns_the_one_that_is_running(
+    def test_a_queued_run_says_how_far_it_is_planned(
+        self, rita: Script, study: Study, rung: list[int], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(lifecycle, "AT_FIRST", 1)
+        of = judge()
+        pk, items = started(rita, study, of).json()["id"], study.campaign.items.count()
+        assert items > 1
+        told = rita.get(f"runs/{pk}/").json()["progress"]
+        assert told["planning"] == {"done": 1, "items": items}
+        lifecycle.plan(study.campaign, of)
+        assert rita.get(f"runs/{pk}/").json()["progress"]["planning"] is None
+
+    def test_one_under_way_is_answered_as_it_stands(
         self, rita: Script, study: Study, rung: list[int]
     ) -> None:
         of = judge()
