@@ -56,7 +56,7 @@ def _check(user: Any, scopes: Collection[str], days: int, note: str) -> None:
         )
     if len(note) > (LONGEST_NOTE or 0):
         raise TokenError(f"a note has at most {LONGEST_NOTE} characters; shorten it")
-    if tokens_of(user).filter(token__expiry__gt=timezone.now()).count() >= MOST_TOKENS:
+    if valid_tokens_of(user).count() >= MOST_TOKENS:
         raise TokenError(
             Message("this account has %(most)s tokens; revoke some first", most=MOST_TOKENS)
         )
@@ -65,6 +65,10 @@ def _check(user: Any, scopes: Collection[str], days: int, note: str) -> None:
 def tokens_of(user: Any) -> QuerySet[Grant]:
     """Return an account's tokens, newest first, without their secrets."""
     return Grant.objects.filter(token__user=user).select_related("token").order_by("-pk")
+
+
+def valid_tokens_of(user: Any) -> QuerySet[Grant]:
+    return tokens_of(user).filter(token__expiry__gt=timezone.now())
 
 
 def revoke(grant: Grant) -> None:

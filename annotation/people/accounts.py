@@ -32,11 +32,12 @@ from annotation.people.teams import trim_roles
 from audit.recording import folded, record
 
 
-def end_sessions(user: User) -> None:
-    """End all sessions and tokens of an account."""
+def end_sessions(user: User, with_tokens: bool = True) -> None:
+    """End all sessions of an account, and its tokens unless they are to stay."""
     with transaction.atomic():
         User.objects.filter(pk=user.pk).update(sessions=F("sessions") + 1)
-        tokens = AuthToken.objects.filter(user=user).delete()[1].get(AuthToken._meta.label, 0)
+        ended = AuthToken.objects.filter(user=user) if with_tokens else AuthToken.objects.none()
+        tokens = ended.delete()[1].get(AuthToken._meta.label, 0)
         record("account.sessions", of=("account", user.pk), tokens=tokens)
     user.refresh_from_db(fields=["sessions"])
 

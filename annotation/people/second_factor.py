@@ -1,8 +1,8 @@
 """The second factor: codes of an authenticator app, security keys, and recovery codes.
 
 django-allauth stores and checks them. Which roles need one is `settings.TANDEM_SECOND_FACTOR`; a
-person without one can do nothing but add one. API tokens need none: adding a factor ends those that
-were created before it.
+person without one can do nothing but add one. API tokens need none: their owner created each by
+hand, and says whether those that are there when a factor is added are to end.
 """
 
 from __future__ import annotations
@@ -105,15 +105,17 @@ def is_outdated(request: HttpRequest, user: User) -> bool:
     return not user.is_active or not constant_time_compare(known, user.get_session_auth_hash())
 
 
-def note_new(request: HttpRequest, user: User, kind: str, code: str) -> None:
+def note_new(
+    request: HttpRequest, user: User, kind: str, code: str, with_tokens: bool = False
+) -> None:
     """Record a new factor, in the transaction that adds it. Setting it up has already shown it.
 
-    Other sessions and all tokens end, since they were created without it. The code that has shown
-    the factor is used up.
+    Other sessions end, since they were begun without it, and tokens if the person asks for that.
+    The code that has shown the factor is used up.
     """
     use_once(Authenticator.objects.get(user=user, type=kind), code)
     with folded():
-        end_sessions(user)
+        end_sessions(user, with_tokens)
     update_session_auth_hash(request, user)
     record("factor.added", of=("account", user.pk), by=user.pk, kind=kind)
     record_authentication(request, user, "mfa", type=kind)

@@ -40,6 +40,7 @@ from annotation.people import identities, login_limits, second_factor
 from annotation.people.devices import accept_password, guess_of
 from audit.recording import record
 from datasets.access import EVERYBODY, role_required
+from datasets.api_tokens import valid_tokens_of
 
 View = Callable[..., HttpResponseBase]
 
@@ -122,6 +123,7 @@ class Overview(IndexView):
             "part": "tokens",
             "required": second_factor.is_required(user),
             "given": second_factor.was_given(self.request),
+            "tokens": valid_tokens_of(user).count(),
             "next": self.request.GET.get("next", ""),
             "single_sign_on": settings.TANDEM_OIDC_NAME,
             "linked": identities.is_linked(user),
@@ -138,8 +140,14 @@ class AddApp(ActivateTOTPView):
         with transaction.atomic():
             response: HttpResponse = super().form_valid(form)
             user, code = get_account(self.request), _clean(form.cleaned_data["code"])
-            second_factor.note_new(self.request, user, Authenticator.Type.TOTP, code)
+            with_tokens = "tokens" in self.request.POST
+            kind = Authenticator.Type.TOTP
+            second_factor.note_new(self.request, user, kind, code, with_tokens)
         return response
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        grants = valid_tokens_of(get_account(self.request))
+        return super().get_context_data(**kwargs) | {"grants": grants}
 
 
 class RemoveApp(DeactivateTOTPView):

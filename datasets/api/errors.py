@@ -21,7 +21,8 @@ SENTENCES: Mapping[type[Exception], str] = {
     "`problems` names",
     exceptions.NotAuthenticated: "send a token, as in `Authorization: Token tandem_…`; "
     "create one on the page of tokens or by `manage.py create_token`",
-    exceptions.AuthenticationFailed: "the token is unknown or has expired; create a new one",
+    exceptions.AuthenticationFailed: "the token is not valid: it is mistyped, has expired or "
+    "was revoked, as by a new password or role of its account; create a new one",
     exceptions.PermissionDenied: "your role may not do this; ask an admin of this site",
     PermissionDenied: "your role may not do this; ask an admin of this site",
     exceptions.NotFound: "not found, or not visible to this account; check the address",

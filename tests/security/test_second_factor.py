@@ -84,6 +84,10 @@ def secret(study: Study, clock: Clock) -> str:
     return found
 
 
+def api(token: str) -> Any:
+    return Client().get("/api/v1/", headers={"authorization": f"Token {token}"})
+
+
 def give(client: Client, code: str) -> Any:
     return client.post(reverse("mfa_authenticate"), {"code": code})
 
@@ -275,8 +279,30 @@ class TestAddingAndRemoving:
         stolen = Client()
         stolen.cookies["sessionid"] = before
         assert not inside(stolen)
-        headers = {"authorization": f"Token {token}"}
-        assert Client().get("/api/v1/", headers=headers).status_code == 401
+        assert api(token).status_code == 200
+
+    def test_tokens_of_before_end_if_the_person_says_so(self, study: Study, clock: Clock) -> None:
+        client = password()[0]
+        token = run("create_token", "ada", "--note", "nightly").strip()
+        confirm(client)
+        where = reverse("mfa_activate_totp")
+        page = client.get(where)
+        assert "nightly" in page.content.decode()
+        code = clock.code(str(page.context["form"].secret))
+        assert client.post(where, {"code": code, "tokens": "on"}).status_code == 302
+        answer = api(token)
+        assert answer.status_code == 401
+        assert "has expired or was revoked" in answer.json()["error"]
+        assert inside(client)
+
+    def test_pages_say_that_tokens_need_no_code(self, study: Study, clock: Clock) -> None:
+        client = password()[0]
+        confirm(client)
+        assert "Revoke my" not in client.get(reverse("mfa_activate_totp")).content.decode()
+        add_app(client, clock)
+        assert "work without a code" not in client.get(reverse("mfa_index")).content.decode()
+        run("create_token", "ada")
+        assert "work without a code" in client.get(reverse("mfa_index")).content.decode()
 
     @pytest.mark.parametrize(
         "address", ["https://evil.example/", "//evil.example", "/\\evil.example"]
