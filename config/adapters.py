@@ -22,6 +22,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext_lazy as gettext
 
 from annotation.models import Invitation, User
 from annotation.people import identities, second_factor
@@ -77,9 +78,9 @@ class AccountAdapter(_Quiet, DefaultAccountAdapter):
     def get_reauthentication_methods(self, user: Any) -> list[dict]:
         found = super().get_reauthentication_methods(user)
         by_password = reverse("account_reauthenticate")
-        words = {by_password: "With your password"}
+        words = {by_password: gettext("With your password")}
         return [
-            each | {"description": words.get(each["url"], "With a code")}
+            each | {"description": words.get(each["url"], gettext("With a code"))}
             for each in found
             if settings.TANDEM_PASSWORDS or each["url"] != by_password
         ]
@@ -90,7 +91,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):
 
     error_messages = {
         **DefaultMFAAdapter.error_messages,
-        "incorrect_code": "This code is wrong, or was used before; enter the next one.",
+        "incorrect_code": gettext("This code is wrong, or was used before; enter the next one."),
     }
 
     def encrypt(self, text: str) -> str:
@@ -162,7 +163,7 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
             ) from error
 
     def get_connect_redirect_url(self, request: HttpRequest, socialaccount: Any) -> str:
-        return reverse("mfa_index")
+        return f"{reverse('mfa_index')}?done=linked"
 
     def on_authentication_error(
         self,

@@ -187,8 +187,8 @@ class Invitations(List):
 
     @described(
         "List invitations",
-        "The newest first: all for admins, and for researchers those to campaigns that they "
-        "may read.",
+        "The newest first: all for admins, and for researchers those to campaigns and "
+        "teams that they manage.",
         {200: page_serializer(InvitationSerializer)},
         tag="people",
         example=page_example(AN_INVITATION),

@@ -30,6 +30,7 @@ from annotation.people.leases import Ended, open_assignments, release_all
 from annotation.people.membership import AT_MOST, PeopleError, manageable
 from annotation.people.teams import trim_roles
 from audit.recording import folded, record
+from datasets.teams import managed_teams
 
 
 def end_sessions(user: User, with_tokens: bool = True) -> None:
@@ -246,7 +247,8 @@ def accounts(guests: bool = False) -> QuerySet[User]:
 
 def invitations_of(user: User) -> QuerySet[Invitation]:
     """Return the invitations that an account may see and revoke, the newest first."""
-    rows = Invitation.objects.select_related("campaign", "by", "used_by")
+    rows = Invitation.objects.select_related("campaign", "by", "team", "used_by")
     if user.role == User.Role.ADMIN:
         return rows
-    return rows.filter(campaign__in=manageable(user))
+    teams = Q(campaign=None, team__in=managed_teams(user))
+    return rows.filter(teams | Q(campaign__in=manageable(user)))

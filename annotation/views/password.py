@@ -17,12 +17,13 @@ from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext_lazy as gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from annotation.access import get_account
 from annotation.models import User
-from annotation.views.second_factor import own_account
+from annotation.views.second_factor import done_at, own_account
 from audit.recording import record
 
 
@@ -37,12 +38,14 @@ def new_password(request: HttpRequest) -> HttpResponse:
     user = get_account(request)
     form: SetPasswordForm[User] = SetPasswordForm(user, request.POST or None)
     # Django's list of rules is an HTML list, which cannot be inside a paragraph.
+    form.fields["new_password2"].label = gettext("Repeat the new password")
+    form.fields["new_password2"].help_text = ""
     form.fields["new_password1"].help_text = " ".join(password_validators_help_texts())
     if request.method == "POST" and form.is_valid():
         with transaction.atomic():
             form.save()
             record("account.password", of=("account", user.pk), by=user.pk)
         update_session_auth_hash(request, user)
-        return redirect("mfa_index")
+        return redirect(done_at("mfa_index", "password"))
     context: dict[str, Any] = {"form": form, "part": "tokens"}
     return render(request, "accounts/password.html", context, status=422 if form.errors else 200)

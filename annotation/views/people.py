@@ -217,7 +217,10 @@ def revoke_invitation(request: HttpRequest, pk: int) -> HttpResponse:
     user = get_account(request)
     invitation = get_object_or_404(invitations_of(user), pk=pk)
     revoke(invitation)
-    if user.role == User.Role.ADMIN and request.POST.get("from") != "campaign":
+    place = request.POST.get("from")
+    if place == "team" and invitation.team_id is not None:
+        return redirect("team", invitation.team_id)
+    if user.role == User.Role.ADMIN and place != "campaign":
         return redirect("people")
     return redirect("campaign-people", invitation.campaign_id)
 
@@ -259,6 +262,9 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
         return _join_page(request, invitation, form, status=422)
     except PeopleError as error:
         return _join_page(request, invitation, form, sentence(error), 409)
+    joined = invitation.team_id if invitation.campaign_id is None else None
+    if joined is not None and get_account(request).role != User.Role.ANNOTATOR:
+        return redirect("team", joined)
     return redirect("home")
 
 

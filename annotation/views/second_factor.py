@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
+from urllib.parse import urlencode
 
 from allauth.account.internal.stagekit import clear_login
 from allauth.account.stages import LoginStageController
@@ -32,6 +33,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as gettext
 from django.views.decorators.http import require_http_methods
 
 from annotation.access import get_account
@@ -43,6 +45,29 @@ from datasets.access import EVERYBODY, role_required
 from datasets.api_tokens import valid_tokens_of
 
 View = Callable[..., HttpResponseBase]
+DONE = {
+    "password": gettext("Your password is changed."),
+    "app": gettext("The app is added. Now store the recovery codes."),
+    "no-app": gettext("The app is removed."),
+    "codes": gettext("These are your new codes. The earlier ones no longer work."),
+    "linked": gettext("Your account is linked."),
+    "unlinked": gettext("The link is removed."),
+}
+"""What a page says after a change; `done_at` leads to it."""
+
+
+def done_at(name: str, what: str) -> str:
+    return f"{reverse(name)}?{urlencode({'done': what})}"
+
+
+class _Done:
+    """A page that says what was done on the page before."""
+
+    request: HttpRequest
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        found: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
+        return found | {"done": DONE.get(self.request.GET.get("done", ""), "")}
 
 
 def own_account(view: View) -> View:
@@ -114,7 +139,7 @@ class SecondStep(_Limited, AuthenticateView):
         return user
 
 
-class Overview(IndexView):
+class Overview(_Done, IndexView):
     template_name = "accounts/second_factor.html"
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -145,6 +170,9 @@ class AddApp(ActivateTOTPView):
             second_factor.note_new(self.request, user, kind, code, with_tokens)
         return response
 
+    def get_success_url(self) -> str:
+        return done_at("mfa_view_recovery_codes", "app")
+
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         grants = valid_tokens_of(get_account(self.request))
         return super().get_context_data(**kwargs) | {"grants": grants}
@@ -154,8 +182,11 @@ class RemoveApp(DeactivateTOTPView):
     template_name = "accounts/remove_app.html"
     extra_context = {"part": "tokens"}
 
+    def get_success_url(self) -> str:
+        return done_at("mfa_index", "no-app")
 
-class RecoveryCodes(ViewRecoveryCodesView):
+
+class RecoveryCodes(_Done, ViewRecoveryCodesView):
     template_name = "accounts/recovery_codes.html"
     extra_context = {"part": "tokens"}
 
@@ -163,6 +194,9 @@ class RecoveryCodes(ViewRecoveryCodesView):
 class NewRecoveryCodes(GenerateRecoveryCodesView):
     template_name = "accounts/new_recovery_codes.html"
     extra_context = {"part": "tokens"}
+
+    def get_success_url(self) -> str:
+        return done_at("mfa_view_recovery_codes", "codes")
 
     def form_valid(self, form: Any) -> HttpResponse:
         with transaction.atomic():

@@ -22,7 +22,7 @@ from annotation.access import get_account
 from annotation.people import identities
 from annotation.people.invitations import invitation_of
 from annotation.people.log_in_links import account_of
-from annotation.views.second_factor import own_account
+from annotation.views.second_factor import done_at, own_account
 from datasets.access import client_address
 from datasets.api.throttling import seconds_to_wait
 
@@ -81,7 +81,7 @@ def _remove_link(request: HttpRequest) -> HttpResponse:
         raise PermissionDenied
     raise_if_reauthentication_required(request, app="allauth.socialaccount")
     identities.unlink(user)
-    return redirect("mfa_index")
+    return redirect(done_at("mfa_index", "unlinked"))
 
 
 remove_link = require_POST(own_account(_remove_link))

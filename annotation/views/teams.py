@@ -15,10 +15,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.access import get_account
 from annotation.models import User
 from annotation.people import teams as service
+from annotation.people.accounts import invitations_of
 from annotation.people.invitations import invite
 from annotation.people.search import account_known
 from annotation.views.orders import FormError, carry_out, clean, posted_number
-from annotation.views.people import TOO_MANY, show_link
+from annotation.views.people import MAX_INVITATIONS, TOO_MANY, show_link
 from datasets.access import READERS, role_required
 from datasets.api.throttling import seconds_to_wait
 from datasets.models import Share, Team, TeamMember
@@ -46,7 +47,11 @@ class NameForm(forms.Form):
 
 
 class MemberForm(forms.Form):
-    account = forms.CharField(max_length=150, help_text="The name that the person logs in with.")
+    account = forms.CharField(
+        max_length=150,
+        help_text="The name that the person logs in with.",
+        error_messages={"required": "Enter the name of an account."},
+    )
     role = forms.ChoiceField(choices=ROLES)
 
 
@@ -205,6 +210,7 @@ def _page(
         "members": found.members.select_related("user").order_by("user__username"),
         "has": _has(found),
         "manages": managed_teams(user).filter(pk=found.pk).exists(),
+        "invitations": invitations_of(user).filter(team=found)[:MAX_INVITATIONS],
         "owns": is_admin or role == TeamMember.Role.OWNER,
         "add": bound.get("add") or MemberForm(),
         "rename": bound.get("rename") or NameForm(initial={"name": found.name}),

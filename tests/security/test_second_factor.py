@@ -353,9 +353,24 @@ class TestAddingAndRemoving:
         assert client.post(where).status_code == 302
         assert Authenticator.objects.count() == 2
         confirm(client)
-        assert client.post(where).headers["Location"] == reverse("mfa_index")
+        assert client.post(where).headers["Location"].startswith(reverse("mfa_index"))
         assert not Authenticator.objects.exists()
         assert password()[1].headers["Location"] == "/"
+
+    def test_pages_say_what_was_done_and_nothing_else(self, secret: str, clock: Clock) -> None:
+        client, _ = password()
+        give(client, clock.code(secret))
+        page = reverse("mfa_index")
+        assert "The app is removed." in client.get(f"{page}?done=no-app").content.decode()
+        for word in ("", "<b>", "anything"):
+            told = client.get(page, {"done": word}).content.decode()
+            assert "notice" not in told.split("<main")[1]
+
+    def test_a_wrong_code_is_refused_in_the_persons_language(self, secret: str) -> None:
+        client, _ = password()
+        where, german = reverse("mfa_authenticate"), {"accept-language": "de"}
+        told = client.post(where, {"code": "000000"}, headers=german).content.decode()
+        assert "Dieser Code stimmt nicht" in told
 
     def test_recovery_codes_are_shown_after_confirming(self, secret: str, clock: Clock) -> None:
         client, _ = password()

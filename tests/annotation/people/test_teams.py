@@ -17,6 +17,7 @@ from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, User, rater_of
 from annotation.people import teams
 from annotation.people.accounts import change_role
+from annotation.people.invitations import invite
 from annotation.people.membership import (
     add_member,
     end_membership,
@@ -345,7 +346,45 @@ class TestMembers:
         client_of(study.root).post(change, {"order": "add", "account": "eve", "role": "member"})
         assert team.members.filter(user=eve).exists()
 
-    def test_only_an_admin_creates_a_team(self, study: Study) -> None:
+    def test_a_manager_sees_and_revokes_the_links_of_a_team(self, study: Study) -> None:
+        stranger, team = (
+            User.objects.create(username="olga", role="researcher"),
+            study.campaign.team,
+        )
+        apart(stranger, name="bridges")
+        rita, page = client_of(study.rita), reverse("team", args=[team.pk])
+        invite("annotator", team=team, note="for eve", by=study.rita)
+        assert "for eve" in rita.get(page).content.decode()
+        assert script_of(stranger).get("invitations/").json()["count"] == 0
+        (told,) = script_of(study.rita).get("invitations/").json()["results"]
+        revoke = reverse("invitation-revoke", args=[told["id"]])
+        assert client_of(stranger).post(revoke, {"from": "team"}).status_code == 404
+        assert rita.post(revoke, {"from": "team"})["Location"] == page
+        assert script_of(study.rita).get("invitations/").json()["results"][0]["state"] == "revoked"
+
+    def test_who_joins_by_a_link_is_told_which_team_and_led_there(self, study: Study) -> None:
+        stranger, team = (
+            User.objects.create(username="olga", role="researcher"),
+            study.campaign.team,
+        )
+        apart(stranger, name="bridges")
+        key = invite("annotator", team=team, by=study.rita).key
+        link = f"{reverse('join')}?key={key}"
+        told = f"You become a member of the team <strong>{team.name}</strong>."
+        assert told in Client().get(link).content.decode()
+        answer = client_of(stranger).post(link)
+        assert answer["Location"] == reverse("team", args=[team.pk])
+
+    def test_no_page_offers_what_is_refused(self, study: Study, sam: User) -> None:
+        team = study.campaign.team
+        set_role(team, sam, "manager", study.rita)
+        page = reverse("team", args=[team.pk])
+        removed = 'Remove<span class="sr">: rita'
+        assert removed not in client_of(sam).get(page).content.decode()
+        set_role(team, sam, "owner", study.rita)
+        assert removed in client_of(sam).get(page).content.decode()
+
+    def test_only_an_admin_creates_one(self, study: Study) -> None:
         assert client_of(study.rita).post(reverse("teams"), {"name": "x"}).status_code == 403
         client_of(study.root).post(reverse("teams"), {"name": "bridges"})
         assert Team.objects.filter(name="bridges").exists()
