@@ -50,6 +50,7 @@ from annotation.models import (
 from annotation.protocols.base import UnitSpec
 from datasets.models import Batch
 from tests.annotation import validating_cast
+from tests.api.cast import body, script_of
 from tests.cast import Line, load
 from tests.page_cast import Study, client_of, make_study, payload, study_of
 
@@ -527,3 +528,23 @@ def test_a_look_at_one_raters_answers_covers_only_those_given_by_then(study: Stu
     assert _answers_of_others(mine, [first], upto=0) == {}
     assert evidence_against(mine, names, before=found.at) == []
     assert evidence_against(mine, names, before=found.at + timedelta(microseconds=1)) == [found]
+
+
+READS = ("labels/", "responses/", "exports/labels/jsonl/", "report/?resamples=2")
+
+
+@pytest.mark.parametrize("read", READS)
+def test_closing_reading_and_opening_again_by_the_api_alone_marks(study: Study, read: str) -> None:
+    rita, place = script_of(study.rita), f"campaigns/{study.campaign.pk}/"
+    mine = rita.post(f"{place}next/").json()["uid"]
+    answer(study, study.ada)
+    assert rita.get(f"{place}{read}").status_code == 403
+    assert not Look.objects.exists()
+    assert rita.post(f"{place}terms/", {"is_open": False}).status_code == 200
+    shown = rita.get(f"{place}{read}")
+    assert shown.status_code == 200
+    assert shown.getvalue()
+    assert rita.post(f"{place}terms/", {"is_open": True}).status_code == 200
+    sent = rita.put(f"assignments/{mine}/response/", body("no", "no", "no"))
+    assert sent.status_code == 201
+    assert Response.objects.get(assignment__uid=mine).exposed is True
