@@ -189,12 +189,17 @@ def enter(world: World, role: str) -> None:
 
 
 def renewed(world: World) -> World:
-    """The same world with browsers of one's own, since a test may log in or out with them."""
+    """The same world with browsers of one's own, since a test may log in or out with them.
+
+    Its rows are as they were created, too: what a test changes is taken back in the database, but
+    not in objects that others would see.
+    """
     clients = {}
     for role, client in world.clients.items():
         clients[role] = copy(client)
         clients[role].cookies = deepcopy(client.cookies)
-    return replace(world, clients=clients, tokens=dict(world.tokens))
+    rows = {name: getattr(world, name) for name in ("study", "olga", "users", "own", "closed")}
+    return replace(world, clients=clients, tokens=dict(world.tokens), **deepcopy(rows))
 
 
 def _work(user: User) -> list[Assignment]:
