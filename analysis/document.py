@@ -115,11 +115,13 @@ class Number:
 class UnitCount(int):
     """A count of units, with the filters of the list of disagreements that shows just these.
 
-    On a page `address` is that list's.
+    On a page `address` is that list's. `about` says what is counted if the list has fewer units, as
+    of pairs of labels.
     """
 
     filters: Mapping[str, str] = {}
     address = ""
+    about = ""
 
     @classmethod
     def of(cls, number: int, **filters: str) -> UnitCount:
@@ -129,7 +131,12 @@ class UnitCount(int):
 
     def within(self, **filters: str) -> UnitCount:
         """Return the same count with further filters; its own take precedence."""
-        return UnitCount.of(int(self), **(filters | dict(self.filters)))
+        return UnitCount.of(int(self), **(filters | dict(self.filters))).counting(self.about)
+
+    def counting(self, about: str) -> UnitCount:
+        made = UnitCount.of(int(self), **self.filters)
+        made.about = about
+        return made
 
     def at(self, address: str) -> UnitCount:
         made = self.within()

@@ -93,16 +93,23 @@ def with_floor(frame: Frame, campaign: Campaign) -> Frame:
 
 def with_families(frame: Frame, campaign: Campaign) -> Frame:
     """Add the model families of the answers, if the batch names any, and of the judges."""
+    families = families_of_answers(campaign)
+    if not families.answers:
+        return frame
+    named = Judge.objects.filter(rater__name__in=[rater.name for rater in frame.raters])
+    judges = dict(named.exclude(family="").values_list("rater__name", "family"))
+    return replace(frame, families=replace(families, judges=judges))
+
+
+def families_of_answers(campaign: Campaign) -> Families:
+    """Return the model families of the answers in a campaign's batch, without those of judges."""
     reports = Report.objects.filter(batch=campaign.batch, family__isnull=False)
     answers = {key: family for key, family in reports.values_list("key", "family") if family}
     if not answers:
-        return frame
+        return Families()
     alone = Item.objects.filter(campaign=campaign, report__family__isnull=False)
     rows = alone.order_by().values_list("key", "report__family")
-    items = {key: family for key, family in rows if family}
-    named = Judge.objects.filter(rater__name__in=[rater.name for rater in frame.raters])
-    judges = dict(named.exclude(family="").values_list("rater__name", "family"))
-    return replace(frame, families=Families(items, answers, judges))
+    return Families({key: family for key, family in rows if family}, answers)
 
 
 def _codes(frame: VariableFrame, said: Mapping[FloorPlace, str], is_without: bool) -> FloorCodes:

@@ -168,6 +168,17 @@ class Families:
             return next((self.answers[name] for name in named if name in self.answers), "")
         return self.items.get(item, "")
 
+    def is_about(self, item: str, kind: str, unit: str, family: str, other: bool = False) -> bool:
+        """Whether a unit is about an answer of a family (empty: any), or of any `other` known one.
+
+        A pair is about a family if just one of its answers is, and the other's is known.
+        """
+        if kind == "pair":
+            both = self.of_pair(unit)
+            return not other and all(both) and sum(each == family for each in both) == 1
+        found = self.of(item, kind, unit)
+        return bool(found) and (not family or (found == family) != other)
+
     def of_pair(self, unit: str) -> tuple[str, str]:
         """Return the families of a pair's two answers, each empty if it is unknown."""
         cuts = (n for n, letter in enumerate(unit) if letter == "/")

@@ -50,8 +50,10 @@ class Choice:
     `stratum` is a name and a value, `guideline` the digest of the one that people followed, and
     `pair` names two raters: only units with a category from both, and in a list of disagreements
     only those where these two differ. `by` is a rater and a code or an escape: only units to
-    which the rater gave it, or any category if it is empty. `score` are the ends of a range: only
-    units with a score from the judge within it. `codes` are the variable's, in order of rank.
+    which the rater gave it, or any category if it is empty; without a rater, units to which any
+    person gave the code. `grade` is one of the judge's own, `ANY` for all of them. `score` are
+    the ends of a range: only units with a score from the judge within it. `codes` are the
+    variable's, in order of rank.
     """
 
     show: Show = "judge"
@@ -66,6 +68,7 @@ class Choice:
     by: tuple[str, str] | None = None
     codes: tuple[str, ...] = ()
     score: tuple[float, float] | None = None
+    grade: str = ""
 
 
 def chosen(table: VoteTable, choice: Choice, among: Bools | None = None) -> Ints:
@@ -108,8 +111,12 @@ def _is_of(table: VoteTable, choice: Choice) -> Bools:
     if choice.score:
         scores, (low, high) = table.scores_by(choice.judge), choice.score
         found &= (scores >= low) & (scores <= high)
+    if choice.grade:
+        found &= table.graded(choice.judge, choice.grade)
     if choice.by:
         rater, code = choice.by
+        if not rater:
+            return found & table.given(code)
         found &= _has(table, table.answers_by(rater) if code else table.codes_by(rater), code)
     return found
 

@@ -16,8 +16,8 @@ from datasets.jobs import Kind, Options, Progress, Result, results
 from datasets.models import Job
 
 VOTES = "disagreements"
-FORM = 2
-"""The version of the file's form, a part of the question, so that older files are not reused."""
+FORM = 3
+"""The form of the file: those of earlier versions answer another question."""
 MEDIA_TYPE = "application/octet-stream"
 _READ: LRUCache[str, VoteTable] = LRUCache(8)
 _LOCK = Lock()

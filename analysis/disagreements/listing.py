@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 import numpy as np
 
+from analysis.campaigns.frames import families_of_answers
 from analysis.data.metadata import in_order
 from analysis.data.selection import OWN_STRATA, read_stratum
 from analysis.data.splits import STRATUM
 from analysis.disagreements.choose import ORDERED, SHOWS, SORTS, WITH_CELL, Choice, cells, chosen
 from analysis.disagreements.tags import tagged_units
-from analysis.disagreements.votes import VoteTable
+from analysis.disagreements.votes import ANY, VoteTable
 from analysis.models import UnitTag
 from analysis.statistics import Bools
 from annotation.models import Campaign, Unit
 from annotation.presentation import schema
 from datasets.models import Query
 from datasets.text import number_in
+from judging.floor import cached_floor
 
 NAMES: Mapping[str, str] = {
     "show": "which units: judge, people, judges, all, or another list of the page",
@@ -31,10 +34,13 @@ NAMES: Mapping[str, str] = {
     "guideline": "only units that people labelled under the version with this digest",
     "one": "only units that this rater labelled",
     "other": "only units that this rater labelled, too",
-    "label": "only units with this label from the one rater",
+    "label": "only units with this label from the one rater, or without a rater from any person",
     "people": "only units with this label from most people",
     "said": "only units with this label from the judge",
     "score": "only units whose score from the judge is within this range, such as 0.25:0.5",
+    "grade": "only units with this grade of the judge's own, or with any if it is *",
+    "baseline": "only units with this label from word overlap, the baseline, or any if it is *",
+    "family": "only units about answers of this model family, of any (*) or of others (!name)",
     "tag": "only units with this tag",
     "find": "only units with these words in the query or the unit's id",
     "sort": "the order: unanimous, sure or order",
@@ -42,6 +48,14 @@ NAMES: Mapping[str, str] = {
 """The parts of an address, each with its meaning; `people` and `said` are the codes of a cell."""
 MOST_QUERIES = 200
 TITLES = {STRATUM: "split"}
+
+
+@dataclass(frozen=True)
+class AskedFamily:
+    """A model family of answers, any if the name is empty, or every `other` one."""
+
+    name: str
+    other: bool
 
 
 class Listed:
@@ -62,6 +76,7 @@ class Listed:
         self.choice = self._choice()
         tag = self.given["tag"]
         self.tag = tag if tag in UnitTag.Tag.values else ""
+        self.lacks_baseline = False
         self.found = chosen(table, self.choice, self._among())
 
     def _choice(self) -> Choice:
@@ -83,10 +98,12 @@ class Listed:
             given["guideline"] if given["guideline"] in table.guidelines else "",
             pair if pair[0] != pair[1] and set(pair) <= set(table.names) else None,
             (given["one"], given["label"])
-            if given["one"] in table.names and not given["other"]
+            if (given["one"] in table.names or (given["label"] and not given["one"]))
+            and not given["other"]
             else None,
             self.codes,
             _range(given["score"]) if judge else None,
+            given["grade"] if judge else "",
         )
 
     @property
@@ -101,6 +118,12 @@ class Listed:
         """What the list shows, in words."""
         return self.shows[self.choice.show]
 
+    @property
+    def family(self) -> AskedFamily:
+        """The model family whose answers the list is restricted to."""
+        name = self.given["family"]
+        return AskedFamily("" if name == ANY else name.removeprefix("!"), name.startswith("!"))
+
     def _among(self) -> Bools | None:
         """Return the units that a tag or words restrict the list to, None without either."""
         found: Bools | None = None
@@ -113,7 +136,32 @@ class Listed:
             ids = list(queries.order_by().values_list("pk", flat=True))
             hits = np.isin(self.table.queries, ids) | self._have(units)
             found = hits if found is None else found & hits
+        for name, is_of in (("baseline", self._of_baseline), ("family", self._of_family)):
+            if wanted := self.given[name]:
+                hits = is_of(wanted)
+                found = hits if found is None else found & hits
         return found
+
+    def _of_baseline(self, wanted: str) -> Bools:
+        said = cached_floor(self.campaign, self.variable)
+        self.lacks_baseline = said is None
+        return self._placed(
+            lambda item, kind, key: (
+                (code := (said or {}).get((item, kind, key))) is not None and wanted in (ANY, code)
+            )
+        )
+
+    def _of_family(self, wanted: str) -> Bools:
+        families, asked = families_of_answers(self.campaign), self.family
+        return self._placed(
+            lambda item, kind, key: families.is_about(item, kind, key, asked.name, asked.other)
+        )
+
+    def _placed(self, is_of: Callable[[str, str, str], bool]) -> Bools:
+        """Return the units of which this is true by their item's key, their kind and their key."""
+        rows = Unit.objects.filter(item__campaign=self.campaign).order_by()
+        places = rows.values_list("pk", "item__key", "kind", "key").iterator(chunk_size=5000)
+        return self._have({pk for pk, *place in places if is_of(*place)})
 
     def _have(self, units: set[int]) -> Bools:
         return np.isin(self.table.units, np.fromiter(units, np.int64, len(units)))
@@ -135,12 +183,13 @@ class Listed:
         names += ["one", "label"] if self.choice.by else []
         names += ["people", "said"] if self.choice.cell else []
         names += ["score"] if self.choice.score else []
+        names += ["grade", "baseline", "family"]
         return [(name, self.given[name]) for name in names if self.given[name]]
 
     @property
     def word_of(self) -> dict[str, str]:
         """The words of the codes in the address, by the part that has them."""
-        codes = {name: self.given[name] for name in ("people", "said", "label")}
+        codes = {name: self.given[name] for name in ("people", "said", "label", "baseline")}
         return {name: self.words.get(code, code) for name, code in codes.items()}
 
     @property

@@ -15,18 +15,22 @@ from functools import cached_property
 from typing import Any, BinaryIO
 
 import numpy as np
+from django.db.models import QuerySet
 
 from analysis.campaigns.frames import campaign_strata
+from analysis.data.grades import KEY, given_grade
 from analysis.data.selection import OWN_STRATA
 from analysis.statistics import Bools, Floats, Ints
 from annotation.adjudication.disputes import counted, decided_units
 from annotation.exposure.marks import exposed_labels
-from annotation.models import Campaign, Item, Rater, Unit
+from annotation.models import Campaign, Item, Label, Rater, Unit
 from annotation.presentation import schema
 from datasets.jobs.guard import for_workers
 
 NONE = -1
 """The code of a unit without a value."""
+ANY = "*"
+"""The filter of units with any value, such as any grade."""
 
 
 @dataclass(slots=True)
@@ -75,10 +79,11 @@ class Stratum:
 class VoteTable:
     """The units (U,) of a variable that anybody labelled, in the campaign's order, and labels (L,).
 
-    `units` and `queries` are primary keys, and `decided` says whether an adjudicator decided. For
-    each label `at` is the index of its unit, `raters` and `codes` those of its rater and value, and
-    `versions` that of the guideline that the answer followed. Escapes are answers that are no
-    category, and so no part of a majority. The first `people` raters are people.
+    `units` and `queries` are primary keys, and `decided` says whether an adjudicator decided. A
+    label is of the unit `at` this index, from the rater and with the code of these indices, and
+    `versions` is the index of the guideline that the answer followed. `grades` are indices of a
+    judge's own grades, -1 for a label without one. Escapes are answers that are no category, and so
+    no part of a majority. The first `people` raters are people.
     """
 
     units: Ints
@@ -95,6 +100,8 @@ class VoteTable:
     people: int
     guidelines: tuple[str, ...]
     strata: Mapping[str, Stratum]
+    grades: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    own_grades: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.units)
@@ -172,6 +179,23 @@ class VoteTable:
             found[self.at[own]] = self.codes[own]
         return found
 
+    def given(self, code: str) -> Bools:
+        """Return the units to which any person gave a code or an escape, (U,)."""
+        if code not in self.values:
+            return np.zeros(len(self), bool)
+        return np.asarray(self._counts(by_people=True)[:, self.values.index(code)] > 0, bool)
+
+    def graded(self, judge: str, grade: str) -> Bools:
+        """Return the units to which a judge gave a grade of its own, (U,); any if it is `ANY`."""
+        found = np.zeros(len(self), bool)
+        if judge in self.names and self.own_grades:
+            own = (self.raters == self.names.index(judge)) & (self.grades >= 0)
+            if grade != ANY:
+                number = self.own_grades.index(grade) if grade in self.own_grades else NONE - 1
+                own &= self.grades == number
+            found[self.at[own]] = True
+        return found
+
     def scores_by(self, rater: str) -> Floats:
         found = np.full(len(self), np.nan)
         if rater in self.names:
@@ -233,6 +257,7 @@ class VoteTable:
             "names": self.names,
             "people": self.people,
             "guidelines": self.guidelines,
+            "own_grades": self.own_grades,
             "strata": {name: of.names for name, of in self.strata.items()},
         }
         arrays = {name: getattr(self, name) for name in _ARRAYS}
@@ -257,6 +282,7 @@ class VoteTable:
                 names=tuple(rest["names"]),
                 people=rest["people"],
                 guidelines=tuple(rest["guidelines"]),
+                own_grades=tuple(rest["own_grades"]),
                 strata=strata,
             )
 
@@ -289,12 +315,17 @@ def votes_of(campaign: Campaign, variable: str) -> VoteTable:
         "pk", "unit_id", "response__assignment__rater_id", "value", "score", "response__basis"
     )
     units, raters, values = _Index(), _Index(), _Index()
-    versions, columns = _Index(), ([], [], [], [], [])  # type: ignore[var-annotated]
+    versions, columns = _Index(), ([], [], [], [], [], [])  # type: ignore[var-annotated]
+    own_grades, graded = _Index(), _grades(labels)
     for pk, unit, rater, value, score, basis in rows.iterator(chunk_size=5000):
         if pk in exposed:
             continue
         guideline = (basis or "").rpartition("-")[2]
-        numbers = (units.of(unit), raters.of(rater), values.of(value), versions.of(guideline))
+        grade = graded.get(pk)
+        numbers = (
+            *(units.of(unit), raters.of(rater), values.of(value), versions.of(guideline)),
+            NONE if grade is None else own_grades.of(grade),
+        )
         for column, each in zip(columns, (*numbers, score), strict=True):
             column.append(each)
     facts = _UnitFacts.of(campaign, list(units), variable)
@@ -310,14 +341,23 @@ def votes_of(campaign: Campaign, variable: str) -> VoteTable:
         by[sort],
         np.array(columns[2], np.int64)[sort],
         np.array(columns[3], np.int64)[sort],
-        np.array(columns[4], float)[sort],
+        np.array(columns[5], float)[sort],
         tuple(values),
         escapes_of(campaign, variable),
         names,
         people,
         tuple(versions),
         facts.strata,
+        np.array(columns[4], np.int64)[sort],
+        tuple(own_grades),
     )
+
+
+def _grades(labels: QuerySet[Label]) -> dict[int, str]:
+    """Return judges' own grades by the primary key of the label."""
+    graded = labels.filter(response__assignment__rater__kind=Rater.Kind.JUDGE, meta__has_key=KEY)
+    rows = graded.values_list("pk", "meta").iterator(chunk_size=5000)
+    return {pk: grade for pk, meta in rows if (grade := given_grade(meta))}
 
 
 class _Index(dict[Any, int]):

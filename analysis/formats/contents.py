@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ..document import Block, Cell, Number, RaterName, Section, Table, count, with_counts
+from ..document import (
+    Block,
+    Cell,
+    Number,
+    RaterName,
+    Section,
+    Table,
+    UnitCount,
+    count,
+    with_counts,
+)
 from ..report.words import codes_of
 from ..types import JSON
 from .between_judges import between_judges_blocks
 from .guideline_sections import GUIDELINE
-from .judge_sections import compared_units, consistency_table, judge_blocks
+from .judge_sections import ABOUT_AGAIN, compared_units, consistency_table, judge_blocks
 from .nouns import block_in_noun, noun_of
 from .people_sections import MOST_ROWS
 from .score_sections import score_blocks
@@ -38,6 +48,8 @@ PARTS = {
     "guidelines": GUIDELINE,
 }
 """The section of each part of a variable."""
+ANSWERED = "answers to whole items; the list shows their parts, one by one"
+LABELLED = "labels of every variable; the list shows those of one"
 KINDS = {"human": "person", "judge": "judge", "reference": "reference"}
 
 
@@ -76,13 +88,16 @@ def _titled(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]
     The first block of a single variable needs no fold.
     """
     several, noun = len(report["variables"]) > 1, noun_of(report["variables"][name])
-    for n, each in enumerate(blocks):
-        block = with_counts(each, lambda count: count.within(variable=name))
-        block = block_in_noun(block, noun)
+    for n, untold in enumerate(blocks):
+        block = block_in_noun(_of_variable(untold, name), noun)
         if several:
             yield replace(block, title=f"{name}: {_within(block.title)}")
         else:
             yield replace(block, title="" if n == 0 else block.title)
+
+
+def _of_variable(block: Block, name: str) -> Block:
+    return with_counts(block, lambda count: count.within(variable=name))
 
 
 def _within(title: str) -> str:
@@ -116,8 +131,8 @@ def _raters(report: JSON) -> Block:
             f"{KINDS.get(r['kind'], r['kind'])} (scripted)"
             if r.get("scripted")
             else KINDS.get(r["kind"], r["kind"]),
-            r["responses"],
-            r["labels"],
+            _answered_by(r, "responses", ANSWERED),
+            _answered_by(r, "labels", LABELLED),
             *((r["excluded"] or "",) if excluded else ()),
         )
         for r in report["raters"]
@@ -129,6 +144,14 @@ def _raters(report: JSON) -> Block:
         rows.insert(0, (*whole, *(("",) if excluded else ())))
     every = (*header, *(("Excluded because",) if excluded else ()))
     return Block("Who answered", (Table("Who answered", every, tuple(rows)),))
+
+
+def _answered_by(rater: JSON, key: str, about: str) -> int:
+    """Return a count of a rater's answers; no list has those of references and of excluded ones."""
+    number: int = rater[key]
+    if rater["kind"] not in ("human", "judge") or rater["excluded"]:
+        return number
+    return UnitCount.of(number, show="all", one=rater["name"]).counting(about)
 
 
 def judges_sections(report: JSON) -> Iterator[Section]:
@@ -191,7 +214,7 @@ def _again(variable: JSON) -> list[Block]:
     """Return the consistency of judges that were asked more than once."""
     if not any("consistency" in of for of in variable["judges"].values()):
         return []
-    return [Block("Consistency", (consistency_table(variable["judges"]),))]
+    return [Block("Consistency", (consistency_table(variable["judges"]),), ABOUT_AGAIN)]
 
 
 def systems_section(report: JSON) -> list[Section]:
@@ -214,7 +237,7 @@ def evidence_section(report: JSON) -> list[Section]:
     blocks: list[Block] = []
     for name, variable in report["variables"].items():
         for block in span_blocks(variable):
-            first, *rest = block.tables
+            first, *rest = _of_variable(block, name).tables
             blocks.append(replace(block, tables=(first,), title=name if several else ""))
             title = f"{name}: further measures" if several else "Further measures"
             blocks.append(Block(title, tuple(rest)))

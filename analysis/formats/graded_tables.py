@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
-from ..document import Cell, Number, Table
+from ..document import Cell, Number, Table, UnitCount
 from ..types import JSON
+from .people_sections import ANY
 
 CORRELATIONS = {"spearman": "Spearman", "kendall": "Kendall's tau-b", "pearson": "Pearson"}
 AREAS = {"roc_auc": "ROC AUC", "average_precision": "Average precision"}
 
 
-def graded_tables(found: JSON, reference: str, units: Callable[[int], int] = int) -> list[Table]:
+def graded_tables(
+    found: JSON,
+    reference: str,
+    units: Callable[[int], int] = int,
+    judge: str = "",
+    codes: Mapping[str, str] = MappingProxyType({}),
+) -> list[Table]:
     """Return the grades with what people say at each, their correlation, and their curves.
 
-    `units` links a count of units to its list.
+    `units` gives a count of units the way to its list. `codes` are those of labels' words.
     """
     tables = []
     if found["grades"]:
-        tables.append(_by_grade(found))
+        tables.append(_by_grade(found, judge, codes))
     if "correlation" in found:
         rows: tuple[tuple[Cell, ...], ...] = tuple(
-            (label, Number.from_estimate(found["correlation"][key]), found["correlation"][key]["n"])
+            (
+                label,
+                Number.from_estimate(found["correlation"][key]),
+                UnitCount.of(found["correlation"][key]["n"], show="labelled", one=judge, grade=ANY),
+            )
             for key, label in CORRELATIONS.items()
         )
         caption = f"Its grades and people's {found['people']}"
@@ -31,13 +43,19 @@ def graded_tables(found: JSON, reference: str, units: Callable[[int], int] = int
     return tables
 
 
-def _by_grade(found: JSON) -> Table:
+def _by_grade(found: JSON, judge: str, codes: Mapping[str, str]) -> Table:
     has_people = any("people" in row for row in found["grades"])
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             row["grade"],
             row["label"],
-            row["labels"],
+            UnitCount.of(
+                row["labels"],
+                show="all",
+                one=judge,
+                label=codes.get(row["label"], row["label"]),
+                grade=row["grade"],
+            ),
             *((Number.from_estimate(row["people"]),) if has_people else ()),
         )
         for row in found["grades"]

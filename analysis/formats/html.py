@@ -96,7 +96,8 @@ def cell_html(value: Cell) -> str:
     if isinstance(value, RaterName):
         return sign_html(value.kind) + escape(value.name)
     if isinstance(value, UnitCount) and value.address and value:
-        return f'<a href="{escape(value.address)}">{value:,}</a>'
+        title = f' title="{escape(value.about)}"' if value.about else ""
+        return f'<a href="{escape(value.address)}"{title}>{value:,}</a>'
     return f"{value:,}" if isinstance(value, int) else escape(value)
 
 

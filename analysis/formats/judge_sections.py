@@ -23,6 +23,7 @@ from ..types import JSON
 from .calibration_tables import calibration_tables
 from .graded_tables import graded_tables
 from .people_sections import (
+    ANY,
     first_rows,
     gap_tables,
     judged_table,
@@ -124,19 +125,30 @@ def _judge_blocks(block: JSON, ordered: bool, judge: str, codes: Mapping[str, st
     if scored := _scored(block, judge):
         found.append(Block("Its scores", tuple(scored)))
     if "consistency" in block:
-        found.append(Block("Consistency", (consistency_table({"": block}),)))
+        found.append(Block("Consistency", (consistency_table({"": block}),), ABOUT_AGAIN))
     if "graded" in block:
         units = partial(compared_units, block, judge)
-        tables = graded_tables(block["graded"], block["reference"], units)
+        tables = graded_tables(block["graded"], block["reference"], units, judge, codes)
         found.append(Block("Its grades", tuple(tables)))
     if "reading" in block:
         found.append(
-            Block("How it was read", tuple(reading_tables(block["reading"], block["reference"])))
+            Block(
+                "How it was read",
+                tuple(reading_tables(block["reading"], block["reference"])),
+                ABOUT_READING,
+            )
         )
-    further = [_further(block, ordered, judge), *_own_family(block)]
+    further = [_further(block, ordered, judge), *_own_family(block, judge)]
     if "adjudicated" in block:
         further.append(_adjudicated(block["adjudicated"], block["reference"]))
     return [*found, Block("Further coefficients", tuple(further))]
+
+
+ABOUT_READING = "No list is cut by how answers were read; the calls of its runs show each one."
+ABOUT_AGAIN = (
+    "Pairs of answers of one judge to the same unit. Lists have only the first answer of each "
+    "judge, so that no list shows these pairs."
+)
 
 
 def consistency_table(judges: JSON) -> Table:
@@ -285,16 +297,30 @@ def _adjudicated(block: JSON, reference: str) -> Table:
     return Table("Compared with adjudicated labels", ("Against", "Units", *names.values()), rows)
 
 
-def _own_family(block: JSON) -> list[Table]:
+def _own_family(block: JSON, judge: str) -> list[Table]:
     """Return the table of the judge's own model family, if answers have families."""
     if "own_family" not in block:
         return []
     own_family = block["own_family"]
     named = f"Own family, {own_family['family']}" if own_family["family"] else "Own family"
     labels = {"own": named, "others": "Other families", "preference": "Own less others"}
-    rows = tuple(_rows(own_family, labels))
+    rows = tuple(
+        (label, Number.from_estimate(own_family[key]), _of_family(own_family, key, judge))
+        for key, label in labels.items()
+        if key in own_family
+    )
     header = ("Answers of", "Judge less people", "Units")
     return [Table("How it treats its own family", header, rows)]
+
+
+def _of_family(own_family: JSON, key: str, judge: str) -> int:
+    """Return the count of units about answers of the judge's family or of others."""
+    units, family = own_family[key]["n"], own_family["family"]
+    if not family:
+        return int(units)
+    of_pairs = own_family["others"]["value"] is None and own_family["own"]["value"] is None
+    of = {"own": family, "others": f"!{family}", "preference": family if of_pairs else ANY}
+    return UnitCount.of(units, show="labelled", one=judge, family=of[key])
 
 
 def _rows(

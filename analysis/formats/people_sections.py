@@ -31,6 +31,9 @@ _BY_BACKGROUND = {
     "difference": "Percent above the others'",
 }
 _OF = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
+ANY = "*"
+"""The filter of the list of disagreements for any grade, or any label of the baseline."""
+OF_LABELS = "labels from all people together; the list shows each of what they labelled once"
 GAP = (
     "Gap to people, in pairs. The majority above is less noisy than a person, so it is not "
     "compared with pairs"
@@ -104,7 +107,7 @@ def distribution_tables(found: JSON) -> list[Table]:
     outside: tuple[tuple[Cell, ...], ...] = tuple(
         (
             RaterName(each["name"], "human"),
-            each["units"],
+            of_several(each["units"], each["name"]),
             Number(each["cohen_kappa"]),
             Number(each["others"]),
             Number(each["percent"]),
@@ -131,7 +134,10 @@ def background_blocks(variable: JSON) -> list[Block]:
         return []
     fewest = max(of["fewest_people"] for of in asked.values())
     tables = tuple(_background(of) for of in asked.values() if of["groups"])
-    about = f"Groups of fewer than {fewest} people, or that leave as few others, are not shown."
+    about = (
+        f"Groups of fewer than {fewest} people, or that leave as few others, are not shown. There "
+        "is no list of a group’s units: it would tell who is in the group."
+    )
     return [Block("By background", tables, about if tables else f"{about} None is larger.")]
 
 
@@ -168,12 +174,19 @@ def counted_rows(
     people = [name for name in counts if kinds.get(name) == "human"]
     rows: list[tuple[Cell, ...]] = []
     if len(people) > MOST_ROWS:
-        sums = [sum(counts[name][code] for name in people) for code in codes]
+        sums = [sum_of_people([counts[name][code] for name in people]) for code in codes]
         rows.append((f"All {len(people)} people", *sums))
         counts = {name: of for name, of in counts.items() if name not in people}
     for name, of in counts.items():
         rows.append((RaterName(name, kinds.get(name, "")), *(of[code] for code in codes)))
     return rows
+
+
+def sum_of_people(counts: Sequence[int]) -> int:
+    """Return the sum of people's counts of one label, which leads to the units that have it."""
+    label = next((of.filters["label"] for of in counts if isinstance(of, UnitCount)), "")
+    whole = sum(counts)
+    return UnitCount.of(whole, show="all", label=label).counting(OF_LABELS) if label else whole
 
 
 def first_rows(
@@ -186,9 +199,9 @@ def first_rows(
     return f"{caption}: of {len(rows)} the {MOST_ROWS} {what}", tuple(rows[n] for n in ranked)
 
 
-def of_several(units: int, judge: str) -> UnitCount:
-    """Return the count of the units that several people and a judge labelled."""
-    return UnitCount.of(units, show="several", one=judge)
+def of_several(units: int, rater: str) -> UnitCount:
+    """Return the count of the units that several people and a rater labelled."""
+    return UnitCount.of(units, show="several", one=rater)
 
 
 def gap_tables(block: JSON, judge: str) -> list[Table]:
@@ -209,10 +222,22 @@ def gap_tables(block: JSON, judge: str) -> list[Table]:
     tables = [Table(GAP, header, gap)]
     if not _has_values(floor):
         return tables
+    mean = block["reference"] == "mean"
     rows = (
-        _row("With the majority", floor["agreement"]["cohen_kappa"]),
-        _row("Gap: with each person, less people with each other", floor["gap"]),
-        _row("Judge with each person, less word overlap with each", floor["judge_minus_floor"]),
+        _of_floor(
+            "With the majority",
+            floor["agreement"]["cohen_kappa"],
+            show="labelled" if mean else "decided",
+        ),
+        _of_floor(
+            "Gap: with each person, less people with each other", floor["gap"], show="several"
+        ),
+        _of_floor(
+            "Judge with each person, less word overlap with each",
+            floor["judge_minus_floor"],
+            show="labelled",
+            one=judge,
+        ),
     )
     caption = f"Word overlap, the baseline; alternative annotator test: {_describe_passes(floor)}"
     return [*tables, Table(caption, ("Cohen's kappa", "Value", "Units"), rows)]
@@ -260,8 +285,10 @@ def floor_methods(blocks: list[JSON]) -> list[str]:
     return said
 
 
-def _row(label: str, estimate: JSON) -> tuple[Cell, ...]:
-    return label, Number.from_estimate(estimate), estimate["n"]
+def _of_floor(label: str, estimate: JSON, **filters: str) -> tuple[Cell, ...]:
+    """Return a row of the baseline, whose count leads to the units that it labelled."""
+    units = UnitCount.of(estimate["n"], baseline=ANY, **filters)
+    return label, Number.from_estimate(estimate), units
 
 
 def numbers(block: JSON, names: dict[str, str]) -> tuple[Number, ...]:

@@ -43,6 +43,7 @@ ABOUT_SPANS = (
     "a document is one text for one unit; F1 is 1 if both raters marked nothing, and 0 if only "
     "one did; a judge is treated as one more annotator"
 )
+OF_DOCUMENTS = "texts of what was labelled; the list shows all that can have evidence"
 VALIDATED = ("Labels", "Confirmed", "Corrected", "Share confirmed")
 _SIMILARITY = {
     "rouge_l_differing": "ROUGE-L F1, differing answers only",
@@ -223,10 +224,17 @@ def _span_table(
     caption: str, names: dict[str, str], blocks: list[tuple[str | RaterName, JSON, JSON]]
 ) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, sizes["documents"], *(Number.from_estimate(of[key]) for key in names))
+        (name, _documents(name, sizes), *(Number.from_estimate(of[key]) for key in names))
         for name, sizes, of in blocks
     )
     return Table(caption, ("Rater, with people", "Documents", *names.values()), rows)
+
+
+def _documents(name: str | RaterName, sizes: JSON) -> UnitCount:
+    """Return the number of documents, with the list of the units that they belong to."""
+    judge = {"show": "labelled", "one": str(name)} if isinstance(name, RaterName) else {}
+    listed = UnitCount.of(sizes["documents"], **(judge or {"show": "several"}))
+    return listed.counting(OF_DOCUMENTS)
 
 
 NOT_EXPOSED: JSON = {"labels": 0}

@@ -43,6 +43,7 @@ _OF_ORDERED_PAIRS = {
     "spearman": "Spearman",
 }
 OF_OTHERS = "mean over pairs, weighted by shared units"
+COUNTED_PAIRS = "a label counts once for each other person; the list shows it once"
 FEWEST_COMPARED = 3
 """Two people differ from each other equally, so that neither is compared with the others."""
 MOST = 12
@@ -102,11 +103,15 @@ def _with_others(block: JSON) -> list[Table]:
     if len(found) < FEWEST_COMPARED:
         return []
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (RaterName(who, "human"), Number(kappa, method=OF_OTHERS), units)
-        for who, kappa, units in found[:MOST_ROWS]
+        (RaterName(who, "human"), Number(kappa, method=OF_OTHERS), _of_pairs(labels, who))
+        for who, kappa, labels in found[:MOST_ROWS]
     )
     caption = "Each person with the others, who differs most first"
     return [Table(caption, ("Person", "Cohen's kappa, mean", "Pairs of labels"), rows)]
+
+
+def _of_pairs(labels: int, who: str) -> UnitCount:
+    return UnitCount.of(labels, show="several", one=who).counting(COUNTED_PAIRS)
 
 
 def _pairs(block: JSON, ordered: bool) -> list[Block]:

@@ -1,0 +1,107 @@
+"""Counts of a judge's own grades, of model families and of the baseline lead to their units."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from django.core.cache import caches
+from django.test import Client
+
+from analysis.campaigns.reports import campaign_report
+from analysis.data.selection import ReportOptions
+from analysis.disagreements.listing import Listed
+from analysis.disagreements.votes import VoteTable, votes_of
+from analysis.document import UnitCount
+from analysis.formats.build import document
+from annotation.models import Campaign, Label, User
+from tests.analysis.campaigns.test_families import study
+
+pytestmark = pytest.mark.django_db
+FEW = ReportOptions(resamples=10)
+
+
+def counts(campaign: Campaign, caption: str) -> list[UnitCount]:
+    """The counts with a list in the tables whose caption begins with this."""
+    tables = document(campaign_report(campaign, FEW)).tables()
+    rows = [
+        row for _, _, table in tables if table.caption.startswith(caption) for row in table.rows
+    ]
+    return [cell for row in rows for cell in row if isinstance(cell, UnitCount)]
+
+
+def listed(campaign: Campaign, count: UnitCount) -> int:
+    variable = count.filters["variable"]
+    return len(Listed(count.filters, campaign, variable, votes_of(campaign, variable)).found)
+
+
+def grade(campaign: Campaign, *given: str) -> list[Label]:
+    """Give the judge's labels these grades in turn, the last labels none."""
+    of = Label.objects.filter(response__assignment__rater__name="model-x", value__in=("yes", "no"))
+    labels = list(of.filter(response__assignment__replicate=0).order_by("pk"))
+    for n, label in enumerate(labels[:-1]):
+        label.meta = {"grade": given[n % len(given)]}
+    Label.objects.bulk_update(labels[:-1], ["meta"])
+    return labels
+
+
+def test_each_grade_of_a_judge_leads_to_the_units_that_got_it(labelled: Campaign) -> None:
+    labels = grade(labelled, "1", "2", "3")
+    of_grades = counts(labelled, "Its own grades")
+    assert sum(of_grades) == len(labels) - 1
+    assert {count.filters["grade"] for count in of_grades} == {"1", "2", "3"}
+    correlated = counts(labelled, "Its grades and people's")
+    assert {count.filters["grade"] for count in correlated} == {"*"}
+    for count in (*of_grades, *correlated):
+        assert listed(labelled, count) == count
+
+
+def test_grades_are_read_back_from_the_file_of_votes(labelled: Campaign) -> None:
+    grade(labelled, "low", "high")
+    table = votes_of(labelled, "answerable")
+    again = VoteTable.from_file(io.BytesIO(table.as_bytes()))
+    assert again.own_grades == table.own_grades
+    for wanted in ("low", "high", "*"):
+        assert table.graded("model-x", wanted).any()
+        assert (again.graded("model-x", wanted) == table.graded("model-x", wanted)).all()
+    assert not table.graded("model-x", "no such grade").any()
+
+
+def test_sums_over_a_family_of_judges_lead_to_the_answers_of_that_family(tmp_path: Path) -> None:
+    campaign = study(tmp_path, ours="llama", theirs="qwen")
+    of_family = counts(campaign, "How it treats its own family")
+    assert [count.filters["family"] for count in of_family] == ["llama", "!llama", "*"]
+    for count in of_family:
+        assert listed(campaign, count) == count
+
+
+def test_pairs_of_labels_lead_to_what_they_are_of_and_say_so(labelled: Campaign) -> None:
+    found = counts(labelled, "Each person with the others")
+    assert found
+    assert all("once for each other person" in count.about for count in found)
+    for count in found:
+        assert 0 < listed(labelled, count) <= count
+
+
+def test_a_label_of_any_person_is_a_list(labelled: Campaign) -> None:
+    table = votes_of(labelled, "answerable")
+    found = Listed({"show": "all", "label": "no"}, labelled, "answerable", table).found
+    said = [table.votes(int(n)).people.values() for n in found]
+    assert said
+    assert all("no" in labels for labels in said)
+
+
+def test_what_the_baseline_says_is_listed_once_the_results_computed_it(labelled: Campaign) -> None:
+    caches["floors"].clear()
+    client = Client()
+    client.force_login(User.objects.create(username="rita", role="researcher"))
+    address, asked = f"/campaigns/{labelled.pk}/disagreements/", {"show": "all", "baseline": "yes"}
+    page = client.get(address, asked)
+    assert page.context["page"].paginator.count == 0
+    assert "computed with the results" in page.content.decode()
+    every = counts(labelled, "Word overlap")
+    assert all(listed(labelled, count) == count for count in every)
+    page = client.get(address, asked)
+    assert page.context["page"].paginator.count > 0
+    assert "word overlap says" in page.content.decode()
