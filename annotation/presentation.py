@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from cachetools import LRUCache
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
+from django.utils.translation import gettext, gettext_noop
 
 from annotation.campaigns.design import Design, stored_design
 from annotation.campaigns.relevance import Uses, keep_passages, without_uses
@@ -149,6 +150,21 @@ class ForgottenItemError(LookupError):
     """A stored item, or a unit of it, that its batch no longer gives: texts or protocol changed."""
 
 
+FORGOTTEN = (ForgottenItemError, ForgottenUnitError)
+CHANGED = gettext_noop(
+    "The texts of this item were changed after its campaign was created, so it cannot be shown."
+)
+"""What a list shows in place of a unit's words. An admin finds the item with `tandem check`."""
+
+
+def words_of_unit(item: Item, name: str) -> str:
+    """Return the words of a unit for a list, or that the item's texts were changed."""
+    try:
+        return name_units(present(item).units)[name].text
+    except FORGOTTEN:
+        return gettext(CHANGED)
+
+
 def design(campaign: Campaign) -> Design:
     return stored_design(
         campaign.options,
@@ -248,7 +264,10 @@ def stored_units(item: Item) -> Mapping[str, int]:
 
 
 def preload(campaign: Campaign, items: Iterable[Item]) -> None:
-    """Load what `present` and `stored_units` return for several items, in a few queries."""
+    """Load what `present` and `stored_units` return for several items, in a few queries.
+
+    `present` raises for an item whose texts were changed, so that others can still be shown.
+    """
     new = [item for item in items if not (_recall(_specs, item) and _recall(_unit_keys, item))]
     if not new:
         return
@@ -257,7 +276,8 @@ def preload(campaign: Campaign, items: Iterable[Item]) -> None:
     for item_id, name, unit in _units_of_several.rows(items=list(units)):
         units[item_id][name] = unit
     for item in new:
-        _remember(_specs, item, _spec_in(queries[item.query_id], item))
+        with suppress(ForgottenItemError):
+            _remember(_specs, item, _spec_in(queries[item.query_id], item))
         _remember(_unit_keys, item, units[item.pk])
 
 

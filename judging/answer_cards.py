@@ -20,7 +20,14 @@ from annotation.exposure.ledger import saw_answers
 from annotation.item_context import TONES, word_of
 from annotation.label_rows import GRADE
 from annotation.models import Assignment, Campaign, Item, Label, Rater, Response, Span
-from annotation.presentation import preload, present, schema, stored_units
+from annotation.presentation import (
+    CHANGED,
+    FORGOTTEN,
+    preload,
+    present,
+    schema,
+    stored_units,
+)
 from annotation.protocols.base import ItemSpec, Text, UnitSpec, Variable, name_units
 from annotation.protocols.schema import Schema
 from judging.costs import count_tokens
@@ -122,13 +129,17 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class Card:
-    """An item with all its units, or with one. `left_out` counts its texts that are not shown."""
+    """An item with all its units, or with one. `left_out` counts its texts that are not shown.
+
+    `problem` says why it has no units, if its texts were changed.
+    """
 
     item: Item
     units: tuple[UnitAnswer, ...]
     texts: tuple[Excerpt, ...]
     left_out: int
     spent: Spent | None
+    problem: str = ""
 
     @property
     def tally(self) -> list[tuple[str, str, int]]:
@@ -188,10 +199,10 @@ def cards_of(
     cards: list[Card] = []
     for item in items:
         item.campaign = campaign
-        if by_unit:
-            cards += found.cards_by_unit(item, choice)
-        else:
-            cards.append(found.card(item))
+        try:
+            cards += list(found.cards_by_unit(item, choice)) if by_unit else [found.card(item)]
+        except FORGOTTEN:
+            cards.append(Card(item, (), (), 0, None, problem=CHANGED))
     return cards
 
 

@@ -10,8 +10,8 @@ from analysis.data.grades import given_grade
 from annotation.adjudication.disputes import counted
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Label, Rater, Unit
-from annotation.presentation import preload, present, schema
-from annotation.protocols.base import name_units
+from annotation.presentation import FORGOTTEN, preload, present, schema, words_of_unit
+from annotation.protocols.base import Text
 from judging.models import JudgeCall
 
 MOST_LAYERS = 8
@@ -69,7 +69,6 @@ def detail_of(campaign: Campaign, unit: Unit) -> Detail:
     """Return a unit with all answers that count, people before judges."""
     saw_answers("disagreements", campaign, units=[unit.pk])
     unit.item.campaign = campaign
-    spec = present(unit.item)
     labels = (
         counted(campaign)
         .filter(unit=unit)
@@ -84,9 +83,17 @@ def detail_of(campaign: Campaign, unit: Unit) -> Detail:
             tuple(pieces(text.text, spans.get(text.field, []))),
             bool(spans.get(text.field)),
         )
-        for text in spec.texts
+        for text in _texts(unit.item)
     )
-    return Detail(unit, name_units(spec.units)[unit.name].text, tuple(answers), texts)
+    return Detail(unit, words_of_unit(unit.item, unit.name), tuple(answers), texts)
+
+
+def _texts(item: Item) -> tuple[Text, ...]:
+    """Return the texts of an item, none if they were changed: the answers are shown all the same."""
+    try:
+        return present(item).texts
+    except FORGOTTEN:
+        return ()
 
 
 def with_words(campaign: Campaign, units: Iterable[int]) -> dict[int, tuple[Unit, str]]:
@@ -97,10 +104,7 @@ def with_words(campaign: Campaign, units: Iterable[int]) -> dict[int, tuple[Unit
         unit.item = items.setdefault(unit.item_id, unit.item)
         unit.item.campaign = campaign
     preload(campaign, items.values())
-    return {
-        pk: (unit, name_units(present(unit.item).units)[unit.name].text)
-        for pk, unit in rows.items()
-    }
+    return {pk: (unit, words_of_unit(unit.item, unit.name)) for pk, unit in rows.items()}
 
 
 Spans = dict[str, list[tuple[int, int, int]]]

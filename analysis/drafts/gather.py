@@ -12,8 +12,7 @@ from analysis.data.selection import OWN_STRATA
 from analysis.models import UnitTag
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Unit
-from annotation.presentation import preload, present
-from annotation.protocols.base import name_units
+from annotation.presentation import preload, words_of_unit
 
 LOOK = "draft"
 MOST = 500
@@ -100,7 +99,7 @@ def _one(tag: UnitTag, unit: Unit, strata: Mapping[str, Mapping[str, str]]) -> T
     item, report = unit.item, unit.item.report
     own = {name: getattr(report, name) for name in OWN_STRATA} if report else {}
     slices = {**own, **{name: of.get(item.key) for name, of in strata.items()}}
-    words = name_units(present(item).units)[unit.name].text
+    words = words_of_unit(item, unit.name)
     return Tagged(tag, words, item.query.text, {k: v for k, v in slices.items() if v})
 
 

@@ -48,6 +48,7 @@ from annotation.models import (
     rater_of,
 )
 from annotation.presentation import (
+    FORGOTTEN,
     SWAPPED_CODES,
     Blinding,
     blinding_of,
@@ -243,7 +244,11 @@ def decided_among(campaign: Campaign, found: Sequence[Dispute]) -> dict[int, Dec
 
 def _decided_unit(row: Decision, counts: Mapping[str, Counter[str]]) -> DecidedUnit:
     assignment = row.response.assignment
-    blinding = blinding_of(assignment, present(assignment.item))
+    try:
+        blinding = blinding_of(assignment, present(assignment.item))
+    except FORGOTTEN:
+        # Its texts were changed: the list says so, and what was decided cannot be blinded.
+        return DecidedUnit(row.response, row.unit.kind, {}, {})
     swapped: Mapping[str, str] = SWAPPED_CODES if blinding.swapped else {}
     units = (blinding.for_page(row.response.payload) or {}).get("units", {})
     answers = {

@@ -31,8 +31,7 @@ from annotation.models import (
     User,
 )
 from annotation.people.membership import Role
-from annotation.presentation import preload, present
-from annotation.protocols.base import name_units
+from annotation.presentation import preload, words_of_unit
 
 Among = Literal["all", "sent", "people", "judges"]
 State = Literal["open", "decided"]
@@ -254,7 +253,7 @@ def with_texts(campaign: Campaign, found: Sequence[Dispute]) -> Iterator[tuple[D
     names = dict(units.values_list("pk", "name"))
     for each in found:
         item = items[each.item]
-        yield each, item.query.text, name_units(present(item).units)[names[each.unit]].text
+        yield each, item.query.text, words_of_unit(item, names[each.unit])
 
 
 @dataclass(frozen=True)

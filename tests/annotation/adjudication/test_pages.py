@@ -15,8 +15,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.answers.submission import submit
-from annotation.models import Assignment, Decision, Rater, Unit, User, rater_of
+from annotation.models import Assignment, Decision, Item, Rater, Unit, User, rater_of
 from annotation.people.membership import add_member, end_membership
+from annotation.presentation import CHANGED
 from annotation.progress import counts
 from annotation.views import adjudication, work
 from tests.annotation.adjudication.cast import (
@@ -70,6 +71,12 @@ class TestTheQueue:
         """It looks like three to one if people are two to one, and if only the judge differs."""
         page = client_of(there.dora).get(queue_of(there)).content.decode()
         assert re.findall(r"</i> ([\d :]+)</span>", page) == ["2 : 1 : 1", "3 : 1", "3 : 1"]
+
+    def test_an_item_whose_texts_were_changed_is_a_row_that_says_so(self, there: Dispute) -> None:
+        decided(there, there.units[1], "no")
+        Item.objects.filter(pk=there.units[0].item_id).update(key="changed")
+        for part in ("", "?state=decided"):
+            assert CHANGED in listed(there, part)
 
     def test_filters_of_the_queue_are_in_the_address(self, there: Dispute) -> None:
         page = client_of(there.dora).get(queue_of(there) + "?of=people").content.decode()

@@ -9,7 +9,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Assignment, Campaign, Look, User
+from annotation.models import Assignment, Campaign, Item, Look, User
+from annotation.presentation import CHANGED
 from judging.backends.base import Answer, FinalError, Request
 from judging.models import JudgeRun
 from judging.views import answers
@@ -146,3 +147,16 @@ def test_a_judge_that_did_not_run_in_the_campaign_has_no_page(rita: Client, run:
     address = reverse("judge-answers", args=[run.campaign_id, other.pk])
     assert rita.get(address).status_code == 404
     assert Assignment.objects.filter(rater=other.rater).count() == 0
+
+
+@pytest.mark.parametrize("by", ["", "unit"])
+def test_a_changed_item_is_a_card_that_says_so_beside_all_others(
+    rita: Client, run: JudgeRun, by: str
+) -> None:
+    whole = shown(rita, run, by=by).count('answer-card"')
+    item = Item.objects.filter(campaign=run.campaign_id).order_by("position")[0]
+    Item.objects.filter(pk=item.pk).update(key="changed")
+    page = shown(rita, run, by=by)
+    assert page.count(f'<p class="problem">{CHANGED}</p>') == 1
+    # By unit, the item's three units are one card.
+    assert page.count('answer-card"') == whole - (2 if by else 0)
