@@ -1,6 +1,6 @@
-"""The versions of the guideline that people's labels of a campaign were given under.
+"""The versions of the guideline that the labels of a campaign were given under.
 
-A text is known by its digest. One that comes back counts as its first version, and all texts that
+A judge's labels count under the versions that people followed, too. A text is known by its digest. One that comes back counts as its first version, and all texts that
 are no version of the campaign's are the protocol's own guideline.
 """
 
@@ -21,6 +21,7 @@ _COLUMNS = (
     "variable",
     "response__assignment__rater__name",
     "response__basis",
+    "response__assignment__rater__kind",
 )
 PROTOCOLS = Guideline(None, "")
 
@@ -34,24 +35,28 @@ def with_followed(frame: Frame, campaign: Campaign) -> Frame:
     own = sorted((number, digest) for digest, number in versions.items())
     texts = [PROTOCOLS, *(Guideline(*each) for each in own)]
     places = {each.digest: n for n, each in enumerate(texts)}
-    given = {
-        LabelKey(*place): places.get(basis.rpartition("-")[2], 0)
-        for *place, basis in _labels(campaign)
-    }
-    used = sorted(set(given.values()))
+    given: dict[LabelKey, int] = {}
+    by_people: set[int] = set()
+    for *place, basis, kind in _labels(campaign):
+        version = places.get(basis.rpartition("-")[2], 0)
+        given[LabelKey(*place)] = version
+        if kind == Rater.Kind.HUMAN:
+            by_people.add(version)
+    used = sorted(by_people)
     moved = {version: n for n, version in enumerate(used)}
     followed = [texts[version] for version in used]
-    return with_guidelines(frame, followed, {place: moved[v] for place, v in given.items()})
+    known = {place: moved[version] for place, version in given.items() if version in moved}
+    return with_guidelines(frame, followed, known)
 
 
 def _labels(campaign: Campaign) -> Iterator[tuple[Any, ...]]:
-    """Yield people's labels with the basis of their answers, which imported ones do not have."""
+    """Yield labels with the basis of their answers, which imported ones do not have."""
     labels = Label.objects.filter(
         response__current=True,
         response__basis__isnull=False,
         response__assignment__item__campaign=campaign,
         response__assignment__item__use=Item.Use.STUDY,
-        response__assignment__rater__kind=Rater.Kind.HUMAN,
+        response__assignment__rater__kind__in=(Rater.Kind.HUMAN, Rater.Kind.JUDGE),
         response__assignment__replicate=0,
     )
     return labels.order_by().values_list(*_COLUMNS).iterator(chunk_size=5000)

@@ -72,7 +72,7 @@ class VariableFrame:
     `probabilities` (U, K) has, by column, those that a judge gave to each category, and `readings`
     (U,) the steps by which its answers were read, empty where they were read unchanged.
     `grades` (U,) are its labels on its own scale, before its file mapped them to codes.
-    `guidelines` (U,) are those of a person's labels, as indices into the frame's; -1 = unknown.
+    `guidelines` (U,) are those of a rater's labels, as indices into the frame's; -1 = unknown.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The version of the guideline that people followed, for each of their labels."""
+"""The version of the guideline that people and judges followed, for each of their labels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def with_guidelines(frame: Frame, versions: Sequence[Guideline], given: Given) -
 
 def _versions_of(frame: VariableFrame, given: Given) -> dict[int, Ints]:
     units = {place: n for n, place in enumerate(frame.units.names)}
-    columns = {frame.raters[n].name: n for n in frame.columns("human")}
+    both = (*frame.columns("human"), *frame.columns("judge"))
+    columns = {frame.raters[n].name: n for n in both}
     found = {n: np.full(len(frame.codes), UNKNOWN, dtype=np.int64) for n in columns.values()}
     for place, version in given.items():
         unit = units.get((place.item, place.kind, place.unit))
@@ -45,3 +46,11 @@ def codes_under(frame: VariableFrame, version: int) -> Ints:
         return frame.codes[:, columns]
     under = np.stack([frame.guidelines[n] for n in columns], axis=1) == version
     return np.where(under, frame.codes[:, columns], -1)
+
+
+def judged_under(frame: VariableFrame, judge: int, version: int) -> Ints:
+    """Return the codes of a judge's column (U,) that were given under a version, -1 otherwise."""
+    followed = frame.guidelines.get(judge)
+    if followed is None:
+        return np.full(len(frame.codes), -1, dtype=np.int64)
+    return np.where(followed == version, frame.codes[:, judge], -1)

@@ -89,7 +89,7 @@ def detail_of(campaign: Campaign, unit: Unit) -> Detail:
 
 
 def _texts(item: Item) -> tuple[Text, ...]:
-    """Return the texts of an item, none if they were changed: the answers are shown all the same."""
+    """Return the texts of an item, none if they were changed; its answers are shown then, too."""
     try:
         return present(item).texts
     except FORGOTTEN:

@@ -1,10 +1,10 @@
-"""Agreement of people before and after a change of the guideline, as a section in words."""
+"""Agreement of people and of judges before and after a change of the guideline, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..document import Block, Cell, Number, Section, Table, count
+from ..document import Block, Cell, Number, RaterName, Section, Table, count
 from ..report.sentence import number
 from ..report.verdict import coefficient_of
 from ..types import JSON
@@ -12,8 +12,9 @@ from .nouns import noun_of
 
 GUIDELINE = "guideline"
 NAMES = {"fleiss_kappa": "Fleiss' kappa", "krippendorff_alpha": "Krippendorff's alpha"}
+ALPHA = "Krippendorff's alpha"
 CAVEAT = (
-    "A pair of labels counts under the version that both people followed. Other people and other "
+    "A pair of labels counts under the version that both raters followed. Other people and other "
     "texts may stand behind another version, so a difference need not come from the guideline."
 )
 
@@ -53,9 +54,39 @@ def _sentences(variable: JSON) -> Iterator[str]:
             for side in (before, after)
         )
         yield f"{_direction(change[key])}: {sides}, a difference of {number(change[key])}."
+    for judge, of in variable["guidelines"].get("judges", {}).items():
+        yield from _of_judge(judge, of, variable)
     if unknown := variable["guidelines"]["unknown"]:
         labels = count(unknown, "label")
         yield f"{labels} without a known version, such as imported ones, are left out."
+
+
+def _of_judge(judge: str, found: JSON, variable: JSON) -> Iterator[str]:
+    """Say how a judge agreed with people around each change, or why that cannot be said."""
+    versions = {each["version"]: each for each in found["versions"]}
+    if len(versions) < 2:
+        under = f"only under {named(next(iter(versions)))}" if versions else "under none of them"
+        yield f"The judge {judge} labelled {under}: there is no before and after to compare."
+    for change in found["changes"]:
+        before, after, of = change["before"], change["after"], change["krippendorff_alpha"]
+        if of["value"] is None:
+            steps = f"from {named(before)} to {named(after)}"
+            yield f"The judge {judge} {steps}: not known, {of['reason']}."
+            continue
+        sides = " and ".join(
+            f"α {number(versions[side]['krippendorff_alpha'])} under {named(side)} "
+            f"({_units(variable, versions[side]['units'])})"
+            for side in (before, after)
+        )
+        yield f"{_change_of(judge, of)}: {sides}, a difference of {number(of)}."
+
+
+def _change_of(judge: str, of: JSON) -> str:
+    """Tell what the interval of a judge's difference supports."""
+    if of["low"] is None or of["low"] <= 0 <= of["high"]:
+        return f"No change of the judge {judge} with people can be shown"
+    how = "better" if of["low"] > 0 else "less"
+    return f"The judge {judge} agrees {how} with people since the change"
 
 
 def _direction(of: JSON) -> str:
@@ -98,6 +129,40 @@ def _tables(variable: JSON) -> Iterator[Table]:
     yield Table(
         "After each change less before it", ("Change", NAMES[key], "Percent"), tuple(changes)
     )
+    yield from _judges_tables(variable["guidelines"].get("judges", {}), noun)
+
+
+def _judges_tables(judges: JSON, noun: str) -> Iterator[Table]:
+    """Yield judges with people under each version, and the changes, of those that have several."""
+    several = {name: of for name, of in judges.items() if of["changes"]}
+    if not several:
+        return
+    rows: list[tuple[Cell, ...]] = [
+        (
+            RaterName(name, "judge"),
+            _title(each["version"]),
+            each["labels"],
+            each["units"],
+            Number.from_estimate(each["krippendorff_alpha"]),
+            Number.from_estimate(each["percent"]),
+        )
+        for name, of in several.items()
+        for each in of["versions"]
+    ]
+    header = ("Judge", "Guideline", "Labels", f"{noun.capitalize()} with people", ALPHA, "Percent")
+    yield Table("Judges with people's majority under each version", header, tuple(rows))
+    changes: list[tuple[Cell, ...]] = [
+        (
+            RaterName(name, "judge"),
+            f"{_title(each['after'])} less {named(each['before'])}",
+            Number.from_estimate(each["krippendorff_alpha"]),
+            Number.from_estimate(each["percent"]),
+        )
+        for name, of in several.items()
+        for each in of["changes"]
+    ]
+    caption = "Judges with people's majority, after each change less before it"
+    yield Table(caption, ("Judge", "Change", ALPHA, "Percent"), tuple(changes))
 
 
 def _title(version: int | None) -> str:

@@ -74,7 +74,8 @@ def frame_report(
         if frame.guidelines:
             sample = Sample(frame.variables[name], options.resamples, options.seed)
             noun = nouns.get(name, UNITS)
-            block["guidelines"] = guidelines(sample, frame.guidelines, noun)
+            compared = comparable_part(sample, comparable)
+            block["guidelines"] = guidelines(sample, frame.guidelines, noun, compared)
     found = _scores(frame, options, sampled, comparable)
     steps.done()
     raters = [_rater(rater) for rater in frame.raters]

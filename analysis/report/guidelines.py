@@ -1,4 +1,4 @@
-"""Section: agreement of people before and after each change of the guideline."""
+"""Section: agreement of people, and of judges with them, around each change of the guideline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from ..data.frame import Guideline
-from ..data.guidelines import codes_under
+from ..data.guidelines import codes_under, judged_under
+from ..data.reference import reference_of
 from ..data.resampling import Sample
 from ..statistics import (
     Estimate,
@@ -27,15 +28,23 @@ So few units support no statement, and their figures would tell single answers.
 """
 NAMES = ("percent", "fleiss_kappa", "krippendorff_alpha")
 METHOD = "among labels that people gave under one version of the guideline"
+OF_JUDGE = ("percent", "krippendorff_alpha")
+WITH_JUDGE = "of a judge with people, among labels given under one version of the guideline"
+TWO_PEOPLE = "labels from two people"
+BOTH = "labels from people and from the judge"
 
 
 def guidelines(
-    sample: Sample, versions: Sequence[Guideline], noun: Sequence[str] = ("unit", "units")
+    sample: Sample,
+    versions: Sequence[Guideline],
+    noun: Sequence[str] = ("unit", "units"),
+    compared: Sample | None = None,
 ) -> JSON:
     """Return people's agreement under each version of the guideline, and from one to the next.
 
     A pair of labels counts if both were given under the version. Versions under which nobody
     labelled this variable are left out. `noun` is what the units are called, one and several.
+    Judges are compared with people on the part `compared`; None for the whole sample.
     """
     codes = {n: codes_under(sample.frame, n) for n in range(len(versions))}
     used = [n for n, of in codes.items() if (of >= 0).any()]
@@ -63,7 +72,74 @@ def guidelines(
             }
             for one, other in pairwise(used)
         ],
+        "judges": _judges(sample if compared is None else compared, versions, used, noun),
     }
+
+
+def _judges(
+    sample: Sample, versions: Sequence[Guideline], used: Sequence[int], noun: Sequence[str]
+) -> JSON:
+    """Return each judge's agreement with people under the versions that both followed."""
+    frame = sample.frame
+    people = {n: reference_of(codes_under(frame, n), frame.scale).codes for n in used}
+    found: JSON = {}
+    for column in frame.columns("judge"):
+        said = {n: judged_under(frame, column, n) for n in used}
+        under = [n for n in used if (said[n] >= 0).any()]
+        sides = {n: np.stack([people[n], said[n]], axis=1) for n in under}
+        found[frame.raters[column].name] = {
+            "versions": [
+                {
+                    "version": versions[n].version,
+                    "labels": int((said[n] >= 0).sum()),
+                    "units": _paired(sides[n]),
+                    **_as_json(_with_people(sample, sides[n], noun)),
+                }
+                for n in under
+            ],
+            "changes": [
+                {
+                    "before": versions[one].version,
+                    "after": versions[other].version,
+                    **_as_json(_change_with_people(sample, sides[one], sides[other], noun)),
+                }
+                for one, other in pairwise(under)
+            ],
+        }
+    return found
+
+
+def _with_people(sample: Sample, both: Ints, noun: Sequence[str]) -> dict[str, Estimate]:
+    if why := _too_few([both], noun, BOTH):
+        return {name: undefined(why, _paired(both), WITH_JUDGE) for name in OF_JUDGE}
+    scale = sample.frame.scale
+    return agreement_estimates(
+        both,
+        sample.clusters,
+        sample.k,
+        scale.level,
+        scale.values() if scale.categories else None,
+        names=OF_JUDGE,
+        **sample.resampling_arguments,
+    )
+
+
+def _change_with_people(
+    sample: Sample, before: Ints, after: Ints, noun: Sequence[str]
+) -> dict[str, Estimate]:
+    if why := _too_few([before, after], noun, BOTH):
+        return {name: undefined(why, 0, WITH_JUDGE) for name in OF_JUDGE}
+    scale = sample.frame.scale
+    return agreement_change(
+        before,
+        after,
+        sample.clusters,
+        sample.k,
+        scale.level,
+        scale.values() if scale.categories else None,
+        names=OF_JUDGE,
+        **sample.resampling_arguments,
+    )
 
 
 def _as_json(found: dict[str, Estimate]) -> JSON:
@@ -100,11 +176,11 @@ def _change(sample: Sample, before: Ints, after: Ints, noun: Sequence[str]) -> d
     )
 
 
-def _too_few(sides: Iterable[Ints], noun: Sequence[str]) -> str:
-    """Explain that a version has too few units that two people labelled; empty if it has not."""
+def _too_few(sides: Iterable[Ints], noun: Sequence[str], whose: str = TWO_PEOPLE) -> str:
+    """Explain that a version has too few units that both labelled; empty if it has not."""
     units = min(map(_paired, sides))
     if units >= FEWEST:
         return ""
     amount = "no" if units == 0 else f"only {units}"
     has = f"{noun[0]} has" if units == 1 else f"{noun[1]} have"
-    return f"{amount} {has} labels from two people under one version, at least {FEWEST} are needed"
+    return f"{told} {has} {whose} under one version, at least {FEWEST} are needed"

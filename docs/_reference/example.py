@@ -95,7 +95,8 @@ def _add_crowd(made: dict[str, Any]) -> None:
         frame, _ = file_frame([path], {})
     whole = frame.variables["answerable"]
     sample = Sample(whole, 20, 0)
-    under = {n: np.arange(len(whole.codes)) % 2 for n in whole.columns("human")}
+    both_kinds = (*whole.columns("human"), *whole.columns("judge"))
+    under = {n: np.arange(len(whole.codes)) % 2 for n in both_kinds}
     both = Sample(replace(whole, guidelines=under), 20, 0)
     versions = (Guideline(None, ""), Guideline(1, "0" * 12))
     made["variables"]["answerable"]["guidelines"] = guidelines(both, versions)

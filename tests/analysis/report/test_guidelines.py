@@ -104,6 +104,44 @@ def test_there_is_a_comparison_only_if_people_followed_several_versions() -> Non
     assert part.guidelines[0].tolist() == [UNKNOWN]
 
 
+JUDGED = {"ada": "y" * 80, "ben": "y" * 80, "model": "yn" * 20 + "y" * 39 + "n"}
+
+
+def test_a_judge_is_compared_with_people_under_the_versions_that_both_followed() -> None:
+    halves = [0] * 40 + [1] * 40
+    found = of(JUDGED, dict.fromkeys(("ada", "ben", "model"), halves))["judges"]["model"]
+    before, after = found["versions"]
+    assert [(each["version"], each["labels"], each["units"]) for each in (before, after)] == [
+        (None, 40, 40),
+        (1, 40, 40),
+    ]
+    assert (before["percent"]["value"], after["percent"]["value"]) == (0.5, 0.975)
+    (step,) = found["changes"]
+    assert (step["before"], step["after"]) == (None, 1)
+    assert step["percent"]["value"] == pytest.approx(0.475)
+    # By hand: people said no nowhere, the judge in 20 of 40; of 80 labels 20 are no. Observed
+    # disagreement 20/40, expected 2*60*20/(80*79), and likewise with 1 of 40 and 79*1.
+    assert before["krippendorff_alpha"]["value"] == pytest.approx(1 - 0.5 / (2400 / 6320))
+    assert after["krippendorff_alpha"]["value"] == pytest.approx(1 - 0.025 / (158 / 6320))
+
+
+def test_a_judges_label_under_another_version_than_peoples_is_no_pair() -> None:
+    halves = [0] * 40 + [1] * 40
+    found = of(JUDGED, {"ada": halves, "ben": halves, "model": [0] * 40 + [1] * 20 + [0] * 20})
+    after = found["judges"]["model"]["versions"][1]
+    assert (after["labels"], after["units"]) == (20, 20)
+    assert after["percent"]["reason"] == (
+        "only 20 questions have labels from people and from the judge under one version, at least "
+        "30 are needed"
+    )
+
+
+def test_a_judge_under_one_version_has_no_change() -> None:
+    halves = [0] * 40 + [1] * 40
+    found = of(JUDGED, {"ada": halves, "ben": halves, "model": [0] * 80})["judges"]["model"]
+    assert (len(found["versions"]), found["changes"]) == (1, [])
+
+
 QUERIES, QUESTIONS = 20, 4
 
 
@@ -229,7 +267,24 @@ class TestSection:
             "labels from two people under one version, at least 30 are needed."
         )
 
-    def test_every_format_has_the_section(self) -> None:
+    def test_it_says_how_judges_agreed_or_why_there_is_no_before_and_after(self) -> None:
+        halves = [0] * 40 + [1] * 40
+        people = {"ada": halves, "ben": halves}
+        told = sentences(of(JUDGED, {**people, "model": halves}))[1]
+        assert told.startswith(("The judge model agrees better", "No change of the judge model"))
+        assert "under version 1 (40 questions), a difference of " in told
+        for under, words in (
+            ([0] * 80, "only under the protocol's own guideline"),
+            ([UNKNOWN] * 80, "under none of them"),
+        ):
+            told = sentences(of(JUDGED, {**people, "model": under}))[1]
+            assert told == (
+                f"The judge model labelled {words}: there is no before and after to compare."
+            )
+        text = FORMATS["md"].render(report_of(of(JUDGED, {**people, "model": halves})))
+        assert "Judges with people's majority under each version" in text
+
+    def test_every_format_has_it(self) -> None:
         halves = [0] * 60 + [1] * 20
         made = report_of(of(ROWS, {"ada": halves, "ben": halves}))
         for name in ("md", "html", "latex"):
