@@ -1,7 +1,8 @@
 """The versions of the guideline that the labels of a campaign were given under.
 
-A judge's labels count under the versions that people followed, too. A text is known by its digest. One that comes back counts as its first version, and all texts that
-are no version of the campaign's are the protocol's own guideline.
+A judge's labels count under the versions that people followed, too. A text is known by its digest.
+One that comes back counts as its first version, and all texts that are no version of the campaign's
+are the protocol's own guideline.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 An item's time depends on its texts, so that only times on the same items are compared: the ratio of
 a person's seconds to the median of the others' seconds, and the median of these ratios over items.
+Items of one query are alike, so that the interval of this median is clustered by query.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from types import MappingProxyType
 
 import numpy as np
 
 from analysis.statistics import median_interval
-from annotation.models import Campaign
+from annotation.exports.rows import chunks
+from annotation.models import Campaign, Item
 from annotation.progress.counts import DONE, STUDY, people_of
 from annotation.progress.flags import Flag
 from annotation.progress.status import format_seconds
@@ -23,11 +26,14 @@ FEWEST_ITEMS = 20
 """With fewer items that others answered, too, there is no flag."""
 FEWEST_OTHERS, FEWEST_EACH = 2, 5
 """So many others must each share so many items: of two people, either may be the odd one."""
+CHUNK = 5000
 FACTOR = 2.0
 SLOW, QUICK = "slow", "quick"
 NEWEST = 50_000
 Times = Mapping[int, Mapping[int, float]]
 """The seconds on task by item and rater."""
+Queries = Mapping[int, int]
+"""The query of each item. An item without one is on its own."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +77,10 @@ def flag_pace(
     Raters in `out` are compared, but are not among the others. Those `flagged` have one for reading
     too fast already.
     """
-    for rater, pace in odd_ones(paces(times_of(campaign, names), out), out).items():
-        if pace.code == SLOW or rater not in flagged:
+    times = times_of(campaign, names)
+    found = paces(times, out, queries_of(times))
+    for rater, pace in odd_ones(found, out).items():
+        if pace.code == SLOW or rater not in told:
             yield Flag(pace.code, rater, names[rater], None, _text(pace))
 
 
@@ -107,23 +115,42 @@ def times_of(campaign: Campaign, raters: Collection[int]) -> Times:
     return found
 
 
-def paces(times: Times, out: Collection[int] = ()) -> dict[int, Pace]:
+def queries_of(times: Times) -> Queries:
+    """Return the query of each item that has times, in a few queries of the database."""
+    found: dict[int, int] = {}
+    for items in chunks(iter(times), CHUNK):
+        rows = Item.objects.filter(pk__in=items).order_by()
+        found.update(rows.values_list("pk", "query"))
+    return found
+
+
+def paces(
+    times: Times, out: Collection[int] = (), queries: Queries = MappingProxyType({})
+) -> dict[int, Pace]:
     """Compare each person with the others on the items that both answered."""
     shared: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    where: dict[int, list[int]] = defaultdict(list)
     with_each: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for of in times.values():
+    for item, of in times.items():
         for rater, own in of.items():
             others = {other: of[other] for other in of if other != rater and other not in out}
             if others:
                 shared[rater].append((own, median(others.values())))
+                where[rater].append(queries.get(item, -item - 1))
             for other, theirs in others.items():
                 with_each[rater][other].append(own / theirs)
-    return {rater: _pace(rows, with_each[rater].values()) for rater, rows in shared.items()}
+    return {
+        rater: _pace(rows, where[rater], with_each[rater].values())
+        for rater, rows in shared.items()
+    }
 
 
-def _pace(rows: Sequence[tuple[float, float]], each: Iterable[Sequence[float]]) -> Pace:
+def _pace(
+    rows: Sequence[tuple[float, float]], queries: Sequence[int], each: Iterable[Sequence[float]]
+) -> Pace:
     ratios = np.array([own / theirs for own, theirs in rows])
-    low, high = median_interval(ratios) or (0.0, float("inf"))
+    found = median_interval(ratios, clusters=np.array(queries, np.int64))
+    low, high = found or (0.0, float("inf"))
     middles = [median(ratios) for ratios in each if len(ratios) >= FEWEST_EACH]
     return Pace(
         len(rows),

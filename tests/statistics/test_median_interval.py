@@ -25,3 +25,34 @@ def test_the_interval_contains_the_median_of_a_skewed_distribution_as_often_as_s
     draws = np.random.default_rng(1).lognormal(0, 1.5, (2000, 24))
     ends = [median_interval(each) or (0, 0) for each in draws]
     assert np.mean([low <= 1 <= high for low, high in ends]) >= 0.94
+
+
+def test_values_of_one_cluster_alone_change_nothing_where_each_has_its_own():
+    values = np.random.default_rng(2).normal(size=40)
+    assert median_interval(values, clusters=np.arange(40)) == median_interval(values)
+
+
+def test_clusters_of_equal_values_are_as_few_as_they_are():
+    # 12 clusters of 5 equal values each. Each adds 5 or 0 to those below the median, 2.5 from the
+    # half; the t interval of the share is 0.5 +- 2.201 * sqrt(12/11 * 12 * 2.5**2) / 60, 0.332, and
+    # the rank floor(60 * 0.168) = 10 is a value of the second cluster.
+    values, clusters = np.repeat(np.arange(12.0), 5), np.repeat(np.arange(12), 5)
+    assert median_interval(values, clusters=clusters) == (1.0, 10.0)
+    low, high = median_interval(values) or (0, 0)
+    assert (low, high) == (4.0, 7.0)
+
+
+def test_below_ten_clusters_there_is_none():
+    values = np.arange(90.0)
+    assert median_interval(values, clusters=np.arange(90) % 9) is None
+    assert median_interval(values, clusters=np.arange(90) % 10) is not None
+
+
+def test_it_contains_the_median_of_clustered_values_where_the_plain_one_does_not():
+    random, clusters = np.random.default_rng(3), np.repeat(np.arange(15), 8)
+    shared = random.normal(size=(600, 15))[:, clusters]
+    draws = np.sqrt(0.5) * shared + np.sqrt(0.5) * random.normal(size=(600, 120))
+    plain = [median_interval(each) or (0, 0) for each in draws]
+    aware = [median_interval(each, clusters=clusters) or (0, 0) for each in draws]
+    assert np.mean([low <= 0 <= high for low, high in plain]) < 0.85
+    assert np.mean([low <= 0 <= high for low, high in aware]) >= 0.94

@@ -12,8 +12,9 @@ from analysis.attention.checks import checked
 from analysis.monitoring.flags import quality
 from analysis.monitoring.pace import Times, odd_ones, paces
 from annotation.answers.submission import submit
-from annotation.models import Assignment, User, rater_of
+from annotation.models import Assignment, Item, User, rater_of
 from annotation.people.membership import exclude
+from datasets.models import Query
 from tests.page_cast import Study, client_of, make_study, payload
 
 ANN, BO, CY, DI = 1, 2, 3, 4
@@ -54,7 +55,19 @@ class TestRule:
         assert codes(table({ANN: 600, BO: 60, CY: 55}, items=19)) == {}
         assert codes(table({ANN: 600, BO: 60, CY: 55}, items=20)) == {ANN: "slow"}
 
-    def test_people_who_share_only_a_few_items_are_no_evidence(self) -> None:
+    def test_items_of_few_queries_are_no_evidence_however_many_they_are(self) -> None:
+        times = table({ANN: 600, BO: 60, CY: 55}, items=90)
+        for queries, named in ((9, ""), (10, "slow")):
+            assert paces(times, queries={n: n % queries for n in times})[ANN].code == named
+
+    def test_items_of_one_query_widen_the_interval(self) -> None:
+        times = {n: {ANN: 60.0 * (1 + n // 6), BO: 60.0, CY: 60.0} for n in range(90)}
+        alone = paces(times)[ANN]
+        alike = paces(times, queries={n: n // 6 for n in times})[ANN]
+        assert alike.ratio == alone.ratio
+        assert alike.low < alone.low < alone.high < alike.high
+
+    def test_others_who_share_a_few_items_are_no_evidence(self) -> None:
         times = {n: {ANN: 600.0, BO: 60.0} | ({CY: 60.0} if n < 4 else {}) for n in range(30)}
         assert codes(times) == {}
 
@@ -86,13 +99,19 @@ class TestRule:
 
 @pytest.fixture
 def study(db: None) -> Study:
-    """Ada, Ben and Rita answer the same 20 reports; Ada takes three times as long."""
+    """Ada, Ben and Rita answer the same 20 reports, each of its own query; Ada takes three times
+    as long."""
     caches["reports"].clear()
     study = make_study(reports=20, people=3)
     for user, seconds in ((study.ada, 180.0), (study.ben, 60.0), (study.rita, 55.0)):
         for _ in range(20):
             submit(study.assignment(user), payload("no"), "page")
         timed(user, seconds)
+    for item in study.campaign.items.all():
+        own = Query.objects.create(
+            batch=study.campaign.batch, key=item.key, position=item.pk, text="What held?"
+        )
+        Item.objects.filter(pk=item.pk).update(query=own)
     return study
 
 
@@ -113,7 +132,12 @@ class TestCampaign:
         assert flag.text.startswith("3.1 [3.1, 3.1] times as long per item as the others")
         assert "20 items that others answered, too: 3 min against 58 s." in flag.text
 
-    def test_the_overview_and_the_persons_page_link_to_the_flag(self, study: Study) -> None:
+    def test_reports_of_one_query_are_no_evidence(self, study: Study) -> None:
+        query = Query.objects.order_by("pk")[0]
+        Item.objects.update(query=query)
+        assert flags(study) == {}
+
+    def test_the_first_page_and_the_persons_page_lead_to_it(self, study: Study) -> None:
         name = rater_of(study.ada).name
         assert {"code": "slow", "rater": rater_of(study.ada).pk, "name": name,
                 "variable": None} in checked(study.campaign)["flags"]  # fmt: skip
