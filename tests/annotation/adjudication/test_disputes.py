@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from annotation.adjudication.disputes import (
     _tally,
     adjudicable,
     counted,
+    disputed_units,
     disputes,
     in_dispute,
     next_dispute,
@@ -284,7 +286,19 @@ def test_units_sent_by_a_researcher_come_first_and_listing_them_records_a_look(
     assert texts == [(third.pk, query, QUESTIONS[2]), (first.pk, query, QUESTIONS[0])]
 
 
-def test_units_without_disagreement_are_not_loaded(there: Dispute) -> None:
+def test_counting_them_finds_the_same_units_whatever_raters_say(there: Dispute) -> None:
+    campaign, random = there.study.campaign, Random(0)
+    numbers = set()
+    for _ in range(20):
+        for label in Label.objects.all():
+            Label.objects.filter(pk=label.pk).update(value=random.choice(("yes", "yes", "no")))
+        found = {each.unit for each in disputes(counted(campaign))}
+        assert disputed_units(campaign) == found
+        numbers.add(len(found))
+    assert len(numbers) > 1
+
+
+def test_units_without_disagreement_are_not_read(there: Dispute) -> None:
     for user in (there.study.ada, there.study.ben):
         answer(there.study.assignment(user), "no", "no", "no")
     labels = counted(there.study.campaign)
