@@ -21,9 +21,10 @@ RATER = ("response__assignment__rater__name", "response__assignment__rater__kind
 class Row:
     """An item with the answers to one variable.
 
-    `people` counts those who labelled it. `labels` counts the units by people's majority, or by the
-    only label. Of the units with two people, `alike` have equal labels; of those with a majority
-    and a label of a judge, `with_judge` has the number of equal ones and of all, by judge.
+    `people` counts those who labelled it. `labels` counts the units by the word of people's
+    majority, or of the only label. Of the units with two people, `alike` have equal labels; of
+    those with a majority and a label of a judge, `with_judge` has the number of equal ones and of
+    all, by judge.
     """
 
     item: Item
@@ -37,8 +38,8 @@ class Row:
 def rows_of(campaign: Campaign, items: Sequence[Item], variable: str) -> list[Row]:
     """Return items with the answers to a variable, in two queries."""
     saw_answers(LOOK, campaign, items=[item.pk for item in items])
-    found = _votes(campaign, items, variable)
-    return [_row(item, list(found[item.pk].values())) for item in items]
+    found, words = _votes(campaign, items, variable), schema(campaign).words().get(variable, {})
+    return [_row(item, list(found[item.pk].values()), words) for item in items]
 
 
 def _votes(
@@ -55,7 +56,7 @@ def _votes(
     return found
 
 
-def _row(item: Item, votes: Sequence[Votes]) -> Row:
+def _row(item: Item, votes: Sequence[Votes], words: Mapping[str, str]) -> Row:
     people = {name for each in votes for name in each.people}
     labels = Counter(each.majority for each in votes if each.majority)
     shared = [each for each in votes if len(each.people) > 1]
@@ -68,7 +69,7 @@ def _row(item: Item, votes: Sequence[Votes]) -> Row:
     return Row(
         item,
         len(people),
-        labels.most_common(3),
+        [(words.get(code, code), number) for code, number in labels.most_common(3)],
         sum(not each.dissent for each in shared),
         len(shared),
         {name: (sum(same), len(same)) for name, same in sorted(judged.items())},

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
 from django.utils.translation import gettext_noop
 
 from annotation.exposure.ledger import saw_answers
@@ -137,8 +137,13 @@ def disputes(labels: QuerySet[Label], of: Among = "all", variable: str = "") -> 
     tallies: dict[tuple[UnitKey, str], list[_Tally]] = defaultdict(list)
     for tally in _tally(labels):
         tallies[tally.unit, tally.variable].append(tally)
+    # Raters differ in a few ways, each of them on many units.
+    alike: dict[tuple[object, ...], Disagreement | None] = {}
     for (unit_key, name), found in tallies.items():
-        disagreement = _disagreement(name, found)
+        way = (name, *(tally[2:] for tally in found))
+        if way not in alike:
+            alike[way] = _disagreement(name, found)
+        disagreement = alike[way]
         if disagreement and _is_of(disagreement, of):
             units[unit_key].append(disagreement)
     return [
@@ -292,8 +297,8 @@ def disputed_units(campaign: Campaign) -> frozenset[int]:
     """
     people = Count("pk", filter=Q(response__assignment__rater__kind=Rater.Kind.HUMAN))
     found = counted(campaign).values("unit", "variable")
-    found = found.annotate(values_given=Count("value", distinct=True), people=people)
-    several = found.filter(values_given__gt=1, people__gt=0)
+    found = found.annotate(least=Min("value"), most=Max("value"), people=people)
+    several = found.filter(least__lt=F("most"), people__gt=0)
     return frozenset(several.values_list("unit", flat=True).iterator(chunk_size=5000))
 
 

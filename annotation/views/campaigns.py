@@ -27,7 +27,7 @@ from annotation.exposure.marks import marks_of
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, CarriedAnswer, Item, Rater, User
 from annotation.people.membership import may_manage
-from annotation.presentation import design
+from annotation.presentation import design, schema
 from annotation.progress import cached
 from annotation.progress.counts import answers_by_guideline
 from annotation.registry import declared
@@ -126,7 +126,7 @@ def describe_design(campaign: Campaign) -> list[tuple[str, str]]:
         "prerequisite": "Comes after",
         "validates": "Shows labels from",
         "strata": "Stratified by labels from",
-        "sampling": "Units of an item",
+        "sampling": f"{schema(campaign).noun[1].capitalize()} of an item",
     }
     facts += [(title, str(options[name])) for name, title in names.items() if options.get(name)]
     return facts
