@@ -17,7 +17,7 @@ from datasets.models import Job
 
 VOTES = "disagreements"
 FORM = 3
-"""The form of the file: those of earlier versions answer another question."""
+"""The version of the file's form, a part of the question, so that older files are not reused."""
 MEDIA_TYPE = "application/octet-stream"
 _READ: LRUCache[str, VoteTable] = LRUCache(8)
 _LOCK = Lock()

@@ -79,11 +79,11 @@ class Stratum:
 class VoteTable:
     """The units (U,) of a variable that anybody labelled, in the campaign's order, and labels (L,).
 
-    `units` and `queries` are primary keys, and `decided` says whether an adjudicator decided. A
-    label is of the unit `at` this index, from the rater and with the code of these indices, and
-    `versions` is the index of the guideline that the answer followed. `grades` are indices of a
-    judge's own grades, -1 for a label without one. Escapes are answers that are no category, and so
-    no part of a majority. The first `people` raters are people.
+    `units` and `queries` are primary keys, and `decided` says whether an adjudicator decided. For
+    each label `at` is the index of its unit, `raters` and `codes` those of its rater and value,
+    `versions` that of the guideline that the answer followed, and `grades` that of the judge's own
+    grade, or -1. Escapes are answers that are no category, and so no part of a majority. The first
+    `people` raters are people.
     """
 
     units: Ints

@@ -88,8 +88,8 @@ def _titled(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]
     The first block of a single variable needs no fold.
     """
     several, noun = len(report["variables"]) > 1, noun_of(report["variables"][name])
-    for n, untold in enumerate(blocks):
-        block = block_in_noun(_of_variable(untold, name), noun)
+    for n, each in enumerate(blocks):
+        block = block_in_noun(_of_variable(each, name), noun)
         if several:
             yield replace(block, title=f"{name}: {_within(block.title)}")
         else:

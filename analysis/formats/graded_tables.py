@@ -22,7 +22,7 @@ def graded_tables(
 ) -> list[Table]:
     """Return the grades with what people say at each, their correlation, and their curves.
 
-    `units` gives a count of units the way to its list. `codes` are those of labels' words.
+    `units` links a count of units to its list. `codes` are those of labels' words.
     """
     tables = []
     if found["grades"]:

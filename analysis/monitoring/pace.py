@@ -80,7 +80,7 @@ def flag_pace(
     times = times_of(campaign, names)
     found = paces(times, out, queries_of(times))
     for rater, pace in odd_ones(found, out).items():
-        if pace.code == SLOW or rater not in told:
+        if pace.code == SLOW or rater not in flagged:
             yield Flag(pace.code, rater, names[rater], None, _text(pace))
 
 

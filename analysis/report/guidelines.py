@@ -183,4 +183,4 @@ def _too_few(sides: Iterable[Ints], noun: Sequence[str], whose: str = TWO_PEOPLE
         return ""
     amount = "no" if units == 0 else f"only {units}"
     has = f"{noun[0]} has" if units == 1 else f"{noun[1]} have"
-    return f"{told} {has} {whose} under one version, at least {FEWEST} are needed"
+    return f"{amount} {has} {whose} under one version, at least {FEWEST} are needed"

@@ -292,7 +292,7 @@ class TestRuns:
         lifecycle.plan(study.campaign, of)
         assert rita.get(f"runs/{pk}/").json()["progress"]["planning"] is None
 
-    def test_one_under_way_is_answered_as_it_stands(
+    def test_starting_a_run_twice_returns_the_one_that_is_running(
         self, rita: Script, study: Study, rung: list[int]
     ) -> None:
         of = judge()

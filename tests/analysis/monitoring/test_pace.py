@@ -67,7 +67,7 @@ class TestRule:
         assert alike.ratio == alone.ratio
         assert alike.low < alone.low < alone.high < alike.high
 
-    def test_others_who_share_a_few_items_are_no_evidence(self) -> None:
+    def test_people_who_share_only_a_few_items_are_no_evidence(self) -> None:
         times = {n: {ANN: 600.0, BO: 60.0} | ({CY: 60.0} if n < 4 else {}) for n in range(30)}
         assert codes(times) == {}
 
@@ -137,7 +137,7 @@ class TestCampaign:
         Item.objects.update(query=query)
         assert flags(study) == {}
 
-    def test_the_first_page_and_the_persons_page_lead_to_it(self, study: Study) -> None:
+    def test_the_overview_and_the_persons_page_link_to_the_flag(self, study: Study) -> None:
         name = rater_of(study.ada).name
         assert {"code": "slow", "rater": rater_of(study.ada).pk, "name": name,
                 "variable": None} in checked(study.campaign)["flags"]  # fmt: skip

@@ -284,7 +284,7 @@ class TestSection:
         text = FORMATS["md"].render(report_of(of(JUDGED, {**people, "model": halves})))
         assert "Judges with people's majority under each version" in text
 
-    def test_every_format_has_it(self) -> None:
+    def test_every_format_has_the_section(self) -> None:
         halves = [0] * 60 + [1] * 20
         made = report_of(of(ROWS, {"ada": halves, "ben": halves}))
         for name in ("md", "html", "latex"):

@@ -298,7 +298,7 @@ def test_counting_them_finds_the_same_units_whatever_raters_say(there: Dispute) 
     assert len(numbers) > 1
 
 
-def test_units_without_disagreement_are_not_read(there: Dispute) -> None:
+def test_units_without_disagreement_are_not_loaded(there: Dispute) -> None:
     for user in (there.study.ada, there.study.ben):
         answer(there.study.assignment(user), "no", "no", "no")
     labels = counted(there.study.campaign)

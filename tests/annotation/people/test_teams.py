@@ -384,7 +384,7 @@ class TestMembers:
         set_role(team, sam, "owner", study.rita)
         assert removed in client_of(sam).get(page).content.decode()
 
-    def test_only_an_admin_creates_one(self, study: Study) -> None:
+    def test_only_an_admin_creates_a_team(self, study: Study) -> None:
         assert client_of(study.rita).post(reverse("teams"), {"name": "x"}).status_code == 403
         client_of(study.root).post(reverse("teams"), {"name": "bridges"})
         assert Team.objects.filter(name="bridges").exists()
