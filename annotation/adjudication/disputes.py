@@ -290,10 +290,10 @@ def queue_sizes(campaign: Campaign, part: QueuePart = QueuePart()) -> dict[State
 
 
 def disputed_units(campaign: Campaign) -> frozenset[int]:
-    """Return the units in dispute, decided or not, without a look: callers note one.
+    """Return the units in dispute, decided or not. Callers note the look at them.
 
-    These are the units of `disputes`, in one query that returns nothing else of them. Of two values
-    at least one is another than most people's, as soon as a person gave one.
+    These are the units of `disputes`, in one query that returns nothing else of them: where two
+    values differ and a person gave one, at least one value differs from most people's.
     """
     people = Count("pk", filter=Q(response__assignment__rater__kind=Rater.Kind.HUMAN))
     found = counted(campaign).values("unit", "variable")
