@@ -94,9 +94,12 @@ def test_the_demonstration_prints_the_address_and_the_accounts(first: str) -> No
 
 
 @started
-def test_starting_the_demonstration_again_changes_nothing(
+def test_starting_the_demonstration_again_changes_nothing_even_beside_another_team(
     first: str, environment: dict[str, str]
 ) -> None:
+    create = [sys.executable, "manage.py", "team", "create", "ferries"]
+    created = forks.run(create, cwd=ROOT, env=environment, timeout=PATIENCE)
+    assert created.returncode == 0, created.stderr
     done = forks.run(demo("--no-serve"), cwd=ROOT, env=environment, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Nothing to do") >= 2

@@ -23,6 +23,7 @@ from analysis.models import Study
 from analysis.study import FILE_NAME
 from annotation.protocols import PROTOCOLS
 from datasets.console import Command as BaseCommand
+from datasets.models import Batch, Team
 
 FILES = Path(datasets.__file__).parent / "demonstration"
 BATCH, CAMPAIGN, JUDGE = "demo", "demo-coverage", "lexical"
@@ -54,27 +55,33 @@ class Command(BaseCommand):
         with StringIO() as unsaid:
             if not folder.exists():
                 call_command("init_study", folder, preset=PRESET, stdout=unsaid)
-            call_command("apply_study", folder, stdout=unsaid)
-        call_command("study_status", folder, stdout=self.stdout)
+            call_command("apply_study", folder, team=team_name(), stdout=unsaid)
+        call_command("study_status", folder, team=team_name(), stdout=self.stdout)
         self.say(f"Its file is {folder / FILE_NAME}.")
 
     def load(self) -> None:
         """Create a campaign of each protocol, and one in which nuggets lead to their passages."""
-        out = self.stdout
-        call_command("load_batch", FILES / "batch.jsonl", name=BATCH, stdout=out)
+        out, team = self.stdout, team_name()
+        call_command("load_batch", FILES / "batch.jsonl", name=BATCH, team=team, stdout=out)
         call_command(
             "create_campaign",
             CAMPAIGN,
             protocol="report-coverage",
             batch=BATCH,
             raters_per_item=PEOPLE,
+            team=team,
             stdout=out,
         )
         others = [name for name in PROTOCOLS if name != "report-coverage"]
         for name in others:
             with StringIO() as unsaid:
                 call_command(
-                    "create_campaign", f"demo-{name}", protocol=name, batch=BATCH, stdout=unsaid
+                    "create_campaign",
+                    f"demo-{name}",
+                    protocol=name,
+                    batch=BATCH,
+                    team=team,
+                    stdout=unsaid,
                 )
         with StringIO() as unsaid:
             call_command(
@@ -83,6 +90,7 @@ class Command(BaseCommand):
                 protocol="rubric-passage",
                 batch=BATCH,
                 option=[f"prerequisite={CAMPAIGN}"],
+                team=team,
                 stdout=unsaid,
             )
         self.say(f"And {len(others) + 1} campaigns to try the other protocols.")
@@ -110,6 +118,13 @@ def prepare_database() -> None:
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         call_command("migrate", verbosity=0)
+
+
+def team_name() -> str | None:
+    """Return the team of the demonstration: that of its batch, else the oldest one, if any."""
+    batch = Batch.objects.filter(name=BATCH).select_related("team").first()
+    team = batch.team if batch else Team.objects.order_by("pk").first()
+    return team.name if team else None
 
 
 def free_port(first: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from analysis.study import StudyStatus, read_study, status
 from analysis.study.status import counts_line, next_of
 from datasets.console import Command as BaseCommand
+from datasets.console import add_team_option
 
 
 class Command(BaseCommand):
@@ -20,9 +21,10 @@ class Command(BaseCommand):
         parser.add_argument(
             "--format", choices=("text", "json"), default="text", help="lines, or one JSON object"
         )
+        add_team_option(parser, "the team that the study was applied for")
 
     def run(self, **options: Any) -> None:
-        found = status(read_study(options["file"]))
+        found = status(read_study(options["file"]).for_team(options["team"]))
         if options["format"] == "json":
             self.stdout.write(json.dumps(found.as_json(), ensure_ascii=False, indent=2))
             return
