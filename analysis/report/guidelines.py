@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,9 @@ from ..data.reference import reference_of
 from ..data.resampling import Sample
 from ..statistics import (
     Estimate,
+    Floats,
     Ints,
+    Level,
     agreement_change,
     agreement_estimates,
     undefined,
@@ -26,12 +29,36 @@ FEWEST = 30
 
 So few units support no statement, and their figures would tell single answers.
 """
-NAMES = ("percent", "fleiss_kappa", "krippendorff_alpha")
-METHOD = "among labels that people gave under one version of the guideline"
-OF_JUDGE = ("percent", "krippendorff_alpha")
-WITH_JUDGE = "of a judge with people, among labels given under one version of the guideline"
-TWO_PEOPLE = "labels from two people"
-BOTH = "labels from people and from the judge"
+
+
+def _on_scale(sample: Sample, codes: Ints) -> tuple[Ints, int, Level, Floats | None]:
+    """Return codes as they are, with the number of codes, the level and the values of the scale."""
+    scale = sample.frame.scale
+    return codes, sample.k, scale.level, scale.values() if scale.categories else None
+
+
+@dataclass(frozen=True)
+class _Raters:
+    """Whose labels are compared, by which coefficients, and on which codes."""
+
+    whose: str
+    method: str
+    names: tuple[str, ...]
+    coded: Callable[[Sample, Ints], tuple[Ints, int, Level, Floats | None]]
+
+
+PEOPLE = _Raters(
+    "labels from two people",
+    "among labels that people gave under one version of the guideline",
+    ("percent", "fleiss_kappa", "krippendorff_alpha"),
+    own_codes,
+)
+WITH_JUDGE = _Raters(
+    "labels from people and from the judge",
+    "of a judge with people, among labels given under one version of the guideline",
+    ("percent", "krippendorff_alpha"),
+    _on_scale,
+)
 
 
 def guidelines(
@@ -60,7 +87,7 @@ def guidelines(
                 "labels": labels[n],
                 "people": int((codes[n] >= 0).any(axis=0).sum()),
                 "units": _paired(codes[n]),
-                **_as_json(_under(sample, codes[n], noun)),
+                **_as_json(_under(sample, codes[n], noun, PEOPLE)),
             }
             for n in used
         ],
@@ -68,7 +95,7 @@ def guidelines(
             {
                 "before": versions[one].version,
                 "after": versions[other].version,
-                **_as_json(_change(sample, codes[one], codes[other], noun)),
+                **_as_json(_change(sample, codes[one], codes[other], noun, PEOPLE)),
             }
             for one, other in pairwise(used)
         ],
@@ -93,7 +120,7 @@ def _judges(
                     "version": versions[n].version,
                     "labels": int((said[n] >= 0).sum()),
                     "units": _paired(sides[n]),
-                    **_as_json(_with_people(sample, sides[n], noun)),
+                    **_as_json(_under(sample, sides[n], noun, WITH_JUDGE)),
                 }
                 for n in under
             ],
@@ -101,45 +128,12 @@ def _judges(
                 {
                     "before": versions[one].version,
                     "after": versions[other].version,
-                    **_as_json(_change_with_people(sample, sides[one], sides[other], noun)),
+                    **_as_json(_change(sample, sides[one], sides[other], noun, WITH_JUDGE)),
                 }
                 for one, other in pairwise(under)
             ],
         }
     return found
-
-
-def _with_people(sample: Sample, both: Ints, noun: Sequence[str]) -> dict[str, Estimate]:
-    if why := _too_few([both], noun, BOTH):
-        return {name: undefined(why, _paired(both), WITH_JUDGE) for name in OF_JUDGE}
-    scale = sample.frame.scale
-    return agreement_estimates(
-        both,
-        sample.clusters,
-        sample.k,
-        scale.level,
-        scale.values() if scale.categories else None,
-        names=OF_JUDGE,
-        **sample.resampling_arguments,
-    )
-
-
-def _change_with_people(
-    sample: Sample, before: Ints, after: Ints, noun: Sequence[str]
-) -> dict[str, Estimate]:
-    if why := _too_few([before, after], noun, BOTH):
-        return {name: undefined(why, 0, WITH_JUDGE) for name in OF_JUDGE}
-    scale = sample.frame.scale
-    return agreement_change(
-        before,
-        after,
-        sample.clusters,
-        sample.k,
-        scale.level,
-        scale.values() if scale.categories else None,
-        names=OF_JUDGE,
-        **sample.resampling_arguments,
-    )
 
 
 def _as_json(found: dict[str, Estimate]) -> JSON:
@@ -150,33 +144,37 @@ def _paired(codes: Ints) -> int:
     return int(((codes >= 0).sum(axis=1) >= 2).sum())
 
 
-def _under(sample: Sample, codes: Ints, noun: Sequence[str]) -> dict[str, Estimate]:
-    if why := _too_few([codes], noun):
-        return {name: undefined(why, _paired(codes), METHOD) for name in NAMES}
-    own, k, level, values = own_codes(sample, codes)
+def _under(
+    sample: Sample, codes: Ints, noun: Sequence[str], raters: _Raters
+) -> dict[str, Estimate]:
+    if why := _too_few([codes], noun, raters.whose):
+        return {name: undefined(why, _paired(codes), raters.method) for name in raters.names}
+    coded, k, level, values = raters.coded(sample, codes)
     return agreement_estimates(
-        own, sample.clusters, k, level, values, names=NAMES, **sample.resampling_arguments
+        coded, sample.clusters, k, level, values, names=raters.names, **sample.resampling_arguments
     )
 
 
-def _change(sample: Sample, before: Ints, after: Ints, noun: Sequence[str]) -> dict[str, Estimate]:
-    if why := _too_few([before, after], noun):
-        return {name: undefined(why, 0, METHOD) for name in NAMES}
-    both, k, level, values = own_codes(sample, np.concatenate([before, after], axis=1))
-    people = before.shape[1]
+def _change(
+    sample: Sample, before: Ints, after: Ints, noun: Sequence[str], raters: _Raters
+) -> dict[str, Estimate]:
+    if why := _too_few([before, after], noun, raters.whose):
+        return {name: undefined(why, 0, raters.method) for name in raters.names}
+    both, k, level, values = raters.coded(sample, np.concatenate([before, after], axis=1))
+    first = before.shape[1]
     return agreement_change(
-        both[:, :people],
-        both[:, people:],
+        both[:, :first],
+        both[:, first:],
         sample.clusters,
         k,
         level,
         values,
-        names=NAMES,
+        names=raters.names,
         **sample.resampling_arguments,
     )
 
 
-def _too_few(sides: Iterable[Ints], noun: Sequence[str], whose: str = TWO_PEOPLE) -> str:
+def _too_few(sides: Iterable[Ints], noun: Sequence[str], whose: str) -> str:
     """Explain that a version has too few units that both labelled; empty if it has not."""
     units = min(map(_paired, sides))
     if units >= FEWEST:
