@@ -1,4 +1,4 @@
-"""Scripts with tokens, as they speak to the API over HTTP."""
+"""HTTP clients of the API for tests: each sends the token of one account."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROBLEM = {"unit", "field", "wrong"}
 
 @dataclass
 class Script:
-    """A client of one account; `path` is relative to /api/v1/."""
+    """An API client with the token of one account. Paths are relative to /api/v1/."""
 
     token: str
     client: Client = field(default_factory=lambda: Client(raise_request_exception=False))
@@ -52,16 +52,17 @@ def as_json(body: Any) -> bytes:
 
 
 def script_of(user: User, *scopes: str) -> Script:
-    """A script with all scopes that the role can use, unless some are named."""
+    """Return a client with these scopes, or with all that the account's role may have."""
     return Script(make_token(user, scopes or MOST[user.role])[1])
 
 
 def stranger() -> Script:
+    """Return a client without a token."""
     return Script("")
 
 
 def body(*codes: str, quote: tuple[str, int] | None = None, **more: Any) -> dict[str, Any]:
-    """An answer in the study of `tests.page_cast`, each yes with one quote."""
+    """Return an answer in the study of `tests.page_cast`; each yes is supported by one quote."""
     words, start = quote or (QUOTE, TEXT.index(QUOTE))
     return {
         "units": {
@@ -76,11 +77,12 @@ def body(*codes: str, quote: tuple[str, int] | None = None, **more: Any) -> dict
 
 
 def place(assignment: Assignment, rest: str = "") -> str:
+    """Return the address of an assignment, or of something below it."""
     return f"assignments/{assignment.uid}/{rest}"
 
 
-def assert_told(answer: Any, status: int) -> list[dict[str, Any]]:
-    """Check the form of an error response and return its problems."""
+def assert_error(answer: Any, status: int) -> list[dict[str, Any]]:
+    """Require an error with this status, in the API's form, and return its problems."""
     assert answer.status_code == status, answer.content
     assert answer["Content-Type"] == "application/json"
     error = json.loads(answer.content)

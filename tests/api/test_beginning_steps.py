@@ -18,7 +18,7 @@ from tests.annotation.preparation.cast import (
     researcher,
 )  # fmt: skip
 from tests.annotation.preparation.test_preparation import WROTE
-from tests.api.cast import assert_told, script_of
+from tests.api.cast import assert_error, script_of
 from tests.api.test_preparation import INVENTED, at, one
 from tests.once import once
 
@@ -46,7 +46,7 @@ def test_a_step_is_begun_once_and_a_run_can_be_started_on_it(
 
 @pytest.mark.parametrize("step", ["sentences", "scoring"])
 def test_a_step_that_asks_nobody_or_has_no_items_cannot_be_begun(user: User, step: str) -> None:
-    assert_told(script_of(user).post(at(f"{step}/")), 422)
+    assert_error(script_of(user).post(at(f"{step}/")), 422)
     assert not Campaign.objects.exists()
 
 

@@ -16,7 +16,7 @@ from annotation.models import Response
 from datasets.api import throttling
 from datasets.api.parsers import DEEPEST, parsed
 from datasets.api.throttling import PerUser
-from tests.api.cast import Script, as_json, assert_told, body, place, script_of
+from tests.api.cast import Script, as_json, assert_error, body, place, script_of
 from tests.page_cast import Study
 
 
@@ -60,7 +60,7 @@ def test_any_valid_json_is_read_unchanged() -> None:
 @pytest.mark.parametrize("sent", [b"{", b'"text"', b"[]", b"null", b"7", b"[" * 100_000])
 def test_the_api_answers_a_broken_body_with_400(study: Study, ada: Script, sent: bytes) -> None:
     mine = study.assignment(study.ada)
-    assert_told(ada.put(place(mine, "response/"), sent), 400)
+    assert_error(ada.put(place(mine, "response/"), sent), 400)
     assert not Response.objects.exists()
 
 
@@ -68,13 +68,13 @@ def test_a_body_with_another_content_type_than_json_is_refused(study: Study, ada
     mine = study.assignment(study.ada)
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; a=b"):
         sent = ada.put(place(mine, "response/"), body("no", "no", "no"), Content_Type=kind)
-        assert assert_told(sent, 415) == []
+        assert assert_error(sent, 415) == []
 
 
 def test_a_body_above_the_limit_is_refused(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     with override_settings(DATA_UPLOAD_MAX_MEMORY_SIZE=1000):
-        assert_told(
+        assert_error(
             ada.put(place(mine, "response/"), body("no", "no", "no", comment="x" * 1000)), 413
         )
         fits = ada.put(place(mine, "response/"), body("no", "no", "no"))
@@ -83,7 +83,7 @@ def test_a_body_above_the_limit_is_refused(study: Study, ada: Script) -> None:
 
 def test_the_error_for_an_empty_body_names_the_missing_field(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
-    (problem,) = assert_told(ada.put(place(mine, "response/"), {}), 400)
+    (problem,) = assert_error(ada.put(place(mine, "response/"), {}), 400)
     assert problem["field"] == "units"
 
 
@@ -95,7 +95,7 @@ def test_an_account_over_its_limit_is_told_when_to_try_again(
     monkeypatch.setattr(throttling, "_now", lambda: 125)
     assert [ada.get("").status_code for _ in range(4)] == [200, 200, 200, 429]
     late = ada.get("")
-    assert assert_told(late, 429) == []
+    assert assert_error(late, 429) == []
     assert late["Retry-After"] == "55"
     assert script_of(study.ben).get("").status_code == 200
     assert script_of(study.ada).get("").status_code == 429, "a second token is no second account"

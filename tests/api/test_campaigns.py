@@ -11,7 +11,7 @@ from django.db import IntegrityError
 from annotation.campaign_setup import creation
 from annotation.models import Campaign, Item, User
 from tests import cast
-from tests.api.cast import Script, assert_told, script_of
+from tests.api.cast import Script, assert_error, script_of
 
 pytestmark = pytest.mark.django_db
 
@@ -61,7 +61,7 @@ def test_creating_the_same_campaign_again_changes_nothing(rita: Script) -> None:
 
 def test_another_design_under_a_taken_name_is_refused(rita: Script) -> None:
     rita.post("campaigns/", NEW)
-    (problem,) = assert_told(rita.post("campaigns/", NEW | {"raters_per_item": 3}), 422)
+    (problem,) = assert_error(rita.post("campaigns/", NEW | {"raters_per_item": 3}), 422)
     assert "another design" in problem["wrong"]
 
 
@@ -111,7 +111,7 @@ def test_a_campaign_created_concurrently_is_compared_with_the_request(
 def test_an_invalid_field_is_refused_and_named(
     rita: Script, more: dict[str, Any], field: str
 ) -> None:
-    problems = assert_told(rita.post("campaigns/", NEW | more), 400)
+    problems = assert_error(rita.post("campaigns/", NEW | more), 400)
     assert field in {problem["field"] for problem in problems}
     assert not Campaign.objects.exists()
 
@@ -134,7 +134,7 @@ def test_an_impossible_design_is_refused_as_by_the_command(
     rita: Script, tmp_path: Path, more: dict[str, Any], said: str
 ) -> None:
     cast.load(tmp_path, [{"id": "q", "text": "Alone?"}], name="empty")
-    problems = assert_told(rita.post("campaigns/", NEW | more), 422)
+    problems = assert_error(rita.post("campaigns/", NEW | more), 422)
     assert any(said in problem["wrong"] for problem in problems), problems
     assert not Campaign.objects.exists()
 
@@ -152,7 +152,7 @@ def test_an_impossible_design_is_refused_as_by_the_command(
 def test_a_problem_of_the_design_names_the_field_at_fault(
     rita: Script, field: str, more: dict[str, Any]
 ) -> None:
-    (problem,) = assert_told(rita.post("campaigns/rehearsal/", NEW | more), 422)
+    (problem,) = assert_error(rita.post("campaigns/rehearsal/", NEW | more), 422)
     assert problem["field"] == field
 
 

@@ -15,7 +15,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.validation import validate_schema
 
 from annotation.protocols import PROTOCOLS
-from tests.api.cast import assert_told, script_of, stranger
+from tests.api.cast import assert_error, script_of, stranger
 from tests.api.test_roles import views
 from tests.page_cast import Study, client_of
 
@@ -109,7 +109,7 @@ def test_the_page_of_the_description_requires_a_login(study: Study) -> None:
     assert Client().get("/api/docs/").headers["Location"].startswith("/login/")
     for user in (study.ada, study.rita, study.root):
         assert client_of(user).get("/api/docs/").status_code == 200
-    assert_told(stranger().get("/api/v1/docs/"), 404)
+    assert_error(stranger().get("/api/v1/docs/"), 404)
 
 
 def test_feedback_on_practice_may_have_no_pass_mark() -> None:

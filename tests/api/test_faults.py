@@ -9,7 +9,7 @@ from django.db import InterfaceError, OperationalError
 
 from annotation.api import answers, campaigns
 from annotation.models import Response
-from tests.api.cast import assert_told, body, place, script_of
+from tests.api.cast import assert_error, body, place, script_of
 from tests.page_cast import Study
 
 pytestmark = pytest.mark.django_db
@@ -25,7 +25,7 @@ def test_while_the_database_is_down_the_api_says_when_to_try_again(
     ada, mine = script_of(study.ada), study.assignment(study.ada)
     monkeypatch.setattr(answers, "submit", away)
     answer = ada.put(place(mine, "response/"), body("no", "no", "no"))
-    assert assert_told(answer, 503) == []
+    assert assert_error(answer, 503) == []
     assert int(answer["Retry-After"]) > 0
     assert b"10.0.0.1" not in answer.content
     assert not Response.objects.exists()
@@ -56,6 +56,6 @@ def test_an_internal_error_shows_the_request_id_but_no_internals(
     answer: Any = ada.client.get(
         "/api/v1/campaigns/", headers={"Authorization": f"Token {ada.token}"}
     )
-    assert assert_told(answer, 500) == []
+    assert assert_error(answer, 500) == []
     assert answer["X-Request-ID"]
     assert b"inside" not in answer.content

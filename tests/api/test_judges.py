@@ -17,7 +17,7 @@ from judging.backends.scripted import Scripted
 from judging.models import Judge, JudgeCall, JudgeRun, Lane
 from judging.prompts.template import sha256_of
 from judging.runs import lifecycle
-from tests.api.cast import Script, assert_told, body, place, script_of
+from tests.api.cast import Script, assert_error, body, place, script_of
 from tests.judging.cast import judge, run_scripted, yes
 from tests.judging.judge_file.test_document import GRADED
 from tests.page_cast import Study
@@ -104,7 +104,7 @@ class TestDefining:
     def test_an_invalid_file_is_refused_with_its_line(
         self, rita: Script, sent: dict[str, Any], field: str, words: str
     ) -> None:
-        (wrong,) = assert_told(rita.post("judges/", {**MODEL, **sent}), 422)
+        (wrong,) = assert_error(rita.post("judges/", {**MODEL, **sent}), 422)
         assert wrong["field"] == field
         assert words in wrong["wrong"]
         assert not Judge.objects.exists()
@@ -116,14 +116,14 @@ class TestDefining:
             whole = rita.get(f"judges/library/{row['name']}/").json()
             text = whole.pop("text")
             assert (whole, row["sha256"]) == (row, sha256_of(text))
-        assert_told(rita.get("judges/library/nothing/"), 404)
+        assert_error(rita.get("judges/library/nothing/"), 404)
         made = rita.post("judges/", {**MODEL, "file": text})
         assert made.json()["file_sha256"] == rows[-1]["sha256"]
 
     def test_a_judge_of_anthropic_has_the_provider_s_server_and_key(self, rita: Script) -> None:
         created = rita.post("judges/", {**MODEL, "backend": "anthropic"}).json()
         assert created["api_key_env"] == "ANTHROPIC_API_KEY"
-        (wrong,) = assert_told(
+        (wrong,) = assert_error(
             rita.post(
                 "judges/",
                 {**MODEL, "name": "n", "backend": "anthropic", "params": {"logprobs": "5"}},
@@ -135,7 +135,7 @@ class TestDefining:
     def test_the_same_key_creates_one_judge_and_a_taken_name_is_refused(self, rita: Script) -> None:
         for _ in range(2):
             assert rita.post("judges/", MODEL, Idempotency_Key="j").status_code == 201
-        (wrong,) = assert_told(rita.post("judges/", MODEL), 422)
+        (wrong,) = assert_error(rita.post("judges/", MODEL), 422)
         assert wrong["field"] == "name"
         assert Judge.objects.count() == 1
 
@@ -157,7 +157,7 @@ class TestDefining:
         self, rita: Script, sent: dict[str, Any], field: str
     ) -> None:
         answer = rita.post("judges/", {**MODEL, **sent})
-        found = assert_told(answer, 400 if field == "model" else 422)
+        found = assert_error(answer, 400 if field == "model" else 422)
         assert field in {each["field"] for each in found}
         assert not Judge.objects.exists()
 
@@ -217,7 +217,7 @@ class TestTrying:
         path = f"judges/try/?job={pending.json()['key']}"
         assert rita.get(path).json()["state"] == "answered"
         other = script_of(User.objects.create(username="root2", role="admin"))
-        assert_told(other.get(path), 404)
+        assert_error(other.get(path), 404)
 
     def test_a_definition_that_cannot_work_sends_no_request(
         self, rita: Script, study: Study
@@ -225,14 +225,14 @@ class TestTrying:
         sent = {"backend": "openai", "model": "m", "campaign": study.campaign.pk}
         other = {**sent, "file": library.text_of("graded-relevance")}
         answer = rita.post("judges/try/", other)
-        assert_told(answer, 422)
+        assert_error(answer, 422)
         assert "is from a file about grounding-relevance" in answer.json()["error"]
         for wrong, field in (
             ({"params": {"temperature": "9"}}, "params.temperature"),
             ({"base_url": "http://127.0.0.1:8000/v1"}, "base_url"),
             ({"file": "["}, "file"),
         ):
-            (wrong_field,) = assert_told(rita.post("judges/try/", {**sent, **wrong}), 422)
+            (wrong_field,) = assert_error(rita.post("judges/try/", {**sent, **wrong}), 422)
             assert wrong_field["field"] == field
 
     def test_trying_is_refused_to_an_account_with_an_open_item(
@@ -240,9 +240,9 @@ class TestTrying:
     ) -> None:
         study.assignment(study.rita)
         path = f"judges/{judge().pk}/try/"
-        assert_told(rita.post(path, {"campaign": study.campaign.pk}), 403)
+        assert_error(rita.post(path, {"campaign": study.campaign.pk}), 403)
         draft = {"backend": "lexical", "campaign": study.campaign.pk}
-        assert_told(rita.post("judges/try/", draft), 403)
+        assert_error(rita.post("judges/try/", draft), 403)
 
     def test_tries_are_limited_per_minute(
         self, rita: Script, study: Study, monkeypatch: pytest.MonkeyPatch
@@ -252,12 +252,12 @@ class TestTrying:
         sent = {"campaign": study.campaign.pk}
         assert rita.post(path, sent).status_code == 200
         refused = rita.post(path, sent)
-        assert_told(refused, 429)
+        assert_error(refused, 429)
         assert int(refused["Retry-After"]) > 0
 
     def test_an_unknown_item_is_refused_and_named(self, rita: Script, study: Study) -> None:
         sent = {"campaign": study.campaign.pk, "item": "nothing"}
-        (wrong,) = assert_told(rita.post(f"judges/{judge().pk}/try/", sent), 422)
+        (wrong,) = assert_error(rita.post(f"judges/{judge().pk}/try/", sent), 422)
         assert wrong["field"] == "item"
 
 
@@ -305,7 +305,7 @@ class TestRuns:
     def test_a_run_with_nothing_left_to_judge_is_refused(self, rita: Script, study: Study) -> None:
         of = judge()
         done(study, of)
-        assert_told(started(rita, study, of), 409)
+        assert_error(started(rita, study, of), 409)
 
     def test_a_run_takes_orders_until_it_has_ended(
         self, rita: Script, study: Study, rung: list[int]
@@ -314,12 +314,12 @@ class TestRuns:
         order = f"runs/{pk}/order/"
         run = rita.post(order, {"order": "concurrency", "concurrency": 3}).json()
         assert run["concurrency"] == 3
-        (wrong,) = assert_told(rita.post(order, {"order": "concurrency"}), 422)
+        (wrong,) = assert_error(rita.post(order, {"order": "concurrency"}), 422)
         assert wrong["field"] == "concurrency"
         assert rita.post(order, {"order": "stop"}).json()["state"] == "interrupted"
-        assert_told(rita.post(order, {"order": "stop"}), 409)
-        assert_told(rita.post(order, {"order": "resume"}), 409)
-        assert_told(rita.post(order, {"order": "halt"}), 400)
+        assert_error(rita.post(order, {"order": "stop"}), 409)
+        assert_error(rita.post(order, {"order": "resume"}), 409)
+        assert_error(rita.post(order, {"order": "halt"}), 400)
 
     def test_a_paused_server_can_be_resumed(
         self, rita: Script, study: Study, rung: list[int]
@@ -341,7 +341,7 @@ class TestRuns:
         ):  # fmt: skip
             assert rita.get(f"runs/?{query}").json()["count"] == count
         for query in ("judge__rater__name=x", "lease=1", "state=lost", "page_size=201"):
-            assert_told(rita.get(f"runs/?{query}"), 400)
+            assert_error(rita.get(f"runs/?{query}"), 400)
 
 
 class TestTrials:
@@ -397,18 +397,18 @@ class TestTrials:
         path = job["result"].partition("/api/v1/")[2]
         assert [row["kind"] for row in rita.get(path).json()["results"]] == ["again"]
         other = script_of(User.objects.create(username="root2", role="admin"))
-        assert_told(other.get(path), 404)
+        assert_error(other.get(path), 404)
 
     def test_an_impossible_trial_is_refused_and_nothing_is_stored(
         self, rita: Script, study: Study
     ) -> None:
         of = judge()
         answer = self.started(rita, study, of, kinds=["again"])
-        assert_told(answer, 422)
+        assert_error(answer, 422)
         assert "has answered nothing" in answer.json()["error"]
         done(study, of)
         assert "has no pairs" in self.started(rita, study, of, kinds=["swapped"]).json()["error"]
-        (wrong,) = assert_told(self.started(rita, study, of, kinds=[]), 422)
+        (wrong,) = assert_error(self.started(rita, study, of, kinds=[]), 422)
         assert wrong["field"] == "kinds"
         assert not Judge.objects.filter(base=of).exists()
 
@@ -418,7 +418,7 @@ class TestTrials:
         of = judge()
         done(study, of)
         Judge.objects.filter(pk=of.pk).update(team=Team.objects.create(name="others"))
-        assert_told(self.started(rita, study, of, kinds=["again"]), 403)
+        assert_error(self.started(rita, study, of, kinds=["again"]), 403)
         assert not Judge.objects.filter(base=of).exists()
 
 
@@ -448,7 +448,7 @@ class TestCalls:
         one = JudgeCall.objects.earliest("pk")
         paths = (f"runs/{run.pk}/calls/", f"calls/{one.pk}/", f"runs/{run.pk}/manifest/")
         for path in paths:
-            assert_told(rita.get(path), 403)
+            assert_error(rita.get(path), 403)
         rita.put(place(mine, "response/"), body("no", "no", "no"))
         assert all(rita.get(path).status_code == 200 for path in paths)
 
@@ -468,19 +468,19 @@ class TestCampaignOfAnotherTeam:
             f"calls/{call.pk}/",
         )  # fmt: skip
         for path in paths:
-            assert_told(rita.get(path), 404)
+            assert_error(rita.get(path), 404)
             assert script_of(study.root).get(path).status_code == 200
         assert rita.get("runs/").json()["count"] == 0
-        assert_told(rita.post(f"runs/{run.pk}/order/", {"order": "stop"}), 404)
+        assert_error(rita.post(f"runs/{run.pk}/order/", {"order": "stop"}), 404)
 
     def test_no_judge_can_be_run_on_it(self, rita: Script, study: Study) -> None:
         of = judge()
         given_away(study.campaign)
-        (wrong,) = assert_told(started(rita, study, of), 422)
+        (wrong,) = assert_error(started(rita, study, of), 422)
         assert wrong["field"] == "campaign"
         sent = {"campaign": study.campaign.pk}
-        assert_told(rita.post(f"judges/{of.pk}/try/", sent), 422)
-        assert_told(rita.get(f"judges/{of.pk}/estimate/?campaign={study.campaign.pk}"), 422)
+        assert_error(rita.post(f"judges/{of.pk}/try/", sent), 422)
+        assert_error(rita.get(f"judges/{of.pk}/estimate/?campaign={study.campaign.pk}"), 422)
         assert not JudgeRun.objects.exists()
 
 
@@ -490,7 +490,7 @@ def test_annotators_learn_nothing_about_judges(study: Study) -> None:
     rater_of(study.ada)
     for path in ("judges/", f"judges/{run.judge_id}/", "runs/", f"runs/{run.pk}/"):
         answer = ada.get(path)
-        assert_told(answer, 403)
+        assert_error(answer, 403)
         assert "planted" not in answer.content.decode()
 
 
@@ -509,4 +509,4 @@ class TestComparison:
         assert judges["odd"]["reasons"] == {"unreadable": 1}
         assert {each["base"] for each in judges.values()} == {None}
         given_away(study.campaign)
-        assert_told(rita.get(path), 404)
+        assert_error(rita.get(path), 404)

@@ -19,7 +19,7 @@ from annotation.models import Assignment, Campaign, Item, Rater, Response, User,
 from audit.models import Event
 from tests import cast
 from tests.annotation.answering import good_answer, person
-from tests.api.cast import Script, assert_told, script_of
+from tests.api.cast import Script, assert_error, script_of
 from tests.once import once
 
 pytestmark = pytest.mark.django_db
@@ -110,7 +110,7 @@ def test_a_later_page_takes_no_more_queries_than_the_first(
 @pytest.mark.parametrize("cursor", ["", "x", "1.", "-1", "1.0", "1\n", "²", "1000000000"])
 def test_an_invalid_cursor_is_refused(campaign: Campaign, rita: Script, cursor: str) -> None:
     answer = rita.get(f"campaigns/{campaign.pk}/labels/?cursor={quote(cursor)}")
-    (problem,) = assert_told(answer, 400)
+    (problem,) = assert_error(answer, 400)
     assert problem["field"] == "cursor"
 
 
@@ -191,7 +191,7 @@ def test_the_report_takes_the_same_options_as_the_page(campaign: Campaign, rita:
 def test_an_option_that_names_something_unknown_is_refused(
     campaign: Campaign, rita: Script, query: str
 ) -> None:
-    (problem,) = assert_told(rita.get(f"campaigns/{campaign.pk}/report/?{query}"), 400)
+    (problem,) = assert_error(rita.get(f"campaigns/{campaign.pk}/report/?{query}"), 400)
     assert problem["field"] == query.partition("=")[0]
 
 
@@ -211,7 +211,7 @@ def test_an_option_that_names_something_unknown_is_refused(
 def test_report_options_beyond_their_limits_are_refused(
     campaign: Campaign, rita: Script, query: str
 ) -> None:
-    (problem,) = assert_told(rita.get(f"campaigns/{campaign.pk}/report/?{query}"), 400)
+    (problem,) = assert_error(rita.get(f"campaigns/{campaign.pk}/report/?{query}"), 400)
     assert problem["field"] == query.partition("=")[0]
 
 
@@ -228,11 +228,11 @@ def test_a_query_is_returned_as_its_line_in_the_batch(campaign: Campaign, rita: 
     for position, line in enumerate(cast.BATCH):
         read = rita.get(f"batches/{listed['id']}/queries/{position}/").json()
         assert read == line
-    assert_told(rita.get(f"batches/{listed['id']}/queries/3/"), 404)
+    assert_error(rita.get(f"batches/{listed['id']}/queries/3/"), 404)
 
 
 def test_a_page_after_the_last_is_not_found(campaign: Campaign, rita: Script) -> None:
-    assert_told(rita.get("batches/?page=2"), 404)
+    assert_error(rita.get("batches/?page=2"), 404)
     assert rita.get("batches/?page=1").json()["count"] == 1
 
 

@@ -20,7 +20,7 @@ from datasets.api import concurrency
 from datasets.api.errors import RefusedBodyError
 from datasets.models import KeptAnswer
 from datasets.tasks import forget_answers
-from tests.api.cast import Script, assert_told, script_of
+from tests.api.cast import Script, assert_error, script_of
 from tests.api.test_description import operations
 from tests.page_cast import Study, make_study
 
@@ -66,14 +66,14 @@ class TestSameKey:
 
     def test_a_key_with_another_body_is_refused(self, root: Script) -> None:
         self.invite(root, "a")
-        (wrong,) = assert_told(self.invite(root, "a", {**INVITING, "note": "Bob"}), 422)
+        (wrong,) = assert_error(self.invite(root, "a", {**INVITING, "note": "Bob"}), 422)
         assert wrong["field"] == "Idempotency-Key"
         assert Invitation.objects.count() == 1
 
     def test_a_key_at_another_address_is_refused(self, root: Script, study: Study) -> None:
         self.invite(root, "a")
         path = f"campaigns/{study.campaign.pk}/terms/"
-        assert_told(root.post(path, {"is_open": False}, Idempotency_Key="a"), 422)
+        assert_error(root.post(path, {"is_open": False}, Idempotency_Key="a"), 422)
         assert Campaign.objects.get(pk=study.campaign.pk).is_open
 
     def test_the_same_key_of_another_account_is_another_key(
@@ -85,7 +85,7 @@ class TestSameKey:
         assert Invitation.objects.count() == 2
 
     def test_a_key_can_be_used_again_after_a_refusal(self, root: Script) -> None:
-        assert_told(self.invite(root, "a", {"campaign": 10**6}), 422)
+        assert_error(self.invite(root, "a", {"campaign": 10**6}), 422)
         assert not KeptAnswer.objects.exists()
         assert self.invite(root, "a").status_code == 201
 
@@ -127,7 +127,7 @@ class TestSameKey:
     @pytest.mark.every_case
     @pytest.mark.parametrize("key", ["", "a b", "é", "x" * 65])
     def test_a_malformed_key_is_refused(self, root: Script, key: str) -> None:
-        assert_told(self.invite(root, key), 400)
+        assert_error(self.invite(root, key), 400)
         assert not Invitation.objects.exists()
 
     def test_forms_are_compared_by_every_field_and_byte(self) -> None:

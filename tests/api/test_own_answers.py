@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Campaign, Draft, Item, Response
-from tests.api.cast import Script, assert_told, body, place, script_of
+from tests.api.cast import Script, assert_error, body, place, script_of
 from tests.page_cast import Study, payload
 
 pytestmark = pytest.mark.django_db
@@ -46,11 +46,11 @@ def test_feedback_exists_on_practice_items_only_and_after_the_answer(
 ) -> None:
     mine = study.assignment(study.ada)
     submit(mine, payload("no"), "page")
-    assert_told(ada.get(place(mine, "feedback/")), 404)
+    assert_error(ada.get(place(mine, "feedback/")), 404)
     Item.objects.filter(pk=mine.item_id).update(use=Item.Use.PRACTICE)
     assert ada.get(place(mine, "feedback/")).json()["answers"] == []
     Assignment.objects.filter(pk=mine.pk).update(status="open")
-    assert_told(ada.get(place(mine, "feedback/")), 404)
+    assert_error(ada.get(place(mine, "feedback/")), 404)
 
 
 def test_the_list_shows_answers_and_drafts_by_campaign(study: Study, ada: Script) -> None:
@@ -91,7 +91,7 @@ def test_the_same_key_returns_the_same_next_item_even_after_its_answer(
 class TestRefusedAnswers:
     def refused(self, study: Study, mine: Assignment) -> list[str]:
         sent = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
-        return [each["wrong"] for each in assert_told(sent, 422)]
+        return [each["wrong"] for each in assert_error(sent, 422)]
 
     def test_the_reason_says_what_to_do(self, study: Study) -> None:
         mine = study.assignment(study.ada)
@@ -110,7 +110,7 @@ class TestRefusedAnswers:
         again = ada.put(place(mine, "response/"), body("no", "no", "no"), Idempotency_Key="k")
         assert (first.status_code, again.status_code) == (201, 200)
         other = ada.put(place(mine, "response/"), body("no", "no", "no"), Idempotency_Key="l")
-        assert_told(other, 422)
+        assert_error(other, 422)
 
 
 def test_a_conflict_returns_the_newest_answer_and_its_versions(study: Study, ada: Script) -> None:
@@ -118,7 +118,7 @@ def test_a_conflict_returns_the_newest_answer_and_its_versions(study: Study, ada
     sentence = "there is a newer {} of your answer; read it, and send yours again"
     submit(mine, payload("no", "first"), "page")
     late = ada.put(place(mine, "response/"), body("invalid", "no", "no"))
-    assert_told(late, 409)
+    assert_error(late, 409)
     assert sentence.format("revision 1") in late.content.decode()
     current = late.json()["current"]
     saved = {"saved_at": current["saved_at"]}

@@ -29,7 +29,7 @@ from tests.annotation.preparation.cast import (
     researcher,
 )
 from tests.annotation.preparation.test_preparation import POINTS, WROTE
-from tests.api.cast import Script, assert_told, script_of
+from tests.api.cast import Script, assert_error, script_of
 from tests.once import once
 from tests.team_cast import joined
 
@@ -93,8 +93,8 @@ class TestSteps:
 
     def test_an_unknown_step_is_not_found(self, rosa: Script) -> None:
         for path in ("nothing/", "nothing/answers/"):
-            assert_told(rosa.get(at(path)), 404)
-        assert_told(rosa.get(at("request/answers/")), 404)
+            assert_error(rosa.get(at(path)), 404)
+        assert_error(rosa.get(at("request/answers/")), 404)
 
     def test_another_researchers_work_is_hidden(self, rosa: Script) -> None:
         place = one(rosa)
@@ -103,7 +103,7 @@ class TestSteps:
         olga = script_of(other)
         (step,) = [s for s in olga.get(at()).json()["results"] if s["step"] == "key-points"]
         assert (step["hidden"], step["campaign"], step["authors"]) == (True, None, [])
-        assert_told(olga.post(at("key-points/")), 403)
+        assert_error(olga.post(at("key-points/")), 403)
         for answer in (
             olga.get(at("key-points/answers/")),
             olga.get(place),
@@ -111,7 +111,7 @@ class TestSteps:
             olga.post(at("key-points/accept/"), {"author": "author"}),
             olga.post(at("key-points/build/"), {"name": "n", "author": "author"}),
         ):
-            assert_told(answer, 404)
+            assert_error(answer, 404)
         assert not Review.objects.exists()
 
     def test_an_admin_sees_and_reviews_all(self, rosa: Script) -> None:
@@ -128,7 +128,7 @@ class TestSteps:
             (at("key-points/build/"), {"name": "n", "author": "author"}),
             (at("request/"), None),
         ):
-            assert_told(reader.post(path, sent), 403)
+            assert_error(reader.post(path, sent), 403)
 
     def test_answers_are_hidden_from_an_account_with_an_open_item(
         self, rosa: Script, user: User
@@ -143,7 +143,7 @@ class TestSteps:
             rosa.post(at("key-points/accept/"), {"author": "author"}),
             rosa.post(at("key-points/build/"), {"name": "n", "author": "author"}),
         ):
-            assert_told(answer, 403)
+            assert_error(answer, 403)
             assert "open item" in answer.json()["error"]
         assert not Review.objects.exists()
 
@@ -163,7 +163,7 @@ class TestAnswers:
         "query", ["state=fine", "verdict=accepted", "review__by=1", "page_size=201", "page=0"]
     )
     def test_no_other_filter_is_taken(self, rosa: Script, query: str) -> None:
-        assert_told(rosa.get(at(f"key-points/answers/?{query}")), 400)
+        assert_error(rosa.get(at(f"key-points/answers/?{query}")), 400)
 
     def test_come_in_pages_in_the_order_of_the_items(self, rosa: Script) -> None:
         page = rosa.get(at("key-points/answers/?page_size=2")).json()
@@ -186,8 +186,8 @@ class TestAnswers:
     def test_an_answer_in_another_campaign_cannot_be_reviewed(self, rosa: Script) -> None:
         place = one(rosa)
         Campaign.objects.update(name="a study")
-        assert_told(rosa.get(place), 404)
-        assert_told(rosa.post(f"{place}review/", {"verdict": "rejected"}), 404)
+        assert_error(rosa.get(place), 404)
+        assert_error(rosa.post(f"{place}review/", {"verdict": "rejected"}), 404)
 
 
 class TestReviewing:
@@ -214,7 +214,7 @@ class TestReviewing:
         )
 
     def test_a_change_needs_the_new_answer(self, rosa: Script) -> None:
-        (wrong,) = assert_told(rosa.post(f"{one(rosa)}review/", {"verdict": "changed"}), 422)
+        (wrong,) = assert_error(rosa.post(f"{one(rosa)}review/", {"verdict": "changed"}), 422)
         assert wrong["field"] == "answer"
 
     @pytest.mark.every_case
@@ -232,7 +232,7 @@ class TestReviewing:
         self, rosa: Script, answer: Json
     ) -> None:
         sent = {"verdict": "accepted", "answer": answer}
-        assert assert_told(rosa.post(f"{one(rosa)}review/", sent), 422)
+        assert assert_error(rosa.post(f"{one(rosa)}review/", sent), 422)
         assert not Review.objects.exists()
 
     def test_a_rejection_needs_no_valid_answer(self, rosa: Script) -> None:
@@ -253,7 +253,7 @@ class TestReviewing:
     def test_an_invalid_review_is_refused_with_its_field(
         self, rosa: Script, sent: Json, field: str
     ) -> None:
-        (wrong,) = assert_told(rosa.post(f"{one(rosa)}review/", sent), 400)
+        (wrong,) = assert_error(rosa.post(f"{one(rosa)}review/", sent), 400)
         assert wrong["field"] == field
 
     def test_a_review_that_the_client_has_not_seen_is_not_overwritten(self, rosa: Script) -> None:
@@ -263,7 +263,7 @@ class TestReviewing:
         assert first["ETag"] != seen
         for headers in ({"If_Match": seen}, {}):
             late = rosa.post(f"{place}review/", {"verdict": "accepted"}, **headers)
-            assert_told(late, 409)
+            assert_error(late, 409)
             assert late.json()["current"] == rosa.get(place).json()
         assert Review.objects.get().verdict == "rejected"
         again = rosa.post(f"{place}review/", {"verdict": "accepted"}, If_Match=first["ETag"])
@@ -278,13 +278,13 @@ class TestReviewing:
         assert both[0]["ETag"] == both[1]["ETag"]
         assert Event.objects.filter(event="preparation.reviewed").count() == 1
         other = rosa.post(f"{place}review/", {"verdict": "rejected"}, Idempotency_Key="r1")
-        assert_told(other, 422)
+        assert_error(other, 422)
 
 
 class TestAcceptingAll:
     def test_an_author_without_answers_is_refused(self, rosa: Script) -> None:
         author("other")
-        (wrong,) = assert_told(rosa.post(at("key-points/accept/"), {"author": "other"}), 422)
+        (wrong,) = assert_error(rosa.post(at("key-points/accept/"), {"author": "other"}), 422)
         assert wrong["field"] == "author"
 
 
@@ -308,7 +308,7 @@ class TestBuilding:
         self, rosa: Script
     ) -> None:
         refused = self.build(rosa, author="author")
-        assert_told(refused, 409)
+        assert_error(refused, 409)
         assert "3 not reviewed" in refused.json()["error"]
         assert self.build(rosa, author="author", partial=True).status_code == 201
 
@@ -331,7 +331,7 @@ class TestBuilding:
     def test_an_invalid_request_is_refused_with_its_field(
         self, rosa: Script, step: str, sent: Json, field: str
     ) -> None:
-        (wrong,) = assert_told(self.build(rosa, step, **sent), 422)
+        (wrong,) = assert_error(self.build(rosa, step, **sent), 422)
         assert wrong["field"] == field
         assert Batch.objects.count() == 1
 
@@ -346,5 +346,5 @@ class TestBuilding:
         )
         rosa.post(at("request/accept/"), {"author": "author"})
         refused = self.build(rosa, "request", author="author")
-        assert_told(refused, 422)
+        assert_error(refused, 422)
         assert "leaves no query" in refused.json()["error"]

@@ -20,7 +20,7 @@ from datasets.api.base import (
     Resource,
 )
 from datasets.models import Batch
-from tests.api.cast import Script, as_json, assert_told, body, place, script_of, stranger
+from tests.api.cast import Script, as_json, assert_error, body, place, script_of, stranger
 from tests.cast import ROOT
 from tests.page_cast import Study, client_of, plant
 
@@ -107,7 +107,7 @@ def test_each_address_is_open_to_its_roles_only(
     if role in MAY[method, path]:
         assert answer.status_code in {200, 201}, answer.content
     else:
-        assert assert_told(answer, 403) == []
+        assert assert_error(answer, 403) == []
 
 
 @pytest.mark.parametrize(("method", "path"), list(MAY))
@@ -115,7 +115,7 @@ def test_a_request_without_a_token_gets_401_and_the_scheme_to_use(
     study: Study, method: str, path: str
 ) -> None:
     answer = stranger().send(method, filled(path, study))
-    assert assert_told(answer, 401) == []
+    assert assert_error(answer, 401) == []
     assert answer["WWW-Authenticate"] == "Token"
 
 
@@ -139,10 +139,10 @@ def test_an_assignment_of_another_rater_is_not_found_by_any_method(study: Study,
     script = script_of(getattr(study, name))
     for other in plant(study):
         for rest in BELOW:
-            assert assert_told(script.get(place(other, rest)), 404) == []
+            assert assert_error(script.get(place(other, rest)), 404) == []
         for method in ("PUT", "POST"):
             sent = script.send(method, place(other, "response/"), body("no", "no", "no"))
-            assert assert_told(sent, 404) == []
+            assert assert_error(sent, 404) == []
     assert Response.objects.count() == 2
 
 
@@ -150,7 +150,7 @@ def test_an_admin_cannot_act_as_an_annotator(study: Study) -> None:
     mine = study.assignment(study.ada)
     root = script_of(study.root)
     for rest in BELOW:
-        assert assert_told(root.get(place(mine, rest)), 403) == []
+        assert assert_error(root.get(place(mine, rest)), 403) == []
 
 
 @pytest.mark.parametrize("finished", [False, True], ids=["before her own", "after her own"])
@@ -195,7 +195,7 @@ def test_a_campaign_without_work_for_the_annotator_is_not_found(study: Study) ->
         mine = study.assignment(study.ben)
         assert ben.put(place(mine, "response/"), body("no", "no", "no")).status_code == 201
     assert ada.get("campaigns/").json()["count"] == 0
-    assert_told(ada.get(f"campaigns/{study.campaign.pk}/"), 404)
+    assert_error(ada.get(f"campaigns/{study.campaign.pk}/"), 404)
     assert ben.get("campaigns/").json()["count"] == 1
     assert ada.post(f"campaigns/{study.campaign.pk}/next/").status_code == 204
 
@@ -212,7 +212,7 @@ def test_a_query_is_not_found_under_another_batch(study: Study) -> None:
     other = make_batch_beside(study)
     rita = script_of(study.rita)
     assert rita.get(f"batches/{study.campaign.batch_id}/queries/0/").status_code == 200
-    assert_told(rita.get(f"batches/{other}/queries/0/"), 404)
+    assert_error(rita.get(f"batches/{other}/queries/0/"), 404)
 
 
 def make_batch_beside(study: Study) -> int:
@@ -330,7 +330,7 @@ def test_head_is_answered_like_get(study: Study, ada: Script) -> None:
 def test_a_disabled_account_has_no_access(study: Study, ada: Script) -> None:
     study.ada.is_active = False
     study.ada.save()
-    assert_told(ada.get("campaigns/"), 401)
+    assert_error(ada.get("campaigns/"), 401)
 
 
 @pytest.mark.every_case
@@ -339,7 +339,7 @@ def test_a_disabled_account_has_no_access(study: Study, ada: Script) -> None:
     ["Token", "Token x", "Token a b", "Token é", "Basic YTpi", "Bearer x", f"Token {'a' * 9999}"],
 )
 def test_an_invalid_token_is_refused(study: Study, value: str) -> None:
-    assert_told(stranger().get("campaigns/", Authorization=value), 401)
+    assert_error(stranger().get("campaigns/", Authorization=value), 401)
 
 
 def test_an_unknown_address_is_answered_in_json(study: Study, ada: Script) -> None:
@@ -355,7 +355,7 @@ def test_a_missing_trailing_slash_is_an_error_and_not_a_redirect(
 ) -> None:
     mine = study.assignment(study.ada)
     answer = ada.send(method, place(mine, "response"), body("no", "no", "no"))
-    assert assert_told(answer, 404) == []
+    assert assert_error(answer, 404) == []
     assert "ends with a slash" in answer.json()["error"]
 
 

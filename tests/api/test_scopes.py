@@ -10,7 +10,7 @@ from knox.models import AuthToken
 
 from datasets.access import EVERYBODY
 from datasets.api.permissions import LEAST, MOST, SCOPES
-from tests.api.cast import Script, assert_told, body, place, script_of
+from tests.api.cast import Script, assert_error, body, place, script_of
 from tests.api.test_description import operations
 from tests.api.test_roles import views
 from tests.cast import run
@@ -48,7 +48,7 @@ def test_a_token_for_reading_changes_nothing(study: Study) -> None:
     assert reader.get("campaigns/").status_code == 200
     assert reader.get(f"campaigns/{study.campaign.pk}/labels/").status_code == 200
     path = f"campaigns/{study.campaign.pk}/terms/"
-    assert_told(reader.post(path, {"is_open": False}), 403)
+    assert_error(reader.post(path, {"is_open": False}), 403)
     study.campaign.refresh_from_db()
     assert study.campaign.is_open
 
@@ -59,7 +59,7 @@ def test_the_root_lists_the_scopes_of_the_token(study: Study) -> None:
 
 def test_the_error_names_the_missing_scope(study: Study) -> None:
     answer = script_of(study.rita, "read").post("campaigns/", {})
-    assert_told(answer, 403)
+    assert_error(answer, 403)
     assert "lacks the scope manage" in answer.json()["error"]
 
 
@@ -70,30 +70,30 @@ def test_a_token_for_labelling_can_label_but_not_read_studies(study: Study) -> N
     assert item["uid"] == str(mine.uid)
     assert labeller.put(place(mine, "response/"), body("no", "no", "no")).status_code == 201
     rita = script_of(study.rita, "label")
-    assert_told(rita.get(f"campaigns/{study.campaign.pk}/labels/"), 403)
-    assert_told(rita.get("batches/"), 403)
+    assert_error(rita.get(f"campaigns/{study.campaign.pk}/labels/"), 403)
+    assert_error(rita.get("batches/"), 403)
 
 
 def test_the_scope_read_does_not_include_accounts(study: Study) -> None:
-    assert_told(script_of(study.root, "read").get("people/"), 403)
+    assert_error(script_of(study.root, "read").get("people/"), 403)
     assert script_of(study.root, "people").get("people/").status_code == 200
 
 
 def test_a_scope_gives_no_rights_beyond_the_role(study: Study) -> None:
     token = script_of(study.ada)
     AuthToken.objects.get(user=study.ada).grant.delete()
-    assert_told(token.get("campaigns/"), 403)
+    assert_error(token.get("campaigns/"), 403)
     wide = script_of(study.ada)
     grant = AuthToken.objects.filter(user=study.ada, grant__isnull=False).get().grant
     grant.scopes = list(SCOPES)
     grant.save()
-    assert_told(wide.get("batches/"), 403)
+    assert_error(wide.get("batches/"), 403)
 
 
 def test_a_token_without_a_grant_gives_no_access(study: Study) -> None:
     bare = Script(AuthToken.objects.create(study.rita)[1])
-    assert_told(bare.get(""), 403)
-    assert_told(bare.get("campaigns/"), 403)
+    assert_error(bare.get(""), 403)
+    assert_error(bare.get("campaigns/"), 403)
 
 
 class TestCommand:
@@ -117,7 +117,7 @@ class TestCommand:
         assert newest is not None
         said = run("create_token", "rita", "--revoke", str(newest.grant.pk))
         assert said == f"Revoked token {newest.grant.pk} of 'rita'.\n"
-        assert_told(gone.get(""), 401)
+        assert_error(gone.get(""), 401)
         assert kept.get("").status_code == 200
 
 
@@ -152,7 +152,7 @@ class TestPage:
         assert client_of(study.ben).post(f"/tokens/{grant.pk}/take-back/").status_code == 404
         assert script.get("").status_code == 200
         client_of(study.ada).post(f"/tokens/{grant.pk}/take-back/")
-        assert_told(script.get(""), 401)
+        assert_error(script.get(""), 401)
 
     def test_a_guest_cannot_have_a_token(self, study: Study) -> None:
         study.ada.is_guest = True

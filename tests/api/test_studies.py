@@ -11,7 +11,7 @@ from analysis.models import FrozenReport
 from annotation.answers.submission import submit
 from annotation.exports.bundles import download, export_options
 from annotation.models import Admission, Label, Rater, rater_of
-from tests.api.cast import Script, assert_told, script_of
+from tests.api.cast import Script, assert_error, script_of
 from tests.page_cast import Study, client_of, payload, plant
 from tests.team_cast import given_away
 
@@ -50,13 +50,13 @@ class TestItems:
         for query, count in ((f"item={ITEM}", 1), ("system=hidden-system-1", 1), ("query=x", 0)):
             assert rita.get(of(study, f"items/?{query}")).json()["count"] == count
         for query in ("report__system=x", "assignments__rater__name=ada", "taken=1", "use=gold"):
-            assert_told(rita.get(of(study, f"items/?{query}")), 400)
+            assert_error(rita.get(of(study, f"items/?{query}")), 400)
 
     def test_a_researcher_with_an_open_item_does_not_see_which_items_are_gold(
         self, rita: Script, study: Study
     ) -> None:
         study.assignment(study.rita)
-        assert_told(rita.get(of(study, "items/0/")), 403)
+        assert_error(rita.get(of(study, "items/0/")), 403)
         assert rita.get(of(study, "items/")).json()["results"][1]["use"] is None
 
     def test_answers_of_others_do_not_change_the_list_of_items(
@@ -80,7 +80,7 @@ class TestAssignments:
         assert assignments == {(ben, "done", 3), (ben, "open", 3), ("planted-judge", "done", 3)}
         assert rita.get(f"{path}?rater_kind=judge").json()["count"] == 1
         assert rita.get(f"{path}?rater={ben}&status=done").json()["count"] == 1
-        assert_told(rita.get(f"{path}?rater__user__username=ben"), 400)
+        assert_error(rita.get(f"{path}?rater__user__username=ben"), 400)
 
     def test_the_list_contains_no_answers(self, rita: Script, study: Study) -> None:
         plant(study)
@@ -90,7 +90,7 @@ class TestAssignments:
         self, rita: Script, study: Study
     ) -> None:
         study.assignment(study.rita)
-        assert_told(rita.get(of(study, "assignments/")), 403)
+        assert_error(rita.get(of(study, "assignments/")), 403)
 
 
 class TestSearch:
@@ -109,17 +109,17 @@ class TestSearch:
 
     def test_a_search_without_words_is_refused(self, rita: Script, study: Study) -> None:
         for query in ("", "q=", 'q="%20"', f"q={'x' * 301}"):
-            assert_told(self.find(rita, study, query), 400)
+            assert_error(self.find(rita, study, query), 400)
 
 
 def test_a_rater_who_failed_practice_is_admitted_with_a_reason(rita: Script, study: Study) -> None:
     study.assignment(study.ada)
     path = of(study, f"raters/{rater_of(study.ada).pk}/admission/")
-    assert_told(rita.put(path, {"reason": ""}), 400)
+    assert_error(rita.put(path, {"reason": ""}), 400)
     assert rita.put(path, {"reason": "a slip"}).status_code == 200
     assert Admission.objects.get().reason == "a slip"
     other = of(study, f"raters/{rater_of(study.ben).pk}/admission/")
-    assert_told(rita.put(other, {"reason": "a slip"}), 404)
+    assert_error(rita.put(other, {"reason": "a slip"}), 404)
 
 
 class TestExports:
@@ -149,20 +149,20 @@ class TestExports:
         study.assignment(study.rita)
         for path in ("exports/labels/csv/", "exports/label-studio/json/"):
             answer = rita.get(of(study, path))
-            assert_told(answer, 403)
+            assert_error(answer, 403)
             assert "planted" not in answer.content.decode()
-        assert_told(rita.get(of(study, "exports/units/jsonl/")), 403)
-        assert_told(rita.get(of(study, "units/")), 403)
+        assert_error(rita.get(of(study, "exports/units/jsonl/")), 403)
+        assert_error(rita.get(of(study, "units/")), 403)
         assert rita.get(of(study, "exports/batch/jsonl/")).status_code == 200
 
     def test_unknown_exports_and_formats_are_not_found(self, rita: Script, study: Study) -> None:
         for path in ("exports/labels/trec/", "exports/qrels/trec/", "exports/nothing/csv/"):
-            assert_told(rita.get(of(study, path)), 404)
+            assert_error(rita.get(of(study, path)), 404)
 
     def test_page_and_api_share_the_limit_on_exports(self, rita: Script, study: Study) -> None:
         for _ in range(12):
             assert rita.get(of(study, "exports/units/csv/")).status_code == 200
-        assert_told(rita.get(of(study, "exports/units/csv/")), 429)
+        assert_error(rita.get(of(study, "exports/units/csv/")), 429)
         path = f"/campaigns/{study.campaign.pk}/exports/units/csv/"
         assert client_of(study.rita).get(path).status_code == 429
 
@@ -193,7 +193,7 @@ class TestImportedLabels:
     def test_one_invalid_line_refuses_the_whole_import_with_its_number(
         self, rita: Script, study: Study
     ) -> None:
-        (wrong,) = assert_told(self.send(rita, study, LINE, {**LINE, "unit": "q:9"}), 422)
+        (wrong,) = assert_error(self.send(rita, study, LINE, {**LINE, "unit": "q:9"}), 422)
         assert wrong["field"] == "labels.1"
         assert str(wrong["wrong"]).startswith("labels, line 2: ")
         assert not Label.objects.exists()
@@ -212,7 +212,7 @@ class TestImportedLabels:
                 Rater.objects.filter(name=name).update(user=None)
         before = Label.objects.count()
         answer = self.send(rita, study, {**LINE, "rater": name, "rater_kind": kind})
-        (wrong,) = assert_told(answer, 422)
+        (wrong,) = assert_error(answer, 422)
         assert "answers on this site" in str(wrong["wrong"])
         assert Label.objects.count() == before
 
@@ -220,7 +220,7 @@ class TestImportedLabels:
         self, rita: Script, study: Study
     ) -> None:
         study.assignment(study.rita)
-        assert_told(self.send(rita, study, LINE), 403)
+        assert_error(self.send(rita, study, LINE), 403)
 
 
 class TestFrozenReports:
@@ -255,12 +255,12 @@ class TestFrozenReports:
         self, rita: Script, study: Study
     ) -> None:
         (wrong,) = [self.freeze(rita, study, inputs="0" * 64)]
-        assert_told(wrong, 409)
+        assert_error(wrong, 409)
         assert wrong.json()["current"]["sha256"]
         assert not FrozenReport.objects.exists()
 
     def test_an_unknown_option_is_refused_with_its_field(self, rita: Script, study: Study) -> None:
-        (wrong,) = assert_told(self.freeze(rita, study, variable=["nothing"]), 400)
+        (wrong,) = assert_error(self.freeze(rita, study, variable=["nothing"]), 400)
         assert wrong["field"] == "variable"
 
     def test_frozen_reports_are_hidden_from_an_account_with_an_open_item(
@@ -269,7 +269,7 @@ class TestFrozenReports:
         plant(study)
         key = self.freeze(rita, study).json()["key"]
         study.assignment(study.rita)
-        assert_told(rita.get(f"reports/{key}/"), 403)
+        assert_error(rita.get(f"reports/{key}/"), 403)
         assert rita.get("reports/").status_code == 200
 
 
@@ -285,12 +285,12 @@ def test_nothing_of_another_teams_campaign_is_found(rita: Script, study: Study) 
         of(study, "people/"), f"reports/{key}/", of(study, ""),
     )  # fmt: skip
     for path in paths:
-        assert_told(rita.get(path), 404)
+        assert_error(rita.get(path), 404)
         assert root.get(path).status_code == 200, path
     assert rita.get("reports/").json()["count"] == 0
-    assert_told(rita.post(of(study, "imports/"), {"labels": [LINE]}), 404)
+    assert_error(rita.post(of(study, "imports/"), {"labels": [LINE]}), 404)
     inputs = {"campaign": study.campaign.pk, "inputs": "0" * 64}
-    assert_told(rita.post("reports/", inputs), 422)
+    assert_error(rita.post("reports/", inputs), 422)
     page = f"/campaigns/{study.campaign.pk}/exports/"
     assert client_of(study.rita).get(page).status_code == 404
     assert client_of(study.rita).get(f"{page}labels/csv/").status_code == 404

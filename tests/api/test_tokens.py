@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from knox.models import AuthToken
 
-from tests.api.cast import Script, assert_told
+from tests.api.cast import Script, assert_error
 from tests.cast import run
 from tests.page_cast import Study
 
@@ -38,7 +38,7 @@ def test_a_token_lasts_a_year_by_default(study: Study) -> None:
 def test_an_expired_token_gives_no_access(study: Study) -> None:
     script = Script(run("create_token", "ada", "--days", "1").strip())
     AuthToken.objects.update(expiry=timezone.now() - timedelta(seconds=1))
-    assert_told(script.get(""), 401)
+    assert_error(script.get(""), 401)
 
 
 def test_all_tokens_of_an_account_can_be_revoked_at_once(study: Study) -> None:
@@ -46,7 +46,7 @@ def test_all_tokens_of_an_account_can_be_revoked_at_once(study: Study) -> None:
     other = Script(run("create_token", "ben").strip())
     assert run("create_token", "ada", "--revoke") == "Revoked 2 tokens of 'ada'.\n"
     for script in scripts:
-        assert_told(script.get(""), 401)
+        assert_error(script.get(""), 401)
     assert other.get("").status_code == 200
 
 

@@ -13,7 +13,7 @@ from annotation.models import User
 from datasets.models import Batch, Upload
 from datasets.uploads import quarantine
 from datasets.uploads.receiving import MAX_PER_HOUR
-from tests.api.cast import Script, assert_told, script_of
+from tests.api.cast import Script, assert_error, script_of
 from tests.datasets.upload_cast import posted, worked
 from tests.page_cast import Study
 
@@ -66,11 +66,11 @@ def test_a_stale_preview_is_a_conflict(study: Study, rita: Script) -> None:
     made = sent(study.rita)
     place = f"uploads/{made['key']}/"
     digest = looked_through(made["key"]).digest
-    assert_told(rita.post(place + "keep/", {"digest": "0" * 64}), 409)
+    assert_error(rita.post(place + "keep/", {"digest": "0" * 64}), 409)
     Batch.objects.create(name="taken", format="native", digest="1" * 64)
-    assert_told(rita.post(place + "keep/", {"digest": digest, "name": "taken"}), 409)
+    assert_error(rita.post(place + "keep/", {"digest": digest, "name": "taken"}), 409)
     assert rita.post(place + "discard/").json()["state"] == "discarded"
-    assert_told(rita.post(place + "keep/", {"digest": digest}), 409)
+    assert_error(rita.post(place + "keep/", {"digest": digest}), 409)
     assert not Batch.objects.filter(name="study").exists()
 
 
@@ -100,19 +100,19 @@ def test_a_file_that_is_not_a_batch_is_refused_with_file_and_line(
 def test_a_malformed_upload_is_refused(study: Study, fields: dict[str, Any], status: int) -> None:
     if not isinstance(fields.get("files", ""), str):
         fields["files"].seek(0)
-    assert_told(post(study.rita, **fields), status)
+    assert_error(post(study.rita, **fields), status)
     assert not Upload.objects.exists()
 
 
 def test_a_json_body_is_not_accepted_as_an_upload(rita: Script) -> None:
-    assert_told(rita.post("uploads/", {"files": []}), 415)
+    assert_error(rita.post("uploads/", {"files": []}), 415)
 
 
 def test_the_hourly_limit_is_that_of_the_pages(study: Study) -> None:
     for _ in range(MAX_PER_HOUR):
         Upload.objects.create(user=study.rita, name="x", state="kept")
     answer = post(study.rita, files=posted())
-    assert_told(answer, 429)
+    assert_error(answer, 429)
     assert int(answer["Retry-After"]) > 3500
 
 
@@ -121,7 +121,7 @@ def test_only_the_sender_can_see_and_use_an_upload(study: Study, rita: Script) -
     assert rita.get("uploads/").json()["count"] == 0
     for rest in ("", "keep/", "discard/"):
         method = "POST" if rest else "GET"
-        assert_told(rita.send(method, f"uploads/{made['key']}/{rest}", {"digest": "0" * 64}), 404)
+        assert_error(rita.send(method, f"uploads/{made['key']}/{rest}", {"digest": "0" * 64}), 404)
     assert script_of(study.root).get("uploads/").json()["count"] == 1
 
 
@@ -135,5 +135,5 @@ def test_a_full_disk_is_answered_by_507(study: Study, monkeypatch: pytest.Monkey
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(quarantine, "store", full)
-    assert_told(post(study.rita, files=posted()), 507)
+    assert_error(post(study.rita, files=posted()), 507)
     assert not Upload.objects.exists()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from annotation.people.membership import add_member
-from tests.api.cast import Script, assert_told, script_of
+from tests.api.cast import Script, assert_error, script_of
 from tests.page_cast import Study
 
 pytestmark = pytest.mark.django_db
@@ -40,7 +40,7 @@ def test_of_two_changes_to_the_same_version_the_second_is_refused(
     assert first.status_code == 200
     assert first["ETag"] != seen
     refused = root.send(method, path, other, {"If-Match": seen})
-    assert_told(refused, 409)
+    assert_error(refused, 409)
     assert refused.json()["current"] == root.get(read).json()
     assert root.get(read)["ETag"] == first["ETag"]
     assert root.send(method, path, other, {"If-Match": first["ETag"]}).status_code == 200
@@ -59,14 +59,14 @@ def test_without_if_match_or_with_a_star_the_change_is_made(
 
 def test_an_invalid_etag_is_refused(root: Script, study: Study) -> None:
     path = f"campaigns/{study.campaign.pk}/terms/"
-    assert_told(root.post(path, {"language": "en"}, If_Match="three"), 400)
+    assert_error(root.post(path, {"language": "en"}, If_Match="three"), 400)
 
 
 def test_adding_a_member_changes_the_version_of_the_people(root: Script, study: Study) -> None:
     path = f"campaigns/{study.campaign.pk}/people/"
     seen = root.get(path)["ETag"]
     add_member(study.campaign, study.ben, "annotator")
-    assert_told(root.put(path, {"hold_minutes": 5}, If_Match=seen), 409)
+    assert_error(root.put(path, {"hold_minutes": 5}, If_Match=seen), 409)
 
 
 def test_annotators_get_no_version_of_campaigns(study: Study) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from annotation.answers.types import LostLeaseError
 from annotation.models import Draft, Label, Response, Span
-from tests.api.cast import QUOTE, Script, assert_told, body, place, script_of
+from tests.api.cast import QUOTE, Script, assert_error, body, place, script_of
 from tests.page_cast import TEXT, Study, answers, client_of, page, payload
 
 pytestmark = pytest.mark.django_db
@@ -86,7 +86,7 @@ def test_an_item_whose_lease_is_lost_during_the_save_is_gone(
 
     monkeypatch.setattr("annotation.api.answers._store", lost)
     sent = ada.put(place(mine, "response/"), body("no", "no", "no"))
-    assert_told(sent, 422)
+    assert_error(sent, 422)
     assert "another person has it now" in sent.content.decode()
 
 
@@ -164,7 +164,7 @@ def test_the_same_key_with_another_answer_is_refused(study: Study, ada: Script) 
     mine, key = study.assignment(study.ada), {"Idempotency-Key": "mine"}
     ada.put(place(mine, "response/"), body("no", "no", "no"), **key)
     again = ada.put(place(mine, "response/"), body("no", "no", "invalid"), **key)
-    (problem,) = assert_told(again, 422)
+    (problem,) = assert_error(again, 422)
     assert problem["field"] == "Idempotency-Key"
     assert Response.objects.get().payload["units"]["q:2"]["answerable"] == "no"
 
@@ -173,7 +173,9 @@ def test_the_same_key_with_another_answer_is_refused(study: Study, ada: Script) 
 @pytest.mark.parametrize("key", ["", "x" * 65, "a b", "é"])
 def test_an_invalid_key_is_refused(study: Study, ada: Script, key: str) -> None:
     mine = study.assignment(study.ada)
-    assert_told(ada.put(place(mine, "response/"), body("no", "no", "no"), Idempotency_Key=key), 400)
+    assert_error(
+        ada.put(place(mine, "response/"), body("no", "no", "no"), Idempotency_Key=key), 400
+    )
     assert not Response.objects.exists()
 
 
@@ -189,7 +191,7 @@ def test_a_save_based_on_an_older_revision_is_a_conflict_with_the_current_answer
     mine = study.assignment(study.ada)
     ada.put(place(mine, "response/"), body("no", "no", "no", comment="first"))
     late = ada.put(place(mine, "response/"), body("invalid", "no", "no", **more), **headers)
-    assert_told(late, 409)
+    assert_error(late, 409)
     current = late.json()["current"]
     assert (current["revision"], current["draft"], current["comment"]) == (1, 0, "first")
     assert current["units"]["q:0"]["answerable"] == "no"
@@ -221,7 +223,7 @@ def test_an_if_match_header_that_is_not_a_revision_is_refused(
     study: Study, ada: Script, match: str
 ) -> None:
     mine = study.assignment(study.ada)
-    assert_told(ada.put(place(mine, "response/"), body("no", "no", "no"), If_Match=match), 400)
+    assert_error(ada.put(place(mine, "response/"), body("no", "no", "no"), If_Match=match), 400)
 
 
 def test_if_match_and_revision_that_contradict_each_other_are_refused(
@@ -229,7 +231,7 @@ def test_if_match_and_revision_that_contradict_each_other_are_refused(
 ) -> None:
     mine = study.assignment(study.ada)
     sent = body("no", "no", "no", revision=2)
-    assert_told(ada.put(place(mine, "response/"), sent, If_Match='"1"'), 400)
+    assert_error(ada.put(place(mine, "response/"), sent, If_Match='"1"'), 400)
 
 
 def test_sending_the_current_answer_again_is_accepted(study: Study, ada: Script) -> None:
@@ -245,7 +247,7 @@ def test_a_draft_from_the_page_is_not_overwritten_unseen(study: Study, ada: Scri
     form = answers("invalid", None, None, version=0)
     client_of(study.ada).post(page("draft", mine), form)
     late = ada.put(place(mine, "response/"), body("no", "no", "no"))
-    assert_told(late, 409)
+    assert_error(late, 409)
     assert late.json()["current"]["draft"] == 1
     item = ada.get(place(mine)).json()
     assert item["draft"]["units"]["q:0"]["answerable"] == "invalid"
@@ -277,7 +279,7 @@ def test_the_error_for_a_refused_answer_names_unit_and_field_and_keeps_the_draft
 ) -> None:
     mine = study.assignment(study.ada)
     Draft.objects.create(assignment=mine, payload=payload("yes"))
-    problems = assert_told(ada.put(place(mine, "response/"), {"units": units, "draft": 1}), 422)
+    problems = assert_error(ada.put(place(mine, "response/"), {"units": units, "draft": 1}), 422)
     assert (unit, field) in {(p["unit"], p["field"]) for p in problems}
     assert Draft.objects.exists()
     assert not Response.objects.exists()
@@ -296,7 +298,7 @@ def test_a_yes_without_a_required_quote_is_refused(study: Study, ada: Script) ->
     mine = study.assignment(study.ada)
     sent = body("yes", "no", "no")
     sent["units"]["q:0"]["evidence"] = []
-    (problem,) = assert_told(ada.put(place(mine, "response/"), sent), 422)
+    (problem,) = assert_error(ada.put(place(mine, "response/"), sent), 422)
     assert (problem["unit"], problem["field"]) == ("q:0", "evidence")
 
 
@@ -321,7 +323,7 @@ def test_a_read_only_or_invalid_field_is_refused_by_name(
 ) -> None:
     mine = study.assignment(study.ada)
     sent = ada.put(place(mine, "response/"), body("no", "no", "no") | more)
-    assert field in {problem["field"] for problem in assert_told(sent, 400)}
+    assert field in {problem["field"] for problem in assert_error(sent, 400)}
     assert not Response.objects.exists()
 
 
@@ -329,8 +331,8 @@ def test_a_closed_campaign_is_read_only(study: Study, ada: Script) -> None:
     mine = study.assignment(study.ada)
     study.campaign.is_open = False
     study.campaign.save()
-    assert_told(ada.put(place(mine, "response/"), body("no", "no", "no")), 422)
-    assert_told(ada.post(f"campaigns/{study.campaign.pk}/next/"), 404)
+    assert_error(ada.put(place(mine, "response/"), body("no", "no", "no")), 422)
+    assert_error(ada.post(f"campaigns/{study.campaign.pk}/next/"), 404)
     assert ada.get(place(mine)).json()["is_open"] is False
     assert ada.get("campaigns/?is_open=false").json()["count"] == 1
     assert not Response.objects.exists()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.api.cast import Script, assert_told
+from tests.api.cast import Script, assert_error
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
 from tests.page_cast import Study
@@ -39,4 +39,4 @@ def test_a_token_is_created_shown_once_and_revoked(
     assert violations(page, "listed") == []
     page.get_by_role("button", name="Revoke").click()
     expect(page.get_by_text("the nightly export")).to_have_count(0)
-    assert_told(script.get("campaigns/"), 401)
+    assert_error(script.get("campaigns/"), 401)

@@ -11,7 +11,7 @@ import pytest
 from annotation.answers.drafts import save_draft
 from annotation.models import Assignment, Label, Response
 from annotation.presentation import asked_units, present, schema
-from tests.api.cast import assert_told, place, script_of
+from tests.api.cast import assert_error, place, script_of
 from tests.blind_cast import SECRET, TEXTS, blind_study, turned
 
 pytestmark = pytest.mark.django_db
@@ -83,7 +83,7 @@ def test_guessing_a_stored_name_does_not_reveal_whether_it_exists(tmp_path: Path
     for name in (mine.asked[0], "no-system-at-all"):
         sent = {**units(mine), name: {"appropriate": "1"}}
         del sent["u0"]
-        told.append(assert_told(ada.put(place(mine, "response/"), {"units": sent}), 422))
+        told.append(assert_error(ada.put(place(mine, "response/"), {"units": sent}), 422))
     assert told[0] == told[1]
     assert not Response.objects.exists()
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotation.answers.submission import submit
 from annotation.models import Admission, Campaign, Exclusion, Item, Rater
 from annotation.people.membership import add_member, set_pool
-from tests.api.cast import Script, assert_told, script_of
+from tests.api.cast import Script, assert_error, script_of
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload, plant
 from tests.team_cast import given_away, joined
@@ -74,7 +74,7 @@ class TestNamingAnother:
     ) -> None:
         told = {}
         for name in (CLOSED, MISSING):
-            (problem,) = assert_told(rita.post(path, naming(named, name)), 422)
+            (problem,) = assert_error(rita.post(path, naming(named, name)), 422)
             told[name] = problem["wrong"].replace(name, "NAME")
         assert told[CLOSED] == told[MISSING]
         assert not Campaign.objects.filter(name="Mine").exists()
@@ -102,7 +102,7 @@ class TestNamingAnother:
     ) -> None:
         own = rita.post("campaigns/", NEW).json()["id"]
         answer = rita.post(f"campaigns/{own}/terms/", {"practice_of": CLOSED})
-        (problem,) = assert_told(answer, 422)
+        (problem,) = assert_error(answer, 422)
         assert "which does not exist" in problem["wrong"]
         assert Campaign.objects.get(pk=own).practice_of is None
 
@@ -113,7 +113,7 @@ class TestItsName:
     ) -> None:
         same = NEW | {"name": CLOSED, "raters_per_item": 2}
         told = [
-            assert_told(rita.post("campaigns/", body), 422)[0]["wrong"]
+            assert_error(rita.post("campaigns/", body), 422)[0]["wrong"]
             for body in (same, same | {"raters_per_item": 5})
         ]
         assert told[0] == told[1]

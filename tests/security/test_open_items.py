@@ -12,7 +12,7 @@ from analysis.formats import FORMATS
 from analysis.models import FrozenReport
 from annotation.answers.submission import submit
 from judging.models import JudgeCall, JudgeRun
-from tests.api.cast import assert_told, script_of
+from tests.api.cast import assert_error, script_of
 from tests.page_cast import Study, client_of, payload
 from tests.security.test_crawler import made, world  # noqa: F401 - fixtures
 from tests.security.world import World
@@ -120,7 +120,7 @@ def test_systems_are_revealed_only_after_ones_own_answer(study: Study) -> None:
     assert {(each["system"], each["item"]) for each in listed} == {(None, None)}
     assert "hidden-system" not in rita.get(address).content.decode()
     for path in (f"{address}0/", asked, named):
-        assert_told(rita.get(path), 403)
+        assert_error(rita.get(path), 403)
     submit(mine, payload("no"), "page")
     systems = {each["system"] for each in rita.get(address).json()["results"]}
     assert systems == {"hidden-system-0", "hidden-system-1"}

@@ -35,7 +35,7 @@ from annotation.assignments.queue import next_assignment
 from annotation.models import Assignment, Campaign, Label, Rater, rater_of
 from annotation.people.membership import exclude
 from annotation.progress.flags import Flag
-from tests.api.cast import assert_told, script_of
+from tests.api.cast import assert_error, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
 
@@ -331,7 +331,7 @@ class TestPages:
             text = client.get(where).content.decode()
             assert "open item" in text
             assert "labels" not in text
-        assert_told(script_of(study.rita).get(f"campaigns/{args[0]}/quality/"), 403)
+        assert_error(script_of(study.rita).get(f"campaigns/{args[0]}/quality/"), 403)
 
     def test_the_api_gives_the_same_agreement_and_flags(self, study: Study) -> None:
         answer = script_of(study.root).get(f"campaigns/{study.campaign.pk}/quality/").json()

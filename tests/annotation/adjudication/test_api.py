@@ -14,7 +14,7 @@ from annotation.people.membership import add_member
 from annotation.presentation import present, schema
 from annotation.protocols.base import name_units
 from tests.annotation.adjudication.cast import REASON, SHALOM, Dispute, decided, make_dispute, one
-from tests.api.cast import Script, assert_told, script_of
+from tests.api.cast import Script, assert_error, script_of
 from tests.blind_cast import SECRET, blind_study
 from tests.page_cast import TEXT, client_of
 
@@ -65,7 +65,7 @@ def test_the_api_filters_the_queue_by_parameters(there: Dispute, dora: Script) -
 @pytest.mark.every_case
 @pytest.mark.parametrize("part", ["of=x", "variable=nothing", "rater=ada", "state=all"])
 def test_an_unknown_part_of_the_queue_is_refused(there: Dispute, dora: Script, part: str) -> None:
-    assert_told(dora.get(f"{queue_of(there)}?{part}"), 400)
+    assert_error(dora.get(f"{queue_of(there)}?{part}"), 400)
 
 
 def test_a_dispute_comes_with_the_labels_of_all_raters(there: Dispute, dora: Script) -> None:
@@ -101,7 +101,7 @@ def test_overwriting_an_unseen_decision_is_a_conflict_with_the_current_one(
 ) -> None:
     decided(there, there.units[0], "yes", SHALOM, by=there.dirk)
     answer = dora.put(place(there), body())
-    assert_told(answer, 409)
+    assert_error(answer, 409)
     current = answer.json()["current"]
     assert (current["revision"], current["own"]) == (1, False)
     assert current["answer"] == one("yes", SHALOM)
@@ -123,7 +123,7 @@ def test_overwriting_an_unseen_decision_is_a_conflict_with_the_current_one(
 def test_an_invalid_decision_is_refused(
     there: Dispute, dora: Script, sent: dict[str, Any], status: int
 ) -> None:
-    assert_told(dora.put(place(there), {**body(), **sent}), status)
+    assert_error(dora.put(place(there), {**body(), **sent}), status)
     assert not Decision.objects.exists()
 
 
@@ -145,13 +145,13 @@ def test_disputes_are_404_for_everybody_but_adjudicators(there: Dispute, name: s
         script.get(place(there)),
         script.put(place(there), body()),
     ):
-        assert_told(answer, 404)
+        assert_error(answer, 404)
 
 
 def test_an_adjudicator_reads_no_exports(there: Dispute, dora: Script) -> None:
     campaign = there.study.campaign.pk
     for what in ("labels", "responses", "report", "people"):
-        assert_told(dora.get(f"campaigns/{campaign}/{what}/"), 403)
+        assert_error(dora.get(f"campaigns/{campaign}/{what}/"), 403)
 
 
 @pytest.mark.first_case

@@ -41,7 +41,7 @@ from judging.prompts.request import Preparer
 from judging.prompts.template import read_prompt
 from judging.runs import planning
 from tests.annotation.follow_cast import answer, coverage, rater, rating
-from tests.api.cast import assert_told, body, place, script_of
+from tests.api.cast import assert_error, body, place, script_of
 from tests.cast import campaign_of, load, run
 from tests.databases import undone
 from tests.judging.cast import judge, yes
@@ -136,7 +136,7 @@ class TestDeadline:
         mine = study.assignment(study.ada)
         due(study, PAST)
         response = script_of(study.ada).put(place(mine, "response/"), body("no", "no", "no"))
-        (problem,) = assert_told(response, 422)
+        (problem,) = assert_error(response, 422)
         assert "deadline is past" in str(problem["wrong"])
 
     def test_the_page_says_that_the_deadline_is_past(self, study: Study) -> None:

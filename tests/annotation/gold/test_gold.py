@@ -42,7 +42,7 @@ from annotation.models import (
 )
 from annotation.people.membership import end_membership
 from annotation.presentation import present
-from tests.api.cast import assert_told, place, script_of
+from tests.api.cast import assert_error, place, script_of
 from tests.cast import Line, campaign_of, exported, load, run, write_lines
 from tests.page_cast import Study, client_of, page, study_of
 
@@ -425,7 +425,7 @@ class TestFeedback:
         Campaign.objects.update(qualify=0.5)
         study.campaign.refresh_from_db()
         held, ada = study.assignment(study.ada), script_of(study.ada)
-        assert_told(ada.get(place(held, "feedback/")), 404)
+        assert_error(ada.get(place(held, "feedback/")), 404)
         codes = zip(held.asked, ("no", "invalid"), strict=True)
         sent = {name: {"answerable": code, "evidence": []} for name, code in codes}
         assert ada.put(place(held, "response/"), {"units": sent}).status_code == 201
@@ -438,7 +438,7 @@ class TestFeedback:
         ]
         assert reply["score"] == {"right": 1, "asked": 2, "items": 1, "of": 1}
         assert (reply["qualify"], reply["passed"]) == (0.5, True)
-        assert_told(script_of(study.ben).get(place(held, "feedback/")), 404)
+        assert_error(script_of(study.ben).get(place(held, "feedback/")), 404)
 
     def test_my_work_says_that_items_wait_for_practice(self, tmp_path: Path, db: None) -> None:
         study = study_of("report-coverage", tmp_path, lines=[query(n) for n in range(3)])

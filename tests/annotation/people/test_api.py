@@ -11,7 +11,7 @@ from django.test import Client
 from annotation.answers.submission import submit
 from annotation.models import Invitation, Label, Membership, Rater, User, rater_of
 from annotation.people.leases import open_assignments
-from tests.api.cast import assert_told, script_of
+from tests.api.cast import assert_error, script_of
 from tests.once import once
 from tests.page_cast import Study, make_study, payload
 from tests.team_cast import given_away
@@ -49,7 +49,7 @@ class TestAccounts:
     def test_nobody_changes_themselves(self, study: Study) -> None:
         User.objects.create(username="second", role="admin")
         path = f"people/{study.root.pk}/"
-        assert_told(script_of(study.root).put(path, {"role": "annotator"}), 422)
+        assert_error(script_of(study.root).put(path, {"role": "annotator"}), 422)
 
     def test_an_admin_changes_a_persons_pseudonym(self, study: Study) -> None:
         root, path, before = script_of(study.root), f"people/{study.ada.pk}/", rater_of(study.ada)
@@ -57,18 +57,18 @@ class TestAccounts:
         assert root.put(path, {"pseudonym": "A7"}).json()["pseudonym"] == "A7"
         assert root.get(path)["ETag"] != seen
         assert root.put(path, {"pseudonym": ""}).json()["pseudonym"] not in ("A7", before.name)
-        assert_told(root.put(path, {"pseudonym": "ben"}), 422)
-        assert_told(root.put(f"people/{study.ben.pk}/", {"pseudonym": "B"}), 422)
+        assert_error(root.put(path, {"pseudonym": "ben"}), 422)
+        assert_error(root.put(f"people/{study.ben.pk}/", {"pseudonym": "B"}), 422)
 
     def test_an_account_is_deleted_and_its_answers_stay(self, study: Study) -> None:
         root, path = script_of(study.root), f"people/{study.ada.pk}/forget/"
         submit(study.assignment(study.ada), payload("no"), "api")
         name = Rater.objects.get(user=study.ada).name
-        assert_told(root.post(path, {"name": "ben"}), 422)
+        assert_error(root.post(path, {"name": "ben"}), 422)
         assert root.post(path, {"name": "ada"}).json() == {"pseudonym": name}
         assert not User.objects.filter(username="ada").exists()
         assert Label.objects.filter(response__assignment__rater__name=name).exists()
-        assert_told(root.post(f"people/{study.root.pk}/forget/", {"name": "root"}), 422)
+        assert_error(root.post(f"people/{study.root.pk}/forget/", {"name": "root"}), 422)
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ class TestAccounts:
     def test_fields_that_may_not_be_set_are_refused_by_name(
         self, study: Study, sent: dict[str, object]
     ) -> None:
-        problems = assert_told(script_of(study.root).put(f"people/{study.ada.pk}/", sent), 400)
+        problems = assert_error(script_of(study.root).put(f"people/{study.ada.pk}/", sent), 400)
         assert {each["field"] for each in problems} == set(sent)
 
 
@@ -97,16 +97,16 @@ class TestInvitations:
         self, study: Study
     ) -> None:
         rita = script_of(study.rita)
-        assert_told(rita.post("invitations/", {"role": "admin"}), 422)
+        assert_error(rita.post("invitations/", {"role": "admin"}), 422)
         given_away(study.campaign)
-        assert_told(rita.post("invitations/", {"campaign": study.campaign.pk}), 422)
+        assert_error(rita.post("invitations/", {"campaign": study.campaign.pk}), 422)
         assert not Invitation.objects.exists()
 
     def test_an_invitation_is_revoked(self, study: Study) -> None:
         root = script_of(study.root)
         number = root.post("invitations/", {"role": "researcher"}).json()["id"]
         assert root.post(f"invitations/{number}/revoke/").json()["state"] == "revoked"
-        assert_told(script_of(study.rita).post(f"invitations/{number}/revoke/"), 404)
+        assert_error(script_of(study.rita).post(f"invitations/{number}/revoke/"), 404)
 
 
 class TestACampaign:
@@ -118,7 +118,7 @@ class TestACampaign:
         assert reply["members"] == [{"name": "rita", "role": "researcher"}]
         assert rita.put(path, {"hold_minutes": None}).json()["hold_minutes"] is None
         assert rita.get(path).json()["items_per_person"] == 2
-        assert_told(rita.put(path, {"hold_minutes": 1}), 400)
+        assert_error(rita.put(path, {"hold_minutes": 1}), 400)
 
     def test_a_campaign_role_is_given_and_taken_away(self, study: Study) -> None:
         rita, path = script_of(study.rita), f"campaigns/{study.campaign.pk}/members/"
@@ -126,8 +126,8 @@ class TestACampaign:
         assert reply["members"] == [{"name": "ada", "role": "adjudicator"}]
         assert rita.put(path, {"name": "ada", "role": None}).json()["members"] == []
         assert Membership.objects.get().ended_at
-        assert_told(rita.put(path, {"name": "ada", "role": "researcher"}), 422)
-        assert_told(rita.put(path, {"name": "nobody", "role": "annotator"}), 422)
+        assert_error(rita.put(path, {"name": "ada", "role": "researcher"}), 422)
+        assert_error(rita.put(path, {"name": "nobody", "role": "annotator"}), 422)
 
     def test_leases_are_released_by_the_api(self, study: Study) -> None:
         study.assignment(study.ada)

@@ -20,7 +20,7 @@ from annotation.people.background import (
     read_toml,
 )
 from annotation.people.consent import revoked_raters
-from tests.api.cast import assert_told, script_of
+from tests.api.cast import assert_error, script_of
 from tests.cast import run
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study
@@ -120,7 +120,7 @@ def test_answers_of_people_who_revoked_consent_are_not_counted(
         script = script_of(user, "label")
         assert script.put(place, {"answers": {"first_language": language}}).status_code == 403
         give_consent(study.campaign, rater_of(user), 1)
-        assert_told(script.put(place, {"answers": {"years": 1}}), 422)
+        assert_error(script.put(place, {"answers": {"years": 1}}), 422)
         sent = {"answers": {"first_language": language, "years": years, "fields": ["law"]}}
         assert script.put(place, sent).json()["open_questions"] == []
     languages, fields, numbers, remarks = background_counts(study.campaign, set())
@@ -150,4 +150,4 @@ def test_answers_of_people_who_revoked_consent_are_not_counted(
     assert rita.post(terms, {"background": own}).status_code == 200
     study.campaign.refresh_from_db()
     assert [each.name for each in questions_of(study.campaign)] == ["country"]
-    assert_told(rita.post(terms, {"background": [*own, *own]}), 422)
+    assert_error(rita.post(terms, {"background": [*own, *own]}), 422)

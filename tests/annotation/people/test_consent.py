@@ -26,7 +26,7 @@ from annotation.people.prolific import set_study
 from audit.models import Event
 from datasets.models import Job
 from tests.annotation.people.cast import assert_whole
-from tests.api.cast import assert_told, script_of
+from tests.api.cast import assert_error, script_of
 from tests.cast import exported, run
 from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
@@ -165,13 +165,13 @@ def test_an_api_token_is_refused_until_its_owner_consents(study: Study) -> None:
     assert before(study) in refused.json()["error"]
     shown = ada.get(f"{place}/intake/").json()
     assert (shown["text"], shown["version"], shown["agreed_version"]) == (TEXT, 1, None)
-    assert_told(ada.put(f"{place}/consent/", {"version": 2}), 422)
+    assert_error(ada.put(f"{place}/consent/", {"version": 2}), 422)
     assert ada.put(f"{place}/consent/", {"version": 1}).json()["agreed_version"] == 1
     mine = ada.post(f"{place}/next/").json()["uid"]
     assert ada.put(f"{place}/consent/", {"version": None}).json()["revoked_at"]
     assert ada.get(f"assignments/{mine}/").status_code == 404
     ben = script_of(study.ben, "label")
-    assert_told(ben.put(f"{place}/consent/", {"version": None}), 422)
+    assert_error(ben.put(f"{place}/consent/", {"version": None}), 422)
 
 
 def test_a_guest_from_prolific_is_asked_for_consent_too(study: Study) -> None:

@@ -19,7 +19,7 @@ from annotation.exports import rows
 from annotation.models import MAX_REASON, Exclusion, Rater, rater_of
 from annotation.people import membership
 from annotation.people.membership import PeopleError, exclude, excluded, include
-from tests.api.cast import assert_told, script_of
+from tests.api.cast import assert_error, script_of
 from tests.cast import run
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
@@ -180,10 +180,10 @@ def test_the_api_excludes_a_rater(study: Study) -> None:
     assert {each["name"]: each["excluded"] for each in raters}[ben.name] == WHY
     assert script.put(path, {"reason": None}).status_code == 200
     assert excluded("Pilot") == {}
-    assert_told(script.put(path, {"reason": "x" * 501}), 400)
+    assert_error(script.put(path, {"reason": "x" * 501}), 400)
     foreign = Rater.objects.create(name="stranger").pk
     other = f"campaigns/{study.campaign.pk}/raters/{foreign}/exclusion/"
-    assert_told(script.put(other, {"reason": WHY}), 404)
+    assert_error(script.put(other, {"reason": WHY}), 404)
 
 
 def test_the_command_excludes_and_includes_a_rater_by_name(study: Study) -> None:

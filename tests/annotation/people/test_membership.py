@@ -23,7 +23,7 @@ from annotation.people.membership import (
 )
 from datasets.models import Batch
 from tests.annotation.people.cast import assert_whole, take
-from tests.api.cast import assert_told, body, place, script_of
+from tests.api.cast import assert_error, body, place, script_of
 from tests.cast import run
 from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
@@ -230,7 +230,7 @@ class TestNamedPool:
         assert answer.status_code == 422
         assert "no longer take part in this campaign" in answer.json()["problems"][0]["message"]
         again = body("invalid", "no", "no", revision=1, draft=1)
-        assert_told(script_of(study.ada).put(place(mine, "response/"), again), 422)
+        assert_error(script_of(study.ada).put(place(mine, "response/"), again), 422)
         assert mine.responses.get().revision == 1
         add_member(study.campaign, study.ada, "annotator")
         sent = {**form, "version": 1}

@@ -23,7 +23,7 @@ from annotation.people.shares import (
 from annotation.progress.person import progress_here
 from annotation.progress.status import get_status
 from tests.annotation.people.cast import assert_whole
-from tests.api.cast import assert_told, script_of
+from tests.api.cast import assert_error, script_of
 from tests.cast import run
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
@@ -122,7 +122,7 @@ def test_shares_are_declared_by_command_page_and_api(study: Study) -> None:
     rita, terms = script_of(study.rita, "manage"), f"campaigns/{campaign.pk}/terms/"
     assert rita.post(terms, {"shares": {"ada": 0.25}}).status_code == 200
     assert [each.allotted for each in share_statuses(campaign)] == [4]
-    assert_told(rita.post(terms, {"shares": {"ada": 0.9, "ben": 0.9}}), 422)
+    assert_error(rita.post(terms, {"shares": {"ada": 0.9, "ben": 0.9}}), 422)
     page = client_of(study.rita)
     place = reverse("campaign-terms", args=[campaign.pk])
     assert page.post(place, {"shares": "ada=0.5, ben=x"}).status_code == 422

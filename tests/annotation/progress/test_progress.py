@@ -43,7 +43,7 @@ from annotation.progress.status import (
     get_status,
     speeds,
 )
-from tests.api.cast import assert_told, script_of
+from tests.api.cast import assert_error, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
 from tests.team_cast import joined
@@ -462,7 +462,7 @@ class TestApi:
         judge = Rater.objects.create(name="machine", kind="judge")
         Assignment.objects.create(item=last_item(), rater=judge, asked=[])
         other = f"campaigns/{study.campaign.pk}/raters/{judge.pk}/progress/"
-        assert_told(script.get(other), 404)
+        assert_error(script.get(other), 404)
 
 
 def test_the_command_has_a_line_for_each_person(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from annotation.protocols.base import Text
 from annotation.views.protocol_pages.key_point_verification import suggestions
 from datasets.models import Batch
 from tests import cast
-from tests.api.cast import assert_told, place, script_of
+from tests.api.cast import assert_error, place, script_of
 from tests.page_cast import Study, client_of, page, study_of
 
 pytestmark = pytest.mark.django_db
@@ -233,7 +233,7 @@ class TestApi:
             "q/1/p": {"holds_points": "yes", "points": points},
             "k/1": {"matched": "yes", "matches": [1]},
         }
-        (problem,) = assert_told(ada.put(place(mine, "response/"), {"units": units}), 422)
+        (problem,) = assert_error(ada.put(place(mine, "response/"), {"units": units}), 422)
         assert (problem["unit"], problem["field"]) == ("q/1/p", "points")
         points[0]["evidence"] = [quote_at(11, 8)]
         assert ada.put(place(mine, "response/"), {"units": units}).status_code == 201
