@@ -37,7 +37,7 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "judging/preparation/": ("annotation/preparation",),
     "scripts/": ("scripts",),
     "tandem/": ("program",),
-    "static/": ("docs", "security/test_surroundings.py"),
+    "static/": ("docs", "security/test_proxies_and_sessions.py"),
     "templates/": ("annotation", "docs"),
 }
 ALWAYS = ("docs/test_architecture.py", "test_layout.py")

@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = (
     "celery", "gunicorn", "tests.annotation.crowd", "tests.annotation.people.losers",
-    "tests.commands", "tests.judging.hurried", "tests.security.burglars",
+    "tests.commands", "tests.judging.hurried", "tests.security.log_in_attempts",
 )  # fmt: skip
 # No module stores anything at import that depends on these.
 FOLLOWED = (

@@ -1,4 +1,4 @@
-"""Chromium, for the one module here that looks with it."""
+"""Chromium, for the module here that needs a browser."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ from tests.browser.conftest import context, requests  # noqa: F401
 
 @pytest.fixture(scope="module")
 def chromium(django_db_setup: None) -> Iterator[Browser]:
-    """Ends with its module: others of this folder start event loops of their own."""
+    """Close the browser after its module, since other modules here start event loops."""
     with started() as browser:
         yield browser

@@ -1,4 +1,4 @@
-"""A study in which every text that a page shows is an attack."""
+"""A study in which every text is an injection attempt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REPORTS, PASSAGES = 3, len(PAYLOADS) // 3
 
 
 def packed(longest: int) -> list[str]:
-    """All payloads in as few texts as go into `longest` characters each."""
+    """Return all payloads, joined to texts of at most `longest` characters."""
     texts = [""]
     for payload in PAYLOADS:
         if len(texts[-1]) + len(payload) + 1 > longest:
@@ -60,7 +60,7 @@ def batch_line() -> dict[str, Any]:
 
 
 def make(folder: Path) -> dict[str, Campaign]:
-    """A campaign of each protocol, an annotator `ada`, a researcher `rita` and an admin `root`."""
+    """Create a campaign of each protocol, annotator `ada`, researcher `rita` and admin `root`."""
     path = write_lines(folder / "b.jsonl", [batch_line()])
     run("load_batch", path, "--name", "b " + PAYLOADS[1])
     batch = Batch.objects.get()
@@ -93,7 +93,7 @@ def make(folder: Path) -> dict[str, Campaign]:
 
 
 def _label(campaign: Campaign) -> None:
-    """Judges and people by hostile names have answered everything."""
+    """Have judges and people with hostile names answer every item."""
     for number, name in enumerate(packed(140)):
         rater = Rater.objects.create(name=name, kind="judge" if number % 2 else "human")
         for item in campaign.items.all():

@@ -1,4 +1,4 @@
-"""A real OpenID Connect server in a process of its own, and people who log in there."""
+"""A real OpenID Connect server in a process of its own, and steps of a log-in through it."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Provider:
 
     def knows(self, sub: str, **claims: Any) -> None:
         """Tell the server about a person."""
-        told = requests.put(f"{self.issuer}/users/{sub}", json=claims, timeout=PATIENCE)
-        assert told.status_code == 204, told.text
+        answer = requests.put(f"{self.issuer}/users/{sub}", json=claims, timeout=PATIENCE)
+        assert answer.status_code == 204, answer.text
 
     def serve(self, settings: Settings, **more: Any) -> None:
         """Make it the provider of the site under test."""
@@ -54,7 +54,7 @@ def leave(client: Client, **given: str) -> str:
 
 
 def answer_of(address: str, sub: str, **more: str) -> str:
-    """Log in at the provider as somebody; return the path with which the browser comes back."""
+    """Log in at the provider as `sub`; return the path to which the browser is redirected."""
     there = requests.post(
         address, data={"sub": sub, **more}, allow_redirects=False, timeout=PATIENCE
     )
@@ -65,7 +65,7 @@ def answer_of(address: str, sub: str, **more: str) -> str:
 
 
 def come_back(client: Client, sub: str, **given: str) -> Any:
-    """Go through the whole log-in; return the site's answer."""
+    """Go through the whole log-in; return the site's response."""
     return client.get(answer_of(leave(client, **given), sub))
 
 

@@ -1,7 +1,7 @@
-"""Texts that try to be more than text: markup, scripts, addresses, templates, and odd characters.
+"""Injection attempts: markup, scripts, addresses, templates and unusual characters.
 
-`{n}` is the payload's number, so that a test can tell which one got through. Whatever runs calls
-`caught(n)` or asks for an address at `leak.example`.
+`{n}` is the payload's number, so that a failure names the payload. One that gets through calls
+`caught(n)` or requests an address at `leak.example`.
 """
 
 from __future__ import annotations

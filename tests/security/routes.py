@@ -1,4 +1,4 @@
-"""Every address that the site has, as its own resolver tells: new ones come in by themselves."""
+"""All routes of the site, read from Django's URL resolver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 @dataclass(frozen=True)
 class Route:
-    """One address with its arguments still open. `name` holds the name spaces that it stands in."""
+    """One route. `name` includes its name spaces; `arguments` are the names in its path."""
 
     name: str
     path: str
@@ -18,7 +18,7 @@ class Route:
 
     @property
     def is_api(self) -> bool:
-        """Whether a token opens it; every other takes a session, the API's own page among them."""
+        """Whether requests need a token. All others need a session, the API's own page included."""
         return self.path.startswith(("api/v", "api/schema"))
 
     def address(self, values: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""Who may do what at which address. An address that is missing here fails by its name."""
+"""Which roles may use which methods of each route. A test names every route without a rule."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ RULES: dict[str, Rule] = {
     "home": reads(ACCOUNTS),
     "login": Rule({"GET": ALL, "POST": ALL}),
     "account_login": Rule({"GET": ALL, "POST": ALL}),
-    # Without a password before it there is no second step, and without a key no link.
+    # The second step needs a password first, and a link needs its key.
     "mfa_authenticate": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({302})),
     "log-in-link": Rule({"GET": ALL, "POST": ALL}, frozenset({410})),
-    # Without an identity provider there is nowhere to go.
+    # No identity provider is configured.
     "openid_connect_login": takes(ALL, 404),
     "openid_connect_callback": Rule({"GET": ALL}, frozenset({404})),
     "mfa_index": reads(ACCOUNTS),
-    # They ask for the password first, and there is no factor to remove or to confirm with.
+    # These ask for the password first, and the accounts have no second factor.
     "mfa_activate_totp": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({302})),
     "mfa_deactivate_totp": Rule({"GET": ACCOUNTS, "POST": ACCOUNTS}, frozenset({404})),
     "mfa_view_recovery_codes": Rule({"GET": ACCOUNTS}, frozenset({404})),
@@ -78,7 +78,7 @@ RULES: dict[str, Rule] = {
     "work": reads(WORKERS),
     "take-next": takes(WORKERS),
     "finished": reads(WORKERS),
-    # Where nothing is asked for, it leads on; and who never agreed has no consent of their own.
+    # Redirects, since the campaign asks for nothing; 404, since nobody here has given consent.
     "before": Rule({"GET": WORKERS, "POST": WORKERS}, frozenset({302})),
     "own-consent": Rule({"GET": WORKERS, "POST": WORKERS}, frozenset({404})),
     "item": reads(WORKERS),
@@ -89,9 +89,9 @@ RULES: dict[str, Rule] = {
     "submit": takes(WORKERS, 200, 409, 422),
     "guideline": reads(WORKERS),
     "progress": reads(WORKERS),
-    # 404 before the report is answered; an empty body mends nothing.
+    # 404 before the report is answered; an empty body corrects nothing.
     "nugget": Rule({"GET": WORKERS, "POST": WORKERS}, frozenset({200, 404, 422})),
-    # 404 where the item is no practice, and before the answer.
+    # 404 unless the item is a practice item, and before the answer.
     "feedback": Rule({"GET": WORKERS}, frozenset({200, 404})),
     # None of these accounts is an adjudicator: see tests/annotation/adjudication for those who are.
     "adjudication": reads(WORKERS),
@@ -106,7 +106,7 @@ RULES: dict[str, Rule] = {
     "campaign-import": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "export-file": reads(READERS),
     "people": reads(ADMINS),
-    # An admin creates teams, by a name; a researcher may only look.
+    # Only an admin creates teams; 422 without a name.
     "teams": Rule({"GET": READERS, "POST": ADMINS}, frozenset({200, 422})),
     "team": reads(READERS),
     "team-change": takes(READERS, 302),
@@ -124,7 +124,7 @@ RULES: dict[str, Rule] = {
     "campaign-invite": takes(READERS, 422),
     # Without a key there is no invitation.
     "join": Rule({"GET": ALL, "POST": ALL}, frozenset({404})),
-    # Without what Prolific adds to it the link is none.
+    # 422 without the parameters that Prolific adds to the link.
     "prolific": Rule({"GET": ALL, "POST": ALL}, frozenset({422})),
     "campaign-progress": reads(READERS),
     "campaign-rater": reads(READERS),
@@ -143,7 +143,7 @@ RULES: dict[str, Rule] = {
     "judge-answers": reads(READERS),
     "campaign-terms": takes(READERS, 302),
     "campaign-turn": takes(READERS, 302),
-    # An empty body holds no file, and no reason.
+    # An empty body has no file and no reason.
     "campaign-known": takes(READERS, 422),
     "campaign-admit": takes(READERS, 422),
     "campaign-draws": reads(READERS),
@@ -159,43 +159,43 @@ RULES: dict[str, Rule] = {
     "upload-new": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "upload": reads(READERS),
     "upload-live": reads(READERS),
-    # An empty body orders nothing.
+    # An empty body has no order.
     "upload-order": takes(READERS, 422),
     "batch-schema": reads(READERS),
     "batch-example": reads(READERS),
     "jobs": reads(READERS),
     "job-notices": reads(READERS),
     "job-live": reads(READERS),
-    # An empty body orders nothing.
+    # An empty body has no order.
     "job-order": takes(READERS, 404),
     "api-jobs": reads(READERS),
     "api-job": reads(READERS),
     "api-job-cancel": takes(READERS, 200),
     "results": reads(READERS),
     "batch-measures": reads(READERS),
-    # Addresses of earlier versions lead on.
+    # Addresses of earlier versions redirect.
     "report": Rule({"GET": READERS}, frozenset({301})),
     "disagreements": reads(READERS),
     "disagreements-file": reads(READERS),
     "disagreement": reads(READERS),
-    # An empty body acts on all units that the list shows, if it can take any.
+    # An empty body acts on all listed units to which the action applies; 422 if there is none.
     "disagreements-act": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "api-disagreements": takes(READERS, 400),
-    # No two judges have labels here; where they do, an empty body fills a form.
+    # 422, since no two judges have labels here.
     "label-first": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 302, 422})),
     "api-label-first": takes(READERS, 400),
-    # An empty body is a draft without a text.
+    # An empty body is a draft without text.
     "change-drafts": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "change-draft": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "change-draft-try": takes(READERS, 422),
-    # An empty body takes the tag away.
+    # An empty body removes the tag.
     "disagreement-tag": takes(READERS, 302),
     "measures": Rule({"GET": READERS}, frozenset({301})),
-    # An empty body names no numbers that somebody looked at.
-    # A GET asks what became of the job that stores it, and here there is none.
+    # 409: an empty body does not say which numbers the reader saw.
+    # GET asks for the job that stores the snapshot; 404, since there is none.
     "freeze": Rule({"GET": READERS, "POST": READERS}, frozenset({404, 409})),
     "frozen": reads(READERS),
-    # An empty body chooses no rule, and gets the page on which rules are chosen.
+    # An empty body chooses no rule, and gets the form again.
     "batch-derive": Rule({"GET": READERS, "POST": READERS}, frozenset({200})),
     "batch-left-out": reads(READERS),
     "preparation": reads(READERS),
@@ -206,11 +206,11 @@ RULES: dict[str, Rule] = {
     "review": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
     "judges": reads(READERS),
     "judge-new": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 422})),
-    # An empty body has no campaign; no file is as well checked as one.
+    # An empty body has no campaign; an empty judge file is checked like any other.
     "judge-new-try": takes(READERS, 422),
     "judge-file-check": takes(READERS, 200),
     "judge-file-load": takes(READERS, 200),
-    # 404 without a judge file.
+    # 404 if the judge has no file.
     "judge-file": Rule({"GET": READERS}, frozenset({200, 404})),
     "judge": reads(READERS),
     "judge-try": takes(READERS, 422),
@@ -226,7 +226,7 @@ RULES: dict[str, Rule] = {
     "judge-bench": reads(READERS),
     "judge-bench-file": reads(READERS),
     "studies": reads(READERS),
-    # With one study it leads there, and else to the campaigns.
+    # Redirects to the only study, or to the campaigns.
     "start": reads(READERS),
     "study": reads(READERS),
     "batch-chain": reads(READERS),
@@ -239,7 +239,7 @@ RULES: dict[str, Rule] = {
     "api-batch": reads(READERS),
     "api-queries": reads(READERS),
     "api-query": reads(READERS),
-    # An empty body has no file, and is no form at all.
+    # An empty body has no file, and is not a form.
     "api-uploads": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 400, 415})),
     "api-upload": reads(READERS),
     "api-upload-keep": takes(READERS, 400),
@@ -282,10 +282,10 @@ RULES: dict[str, Rule] = {
     "api-judge-library": reads(READERS),
     "api-judge-library-file": reads(READERS),
     "api-judge": reads(READERS),
-    # Without a campaign there is nothing to reckon with.
+    # 400 without a campaign.
     "api-judge-estimate": Rule({"GET": READERS}, frozenset({400})),
     "api-judge-try": takes(READERS, 400),
-    # Without a campaign there are no trials.
+    # 400 without a campaign.
     "api-judge-trials": Rule({"GET": READERS, "POST": READERS}, frozenset({400})),
     "api-judge-trials-estimate": Rule({"GET": READERS}, frozenset({400})),
     "api-judges-compared": reads(READERS),
@@ -308,7 +308,7 @@ RULES: dict[str, Rule] = {
     "api-review": takes(READERS, 400),
     "api-people": reads(ADMINS),
     "api-person": Rule({"GET": ADMINS, "PUT": ADMINS}),
-    # An empty body names nobody.
+    # An empty body names no account.
     "api-forget": takes(ADMINS, 400),
     "api-invitations": Rule({"GET": READERS, "POST": READERS}, frozenset({200, 201, 422})),
     "api-revoke": takes(READERS, 200),
@@ -324,19 +324,19 @@ RULES: dict[str, Rule] = {
     "api-assignments": reads(WORKERS),
     "api-assignment": reads(WORKERS),
     "api-guideline": reads(WORKERS),
-    # 404 where the item is no practice, and before the answer.
+    # 404 unless the item is a practice item, and before the answer.
     "api-feedback": Rule({"GET": WORKERS}, frozenset({200, 404})),
-    # 404 before the first answer; an empty body is none.
+    # 404 before the first answer; an empty body is not an answer.
     "api-response": Rule(
         {"GET": WORKERS, "POST": WORKERS, "PUT": WORKERS}, frozenset({200, 400, 404})
     ),
 }
-# The page of the API's description reads it by the session of whoever looks at it.
+# The page that shows the API description loads it with the session of its reader.
 BY_SESSION_TOO = {"api-schema"}
 FAMILIES: dict[str, Rule] = {
-    # One address for each format of the registry.
+    # One route for each format in the registry.
     "report-": reads(READERS),
-    # Few systems have no rank correlation, and queries of one kind no slices.
+    # 404: too few systems for a rank correlation, and queries of one kind have no slices.
     "measures-figure-": Rule({"GET": READERS}, frozenset({200, 404})),
     "measures-": reads(READERS),
     "frozen-": reads(READERS),

@@ -1,7 +1,7 @@
-"""What went wrong in tools like this one, and why it does not here.
+"""Vulnerabilities that were published for similar tools do not exist in Tandem.
 
-`docs/security.md` has the table: each advisory with the test that stands against it. Those that
-other modules hold are only named there; the rest are here.
+The table in `docs/security.md` names the test for each advisory. Tests that no other module has are
+here.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def rita(study: Study) -> Script:
 
 
 def modules_with(words: set[str]) -> Iterator[tuple[Path, ast.Module]]:
-    """Our modules in which one of these words stands; to parse them all takes seconds."""
+    """Yield the modules that contain one of these words; parsing all of them takes seconds."""
     word = re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b")
     for app in OURS:
         for path in (ROOT / app).rglob("*.py"):
@@ -57,7 +57,7 @@ def modules_with(words: set[str]) -> Iterator[tuple[Path, ast.Module]]:
 
 
 class TestImports:
-    """Label Studio CVE-2022-36551: an import by address read the server's own files."""
+    """Label Studio CVE-2022-36551: an import from a URL read the server's own files."""
 
     @pytest.mark.parametrize("address", ["file:///etc/passwd", "http://169.254.169.254/latest"])
     def test_an_upload_fetches_nothing(
@@ -76,8 +76,8 @@ class TestImports:
         assert upload.found["first"][0]["text"] == "file:///etc/passwd"
 
 
-class TestFilesThatWereSent:
-    """Label Studio CVE-2023-47115: a picture that was sent came back as a page."""
+class TestUploadedFiles:
+    """Label Studio CVE-2023-47115: an uploaded picture was served as a page."""
 
     PAGE = b"<html><script>caught(1)</script></html>"
 
@@ -108,7 +108,7 @@ class TestFilesThatWereSent:
 
 
 class TestFilters:
-    """Label Studio CVE-2023-47117: a filter gave password hashes away by letters."""
+    """Label Studio CVE-2023-47117: filters revealed password hashes letter by letter."""
 
     LOOKUPS = (
         "rater__user__password__startswith", "user__password__startswith", "name__startswith",
@@ -145,7 +145,7 @@ def _still(page: bytes) -> str:
 
 
 class TestStaticFiles:
-    """GHSA-cpmr-mw4j-99r7: an alias in the proxy's example led out of the static files."""
+    """GHSA-cpmr-mw4j-99r7: an alias in the example proxy configuration exposed other files."""
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -167,11 +167,11 @@ class TestStaticFiles:
 
 
 class TestForeignBytes:
-    """label-studio-ml CVE-2025-5173 and its like: what is loaded as an object runs as one."""
+    """label-studio-ml CVE-2025-5173 and others: loading a pickled file ran its code."""
 
     LOADERS = {"pickle", "cPickle", "dill", "marshal", "shelve", "joblib", "torch", "cloudpickle"}
     CALLS = {"eval", "exec", "literal_eval", "__import__", "from_string", "Template"}
-    # Messages of judge files, in a language without calls; tests/judging/judge_file has its bounds.
+    # Messages of judge files, whose templates have no calls; tests/judging/judge_file tests this.
     SANDBOXED = (ROOT / "judging/judge_file/template.py", "from_string")
 
     def test_foreign_bytes_are_never_unpickled_or_executed(self) -> None:
@@ -197,7 +197,7 @@ class TestForeignBytes:
 
 
 class TestTemplates:
-    """Argilla CVE-2026-116554 and -116555, factgenie's descriptions: users' texts as markup."""
+    """Argilla CVE-2026-116554 and -116555, factgenie: users' texts were rendered as markup."""
 
     def test_no_template_marks_a_text_as_safe(self) -> None:
         for path in (ROOT / "templates").rglob("*.html"):
@@ -205,14 +205,14 @@ class TestTemplates:
             assert not re.search(r"\|\s*safe(seq)?\b|autoescape\s+off", text), path
 
     def test_no_template_contains_an_inline_event_handler(self) -> None:
-        """The policy for scripts would stop them; here none is even written."""
+        """The content security policy would block them anyway."""
         for path in (ROOT / "templates").rglob("*.html"):
             text = path.read_text("utf-8")
             assert not re.search(r"<[^>]*\son[a-z]+\s*=|javascript:", text), path
 
 
 class TestSharedLabels:
-    """PraisonAI CVE-2026-61440: members could change what all labels are made with."""
+    """PraisonAI CVE-2026-61440: members could change the settings behind everyone's labels."""
 
     ORDERS = (
         ("campaign-terms", {"guideline": "mine"}), ("campaign-turn", {"to": "closed"}),
@@ -254,8 +254,8 @@ class TestAccounts:
         assert (user.role, user.is_superuser, user.is_staff) == (before, False, False)
 
 
-class TestWhoseItIs:
-    """Label Studio CVE-2026-22033, doccano's lists, meta-evaluator's sessions: an id was enough."""
+class TestOwnership:
+    """Label Studio CVE-2026-22033, doccano, meta-evaluator: knowing an ID was enough."""
 
     def test_another_persons_item_key_opens_nothing(self, study: Study) -> None:
         theirs = study.assignment(study.ben)

@@ -1,4 +1,4 @@
-"""Where a page must not tell whose text is whose, the API does not tell it either."""
+"""Where a page hides which system wrote a text, the API hides it too."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOTH = pytest.mark.parametrize("protocol", ["answer-rating", "answer-preference"
 
 
 def units(mine: Assignment, code: int = -1) -> dict[str, Any]:
-    """An answer to all that is asked, each variable by one of its codes, named as on the page."""
+    """Return a complete answer: one code for each variable, units named as on the page."""
     asked, named = schema(mine.item.campaign), asked_units(mine, present(mine.item)).values()
     return {
         f"u{n}": {v.name: v.codes[code] for v in asked.variables_of(unit.kind)}
@@ -35,7 +35,7 @@ def test_no_answer_of_the_api_names_a_system(protocol: str, tmp_path: Path) -> N
     mine = Assignment.objects.get(uid=item.json()["uid"])
     answer = place(mine, "response/")
     save_draft(mine, {"units": {name: {} for name in mine.asked}, "comment": "d"}, 0, 0)
-    told = [
+    requests = [
         (item, 200),
         (ada.get(place(mine)), 200),
         (ada.put(answer, {"units": units(mine)}), 409),
@@ -48,8 +48,8 @@ def test_no_answer_of_the_api_names_a_system(protocol: str, tmp_path: Path) -> N
         (ada.get("assignments/"), 200),
         (ada.get("campaigns/"), 200),
     ]
-    assert [each.status_code for each, _ in told] == [status for _, status in told]
-    for each, _ in told:
+    assert [each.status_code for each, _ in requests] == [status for _, status in requests]
+    for each, _ in requests:
         assert SECRET not in json.dumps(each.json(), ensure_ascii=False) + str(each.headers)
 
 
@@ -79,12 +79,12 @@ def test_each_alias_number_is_the_position_of_its_unit(tmp_path: Path) -> None:
 def test_guessing_a_stored_name_does_not_reveal_whether_it_exists(tmp_path: Path) -> None:
     study = blind_study("answer-rating", tmp_path, "appropriate")
     mine, ada = study.assignment(study.ada), script_of(study.ada)
-    told = []
+    errors = []
     for name in (mine.asked[0], "no-system-at-all"):
         sent = {**units(mine), name: {"appropriate": "1"}}
         del sent["u0"]
-        told.append(assert_error(ada.put(place(mine, "response/"), {"units": sent}), 422))
-    assert told[0] == told[1]
+        errors.append(assert_error(ada.put(place(mine, "response/"), {"units": sent}), 422))
+    assert errors[0] == errors[1]
     assert not Response.objects.exists()
 
 

@@ -1,7 +1,7 @@
-"""What an annotator sees, page by page, never depends on other raters' labels.
+"""No annotator's page depends on other raters' labels, or on whether an item is gold.
 
-Each address is asked before and after others answered; the text, the headers and the number of
-queries must be the same. The same holds between gold items and others.
+Each page is requested before and after others answered: its text, its headers and its number of
+database queries must be the same.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ FILTERS = (
 
 
 def asked(get: Callable[[str], HttpResponseBase], address: str) -> tuple[int, str, int]:
-    """Status, text with headers, and the number of queries; asked twice, as caches fill."""
+    """Return status, text with headers, and number of queries of a second request.
+
+    The first one fills caches.
+    """
     get(address)
     with CaptureQueriesContext(connection) as queries:
         answer = get(address)
@@ -73,9 +76,9 @@ def test_others_labels_change_no_page_no_filter_and_no_query_count(answered: boo
     before = shown(client, script, mine)
     plant(study)
     after = shown(client, script, mine)
-    for address, told in before.items():
-        assert after[address] == told, address
-        assert not any(secret in told[1] for secret in HIDDEN), address
+    for address, page_before in before.items():
+        assert after[address] == page_before, address
+        assert not any(secret in page_before[1] for secret in HIDDEN), address
 
 
 def query(n: int) -> Line:
@@ -88,7 +91,7 @@ def query(n: int) -> Line:
 
 
 def with_gold(folder: Path) -> Study:
-    """Twelve items that look alike; the last three are gold, and one in four is one of them."""
+    """Create a study of twelve similar items. The last three are gold; one in four is shown."""
     study = study_of("report-coverage", folder, lines=[query(n) for n in range(12)])
     known = [
         {"item": f"r{n}", "unit": f"q{n}:a", "variable": "answerable", "value": "invalid",
@@ -107,12 +110,12 @@ def test_a_gold_item_is_indistinguishable_from_others(tmp_path: Path) -> None:
     uses, costs, numbers, answers = [], set(), [], set()
     while (mine := next_assignment(study.campaign, rater)) is not None:
         uses.append(mine.item.use)
-        told = asked(client.get, page("item", mine))
-        numbers.append(re.search(r'id="jump" name="number" value="(\d+)"', told[1])[1])  # type: ignore[index]
+        shown = asked(client.get, page("item", mine))
+        numbers.append(re.search(r'id="jump" name="number" value="(\d+)"', shown[1])[1])  # type: ignore[index]
         api = asked(script.get, f"assignments/{mine.uid}/")
-        assert REASON not in told[1] + api[1]
-        assert "gold" not in told[1] + api[1]
-        costs.add((told[2], api[2]))
+        assert REASON not in shown[1] + api[1]
+        assert "gold" not in shown[1] + api[1]
+        costs.add((shown[2], api[2]))
         sent = {"units": {mine.asked[0]: {"answerable": "no", "evidence": []}}}
         saved = script.put(f"assignments/{mine.uid}/response/", sent)
         feedback = client.get(page("feedback", mine)).status_code
@@ -121,7 +124,6 @@ def test_a_gold_item_is_indistinguishable_from_others(tmp_path: Path) -> None:
     assert uses[-1] == "study" or "gold" in uses[:-1]
     assert numbers == [str(n) for n in range(1, len(uses) + 1)]
     assert len(answers) == 1
-    # The first item has nobody beside it and fills what is kept of the protocol.
     assert len(costs) == 1, costs
 
 
@@ -134,8 +136,8 @@ def test_a_practice_item_shows_gold_answers_only_after_the_answer(tmp_path: Path
     mine = study.assignment(study.ada)
     client, script = client_of(study.ada), script_of(study.ada)
     assert mine.item.use == "practice"
-    for address, told in shown(client, script, mine).items():
-        assert REASON not in told[1], address
+    for address, (_, text, _) in shown(client, script, mine).items():
+        assert REASON not in text, address
     assert client.get(page("feedback", mine)).status_code == 404
     submit(mine, {"units": {"q0:a": {"answerable": "no", "evidence": []}}, "comment": None}, "page")
     assert REASON in client.get(page("feedback", mine)).content.decode()

@@ -1,4 +1,7 @@
-"""All routes, by all methods, in all roles, over one's own, others' and missing objects."""
+"""Every route admits only its roles and methods, and treats others' objects like missing ones.
+
+Each is requested by all methods, in all roles, for one's own, others' and missing objects.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from annotation.models import Look
 from audit.models import Event
 from tests.databases import rolled_back, unchanged, undone
 from tests.extent import Extent
-from tests.security.deeds import TAKEN_ALONG
+from tests.security.example_requests import DOWNLOADS
 from tests.security.routes import Route, routes
 from tests.security.rules import (
     ADMIN,
@@ -41,7 +44,7 @@ def each_of(found: Sequence[Route]) -> pytest.MarkDecorator:
 
 
 def with_any(methods: Collection[str]) -> list[Route]:
-    """The routes that somebody may use by one of these methods; all of them with --all."""
+    """Return the routes that a role may use with one of these methods; with --all, every route."""
     known = {route: rule_of(route.name) for route in ROUTES}
     return [
         route for route, of in known.items() if Extent.everything or (of and {*methods} & {*of.who})
@@ -57,14 +60,14 @@ LEAST_POLICY = ("default-src 'self'", "object-src 'none'", "base-uri 'none'")
 
 @pytest.fixture(scope="module")
 def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
-    """Created once, since it takes longer than most tests; each test returns to this state."""
+    """Created once, since it takes longer than most tests; each test's changes are undone."""
     with rolled_back(django_db_blocker):
         yield make_world()
 
 
 @pytest.fixture
 def world(made: World, db: None) -> World:
-    cache.clear()  # what was asked in other tests counts against the limits of the API
+    cache.clear()  # requests of other tests count towards the API's rate limits
     return renewed(made)
 
 
@@ -72,14 +75,14 @@ def rule(route: Route) -> Rule:
     assert route.name, f"the route at /{route.path} has no name; give it one in its urls.py"
     found = rule_of(route.name)
     assert found, (
-        f"route {route.name!r} at /{route.path} stands in no table: say in "
-        "tests/security/rules.py, at RULES, who may use it by which methods"
+        f"route {route.name!r} at /{route.path} has no rule: say in "
+        "tests/security/rules.py, at RULES, who may use it with which methods"
     )
     return found
 
 
 def ask(world: World, route: Route, role: str, method: str, address: str) -> HttpResponseBase:
-    """A request with all that a sound client sends: a CSRF token for a session, or an API token."""
+    """Send a request as a correct client would: with session and CSRF token, or an API token."""
     sent = {"accept": "text/html,*/*;q=0.8"}
     if not route.is_api:
         sent["x-csrftoken"] = CSRF
@@ -88,14 +91,14 @@ def ask(world: World, route: Route, role: str, method: str, address: str) -> Htt
     kind = "application/json" if route.is_api else "application/x-www-form-urlencoded"
     body = "{}" if route.is_api and method in UNSAFE else ""
     answer = world.clients[role].generic(method, address, body, kind, headers=sent)
-    _sound(answer, role, f"{role} {method} {address}")
+    _assert_safe(answer, role, f"{role} {method} {address}")
     return answer
 
 
-def _sound(answer: HttpResponseBase, role: str, what: str) -> None:
-    """What holds of every answer, right or wrong."""
-    assert answer.status_code < 500, f"{what} breaks: {answer.status_code}"
-    assert "no-store" in answer.headers["Cache-Control"], f"{what} may be kept by the browser"
+def _assert_safe(answer: HttpResponseBase, role: str, what: str) -> None:
+    """Require what every response must satisfy, whatever its status."""
+    assert answer.status_code < 500, f"{what} fails with {answer.status_code}"
+    assert "no-store" in answer.headers["Cache-Control"], f"{what} may be cached by the browser"
     assert answer.headers["X-Content-Type-Options"] == "nosniff", what
     assert answer.headers["Referrer-Policy"] == "same-origin", what
     assert answer.headers["X-Frame-Options"] == "DENY", what
@@ -105,9 +108,9 @@ def _sound(answer: HttpResponseBase, role: str, what: str) -> None:
     assert not any(word in policy for word in ("unsafe", "*", "http")), what
     assert all(part in policy for part in LEAST_POLICY), what
     if role == ANNOTATOR:
-        told = _whole(answer)
+        text = _whole(answer)
         for secret in HIDDEN:
-            assert secret not in told, f"{what} tells {secret}"
+            assert secret not in text, f"{what} reveals {secret}"
 
 
 def _whole(answer: HttpResponseBase) -> str:
@@ -134,7 +137,7 @@ def test_every_route_is_declared_and_a_refused_request_changes_nothing(
     taken = rule(route)
     assert set(taken.who) <= set(METHODS) - {"HEAD"}
     for who in taken.who.values():
-        assert (ANNOTATOR in who) == (OTHER in who), "Ben may what Ada may: see _is_asked"
+        assert (ANNOTATOR in who) == (OTHER in who), "Ben may do what Ada may: see _is_asked"
     for found in objects_of_all(world, route).values():
         assert found.own or found.foreign
     with unchanged():
@@ -147,7 +150,7 @@ def _refused_to_all_but_its_roles(world: World, route: Route) -> None:
         if who is not None and role in who:
             continue
         answer = ask(world, route, role, method, address)
-        what = f"{role} {method} {address} ({kind}) is answered by {answer.status_code}"
+        what = f"{role} {method} {address} ({kind}) returned {answer.status_code}"
         allowed = refusal(route, role) if who is not None else {405, *refusal(route, role)}
         assert answer.status_code in allowed, what
         assert to_log_in(answer), what
@@ -169,14 +172,13 @@ def test_others_objects_and_missing_ones_both_give_404(world: World, route: Rout
 @pytest.mark.every_case
 @each_that_reads
 def test_reading_changes_nothing(world: World, route: Route) -> None:
-    # Of what is taken along the trail is told; test_audited.py says of which routes. The ledger has
-    # who could see others' answers; test_ledger.py says by which routes.
-    but = (Event, Look) if route.name in TAKEN_ALONG else (Look,)
+    # Downloads write events (test_audited.py); pages with others' answers, looks (test_ledger.py).
+    but = (Event, Look) if route.name in DOWNLOADS else (Look,)
     with unchanged(but):
         for role, method, address, kind in _requests(world, route):
             who = rule(route).who_may(method)
             if kind == "own" and method in SAFE and who is not None and role in who:
-                Look.objects.all().delete()  # the same look is noted once
+                Look.objects.all().delete()  # the same look is recorded once
                 _read(world, route, role, method, address)
                 if method == "GET" and not Extent.everything and Look.objects.exists():
                     Look.objects.all().delete()
@@ -185,7 +187,7 @@ def test_reading_changes_nothing(world: World, route: Route) -> None:
 
 def _read(world: World, route: Route, role: str, method: str, address: str) -> None:
     answer = ask(world, route, role, method, address)
-    assert method == "GET" or not Look.objects.exists(), f"{address}: HEAD looks"
+    assert method == "GET" or not Look.objects.exists(), f"{address}: HEAD recorded a look"
     assert answer.status_code in rule(route).answers, f"{role} {method} {address}"
     assert not answer.headers.get("Location", "").startswith("/login/")
 
@@ -197,7 +199,7 @@ def test_allowed_requests_succeed(world: World, route: Route) -> None:
     for role, method, address, kind in _requests(world, route):
         who = rule(route).who_may(method)
         if kind == "own" and method not in SAFE and who is not None and role in who:
-            # With browsers of its own again, since the one before may have logged in or out.
+            # A fresh browser each time, since the request before may have logged in or out.
             with undone():
                 answer = ask(renewed(world), route, role, method, address)
             assert answer.status_code in rule(route).answers, f"{role} {method} {address}"
@@ -225,7 +227,7 @@ def test_the_api_ignores_sessions(world: World) -> None:
                     sent = {"x-csrftoken": CSRF}
                     answer = world.clients[role].generic(method, address, headers=sent)
                     assert answer.status_code in {401, 405}, (
-                        f"{role} {method} {address} by a session"
+                        f"{role} {method} {address} with a session"
                     )
 
 
@@ -235,7 +237,7 @@ def test_no_two_routes_share_a_name() -> None:
 
 
 def _requests(world: World, route: Route) -> Iterator[tuple[str, str, str, str]]:
-    """Every (role, method, address, kind of object); `make test` leaves out what is alike."""
+    """Yield role, method, address and kind of object; `make test` skips near-duplicates."""
     for role, found in objects_of_all(world, route).items():
         for kind in ("own", "foreign", "missing"):
             addresses = getattr(found, kind)
@@ -247,14 +249,16 @@ def _requests(world: World, route: Route) -> Iterator[tuple[str, str, str, str]]
 
 
 def _is_asked(rule: Rule, role: str, method: str, kind: str, place: tuple[int, int]) -> bool:
-    """Whether `make test` asks it: of one's own the first, but an admin the last, which is another
-    team's; all that is another's; of what is missing one reader the first and the other the last,
-    as does an annotator; where a role is refused the first of its own and the last of what is
-    missing. HEAD by one role, of its own; an admin reads so what a researcher reads by GET. Ben is
-    as Ada, and asked nothing.
+    """Return whether this request is sent; with --all every one is, and `make test` selects.
 
-    A method that a route has for nobody is refused before any object is looked at: it is tried on
-    the first of their own by those who may least of all that may use the route.
+    - A role that may use the route requests its first own object (the admin the last one, which
+      belongs to another team), all objects of others, and the first or the last missing one.
+    - A role that may not requests its first own object and the last missing one.
+    - HEAD is sent by one role for an own object: the admin, if one may, who then sends no GET.
+    - Ben has the same rights as Ada, and requests nothing.
+
+    A method that the route does not accept is refused before any object is read. The least
+    privileged role that may use the route tries it on its first own object.
     """
     (number, last), who = place, rule.who_may(method)
     if who is None:
@@ -291,12 +295,12 @@ def _may_come(role: str, rule: Rule) -> bool:
 
 
 def _speaks_for_all(role: str, who: frozenset[str] | None) -> bool:
-    """Whether `make test` asks in this role what is refused before anybody's role is looked at."""
+    """Return whether `make test` uses this role for refusals that come before the role check."""
     return Extent.everything or (who is not None and role == _reader(who))
 
 
 def _reader(who: frozenset[str]) -> str | None:
-    """The role that asks for all that is missing: a researcher where one may."""
+    """Return the role that requests missing objects: the researcher, if one may."""
     return RESEARCHER if RESEARCHER in who else next((role for role in ROLES if role in who), None)
 
 

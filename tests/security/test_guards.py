@@ -1,4 +1,4 @@
-"""The checks around a request, one by one: sessions, ids, limits, scopes and refusals."""
+"""Each middleware and permission check refuses what it must and lets all else pass."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TestSessions:
         return gone
 
     def look(self, **kept: Any) -> dict[str, Any]:
-        """What the session holds after a request."""
+        """Return the session's times after a request."""
         session = self.Session({"_auth_user_id": "1", **kept})
         request: Any = SimpleNamespace(session=session)
         assert middleware.session_limits(lambda asked: HttpResponse("well"))(request)
@@ -106,7 +106,7 @@ class TestSessions:
         assert "began" not in session
 
 
-class TestTheLineInTheLog:
+class TestTheRequestLog:
     def line(
         self, request: HttpRequest, caplog: pytest.LogCaptureFixture, **more: Any
     ) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class TestTheLineInTheLog:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("user", "cached", "told"),
+        ("user", "cached", "logged"),
         [
             (User(pk=7), None, 7),
             (AnonymousUser(), None, None),
@@ -137,16 +137,16 @@ class TestTheLineInTheLog:
         ids=["known", "nobody", "not asked for", "asked for"],
     )
     def test_the_log_names_the_account_only_if_it_was_loaded(
-        self, caplog: pytest.LogCaptureFixture, user: Any, cached: User | None, told: int | None
+        self, caplog: pytest.LogCaptureFixture, user: Any, cached: User | None, logged: int | None
     ) -> None:
         request = asked()
         request.user = user
         if cached is not None:
             request._cached_user = cached  # type: ignore[attr-defined]
-        assert self.line(request, caplog)["user"] == told
+        assert self.line(request, caplog)["user"] == logged
 
 
-class TestWhatSurroundsARequest:
+class TestMiddleware:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("proxies", "sent", "taken"),
@@ -182,15 +182,15 @@ class TestWhatSurroundsARequest:
         request.id = "the-id"  # type: ignore[attr-defined]
         if user is not None:
             request.user = user
-        told: list[Any] = []
+        actors: list[Any] = []
 
         def handle(request: HttpRequest) -> HttpResponse:
             actor = current_actor()
-            told.append((actor.who(), actor.request, actor.address))
+            actors.append((actor.who(), actor.request, actor.address))
             return HttpResponse()
 
         middleware.audit_actor(handle)(request)
-        assert told == [(user.pk if user else None, "the-id", "private")]
+        assert actors == [(user.pk if user else None, "the-id", "private")]
         assert current_actor().address == "command"
 
     def test_a_request_computes_nothing_meant_for_workers(self) -> None:
@@ -247,7 +247,7 @@ class TestWhatSurroundsARequest:
         assert [*pieces, *noted] == ["first", "again"]
 
 
-class TestWhatBreaks:
+class TestFailures:
     def canceled(self, state: str = "57014") -> OperationalError:
         error, cause = OperationalError("x"), Exception("y")
         cause.sqlstate = state  # type: ignore[attr-defined]
@@ -274,9 +274,9 @@ class TestWhatBreaks:
         for handle in (self.in_a_view, self.outside):
             answer = handle(error, **AS_DATA)
             assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-            told = json.loads(answer.content)
-            assert told["problems"] == []
-            assert "the database is not available" in told["error"]
+            error = json.loads(answer.content)
+            assert error["problems"] == []
+            assert "the database is not available" in error["error"]
             page = handle(error)
             assert page.status_code == 503
             assert page["Content-Type"].startswith("text/html")
@@ -404,7 +404,7 @@ class TestBodies:
         assert f"Wait {words}, then log in again" in page.content.decode()
 
 
-class TestDoors:
+class TestAccess:
     @staticmethod
     @role_required("admin", "researcher")
     def view(request: HttpRequest, pk: int, *, more: str = "") -> HttpResponse:
@@ -427,8 +427,9 @@ class TestDoors:
         assert (page.status_code, page["Location"]) == (302, "/login/?next=/x/%3Fy%3D1")
         script = asked("/x/", **AS_DATA)
         script.user = AnonymousUser()
-        told: Any = self.view(script, 7)
-        assert (told.status_code, json.loads(told.content)) == (401, {"message": "log in again"})
+        answer: Any = self.view(script, 7)
+        assert answer.status_code == 401
+        assert json.loads(answer.content) == {"message": "log in again"}
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
@@ -452,12 +453,12 @@ class TestDoors:
 
     def test_tokens_last_a_year_and_the_api_description_is_public(self) -> None:
         assert REST_KNOX["TOKEN_TTL"].days == 365
-        told = spectacular("1.2")
-        assert (told["VERSION"], told["COMPONENT_SPLIT_REQUEST"]) == ("1.2", True)
-        assert told["SERVE_INCLUDE_SCHEMA"] is False
+        options = spectacular("1.2")
+        assert (options["VERSION"], options["COMPONENT_SPLIT_REQUEST"]) == ("1.2", True)
+        assert options["SERVE_INCLUDE_SCHEMA"] is False
 
 
-class TestHowOften:
+class TestRateLimits:
     RATES = {"user": "2/min", "export": "1/h", "slow": "3/d", "quick": "1/s", "join": "2/h",
              "none": "0/h"}  # fmt: skip
 
@@ -519,8 +520,8 @@ class TestHowOften:
     def test_a_window_is_a_second_a_minute_an_hour_or_a_day(
         self, scope: str, most: int, wait: int
     ) -> None:
-        said = [throttling.seconds_to_wait(scope, "10.0.0.1") for _ in range(most + 1)]
-        assert said == [None] * most + [wait]
+        waits = [throttling.seconds_to_wait(scope, "10.0.0.1") for _ in range(most + 1)]
+        assert waits == [None] * most + [wait]
 
     def test_a_count_that_the_cache_evicted_starts_again(
         self, monkeypatch: pytest.MonkeyPatch
@@ -607,7 +608,7 @@ class TestScopes:
         )
 
 
-class TestWrongPasswords:
+class TestLogInGuard:
     def test_an_account_name_is_truncated_like_the_stored_one(self) -> None:
         assert _account(None) == _account({}) == _account({"username": None}) == ""
         assert _account({"username": "x" * 300}) == "x" * 255

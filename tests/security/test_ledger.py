@@ -1,8 +1,8 @@
-"""A route that shows what others answered has an entry in the ledger of looks, whatever its method.
+"""A route that shows others' answers records a look in the ledger, whatever its method.
 
-What a route shows is found out, not declared: words are planted in others' answers, quotes and
-judges' completions, and others' labels are turned into other ones. A response that holds such a
-word, or that differs after the turn, depends on them.
+The test finds out what a route shows: it plants words in others' answers, quotes and judges'
+completions, and it changes others' labels. A response shows others' answers if it contains a
+planted word, or if it differs after the labels changed.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from datasets.models import Job
 from judging.models import Judge, JudgeCall
 from tests.databases import undone
 from tests.page_cast import payload
-from tests.security.deeds import DEEDS, Doing
+from tests.security.example_requests import EXAMPLES, Builder
 from tests.security.routes import Route
 from tests.security.rules import ADMIN, ANNOTATOR, READERS, RESEARCHER, UNSAFE
-from tests.security.test_audited import BY_NAME, DONE, _own_quarantine, done  # noqa: F401 - fixture
+from tests.security.test_audited import BY_NAME, CASES, _own_quarantine, send  # noqa: F401 - fixture
 from tests.security.test_crawler import ROUTES, _whole, made, rule, world  # noqa: F401 - fixtures
 from tests.security.world import CSRF, World, objects
 
 pytestmark = pytest.mark.django_db
 
 PLANTED = ("sentinel-comment", "sentinel-quote", "sentinel-verdict")
-ASKED = [route for route in ROUTES if (rule(route).who.get("GET") or frozenset()) & READERS]
-each_route = pytest.mark.parametrize("route", ASKED, ids=lambda route: route.name)
+READ = [route for route in ROUTES if (rule(route).who.get("GET") or frozenset()) & READERS]
+each_route = pytest.mark.parametrize("route", READ, ids=lambda route: route.name)
 SLOW = ("report", "measures", "api-report", "api-measures", "judge-bench", "api-bench")
-# What differs from one moment and one request to the next.
+# Parts of a response that differ from one request to the next.
 CHANGING = re.compile(
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?|csrfmiddlewaretoken\" value=\"\w+"
     r"|\w{3}, \d+ \w{3} \d{4} [\d:]+ GMT|nonce=[\"'][^\"']+|X-Request-ID': '\w+|opened=\d+"
@@ -84,29 +84,31 @@ def test_a_page_that_shows_others_answers_records_a_look(world: World, route: Ro
             planted = asked(world, route, role, address).planted
             turn_labels(world.users[role])
             after = asked(world, route, role, address)
-        differs = route.name not in TELLS_OF_ITSELF and after.text != before.text
+        differs = route.name not in LISTS_ITSELF and after.text != before.text
         for shown in filter(None, (planted, differs and "what depends on labels")):
             assert before.looks, (
-                f"{role} GET {address} shows {shown}, and no look is in the ledger: note it in "
-                "the function that reads them (annotation.exposure.ledger)"
+                f"{role} GET {address} shows {shown}, but records no look: call "
+                "annotation.exposure.ledger in the function that reads the answers"
             )
             shows = True
         looked |= {look.kind for look in before.looks}
-    if route.name in SHOWS_MORE_ELSEWHERE:
+    if route.name in SHOWS_MORE_IN_OTHER_STUDIES:
         return
-    assert shows or not looked, f"{route.name} shows no answer of others, but is a look: {looked}"
+    assert shows or not looked, (
+        f"{route.name} shows no others' answers, but records looks: {looked}"
+    )
 
 
-TELLS_OF_ITSELF = frozenset({"audit-file", "campaign-audit-file"})
-"""They list their own downloads, so that no two are alike. What was planted is looked for."""
+LISTS_ITSELF = frozenset({"audit-file", "campaign-audit-file"})
+"""Two downloads always differ, since each lists the one before; only planted words count."""
 
 
-SHOWS_MORE_ELSEWHERE = frozenset({"change-drafts", "change-draft", "label-first"})
-"""They show tags, which tell of answers in words, and where judges differ; here is one only."""
+SHOWS_MORE_IN_OTHER_STUDIES = frozenset({"change-drafts", "change-draft", "label-first"})
+"""These show tags and where judges differ, and this study has no tag and one judge."""
 
 
 def addresses(world: World, route: Route) -> Iterator[tuple[str, str]]:  # noqa: F811
-    """A researcher's own objects and one of the admin's; of what takes long only the first."""
+    """Yield all of a researcher's own objects (one on slow routes), and one of the admin's."""
     slow = route.name.startswith(SLOW)
     for role in (RESEARCHER, ADMIN):
         if role in rule(route).who["GET"]:
@@ -116,10 +118,10 @@ def addresses(world: World, route: Route) -> Iterator[tuple[str, str]]:  # noqa:
 
 
 def forget() -> None:
-    """Forget what was computed and looked at before, so that it is computed and recorded again."""
+    """Delete caches, jobs and looks, so that each request computes and records again."""
     for each in caches.all():
         each.clear()
-    Job.objects.all().delete()  # a result is given again while nothing has changed
+    Job.objects.all().delete()  # otherwise a stored result would be reused
     Look.objects.all().delete()  # the same look is recorded once
 
 
@@ -140,47 +142,48 @@ def _get(world: World, route: Route, role: str, address: str) -> HttpResponseBas
 
 
 SENT = [
-    pytest.param(name, doing, id=f"{name}-{n}")
-    for n, (name, doing) in enumerate(DONE)
+    pytest.param(name, build, id=f"{name}-{n}")
+    for n, (name, build) in enumerate(CASES)
     if set(rule(BY_NAME[name]).who) & set(UNSAFE)
 ]
 
 
-@pytest.mark.parametrize(("name", "doing"), SENT)
+@pytest.mark.parametrize(("name", "build"), SENT)
 def test_a_post_answered_with_others_answers_records_a_look(
     world: World,  # noqa: F811
     name: str,
-    doing: Doing,
+    build: Builder,
 ) -> None:
-    """Each change that `deeds` knows, done as it should be. A redirection leads to a page that the
-    test above asks for."""
-    first, again = (sent(world, name, doing) for _ in range(2))
-    planted = sent(world, name, doing, plant).planted
-    turned = sent(world, name, doing, turn_labels)
-    # Some are answered with a new key each time.
+    """The test above covers the pages to which these requests redirect."""
+    first, again = (sent(world, name, build) for _ in range(2))
+    planted = sent(world, name, build, plant).planted
+    turned = sent(world, name, build, turn_labels)
+    # A response that contains a new key each time differs anyway.
     differs = first.text == again.text and turned.text != first.text
     differs |= turned.status != first.status
     if planted or differs:
-        assert first.looks, f"{name} shows {planted or 'what depends on labels'}, and notes no look"
+        assert first.looks, (
+            f"{name} shows {planted or 'what depends on labels'}, but records no look"
+        )
 
 
 def sent(
     world: World,  # noqa: F811
     name: str,
-    doing: Doing,
+    build: Builder,
     change: Callable[[User], None] = lambda user: None,
 ) -> Shown:
-    """What a deed is answered with after a change of others' answers, all of it taken back."""
+    """Return the response to an example after others' answers changed; undo everything."""
     with undone():
-        deed = doing(world)
-        user = world.users.get(deed.role)
+        example = build(world)
+        user = world.users.get(example.role)
         if user is not None:
             change(user)
         forget()
-        client = world.clients[deed.role]
+        client = world.clients[example.role]
         kept = deepcopy(client.cookies)
-        answer = done(world, BY_NAME[name], deed)
-        client.cookies = kept  # of somebody who has not logged in
+        answer = send(world, BY_NAME[name], example)
+        client.cookies = kept  # the example may have logged in or out
         assert answer.status_code < 500
         looks = Look.objects.filter(user=user) if user else Look.objects.none()
         return Shown(CHANGING.sub("", _whole(answer)), list(looks), answer.status_code)
@@ -190,12 +193,12 @@ def test_a_change_that_shows_label_dependent_content_records_a_look(
     world: World,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A snapshot is refused if its numbers are others by now, which tells of them."""
-    doing = DEEDS["freeze"][0]
-    assert sent(world, "freeze", doing).looks
+    """Whether storing a snapshot is refused depends on others' labels."""
+    build = EXAMPLES["freeze"][0]
+    assert sent(world, "freeze", build).looks
     monkeypatch.setattr(ledger, "record", lambda user, notes: None)
     with pytest.raises(AssertionError, match="freeze shows what depends on labels"):
-        test_a_post_answered_with_others_answers_records_a_look(world, "freeze", doing)
+        test_a_post_answered_with_others_answers_records_a_look(world, "freeze", build)
 
 
 def others(user: User) -> Q:
@@ -203,7 +206,7 @@ def others(user: User) -> Q:
 
 
 def plant(user: User) -> None:
-    """Words into what others answered: a comment, a quote that is nowhere, a judge's completion."""
+    """Plant words in others' comments, in quotes without a location and in judges' completions."""
     for response in Response.objects.exclude(assignment__rater__user=user):
         payload = {**response.payload, "comment": "sentinel-comment"}
         changed = Response.objects.filter(pk=response.pk)
@@ -217,9 +220,9 @@ TURNED = {"yes": "no", "no": "yes"}
 
 
 def turn_labels(user: User) -> None:
-    """Others' yes becomes no and their no becomes yes, also in the snapshots of reports.
+    """Swap yes and no in others' labels, and in the snapshots of reports.
 
-    Ada's stay as they are, so that people differ where they agreed.
+    Ada's labels stay, so that people who agreed now disagree.
     """
     ada = User.objects.get(username="ada")
     theirs = Response.objects.exclude(assignment__rater__user__in=(user, ada))
@@ -239,7 +242,7 @@ def turn_labels(user: User) -> None:
 
 
 def adjudicator(world: World) -> None:  # noqa: F811
-    """Ada adjudicates the closed campaign, in which two others disagree."""
+    """Make Ada an adjudicator of the closed campaign, in which two raters disagree."""
     item = world.closed.items.order_by("position")[0]
     for code in ("no", "invalid"):
         rater = Rater.objects.create(name=f"says {code}")
@@ -272,7 +275,7 @@ def test_adjudicating_records_a_look(world: World, name: str, kind: str) -> None
 @pytest.mark.parametrize("name", ["judge-try", "api-judge-try"])
 def test_trying_a_judge_records_a_look(world: World, name: str) -> None:  # noqa: F811
     judge = Judge.objects.get(rater__name="planted-judge")
-    Judge.objects.update(prompt="")  # its own could not be sent
+    Judge.objects.update(prompt="")  # the planted prompt cannot be sent
     client, address = world.clients[RESEARCHER], reverse(name, args=[judge.pk])
     sent: dict[str, Any] = {"campaign": world.study.campaign.pk}
     if name.startswith("api"):
@@ -287,7 +290,7 @@ def test_trying_a_judge_records_a_look(world: World, name: str) -> None:  # noqa
 
 
 def test_a_refused_request_records_no_look(world: World) -> None:  # noqa: F811
-    """Ada has no right to it, and Rita an open item."""
+    """Ada may not export labels, and Rita has an open item."""
     before = Look.objects.count()
     address = reverse("export-file", args=[world.study.campaign.pk, "labels", "jsonl"])
     assert world.clients[ANNOTATOR].get(address).status_code == 403

@@ -1,4 +1,4 @@
-"""Limits on bodies, fields, depths and lengths; each is explained in a sentence."""
+"""Requests over a limit are refused, with a sentence that names the limit."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def client(study: Study) -> Client:
     return client
 
 
-def told(answer: Any) -> str:
+def error_text(answer: Any) -> str:
     return str(json.loads(answer.content))
 
 
@@ -179,7 +179,7 @@ def test_a_comment_has_a_maximum_length(client: Client, mine: Assignment, name: 
     form = answers("no", "no", "no", comment="🌉" * (MAX_COMMENT + 1))
     answer = client.post(page(name, mine), form)
     assert answer.status_code == 422
-    assert "longer than 10,000 characters; shorten it" in told(answer)
+    assert "longer than 10,000 characters; shorten it" in error_text(answer)
     form["comment"] = "🌉" * MAX_COMMENT
     assert client.post(page(name, mine), form).status_code == 200
 
@@ -242,8 +242,8 @@ def test_a_long_prompt_is_shown_truncated_with_a_note() -> None:
 PROTOCOL = next(p for p in PROTOCOLS.values() if p.written)
 
 
-def written(text: str, citations: list[str], door: Channel) -> str:
-    """What the check says of a written answer."""
+def refusal(text: str, citations: list[str], channel: Channel) -> str:
+    """Return why a written answer is refused; empty if it is accepted."""
     rule, schema = PROTOCOL.written, schema_of(PROTOCOL)
     assert rule is not None
     values = {v.name: v.answers[0] for v in schema.variables_of(rule.kind)}
@@ -251,21 +251,21 @@ def written(text: str, citations: list[str], door: Channel) -> str:
     unit = UnitSpec(rule.kind, "u", "?")
     answer = {"u": {**values, rule.name: {"text": text, "citations": citations}}}
     try:
-        check(schema, {"u": unit}, answer, door)
+        check(schema, {"u": unit}, answer, channel)
     except RefusedError as error:
         return str(error)
     return ""
 
 
-@pytest.mark.parametrize("door", ["page", "api", "judge"])
-def test_a_written_answer_has_a_maximum_length(door: Channel) -> None:
-    assert "longer than 50,000 characters" not in written("x" * MAX_TEXT, [], door)
-    assert "longer than 50,000 characters" in written("x" * (MAX_TEXT + 1), [], door)
-    assert "more than 200 citations" in written("x", ["p"] * (MAX_CITATIONS + 1), door)
+@pytest.mark.parametrize("channel", ["page", "api", "judge"])
+def test_a_written_answer_has_a_maximum_length(channel: Channel) -> None:
+    assert "longer than 50,000 characters" not in refusal("x" * MAX_TEXT, [], channel)
+    assert "longer than 50,000 characters" in refusal("x" * (MAX_TEXT + 1), [], channel)
+    assert "more than 200 citations" in refusal("x", ["p"] * (MAX_CITATIONS + 1), channel)
 
 
 def test_imported_texts_are_stored_unchanged(study: Study) -> None:
-    assert "longer" not in written("x" * (MAX_TEXT + 1), ["p"] * 300, "import")
+    assert "longer" not in refusal("x" * (MAX_TEXT + 1), ["p"] * 300, "import")
 
 
 def test_a_word_of_a_megabyte_can_be_displayed(

@@ -1,4 +1,4 @@
-"""Logging in and out: sessions, where it leads, and what it tells about accounts."""
+"""Logging in and out starts and ends sessions, and reveals nothing about accounts."""
 
 from __future__ import annotations
 
@@ -173,6 +173,6 @@ def test_passwords_are_never_logged(study: Study, caplog: pytest.LogCaptureFixtu
     log_in(client, name=secret)
     client.post("/login/?password=" + secret, {"password": secret})
     client.get("/login/", {"password": secret})
-    told = "".join(str(record.__dict__) for record in caplog.records)
-    assert "/login/" in told
-    assert secret not in told
+    logged = "".join(str(record.__dict__) for record in caplog.records)
+    assert "/login/" in logged
+    assert secret not in logged

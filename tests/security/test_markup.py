@@ -1,7 +1,7 @@
-"""No stored text, and no text in an address, comes back as markup.
+"""No stored text, and no text from an address or a form, is ever returned as markup.
 
-A browser looks at the pages with the richest texts (`test_stored_texts`); here every address is
-asked in every role, and whatever could be markup must have been escaped.
+Here every role requests every address, and all markup in the response must be escaped.
+`test_stored_texts` opens the pages with most text in a browser.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ FIELDS = (
 
 @pytest.fixture(scope="module")
 def made(django_db_setup: None, django_db_blocker: Any) -> Iterator[World]:
-    """A study in which whatever people, files and judges wrote is an attack."""
+    """The crawler's study, with an injection attempt in every text."""
     with rolled_back(django_db_blocker):
         world = make_world()
         _poison(world)
@@ -72,7 +72,7 @@ def world(made: World, db: None) -> World:
 
 
 def _fill(model: type[Model], *fields: str, **which: Any) -> None:
-    """Another attack in each field of each row, as long as it may be."""
+    """Fill these fields of each row with injection attempts, up to their maximum length."""
     for n, row in enumerate(model._default_manager.filter(**which).order_by("pk")):
         for m, name in enumerate(fields):
             longest = getattr(model._meta.get_field(name), "max_length", None) or 10_000
@@ -116,8 +116,8 @@ def _poison(world: World) -> None:
     _fill(JudgeCall, "completion", "body")
 
 
-def told(answer: HttpResponseBase) -> str:
-    """The page, where it is one that a browser would lay out."""
+def page_html(answer: HttpResponseBase) -> str:
+    """Return the body if a browser would render it as a page; empty otherwise."""
     if not answer.headers.get("Content-Type", "").startswith("text/html"):
         return ""
     if "attachment" in answer.headers.get("Content-Disposition", ""):
@@ -142,7 +142,9 @@ def assert_escaped(html: str, what: str) -> None:
 )  # fmt: skip
 def test_the_attack_texts_appear_on_the_pages(world: World, name: str, role: str) -> None:
     (route,) = (each for each in HTML if each.name == name)
-    pages = [told(world.clients[role].get(str(each))) for each in objects(world, route, role).own]
+    pages = [
+        page_html(world.clients[role].get(str(each))) for each in objects(world, route, role).own
+    ]
     assert any("caught(" in page for page in pages)
 
 
@@ -153,7 +155,7 @@ def test_stored_texts_are_escaped(world: World, route: Route) -> None:
     for role in (ANNOTATOR, RESEARCHER, ADMIN):
         if role in (rule.who_may("GET") or ()):
             for address in objects(world, route, role).own[:3]:
-                html = told(world.clients[role].get(str(address)))
+                html = page_html(world.clients[role].get(str(address)))
                 assert_escaped(html, f"{role} GET {address}")
 
 
@@ -167,14 +169,14 @@ def test_texts_from_addresses_and_forms_are_escaped(world: World, route: Route) 
             if role in (rule.who_may("GET") or ()):
                 answer = world.clients[role].get(str(address), dict.fromkeys(PARAMETERS, SHORT))
                 assert answer.status_code < 500, address
-                assert_escaped(told(answer), f"{role} GET {address}")
+                assert_escaped(page_html(answer), f"{role} GET {address}")
             if role in (rule.who_may("POST") or ()):
                 with transaction.atomic():
                     form = dict.fromkeys(FIELDS, SHORT)
                     answer = world.clients[role].post(str(address), form, headers=sent)
                     transaction.set_rollback(True)
                 assert answer.status_code < 500, address
-                assert_escaped(told(answer), f"{role} POST {address}")
+                assert_escaped(page_html(answer), f"{role} POST {address}")
 
 
 @pytest.mark.parametrize("text", PAYLOADS)

@@ -1,4 +1,4 @@
-"""A client sets what a serializer names and nothing else, whatever columns the table has."""
+"""A client can set only the fields that a serializer declares, whatever columns the table has."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pytest
 import config.api  # noqa: F401  (every serializer of the API is read with its addresses)
 from datasets.api.base import Strict
 
-NOBODYS = (
+PROTECTED = (
     "id", "pk", "uid", "user", "user_id", "by", "by_id", "password", "is_superuser", "is_staff",
     "sessions", "is_guest", "created_at", "expires_at", "used_at", "used_by", "digest_of", "taken",
     "quota", "slot", "held_until", "status", "current", "score", "door", "assisted_by", "rater_id",
     "asked", "shown", "drawn", "probability", "last_login", "groups", "user_permissions",
 )  # fmt: skip
-SEARCHED = {
+FILTERS = {
     ("AssignmentParameters", "status"),
     ("AskedParameters", "status"),
     ("ActionOrderSerializer", "score"),
 }
-"""Where such a name chooses among what one may see anyway, and sets nothing."""
+"""Fields of these names that only filter what the client may read anyway."""
 
 
 def serializers_of(of: type[Strict] = Strict) -> Iterator[type[Strict]]:
@@ -29,7 +29,7 @@ def serializers_of(of: type[Strict] = Strict) -> Iterator[type[Strict]]:
         yield from serializers_of(each)
 
 
-each_shape = pytest.mark.parametrize(
+each_serializer = pytest.mark.parametrize(
     "serializer", sorted(set(serializers_of()), key=str), ids=lambda s: s.__name__
 )
 
@@ -44,10 +44,10 @@ def test_serializers_are_found_for_this_test() -> None:
 
 
 @pytest.mark.every_case
-@each_shape
+@each_serializer
 def test_undeclared_fields_are_refused_by_name(serializer: type[Strict]) -> None:
-    for name in NOBODYS:
-        if (serializer.__name__, name) in SEARCHED:
+    for name in PROTECTED:
+        if (serializer.__name__, name) in FILTERS:
             continue
         sent = serializer(data={name: "1"})
         assert not sent.is_valid()
@@ -55,7 +55,7 @@ def test_undeclared_fields_are_refused_by_name(serializer: type[Strict]) -> None
 
 
 @pytest.mark.every_case
-@each_shape
+@each_serializer
 def test_no_serializer_is_derived_from_a_model(serializer: type[Strict]) -> None:
-    """One that is would take a new column in as soon as there is one."""
+    """It would accept every new column of the model."""
     assert not hasattr(serializer, "Meta")

@@ -1,4 +1,4 @@
-"""A campaign of another team is closed: no name or number of it opens it."""
+"""Another team's campaign stays hidden, even from a request that names it or its people."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ each_reference = pytest.mark.parametrize(
 
 @once
 def study() -> Study:
-    """Ada and Ben are of the campaign and answered in it; Rita, a researcher, is not of it."""
+    """Ada and Ben are members and have answered; Rita, a researcher, is not a member."""
     study = make_study()
     submit(study.assignment(study.ada), payload("no", "planted-comment"), "page")
     plant(study)
@@ -55,7 +55,7 @@ def browser(study: Study) -> Client:
 
 
 def naming(what: dict[str, Any], name: str) -> dict[str, Any]:
-    """The body of a new campaign that names another one in some place."""
+    """Return the body of a new campaign that refers to another one by `name`."""
     filled = {
         key: {k: v.replace("NAME", name) for k, v in value.items()}
         if isinstance(value, dict)
@@ -65,18 +65,18 @@ def naming(what: dict[str, Any], name: str) -> dict[str, Any]:
     return NEW | filled
 
 
-class TestNamingAnother:
+class TestReferencesToAnotherCampaign:
     @pytest.mark.every_case
     @each_reference
     @pytest.mark.parametrize("path", ["campaigns/", "campaigns/rehearsal/"])
     def test_another_teams_campaign_is_refused_like_a_missing_one(
         self, rita: Script, named: dict[str, Any], path: str
     ) -> None:
-        told = {}
+        errors = {}
         for name in (CLOSED, MISSING):
             (problem,) = assert_error(rita.post(path, naming(named, name)), 422)
-            told[name] = problem["wrong"].replace(name, "NAME")
-        assert told[CLOSED] == told[MISSING]
+            errors[name] = problem["wrong"].replace(name, "NAME")
+        assert errors[CLOSED] == errors[MISSING]
         assert not Campaign.objects.filter(name="Mine").exists()
 
     @pytest.mark.every_case
@@ -85,8 +85,8 @@ class TestNamingAnother:
         self, study: Study, rita: Script, named: dict[str, Any]
     ) -> None:
         add_member(study.campaign, study.rita, "researcher")
-        told = rita.post("campaigns/rehearsal/", naming(named, CLOSED)).content.decode()
-        assert "not there" not in told
+        answer = rita.post("campaigns/rehearsal/", naming(named, CLOSED)).content.decode()
+        assert "does not exist" not in answer
 
     def test_the_page_does_not_offer_another_teams_campaign(self, browser: Client) -> None:
         form = {"protocol": "report-coverage", "batch": "harbour", "name": "Mine", "seed": "3",
@@ -107,22 +107,22 @@ class TestNamingAnother:
         assert Campaign.objects.get(pk=own).practice_of is None
 
 
-class TestItsName:
+class TestTakenNames:
     def test_creating_a_taken_name_reveals_nothing_about_its_design(
         self, study: Study, rita: Script, browser: Client
     ) -> None:
         same = NEW | {"name": CLOSED, "raters_per_item": 2}
-        told = [
+        errors = [
             assert_error(rita.post("campaigns/", body), 422)[0]["wrong"]
             for body in (same, same | {"raters_per_item": 5})
         ]
-        assert told[0] == told[1]
-        assert "design" not in told[0]
+        assert errors[0] == errors[1]
+        assert "design" not in errors[0]
         joined(study.rita, study.campaign.team, "manager")
         assert rita.post("campaigns/", same | {"team": "others"}).status_code == 200
 
 
-class TestItsPeople:
+class TestPeopleByNumber:
     def test_account_numbers_reveal_no_names(
         self, study: Study, rita: Script, browser: Client
     ) -> None:

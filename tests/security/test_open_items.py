@@ -1,4 +1,4 @@
-"""A rater with an open item of a campaign reads no others' answers first, nor do researchers."""
+"""Nobody with an open item of a campaign can read others' answers in it, researchers included."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def study(world: World) -> Study:  # noqa: F811
 
 
 def pages(study: Study) -> list[str]:
-    """Every page and file that tells what people or judges answered."""
+    """Return every page and file that shows what people or judges answered."""
     pk, run = study.campaign.pk, JudgeRun.objects.get(campaign=study.campaign)
     call = JudgeCall.objects.get(run=run)
     key = FrozenReport.objects.get(campaign=study.campaign).key
@@ -54,7 +54,8 @@ def pages(study: Study) -> list[str]:
     ]
 
 
-def told(client: Client, address: str) -> tuple[int, str]:
+def read(client: Client, address: str) -> tuple[int, str]:
+    """Return status and body."""
     answer = client.get(address)
     body = b"".join(answer) if answer.streaming else answer.content
     return answer.status_code, body.decode()
@@ -63,12 +64,12 @@ def told(client: Client, address: str) -> tuple[int, str]:
 def test_pages_with_others_answers_wait_for_ones_own_answer(study: Study) -> None:
     rita, mine = client_of(study.rita), study.assignment(study.rita)
     for address in pages(study):
-        status, body = told(rita, address)
+        status, body = read(rita, address)
         assert not any(marker in body for marker in MARKERS), address
         assert "open item" in body, address
         assert status in {200, 403}, address
     submit(mine, payload("no"), "page")
-    found = "".join(body for status, body in (told(rita, each) for each in pages(study)))
+    found = "".join(body for status, body in (read(rita, each) for each in pages(study)))
     assert all(marker in found for marker in MARKERS)
 
 

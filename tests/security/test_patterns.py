@@ -1,4 +1,4 @@
-"""No pattern that meets texts of people takes longer than the text is long, by its form."""
+"""No regular expression takes more than linear time: none repeats within a repetition."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-# The stubs of `re` do not have them, which mypy says or not, as its cache has it.
+# The type stubs of `re` lack these modules.
 code: Any = importlib.import_module("re._constants")
 parser: Any = importlib.import_module("re._parser")
 
 APPS = ("audit", "datasets", "annotation", "judging", "analysis", "config")
 NOT_IMPORTED = ("migrations", "management", "__main__", "gunicorn")
 SEPARATED = {
-    "datasets.text._WORD_BEFORE": "a full stop ends each round, and no letter is one",
-    "annotation.views.protocol_pages.grounded_answer._MARKERS": "a comma begins each round",
-    "judging.backends.transport._DURATION": "a unit ends each round, and no digit is one",
+    "datasets.text._WORD_BEFORE": "each ends with a full stop, which is not a letter",
+    "annotation.views.protocol_pages.grounded_answer._MARKERS": "each starts with a comma",
+    "judging.backends.transport._DURATION": "each ends with a unit, which is not a digit",
 }
-"""Repeats within repeats that can be read in one way only."""
+"""Nested repetitions that are safe, since a text can match them in one way only."""
 
 
 def patterns() -> Iterator[tuple[str, str, int]]:
@@ -36,7 +36,7 @@ def patterns() -> Iterator[tuple[str, str, int]]:
 
 
 def nests(tree: Any, inside: bool = False) -> bool:
-    """Whether something repeats without end within what repeats without end."""
+    """Return whether an unbounded repetition contains another one."""
     for what, of in tree:
         if what in (code.MAX_REPEAT, code.MIN_REPEAT):
             endless = of[1] == code.MAXREPEAT
@@ -48,7 +48,7 @@ def nests(tree: Any, inside: bool = False) -> bool:
 
 
 def parts(what: Any, of: Any) -> list[Any]:
-    """The patterns within a group, a choice or a look ahead."""
+    """Return the patterns inside a group, an alternation or a lookaround."""
     if what is code.SUBPATTERN:
         return [of[3]]
     if what is code.BRANCH:

@@ -1,4 +1,4 @@
-"""The crawler itself: it finds every address, and a new one has to be declared."""
+"""The crawler finds every route, and fails for one without a declaration."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def test_an_undeclared_route_argument_fails() -> None:
 @pytest.mark.django_db
 def test_planted_markers_are_visible_to_permitted_readers() -> None:
     world = make_world()
-    told = world.clients["researcher"].get(f"/campaigns/{world.study.campaign.pk}/report.csv")
-    assert "planted-judge" in told.content.decode()
+    report = world.clients["researcher"].get(f"/campaigns/{world.study.campaign.pk}/report.csv")
+    assert "planted-judge" in report.content.decode()
     mine = world.own["annotator"][0]
     assert (
         "what Ada said herself"
@@ -74,7 +74,7 @@ def test_a_page_does_not_depend_on_others_labels() -> None:
 
 
 def _shown(study: Study, address: str) -> str:
-    """A page without what differs each time, with its headers."""
+    """Return a page with its headers, without the parts that differ with each request."""
     answer = client_of(study.ada).get(address)
-    told = answer.content.decode() + str(sorted(answer.headers.items()))
-    return re.sub(r'(csrfmiddlewaretoken" value=|X-Request-ID\', )[\'"][^\'"]+[\'"]', "", told)
+    text = answer.content.decode() + str(sorted(answer.headers.items()))
+    return re.sub(r'(csrfmiddlewaretoken" value=|X-Request-ID\', )[\'"][^\'"]+[\'"]', "", text)

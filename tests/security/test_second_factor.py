@@ -1,4 +1,4 @@
-"""The second factor: who needs one, what counts as one, how often to guess, who removes it."""
+"""An account with a second factor opens only with it, and guessing it is limited."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INSIDE = "/tasks/"
 
 
 class Clock:
-    """The time by which codes are made and checked, in steps of half a minute."""
+    """The clock of one-time codes, in steps of 30 seconds."""
 
     def __init__(self) -> None:
         self.step = 60_000_000
@@ -92,7 +92,7 @@ def give(client: Client, code: str) -> Any:
     return client.post(reverse("mfa_authenticate"), {"code": code})
 
 
-class TestTheStep:
+class TestTheSecondStep:
     def test_a_password_alone_does_not_log_in(self, secret: str) -> None:
         client, answer = password()
         assert answer.headers["Location"] == reverse("mfa_authenticate")
@@ -147,7 +147,7 @@ class TestTheStep:
         clock.step += 1
         assert give(password()[0], clock.code(secret)).status_code == 302
 
-    def test_a_recovery_code_counts_once_of_two_at_the_same_moment(
+    def test_a_recovery_code_sent_twice_at_once_is_accepted_once(
         self, secret: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         codes = Authenticator.objects.get(type="recovery_codes").wrap().get_unused_codes()
@@ -163,7 +163,7 @@ class TestTheStep:
         assert [give(first, codes[0]).status_code, *answers] == [200, 302]
 
     @pytest.mark.parametrize("change", ["password", "sessions", "off"])
-    def test_the_password_counts_no_longer_once_the_account_changed(
+    def test_a_changed_account_has_to_enter_its_password_again(
         self, study: Study, secret: str, clock: Clock, change: str
     ) -> None:
         client, _ = password()
@@ -269,7 +269,7 @@ class TestAddingAndRemoving:
         assert client.post(reverse("mfa_activate_totp"), {"code": "000000"}).status_code == 200
         assert not Authenticator.objects.exists()
 
-    def test_what_was_opened_without_it_ends(self, study: Study, clock: Clock) -> None:
+    def test_adding_a_factor_ends_other_sessions(self, study: Study, clock: Clock) -> None:
         elsewhere, here = password()[0], password()[0]
         token = run("create_token", "ada").strip()
         before = here.cookies["sessionid"].value
@@ -281,7 +281,7 @@ class TestAddingAndRemoving:
         assert not inside(stolen)
         assert api(token).status_code == 200
 
-    def test_tokens_of_before_end_if_the_person_says_so(self, study: Study, clock: Clock) -> None:
+    def test_adding_a_factor_can_revoke_older_tokens(self, study: Study, clock: Clock) -> None:
         client = password()[0]
         token = run("create_token", "ada", "--note", "nightly").strip()
         confirm(client)
@@ -317,7 +317,7 @@ class TestAddingAndRemoving:
         where = f"{reverse('mfa_reauthenticate')}?next={address}"
         assert client.post(where, {"code": clock.code(secret, 1)}).headers["Location"] == "/"
 
-    def test_wrong_codes_that_confirm_count_as_at_the_log_in(
+    def test_wrong_codes_when_confirming_count_like_at_log_in(
         self, secret: str, clock: Clock
     ) -> None:
         client, _ = password()
@@ -327,9 +327,9 @@ class TestAddingAndRemoving:
         assert found == [200] * 10 + [429]
 
     def test_adding_a_factor_is_recorded_and_shown(self, study: Study, secret: str) -> None:
-        told = Event.objects.get(event="factor.added")
-        assert (told.facts, told.who) == ({"kind": "totp"}, study.ada.pk)
-        assert (told.object_kind, told.object_id) == ("account", str(study.ada.pk))
+        event = Event.objects.get(event="factor.added")
+        assert (event.facts, event.who) == ({"kind": "totp"}, study.ada.pk)
+        assert (event.object_kind, event.object_id) == ("account", str(study.ada.pk))
         assert "second factor: totp" in run("person", "ada")
         page = client_of(study.root).get(reverse("person", args=[study.ada.pk]))
         assert "Remove the second factor" in page.content.decode()
@@ -357,20 +357,20 @@ class TestAddingAndRemoving:
         assert not Authenticator.objects.exists()
         assert password()[1].headers["Location"] == "/"
 
-    def test_pages_say_what_was_done_and_nothing_else(self, secret: str, clock: Clock) -> None:
+    def test_only_known_notices_are_shown(self, secret: str, clock: Clock) -> None:
         client, _ = password()
         give(client, clock.code(secret))
         page = reverse("mfa_index")
         assert "The app is removed." in client.get(f"{page}?done=no-app").content.decode()
         for word in ("", "<b>", "anything"):
-            told = client.get(page, {"done": word}).content.decode()
-            assert "notice" not in told.split("<main")[1]
+            shown = client.get(page, {"done": word}).content.decode()
+            assert "notice" not in shown.split("<main")[1]
 
     def test_a_wrong_code_is_refused_in_the_persons_language(self, secret: str) -> None:
         client, _ = password()
         where, german = reverse("mfa_authenticate"), {"accept-language": "de"}
-        told = client.post(where, {"code": "000000"}, headers=german).content.decode()
-        assert "Dieser Code stimmt nicht" in told
+        page = client.post(where, {"code": "000000"}, headers=german).content.decode()
+        assert "Dieser Code stimmt nicht" in page
 
     def test_recovery_codes_are_shown_after_confirming(self, secret: str, clock: Clock) -> None:
         client, _ = password()
@@ -417,7 +417,7 @@ class TestAddingAndRemoving:
             assert guest.get(reverse(name)).status_code == 403
 
 
-class TestRolesThatNeedOne:
+class TestRequiredFactors:
     @pytest.fixture(autouse=True)
     def _needed(self, settings: Settings) -> None:
         settings.TANDEM_SECOND_FACTOR = ["researcher", "admin"]
@@ -447,7 +447,7 @@ class TestRolesThatNeedOne:
         assert back.headers["Location"] == "/campaigns/?x=1"
         assert client.get("/campaigns/").status_code == 200
 
-    def test_a_session_without_it_gets_no_recovery_codes_by_the_password(
+    def test_the_password_alone_reveals_no_recovery_codes_to_an_older_session(
         self, study: Study, clock: Clock
     ) -> None:
         add_app(password("rita")[0], clock)

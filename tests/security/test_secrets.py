@@ -1,4 +1,4 @@
-"""A judge's key, a password and a token are written nowhere, whatever the judge's server says."""
+"""No key, password or token is ever stored or printed, even if a judge's server repeats it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ TURNS = count()
 
 
 class Echo(BaseHTTPRequestHandler):
-    """A server that repeats the key in every way in which one may answer."""
+    """A judge's server that repeats the key in every part of its responses."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
-        said = f"your header was {self.headers['Authorization']}"
+        text = f"your header was {self.headers['Authorization']}"
         turn = next(TURNS) % 4
         status = {1: 400, 3: 422}.get(turn, 200)
-        quoted = json.dumps({"evidence": [{"quote": said, "start": None}], "answerable": "yes"})
-        choice = {"message": {"content": quoted if turn == 2 else said}, "finish_reason": "stop"}
-        answers = {"error": {"message": said, "code": said}, "choices": [choice], "model": said}
+        quoted = json.dumps({"evidence": [{"quote": text, "start": None}], "answerable": "yes"})
+        choice = {"message": {"content": quoted if turn == 2 else text}, "finish_reason": "stop"}
+        answers = {"error": {"message": text, "code": text}, "choices": [choice], "model": text}
         self._answer(status, answers if status == 200 else {"error": answers["error"]})
 
     def do_GET(self) -> None:
@@ -61,22 +61,22 @@ def echo() -> Iterator[str]:
     server.server_close()
 
 
-def said_by(folder: Path, *commands: Sequence[object]) -> str:
-    """Both of what commands say; a judge that answers nonsense may end with a failure."""
+def output_of(folder: Path, *commands: Sequence[object]) -> str:
+    """Run commands, and return all that they print; commands of this judge may fail."""
     done = manage_all(folder, *commands, said=f"{PASSWORD}\n{PASSWORD}\n")
     return done.stdout + done.stderr
 
 
-def written(folder: Path) -> str:
-    """Everything under the data folder, and the database where it lies elsewhere."""
+def stored_text(folder: Path) -> str:
+    """Return everything that is stored: the data folder, and a database outside of it."""
     files = [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
     found = b"\n".join(files).decode("utf-8", "replace")
     return found + (_dumped(environment(folder)["DATABASE_URL"]) if ON_POSTGRESQL else "")
 
 
 def places(folder: Path, secret: str) -> list[str]:
-    """What stands around a secret, for each time that it was written."""
-    found = written(folder).split(secret)
+    """Return the surroundings of each place in which a secret is stored."""
+    found = stored_text(folder).split(secret)
     return [before[-80:] + "…" + after[:40] for before, after in pairwise(found)]
 
 
@@ -103,7 +103,7 @@ def test_a_judges_key_and_a_password_are_stored_nowhere(
         ("export", "--campaign", "canary", "--what", what, "--output", out / f"{what}.jsonl")
         for what in ("labels", "responses")
     ]
-    told = said_by(
+    output = output_of(
         house,
         ("create_campaign", "canary", "--protocol", "report-coverage", "--batch", "b"),
         ("create_judge", "canary", *asking, "--granularity", "unit"),
@@ -116,21 +116,21 @@ def test_a_judges_key_and_a_password_are_stored_nowhere(
         ("run_judge", "--campaign", "canary", "--judge", "sent", "--batch-file",
          out / "requests.jsonl"),
     )  # fmt: skip
-    assert next(TURNS) >= 4, told
+    assert next(TURNS) >= 4, output
     assert {path.name for path in out.iterdir()} == {
         "labels.jsonl", "responses.jsonl", "manifest.json", "requests.jsonl",
     }  # fmt: skip
     for secret in (KEY, PASSWORD):
-        assert secret not in told
+        assert secret not in output
         assert not places(house, secret)
-    assert "CANARY_KEY" in written(house)
+    assert "CANARY_KEY" in stored_text(house)
 
 
 def test_a_key_entered_as_its_name_is_refused_and_not_repeated(house: Path) -> None:
     command = ("create_judge", "leaky", "--backend", "openai", "--model", "m",
                "--base-url", "https://api.example.org/v1", "--api-key-env", KEY)  # fmt: skip
-    said = said_by(house, command)
-    assert said.strip()
-    assert KEY not in said
+    output = output_of(house, command)
+    assert output.strip()
+    assert KEY not in output
     assert not places(house, KEY)
     assert KEY not in os.environ.values()

@@ -1,4 +1,4 @@
-"""Log-in by OpenID Connect, against a real server: who gets which account, and who gets none."""
+"""Single sign-on opens only the account that belongs to the identity, against a real server."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def who(client: Client) -> object:
     return client.get(reverse("who")).json().get("name")
 
 
-class TestWhoGetsWhich:
+class TestAccounts:
     def test_a_verified_address_that_an_admin_entered_leads_to_its_account(
         self, study: Study, university: Provider
     ) -> None:
@@ -68,8 +68,8 @@ class TestWhoGetsWhich:
         answer = come_back(client, "ada-there", next="/tasks/?x=1")
         assert answer.headers["Location"] == "/tasks/?x=1"
         assert who(client) == "ada"
-        told = Event.objects.filter(event__in=("identity.linked", "login")).order_by("pk")
-        assert [(each.event, each.facts) for each in told] == [
+        events = Event.objects.filter(event__in=("identity.linked", "login")).order_by("pk")
+        assert [(each.event, each.facts) for each in events] == [
             ("identity.linked", {}), ("login", {"how": "oidc"}),
         ]  # fmt: skip
 
@@ -150,7 +150,7 @@ class TestWhoGetsWhich:
         assert study.ada.memberships.get().campaign == study.campaign
         assert User.objects.filter(username="ada").count() == 1
 
-    def test_an_invitation_left_on_the_way_is_not_for_the_next_person(
+    def test_an_abandoned_invitation_is_not_used_by_the_next_person(
         self, study: Study, university: Provider
     ) -> None:
         browser, made = Client(), invite("researcher", by=study.root)
@@ -159,7 +159,7 @@ class TestWhoGetsWhich:
         assert Invitation.objects.get().state == "open"
 
     @pytest.mark.parametrize("claims", [{"email_verified": True}, {"email_verified": "true"}])
-    def test_an_address_counts_only_with_the_word_of_its_own_source(
+    def test_an_address_counts_only_if_its_own_source_verifies_it(
         self, claims: dict[str, object]
     ) -> None:
         token = {"sub": "x", "email": "x@uni.example", **claims}
@@ -202,7 +202,7 @@ class TestWhoGetsWhich:
 
 class TestLinking:
     def linked(self, client: Client, sub: str = "new-there") -> object:
-        """Link the account of a browser, with the password that is asked for first."""
+        """Link an identity to the account of a browser, after entering its password."""
         start = reverse("openid_connect_login", args=["sso"])
         asked = client.post(start, {"process": "connect"})
         assert asked.status_code == 302
@@ -260,7 +260,7 @@ def log_in(name: str) -> Client:
     return client
 
 
-class TestTheWayThereAndBack:
+class TestRedirects:
     def test_the_providers_answer_is_valid_once_in_the_browser_that_asked(
         self, study: Study, university: Provider
     ) -> None:
@@ -380,7 +380,7 @@ class TestWithoutPasswords:
         assert Client().post(where, form).status_code == 409
         assert not User.objects.filter(username="newbie").exists()
 
-    def test_a_password_confirms_nothing(self, study: Study) -> None:
+    def test_a_password_cannot_confirm_if_local_passwords_are_off(self, study: Study) -> None:
         client = client_of(study.ada)
         where = f"{reverse('account_reauthenticate')}?next=/account/app/remove/"
         assert client.post(where, {"password": PASSWORD}).status_code == 403
@@ -396,7 +396,7 @@ class TestWithoutPasswords:
         assert not User.objects.filter(username="grace2").exists()
 
 
-class TestTheLinkOfACommand:
+class TestLogInLinks:
     def test_a_log_in_link_is_valid_once(self, study: Study) -> None:
         link = run("log_in_link", "root", "--site", "https://x.example").strip()
         assert link.startswith("https://x.example/login/link/?key=")

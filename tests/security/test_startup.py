@@ -1,4 +1,4 @@
-"""What a server refuses to start with, and that the settings of a server are strict."""
+"""A server with unsafe settings does not start, and its defaults are strict."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NO_KEY = re.compile(r"^(\$|…|\(|`|secrets\.|environment\.|environ|os\.|None|st
 
 
 def server(folder: Path, **settings: str) -> dict[str, str]:
-    """The environment of a server, with nothing of this machine's but its paths."""
+    """Return the environment of a server, without settings of this machine."""
     named = (*DECIDED, "ALLOWED_HOSTS", "TANDEM_PLAIN_HTTP", "TANDEM_PROXIES", ASYNC)
     kept = {name: value for name, value in os.environ.items() if name not in named}
     given = {
@@ -93,7 +93,7 @@ def test_the_repository_contains_no_secret_key() -> None:
 
 
 def _texts() -> Iterator[Path]:
-    """What is or could be tracked: no environment, no data, no caches."""
+    """Yield the files that are or could be tracked: no environments, data or caches."""
     for folder in ROOT.iterdir():
         if folder.name.startswith(".") and folder.name != ".ci":
             continue
@@ -122,9 +122,9 @@ def test_the_web_server_does_not_start_without_allowed_hosts(tmp_path: Path) -> 
     command = ("-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi")
     done = run(tmp_path, *command, ALLOWED_HOSTS="", BIND="127.0.0.1:0")
     assert done.returncode == 1
-    told = [line for line in done.stderr.splitlines() if not line.startswith("{")]
-    assert len(told) == 1
-    assert told[0].startswith("Not started: (security.W020) ALLOWED_HOSTS must not be empty")
+    errors = [line for line in done.stderr.splitlines() if not line.startswith("{")]
+    assert len(errors) == 1
+    assert errors[0].startswith("Not started: (security.W020) ALLOWED_HOSTS must not be empty")
     assert "Listening" not in done.stderr
 
 

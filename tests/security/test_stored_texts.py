@@ -1,4 +1,4 @@
-"""Whatever a text says, it is shown as a text: in every field, on every page, in a real browser."""
+"""A real browser shows every stored text as plain text, whatever it contains."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ALIVE = """() => [...document.querySelectorAll("a, area, form, button, iframe, b
 
 
 class Watch:
-    """All that a page does which no page of ours does."""
+    """Records what no page of Tandem does: foreign requests, errors and dialogs."""
 
     def __init__(self, context: BrowserContext, home: str) -> None:
         self.found: list[str] = []
@@ -46,11 +46,11 @@ class Watch:
 
     def _request(self, request: Request) -> None:
         if not request.url.startswith((self.home, "data:image/svg", "file:", "blob:")):
-            self.found.append(f"asks for {request.url}")
+            self.found.append(f"requests {request.url}")
 
-    def _said(self, said: ConsoleMessage) -> None:
-        if said.type == "error":
-            self.found.append(said.text)
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.found.append(message.text)
 
     def _dialog(self, dialog: Dialog) -> None:
         self.found.append(f"dialog {dialog.message}")
@@ -59,7 +59,7 @@ class Watch:
     def _page(self, page: Page) -> None:
         page.on("dialog", self._dialog)
         page.on("pageerror", lambda error: self.found.append(str(error)))
-        page.on("console", self._said)
+        page.on("console", self._console)
 
 
 @pytest.fixture
@@ -76,25 +76,25 @@ def campaigns(transactional_db: None, tmp_path: Path) -> dict[str, Campaign]:
 
 
 def opened(page: Page, address: str, *texts: str) -> str:
-    """What an address shows; the texts are all there, and nothing of them is more than text."""
+    """Open an address and return its text. All `texts` must appear, as plain text."""
     page.goto(address)
-    return looked_at(page, *texts)
+    return shown_text(page, *texts)
 
 
 def opened_in_pages(page: Page, address: str, *texts: str) -> str:
-    """What all pages of a list show; the texts are all there."""
+    """Open all pages of a list and return their text. All `texts` must appear."""
     page.goto(address)
-    shown = [looked_at(page)]
+    shown = [shown_text(page)]
     while (following := page.get_by_role("link", name="Next ›")).count():
         following.click()
         page.wait_for_load_state()
-        shown.append(looked_at(page))
+        shown.append(shown_text(page))
     missing = [text for text in texts if not any(text in each for each in shown)]
     assert not missing, f"no page of {address} shows {missing[:3]}"
     return "".join(shown)
 
 
-def looked_at(page: Page, *texts: str) -> str:
+def shown_text(page: Page, *texts: str) -> str:
     shown = str(page.evaluate(SHOWN))
     missing = [text for text in texts if text not in shown]
     assert not missing, f"{page.url} does not show {missing[:3]}"
@@ -103,13 +103,13 @@ def looked_at(page: Page, *texts: str) -> str:
     return shown
 
 
-def written(assignment: Assignment) -> dict[str, object]:
-    """A draft whose every free text is an attack."""
+def hostile_draft(assignment: Assignment) -> dict[str, object]:
+    """Return a draft in which every free text is an injection attempt."""
     spec, asked = present(assignment.item), schema(assignment.item.campaign)
     answers: dict[str, dict[str, object]] = {}
     for name, unit in asked_units(assignment, spec).items():
         answers[name] = {key: [] if key == "evidence" else None for key in asked.keys(unit.kind)}
-        if rule := asked.written(unit.kind):
+        if rule := asked.hostile_draft(unit.kind):
             answers[name][rule.name] = {"text": ALL, "citations": []}
     return {"units": answers, "comment": ALL}
 
@@ -122,13 +122,13 @@ def test_annotators_see_markup_as_text(
     ada = User.objects.get(username="ada")
     assert PAYLOADS[0] in opened(page, "/tasks/")
     for protocol, mine in work_of(ada, campaigns):
-        save_draft(mine, written(mine), 0, 0)
+        save_draft(mine, hostile_draft(mine), 0, 0)
         shown = opened(page, reverse("item", args=[mine.uid]), *PAYLOADS)
         assert campaigns[protocol].name in shown
         page.locator("body").press("g")
         page.mouse.move(300, 300)
         page.wait_for_load_state("networkidle")
-        looked_at(page)
+        shown_text(page)
         opened(page, reverse("finished", args=[campaigns[protocol].pk]), campaigns[protocol].name)
     opened(page, "/tasks/", *(campaign.name for campaign in campaigns.values()))
 
@@ -144,7 +144,7 @@ def test_researchers_and_admins_see_markup_as_text(
     page.goto(reverse("results", args=[study.pk]) + QUICK)
     page.wait_for_selector("#report .verdict")
     page.locator("details.fold").evaluate_all("all => all.forEach(e => (e.open = true))")
-    assert raters[0] in looked_at(page, study.name, *raters)
+    assert raters[0] in shown_text(page, study.name, *raters)
     whole = page.request.get(reverse("report-html", args=[study.pk]) + QUICK)
     (tmp_path / "report.html").write_bytes(whole.body())
     opened(page, (tmp_path / "report.html").as_uri(), study.name, *raters)
@@ -167,8 +167,8 @@ def test_the_test_notices_scripts_and_requests(
     seen = ("dialog 1", "caught 1", "Content Security Policy")
     while not all(word in " ".join(watch.found) for word in seen):
         page.wait_for_event("console")
-    told = " ".join(watch.found)
-    assert "dialog 1" in told
-    assert "caught 1" in told
-    assert "Content Security Policy" in told
+    found = " ".join(watch.found)
+    assert "dialog 1" in found
+    assert "caught 1" in found
+    assert "Content Security Policy" in found
     assert page.evaluate(ALIVE)

@@ -1,4 +1,4 @@
-"""Two researchers of different teams: of the one's objects nothing is there for the other."""
+"""A researcher learns nothing about the objects of a team that they do not belong to."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from annotation.models import Assignment, Rater
 from tests.api.cast import script_of
 from tests.databases import unchanged, undone
 from tests.extent import Extent
-from tests.security.deeds import DEEDS
+from tests.security.example_requests import EXAMPLES
 from tests.security.routes import Route
 from tests.security.rules import READERS, RESEARCHER, SAFE, UNSAFE
-from tests.security.test_audited import BY_NAME, DONE, done
+from tests.security.test_audited import BY_NAME, CASES, send
 from tests.security.test_crawler import ROUTES, made, rule, world  # noqa: F401 - fixtures
 from tests.security.world import CSRF, World, objects, provider
 from tests.team_cast import joined
@@ -27,7 +27,7 @@ RITAS = ("Pilot", "Closed", "harbour", "planted-judge", "planted-comment", "rita
 
 
 class Olga:
-    """A browser and a token of the researcher of the other team."""
+    """The browser and the token of the other team's researcher."""
 
     def __init__(self, world: World) -> None:  # noqa: F811
         self.client = Client(enforce_csrf_checks=True, raise_request_exception=False)
@@ -44,7 +44,7 @@ class Olga:
 
 
 def of_a_team(world: World) -> Iterator[Route]:  # noqa: F811
-    """The routes that name something of a team; the crawler tries the others' for Rita."""
+    """Yield the routes whose address names an object of a team."""
     for route in ROUTES:
         found = [provider(route, name) for name in route.arguments]
         if any(fills(world, RESEARCHER).foreign for fills in found if fills):
@@ -53,8 +53,10 @@ def of_a_team(world: World) -> Iterator[Route]:  # noqa: F811
 
 @pytest.mark.postgresql
 def test_no_route_opens_objects_of_another_team(world: World) -> None:  # noqa: F811
-    """By every method; Rita's own addresses, which the crawler shows to work for her. `make test`
-    asks for the first of each."""
+    """Olga tries, by every method, the addresses that the crawler shows to work for Rita.
+
+    `make test` tries the first object of each route.
+    """
     olga, tried = Olga(world), 0
     each = slice(None if Extent.everything else 1)
     with unchanged():
@@ -76,9 +78,9 @@ def test_no_list_or_count_reveals_another_team(world: World) -> None:  # noqa: F
         if route.arguments or RESEARCHER not in who or route.path.startswith("api/schema"):
             continue
         answer = olga.ask(route, SAFE[0], route.address({}))
-        told = answer.content.decode(errors="replace")
+        page = answer.content.decode(errors="replace")
         for name in RITAS:
-            assert name not in told, f"{route.name} tells {name}"
+            assert name not in page, f"{route.name} reveals {name}"
     for path in ("campaigns", "batches", "judges", "runs", "reports", "invitations"):
         script = script_of(world.olga)
         mine = {
@@ -105,30 +107,30 @@ def test_a_member_of_the_team_exports_and_changes_nothing(
     world: World,  # noqa: F811
     name: str,
 ) -> None:
-    deed = DEEDS[name][0](world)
+    example = EXAMPLES[name][0](world)
     joined(world.users[RESEARCHER], role="member")
     with unchanged():
-        assert done(world, BY_NAME[name], deed).status_code == 403
+        assert send(world, BY_NAME[name], example).status_code == 403
 
 
 @pytest.mark.long
 def test_a_member_may_only_read_reports_and_change_their_own_objects(
     world: World,  # noqa: F811
 ) -> None:
-    for name, doing in DONE:
+    for name, build in CASES:
         with undone():
-            deed = doing(world)
-            if deed.role != RESEARCHER:
+            example = build(world)
+            if example.role != RESEARCHER:
                 continue
             joined(world.users[RESEARCHER], role="member")
-            answer = done(world, BY_NAME[name], deed)
-            if name not in OF_ONES_OWN and not name.startswith(REPORTS):
-                assert answer.status_code in (403, 404, 422), f"{deed.method} {name}"
+            answer = send(world, BY_NAME[name], example)
+            if name not in OWN_OBJECTS and not name.startswith(REPORTS):
+                assert answer.status_code in (403, 404, 422), f"{example.method} {name}"
 
 
-OF_ONES_OWN = {
+OWN_OBJECTS = {
     "tokens", "token-take-back", "upload-order", "api-upload-discard",
-    # Steps in whose campaign the person is a researcher by name.
+    # The person is named as a researcher of the step's campaign.
     "preparation-accept", "api-preparation-accept", "review", "api-review",
 }  # fmt: skip
 REPORTS = (
@@ -141,8 +143,8 @@ REPORTS = (
 def test_a_taken_name_reveals_only_that_it_is_taken(world: World) -> None:  # noqa: F811
     script = script_of(world.olga)
     new = {"name": "Pilot", "protocol": "report-coverage", "batch": "quay"}
-    told = script.post("campaigns/", new).json()["problems"]
-    assert [each["wrong"] for each in told] == ["the name 'Pilot' is taken; choose another"]
+    problems = script.post("campaigns/", new).json()["problems"]
+    assert [each["wrong"] for each in problems] == ["the name 'Pilot' is taken; choose another"]
     judge = {"name": "planted-judge", "backend": "lexical"}
     (wrong,) = script.post("judges/", judge).json()["problems"]
     assert wrong["wrong"] == "A rater has this name already; choose another."
@@ -152,13 +154,13 @@ def test_changing_members_returns_the_new_members(world: World) -> None:  # noqa
     team = world.users[RESEARCHER].teams.get().team_id
     rita = script_of(world.users[RESEARCHER])
     for name, role in (("ben", "member"), ("rita", "owner"), ("ben", None)):
-        told = rita.put(f"teams/{team}/members/", {"name": name, "role": role}).json()
-        assert told == rita.get(f"teams/{team}/").json()
-        assert {each["name"]: each["role"] for each in told["members"]}.get(name) == role
+        changed = rita.put(f"teams/{team}/members/", {"name": name, "role": role}).json()
+        assert changed == rita.get(f"teams/{team}/").json()
+        assert {each["name"]: each["role"] for each in changed["members"]}.get(name) == role
 
 
 def test_a_design_cannot_name_objects_of_another_team(world: World) -> None:  # noqa: F811
-    """The refusal is the same as where there is none of that name."""
+    """The error is the same as for a name that does not exist."""
     olga, script = Olga(world), script_of(world.olga)
     imported = Rater.objects.create(name="planted file", kind="judge")
     Assignment.objects.create(
@@ -179,11 +181,11 @@ def test_a_design_cannot_name_objects_of_another_team(world: World) -> None:  # 
         ),
     ]
     for name, named in cases:
-        there = json.dumps({**new, **named})
-        nowhere = json.loads(there.replace(name, "nowhere"))
-        told, untold = (script.post("campaigns/", x) for x in (json.loads(there), nowhere))
-        assert told.status_code == untold.status_code == 422, named
-        assert told.content.decode().replace(name, "nowhere") == untold.content.decode()
+        body = json.dumps({**new, **named})
+        foreign = script.post("campaigns/", json.loads(body))
+        missing = script.post("campaigns/", json.loads(body.replace(name, "nowhere")))
+        assert foreign.status_code == missing.status_code == 422, named
+        assert foreign.content.decode().replace(name, "nowhere") == missing.content.decode()
     address = f"{reverse('campaign-new')}?batch=quay&protocol=rubric-passage"
     form = olga.client.get(address).content.decode()
     assert "others&#x27; judge" in form

@@ -1,4 +1,4 @@
-"""Wrong passwords: whom they make wait, for how long, whom they do not, and all at once."""
+"""Wrong passwords slow down whoever guesses, and never lock out the owner's browser."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def guess_until_closed(name: str = "ada", address: str = HERE, **more: Any) -> N
 
 
 def browser_of(name: str, address: str = HERE) -> Client:
-    """A browser in which somebody has logged in before, and is logged in no longer."""
+    """Return a browser in which the account has logged in and out."""
     client = Client(REMOTE_ADDR=address)
     assert client.post("/login/", {"username": name, "password": PASSWORD}).status_code == 302
     client.post("/logout/")
@@ -58,7 +58,7 @@ def tried_in(client: Client, name: str = "ada", password: str = PASSWORD) -> int
     return client.post("/login/", {"username": name, "password": password}).status_code
 
 
-class TestThePair:
+class TestAccountAndAddress:
     def test_ten_wrong_passwords_block_the_account_from_that_address_only(
         self, study: Study
     ) -> None:
@@ -78,7 +78,7 @@ class TestThePair:
             assert tried("ada", PASSWORD) == 429
             now += datetime.timedelta(minutes=minutes, seconds=1)
             _clock(monkeypatch, now)
-            assert tried("ada") == 429, "looked at, wrong, and closed again"
+            assert tried("ada") == 429, "checked, wrong, and blocked again"
         _clock(monkeypatch, now + datetime.timedelta(minutes=61))
         assert tried("ada", PASSWORD) == 302
 
@@ -136,7 +136,7 @@ class TestThePair:
             assert "Access-Control-Allow-Origin" not in answer.headers
 
 
-class TestTheOwner:
+class TestTheOwnersBrowser:
     def test_guesses_from_the_same_address_do_not_block_the_owners_browser(
         self, study: Study
     ) -> None:
@@ -199,7 +199,7 @@ class TestManyAddresses:
         assert tried("ada", PASSWORD, known) == 302, "the address is known"
         assert tried("ben", PASSWORD, "10.1.0.1") == 302, "another account"
         _clock(monkeypatch, timezone.now() + datetime.timedelta(seconds=61))
-        assert tried("ada", address="10.1.0.98") == 429, "one a minute is looked at"
+        assert tried("ada", address="10.1.0.98") == 429, "one a minute is checked"
         assert tried("ada", PASSWORD, "10.1.0.99") == 429
         _clock(monkeypatch, timezone.now() + datetime.timedelta(seconds=123))
         assert tried("ada", PASSWORD, "10.1.0.99") == 302, "slowed down, and never locked"
@@ -239,8 +239,8 @@ class TestUnlocking:
         assert answer.status_code == 302
         assert "Open log-in" not in root.get(where).content.decode()
         assert tried("ada", PASSWORD) == 302
-        told = Event.objects.get(event="login.unlocked")
-        assert (told.who, told.object_id) == (study.root.pk, str(study.ada.pk))
+        event = Event.objects.get(event="login.unlocked")
+        assert (event.who, event.object_id) == (study.root.pk, str(study.ada.pk))
 
     def test_a_command_unlocks_log_in(self, study: Study) -> None:
         guess_until_closed()
@@ -271,7 +271,7 @@ class TestUnlocking:
         assert not LogInCount.objects.exists()
 
 
-class TestWhatIsKept:
+class TestStoredCounts:
     def test_the_counts_contain_no_password_name_or_address(self, study: Study) -> None:
         tried("ada", "my-secret-pass-phrase")
         tried("my-secret-pass-phrase", "x")
@@ -310,8 +310,8 @@ def test_wrong_passwords_are_recorded_with_the_account_until_it_is_blocked(
     for name in ("ada", "nobody"):
         for _ in range(4):
             tried(name, address=HERE if name == "ada" else THERE)
-    told = Event.objects.filter(event="login.failed").values_list("object_kind", "object_id")
-    assert Counter(told) == {("account", str(study.ada.pk)): 2, ("account", ""): 2}
+    events = Event.objects.filter(event="login.failed").values_list("object_kind", "object_id")
+    assert Counter(events) == {("account", str(study.ada.pk)): 2, ("account", ""): 2}
     warned = [each for each in caplog.records if each.name == "tandem.security"]
     assert {(each.levelname, each.getMessage()) for each in warned} == {
         ("WARNING", "log-in locked")
@@ -324,12 +324,12 @@ def test_wrong_passwords_are_recorded_with_the_account_until_it_is_blocked(
 @pytest.mark.parametrize("tries", [20, pytest.param(50, marks=pytest.mark.long)])
 def test_at_most_ten_simultaneous_guesses_are_checked(house: Path, tries: int, where: str) -> None:
     name = f"one of {tries} {where}"
-    command = [sys.executable, "-m", "tests.security.burglars", name, str(tries), where]
+    command = [sys.executable, "-m", "tests.security.log_in_attempts", name, str(tries), where]
     done = forks.run(command, cwd=ROOT, env=environment(house), timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["looked"] <= 10
-    # On a slow machine some wait for a connection longer than the pool lets them, and get 503.
+    assert found["checked"] <= 10
+    # On a slow machine some wait for a connection longer than the pool allows, and get 503.
     turned_away = found["statuses"].get("429", 0) + found["statuses"].get("503", 0)
     assert turned_away >= tries - 10
     assert sum(found["statuses"].values()) == tries

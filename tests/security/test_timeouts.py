@@ -1,4 +1,4 @@
-"""The time limit of a request's statements, and the message when it is over."""
+"""A request's database statements have a time limit, and exceeding it is explained."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.postgresql
 
 @pytest.fixture(autouse=True)
 def _real_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other tests have one that no machine reaches."""
+    """Use the real limits; other tests have limits that no machine reaches."""
     monkeypatch.setattr(middleware, "SHORT", SHORT)
     monkeypatch.setattr(middleware, "LONG", LONG)
 
@@ -38,13 +38,13 @@ def test_work_pages_have_the_short_time_limit() -> None:
 
 
 class Raw:
-    """What stays of a connection in the pool."""
+    """A pooled psycopg connection, which records the parameters of its statements."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.parameters: list[str] = []
 
     def execute(self, sql: str, params: list[str]) -> None:
-        self.said += params
+        self.parameters += params
 
 
 class Wrapped:
@@ -58,11 +58,11 @@ class Wrapped:
 
 def test_a_connection_sets_its_limit_only_when_it_changes() -> None:
     raw = Raw()
-    for wanted in ("", middleware.SHORT, middleware.SHORT, middleware.LONG, middleware.SHORT):
-        token = middleware._timeout.set(wanted)
+    for limit in ("", middleware.SHORT, middleware.SHORT, middleware.LONG, middleware.SHORT):
+        token = middleware._timeout.set(limit)
         middleware._apply(Wrapped(raw))
         middleware._timeout.reset(token)
-    assert raw.said == ["5s", "60s", "5s"]
+    assert raw.parameters == ["5s", "60s", "5s"]
 
 
 @pytest.mark.parametrize("connected", [True, False])
@@ -84,8 +84,8 @@ def test_a_slow_view_gets_the_long_limit_and_the_next_request_the_short_one(
         request.resolver_match = SimpleNamespace(view_name=name)  # type: ignore[assignment]
         timeouts(request)
     assert limits == [middleware.LONG, middleware.SHORT]
-    # A connection that is made later is told when it is made.
-    assert raw.said == (["5s", "60s", "5s"] if connected else [])
+    # A later connection gets its limit when it is opened.
+    assert raw.parameters == (["5s", "60s", "5s"] if connected else [])
     assert middleware._timeout.get() == ""
 
 
@@ -94,7 +94,7 @@ def test_a_connection_opened_within_a_request_gets_its_limit_at_once() -> None:
     token = middleware._timeout.set(middleware.SHORT)
     connection_created.send(sender=Wrapped, connection=Wrapped(raw))
     middleware._timeout.reset(token)
-    assert raw.said == ["5s"]
+    assert raw.parameters == ["5s"]
 
 
 def test_a_statement_timeout_is_not_reported_as_an_unreachable_database() -> None:

@@ -1,4 +1,4 @@
-"""A study in which every rater has answered, and the objects that addresses name."""
+"""The crawler's study, in which every rater has answered, and the objects that addresses name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.security.routes import Route
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, OTHER, READERS, RESEARCHER, ROLES
 from tests.team_cast import apart
 
-# What an annotator never meets: what others and judges said, who the judges are, who wrote what.
+# An annotator never sees these: others' and judges' answers, judges' names, systems' names.
 HIDDEN = ("planted-judge", "planted-comment", "planted-draft", "planted-note", "hidden-system")
 NO_NUMBERS = (0, 999_999, 10**30)
 CSRF = "x" * 32
@@ -56,7 +56,7 @@ class World:
 
 @dataclass(frozen=True)
 class Objects:
-    """The values of one argument: what there is for a role, and what is not there for it (404)."""
+    """Values of one argument: those that a role may open, and those that give it 404."""
 
     own: tuple[object, ...]
     foreign: tuple[object, ...] = ()
@@ -64,13 +64,15 @@ class Objects:
 
 
 def make_world() -> World:
-    """Ada, Ben and Rita have each an answered item, the annotators an open one besides; a judge has
-    answered too. With an open item Rita could not read what others said."""
+    """Create the study: Ada, Ben, Rita and a judge have each answered an item.
+
+    Ada and Ben have an open item as well; Rita has none, since she could not read others' answers.
+    """
     study = make_study(people=3)
     first = study.assignment(study.ada)
     submit(first, payload("no", "what Ada said herself"), "page")
     study.assignment(study.ada)
-    _judged(study, plant(study)[-1])
+    _define_judge(study, plant(study)[-1])
     submit(study.assignment(study.rita), payload("no", "planted-comment-of-rita"), "page")
     users = {ANNOTATOR: study.ada, OTHER: study.ben, RESEARCHER: study.rita, ADMIN: study.root}
     batch = study.campaign.batch
@@ -80,40 +82,39 @@ def make_world() -> World:
     begin(study.campaign, None, "Quote what is missing, too.", "", study.rita)
     closed = create_campaign("Closed", "report-coverage", batch, Design(raters_per_item=1)).campaign
     Campaign.objects.filter(pk=closed.pk).update(is_open=False)
-    _invited(study)
-    _prepared(study.campaign.batch, study.rita)
-    olga = _of_another_team(study)
+    _invite(study)
+    _prepare(study.campaign.batch, study.rita)
+    olga = _create_other_team(study)
     for campaign in (study.campaign, Campaign.objects.get(name="Named")):
-        _in_a_study(campaign)
+        _create_study_of(campaign)
     own = {role: list(_work(user)) for role, user in users.items()}
     for reader in (study.rita, study.root, olga):
         Upload.objects.create(user=reader, name="hidden-system upload", state="ready")
-        _asked(study.campaign, reader)
+        _create_failed_job(study.campaign, reader)
     world = World(study, olga, users, {**own, ANONYMOUS: []}, closed)
     for role in ROLES:
         enter(world, role)
-        world.clients[role].get(reverse("who"))  # notes when the session began
+        world.clients[role].get(reverse("who"))  # stores when the session began
     return world
 
 
-def _asked(campaign: Campaign, reader: User) -> None:
-    """A reader asked for a report, which could not be computed."""
-    wanted = question(campaign, ReportOptions(seed=reader.pk))
+def _create_failed_job(campaign: Campaign, reader: User) -> None:
+    """Create a failed job for a report that the reader requested."""
+    options = question(campaign, ReportOptions(seed=reader.pk))
     job = Job.objects.create(
-        kind="report", options=wanted, question=f"{reader.pk:064}", digest="0" * 64, state="failed"
+        kind="report", options=options, question=f"{reader.pk:064}", digest="0" * 64, state="failed"
     )
     JobAsker.objects.create(job=job, user=reader, address="/campaigns/")
 
 
-def _in_a_study(campaign: Campaign) -> None:
-    """The campaign is one of a study that was applied from its file."""
+def _create_study_of(campaign: Campaign) -> None:
+    """Create a study that contains the campaign."""
     made = Study_.objects.create(name=f"study of {campaign.name}", text="", sha256="")
     StudyPart.objects.create(study=made, kind="campaign", name=campaign.name, campaign=campaign)
 
 
-def _invited(study: Study) -> None:
-    """The admin has invited somebody to the site, and Rita somebody to the study; a study on
-    Prolific it is, too."""
+def _invite(study: Study) -> None:
+    """Create an invitation to the site, one to the campaign, and its study on Prolific."""
     invite("annotator", note="planted-note", by=study.root)
     invite("annotator", study.campaign, by=study.rita)
     ProlificStudy.objects.create(
@@ -121,8 +122,8 @@ def _invited(study: Study) -> None:
     )
 
 
-def _of_another_team(study: Study) -> User:
-    """Olga's team has a batch, a campaign with a run and a snapshot, a judge, and a step begun."""
+def _create_other_team(study: Study) -> User:
+    """Create Olga's team, with a batch, a campaign, a run, a snapshot, a judge and a step."""
     olga = User.objects.create(username="olga", role="researcher")
     team = apart(olga, name="others")
     batch = Batch.objects.create(name="quay", format="native", digest="1" * 64, team=team)
@@ -140,17 +141,17 @@ def _of_another_team(study: Study) -> User:
     row = Assignment.objects.create(item=item, rater=rater, asked=asked)
     _called(JudgeRun.objects.create(campaign=named, judge=judge, prompt_sha256="0" * 64), row)
     freeze(named, campaign_report(named, ReportOptions(resamples=2)), "", olga)
-    _prepared(batch, olga, judge)
+    _prepare(batch, olga, judge)
     return olga
 
 
 def planted() -> Judge:
-    """The judge of the study's team."""
+    """Return the judge of the study's team."""
     return Judge.objects.exclude(team__name="others").earliest("pk")
 
 
-def _judged(study: Study, row: Assignment) -> None:
-    """The planted judge has a definition, a run and a call."""
+def _define_judge(study: Study, row: Assignment) -> None:
+    """Give the planted judge a definition, a run and a call."""
     judge = Judge.objects.create(rater=row.rater, backend="lexical", prompt="planted-judge's own")
     _called(
         JudgeRun.objects.create(campaign=study.campaign, judge=judge, prompt_sha256="0" * 64), row
@@ -170,8 +171,8 @@ def _called(run: JudgeRun, row: Assignment) -> None:
     )
 
 
-def _prepared(batch: Batch, by: User, author: Judge | None = None) -> None:
-    """Somebody has begun a step of preparation over a batch, and the judge has written for it."""
+def _prepare(batch: Batch, by: User, author: Judge | None = None) -> None:
+    """Begin a preparation step for a batch, and have the judge answer in it."""
     item = campaign_for(batch, STEPS["questions"], by).items.get()
     codes = dict.fromkeys(CRITERIA, "yes") | {"kind": "factual", "category": "society"}
     row = Assignment.objects.create(item=item, rater=(author or planted()).rater, asked=["q"])
@@ -179,7 +180,7 @@ def _prepared(batch: Batch, by: User, author: Judge | None = None) -> None:
 
 
 def enter(world: World, role: str) -> None:
-    """A browser with a session and a token, both of a role."""
+    """Give a role a browser with a session, and a token."""
     client = world.clients[role] = Client(enforce_csrf_checks=True)
     client.raise_request_exception = False
     client.cookies["csrftoken"] = CSRF
@@ -189,10 +190,9 @@ def enter(world: World, role: str) -> None:
 
 
 def renewed(world: World) -> World:
-    """The same world with browsers of one's own, since a test may log in or out with them.
+    """Return a copy of the world whose browsers and rows no other test has changed.
 
-    Its rows are as they were created, too: what a test changes is taken back in the database, but
-    not in objects that others would see.
+    The database undoes a test's changes, but not those to Python objects.
     """
     clients = {}
     for role, client in world.clients.items():
@@ -220,7 +220,7 @@ def _campaigns(world: World, role: str) -> Objects:
 
 
 def _named() -> int:
-    """The campaign of Olga's team, in which is none of these people."""
+    """Return the key of the campaign of Olga's team, which has no other members."""
     return Campaign.objects.get(name="Named").pk
 
 
@@ -229,7 +229,7 @@ def _labelled_campaigns(world: World, role: str) -> Objects:
 
 
 def _adjudicated(world: World, role: str) -> Objects:
-    """Nobody here is an adjudicator, whatever else a campaign is to him."""
+    """No account here is an adjudicator."""
     return Objects((), (world.study.campaign.pk, world.closed.pk, _named()), NO_NUMBERS)
 
 
@@ -249,7 +249,7 @@ def _units(world: World, role: str) -> Objects:
 
 
 def _open_campaigns(world: World, role: str) -> Objects:
-    """A closed campaign in which somebody did nothing is none of theirs."""
+    """A closed campaign is hidden from people who did not answer in it."""
     return Objects((world.study.campaign.pk,), (world.closed.pk, _named()), NO_NUMBERS)
 
 
@@ -274,7 +274,7 @@ def _raters(world: World, role: str) -> Objects:
 
 
 def _people_asked(world: World, role: str) -> Objects:
-    """A judge among those who were asked is no person."""
+    """Judges are not people, though they have assignments too."""
     there = Assignment.objects.filter(item__campaign=world.study.campaign)
     people = there.filter(rater__kind="human").values_list("rater", flat=True).distinct()
     judges = there.filter(rater__kind="judge").values_list("rater", flat=True).distinct()
@@ -323,7 +323,7 @@ def _teams(world: World, role: str) -> Objects:
 
 
 def _uploads(world: World, role: str) -> Objects:
-    """Each reader has an upload of their own; to everybody else it is not there."""
+    """Each reader has an upload, which nobody else may open."""
     keys = {who: Upload.objects.get(user=world.users[who]).key for who in READERS}
     others = tuple(key for who, key in keys.items() if who != role)
     others = (*others, Upload.objects.get(user=world.olga).key)
@@ -331,14 +331,14 @@ def _uploads(world: World, role: str) -> Objects:
 
 
 def _jobs(world: World, role: str) -> Objects:
-    """Each reader asked for a job; to everybody else it is not there."""
+    """Each reader has a job, which nobody else may open."""
     keys = {who: Job.objects.get(askers__user=world.users[who]).key for who in READERS}
     others = tuple(key for who, key in keys.items() if who != role)
     return Objects((keys[role],) if role in keys else (), others, ("0" * 32, "nothing"))
 
 
 def _tokens(world: World, role: str) -> Objects:
-    """Everybody but strangers has a token."""
+    """Each account has a token."""
     grants = {who: tokens_of(user).first() for who, user in world.users.items()}
     keys = {who: grant.pk for who, grant in grants.items() if grant}
     others = tuple(pk for who, pk in keys.items() if who != role)
@@ -349,8 +349,8 @@ def _steps(world: World, role: str) -> Objects:
     return Objects(("questions",), missing=("nothing",))
 
 
-def _written(world: World, role: str) -> Objects:
-    """Answers of an author: in Rita's step of preparation, and in one of another team."""
+def _authored(world: World, role: str) -> Objects:
+    """Answers of authors: in Rita's preparation step, and in one of another team."""
     there = Assignment.objects.filter(item__campaign__protocol="prepare-questions")
     mine = there.filter(item__campaign__batch=world.study.campaign.batch)
     own = tuple((there if role == ADMIN else mine).values_list("uid", flat=True))
@@ -390,7 +390,7 @@ def _frozen(world: World, role: str) -> Objects:
 
 
 def _paper_studies(world: World, role: str) -> Objects:
-    """A study of each campaign, whose tables a paper has."""
+    """The study of each campaign, with a paper's tables."""
     rows = StudyPart.objects.filter(kind="campaign").values_list("study_id", "campaign__name")
     return _studies(role, dict(rows))
 
@@ -404,7 +404,7 @@ def _files(world: World, role: str) -> Objects:
 
 
 def _studies(role: str, rows: Mapping[object, str]) -> Objects:
-    """What belongs to campaigns, by the name of its campaign; one is the admin's alone."""
+    """Split objects by their campaign's name: only an admin may open those of Olga's campaign."""
     if role == ADMIN:
         return Objects(tuple(rows), missing=NO_NUMBERS)
     named = tuple(pk for pk, name in rows.items() if name == "Named")
@@ -588,7 +588,7 @@ ROUTES: dict[tuple[str, str], Provider] = {
         for name in ("begin", "accept", "build")
         for argument, found in (("pk", _batches), ("step", _steps))
     },
-    ("review", "uid"): _written,
+    ("review", "uid"): _authored,
     ("api-preparation", "pk"): _batches,
     **{
         (f"api-{name}", argument): found
@@ -600,8 +600,8 @@ ROUTES: dict[tuple[str, str], Provider] = {
         )
         for argument, found in (("pk", _batches), ("step", _steps))
     },
-    ("api-prepared", "uid"): _written,
-    ("api-review", "uid"): _written,
+    ("api-prepared", "uid"): _authored,
+    ("api-review", "uid"): _authored,
     ("judge", "pk"): _judges,
     ("judge-file", "pk"): _judges,
     ("judge-try", "pk"): _judges,
@@ -637,7 +637,7 @@ FAMILIES: dict[tuple[str, str], Provider] = {
 
 
 def provider(route: Route, argument: str) -> Provider | None:
-    """What fills an argument: by route and name, by the start of the route's name, by name."""
+    """Return the provider of an argument's values."""
     if found := ROUTES.get((route.name, argument)):
         return found
     for (start, name), family in FAMILIES.items():
@@ -652,19 +652,19 @@ def objects(
     role: str,
     known: dict[tuple[Provider, str], Objects] | None = None,
 ) -> Objects:
-    """Whole addresses of a route. One argument is a stranger's or missing at a time."""
+    """Return whole addresses of a route. At most one argument at a time is foreign or missing."""
     found = {name: provider(route, name) for name in route.arguments}
     for name, fills in found.items():
         assert fills, (
             f"route {route.name!r} takes {name!r}: say in tests/security/world.py, at ROUTES, "
-            "which of them are one's own, which are another's and which are missing"
+            "which values a role may open, which belong to others and which do not exist"
         )
     values = {name: _filled(world, role, fills, known) for name, fills in found.items() if fills}
-    standing = {name: any_of(each) for name, each in values.items()}
+    defaults = {name: any_of(each) for name, each in values.items()}
 
     def addresses(kind: str) -> tuple[str, ...]:
         filled = [
-            {**standing, name: value}
+            {**defaults, name: value}
             for name, each in values.items()
             for value in getattr(each, kind)
         ]
@@ -681,7 +681,7 @@ def _filled(
     fills: Provider,
     known: dict[tuple[Provider, str], Objects] | None,
 ) -> Objects:
-    """What fills an argument; looked up once where it is `known` to stay as it is."""
+    """Return an argument's values, from `known` if they were looked up before."""
     if known is None:
         return fills(world, role)
     if (fills, role) not in known:
@@ -690,7 +690,7 @@ def _filled(
 
 
 def objects_of_all(world: World, route: Route) -> Mapping[str, Objects]:
-    """The same by role, as they were before the first request: looked up once for each world."""
+    """Return a route's addresses by role, computed once per world, before its first request."""
     if route.name not in world.addresses:
         world.addresses[route.name] = {
             role: objects(world, route, role, world.found) for role in ROLES

@@ -1,4 +1,4 @@
-"""Who is believed about where a request comes from, and when a session ends."""
+"""Only configured proxies are trusted, and sessions and keys end or survive as they should."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def study() -> Study:
     return make_study()
 
 
-class TestTheAddressOfWhoAsks:
+class TestTheClientAddress:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        ("proxies", "told", "found"),
+        ("proxies", "forwarded", "found"),
         [
             (0, "", "10.0.0.1"),
             (0, FORGED, "10.0.0.1"),
@@ -46,10 +46,10 @@ class TestTheAddressOfWhoAsks:
         ],
     )
     def test_only_configured_proxies_are_trusted_with_the_address(
-        self, settings: Settings, proxies: int, told: str, found: str
+        self, settings: Settings, proxies: int, forwarded: str, found: str
     ) -> None:
         settings.PROXIES = proxies
-        request = RequestFactory().get("/", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR=told)
+        request = RequestFactory().get("/", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR=forwarded)
         assert client_address(request) == found
 
     @pytest.mark.django_db
@@ -72,7 +72,7 @@ class TestTheAddressOfWhoAsks:
         assert other.status_code == 200
 
 
-class TestTheIdOfARequest:
+class TestTheRequestId:
     @pytest.mark.parametrize("proxies", [0, 1])
     def test_a_configured_proxy_may_set_the_request_id(
         self, settings: Settings, proxies: int

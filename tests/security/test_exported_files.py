@@ -1,4 +1,4 @@
-"""Exported files do nothing in the program that opens them."""
+"""No exported file runs a formula or markup in the program that opens it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_no_cell_of_a_sample_is_a_formula(tmp_path: Path) -> None:
 
 
 def test_every_csv_file_is_written_by_the_writer_that_defuses_formulas() -> None:
-    """Exports, draws, reports, figures and system rankings alike, and whatever comes to them."""
+    """This holds for every export, present and future."""
     writing = re.compile(r"csv\.(writer|DictWriter)\(|\.to_csv\(|\bcsv import")
     apps = ("annotation", "analysis", "audit", "datasets", "judging")
     found = [
@@ -84,7 +84,7 @@ def test_no_system_name_is_a_formula_in_a_system_ranking() -> None:
 def test_no_code_breaks_the_table_of_a_card(tmp_path: Path) -> None:
     codes = ("a|b", "`x` <img src=x onerror=caught(1)>", "plain")
     study = study_of("question-typing", tmp_path, Design(variables=("category",), categories=codes))
-    told = card(study.campaign, manifest(study.campaign, []))
-    (row,) = [each for each in told.split("\n") if each.startswith("| `category`")]
+    text = card(study.campaign, manifest(study.campaign, []))
+    (row,) = [each for each in text.split("\n") if each.startswith("| `category`")]
     assert len(re.split(r"(?<!\\)\|", row)) == 6
     assert re.sub(r"`[^`]*`", "", row).count("<") == 0

@@ -1,7 +1,8 @@
-"""Every route that changes something, done once as it should be, with the event that tells of it.
+"""One valid request for each route that changes something, with the audit event that it must write.
 
-`DEEDS` are requests that succeed in the world of the crawler; `SILENT` says of every other route
-that takes an unsafe method why it writes no event. A route in neither fails by its name.
+`EXAMPLES` are requests that succeed in the world of the crawler. `WITHOUT_EVENT` gives the reason
+why each other route that accepts an unsafe method writes no event. A test names every route that is
+in neither.
 """
 
 from __future__ import annotations
@@ -40,28 +41,29 @@ WORDS = "a sentence that somebody wrote"
 
 
 @dataclass(frozen=True)
-class Deed:
-    """A request: its address, what is sent, by whom; and what is to be written down of it."""
+class Example:
+    """A request: address, data, role and method; and the event that it must write."""
 
     event: str
     address: str
     sent: Mapping[str, Any] = field(default_factory=dict)
     role: str = RESEARCHER
     method: str = "POST"
+    # The account that the event must name, if the role has none.
     by: int | None = None
 
 
-Doing = Callable[[World], Deed]
+Builder = Callable[[World], Example]
 
 
 def _at(world: World, name: str, *keys: object, pk: int | None = None) -> str:
     return reverse(name, args=keys or [pk or world.study.campaign.pk])
 
 
-def _deciding(name: str, method: str, sent: Mapping[str, Any]) -> Doing:
-    """Ada adjudicates the closed campaign, in which two others disagree."""
+def _deciding(name: str, method: str, sent: Mapping[str, Any]) -> Builder:
+    """Ada, an adjudicator of the closed campaign, decides a unit on which two raters disagree."""
 
-    def deed(world: World) -> Deed:
+    def example(world: World) -> Example:
         item = world.closed.items.order_by("position")[0]
         for code in ("no", "invalid"):
             rater = Rater.objects.create(name=f"says {code}")
@@ -72,57 +74,57 @@ def _deciding(name: str, method: str, sent: Mapping[str, Any]) -> Doing:
         )
         unit = item.units.get(name="q:0")
         address = _at(world, name, world.closed.pk, unit.pk)
-        return Deed("adjudication.decided", address, sent, ANNOTATOR, method)
+        return Example("adjudication.decided", address, sent, ANNOTATOR, method)
 
-    return deed
+    return example
 
 
-def _people(order: str, event: str, **sent: Any) -> Doing:
-    def deed(world: World) -> Deed:
+def _people(order: str, event: str, **sent: Any) -> Builder:
+    def example(world: World) -> Example:
         given = {name: each(world) if callable(each) else each for name, each in sent.items()}
-        return Deed(event, _at(world, "campaign-people-change"), {"order": order, **given})
+        return Example(event, _at(world, "campaign-people-change"), {"order": order, **given})
 
-    return deed
+    return example
 
 
 def _asking(world: World) -> int:
-    """A campaign that asks Ada for her consent."""
+    """Return a campaign that asks Ada for consent."""
     change(world.study.campaign, CampaignSettings(consent=WORDS))
     return world.study.campaign.pk
 
 
 def _agreed(world: World) -> int:
-    """A campaign to whose consent text Ada has agreed."""
+    """Return a campaign to which Ada has given consent."""
     pk = _asking(world)
     give_consent(world.study.campaign, rater_of(world.study.ada), 1)
     return pk
 
 
 def _main(world: World) -> int:
-    """The team of everybody but Olga."""
+    """Return the team of all accounts but Olga's."""
     return world.study.campaign.team_id
 
 
-def _team(order: str, event: str, **sent: str) -> Doing:
-    """By the admin where something is given or somebody unseen added; Ben has left before."""
+def _team(order: str, event: str, **sent: str) -> Builder:
+    """Change the team, which Ben has left. Only the admin shares objects and adds him back."""
 
-    def deed(world: World) -> Deed:
+    def example(world: World) -> Example:
         TeamMember.objects.filter(user=world.study.ben).delete()
         address, role = (
             _at(world, "team-change", _main(world)),
             ADMIN if order in ("give", "add") else RESEARCHER,
         )
-        return Deed(event, address, {"order": order, **sent}, role)
+        return Example(event, address, {"order": order, **sent}, role)
 
-    return deed
+    return example
 
 
-def _person(order: str, event: str, **sent: str) -> Doing:
-    def deed(world: World) -> Deed:
+def _person(order: str, event: str, **sent: str) -> Builder:
+    def example(world: World) -> Example:
         address = _at(world, "person-change", world.study.ben.pk)
-        return Deed(event, address, {"order": order, **sent}, ADMIN)
+        return Example(event, address, {"order": order, **sent}, ADMIN)
 
-    return deed
+    return example
 
 
 def _rater(world: World) -> int:
@@ -150,7 +152,7 @@ def _batch_file(world: World) -> SimpleUploadedFile:
 
 
 def _ready(world: World) -> Upload:
-    """An upload of the researcher that waits for a decision."""
+    """Return an upload of the researcher that is ready to be kept or discarded."""
     upload = Upload.objects.get(user=world.users[RESEARCHER])
     found = {
         "format": "native", "counts": {"queries": 1}, "warnings": [], "warning_count": 0,
@@ -160,120 +162,122 @@ def _ready(world: World) -> Upload:
     return upload
 
 
-def _joining(world: World) -> Deed:
+def _joining(world: World) -> Example:
     made = invite("annotator", world.study.campaign, by=world.study.rita)
     sent = {"name": "newcomer", "password": PASSWORD + "9", "again": PASSWORD + "9"}
-    return Deed("invitation.used", f"{reverse('join')}?key={made.key}", sent, ANONYMOUS)
+    return Example("invitation.used", f"{reverse('join')}?key={made.key}", sent, ANONYMOUS)
 
 
-def _arriving(world: World) -> Deed:
+def _arriving(world: World) -> Example:
     asked = "PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID=s1"
-    return Deed("prolific.arrived", f"{_at(world, 'prolific')}?{asked}", {}, ANONYMOUS)
+    return Example("prolific.arrived", f"{_at(world, 'prolific')}?{asked}", {}, ANONYMOUS)
 
 
 def _campaign(world: World) -> dict[str, Any]:
     return {"protocol": "report-coverage", "batch": world.study.campaign.batch.name}
 
 
-def _new_campaign(world: World) -> Deed:
+def _new_campaign(world: World) -> Example:
     more = {
         "name": "Second", "raters_per_item": 2, "overlap": 1, "human_share": 1, "seed": 0,
         "items": "fixed", "guideline": WORDS,
     }  # fmt: skip
-    return Deed("campaign.made", reverse("campaign-new"), {**_campaign(world), **more})
+    return Example("campaign.made", reverse("campaign-new"), {**_campaign(world), **more})
 
 
-def _starting(world: World) -> Deed:
+def _starting(world: World) -> Example:
     sent = {"campaign": world.closed.pk, "reuse": "never"}
-    return Deed("run.started", _at(world, "judge-start", planted().pk), sent)
+    return Example("run.started", _at(world, "judge-start", planted().pk), sent)
 
 
-def _trying(world: World) -> Deed:
-    """A judge that has answered, under the prompt that it has, is asked one item again."""
+def _trying(world: World) -> Example:
+    """Ask a judge that has answered under its present prompt one item again."""
     campaign, base = world.study.campaign, planted()
     JudgeRun.objects.filter(judge=base).update(prompt_sha256=sha256_of(base.prompt))
     sent = {"judge": base.pk, "order": "start", "kinds": "again", "items": 1}
-    return Deed("run.started", reverse("campaign-trials", args=[campaign.pk]), sent)
+    return Example("run.started", reverse("campaign-trials", args=[campaign.pk]), sent)
 
 
-def _trying_by_script(world: World) -> Deed:
+def _trying_by_api(world: World) -> Example:
     page = _trying(world)
     sent = {"campaign": world.study.campaign.pk, "kinds": ["again"], "items": 1}
-    return Deed(page.event, _at(world, "api-judge-trials", page.sent["judge"]), sent)
+    return Example(page.event, _at(world, "api-judge-trials", page.sent["judge"]), sent)
 
 
-def _ordering(order: str, event: str, **sent: int) -> Doing:
-    def deed(world: World) -> Deed:
+def _ordering(order: str, event: str, **sent: int) -> Builder:
+    def example(world: World) -> Example:
         address = _at(
             world, "judge-run-order", JudgeRun.objects.get(campaign=world.study.campaign).pk
         )
-        return Deed(event, address, {"order": order, **sent})
+        return Example(event, address, {"order": order, **sent})
 
-    return deed
+    return example
 
 
-def _telling(event: str, **sent: Any) -> Doing:
-    def deed(world: World) -> Deed:
+def _ordering_by_api(event: str, **sent: Any) -> Builder:
+    def example(world: World) -> Example:
         run = JudgeRun.objects.get(campaign=world.study.campaign)
-        return Deed(event, _at(world, "api-run-order", run.pk), sent)
+        return Example(event, _at(world, "api-run-order", run.pk), sent)
 
-    return deed
+    return example
 
 
-def _reading(route: str, **more: str) -> Doing:
-    """A report, or a figure of it, taken along."""
+def _reading(route: str, **more: str) -> Builder:
+    """Download a report, or a figure of it."""
 
-    def deed(world: World) -> Deed:
+    def example(world: World) -> Example:
         address = reverse(route, kwargs={"pk": world.study.campaign.pk, **more})
-        return Deed("export", f"{address}?resamples=200", method="GET")
+        return Example("export", f"{address}?resamples=200", method="GET")
 
-    return deed
+    return example
 
 
-def _reading_figure(world: World) -> Deed:
+def _reading_figure(world: World) -> Example:
     of = world.study.campaign.pk, "coverage", "csv"
-    return Deed("export", _at(world, "api-figure", *of), method="GET")
+    return Example("export", _at(world, "api-figure", *of), method="GET")
 
 
-def _reading_tables(route: str, *more: str) -> Doing:
-    """A paper's tables of the study that the campaign is in."""
+def _reading_tables(route: str, *more: str) -> Builder:
+    """Download a paper's tables for the study that the campaign belongs to."""
 
-    def deed(world: World) -> Deed:
+    def example(world: World) -> Example:
         part = StudyPart.objects.get(campaign=world.study.campaign)
-        return Deed("export", reverse(route, args=[part.study_id, "crux", *more]), method="GET")
+        return Example("export", reverse(route, args=[part.study_id, "crux", *more]), method="GET")
 
-    return deed
+    return example
 
 
-def _reading_frozen(name: str) -> Doing:
-    def deed(world: World) -> Deed:
+def _reading_frozen(name: str) -> Builder:
+    def example(world: World) -> Example:
         found = FrozenReport.objects.get(campaign=world.study.campaign)
-        return Deed("export", _at(world, name, found.key), method="GET")
+        return Example("export", _at(world, name, found.key), method="GET")
 
-    return deed
+    return example
 
 
-def _labelling_first(world: World) -> Deed:
-    """Rita has people label what two judges have labelled."""
+def _labelling_first(world: World) -> Example:
+    """Rita creates a campaign in which people label what two judges have labelled."""
     item = world.closed.items.order_by("position")[0]
     for name in ("one judge", "another judge"):
         rater = Rater.objects.create(name=name, kind="judge")
         asked = Assignment.objects.create(item=item, rater=rater, asked=["q:0", "q:1", "q:2"])
         submit(asked, payload("no"), "judge")
-    return Deed("campaign.made", _at(world, "api-label-first", world.closed.pk), {"name": "first"})
+    return Example(
+        "campaign.made", _at(world, "api-label-first", world.closed.pk), {"name": "first"}
+    )
 
 
-def _tagging(world: World) -> Deed:
+def _tagging(world: World) -> Example:
     campaign = world.study.campaign
     unit = Unit.objects.filter(item__campaign=campaign).order_by("pk")[0]
     address = _at(world, "disagreement-tag", campaign.pk, unit.pk)
-    return Deed("unit.tagged", address, {"tag": "ambiguous"})
+    return Example("unit.tagged", address, {"tag": "ambiguous"})
 
 
-def _sending(name: str, *more: str) -> Doing:
-    """Rita sends the units to adjudication on which two raters differ."""
+def _sending(name: str, *more: str) -> Builder:
+    """Rita sends the units on which two raters differ to adjudication."""
 
-    def deed(world: World) -> Deed:
+    def example(world: World) -> Example:
         item = world.closed.items.order_by("position")[0]
         for code in ("no", "invalid"):
             rater = Rater.objects.create(name=f"sent {code}")
@@ -281,31 +285,31 @@ def _sending(name: str, *more: str) -> Doing:
             submit(asked, payload(code), "api")
         address = _at(world, name, world.closed.pk, *more)
         sent = {} if more else {"action": "adjudicate", "show": "all"}
-        return Deed("adjudication.sent", f"{address}?show=all" if more else address, sent)
+        return Example("adjudication.sent", f"{address}?show=all" if more else address, sent)
 
-    return deed
-
-
-def _drafting(world: World) -> Deed:
-    return Deed("draft.made", _at(world, "change-drafts"), {"text": WORDS})
+    return example
 
 
-def _redrafting(world: World) -> Deed:
+def _drafting(world: World) -> Example:
+    return Example("draft.made", _at(world, "change-drafts"), {"text": WORDS})
+
+
+def _redrafting(world: World) -> Example:
     draft = Draft.objects.get(campaign=world.study.campaign)
     address = _at(world, "change-draft", world.study.campaign.pk, draft.pk)
-    return Deed("draft.changed", address, {"text": WORDS})
+    return Example("draft.changed", address, {"text": WORDS})
 
 
-def _manifest(name: str) -> Doing:
-    def deed(world: World) -> Deed:
+def _manifest(name: str) -> Builder:
+    def example(world: World) -> Example:
         run = JudgeRun.objects.get(campaign=world.study.campaign)
-        return Deed("export", _at(world, name, run.pk), method="GET")
+        return Example("export", _at(world, name, run.pk), method="GET")
 
-    return deed
+    return example
 
 
 def _prepared(world: World) -> Assignment:
-    """What the judge wrote in Rita's step of preparation."""
+    """Return the judge's assignment in Rita's preparation step."""
     batch = world.study.campaign.batch
     return Assignment.objects.get(
         item__campaign__batch=batch, item__campaign__protocol="prepare-questions"
@@ -313,150 +317,152 @@ def _prepared(world: World) -> Assignment:
 
 
 def _unprepared() -> Batch:
-    """A batch over which nobody has begun a step."""
+    """Create a batch for which no preparation step has begun."""
     main = Batch.objects.get(name="harbour").team
     batch = Batch.objects.create(name="weir", format="native", digest="2" * 64, team=main)
     Query.objects.create(batch=batch, key="q", position=0, text="What of the weir?")
     return batch
 
 
-def _preparing(name: str, step: str, event: str, /, **sent: Any) -> Doing:
-    """Done to a step over the study's batch."""
+def _preparing(name: str, step: str, event: str, /, **sent: Any) -> Builder:
+    """Change a preparation step of the study's batch."""
 
-    def deed(world: World) -> Deed:
+    def example(world: World) -> Example:
         given = {key: each(world) if callable(each) else each for key, each in sent.items()}
-        return Deed(event, _at(world, name, world.study.campaign.batch_id, step), given)
+        return Example(event, _at(world, name, world.study.campaign.batch_id, step), given)
 
-    return deed
+    return example
 
 
-def _beginning(name: str) -> Doing:
-    """By the admin, since a researcher becomes a member besides, which is an event of its own."""
+def _beginning(name: str) -> Builder:
+    """The admin begins a step: a researcher would also become a member, which is a second event."""
 
-    def deed(world: World) -> Deed:
+    def example(world: World) -> Example:
         sent = {"judge": planted().pk} if name == "preparation-begin" else {}
-        return Deed("campaign.made", _at(world, name, _unprepared().pk, "questions"), sent, ADMIN)
+        return Example(
+            "campaign.made", _at(world, name, _unprepared().pk, "questions"), sent, ADMIN
+        )
 
-    return deed
+    return example
 
 
-def _deriving(name: str) -> Doing:
-    def deed(world: World) -> Deed:
+def _deriving(name: str) -> Builder:
+    def example(world: World) -> Example:
         sent = {"rule": "references-as-system", "name": "derived"}
-        return Deed("batch.derived", _at(world, name, world.study.campaign.batch_id), sent)
+        return Example("batch.derived", _at(world, name, world.study.campaign.batch_id), sent)
 
-    return deed
+    return example
 
 
-def _reviewing(name: str, **sent: Any) -> Doing:
-    def deed(world: World) -> Deed:
+def _reviewing(name: str, **sent: Any) -> Builder:
+    def example(world: World) -> Example:
         given = {"verdict": "rejected", "note": WORDS, **sent}
-        return Deed("preparation.reviewed", _at(world, name, _prepared(world).uid), given)
+        return Example("preparation.reviewed", _at(world, name, _prepared(world).uid), given)
 
-    return deed
+    return example
 
 
 def _answered(world: World) -> object:
     return world.own[ANNOTATOR][0].uid
 
 
-DEEDS: dict[str, list[Doing]] = {
+EXAMPLES: dict[str, list[Builder]] = {
     "login": [
-        lambda w: Deed(
+        lambda w: Example(
             "login", reverse("login"), {"username": "ada", "password": PASSWORD}, ANONYMOUS,
             by=w.study.ada.pk,
         ),
-        lambda w: Deed(
+        lambda w: Example(
             "login.failed", reverse("login"), {"username": WORDS, "password": WORDS}, ANONYMOUS
         ),
     ],
     "log-in-link": [
-        lambda w: Deed(
+        lambda w: Example(
             "login", f"{reverse('log-in-link')}?key={log_in_key(w.study.ada)}", {}, ANONYMOUS,
             by=w.study.ada.pk,
         )
     ],
-    "logout": [lambda w: Deed("logout", reverse("logout"), role=ANNOTATOR)],
+    "logout": [lambda w: Example("logout", reverse("logout"), role=ANNOTATOR)],
     "submit": [
-        lambda w: Deed(
+        lambda w: Example(
             "answer.changed", _at(w, "submit", _answered(w)),
             answers("no", "no", "no", comment=WORDS, version=0, seen=1), ANNOTATOR,
         )
     ],
     "api-response": [
-        lambda w: Deed(
+        lambda w: Example(
             "answer.changed", _at(w, "api-response", _answered(w)),
             {**payload("no", WORDS), "revision": 1}, ANNOTATOR, "PUT",
         )
     ],
     "before": [
-        lambda w: Deed(
+        lambda w: Example(
             "consent.given", _at(w, "before", _asking(w)), {"version": 1, "agree": "1"}, ANNOTATOR,
         )
     ],
     "own-consent": [
-        lambda w: Deed(
+        lambda w: Example(
             "consent.revoked", _at(w, "own-consent", _agreed(w)), {"revoke": "1"}, ANNOTATOR,
         )
     ],
     "api-own-consent": [
-        lambda w: Deed(
+        lambda w: Example(
             "consent.given", _at(w, "api-own-consent", _asking(w)), {"version": 1}, ANNOTATOR,
             "PUT",
         ),
-        lambda w: Deed(
+        lambda w: Example(
             "consent.revoked", _at(w, "api-own-consent", _agreed(w)), {"version": None}, ANNOTATOR,
             "PUT",
         ),
     ],
-    "teams": [lambda w: Deed("team.made", reverse("teams"), {"name": WORDS}, ADMIN)],
+    "teams": [lambda w: Example("team.made", reverse("teams"), {"name": WORDS}, ADMIN)],
     "team-change": [
         _team("add", "team.member", account="ben", role="member"),
         _team("rename", "team.renamed", name=WORDS),
         _team("give", "team.shared", kind="campaign", name="Named", what="read"),
         _team("give", "team.moved", kind="batch", name="quay", what="move"),
     ],
-    "api-teams": [lambda w: Deed("team.made", reverse("api-teams"), {"name": WORDS}, ADMIN)],
+    "api-teams": [lambda w: Example("team.made", reverse("api-teams"), {"name": WORDS}, ADMIN)],
     "api-team-members": [
-        lambda w: Deed(
+        lambda w: Example(
             "team.left", _at(w, "api-team-members", _main(w)), {"name": "ben", "role": None},
             method="PUT",
         )
     ],
     "api-team-shares": [
-        lambda w: Deed(
+        lambda w: Example(
             "team.shared", _at(w, "api-team-shares", _main(w)),
             {"kind": "batch", "name": "quay", "right": "read"}, ADMIN, "PUT",
         )
     ],
     "api-team-moves": [
-        lambda w: Deed(
+        lambda w: Example(
             "team.moved", _at(w, "api-team-moves", _main(w)), {"kind": "batch", "name": "quay"},
             ADMIN,
         )
     ],
     "invite": [
-        lambda w: Deed(
+        lambda w: Example(
             "invitation.made", reverse("invite"),
             {"role": "annotator", "campaign_role": "annotator", "note": WORDS}, ADMIN,
         )
     ],
     "campaign-invite": [
-        lambda w: Deed(
+        lambda w: Example(
             "invitation.made", _at(w, "campaign-invite"),
             {"campaign_role": "annotator", "note": WORDS},
         )
     ],
     "api-invitations": [
-        lambda w: Deed(
+        lambda w: Example(
             "invitation.made", reverse("api-invitations"),
             {"campaign": w.study.campaign.pk, "note": WORDS},
         )
     ],
     "invitation-revoke": [
-        lambda w: Deed("invitation.revoked", _at(w, "invitation-revoke", _invitation(w)))
+        lambda w: Example("invitation.revoked", _at(w, "invitation-revoke", _invitation(w)))
     ],
-    "api-revoke": [lambda w: Deed("invitation.revoked", _at(w, "api-revoke", _invitation(w)))],
+    "api-revoke": [lambda w: Example("invitation.revoked", _at(w, "api-revoke", _invitation(w)))],
     "join": [_joining],
     "prolific": [_arriving],
     "person-change": [
@@ -468,20 +474,20 @@ DEEDS: dict[str, list[Doing]] = {
         _person("forget", "account.forgotten", name="ben"),
     ],
     "api-forget": [
-        lambda w: Deed(
+        lambda w: Example(
             "account.forgotten", _at(w, "api-forget", w.study.ben.pk), {"name": "ben"}, ADMIN
         )
     ],
     "api-person": [
-        lambda w: Deed(
+        lambda w: Example(
             "account.pseudonym", _at(w, "api-person", w.study.ben.pk), {"pseudonym": ""}, ADMIN,
             "PUT",
         ),
-        lambda w: Deed(
+        lambda w: Example(
             "account.role", _at(w, "api-person", w.study.ben.pk), {"role": "researcher"}, ADMIN,
             "PUT",
         ),
-        lambda w: Deed(
+        lambda w: Example(
             "account.off", _at(w, "api-person", w.study.ben.pk), {"is_active": False}, ADMIN, "PUT"
         ),
     ],
@@ -493,109 +499,115 @@ DEEDS: dict[str, list[Doing]] = {
         _people("prolific", "prolific.study", study_id="s2", completion_code="C2", most_people=9),
     ],
     "api-campaign-people": [
-        lambda w: Deed(
+        lambda w: Example(
             "campaign.people", _at(w, "api-campaign-people"),
             {"pool": "named", "hold_minutes": 60}, method="PUT",
         )
     ],
     "api-members": [
-        lambda w: Deed(
+        lambda w: Example(
             "member.added", _at(w, "api-members"), {"name": "ben", "role": "annotator"},
             method="PUT",
         ),
-        lambda w: Deed(
+        lambda w: Example(
             "member.ended", _at(w, "api-members"), {"name": "ben", "role": None}, method="PUT"
         ),
     ],
     "api-exclusion": [
-        lambda w: Deed(
+        lambda w: Example(
             "exclusion.made", _at(w, "api-exclusion", w.study.campaign.pk, _rater(w)),
             {"reason": WORDS}, method="PUT",
         )
     ],
     "api-free": [
-        lambda w: Deed("places.freed", _at(w, "api-free", w.study.campaign.pk, _rater(w)))
+        lambda w: Example("places.freed", _at(w, "api-free", w.study.campaign.pk, _rater(w)))
     ],
     "campaign-new": [_new_campaign],
     "api-campaigns": [
-        lambda w: Deed(
+        lambda w: Example(
             "campaign.made", reverse("api-campaigns"), {**_campaign(w), "name": "Second"}
         )
     ],
     "campaign-terms": [
-        lambda w: Deed(
+        lambda w: Example(
             "campaign.terms", _at(w, "campaign-terms"), {"language": "en", "guideline": WORDS}
         )
     ],
     "api-terms": [
-        lambda w: Deed("campaign.terms", _at(w, "api-terms"), {"language": "en"}),
-        lambda w: Deed("campaign.opened", _at(w, "api-terms", pk=w.closed.pk), {"is_open": True}),
+        lambda w: Example("campaign.terms", _at(w, "api-terms"), {"language": "en"}),
+        lambda w: Example(
+            "campaign.opened", _at(w, "api-terms", pk=w.closed.pk), {"is_open": True}
+        ),
     ],
     "campaign-turn": [
-        lambda w: Deed("campaign.closed", _at(w, "campaign-turn"), {"to": "closed"}),
-        lambda w: Deed("campaign.opened", _at(w, "campaign-turn", pk=w.closed.pk), {"to": "open"}),
-        lambda w: Deed("campaign.archived", _at(w, "campaign-turn"), {"to": "archived"}),
+        lambda w: Example("campaign.closed", _at(w, "campaign-turn"), {"to": "closed"}),
+        lambda w: Example(
+            "campaign.opened", _at(w, "campaign-turn", pk=w.closed.pk), {"to": "open"}
+        ),
+        lambda w: Example("campaign.archived", _at(w, "campaign-turn"), {"to": "archived"}),
     ],
     "campaign-import": [
-        lambda w: Deed(
+        lambda w: Example(
             "labels.imported", _at(w, "campaign-import", pk=w.closed.pk),
             {"file": _known_file(w)},
         )
     ],
     "campaign-known": [
-        lambda w: Deed(
+        lambda w: Example(
             "known.set", _at(w, "campaign-known", pk=w.closed.pk),
             {"use": "gold", "file": _known_file(w)},
         )
     ],
     "api-known": [
-        lambda w: Deed(
+        lambda w: Example(
             "known.set", _at(w, "api-known", pk=w.closed.pk),
             {"use": "gold", "answers": [{**_known(w), "reason": WORDS}]},
         )
     ],
     "campaign-admit": [
-        lambda w: Deed(
+        lambda w: Example(
             "admission.made", _at(w, "campaign-admit"), {"rater": _rater(w), "reason": WORDS}
         )
     ],
     "upload-new": [
-        lambda w: Deed(
+        lambda w: Example(
             "upload.received", reverse("upload-new"), {"files": [_batch_file(w)], "name": "new"}
         )
     ],
     "api-uploads": [
-        lambda w: Deed(
+        lambda w: Example(
             "upload.received", reverse("api-uploads"), {"files": [_batch_file(w)], "name": "new"}
         )
     ],
     "upload-order": [
-        lambda w: Deed(
+        lambda w: Example(
             "upload.kept", _at(w, "upload-order", _ready(w).key),
             {"order": "keep", "seen": DIGEST, "name": "kept"},
         ),
-        lambda w: Deed(
+        lambda w: Example(
             "upload.read", _at(w, "upload-order", _ready(w).key),
             {"order": "read", "format": "native"},
         ),
-        lambda w: Deed(
+        lambda w: Example(
             "upload.discarded", _at(w, "upload-order", _ready(w).key), {"order": "discard"}
         ),
     ],
     "api-upload-keep": [
-        lambda w: Deed("upload.kept", _at(w, "api-upload-keep", _ready(w).key), {"digest": DIGEST})
+        lambda w: Example(
+            "upload.kept", _at(w, "api-upload-keep", _ready(w).key), {"digest": DIGEST}
+        )
     ],
     "api-upload-discard": [
-        lambda w: Deed("upload.discarded", _at(w, "api-upload-discard", _ready(w).key))
+        lambda w: Example("upload.discarded", _at(w, "api-upload-discard", _ready(w).key))
     ],
     "freeze": [
-        lambda w: Deed(
+        lambda w: Example(
             "report.frozen", f"{_at(w, 'freeze')}?resamples=200",
             {"inputs": FrozenReport.objects.get(campaign=w.study.campaign).inputs_sha256},
         )
     ],
     "api-reports": [
-        lambda w: Deed(
+        lambda w: Example(
             "report.frozen", reverse("api-reports"),
             {
                 "campaign": w.study.campaign.pk, "resamples": 200,
@@ -604,42 +616,42 @@ DEEDS: dict[str, list[Doing]] = {
         )
     ],
     "tokens": [
-        lambda w: Deed("token.made", reverse("tokens"), {"scopes": ["read"], "days": 7})
+        lambda w: Example("token.made", reverse("tokens"), {"scopes": ["read"], "days": 7})
     ],
     "token-take-back": [
-        lambda w: Deed(
+        lambda w: Example(
             "account.sessions", _at(w, "token-take-back", make_token(w.study.rita)[0].pk)
         )
     ],
     "api-admission": [
-        lambda w: Deed(
+        lambda w: Example(
             "admission.made", _at(w, "api-admission", w.study.campaign.pk, _rater(w)),
             {"reason": WORDS}, method="PUT",
         )
     ],
     "api-imports": [
-        lambda w: Deed(
+        lambda w: Example(
             "labels.imported", _at(w, "api-imports", w.closed.pk),
             {"labels": [{**_known(w), "unit": "q:0", "rater": "crowd"}]},
         )
     ],
     "api-judges": [
-        lambda w: Deed(
+        lambda w: Example(
             "judge.made", reverse("api-judges"), {"name": "overlap", "backend": "lexical"}
         )
     ],
     "api-runs": [
-        lambda w: Deed(
+        lambda w: Example(
             "run.started", reverse("api-runs"),
             {"campaign": w.closed.pk, "judge": planted().pk},
         )
     ],
     "api-run-order": [
-        _telling("run.changed", order="concurrency", concurrency=3),
-        _telling("run.stopped", order="stop"),
+        _ordering_by_api("run.changed", order="concurrency", concurrency=3),
+        _ordering_by_api("run.stopped", order="stop"),
     ],
     "api-export": [
-        lambda w: Deed(
+        lambda w: Example(
             "export", _at(w, "api-export", w.closed.pk, "label-studio", "json"), method="GET"
         )
     ],
@@ -656,16 +668,16 @@ DEEDS: dict[str, list[Doing]] = {
         )
     ],
     "judge-new": [
-        lambda w: Deed(
+        lambda w: Example(
             "judge.made", reverse("judge-new"),
             {"name": "overlap", "backend": "lexical", "granularity": "item"},
         )
     ],
     "judge-start": [_starting],
     "campaign-trials": [_trying],
-    "api-judge-trials": [_trying_by_script],
+    "api-judge-trials": [_trying_by_api],
     "campaign-baseline": [
-        lambda w: Deed("run.started", _at(w, "campaign-baseline", w.closed.pk), {})
+        lambda w: Example("run.started", _at(w, "campaign-baseline", w.closed.pk), {})
     ],
     "judge-run-order": [
         _ordering("concurrency", "run.changed", concurrency=3),
@@ -697,18 +709,20 @@ DEEDS: dict[str, list[Doing]] = {
     "review": [_reviewing("review", seen="")],
     "api-review": [_reviewing("api-review")],
     "export-file": [
-        lambda w: Deed(
+        lambda w: Example(
             "export", _at(w, "export-file", w.closed.pk, "label-studio", "json"), method="GET"
         )
     ],
-    "api-labels": [lambda w: Deed("export", _at(w, "api-labels", w.closed.pk), method="GET")],
-    "api-units": [lambda w: Deed("export", _at(w, "api-units"), method="GET")],
-    "api-responses": [lambda w: Deed("export", _at(w, "api-responses", w.closed.pk), method="GET")],
-    "audit-file": [lambda w: Deed("export", reverse("audit-file"), role=ADMIN, method="GET")],
-    "campaign-audit-file": [
-        lambda w: Deed("export", _at(w, "campaign-audit-file"), method="GET")
+    "api-labels": [lambda w: Example("export", _at(w, "api-labels", w.closed.pk), method="GET")],
+    "api-units": [lambda w: Example("export", _at(w, "api-units"), method="GET")],
+    "api-responses": [
+        lambda w: Example("export", _at(w, "api-responses", w.closed.pk), method="GET")
     ],
-    "campaign-draws": [lambda w: Deed("export", _at(w, "campaign-draws"), method="GET")],
+    "audit-file": [lambda w: Example("export", reverse("audit-file"), role=ADMIN, method="GET")],
+    "campaign-audit-file": [
+        lambda w: Example("export", _at(w, "campaign-audit-file"), method="GET")
+    ],
+    "campaign-draws": [lambda w: Example("export", _at(w, "campaign-draws"), method="GET")],
     "judge-run-manifest": [_manifest("judge-run-manifest")],
     "api-run-manifest": [_manifest("api-run-manifest")],
     "api-report": [_reading("api-report")],
@@ -736,7 +750,7 @@ DEEDS: dict[str, list[Doing]] = {
     "api-figure": [_reading_figure],
 }  # fmt: skip
 
-TAKEN_ALONG = (
+DOWNLOADS = (
     "export-file", "api-export", "api-labels", "api-units", "api-responses", "audit-file",
     "campaign-audit-file", "campaign-draws", "judge-run-manifest", "api-run-manifest",
     "api-report", "api-frozen", "api-measures", "measures-zip", "api-bench", "judge-bench-file",
@@ -746,12 +760,12 @@ TAKEN_ALONG = (
     *(f"{name}-{suffix}" for name in ("report", "frozen") for suffix in REPORTS),
     *(f"report-figure-{suffix}" for suffix in FIGURES),
 )  # fmt: skip
-"""What is read at these addresses leaves the site; that is told, though nothing changes."""
+"""Requests that change nothing, but are recorded because data leaves the site."""
 
-_CONFIRMED = "asks for the password first; tests/security/test_second_factor.py has its event"
-SILENT = {
-    "change-draft-try": "needs development queries; tests/analysis/drafts has its event",
-    "label-first": "fills the form of a new campaign, which tells when it is created",
+_CONFIRMED = "asks for the password first; tests/security/test_second_factor.py tests its event"
+WITHOUT_EVENT = {
+    "change-draft-try": "needs development queries; tests/analysis/drafts tests its event",
+    "label-first": "fills in the form of a new campaign, whose creation is recorded",
     "guideline-look": "shows what was sent, and stores nothing",
     "account_login": "another name of login",
     "mfa_authenticate": "nobody here has a code; see tests/security/test_second_factor.py",
@@ -759,25 +773,25 @@ SILENT = {
     "mfa_deactivate_totp": _CONFIRMED,
     "mfa_generate_recovery_codes": _CONFIRMED,
     "password": _CONFIRMED,
-    "identity-remove": "there is no link; tests/security/test_single_sign_on.py has its event",
+    "identity-remove": "no identity is linked; test_single_sign_on.py tests its event",
     "openid_connect_login": "leads to another site, and changes nothing here",
-    "account_reauthenticate": "who is logged in shows it again, and changes nothing",
-    "mfa_reauthenticate": "the same by a code",
-    "job-order": "a job computes what may be read anyway, and is no part of a study",
-    "api-job-cancel": "the same by the API",
-    "take-next": "an assignment is a row that says itself who was given what and when",
-    "api-next": "the same by the API",
-    "language": "how somebody reads their own pages is no part of a study",
-    "cannot-judge": "an assignment is a row that says itself who could not judge what, and why",
-    "take-up": "an assignment is a row that says itself who was given what and when",
-    "draft": "unfinished work is nobody's answer; it comes every few seconds",
-    "api-own-background": "what somebody says of themselves is a row of its own, with its time",
-    "nugget": "changes one's own answer through the same door as submit, which tells of it",
-    "judge-try": "a trial of one item is shown to who asked, and is no part of a study",
-    "api-judge-try": "the same by the API",
-    "judge-new-try": "a trial of a judge that is not stored, either",
-    "api-judge-draft-try": "the same by the API",
-    "judge-file-check": "what is typed is checked, and not stored",
-    "judge-file-load": "a text is put into the form, and not stored",
-    "api-rehearsal": "a dry run makes nothing",
+    "account_reauthenticate": "a logged-in person confirms who they are, which changes nothing",
+    "mfa_reauthenticate": "the same with a code",
+    "job-order": "a job computes what its reader may read anyway, and is not part of a study",
+    "api-job-cancel": "the same through the API",
+    "take-next": "the assignment itself records who was given what, and when",
+    "api-next": "the same through the API",
+    "language": "the language of a person's own pages is not part of a study",
+    "cannot-judge": "the assignment itself records who could not judge what, and why",
+    "take-up": "the assignment itself records who was given what, and when",
+    "draft": "a draft is not an answer, and is saved every few seconds",
+    "api-own-background": "each set of background answers is a row of its own, with its time",
+    "nugget": "changes one's own answer through the same function as submit, which records it",
+    "judge-try": "the trial of one item is only shown, and is not part of a study",
+    "api-judge-try": "the same through the API",
+    "judge-new-try": "the same with a judge that is not stored, either",
+    "api-judge-draft-try": "the same through the API",
+    "judge-file-check": "the text is checked, and not stored",
+    "judge-file-load": "the text is put into the form, and not stored",
+    "api-rehearsal": "a dry run stores nothing",
 }

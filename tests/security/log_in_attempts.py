@@ -1,8 +1,8 @@
-"""A process that tries many log-ins with wrong passwords at once, over a file database.
+"""A process that sends many log-ins with wrong passwords at once, over a file database.
 
-`python -m tests.security.burglars NAME NUMBER WHERE` prints, as JSON, how many passwords were
-looked at and how often each status was answered. WHERE is `here`, if all come from one address, or
-`everywhere`, if each comes from its own; then the account is slowed down after ten.
+`python -m tests.security.log_in_attempts NAME NUMBER WHERE` prints, as JSON, how many passwords
+were checked and how often each status was returned. WHERE is `here` if all requests come from one
+address, or `everywhere` if each comes from its own; the account is then slowed down after ten.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ def main(name: str, number: int, where: str) -> None:
 
     settings.LOGIN_TRIES = {**settings.LOGIN_TRIES, "account": 10}
     wait_long(settings.DATABASES["default"])
-    # A third of a second for each that is looked at is what it takes; here one hash is enough work.
+    # Production hashing takes a third of a second per password; here a cheap hash is enough.
     Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost = 1, 1024
-    looked: list[object] = []
-    look = ModelBackend.authenticate
+    checked: list[object] = []
+    authenticate = ModelBackend.authenticate
 
     def counted(self: ModelBackend, request: object, *args: object, **given: object) -> object:
-        looked.append(given)
-        return look(self, request, *args, **given)  # type: ignore[arg-type]
+        checked.append(given)
+        return authenticate(self, request, *args, **given)  # type: ignore[arg-type]
 
     ModelBackend.authenticate = counted  # type: ignore[method-assign,assignment]
     statuses = _at_once(name, number, where)
-    print(json.dumps({"looked": len(looked), "statuses": Counter(map(str, statuses))}))
+    print(json.dumps({"checked": len(checked), "statuses": Counter(map(str, statuses))}))
 
 
 def _at_once(name: str, number: int, where: str) -> list[int]:
