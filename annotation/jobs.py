@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from annotation.access import may_read
 from annotation.audit_file import TRAIL_KIND
-from annotation.campaign_setup import fitting, sample_file
 from annotation.campaign_setup import jobs as previews
+from annotation.campaign_setup import sample_file, suitable_protocols
 from annotation.derivation import jobs as derivations
 from annotation.exports import jobs as exports
 from annotation.exports.bundles import tells_answers
@@ -61,7 +61,16 @@ def _sees_fits(user: User, options: Options) -> bool:
     return visible_batches(user).filter(pk=options["batch"]).exists()
 
 
-register(Kind(fitting.FITS, "Tasks", fitting.state, fitting.carry_out, _sees_fits, listed=False))
+register(
+    Kind(
+        suitable_protocols.FITS,
+        "Tasks",
+        suitable_protocols.state,
+        suitable_protocols.carry_out,
+        _sees_fits,
+        listed=False,
+    )
+)
 
 
 def _sees_batch(user: User, options: Options) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from annotation.audit_log import count_answers
-from audit.sealing import seal
+from audit.seals import seal
 
 
 @shared_task

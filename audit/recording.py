@@ -21,7 +21,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from audit.models import Event
-from audit.sealing import hold_off_sealing
+from audit.seals import hold_off_sealing
 
 
 class Actor(NamedTuple):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from config import env
-from config.front import beside, exchange, renewal
+from config.front import exchange, local_workers, renewal
 from config.logging import logging_config
 
 bind = env.read("BIND", "127.0.0.1:8000")
@@ -77,19 +77,19 @@ def when_ready(server: Any) -> None:
     if workers > _WORK:
         server.tandem_exchange = exchange.Exchange(_WORK)
     if env.flag("TANDEM_WITH_WORKERS"):
-        server.tandem_beside = beside.start(env.data_dir() / "worker.log")
+        server.tandem_beside = local_workers.start(env.data_dir() / "worker.log")
     renewal.preload(server)
     renewal.renew_on_hup(server, problem)
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    if passing := getattr(server, "tandem_exchange", None):
-        passing.assign(worker, server.WORKERS.values())
+    if exchange := getattr(server, "tandem_exchange", None):
+        exchange.assign(worker, server.WORKERS.values())
 
 
 def child_exit(server: Any, worker: Any) -> None:
-    if passing := getattr(server, "tandem_exchange", None):
-        passing.note(worker, False)
+    if exchange := getattr(server, "tandem_exchange", None):
+        exchange.note(worker, False)
 
 
 def post_fork(server: Any, worker: Any) -> None:

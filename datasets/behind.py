@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from datasets.jobs import Options, Progress, Result, TooManyError, ask, results
-from datasets.jobs.asking import waited_for
+from datasets.jobs.requests import wait_for_job
 from datasets.lineage import state_of_labels, units_behind
 from datasets.models import Lineage
 
@@ -31,7 +31,7 @@ def behind_for(user: Any, wait: bool = False) -> Callable[[Lineage], int | None]
         except TooManyError:
             return None
         done = asked.last
-        if wait and not asked.is_current and waited_for(asked.job).state == "done":
+        if wait and not asked.is_current and wait_for_job(asked.job).state == "done":
             done = asked.job
         try:
             return int(results.value(done)) if done else None

@@ -23,13 +23,13 @@ from django.db import transaction
 
 from audit.recording import record
 from datasets import rows
+from datasets.atomic_files import new_file
 from datasets.db.bulk import bulk_write, compress_fast, refresh_statistics
 from datasets.loading import TABLES, Writer, check_name
 from datasets.material import Digest, as_line
 from datasets.models import Batch, LabelsRead, LeftOut, Lineage
 from datasets.readers.batch_rules import BatchRules
 from datasets.rows import InputError, Located, Place, ReadNotes
-from datasets.unfinished import new_file
 
 DERIVED = "derived"
 RULE, STEP, EXTENDED = "rule", "step", "extended"

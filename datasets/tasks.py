@@ -23,7 +23,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from datasets.api.concurrency import KEY_LIFETIME
-from datasets.jobs import launching, queue
+from datasets.jobs import launcher, queue
 from datasets.jobs.worker import JobWorker
 from datasets.models import KeptAnswer, Upload
 from datasets.priority import give_way
@@ -110,7 +110,7 @@ def work_on_jobs() -> None:
     Judges' runs on the same worker come between two jobs.
     """
     if JobWorker(places=1).run_one() and queue.is_due():
-        launching.start()
+        launcher.start()
 
 
 @worker_init.connect
@@ -122,7 +122,7 @@ def let_pages_come_first(**kwargs: Any) -> None:
 @worker_ready.connect
 def look_for_jobs(sender: Any, **kwargs: Any) -> None:
     """Have each worker look for jobs whose message was lost, or whose worker has died."""
-    if launching.has_broker():
+    if launcher.has_broker():
         sender.timer.call_repeatedly(JOBS_SECONDS, partial(_send, work_on_jobs))
 
 

@@ -1,6 +1,6 @@
 """`python -m judging RUN LEASE`: the process that works on one run, and on those that follow it.
 
-The web server starts it where there is no worker (`judging.launching`). TERM ends it in order: its
+The web server starts it where there is no worker (`judging.launcher`). TERM ends it in order: its
 run is left to the next process.
 """
 

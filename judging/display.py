@@ -22,14 +22,14 @@ UNTAKEN_SECONDS = 10
 RECENT_CALLS = 200
 STALE_SECONDS = 120.0
 LONGEST_SHOWN = 40_000
-_STEERING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_TELLING = {chr(code): f"‹U+{code:04X}›" for code in _STEERING}
+_DIRECTIONS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_ESCAPED = {chr(code): f"‹U+{code:04X}›" for code in _DIRECTIONS}
 _CONTROLS = {chr(code): chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
-_VISIBLE = str.maketrans(_TELLING | _CONTROLS | {"\x7f": "\u2421"})
+_VISIBLE = str.maketrans(_ESCAPED | _CONTROLS | {"\x7f": "\u2421"})
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStatus:
     """A run's status: a word, the colour of its sign, and a note with what to do."""
 
     word: str
@@ -56,7 +56,7 @@ class Progress:
     """
 
     run: JudgeRun
-    standing: Standing
+    status: RunStatus
     open: int
     closed: int
     cancelled: int
@@ -87,21 +87,21 @@ def with_clock(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
     return with_last_cost(related).annotate(now=Now())
 
 
-def standing_of(run: Any) -> Standing:
+def describe_status(run: Any) -> RunStatus:
     """Return the status of a run that was loaded `with_clock`."""
     if run.state not in ACTIVE:
         return _ended(run)
     leased = run.lease is not None and run.lease_until > run.now
     if run.wish:
         doing = "Stopping" if run.wish == JudgeRun.Wish.STOP else "Cancelling"
-        return Standing(doing, "warn", "Calls in progress are finished first.")
+        return RunStatus(doing, "warn", "Calls in progress are finished first.")
     if run.lane is not None and run.lane.paused:
-        return Standing("Paused", "no", run.lane.paused, paused=True)
+        return RunStatus("Paused", "no", run.lane.paused, paused=True)
     if leased:
         # The error of a run at work describes the present problem with its server.
-        return Standing("Running", "warn" if run.error else "plain", run.error)
+        return RunStatus("Running", "warn" if run.error else "plain", run.error)
     if run.lane is not None and (other := lanes.current_run(run.lane)) is not None:
-        return Standing(
+        return RunStatus(
             "Waiting",
             "warn",
             f"{str(other).capitalize()} of judge {other.judge} uses this server now. This run "
@@ -110,20 +110,20 @@ def standing_of(run: Any) -> Standing:
     return _untaken(run)
 
 
-def _untaken(run: Any) -> Standing:
+def _untaken(run: Any) -> RunStatus:
     if file := file_of(run):
         words = (
             f"Its requests are in {file[0]}. Load the results with run_judge {file[1]}, or stop "
             "the run to abandon them."
         )
-        return Standing("Out", "warn", words)
+        return RunStatus("Out", "warn", words)
     if not run.queued:
         words = "The command that worked on it has ended. Start the run again to continue."
-        return Standing("Interrupted", "warn", words)
+        return RunStatus("Interrupted", "warn", words)
     since = run.lease_until or run.started_at
     if run.now - since < timedelta(seconds=UNTAKEN_SECONDS):
-        return Standing("Queued", "other", "A worker will start it in a moment.")
-    return Standing(
+        return RunStatus("Queued", "other", "A worker will start it in a moment.")
+    return RunStatus(
         "No worker",
         "no",
         f"No worker has started it for over {UNTAKEN_SECONDS} seconds. Run it here, beside the "
@@ -138,13 +138,13 @@ def file_of(run: JudgeRun) -> tuple[str, str] | None:
     return lifecycle.batch_place(batch) if batch else None
 
 
-def _ended(run: JudgeRun) -> Standing:
+def _ended(run: JudgeRun) -> RunStatus:
     if run.state == JudgeRun.State.DONE:
-        return Standing("Done", "yes")
+        return RunStatus("Done", "yes")
     if run.state == JudgeRun.State.CANCELLED:
-        return Standing("Cancelled", "", "Open requests were closed. A new run reopens them.")
+        return RunStatus("Cancelled", "", "Open requests were closed. A new run reopens them.")
     word = "Stopped" if run.state == JudgeRun.State.STOPPED else "Interrupted"
-    return Standing(
+    return RunStatus(
         word, "no" if run.error else "warn", run.error or "A new run continues from here."
     )
 
@@ -160,8 +160,8 @@ def progress_of(run: Any) -> Progress:
         ahead = min(waiting, max(0, run.limit - run.done - run.failed))
     left = ahead / rate if rate and run.state in ACTIVE else None
     cancelled = counts.get("cancelled", 0)
-    standing, planning = standing_of(run), planning_of(run)
-    return Progress(run, standing, waiting, closed, cancelled, rate, left, planning)
+    status, planning = describe_status(run), planning_of(run)
+    return Progress(run, status, waiting, closed, cancelled, rate, left, planning)
 
 
 def planning_of(run: JudgeRun) -> Planning | None:

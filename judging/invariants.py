@@ -31,7 +31,7 @@ from annotation import integrity as answers
 from annotation.counters import wrong_counts
 from annotation.integrity import CheckedCounts
 from annotation.models import CARRIED, Assignment, Campaign, Item, Label, Rater, Response
-from audit.sealing import broken
+from audit.seals import broken
 from audit.violations import Check, Violation
 from datasets import digests
 from judging.costs import TokenCounts, count_tokens

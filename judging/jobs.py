@@ -27,7 +27,7 @@ from datasets.teams import manages, visible_batches
 from datasets.text import number_in
 from judging.access import manageable_judges, visible_judges, visible_runs
 from judging.backends.base import SetupError
-from judging.display import standing_of
+from judging.display import describe_status
 from judging.estimate import Estimate, estimate
 from judging.manifest import manifest_of
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun, Price
@@ -251,7 +251,7 @@ def _runs(user: Any, keys: Sequence[str]) -> Iterator[Work]:
             yield Work(name)
             continue
         missing = f", {run.failed:,} missing" if run.failed else ""
-        text = f"Judge {run.judge} in {run.campaign.name}: {standing_of(run).word.lower()}"
+        text = f"Judge {run.judge} in {run.campaign.name}: {describe_status(run).word.lower()}"
         address = reverse("judge-run", args=[run.pk])
         yield Work(name, f"{text}, {run.done:,} answered{missing}.", address)
 

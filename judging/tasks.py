@@ -19,7 +19,7 @@ from kombu.exceptions import OperationalError
 
 from annotation.models import Campaign
 from audit.recording import record
-from judging import lanes, launching
+from judging import lanes, launcher
 from judging.backends.base import SetupError
 from judging.engine import Control
 from judging.engine.worker import is_ending, stopping_with_worker, work
@@ -122,8 +122,8 @@ def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
 def _wake(run: JudgeRun) -> None:
     """Have a worker take a run up, or work on it here where the site has none."""
     ring(run.pk)
-    if not launching.has_workers():
-        launching.start_here(run)
+    if not launcher.has_workers():
+        launcher.start_here(run)
 
 
 def resume(run: JudgeRun) -> bool:

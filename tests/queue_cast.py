@@ -16,7 +16,7 @@ def set_up(settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     """Have jobs wait in the queue until the test carries them out."""
     settings.JOBS_EAGER = False
     settings.DATA_DIR = folder
-    monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
+    monkeypatch.setattr("datasets.jobs.launcher.start", lambda: None)
 
 
 def worked() -> int:

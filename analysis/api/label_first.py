@@ -15,7 +15,7 @@ from analysis.results.label_first import chosen_of, list_of
 from analysis.types import JSON
 from annotation.access import get_account, managed_campaign
 from annotation.api.access import check_blind
-from annotation.campaign_setup.choosing import create_chosen
+from annotation.campaign_setup.chosen_items import create_chosen
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign, User
 from datasets.access import READERS

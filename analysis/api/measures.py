@@ -9,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analysis.evaluation.display import SHOWN, Shown, select_shown
 from analysis.evaluation.jobs import MEASURES, question
 from analysis.evaluation.selection import (
     CHOSEN,
@@ -18,7 +19,6 @@ from analysis.evaluation.selection import (
     read_pairs,
     resolve_options,
 )
-from analysis.evaluation.shown import SHOWN, Shown, select_shown
 from annotation.access import get_account, readable_campaign
 from annotation.api.access import check_blind
 from annotation.models import Campaign, User

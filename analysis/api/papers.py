@@ -8,8 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analysis.papers.access import paper_called, readable_study
 from analysis.papers.jobs import TABLES, question
-from analysis.papers.reading import paper_called, readable_study
 from annotation.access import get_account
 from annotation.api.access import check_blind
 from audit.recording import record_export

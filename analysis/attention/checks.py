@@ -13,9 +13,9 @@ from analysis.monitoring.flags import quality
 from analysis.types import JSON
 from annotation.adjudication.disputes import counted, decided_units, disputes
 from annotation.models import Campaign, Decision
+from annotation.progress.answer_totals import answer_totals
 from annotation.progress.counts import answers_by_guideline
-from annotation.progress.places import places_of
-from audit.shown import collected
+from audit.looks import collected
 from datasets.jobs import Kind, Options, Progress, Result, queue, results
 from datasets.models import Job
 
@@ -55,7 +55,7 @@ def checked(campaign: Campaign) -> JSON:
             if flag.rater not in people.excluded
         ],
         "guidelines": _guidelines(campaign),
-        "places": places_of(campaign)._asdict(),
+        "places": answer_totals(campaign)._asdict(),
     }
 
 

@@ -27,7 +27,7 @@ from analysis.types import JSON
 from annotation.counters import answers, sum_counts
 from annotation.models import Assignment, Campaign, Consent, Item, Membership, Rater, Tally
 from annotation.progress import with_counts
-from annotation.progress.places import Places, places_of
+from annotation.progress.answer_totals import AnswerTotals, answer_totals
 from datasets.jobs import queue, results
 from datasets.models import Job
 from judging.models import JudgeRun
@@ -71,18 +71,18 @@ class Facts:
     is_stuck: bool = False
 
     @cached_property
-    def places(self) -> Places:
+    def places(self) -> AnswerTotals:
         """How many answers people are asked for, and how many exist, imported ones included."""
         campaign: Any = self.campaign
         if not campaign.imported:
             # Each slot is filled by another person, so the number of filled slots is exact.
-            return Places(campaign.items_total, campaign.places, campaign.places_done)
+            return AnswerTotals(campaign.items_total, campaign.places, campaign.places_done)
         if campaign.items_total <= FEW_ITEMS:
-            return places_of(self.campaign)
+            return answer_totals(self.campaign)
         if self.checks is not None:
-            return Places(**self.checks["places"])
+            return AnswerTotals(**self.checks["places"])
         given = min(campaign.people_done, campaign.places)
-        return Places(campaign.items_total, campaign.places, given)
+        return AnswerTotals(campaign.items_total, campaign.places, given)
 
 
 def report_of(campaign: Campaign) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 
 from analysis.bench.numbers import NO_TRIALS
-from analysis.campaigns.chosen import describe_chosen
+from analysis.campaigns.chosen_items import describe_chosen
 from analysis.document import DASH, Block, Cell, Document, Number, RaterName, Section, Table, count
 from analysis.formats.markdown import sections_as_markdown
 from analysis.types import JSON

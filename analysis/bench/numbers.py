@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Avg, Count
 
 from analysis.campaigns.cache import computed_report
-from analysis.campaigns.chosen import chosen_items
+from analysis.campaigns.chosen_items import chosen_items
 from analysis.campaigns.frames import campaign_frame, campaign_strata
 from analysis.data.resampling import Sample
 from analysis.data.selection import EVERYTHING, ReportOptions

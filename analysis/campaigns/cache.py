@@ -89,8 +89,8 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
 
 def answers_of(campaign: str) -> dict[str, Any]:
     """Return the number of a campaign's current responses, the newest, and its time."""
-    standing = Response.objects.filter(current=True, assignment__item__campaign__name=campaign)
-    return standing.aggregate(number=Count("pk"), newest=Max("pk"), at=Max("created_at"))
+    current = Response.objects.filter(current=True, assignment__item__campaign__name=campaign)
+    return current.aggregate(number=Count("pk"), newest=Max("pk"), at=Max("created_at"))
 
 
 def _backgrounds(campaign: Campaign) -> list[Any]:

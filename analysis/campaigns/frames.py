@@ -35,7 +35,7 @@ from analysis.data.selection import (
 )
 from analysis.data.splits import EVALUATION, STRATUM
 from analysis.version import VERSION
-from annotation.exposure.marks import exposed_labels
+from annotation.exposure.queries import exposed_labels
 from annotation.missing_reasons import reasons
 from annotation.models import Assignment, Campaign, Item, Label, QuerySampling, Rater, Unit
 from annotation.people.membership import excluded

@@ -45,7 +45,7 @@ def written_answers(campaign: Campaign, with_exposed: bool = False) -> WrittenAn
 
 def _facts(campaign: str, with_exposed: bool) -> Iterator[WrittenFact]:
     """Yield the answers in the order in which the assignments were created."""
-    standing = Response.objects.filter(
+    current = Response.objects.filter(
         current=True,
         assignment__item__campaign__name=campaign,
         assignment__rater__kind="human",
@@ -54,7 +54,7 @@ def _facts(campaign: str, with_exposed: bool) -> Iterator[WrittenFact]:
     ).exclude(assignment__rater__name__in=excluded(campaign))
     columns = ("assignment__item__query__key", "assignment__rater__name", "payload")
     # Unknown is not exposed.
-    unmarked = standing if with_exposed else standing.exclude(exposed__isnull=False, exposed=True)
+    unmarked = current if with_exposed else current.exclude(exposed__isnull=False, exposed=True)
     for query, rater, payload in unmarked.order_by("assignment_id").values_list(*columns):
         text = next(filter(None, map(_text, payload["units"].values())), None)
         if text is not None:

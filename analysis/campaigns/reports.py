@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from analysis.campaigns.backgrounds import background_questions
 from analysis.campaigns.behind import behind_warnings
-from analysis.campaigns.chosen import chosen_items
+from analysis.campaigns.chosen_items import chosen_items
 from analysis.campaigns.consistency import add_consistency
 from analysis.campaigns.contamination import contaminated_prompts
-from analysis.campaigns.fakes import mark_fakes
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_families, with_floor
 from analysis.campaigns.free_text import written_answers
 from analysis.campaigns.guidelines import with_followed
 from analysis.campaigns.misplaced_flags import misplaced_flags
+from analysis.campaigns.scripted_judges import mark_fakes
 from analysis.data.selection import ReportOptions
 from analysis.report.build import frame_report
 from analysis.report.extras import written

@@ -20,7 +20,7 @@ from analysis.attention import Facts, facts_of
 from analysis.campaigns.cache import labels_since
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
-from analysis.cockpit.following import followed
+from analysis.cockpit.jobs import jobs_for_page
 from analysis.data.selection import ReportOptions
 from analysis.types import JSON
 from annotation.access import get_account, is_blind, readable_campaign
@@ -33,10 +33,10 @@ from datasets.jobs import queue, results
 from datasets.models import Job
 from judging.display import (
     Progress,
-    Standing,
+    RunStatus,
+    describe_status,
     progress_of,
     seconds_in_words,
-    standing_of,
     with_clock,
 )
 from judging.jobs import COMPARISON, compared_in, comparison_question
@@ -58,7 +58,7 @@ class JudgeRow:
     name: str
     judge: Judge | None
     run: JudgeRun | None
-    standing: Standing | None
+    status: RunStatus | None
     progress: Progress | None
     done: int
     failed: int
@@ -85,7 +85,7 @@ def judges(request: HttpRequest, pk: int) -> HttpResponse:
         asked = {COMPARISON: comparison_question(campaign)}
         if not blind:
             asked[REPORT] = report_question(campaign, ReportOptions())
-        jobs = followed(request, asked, reverse("judges-compared", args=[pk]))
+        jobs = jobs_for_page(request, asked, reverse("judges-compared", args=[pk]))
     context = _context(request, campaign, blind)
     seen = _seen(jobs, context["rows"])
     if in_place and seen and request.GET.get("seen") == seen:
@@ -180,7 +180,7 @@ def _rows(
                 rater.name,
                 judge,
                 run,
-                standing_of(run) if run else None,
+                describe_status(run) if run else None,
                 progress_of(run) if run and run.state in ACTIVE else None,
                 done,
                 failed,
@@ -196,8 +196,8 @@ def _seen(jobs: Sequence[Job], rows: Sequence[JudgeRow]) -> str:
     """Return a short text that changes whenever the changing parts of the page do."""
     moving = [f"{job.key}-{job.state}" for job in jobs]
     moving += [
-        f"{row.run.pk}-{row.standing.word}-{row.done}-{row.failed}"
+        f"{row.run.pk}-{row.status.word}-{row.done}-{row.failed}"
         for row in rows
-        if row.run and row.standing
+        if row.run and row.status
     ]
     return ".".join(moving).replace(" ", "_")

@@ -14,7 +14,7 @@ from analysis.attention import Facts
 from analysis.types import JSON
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.presentation import schema
-from annotation.progress.places import Places
+from annotation.progress.answer_totals import AnswerTotals
 
 MOST_JUDGES, MOST_SYSTEMS = 3, 6
 
@@ -26,7 +26,7 @@ class Labels:
     `given` counts every answer of people, `imported` those from files, which take no slot.
     """
 
-    places: Places
+    places: AnswerTotals
     given: int
     imported: int
     per_item: int

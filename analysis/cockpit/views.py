@@ -19,9 +19,9 @@ from analysis.campaigns.cache import labels_since
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
 from analysis.cockpit.data import answers_of, rows_of
-from analysis.cockpit.following import followed
 from analysis.cockpit.home import MOST_CHECKED, STATES, counts_of, found_campaigns, note_looks
 from analysis.cockpit.home import rows_of as rows_of_home
+from analysis.cockpit.jobs import jobs_for_page
 from analysis.cockpit.search import MOST, search
 from analysis.cockpit.tiles import tiles_of
 from analysis.data.selection import ReportOptions
@@ -84,7 +84,7 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
     jobs: list[Job] = []
     if (in_place or "now" in request.GET) and not blind:
         asked = {REPORT: report_question(found, ReportOptions()), CHECKS: checks_question(found)}
-        jobs = followed(request, asked, reverse("campaign", args=[pk]))
+        jobs = jobs_for_page(request, asked, reverse("campaign", args=[pk]))
     seen = ".".join(f"{job.key}-{job.state}" for job in jobs)
     if in_place and seen and request.GET.get("seen") == seen:
         return HttpResponse(status=204)

@@ -36,7 +36,7 @@ from analysis.disagreements.jobs import VOTES, question, votes_in
 from analysis.disagreements.listing import Listed
 from analysis.disagreements.tags import set_tag, tag_counts, tags_of
 from analysis.disagreements.votes import Votes
-from analysis.drafts.gather import sections_of
+from analysis.drafts.tag_groups import sections_of
 from analysis.models import UnitTag
 from annotation.access import get_account, managed_campaign, readable_campaign
 from annotation.adjudication import adjudicable

@@ -22,7 +22,7 @@ from analysis.data.grades import KEY, given_grade
 from analysis.data.selection import OWN_STRATA
 from analysis.statistics import Bools, Floats, Ints
 from annotation.adjudication.disputes import counted, decided_units
-from annotation.exposure.marks import exposed_labels
+from annotation.exposure.queries import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater, Unit
 from annotation.presentation import schema
 from datasets.jobs.guard import for_workers

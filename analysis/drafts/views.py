@@ -14,7 +14,7 @@ from analysis.disagreements.detail import with_words
 from analysis.drafts import store
 from analysis.drafts.difference import difference
 from analysis.drafts.effect import EFFECT, TURNS, question
-from analysis.drafts.gather import gathered
+from analysis.drafts.tag_groups import gathered
 from analysis.models import Draft, UnitTag
 from annotation.access import (
     check_managed_campaign,

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from analysis.campaigns.behind import behind_warnings
-from analysis.campaigns.chosen import chosen_warnings
-from analysis.campaigns.fakes import mark_raters
+from analysis.campaigns.chosen_items import chosen_warnings
 from analysis.campaigns.frames import campaign_frame
+from analysis.campaigns.scripted_judges import mark_raters
 from analysis.data.frame import Frame, without_garbage_collection
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import TOGETHER, Part, QuerySample, Rows

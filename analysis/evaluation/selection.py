@@ -14,8 +14,8 @@ from django.http import QueryDict
 from analysis.campaigns.cache import state_of
 from analysis.data.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, about
 from analysis.evaluation.build import measures_report
+from analysis.evaluation.display import SHOWN, Shown
 from analysis.evaluation.key_points import RECALL, VERIFICATION
-from analysis.evaluation.shown import SHOWN, Shown
 from analysis.evaluation.slicing import SLICING
 from analysis.forms import OptionsForm
 from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists

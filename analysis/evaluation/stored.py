@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from django.db.models import Exists, OuterRef
 
-from analysis.campaigns.chosen import chosen_items
+from analysis.campaigns.chosen_items import chosen_items
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame
 from analysis.data.selection import ReportOptions

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.document import Document, Table, count
+from analysis.evaluation.display import SHOWN, AvailableParts, Shown, own_measures, select_shown
 from analysis.evaluation.jobs import MEASURES, TREC, question
 from analysis.evaluation.rendering import (
     COMPARED,
@@ -27,7 +28,6 @@ from analysis.evaluation.rendering import (
     title_of,
 )
 from analysis.evaluation.selection import MeasuresForm
-from analysis.evaluation.shown import SHOWN, AvailableParts, Shown, own_measures, select_shown
 from analysis.figures import FIGURES, subjects
 from analysis.figures.files import available_kinds
 from analysis.pages import BESIDE, attached, figure_response

@@ -45,11 +45,11 @@ def components_tables(score: JSON) -> list[Table]:
     found = score.get("components")
     if not found:
         return []
-    voices: list[tuple[str | RaterName, JSON]] = [
+    raters: list[tuple[str | RaterName, JSON]] = [
         ("people", found["humans"]),
         *((RaterName(n, "judge"), of) for n, of in _judges(found)),
     ]
-    known = [(who, of) for who, of in voices if of["sources"]]
+    known = [(who, of) for who, of in raters if of["sources"]]
     return [_sources(known), _decisions(found["humans"])] if known else []
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from analysis.data.resampling import MANY, TOO_MANY
 from analysis.statistics import Estimate, Floats, Ints, cohen_kappa, counts_of, mean_by_cluster
 from analysis.statistics.estimate import SHARE, defined, undefined
-from annotation.exposure.marks import exposed_labels
+from annotation.exposure.queries import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater
 
 NEWEST = 50_000

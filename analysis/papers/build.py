@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from analysis.campaigns.behind import behind_sentence, units_behind
-from analysis.campaigns.chosen import chosen_items, describe_chosen
+from analysis.campaigns.chosen_items import chosen_items, describe_chosen
 from analysis.data.selection import ReportOptions
 from analysis.models import Study
 from analysis.papers.base import Grid, Paper, PaperTable, Printed

@@ -7,8 +7,8 @@ from typing import Any
 from analysis.campaigns.cache import state_of
 from analysis.models import Study
 from analysis.papers import PAPERS, Paper
+from analysis.papers.access import campaigns_of
 from analysis.papers.build import paper_tables
-from analysis.papers.reading import campaigns_of
 from annotation.access import may_read
 from annotation.exposure.ledger import saw_answers
 from annotation.models import User

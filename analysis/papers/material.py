@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from analysis.campaigns.fakes import mark_raters
 from analysis.campaigns.frames import campaign_frame, splits_of_items
 from analysis.campaigns.free_text import written_answers
+from analysis.campaigns.scripted_judges import mark_raters
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.metadata import dividing_strata
 from analysis.data.selection import ReportOptions

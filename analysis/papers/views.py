@@ -9,8 +9,8 @@ from django.views.decorators.http import require_safe
 
 from analysis.pages import attached
 from analysis.papers import PAPERS
+from analysis.papers.access import paper_called, readable_study
 from analysis.papers.jobs import TABLES, question
-from analysis.papers.reading import paper_called, readable_study
 from analysis.papers.rendering import FORMATS, document
 from annotation.access import get_account
 from annotation.models import Campaign

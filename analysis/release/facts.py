@@ -18,7 +18,7 @@ from annotation.people.membership import excluded
 from annotation.people.pay import pay_table, work_line
 from annotation.people.shares import current_shares
 from annotation.presentation import schema
-from annotation.progress.places import places_of
+from annotation.progress.answer_totals import answer_totals
 from datasets.lineage import lineage_of, units_behind
 from datasets.models import Batch, Lineage
 from judging.answer_files import scripted_among
@@ -71,7 +71,7 @@ def _lineage_facts(lineage: Lineage) -> JSON:
 
 def campaign_facts(campaign: Campaign) -> JSON:
     """Return a campaign's design, what was asked, who answered, and how much is there."""
-    places, numbers, out = places_of(campaign), counts(campaign), excluded(campaign.name)
+    places, numbers, out = answer_totals(campaign), counts(campaign), excluded(campaign.name)
     options = {name: value for name, value in campaign.options.items() if value}
     bare = asked_of(campaign).bare
     return {

@@ -25,7 +25,7 @@ from analysis.release.croissant import LABEL_COLUMNS, Released, croissant
 from analysis.release.datasheet import datasheet
 from analysis.release.facts import Licence, batch_facts, campaign_facts, judge_facts
 from analysis.release.names import published_text
-from analysis.release.wide import wide_pieces
+from analysis.release.wide_labels import wide_pieces
 from analysis.study import Key, StudyFile
 from analysis.types import JSON
 from annotation.exports.bundles import Exporting

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest, QueryDict
 
+from analysis.evaluation.display import SHOWN
 from analysis.evaluation.selection import CHOSEN, NAMES
-from analysis.evaluation.shown import SHOWN
 from analysis.forms import KIND_NAMES, OPTIONS
 from datasets.jobs import pages as jobs
 

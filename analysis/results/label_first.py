@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from analysis.document import count
 from analysis.types import JSON
-from annotation.campaign_setup.choosing import ChosenItems, choose_items
+from annotation.campaign_setup.chosen_items import ChosenItems, choose_items
 from annotation.campaigns.design import DesignError
 from annotation.models import Campaign
 from annotation.presentation import schema

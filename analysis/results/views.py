@@ -16,13 +16,13 @@ from analysis.campaigns.cache import labels_since
 from analysis.campaigns.frames import offered_options
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
+from analysis.evaluation.display import Shown
 from analysis.evaluation.jobs import BATCH_MEASURES, batch_question
 from analysis.evaluation.jobs import MEASURES as MEASURES_JOB
 from analysis.evaluation.jobs import question as measures_question
 from analysis.evaluation.rendering import FORMATS as FORMATS_OF_MEASURES
 from analysis.evaluation.rendering import texts_document
 from analysis.evaluation.selection import MeasuresForm
-from analysis.evaluation.shown import Shown
 from analysis.evaluation.views import board_views, measures_context
 from analysis.figures import FIGURES, subjects
 from analysis.figures.files import available_kinds

@@ -7,13 +7,13 @@ far as the file and people's answers allow, and `status` says how far the chain 
 
 from analysis.study.apply import Applied, apply
 from analysis.study.file import FILE_NAME, Key, Part, StudyFile, parse_study, read_study
-from analysis.study.stages import Deed, Stage, look
+from analysis.study.stages import Action, Stage, look
 from analysis.study.status import StudyStatus, status, status_of
 
 __all__ = [
     "FILE_NAME",
+    "Action",
     "Applied",
-    "Deed",
     "Key",
     "Part",
     "Stage",

@@ -42,7 +42,7 @@ def apply(file: StudyFile, say: Callable[[Key, str], None] = lambda key, line: N
     for position, part in enumerate(file.parts):
         link(study, part, position)
         stage = look_at(file, part, study, applied.stages)
-        if stage.deeds and not stage.blocked:
+        if stage.actions and not stage.blocked:
             applied.done[part.key] = _do(file, stage, study, position, say)
             stage = look_at(file, part, study, applied.stages)
         applied.stages[part.key] = stage
@@ -57,10 +57,10 @@ def _do(
     say: Callable[[Key, str], None],
 ) -> list[str]:
     lines: list[str] = []
-    for deed in stage.deeds:
-        say(stage.key, deed.words)
+    for action in stage.actions:
+        say(stage.key, action.words)
         try:
-            lines += deed.do()
+            lines += action.do()
         except (CommandError, ValueError) as error:
             raise _failed(file, stage, error) from error
         link(study, stage.part, position)

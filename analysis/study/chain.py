@@ -24,8 +24,8 @@ from annotation.derivation.rules import RULES
 from annotation.exposure.ledger import saw_figures
 from annotation.models import Campaign, Rater, User
 from annotation.people.membership import manageable, readable
+from annotation.progress.answer_totals import AnswerTotals, answer_totals
 from annotation.progress.counts import cached
-from annotation.progress.places import Places, places_of
 from annotation.registry import declared
 from datasets.behind import behind_for
 from datasets.derivation import RULE
@@ -121,7 +121,7 @@ class Card:
     has: tuple[Number, ...] = ()
     note: str = ""
     raters: tuple[Answers, ...] = ()
-    places: Places | None = None
+    places: AnswerTotals | None = None
     progress: str = ""
     links: tuple[tuple[str, str], ...] = ()
     steps: tuple[Step, ...] = ()
@@ -324,7 +324,7 @@ class _Cards:
 
     def campaign(self, campaign: Campaign) -> Card:
         page, progress = _pages(campaign, "campaign", "campaign-progress")
-        places = cached(f"places-{campaign.pk}", lambda: _sized(places_of(campaign)))
+        places = cached(f"places-{campaign.pk}", lambda: _sized(answer_totals(campaign)))
         raters = tuple(self._raters(campaign, progress))
         steps = tuple(self._steps(campaign, places, raters, progress))
         return Card(
@@ -361,7 +361,7 @@ class _Cards:
                 yield Answers(rater.name, False, done, None, reserved, 0, address)
 
     def _steps(
-        self, campaign: Campaign, places: Places, raters: Iterable[Answers], progress: str
+        self, campaign: Campaign, places: AnswerTotals, raters: Iterable[Answers], progress: str
     ) -> Iterator[Step]:
         if places.open:
             begun = [f"{r.name} {r.reserved}" for r in raters if r.reserved]
@@ -402,7 +402,7 @@ def _count(of: Mapping[str, int], status: str) -> int:
     return sum(of.get(name, 0) for name in at)
 
 
-def _sized(places: Places) -> tuple[Places, int]:
+def _sized(places: AnswerTotals) -> tuple[AnswerTotals, int]:
     return places, places.asked
 
 

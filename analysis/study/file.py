@@ -21,7 +21,7 @@ from annotation.campaigns.design import DesignError, design_of
 from annotation.campaigns.settings import read_deadline
 from annotation.derivation.base import make_options
 from annotation.derivation.base import read_options as read_options_of_rule
-from annotation.derivation.deciding import MODES
+from annotation.derivation.decisions import MODES
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import rule_called
 from annotation.management.base import read_given_rate, read_given_shares

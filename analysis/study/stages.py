@@ -1,6 +1,6 @@
 """The stages of a study: each part of the file beside what is in the database.
 
-A stage knows what is to be done about its part now (`deeds`), and what people have to do before
+A stage knows what is to be done about its part now (`actions`), and what people have to do before
 the next part can follow (`waits`). Looking changes nothing.
 """
 
@@ -27,7 +27,7 @@ from annotation.derivation.service import stored_options
 from annotation.management.base import read_settings
 from annotation.models import Campaign
 from annotation.presentation import design as stored_design
-from annotation.progress.places import Places, places_of
+from annotation.progress.answer_totals import AnswerTotals, answer_totals
 from datasets.lineage import behind_words, lineage_of, units_behind
 from datasets.loading import file_facts, read_digest
 from datasets.models import Batch, Lineage
@@ -43,7 +43,7 @@ MODELS: dict[str, Any] = {"batch": Batch, "campaign": Campaign}
 
 
 @dataclass(frozen=True)
-class Deed:
+class Action:
     """One thing to do about a part, in words that follow "to" (`load …`, `create …`)."""
 
     words: str
@@ -59,7 +59,7 @@ class Stage:
 
     part: Part
     exists: bool
-    deeds: tuple[Deed, ...] = ()
+    actions: tuple[Action, ...] = ()
     waits: tuple[str, ...] = ()
     blocked: tuple[Key, ...] = ()
     behind: str = ""
@@ -74,7 +74,7 @@ class Stage:
         """One of blocked, missing, open, waiting, behind and done."""
         if not self.exists:
             return "blocked" if self.blocked else "missing"
-        if self.deeds:
+        if self.actions:
             return "open"
         if self.behind:
             return "behind"
@@ -99,7 +99,7 @@ def look_at(file: StudyFile, part: Part, study: Study | None, before: dict[Key, 
     unfinished = [
         key
         for key in part.awaits
-        if key not in absent and (before[key].deeds or (part.awaits_people and before[key].waits))
+        if key not in absent and (before[key].actions or (part.awaits_people and before[key].waits))
     ]
     blocked = tuple(dict.fromkeys((*absent, *unfinished)))
     record = study and study.parts.filter(kind=part.key.kind, name=part.name).first()
@@ -147,8 +147,8 @@ def _loaded(
     paths, name = part.options["paths"], part.name
     batch = Batch.objects.filter(name=name).first()
     if batch is None:
-        deed = Deed(first_step(part), lambda: run_command("load_batch", **part.options))
-        return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
+        action = Action(first_step(part), lambda: run_command("load_batch", **part.options))
+        return Stage(part, exists=False, actions=(action,), blocked=blocked)
     if all(path.exists() for path in paths):
         if part.options["extends"]:
             _check_extension(file, part, lineage_of(batch))
@@ -203,8 +203,8 @@ def _derived(
     name, options = part.name, part.options
     batch = Batch.objects.filter(name=name).first()
     if batch is None:
-        deed = Deed(first_step(part), lambda: run_command(part.command, **options))
-        return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
+        action = Action(first_step(part), lambda: run_command(part.command, **options))
+        return Stage(part, exists=False, actions=(action,), blocked=blocked)
     lineage = lineage_of(batch)
     _check_lineage(file, part, lineage)
     counts = dict(batch.counts) | ({"lineage": lineage.counts} if lineage else {})
@@ -253,8 +253,8 @@ def _judge(
         draft(command_called("create_judge").definition(options))
     except (JudgeError, ParamError, CommandError) as error:
         raise _refused(file, part, str(error)) from error
-    deed = Deed(first_step(part), lambda: run_command("create_judge", **options))
-    return Stage(part, exists=False, deeds=(deed,), blocked=blocked)
+    action = Action(first_step(part), lambda: run_command("create_judge", **options))
+    return Stage(part, exists=False, actions=(action,), blocked=blocked)
 
 
 def _campaign(
@@ -269,17 +269,17 @@ def _campaign(
         raise _refused(file, part, str(error)) from error
     imported = record.imported if record else {}
     if campaign is None:
-        create = Deed(first_step(part), lambda: run_command("create_campaign", **part.options))
-        deeds = (create, *_imports(file, part, imported), *_runs(part, None))
-        return Stage(part, exists=False, deeds=deeds, blocked=blocked)
+        create = Action(first_step(part), lambda: run_command("create_campaign", **part.options))
+        actions = (create, *_imports(file, part, imported), *_runs(part, None))
+        return Stage(part, exists=False, actions=actions, blocked=blocked)
     _check_design(file, part, campaign, design)
     changes = tuple(_changes(campaign, settings))
     imports = _imports(file, part, imported)
-    deeds = (*changes, *imports, *_runs(part, campaign))
-    places = places_of(campaign)
+    actions = (*changes, *imports, *_runs(part, campaign))
+    places = answer_totals(campaign)
     waits = () if imports or not places.open else (waiting(campaign, places),)
     counts = {"items": places.items, "asked": places.asked, "answered": places.answered}
-    return Stage(part, True, deeds, waits, blocked, counts=counts)
+    return Stage(part, True, actions, waits, blocked, counts=counts)
 
 
 def _design(part: Part) -> Design:
@@ -305,9 +305,9 @@ def _check_design(file: StudyFile, part: Part, campaign: Campaign, design: Desig
             raise file.error(part, f"{wrong}{now[name]!r}", remedy, key)
 
 
-def _changes(campaign: Campaign, settings: CampaignSettings) -> Iterator[Deed]:
+def _changes(campaign: Campaign, settings: CampaignSettings) -> Iterator[Action]:
     if settings_differ(campaign, settings):
-        yield Deed("change its settings", partial(_change, campaign, settings))
+        yield Action("change its settings", partial(_change, campaign, settings))
 
 
 def _change(campaign: Campaign, settings: CampaignSettings) -> list[str]:
@@ -315,9 +315,9 @@ def _change(campaign: Campaign, settings: CampaignSettings) -> list[str]:
     return [f"Changed the settings of campaign {campaign.name!r}."]
 
 
-def _imports(file: StudyFile, part: Part, imported: dict[str, str]) -> tuple[Deed, ...]:
+def _imports(file: StudyFile, part: Part, imported: dict[str, str]) -> tuple[Action, ...]:
     return tuple(
-        Deed(
+        Action(
             f"import the labels of {labels.path.name}",
             partial(_import, file.name, part, labels),
         )
@@ -337,13 +337,13 @@ def _import(study: str, part: Part, labels: LabelsFile) -> list[str]:
     return lines
 
 
-def _runs(part: Part, campaign: Campaign | None) -> Iterator[Deed]:
+def _runs(part: Part, campaign: Campaign | None) -> Iterator[Action]:
     for asked in part.judges:
         left = None if campaign is None else _left(campaign, asked.judge)
         if left == 0:
             continue
         many = "" if left is None else f" ({left} requests)"
-        yield Deed(f"ask judge {asked.judge}{many}", partial(_run, part, asked))
+        yield Action(f"ask judge {asked.judge}{many}", partial(_run, part, asked))
 
 
 def _run(part: Part, asked: Asked) -> list[str]:
@@ -373,7 +373,7 @@ def first_step(part: Part) -> str:
     return f"create it ({options['protocol']} over {options['batch']})"
 
 
-def waiting(campaign: Campaign, places: Places) -> str:
+def waiting(campaign: Campaign, places: AnswerTotals) -> str:
     """Say how many answers people still owe to a campaign, and how they give them."""
     people = f"{campaign.raters_per_item} people" if campaign.raters_per_item > 1 else "one person"
     who = f"{people} an item"

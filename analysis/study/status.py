@@ -32,8 +32,8 @@ class StudyStatus:
     def next(self) -> str:
         """Say what comes next: who has to do what, or that all is done."""
         for stage in self.stages:
-            if stage.deeds and not stage.blocked:
-                return f"Run study apply: it will {stage.deeds[0].words} ({stage.key})."
+            if stage.actions and not stage.blocked:
+                return f"Run study apply: it will {stage.actions[0].words} ({stage.key})."
         waits = [line for stage in self.stages for line in stage.waits]
         behind = [stage.behind for stage in self.stages if stage.behind]
         if waits or behind:
@@ -65,7 +65,7 @@ def stage_json(stage: Stage) -> dict[str, Any]:
         "name": stage.key.name,
         "state": stage.state,
         "counts": stage.counts,
-        "todo": [deed.words for deed in stage.deeds],
+        "todo": [action.words for action in stage.actions],
         "waits": list(stage.waits),
         "behind": stage.behind or None,
         "after": [str(key) for key in stage.blocked],
@@ -75,10 +75,10 @@ def stage_json(stage: Stage) -> dict[str, Any]:
 
 def next_of(stage: Stage) -> str:
     """Say in words what comes next for a stage."""
-    if stage.blocked and stage.deeds:
-        return f"after {_listed(stage.blocked)}: {stage.deeds[0].words}"
-    if stage.deeds:
-        return stage.deeds[0].words
+    if stage.blocked and stage.actions:
+        return f"after {_listed(stage.blocked)}: {stage.actions[0].words}"
+    if stage.actions:
+        return stage.actions[0].words
     if stage.behind:
         return stage.behind
     return stage.waits[0] if stage.waits else ""

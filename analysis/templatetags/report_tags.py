@@ -27,7 +27,7 @@ from analysis.formats.verdict import Cells, Units, without_units
 from analysis.models import Study
 from analysis.pages import LOOK
 from analysis.papers import PAPERS, Paper
-from analysis.papers.reading import studies_of
+from analysis.papers.access import studies_of
 from analysis.results.label_first import listed_first
 from annotation.people.membership import may_manage
 from annotation.presentation import schema

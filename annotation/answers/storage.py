@@ -24,8 +24,8 @@ from annotation.answers.types import (
     Outcome,
     StoredRevision,
 )
+from annotation.exposure.detection import Evidence, evidence_against
 from annotation.exposure.ledger import STATED
-from annotation.exposure.marking import Evidence, evidence_against
 from annotation.models import REVOKED, Assignment, Exposure, Label, Response, Span
 from annotation.presentation import stored_units
 from annotation.protocols.base import Payload

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from annotation.access import get_account
 from annotation.api.access import check_blind
-from annotation.derivation.deciding import ADJUDICATED, TIES
+from annotation.derivation.decisions import ADJUDICATED, TIES
 from annotation.derivation.jobs import DERIVATION, question
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import DerivationRequest, check_campaigns, left_out_of

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotation import prerequisites
-from annotation.assignments.carried import units_left
+from annotation.assignments.remaining_units import units_left
 from annotation.campaigns.sampling import shuffle_fields, shuffle_units
 from annotation.gold.scoring import is_plain, next_item
 from annotation.models import CARRIED, Assignment, Campaign, Item, Rater

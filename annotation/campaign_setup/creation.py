@@ -9,7 +9,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from annotation.campaign_setup.carrying import carry_over, find_continued
+from annotation.campaign_setup.carry_over import carry_over, find_continued
 from annotation.campaign_setup.items import Drafted, ItemWriter, asked_items, reduce_quotas
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.sampling import (

@@ -17,7 +17,7 @@ from itertools import combinations
 from statistics import NormalDist
 from typing import NamedTuple
 
-from annotation.campaign_setup.carrying import CarriedSlots, carried_slots
+from annotation.campaign_setup.carry_over import CarriedSlots, carried_slots
 from annotation.campaign_setup.creation import (
     check_references,
     checked_campaign,
@@ -296,8 +296,8 @@ def simulate(
     ]
     if old:
         items = _fill(items, campaign, old, design)
-    told = _summarize(items, drawn, design, people, assumptions or Assumptions())
-    return replace(told, noun=schema(campaign).noun)
+    summary = _summarize(items, drawn, design, people, assumptions or Assumptions())
+    return replace(summary, noun=schema(campaign).noun)
 
 
 def _fill(items: list[_Item], campaign: Campaign, old: Campaign, design: Design) -> list[_Item]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from annotation.derivation.base import Job, Work
-from annotation.derivation.deciding import NO
+from annotation.derivation.decisions import NO
 from annotation.derivation.labels import LabelledUnit, LabelReader, UnitReader
 from annotation.models import Campaign, Exclusion, Rater, Response
 from annotation.prerequisites.base import prerequisite_of

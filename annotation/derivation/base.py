@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.derivation.deciding import Decider, Decision
+from annotation.derivation.decisions import Decider, Decision
 from annotation.derivation.labels import LabelledUnit, LabelReader, UnitReader
 from annotation.models import Campaign, Rater
 from datasets import rows

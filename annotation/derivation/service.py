@@ -16,7 +16,7 @@ from django.db.models import Count, Max, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.derivation.base import Job, Rule, Work, make_options
-from annotation.derivation.deciding import (
+from annotation.derivation.decisions import (
     ADJUDICATED,
     TIES,
     Decider,

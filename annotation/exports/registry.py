@@ -17,7 +17,7 @@ from annotation.exports.qrels import (
     qrels,
 )
 from annotation.exports.web_annotations import web_annotations
-from annotation.exposure.marks import has_exposed
+from annotation.exposure.queries import has_exposed
 from annotation.imports import responses as response_rows
 from annotation.models import Campaign
 from annotation.people import background, consent, pay

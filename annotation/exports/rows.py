@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from annotation.campaigns.relevance import Uses
 from annotation.exposure.ledger import saw_answers
-from annotation.exposure.marks import exposed_labels, exposed_units
+from annotation.exposure.queries import exposed_labels, exposed_units
 from annotation.label_rows import GRADE, LabelRow, SpanRow, as_line
 from annotation.missing_reasons import Reasons, reasons
 from annotation.models import (
@@ -400,13 +400,13 @@ def responses(campaign: Campaign, since: int = 0) -> Iterator[Line]:
 
 def _response_lines(campaign: Campaign, since: int) -> Iterator[Line]:
     related = ("assignment__item", "assignment__rater")
-    standing = Response.objects.filter(
+    current = Response.objects.filter(
         current=True,
         assignment__item__campaign=campaign,
         assignment__item__position__gte=since,
     ).exclude(assignment__rater__kind=Rater.Kind.TRIAL)
     order = ("assignment__item__position", "assignment__rater__name", "assignment_id")
-    for response in standing.select_related(*related).order_by(*order).iterator(chunk_size=CHUNK):
+    for response in current.select_related(*related).order_by(*order).iterator(chunk_size=CHUNK):
         assignment = response.assignment
         yield {
             "campaign": campaign.name,

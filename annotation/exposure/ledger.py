@@ -1,7 +1,7 @@
 """The ledger: note what is shown of others' answers, and record it with the request's account.
 
 `saw_answers` and `saw_figures` are called by the functions that read answers, and add a note to
-those being collected (`audit.shown`). A request records its notes as looks of its account. Where
+those being collected (`audit.looks`). A request records its notes as looks of its account. Where
 nothing is collected, as in commands, nothing is noted: a person who runs a command can read the
 database as well.
 """
@@ -16,7 +16,7 @@ from datetime import datetime
 from django.db.models import Max
 
 from annotation.models import Campaign, Look, Rater, Response
-from audit.shown import Note, collected, deliver, is_collecting
+from audit.looks import Note, collected, deliver, is_collecting
 
 __all__ = [
     "FEWEST_UNITS",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from annotation.integrity import draws, evidence, exposure, items
+from annotation.integrity import evidence, exposure, items, sample
 from annotation.integrity.answers import (
     LABELS,
     REVISIONS,
@@ -41,7 +41,7 @@ _OF_ANSWERS: tuple[tuple[Check, Callable[[Answered], Iterator[Violation]]], ...]
 CHECKS: tuple[Check, ...] = (
     STATUS,
     *(check for check, _ in _OF_ANSWERS),
-    draws.CHECK,
+    sample.CHECK,
     items.CHECK,
     exposure.CHECK,
 )
@@ -55,7 +55,7 @@ def violations(checked_elsewhere: Collection[int], checked: CheckedCounts) -> It
     yield from stray_decisions()
     for campaign in Campaign.objects.select_related("batch").order_by("pk").iterator():
         checked.campaigns += 1
-        yield from draws.wrong(campaign)
+        yield from sample.wrong(campaign)
         yield from exposure.wrong(campaign)
         yield from items.wrong(Study(campaign))
         for each in answered(Study(campaign), checked):

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Exists, OuterRef, Q
 
-from annotation.exposure.marking import evidence_against
+from annotation.exposure.detection import evidence_against
 from annotation.models import Assignment, Campaign, Look, Response
 from annotation.prerequisites.base import prerequisite_of
 from audit.violations import Check, Place, Violation

@@ -18,9 +18,9 @@ from annotation.people.background import BackgroundError, Question, read_toml
 from annotation.people.pay import PayError, read_rate
 from annotation.people.shares import ShareError, read_shares
 from datasets.access import READERS
+from datasets.atomic_files import new_file, new_folder
 from datasets.console import no_such
 from datasets.models import Batch
-from datasets.unfinished import new_file, new_folder
 
 
 def campaign_called(name: str) -> Campaign:

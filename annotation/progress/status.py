@@ -20,6 +20,7 @@ from annotation.models import Assignment, Campaign, Item
 from annotation.people.membership import excluded
 from annotation.people.pay import median_times
 from annotation.people.shares import allotted_by_rater
+from annotation.progress.answer_totals import AnswerTotals, recent_answer_totals
 from annotation.progress.counts import (
     DONE,
     STUDY,
@@ -33,7 +34,6 @@ from annotation.progress.counts import (
     times,
     total,
 )
-from annotation.progress.places import Places, places_now
 
 WEEK = 7
 DAYS = 14
@@ -231,7 +231,7 @@ class CampaignStatus:
     total: Total
     people: tuple[Person, ...]
     days: tuple[int, ...]
-    places: Places
+    places: AnswerTotals
 
     @property
     def done(self) -> int:
@@ -268,7 +268,7 @@ def get_status(campaign: Campaign) -> CampaignStatus:
     allotted = allotted_by_rater(campaign)
     people = tuple(_person(each, pace, out, allotted) for each in counted)
     asked = total(campaign)
-    places = places_now(campaign, asked, counted)
+    places = recent_answer_totals(campaign, asked, counted)
     return CampaignStatus(pace.at, asked, people, pace.days, places)
 
 

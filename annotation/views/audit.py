@@ -18,7 +18,7 @@ from annotation.audit_log import EventFilter, describe_events, filter_events, vi
 from annotation.models import Campaign
 from audit.models import SITE, Event, Seal
 from audit.recording import EVENTS, record_export
-from audit.sealing import unsealed
+from audit.seals import unsealed
 from datasets.access import ADMIN, READERS, role_required
 from datasets.jobs import pages as jobs
 

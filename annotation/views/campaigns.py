@@ -23,7 +23,7 @@ from annotation.campaign_setup.sample_file import SAMPLE, question
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.sampling import summary
 from annotation.campaigns.settings import LONGEST_GUIDELINE, CampaignSettings, change
-from annotation.exposure.marks import marks_of
+from annotation.exposure.queries import marks_of
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, CarriedAnswer, Item, Rater, User
 from annotation.people.membership import may_manage

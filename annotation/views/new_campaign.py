@@ -21,14 +21,14 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.access import get_account
 from annotation.assignments.queue import order_for
-from annotation.campaign_setup.choosing import ChosenItems
+from annotation.campaign_setup.chosen_items import ChosenItems
 from annotation.campaign_setup.creation import checked_campaign, create_once
 from annotation.campaign_setup.dry_run import DryRun, sentences
 from annotation.campaign_setup.effort import effort_of
-from annotation.campaign_setup.fitting import FITS, fits_of
-from annotation.campaign_setup.fitting import question as fits_question
 from annotation.campaign_setup.items import ItemWriter, asked_items
 from annotation.campaign_setup.jobs import PREVIEW, dry_run_of, question
+from annotation.campaign_setup.suitable_protocols import FITS, fits_of
+from annotation.campaign_setup.suitable_protocols import question as fits_question
 from annotation.campaigns.design import Design, DesignError
 from annotation.campaigns.rendering import render as render_guideline
 from annotation.campaigns.sampling import sample_queries

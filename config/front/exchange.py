@@ -74,9 +74,9 @@ class Line:
         return Passed(real, _address(client), _address(server), head, data, rest, body)
 
 
-def _address(told: Any) -> Any:
+def _address(address: Any) -> Any:
     """Return a socket's address, which JSON has as a list."""
-    return tuple(told) if isinstance(told, list) else told
+    return tuple(address) if isinstance(address, list) else address
 
 
 class Exchange:

@@ -26,10 +26,10 @@ from gunicorn.http.parser import RequestParser
 from gunicorn.workers import gthread
 
 from config.front.exchange import Exchange, Passed
+from config.front.handover import Handover
 from config.front.incoming import Incoming, Limits, NoRoomError, TooLongHeadError
 from config.front.lanes import Lanes, threads_of_lanes
 from config.front.outgoing import Outgoing
-from config.front.passing import Passing
 
 _ThreadWorker: Any = gthread.ThreadWorker
 _Connection: Any = gthread.TConn
@@ -126,7 +126,7 @@ class Worker(_ThreadWorker):
 
     def init_process(self) -> None:
         self.connections: dict[Connection, None] = {}
-        self.passing: Passing | None = None
+        self.handover: Handover | None = None
         sys.setswitchinterval(SWITCH_SECONDS)
         super().init_process()
 
@@ -135,7 +135,7 @@ class Worker(_ThreadWorker):
 
         others = env.whole_number("WEB_OTHER_THREADS")
         if self.exchange is not None:
-            self.passing = Passing(self, self.exchange, others)
+            self.handover = Handover(self, self.exchange, others)
         return Lanes(threads_of_lanes(self.cfg.threads, others))
 
     def load_wsgi(self) -> None:
@@ -156,8 +156,8 @@ class Worker(_ThreadWorker):
             for listener in self.sockets:
                 listener.close()
             self.sockets = []
-        if self.passing is not None:
-            self.passing.begin()
+        if self.handover is not None:
+            self.handover.begin()
         super().run()
 
     def is_parent_alive(self) -> bool:
@@ -275,7 +275,7 @@ class Worker(_ThreadWorker):
             connection.outgoing.sendall(incoming.answers.pop())
         if incoming.is_whole:
             connection.enter(State.ANSWERING)
-            if self.passing is None or not self.passing.pass_on(connection):
+            if self.handover is None or not self.handover.pass_on(connection):
                 self.answer(connection)
         elif connection.state is State.IDLE and incoming.has_begun:
             connection.enter(State.RECEIVING, HEAD_SECONDS)
@@ -303,8 +303,8 @@ class Worker(_ThreadWorker):
 
     def finish_request(self, connection: Connection, done: Future[bool]) -> None:
         """Go on after the thread is through: send what waits, and then expect the next request."""
-        if self.passing is not None:
-            self.passing.is_through(connection)
+        if self.handover is not None:
+            self.handover.is_through(connection)
         if connection.state is State.CLOSED:
             return
         failed = done.cancelled() or done.exception() is not None
@@ -325,7 +325,7 @@ class Worker(_ThreadWorker):
                 connection.real.shutdown(socket.SHUT_WR)
             connection.enter(State.LINGERING, LINGER_SECONDS)
             return self.watch(connection)
-        if self.passing is not None and self.passing.bring_back(connection):
+        if self.handover is not None and self.handover.bring_back(connection):
             return None
         return self.expect_next(connection)
 
@@ -355,8 +355,8 @@ class Worker(_ThreadWorker):
 
     def murder_keepalived(self, force: bool = False) -> None:
         now = time.monotonic()
-        if self.passing is not None:
-            self.passing.tick(now)
+        if self.handover is not None:
+            self.handover.tick(now)
         for connection in list(self.connections):
             if force and connection.state in READING:
                 self.close(connection)
@@ -383,8 +383,8 @@ class Worker(_ThreadWorker):
 
     def _cap_keepalive(self, deadline: float) -> None:
         """Give connections a short time when the worker stops: requests may be under way."""
-        if self.passing is not None:
-            self.passing.stop()
+        if self.handover is not None:
+            self.handover.stop()
         later = deadline - LINGER_SECONDS + STOP_SECONDS
         for connection in self.connections:
             if connection.state is State.IDLE:

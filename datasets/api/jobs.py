@@ -22,10 +22,10 @@ from datasets.api.base import List, Resource, Strict, described, page_example, p
 from datasets.api.errors import RefusedBodyError, TooManyRequestsError
 from datasets.api.permissions import READ
 from datasets.jobs import queue, results
-from datasets.jobs.asking import ask, waited_for
 from datasets.jobs.kinds import Options, kind_named
 from datasets.jobs.pages import RETRY_AFTER, with_job
 from datasets.jobs.queue import TooManyError
+from datasets.jobs.requests import ask, wait_for_job
 from datasets.models import Job, JobAsker
 
 State = Job.State
@@ -98,7 +98,7 @@ def current_job(
         except TooManyError as error:
             raise TooManyRequestsError(str(error), wait=60) from error
         job = asked.job
-    job = waited_for(job)
+    job = wait_for_job(job)
     if job.state in (State.FAILED, State.CANCELLED):
         raise RefusedBodyError(job.error or "it was cancelled; ask again")
     request.job = job  # type: ignore[attr-defined]

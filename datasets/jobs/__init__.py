@@ -10,9 +10,9 @@ nothing that it depends on has changed.
 
 from __future__ import annotations
 
-from datasets.jobs.asking import ask
 from datasets.jobs.kinds import JobError, Kind, Options, Progress, Result, register, register_name
 from datasets.jobs.queue import Asked, TooManyError
+from datasets.jobs.requests import ask
 
 __all__ = [
     "Asked",

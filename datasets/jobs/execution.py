@@ -10,8 +10,8 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import DatabaseError, connection
 
+from audit.looks import collected
 from audit.recording import Actor, on_behalf
-from audit.shown import collected
 from datasets.jobs import queue, results
 from datasets.jobs.guard import apart
 from datasets.jobs.kinds import JobError, Kind, Progress, kind_named

@@ -21,10 +21,10 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from datasets.access import wants_data
 from datasets.jobs import queue, results
-from datasets.jobs.asking import ask
 from datasets.jobs.kinds import Options, kind_named
-from datasets.jobs.launching import has_broker
+from datasets.jobs.launcher import has_broker
 from datasets.jobs.queue import Asked, TooManyError
+from datasets.jobs.requests import ask
 from datasets.models import Job
 
 State = Job.State

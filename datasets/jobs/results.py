@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from django.conf import settings
 from django.db.models.functions import Now
 
-from audit.shown import deliver
+from audit.looks import deliver
 from datasets.jobs.kinds import Result
 from datasets.models import Job
 

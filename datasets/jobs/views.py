@@ -10,12 +10,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from datasets.access import READERS, role_required
-from datasets.jobs import launching, queue
-from datasets.jobs.asking import ask
+from datasets.jobs import launcher, queue
 from datasets.jobs.kinds import kind_named, names_in
 from datasets.jobs.notices import notices
 from datasets.jobs.pages import safe, status_of, with_job
 from datasets.jobs.queue import TooManyError
+from datasets.jobs.requests import ask
 from datasets.models import Job, JobAsker
 
 State = Job.State
@@ -104,7 +104,7 @@ def _again(job: Job, request: HttpRequest) -> Job:
 
 def _start_worker(job: Job, request: HttpRequest) -> Job:
     if queue.is_stuck(job):
-        launching.start_here()
+        launcher.start_here()
     return job
 
 

@@ -32,7 +32,7 @@ from django.db import OperationalError, connection, connections
 
 from datasets.jobs import queue, results
 from datasets.jobs.execution import carry_out, out_of_memory
-from datasets.jobs.launching import Bell
+from datasets.jobs.launcher import Bell
 from datasets.models import Job
 from datasets.priority import give_way
 

@@ -22,8 +22,8 @@ from datasets.models import Batch, Team, Upload
 from datasets.readers import READERS
 from datasets.rows import InputError, Place, Query
 from datasets.teams import NotManagedError, managed_teams, visible_batches
-from datasets.uploads import launching, quarantine
-from datasets.uploads.launching import has_workers
+from datasets.uploads import launcher, quarantine
+from datasets.uploads.launcher import has_workers
 from datasets.uploads.worker import AT_WORK, WARNINGS_KEPT
 
 State = Upload.State
@@ -137,7 +137,7 @@ def begin_here(upload: Upload) -> None:
         upload.refresh_from_db()
         raise StaleError(upload)
     quarantine.forget_progress(upload.key)
-    transaction.on_commit(partial(launching.start_here, upload.key))
+    transaction.on_commit(partial(launcher.start_here, upload.key))
 
 
 def is_waiting(upload: Upload) -> bool:
@@ -165,7 +165,7 @@ def _order(upload: Upload, ready: QuerySet[Upload], event: str, **values: object
     if not updated:
         raise StaleError(upload)
     quarantine.forget_progress(upload.key)
-    transaction.on_commit(partial(launching.start, upload.key))
+    transaction.on_commit(partial(launcher.start, upload.key))
 
 
 def upload_context(upload: Upload) -> dict[str, Any]:

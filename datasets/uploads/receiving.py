@@ -24,7 +24,7 @@ from datasets.readers import READERS
 from datasets.readers.jsonl import shown
 from datasets.rows import InputError, Place
 from datasets.teams import TeamError, team_for
-from datasets.uploads import launching, quarantine
+from datasets.uploads import launcher, quarantine
 
 AN_HOUR, MAX_PER_HOUR = timedelta(hours=1), 6
 MAX_UNDECIDED = 3
@@ -95,7 +95,7 @@ def receive(
             upload.files = quarantine.store(upload.key, temporary)
             upload.save(force_insert=True)
             record("upload.received", of=upload, files=len(upload.files))
-            transaction.on_commit(lambda: launching.start(upload.key))
+            transaction.on_commit(lambda: launcher.start(upload.key))
     except BaseException:
         quarantine.remove(upload.key)
         raise

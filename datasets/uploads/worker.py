@@ -19,7 +19,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from datasets.derivation import DerivationError
-from datasets.extending import extend_batch, recognised
+from datasets.extension import extend_batch, recognised
 from datasets.loading import check_content, checked, load_batch
 from datasets.material import Digest, as_line
 from datasets.models import Batch, Upload

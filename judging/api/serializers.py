@@ -179,8 +179,8 @@ class PlanningSerializer(serializers.Serializer[Any]):
 class RunProgressSerializer(serializers.Serializer[Any]):
     """The current status of a run. `open` counts requests of the campaign without a result."""
 
-    word = serializers.CharField(source="standing.word", help_text="the status in a word")
-    note = serializers.CharField(source="standing.note", help_text="an explanation, or what to do")
+    word = serializers.CharField(source="status.word", help_text="the status in a word")
+    note = serializers.CharField(source="status.note", help_text="an explanation, or what to do")
     open = serializers.IntegerField()
     closed = serializers.IntegerField()
     cancelled = serializers.IntegerField()

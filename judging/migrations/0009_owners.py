@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import migrations, models
 
-from audit.sealing import hold_off_sealing
+from audit.seals import hold_off_sealing
 
 MADE = ("batch.loaded", "batch.derived", "campaign.made", "judge.made")
 READERS = ("researcher", "admin")

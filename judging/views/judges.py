@@ -27,7 +27,7 @@ from judging.access import BLIND, managed_judge, visible_judge, visible_judges, 
 from judging.answer_files import FAKE, SCRIPTED
 from judging.backends import HOSTED
 from judging.backends.wire import parse_base_url
-from judging.display import shown, standing_of
+from judging.display import describe_status, shown
 from judging.forms import NEW, PARAM_HELP, JudgeForm
 from judging.judge_file.document import read_file
 from judging.judges import JudgeError, define, read_judge_file, shown_params
@@ -189,7 +189,7 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dict[str, Any]:
     found = visible_runs(user).filter(judge=judge)[:RUNS_SHOWN]
-    runs = [{"run": run, "standing": standing_of(run)} for run in found]
+    runs = [{"run": run, "status": describe_status(run)} for run in found]
     params = {
         PARAM_HELP[name][0] if name in PARAM_HELP else name: _as_written(value)
         for name, value in shown_params(judge).items()

@@ -35,7 +35,7 @@ from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.teams import TeamError
 from datasets.text import as_sentence
-from judging import launching
+from judging import launcher
 from judging.access import (
     BLIND,
     blind_page,
@@ -50,13 +50,13 @@ from judging.access import (
 from judging.answers.results import answer_of
 from judging.backends.base import SetupError
 from judging.display import (
+    describe_status,
     file_of,
     is_cut,
     logprob_facts,
     progress_of,
     seconds_in_words,
     shown,
-    standing_of,
 )
 from judging.jobs import ESTIMATE, MANIFEST, estimate_in, estimate_question, manifest_question
 from judging.judges import JudgeError, baseline_judge
@@ -286,8 +286,8 @@ def order(request: HttpRequest, pk: int) -> HttpResponse:
         runs.ask_to_cancel(found)
     elif given == "resume" and found.lane is not None:
         resume(found)
-    elif given == "here" and standing_of(found).untaken:
-        launching.start_here(found)
+    elif given == "here" and describe_status(found).untaken:
+        launcher.start_here(found)
         back = request.POST.get("back")
         if back == "judges":
             return redirect("judges-compared", found.campaign_id)

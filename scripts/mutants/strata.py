@@ -48,9 +48,9 @@ STRATA: dict[str, tuple[str, ...]] = {
     "leases": (
         "annotation/campaigns/settings.py",
         "annotation/people/leases.py",
-        "datasets/jobs/asking.py",
+        "datasets/jobs/requests.py",
         "datasets/jobs/execution.py",
-        "datasets/jobs/launching.py",
+        "datasets/jobs/launcher.py",
         "datasets/jobs/queue.py",
         "datasets/jobs/worker.py",
         "judging/engine/__init__.py",

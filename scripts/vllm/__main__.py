@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import scripts.vllm
-from scripts.vllm.setting_up import BUILDS, FOLDER, SetUpError, set_up
+from scripts.vllm.setup import BUILDS, FOLDER, SetUpError, set_up
 
 
 def main(arguments: list[str]) -> int:

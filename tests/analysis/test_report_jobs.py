@@ -14,7 +14,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from annotation.models import Campaign, Membership, User
-from datasets.jobs import asking, queue
+from datasets.jobs import queue, requests
 from datasets.jobs.execution import carry_out
 from datasets.models import Job
 from tests import queue_cast
@@ -257,7 +257,7 @@ class TestPages:
         assert "No worker has started on it" in shown
         assert "manage.py work" in shown
         started: list[bool] = []
-        monkeypatch.setattr("datasets.jobs.launching.start_here", lambda: started.append(True))
+        monkeypatch.setattr("datasets.jobs.launcher.start_here", lambda: started.append(True))
         rita.post(f"/jobs/{Job.objects.get().key}/order/", {"order": "start", "next": address})
         assert started == [True]
 
@@ -266,7 +266,7 @@ class TestPages:
 class TestAPI:
     @pytest.fixture(autouse=True)
     def _impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(asking, "WAIT_SECONDS", 0)
+        monkeypatch.setattr(requests, "WAIT_SECONDS", 0)
 
     def test_a_report_that_takes_long_is_answered_by_its_job(self, labelled: Campaign) -> None:
         root = script_of(User.objects.create(username="root", role="admin"))

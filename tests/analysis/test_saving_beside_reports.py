@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from pytest_django.fixtures import Settings
 
-from datasets.jobs import asking
+from datasets.jobs import requests
 from datasets.models import Job
 from tests import queue_cast
 from tests.api.cast import script_of
@@ -27,7 +27,7 @@ def test_a_save_is_answered_while_every_place_for_reports_is_held(
     No worker runs, so each waiting request waits until the test ends it.
     """
     queue_cast.set_up(settings, tmp_path / "data", monkeypatch)
-    monkeypatch.setattr(asking, "WAIT_SECONDS", float("inf"))
+    monkeypatch.setattr(requests, "WAIT_SECONDS", float("inf"))
     study = make_study()
     mine, ada = study.assignment(study.ada), client_of(study.ada)
     root = script_of(study.root)
@@ -38,7 +38,7 @@ def test_a_save_is_answered_while_every_place_for_reports_is_held(
         assert over.wait(60)
         over.clear()
 
-    monkeypatch.setattr(asking, "sleep", pause)
+    monkeypatch.setattr(requests, "sleep", pause)
     address = f"/api/v1/campaigns/{study.campaign.pk}/report/?seed="
 
     def asks(seed: int) -> int:

@@ -103,7 +103,7 @@ def closed(study: Study) -> Callable[[], object]:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(
-    ("deed", "tables"),
+    ("action", "tables"),
     [
         (answered, {Assignment}),
         (failed, {Assignment}),
@@ -120,9 +120,9 @@ def closed(study: Study) -> Callable[[], object]:
     ],
 )
 def test_a_row_that_decides_something_is_locked(
-    deed: Callable[[Study], Callable[[], object]], tables: set[type[Model]]
+    action: Callable[[Study], Callable[[], object]], tables: set[type[Model]]
 ) -> None:
-    do = deed(make_study())
+    do = action(make_study())
     with CaptureQueriesContext(
         connection,
     ) as asked:

@@ -209,8 +209,8 @@ class TestTrying:
         self, rita: Script, study: Study, settings: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.JOBS_EAGER = False
-        monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
-        monkeypatch.setattr("datasets.jobs.asking.WAIT_SECONDS", 0)
+        monkeypatch.setattr("datasets.jobs.launcher.start", lambda: None)
+        monkeypatch.setattr("datasets.jobs.requests.WAIT_SECONDS", 0)
         pending = rita.post(f"judges/{judge().pk}/try/", {"campaign": study.campaign.pk})
         assert (pending.status_code, pending.json()["state"]) == (202, "waiting")
         carry_out(queue.lease_now(Job.objects.get()), lambda done, total: None, strict=True)
@@ -385,8 +385,8 @@ class TestTrials:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:  # fmt: skip
         settings.JOBS_EAGER = False
-        monkeypatch.setattr("datasets.jobs.launching.start", lambda: None)
-        monkeypatch.setattr("datasets.jobs.asking.WAIT_SECONDS", 0)
+        monkeypatch.setattr("datasets.jobs.launcher.start", lambda: None)
+        monkeypatch.setattr("datasets.jobs.requests.WAIT_SECONDS", 0)
         of = judge()
         done(study, of)
         pending = self.started(rita, study, of, kinds=["again"])

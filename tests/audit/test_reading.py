@@ -16,7 +16,7 @@ from annotation.people.accounts import forget
 from annotation.people.membership import add_member, end_membership, set_pool
 from audit.models import Event
 from audit.recording import Actor, on_behalf, record
-from audit.sealing import seal
+from audit.seals import seal
 from tests.api.cast import script_of
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload

@@ -12,7 +12,7 @@ from annotation.models import Assignment, User
 from annotation.people import accounts
 from audit.models import Event
 from audit.recording import Actor, address_class, digest_of, folded, on_behalf, record
-from audit.sealing import broken, seal
+from audit.seals import broken, seal
 from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 

@@ -10,11 +10,11 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import DatabaseError, connection, transaction
 
-from audit import sealing
+from audit import seals
 from audit.append_only import REFUSED, create_statements, drop_statements
 from audit.models import Event, Seal
 from audit.recording import record
-from audit.sealing import broken, is_seal, seal, unsealed
+from audit.seals import broken, is_seal, seal, unsealed
 
 SITE = 0
 
@@ -130,8 +130,8 @@ def test_nothing_is_sealed_while_writers_never_pause(
     trail: list[Seal], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     record("login", by=2)
-    monkeypatch.setattr(sealing, "_no_writer", lambda: False)
-    monkeypatch.setattr(sealing, "PAUSE", 0)
+    monkeypatch.setattr(seals, "_no_writer", lambda: False)
+    monkeypatch.setattr(seals, "PAUSE", 0)
     assert seal() == []
     assert "writers never paused" in caplog.text
     assert unsealed() == 1
@@ -144,7 +144,7 @@ def test_only_one_of_two_concurrent_sealers_succeeds(
     record("login", by=2)
     before = Seal.objects.count()
     late = Seal.objects.get(chain=SITE, number=2)
-    monkeypatch.setattr(sealing, "_sealed", lambda upto: [_again(late)])
+    monkeypatch.setattr(seals, "_sealed", lambda upto: [_again(late)])
     assert seal() == []
     assert Seal.objects.count() == before
 

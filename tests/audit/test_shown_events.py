@@ -25,7 +25,7 @@ from annotation.models import Campaign, Rater, User, rater_of
 from annotation.people.membership import set_pool
 from audit.models import Event, Seal
 from audit.recording import Actor, on_behalf, record
-from audit.sealing import seal
+from audit.seals import seal
 from datasets.models import Batch
 from tests.audit.test_seals import a_thief
 from tests.page_cast import Study, make_study, payload

@@ -14,7 +14,7 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from annotation.models import Campaign, User
-from audit import sealing
+from audit import seals
 from audit.models import Event, Seal
 from audit.recording import (
     COMMAND,
@@ -31,7 +31,7 @@ from audit.recording import (
     was_exported,
     write,
 )
-from audit.sealing import broken, describe_seal, digest_over, is_seal, line, seal, unsealed
+from audit.seals import broken, describe_seal, digest_over, is_seal, line, seal, unsealed
 from tests.audit.test_seals import a_thief
 from tests.page_cast import _user
 
@@ -196,7 +196,7 @@ class TestSealDigests:
         events = [
             Event(pk=n, event="login", at=NOW, who=n, campaign=None, facts={"ü": 1}) for n in (1, 2)
         ]
-        heads: sealing.Heads = {"7": [1, "d"]}
+        heads: seals.Heads = {"7": [1, "d"]}
         content = (START + line(events[0]) + line(events[1]) + '{"7":[1,"d"]}').encode()
         assert digest_over(START, iter(events), heads) == (2, hashlib.sha256(content).hexdigest())
         assert digest_over("x", [], {}) == (0, hashlib.sha256(b"x{}").hexdigest())
@@ -240,7 +240,7 @@ class TestSealing:
         assert second[-1].heads == {"9": [2, second[0].digest]}
         assert list(broken()) == []
         for each in [*first, *second]:
-            rows = sealing.of_chain(each.chain).filter(pk__gt=each.since, pk__lte=each.last)
+            rows = seals.of_chain(each.chain).filter(pk__gt=each.since, pk__lte=each.last)
             assert digest_over(each.previous, rows, each.heads) == (each.count, each.digest)
 
     def test_nothing_is_sealed_beyond_the_horizon_of_committed_events(
@@ -249,11 +249,11 @@ class TestSealing:
         record("login")
         upto = Event.objects.latest("pk").pk
         record("logout")
-        monkeypatch.setattr(sealing, "horizon", lambda: upto)
+        monkeypatch.setattr(seals, "horizon", lambda: upto)
         assert [(s.last, s.count) for s in seal()] == [(upto, 1)]
         assert unsealed() == 1
         assert seal() == []
-        monkeypatch.setattr(sealing, "horizon", lambda: None)
+        monkeypatch.setattr(seals, "horizon", lambda: None)
         assert seal() == []
         assert unsealed() == 1
 
@@ -265,16 +265,16 @@ class TestSealing:
             raise IntegrityError
 
         record("login")
-        monkeypatch.setattr(sealing, "_sealed", quicker)
+        monkeypatch.setattr(seals, "_sealed", quicker)
         assert seal() == []
         assert not Seal.objects.exists()
 
     def test_each_seal_is_logged_with_its_digest(self, monkeypatch: pytest.MonkeyPatch) -> None:
         logged: list[Any] = []
-        monkeypatch.setattr(sealing.logger, "info", lambda what, extra: logged.append(extra))
+        monkeypatch.setattr(seals.logger, "info", lambda what, extra: logged.append(extra))
         record("login", 4)
-        seals = seal()
-        assert logged == [{"seal": str(each), "digest": each.digest} for each in seals]
+        created = seal()
+        assert logged == [{"seal": str(each), "digest": each.digest} for each in created]
 
 
 @database

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from annotation.campaigns.settings import CampaignSettings, change
 from annotation.people.membership import add_member
 from audit.recording import Actor, on_behalf, record
-from audit.sealing import seal
+from audit.seals import seal
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
 from tests.page_cast import Study, make_study

@@ -57,7 +57,7 @@ def go(rita: User, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]
         threads.append(threading.Thread(target=run))
         threads[-1].start()
 
-    monkeypatch.setattr("datasets.uploads.launching.start_here", start)
+    monkeypatch.setattr("datasets.uploads.launcher.start_here", start)
     yield allowed
     allowed.set()
     for thread in threads:

@@ -13,8 +13,8 @@ from rest_framework import serializers
 from analysis.api.measures import MeasuresParameters
 from analysis.api.reports import ReportParameters
 from analysis.data.selection import ReportOptions
+from analysis.evaluation.display import SHOWN
 from analysis.evaluation.selection import CHOSEN
-from analysis.evaluation.shown import SHOWN
 from analysis.management.commands.measures import Command as MeasuresCommand
 from analysis.management.commands.report import Command as ReportCommand
 from datasets.option_fields import form_fields, serializer_fields

@@ -10,7 +10,7 @@ from kombu.exceptions import OperationalError
 from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks
 
 from annotation.models import Campaign
-from judging import launching, tasks
+from judging import launcher, tasks
 from judging.engine import Control, worker
 from judging.models import JudgeRun
 from judging.runs import lifecycle
@@ -136,8 +136,8 @@ def test_on_a_site_without_workers_a_run_is_worked_on_beside_the_web_server(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     here: list[JudgeRun] = []
-    monkeypatch.setattr(launching, "has_workers", lambda: has_workers)
-    monkeypatch.setattr(launching, "start_here", here.append)
+    monkeypatch.setattr(launcher, "has_workers", lambda: has_workers)
+    monkeypatch.setattr(launcher, "start_here", here.append)
     with django_capture_on_commit_callbacks(execute=True):
         run = tasks.begin(judge(), campaign, {"limit": 2})
         assert (sent, here) == ([], [])

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from scripts.supply.locks import read
-from scripts.vllm import setting_up
+from scripts.vllm import setup
 from scripts.vllm.__main__ import main
-from scripts.vllm.setting_up import BUILDS, ROOT, SetUpError, set_up
+from scripts.vllm.setup import BUILDS, ROOT, SetUpError, set_up
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def test_unavailable_wheels_are_reported_and_with_try_do_not_fail_the_build(
     arguments = ["--folder", str(tmp_path / "new"), "--build", "cpu"]
     assert main([*arguments, "--try"]) == 0
     assert "vLLM is not set up: " in capsys.readouterr().err
-    monkeypatch.setattr(setting_up, "LONGEST", 0.01)  # so that it fails sooner
+    monkeypatch.setattr(setup, "LONGEST", 0.01)  # so that it fails sooner
     assert main(arguments) == 1
 
 
@@ -51,9 +51,9 @@ def test_a_partial_or_broken_installation_is_removed(
     uv = tmp_path / "uv"
     uv.write_text("#!/bin/sh" + HALF.format(folder=folder, status=status), "utf-8")
     uv.chmod(0o755)
-    monkeypatch.setattr(setting_up, "_uv", lambda: str(uv))
-    monkeypatch.setattr(setting_up, "_pip", lambda folder: [str(uv)])
-    monkeypatch.setattr(setting_up, "_repair", lambda *args: None)
+    monkeypatch.setattr(setup, "_uv", lambda: str(uv))
+    monkeypatch.setattr(setup, "_pip", lambda folder: [str(uv)])
+    monkeypatch.setattr(setup, "_repair", lambda *args: None)
     with pytest.raises(SetUpError):
         set_up(folder, "cpu")
     assert not folder.exists()
@@ -73,7 +73,7 @@ def test_a_full_disk_is_reported_like_other_failures(
 def test_an_installation_that_hangs_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(setting_up, "LONGEST", 0.01)
+    monkeypatch.setattr(setup, "LONGEST", 0.01)
     with pytest.raises(SetUpError, match="not done after"):
         set_up(tmp_path / "new", "cpu")
 

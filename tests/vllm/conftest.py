@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from judging.backends.vllm_server import SERVERS
-from scripts.vllm.setting_up import FOLDER
+from scripts.vllm.setup import FOLDER
 from tests.cast import ROOT
 
 HOW = "`make vllm` sets it up, or set TANDEM_VLLM to a vllm program"

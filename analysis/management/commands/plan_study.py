@@ -29,7 +29,7 @@ class Command(BaseCommand):
                 self.stdout.write(line)
         for line in left_over(file):
             self.stdout.write(line)
-        if todo := sum(len(stage.deeds) for stage in stages):
+        if todo := sum(len(stage.actions) for stage in stages):
             what = "1 step is" if todo == 1 else f"{todo} steps are"
             raise CommandError(f"{what} left; run study apply.", returncode=LEFT)
         self.say(f"Nothing to do: study {file.name!r} is as its file says.")
@@ -38,13 +38,13 @@ class Command(BaseCommand):
 def lines_of(stage: Stage) -> list[str]:
     """Return what would be done about a part, a line for each step, or that it stays."""
     named = f"{stage.key.kind:8} {stage.key.name}"
-    if not stage.deeds:
+    if not stage.actions:
         waits = f" ({stage.waits[0]})" if stage.waits else ""
         return [f"keep   {named}{waits}"]
     how = "change" if stage.exists else "create"
     how = "later " if stage.blocked else how
     after = f", after {' and '.join(map(str, stage.blocked))}" if stage.blocked else ""
-    return [f"{how} {named}: {deed.words}{after}" for deed in stage.deeds]
+    return [f"{how} {named}: {action.words}{after}" for action in stage.actions]
 
 
 def left_over(file: StudyFile) -> list[str]:

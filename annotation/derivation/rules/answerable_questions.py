@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from annotation.derivation.base import Job, LabelWork, Rule
-from annotation.derivation.deciding import NO, YES, Cut, Decision
+from annotation.derivation.decisions import NO, YES, Cut, Decision
 from annotation.derivation.labels import LabelledUnit
 from annotation.models import Campaign
 from annotation.presentation import schema

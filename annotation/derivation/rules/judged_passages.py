@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from annotation.derivation.base import LabelWork, Rule
-from annotation.derivation.deciding import YES
+from annotation.derivation.decisions import YES
 from annotation.derivation.labels import LabelledUnit
 from annotation.protocols.units import passage_key
 from datasets import rows

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from annotation.derivation.base import Rule
-from annotation.derivation.deciding import YES
+from annotation.derivation.decisions import YES
 from annotation.derivation.rules import answerable_questions
 from annotation.derivation.rules.answerable_questions import Cells, CellWork
 from datasets import rows

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from annotation.derivation.base import Job, LabelWork, Rule
-from annotation.derivation.deciding import NO, Decision, one_of
+from annotation.derivation.decisions import NO, Decision, one_of
 from annotation.derivation.labels import LabelledUnit
 from annotation.presentation import schema
 from annotation.protocols.question_typing import LET_THROUGH

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from annotation.derivation.base import Job, LabelWork, Rule
-from annotation.derivation.deciding import NO, YES, one_of
+from annotation.derivation.decisions import NO, YES, one_of
 from annotation.derivation.labels import LabelledUnit
 from datasets import rows
 from datasets.derivation import DerivationError

@@ -80,8 +80,8 @@ def _changes(campaign: Campaign, options: dict[str, Any]) -> Iterator[str]:
         membership.end_membership(campaign, _account(name))
         yield f"{name} no longer takes part in {campaign.name}."
     if name := options["exclude"]:
-        standing = membership.exclude(campaign, _rater(name), options["reason"])
-        yield f"{name} is excluded from {campaign.name}: {standing.reason}"
+        exclusion = membership.exclude(campaign, _rater(name), options["reason"])
+        yield f"{name} is excluded from {campaign.name}: {exclusion.reason}"
     if name := options["include"]:
         undone = membership.include(campaign, _rater(name))
         yield f"{name} {'counts again' if undone else 'was not excluded'} in {campaign.name}."

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from audit.models import Seal
-from audit.sealing import broken, is_seal, unsealed
+from audit.seals import broken, is_seal, unsealed
 from datasets.console import LEFT
 from datasets.console import Command as BaseCommand
 

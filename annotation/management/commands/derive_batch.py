@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from annotation.derivation.base import read_options
-from annotation.derivation.deciding import ADJUDICATED, TIES
+from annotation.derivation.decisions import ADJUDICATED, TIES
 from annotation.derivation.rules import RULES
 from annotation.derivation.service import DerivationRequest, derive, rule_called
 from annotation.management.base import account_called, batch_called

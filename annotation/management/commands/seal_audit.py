@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.audit_log import count_answers
 from audit.models import SITE
-from audit.sealing import seal
+from audit.seals import seal
 from datasets.console import Command as BaseCommand
 
 

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from datasets.console import Command as BaseCommand
 from datasets.console import add_team_option, no_such, team_option
 from datasets.derivation import DerivationError
-from datasets.extending import extend_batch
+from datasets.extension import extend_batch
 from datasets.lineage import count_lines
 from datasets.loading import LoadReport, load_batch
 from datasets.models import Batch

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from datasets.console import Command as Base
-from datasets.jobs.launching import is_first
+from datasets.jobs.launcher import is_first
 from datasets.jobs.worker import JobWorker
 
 

@@ -14,7 +14,7 @@ from analysis.disagreements.tags import set_tag
 from analysis.drafts import store
 from analysis.drafts.difference import Piece, difference
 from analysis.drafts.effect import effect_of
-from analysis.drafts.gather import gathered
+from analysis.drafts.tag_groups import gathered
 from analysis.models import Draft
 from annotation.answers.submission import submit
 from annotation.answers.types import Circumstances

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from analysis.evaluation.display import Shown, select_shown
 from analysis.evaluation.methods import PAPERS
-from analysis.evaluation.shown import Shown, select_shown
 from analysis.evaluation.system_rankings import system_rankings
 from analysis.formats.citations import CITED
 from analysis.measures.options import Options

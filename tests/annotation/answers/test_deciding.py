@@ -31,7 +31,7 @@ from annotation.answers.types import (
     Outcome,
     _same_spans,
 )
-from annotation.exposure.marking import Evidence
+from annotation.exposure.detection import Evidence
 from annotation.models import Assignment, Item, Response, Span
 from annotation.presentation import schema
 from annotation.protocols.validation import Problem, RefusedError

@@ -200,9 +200,9 @@ class TestA6:
 
     def late(self, study: Study, mine: Assignment, name: str) -> dict[str, Any]:
         form = fresh(answers("no", "no", "no", comment=f"late {name}"))
-        standing = Draft.objects.filter(assignment=mine).first()
+        stored = Draft.objects.filter(assignment=mine).first()
         answer = client_of(study.ada).post(
-            page(name, mine), form | {"version": standing.version if standing else 0}
+            page(name, mine), form | {"version": stored.version if stored else 0}
         )
         assert answer.status_code == 422
         body: dict[str, Any] = answer.json()

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from annotation.derivation.base import Job, Work, make_options, read_options
-from annotation.derivation.deciding import NOBODY, TIE, Decider, Decision, Undecided, check_decided
+from annotation.derivation.decisions import NOBODY, TIE, Decider, Decision, Undecided, check_decided
 from annotation.derivation.labels import LabelledUnit, LabelReader, UnitReader
 from annotation.derivation.rules import RULES
 from annotation.derivation.rules.answerable_questions import CellWork, context_of

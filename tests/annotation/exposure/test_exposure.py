@@ -19,7 +19,7 @@ from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.exposure import ledger
-from annotation.exposure.marking import (
+from annotation.exposure.detection import (
     _answers_of_others,
     _comparable,
     _content,
@@ -27,7 +27,7 @@ from annotation.exposure.marking import (
     _same_items,
     evidence_against,
 )
-from annotation.exposure.marks import (
+from annotation.exposure.queries import (
     PersonMarks,
     exposed_labels,
     exposed_units,

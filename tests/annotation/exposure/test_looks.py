@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from django.utils import timezone
 
-from annotation.exposure.marking import (
+from annotation.exposure.detection import (
     Evidence,
     _Answer,
     _content,
@@ -16,7 +16,7 @@ from annotation.exposure.marking import (
     _Place,
     _shows_another,
 )
-from annotation.exposure.marks import PersonMarks, _chunks
+from annotation.exposure.queries import PersonMarks, _chunks
 from annotation.protocols.base import UnitSpec
 
 NOW = timezone.now()

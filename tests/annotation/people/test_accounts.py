@@ -145,9 +145,9 @@ class TestRoleChanges:
 
     def test_only_enabled_admins_count_as_the_last_admin(self, study: Study) -> None:
         other = User.objects.create(username="olga", role="admin", is_active=False)
-        for deed in (switch_off, forget, lambda user: change_role(user, "researcher")):
+        for action in (switch_off, forget, lambda user: change_role(user, "researcher")):
             with pytest.raises(PeopleError, match="the only admin"):
-                deed(study.root)
+                action(study.root)
         assert change_role(other, "annotator")
         switch_on(other)
         change_role(other, "admin")

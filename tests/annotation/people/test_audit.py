@@ -28,7 +28,7 @@ Act = Callable[[], object]
 ARRIVAL = Arrival("p1", "study1", "s1", signed=True)
 
 
-class Deed(NamedTuple):
+class Change(NamedTuple):
     """An act after its preparation, and the event that it records: object, facts and digests."""
 
     module: ModuleType
@@ -188,43 +188,43 @@ def all_taken_back(study: Study) -> Act:
 
 BOTH, AFTER = (True, True), (False, True)
 INVITED = {"role": "annotator", "within": "annotator"}
-DEEDS = {
-    "sessions": Deed(accounts, ending, "account.sessions", "account", {"tokens": 1}),
-    "role": Deed(accounts, another_role, "account.role", "account",
+CHANGES = {
+    "sessions": Change(accounts, ending, "account.sessions", "account", {"tokens": 1}),
+    "role": Change(accounts, another_role, "account.role", "account",
                  {"was": "annotator", "now": "researcher"}, changes=BOTH),
-    "off": Deed(accounts, off, "account.off", "account", {}),
-    "on": Deed(accounts, on, "account.on", "account", {}),
-    "pseudonym": Deed(accounts, renaming, "account.pseudonym", "rater", {}, changes=BOTH),
-    "forgotten": Deed(accounts, forgetting, "account.forgotten", "account",
+    "off": Change(accounts, off, "account.off", "account", {}),
+    "on": Change(accounts, on, "account.on", "account", {}),
+    "pseudonym": Change(accounts, renaming, "account.pseudonym", "rater", {}, changes=BOTH),
+    "forgotten": Change(accounts, forgetting, "account.forgotten", "account",
                       {"labels_kept": True}),
-    "excluded": Deed(membership, excluding, "exclusion.made", "rater", {}, True, AFTER),
-    "another reason": Deed(membership, another_reason, "exclusion.made", "rater", {}, True, BOTH),
-    "admitted": Deed(scoring, admitting, "admission.made", "rater", {}, True, AFTER),
-    "included": Deed(membership, including, "exclusion.undone", "rater", {}, True),
-    "invited": Deed(invitations, inviting, "invitation.made", "invitation", INVITED, True),
-    "accepted": Deed(invitations, accepting, "invitation.used", "invitation",
+    "excluded": Change(membership, excluding, "exclusion.made", "rater", {}, True, AFTER),
+    "another reason": Change(membership, another_reason, "exclusion.made", "rater", {}, True, BOTH),
+    "admitted": Change(scoring, admitting, "admission.made", "rater", {}, True, AFTER),
+    "included": Change(membership, including, "exclusion.undone", "rater", {}, True),
+    "invited": Change(invitations, inviting, "invitation.made", "invitation", INVITED, True),
+    "accepted": Change(invitations, accepting, "invitation.used", "invitation",
                      {"new_account": True}, True),
-    "joined": Deed(invitations, joining, "invitation.used", "invitation",
+    "joined": Change(invitations, joining, "invitation.used", "invitation",
                    {"new_account": False}, True),
-    "revoked": Deed(invitations, revoking, "invitation.revoked", "invitation", {}, True),
-    "member": Deed(membership, adding, "member.added", "account",
+    "revoked": Change(invitations, revoking, "invitation.revoked", "invitation", {}, True),
+    "member": Change(membership, adding, "member.added", "account",
                    {"was": "annotator", "now": "researcher"}, True, BOTH),
-    "no member": Deed(membership, removing, "member.ended", "account", {}, True),
-    "people": Deed(membership, recorded_change, "campaign.people", "campaign",
+    "no member": Change(membership, removing, "member.ended", "account", {}, True),
+    "people": Change(membership, recorded_change, "campaign.people", "campaign",
                    {"pool": "open", "hold_minutes": 480, "items_per_person": 2}, True, BOTH),
-    "freed": Deed(leases, freeing, "places.freed", "rater", {"places": 1}, True),
-    "a study": Deed(prolific, a_study, "prolific.study", "prolificstudy",
+    "freed": Change(leases, freeing, "places.freed", "rater", {"places": 1}, True),
+    "a study": Change(prolific, a_study, "prolific.study", "prolificstudy",
                     {"people": 2, "signed": False}, True, AFTER),
-    "arrived": Deed(prolific, arriving, "prolific.arrived", "prolificstudy", {"again": False},
+    "arrived": Change(prolific, arriving, "prolific.arrived", "prolificstudy", {"again": False},
                     True),
-    "again": Deed(prolific, arriving_again, "prolific.arrived", "prolificstudy", {"again": True},
+    "again": Change(prolific, arriving_again, "prolific.arrived", "prolificstudy", {"again": True},
                   True),
-    "elsewhere": Deed(prolific, letting_in_again, "prolific.opened", "participant", {}, True),
-    "left": Deed(prolific, leaving, "prolific.ended", "participant",
+    "elsewhere": Change(prolific, letting_in_again, "prolific.opened", "participant", {}, True),
+    "left": Change(prolific, leaving, "prolific.ended", "participant",
                  {"status": "returned", "places": 1}, True),
-    "token": Deed(api_tokens, granted, "token.made", "account", {"days": 3}),
-    "token back": Deed(api_tokens, taken_back, "account.sessions", "account", {"tokens": 1}),
-    "all back": Deed(api_tokens, all_taken_back, "account.sessions", "account", {"tokens": 2}),
+    "token": Change(api_tokens, granted, "token.made", "account", {"days": 3}),
+    "token back": Change(api_tokens, taken_back, "account.sessions", "account", {"tokens": 1}),
+    "all back": Change(api_tokens, all_taken_back, "account.sessions", "account", {"tokens": 2}),
 }  # fmt: skip
 
 
@@ -236,30 +236,34 @@ def study() -> Study:
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
-def test_each_change_to_people_is_one_event(study: Study, deed: Deed) -> None:
-    act = deed.act(study)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_each_change_to_people_is_one_event(study: Study, change: Change) -> None:
+    act = change.act(study)
     before = set(Event.objects.values_list("pk", flat=True))
     act()
     (event,) = Event.objects.exclude(pk__in=before)
-    assert (event.event, event.object_kind, event.facts) == (deed.event, deed.kind, deed.facts)
+    assert (event.event, event.object_kind, event.facts) == (
+        change.event,
+        change.kind,
+        change.facts,
+    )
     assert event.object_id.isdecimal()
-    assert event.campaign == (study.campaign.pk if deed.within else None)
-    assert (bool(event.before), bool(event.after)) == deed.changes
+    assert event.campaign == (study.campaign.pk if change.within else None)
+    assert (bool(event.before), bool(event.after)) == change.changes
     assert not event.before or event.before != event.after
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_change_that_cannot_be_recorded_is_undone(
-    study: Study, deed: Deed, monkeypatch: pytest.MonkeyPatch
+    study: Study, change: Change, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
         raise RuntimeError("the trail is full")
 
-    act, people = deed.act(study), User.objects.count()
+    act, people = change.act(study), User.objects.count()
     before = state()
-    monkeypatch.setattr(deed.module, "record", full)
+    monkeypatch.setattr(change.module, "record", full)
     with pytest.raises(RuntimeError, match="the trail is full"):
         act()
     assert state() == before

@@ -20,7 +20,7 @@ from annotation.models import Campaign, Label, User
 from annotation.people.accounts import forget
 from annotation.people.invitations import invite, join
 from annotation.people.membership import exclude
-from audit.sealing import broken, seal
+from audit.seals import broken, seal
 from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 

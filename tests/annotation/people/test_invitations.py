@@ -379,14 +379,14 @@ class TestUse:
 
         there = invite("annotator", study.campaign, by=study.root).invitation
         monkeypatch.setattr(invitations, "record", broken)
-        for deed in (
+        for action in (
             lambda: invite("annotator", by=study.root),
             lambda: revoke(there),
             lambda: join(there, study.ada),
             lambda: accept(there, "eve", GOOD["password"]),
         ):
             with pytest.raises(OSError, match="no space"):
-                deed()
+                action()
         left = Invitation.objects.get()
         assert (left.used_at, left.revoked_at) == (None, None)
         assert not Membership.objects.exists()

@@ -54,7 +54,7 @@ def broken(*_: Any, **__: Any) -> Any:
 class TestAllOrNothing:
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        "deed",
+        "action",
         [
             lambda study, mine: release(mine, Ended.FREED),
             lambda study, mine: leases.release_all(study.ada, Ended.LEFT),
@@ -63,13 +63,13 @@ class TestAllOrNothing:
         ],
     )
     def test_a_slot_is_released_with_its_items_count_or_not_at_all(
-        self, study: Study, monkeypatch: pytest.MonkeyPatch, deed: Callable[..., Any]
+        self, study: Study, monkeypatch: pytest.MonkeyPatch, action: Callable[..., Any]
     ) -> None:
         mine = study.assignment(study.ada)
         run_out(mine)
         monkeypatch.setattr(leases, "Item", SimpleNamespace(objects=SimpleNamespace(filter=broken)))
         with pytest.raises(RuntimeError):
-            deed(study, mine)
+            action(study, mine)
         assert open_assignments(study.campaign).get() == mine
         assert_whole(study.campaign)
 
@@ -204,7 +204,7 @@ class TestLocks:
 
     @pytest.mark.every_case
     @pytest.mark.parametrize(
-        "deed",
+        "action",
         [
             lambda study: lock_rows([9, 8]),
             lambda study: lock_assignments({9: None, 8: None}),
@@ -213,11 +213,11 @@ class TestLocks:
         ],
     )
     def test_assignments_are_locked_in_the_order_of_their_ids(
-        self, study: Study, deed: Callable[[Study], object]
+        self, study: Study, action: Callable[[Study], object]
     ) -> None:
         study.assignment(study.ada)
         with CaptureQueriesContext(connection) as asked:
-            deed(study)
+            action(study)
         locking = [
             each["sql"]
             for each in asked.captured_queries

@@ -9,8 +9,8 @@ import pytest
 from django.core.cache import caches
 
 from annotation.progress import counts
+from annotation.progress.answer_totals import AnswerTotals
 from annotation.progress.counts import Counted, Total, cached
-from annotation.progress.places import Places
 from annotation.progress.status import (
     NO_RECENT_ANSWERS,
     NO_TIMES,
@@ -120,11 +120,11 @@ def person(median: float | None, done: int, placed: int, held: int) -> Person:
 
 def test_a_campaigns_counts_are_sums_and_its_speed_the_median_of_its_people() -> None:
     people = (person(4.0, 3, 2, 1), person(None, 5, 5, 0), person(9.0, 4, 0, 2))
-    status = CampaignStatus(NOW, Total(9, 18), people, (), Places(9, 18, 8))
+    status = CampaignStatus(NOW, Total(9, 18), people, (), AnswerTotals(9, 18, 8))
     assert (status.done, status.imported, status.held, status.answered) == (7, 5, 3, 8)
     assert status.seconds == 6.5
     assert (people[0].rater, people[0].name) == (7, "ann")
-    assert CampaignStatus(NOW, Total(0, 0), people[1:2], (), Places(0, 0, 0)).seconds is None
+    assert CampaignStatus(NOW, Total(0, 0), people[1:2], (), AnswerTotals(0, 0, 0)).seconds is None
 
 
 class TestCache:

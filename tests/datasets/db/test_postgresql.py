@@ -13,7 +13,7 @@ import pytest
 from django.db import models as db
 
 from annotation.models import Assignment
-from audit import append_only, sealing
+from audit import append_only, seals
 from audit.models import Event
 from datasets import models
 from datasets.db import bulk, prepared
@@ -77,7 +77,7 @@ class StandIn:
 def server(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     made = StandIn()
     monkeypatch.setattr(bulk, "connection", made)
-    monkeypatch.setattr(sealing, "connection", made)
+    monkeypatch.setattr(seals, "connection", made)
     return made
 
 
@@ -272,11 +272,11 @@ class TestAuditTrail:
         assert said == list(statements("postgresql"))
 
     def test_writers_share_an_advisory_lock_on_postgresql(self, server: StandIn) -> None:
-        sealing.hold_off_sealing()
+        seals.hold_off_sealing()
         assert server.said[0] == ("SELECT pg_advisory_xact_lock_shared(%s)", [LOCK])
         server.said.clear()
         server.vendor = "sqlite"
-        sealing.hold_off_sealing()
+        seals.hold_off_sealing()
         assert server.said == []
 
     @pytest.mark.django_db
@@ -288,12 +288,12 @@ class TestAuditTrail:
         last = Event.objects.create(event="login").pk
         Event.objects.create(event="logout")
         slept: list[float] = []
-        monkeypatch.setattr(sealing.time, "sleep", slept.append)
+        monkeypatch.setattr(seals.time, "sleep", slept.append)
         server.answers = [(False,)] * (tries - 1) + [(True,)]
-        assert sealing.horizon() == (last + 1 if tries <= 50 else None)
+        assert seals.horizon() == (last + 1 if tries <= 50 else None)
         assert slept == [0.1] * (min(tries, 50) - 1)
         assert server.said[0] == ("SELECT pg_try_advisory_xact_lock(%s)", [LOCK])
 
     @pytest.mark.django_db
     def test_without_events_the_horizon_is_zero(self) -> None:
-        assert sealing.horizon() == 0
+        assert seals.horizon() == 0

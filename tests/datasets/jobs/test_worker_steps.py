@@ -18,7 +18,7 @@ from django.db import OperationalError
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import launching, queue, results
+from datasets.jobs import launcher, queue, results
 from datasets.jobs import worker as worker_module
 from datasets.jobs.worker import (
     GRACE_SECONDS,
@@ -198,7 +198,7 @@ class TestWorker:
 
         def waits(seconds: float) -> None:
             assert queue.has_worker()
-            assert launching.ring()
+            assert launcher.ring()
             heard = [key.fd for key, _ in worker._selector.select(0)]
             assert heard == [worker._bell and worker._bell.descriptor]
             wait(0)
@@ -209,7 +209,7 @@ class TestWorker:
         monkeypatch.setattr(worker, "_wait", waits)
         worker.run()
         assert next(waited, None) is None
-        assert (left, queue.has_worker(), launching.ring()) == (["disconnected"], False, False)
+        assert (left, queue.has_worker(), launcher.ring()) == (["disconnected"], False, False)
 
     def test_a_process_that_ended_is_recorded_in_its_job_and_removed(
         self, asked: Asking, ada: User, worker: JobWorker

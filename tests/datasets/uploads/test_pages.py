@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 
 from annotation.models import User
 from datasets.models import Batch, Upload
-from datasets.uploads import launching, quarantine
+from datasets.uploads import launcher, quarantine
 from datasets.uploads.receiving import MAX_PER_HOUR
 from tests.api.cast import script_of
 from tests.cast import SECOND, load
@@ -259,8 +259,8 @@ def test_an_upload_is_processed_by_a_worker_or_by_the_web_server(
             raise OSError("no broker")
 
     monkeypatch.setattr("datasets.tasks.work_on_upload.apply_async", ring)
-    monkeypatch.setattr(launching, "start_here", begun.append)
-    launching.start("k")
+    monkeypatch.setattr(launcher, "start_here", begun.append)
+    launcher.start("k")
     assert begun == (["k"] if here else [])
 
 

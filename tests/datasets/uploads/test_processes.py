@@ -22,11 +22,11 @@ from pathlib import Path
 from annotation.models import User
 from datasets.models import Batch, Upload
 from datasets.tasks import work_on_upload
-from datasets.uploads import decisions, launching
+from datasets.uploads import decisions, launcher
 from datasets.tasks import end_turn
 from datasets.uploads.receiving import receive
 from tests.datasets.upload_cast import received
-launching.start = lambda key: None
+launcher.start = lambda key: None
 Upload.objects.all().delete()
 Batch.objects.filter(name="pilot").delete()
 user, _ = User.objects.get_or_create(username="rita", role="researcher")

@@ -24,7 +24,7 @@ from audit.models import Event
 from datasets import tasks
 from datasets.models import Batch, Upload
 from datasets.rows import InputError
-from datasets.uploads import decisions, launching, quarantine, receiving, worker
+from datasets.uploads import decisions, launcher, quarantine, receiving, worker
 from datasets.uploads.decisions import StaleError, batches_with_same_content, upload_context
 from datasets.uploads.quarantine import suffix_of
 from datasets.uploads.receiving import TooOftenError, check_rate
@@ -54,8 +54,8 @@ def rita(db: None) -> User:
 def rung(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The uploads for which a process was started, as text."""
     calls: list[str] = []
-    monkeypatch.setattr(launching, "start", lambda key: calls.append(f"start {key}"))
-    monkeypatch.setattr(launching, "start_here", lambda key: calls.append(f"here {key}"))
+    monkeypatch.setattr(launcher, "start", lambda key: calls.append(f"start {key}"))
+    monkeypatch.setattr(launcher, "start_here", lambda key: calls.append(f"here {key}"))
     return calls
 
 

@@ -397,7 +397,7 @@ class TestDeciding:
         django_capture_on_commit_callbacks: Any,
     ) -> None:
         begun: list[str] = []
-        monkeypatch.setattr("datasets.uploads.launching.start_here", begun.append)
+        monkeypatch.setattr("datasets.uploads.launcher.start_here", begun.append)
         upload = sent(rita)
         with pytest.raises(StaleError, match="being read"):
             decisions.begin_here(upload)

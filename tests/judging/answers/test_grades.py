@@ -11,7 +11,7 @@ import pytest
 from django.urls import reverse
 
 from analysis.labels_file.frames import file_frame
-from analysis.release.wide import wide_pieces
+from analysis.release.wide_labels import wide_pieces
 from annotation.exports.registry import EXPORTS
 from annotation.models import Campaign, Label, User
 from judging import library

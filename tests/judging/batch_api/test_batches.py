@@ -116,7 +116,7 @@ def written(campaign: Campaign, rater: Judge, folder: Path, *arguments: str) -> 
     return path
 
 
-def standing(rater: Judge) -> dict[str, int]:
+def counts(rater: Judge) -> dict[str, int]:
     rows = Assignment.objects.filter(rater=rater.rater)
     return {status: rows.filter(status=status).count() for status in (OPEN, DONE)}
 
@@ -200,7 +200,7 @@ def test_no_other_run_starts_while_requests_are_out(
     assert out in refusal(campaign, rater, "--batch-file", str(tmp_path / "more.jsonl"))
     assert not (tmp_path / "more.jsonl").exists()
     assert list(lifecycle.runs_without_worker()) == []
-    assert standing(rater) == {"open": 12, "done": 0}
+    assert counts(rater) == {"open": 12, "done": 0}
 
 
 def test_another_judge_may_run_meanwhile(
@@ -224,7 +224,7 @@ def test_answers_of_an_abandoned_batch_can_still_be_loaded(
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
     run(campaign, rater, "--cancel")
     assert "12 done" in exchange(campaign, rater, write(tmp_path / "results.jsonl", results))
-    assert standing(rater) == {"open": 0, "done": 12}
+    assert counts(rater) == {"open": 0, "done": 12}
 
 
 def test_a_late_answer_is_counted_as_paid_and_changes_no_label(
@@ -271,7 +271,7 @@ def test_a_run_waits_for_results_that_have_not_come_back(
     first = exchange(campaign, rater, write(tmp_path / "some.jsonl", results[:5]))
     assert "5 done, 0 failed; 7 have not come back" in first
     assert "its requests are in" in refusal(campaign, rater)
-    assert standing(rater) == {"open": 7, "done": 5}
+    assert counts(rater) == {"open": 7, "done": 5}
     rest = exchange(campaign, rater, write(tmp_path / "rest.jsonl", results[4:]))
     assert "7 done, 0 failed; 1 were loaded before." in rest
     assert JudgeRun.objects.get(judge=rater).state == "done"
@@ -299,7 +299,7 @@ def test_lines_with_errors_leave_assignments_open(
     path = write(tmp_path / "results.jsonl", errors + answered(server, asked[4:]))
     said = exchange(campaign, rater, path)
     assert "8 done, 0 failed; 4 came back with errors and stay open (batch-error 2" in said
-    assert standing(rater) == {"open": 4, "done": 8}
+    assert counts(rater) == {"open": 4, "done": 8}
     assert "4 done" in run(campaign, rater)
 
 
@@ -383,7 +383,7 @@ def test_a_truncated_file_is_refused(
     path.write_bytes(path.read_bytes()[:-20])
     said = refusal(campaign, rater, "--batch-file", str(path))
     assert "results.jsonl, line 12: is not JSON; give the original file" in said
-    assert standing(rater) == {"open": 12, "done": 0}
+    assert counts(rater) == {"open": 12, "done": 0}
 
 
 def test_results_for_another_judge_are_refused(
@@ -437,7 +437,7 @@ def test_requests_beyond_the_limit_of_a_file_go_into_further_files(
         results = write(tmp_path / "results.jsonl", answered(server, lines_of(each)))
         said = exchange(campaign, rater, results)
     assert "5 done, 0 failed." in said
-    assert standing(rater) == {"open": 0, "done": 12}
+    assert counts(rater) == {"open": 0, "done": 12}
 
 
 def test_a_requests_file_is_limited_in_size_too(
@@ -470,7 +470,7 @@ def test_a_file_that_cannot_be_written_leaves_nothing_behind(
     here = {path.name for path in tmp_path.iterdir()} - {"batch.jsonl"}
     assert (here, taken.read_text("utf-8")) == ({"requests.2.jsonl"}, "mine")
     assert set(JudgeRun.objects.values_list("state", flat=True)) == {"stopped"}
-    assert standing(rater) == {"open": 12, "done": 0}
+    assert counts(rater) == {"open": 12, "done": 0}
 
 
 def test_a_request_with_a_reusable_answer_is_not_written(
@@ -479,7 +479,7 @@ def test_a_request_with_a_reusable_answer_is_not_written(
     run(campaign, judge_of(server, "online"), "--limit", "5")
     path = written(campaign, rater, tmp_path, "--reuse", "campaign")
     assert len(lines_of(path)) == 7
-    assert standing(rater) == {"open": 7, "done": 5}
+    assert counts(rater) == {"open": 7, "done": 5}
     results = write(tmp_path / "results.jsonl", answered(server, lines_of(path)))
     assert "7 done, 0 failed." in exchange(campaign, rater, results)
     found = JudgeRun.objects.get(judge=rater)
@@ -504,7 +504,7 @@ def test_a_process_that_dies_before_storing_labels_loses_no_answer(
     results = answered(server, lines_of(written(campaign, rater, tmp_path)))
     path = write(tmp_path / "results.jsonl", results)
     only_calls(campaign, rater, path)
-    assert standing(rater) == {"open": 12, "done": 0}
+    assert counts(rater) == {"open": 12, "done": 0}
     assert "12 done" in exchange(campaign, rater, path)
     assert JudgeCall.objects.count() == JudgeRun.objects.get(judge=rater).calls == 12
 

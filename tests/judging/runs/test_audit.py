@@ -29,7 +29,7 @@ def served() -> Judge:
     return judge("served", "openai", model="m", base_url=SERVER)
 
 
-class Deed(NamedTuple):
+class Change(NamedTuple):
     """An act after its preparation, and the events that it records, with their facts."""
 
     act: Callable[[Campaign], Act]
@@ -128,46 +128,46 @@ def resuming_after_the_end(campaign: Campaign) -> Act:
 
 
 STARTED = ("run.started", {"limit": None, "offline": False})
-DEEDS = {
-    "started": Deed(starting, (("run.started", {"limit": 3, "offline": False}),)),
-    "offline": Deed(without_a_server, (("run.started", {"limit": None, "offline": True}),)),
-    "after a death": Deed(after_a_death, (("run.ended", {"state": "interrupted"}), STARTED)),
-    "queued": Deed(queueing, (("run.changed", {"queued": True}),)),
-    "stopped": Deed(stopping, (("run.stopped", {"wish": "stop"}),)),
-    "cancelled": Deed(cancelling, (("run.stopped", {"wish": "cancel"}),)),
-    "cancelled at once": Deed(cancelling_unheld, (("run.stopped", {"wish": "cancel"}),)),
-    "heeded": Deed(heeding, (("run.ended", {"state": "interrupted"}),)),
-    "not taken": Deed(taking_what_was_to_stop, (("run.ended", {"state": "cancelled"}),)),
-    "finished": Deed(finishing, (("run.ended", {"state": "stopped"}),)),
-    "cancelled last": Deed(finishing_cancelled, (("run.ended", {"state": "cancelled"}),)),
-    "faster": Deed(faster, (("run.changed", {"concurrency": 5}),)),
-    "at least one": Deed(at_least_one, (("run.changed", {"concurrency": 1}),)),
-    "resumed": Deed(resuming, (("run.changed", {"resumed": True}),), tasks),
-    "resumed late": Deed(resuming_after_the_end, (("run.changed", {"resumed": True}),), tasks),
+CHANGES = {
+    "started": Change(starting, (("run.started", {"limit": 3, "offline": False}),)),
+    "offline": Change(without_a_server, (("run.started", {"limit": None, "offline": True}),)),
+    "after a death": Change(after_a_death, (("run.ended", {"state": "interrupted"}), STARTED)),
+    "queued": Change(queueing, (("run.changed", {"queued": True}),)),
+    "stopped": Change(stopping, (("run.stopped", {"wish": "stop"}),)),
+    "cancelled": Change(cancelling, (("run.stopped", {"wish": "cancel"}),)),
+    "cancelled at once": Change(cancelling_unheld, (("run.stopped", {"wish": "cancel"}),)),
+    "heeded": Change(heeding, (("run.ended", {"state": "interrupted"}),)),
+    "not taken": Change(taking_what_was_to_stop, (("run.ended", {"state": "cancelled"}),)),
+    "finished": Change(finishing, (("run.ended", {"state": "stopped"}),)),
+    "cancelled last": Change(finishing_cancelled, (("run.ended", {"state": "cancelled"}),)),
+    "faster": Change(faster, (("run.changed", {"concurrency": 5}),)),
+    "at least one": Change(at_least_one, (("run.changed", {"concurrency": 1}),)),
+    "resumed": Change(resuming, (("run.changed", {"resumed": True}),), tasks),
+    "resumed late": Change(resuming_after_the_end, (("run.changed", {"resumed": True}),), tasks),
 }
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize("deed", DEEDS.values(), ids=DEEDS)
-def test_a_change_without_its_event_is_undone(campaign: Campaign, deed: Deed) -> None:
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_change_without_its_event_is_undone(campaign: Campaign, change: Change) -> None:
     def full(*_: object, **__: object) -> None:
         raise RuntimeError("the trail is full")
 
     lifecycle.plan(campaign, served())
     lanes.get_lane(served())
-    act = deed.act(campaign)
+    act = change.act(campaign)
     other, theirs = held(campaign, judge("other"))
     ledger.claim(campaign, other.judge, theirs, 1)
     JudgeRun.objects.filter(pk=other.pk).update(wish="cancel", in_flight=3)
     before, known = state(), set(Event.objects.values_list("pk", flat=True))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(deed.module, "record", full)
+        patched.setattr(change.module, "record", full)
         with pytest.raises(RuntimeError, match="the trail is full"):
             act()
     assert state() == before
     act()
     events = list(Event.objects.exclude(pk__in=known).order_by("pk"))
-    assert [(each.event, each.facts) for each in events] == list(deed.events)
+    assert [(each.event, each.facts) for each in events] == list(change.events)
     run = JudgeRun.objects.exclude(pk=other.pk).latest("pk")
     assert {each.campaign for each in events} == {campaign.pk}
     assert (events[-1].object_kind, events[-1].object_id) == ("judgerun", str(run.pk))

@@ -51,13 +51,13 @@ def ten(campaign: Campaign) -> tuple[Campaign, Judge]:
     return campaign, rater
 
 
-def standing(campaign: Campaign, rater: Judge) -> dict[str, int]:
+def count_states(campaign: Campaign, rater: Judge) -> dict[str, int]:
     return ledger.count_by_status(campaign, rater)
 
 
 def test_assignments_are_counted_by_status(ten: tuple[Campaign, Judge]) -> None:
-    assert standing(*ten) == dict.fromkeys(STATES, 2)
-    assert ledger.count_waiting(*ten) == ledger.count_unfinished(standing(*ten)) == 4
+    assert count_states(*ten) == dict.fromkeys(STATES, 2)
+    assert ledger.count_waiting(*ten) == ledger.count_unfinished(count_states(*ten)) == 4
     assert ledger.count_unfinished({"open": 3}) == ledger.count_unfinished({"leased": 3}) == 3
     assert ledger.count_unfinished({"done": 5}) == 0
     assert ledger.count_isolated(*ten) == 1
@@ -74,16 +74,16 @@ def test_failed_assignments_are_counted_by_reason(ten: tuple[Campaign, Judge]) -
 
 def test_reopened_assignments_have_no_lease(ten: tuple[Campaign, Judge]) -> None:
     ledger.reopen(*ten)
-    assert standing(*ten) == {"open": 4, "done": 2, "failed": 2, "cancelled": 2}
+    assert count_states(*ten) == {"open": 4, "done": 2, "failed": 2, "cancelled": 2}
     assert not Assignment.objects.exclude(lease=None).exists()
 
 
 def test_unfinished_assignments_are_cancelled_and_revived(ten: tuple[Campaign, Judge]) -> None:
     ledger.cancel(*ten)
-    assert standing(*ten) == {"done": 2, "failed": 2, "cancelled": 6}
+    assert count_states(*ten) == {"done": 2, "failed": 2, "cancelled": 6}
     assert not Assignment.objects.exclude(lease=None).exists()
     ledger.revive(*ten)
-    assert standing(*ten) == {"open": 6, "done": 2, "failed": 2}
+    assert count_states(*ten) == {"open": 6, "done": 2, "failed": 2}
 
 
 def test_assignments_of_other_judges_and_campaigns_are_left_unchanged(
@@ -95,11 +95,11 @@ def test_assignments_of_other_judges_and_campaigns_are_left_unchanged(
     further = judge("further")
     for place, who in ((other, rater), (campaign, further)):
         planning.plan(place, who)
-        kept = standing(place, who)
+        kept = count_states(place, who)
         ledger.cancel(campaign, rater)
         ledger.revive(campaign, rater)
         ledger.reopen(campaign, rater)
-        assert standing(place, who) == kept
+        assert count_states(place, who) == kept
 
 
 def test_a_claim_leases_open_assignments_and_loads_their_items(
@@ -213,7 +213,7 @@ def test_a_takeover_adds_strikes_to_leased_assignments_and_closes_those_with_thr
     plain, struck = ledger.assignments_of(campaign, rater).filter(status="leased").order_by("id")
     others = dict(Strike.objects.exclude(assignment=struck).values_list("assignment", "count"))
     assert ledger.take_over(run) == 1
-    assert standing(campaign, rater) == {"open": 3, "done": 2, "failed": 3, "cancelled": 2}
+    assert count_states(campaign, rater) == {"open": 3, "done": 2, "failed": 3, "cancelled": 2}
     strikes = dict(Strike.objects.values_list("assignment", "count"))
     assert strikes == others | {struck.pk: 3, plain.pk: 1}
     poisoned = Assignment.objects.get(pk=struck.pk)

@@ -203,7 +203,7 @@ class TestOneOfTwoRuns:
         assert len(ledger.claim(campaign, run.judge, uuid.uuid4(), 2)) == 2
         return run
 
-    def standing(self, run: JudgeRun) -> tuple[dict[str, Any], dict[str, int]]:
+    def snapshot(self, run: JudgeRun) -> tuple[dict[str, Any], dict[str, int]]:
         row = dict(JudgeRun.objects.filter(pk=run.pk).values().get())
         return row, ledger.count_by_status(run.campaign, run.judge)
 
@@ -215,7 +215,7 @@ class TestOneOfTwoRuns:
     def test_changing_and_ending_one_run_leaves_the_other_unchanged(
         self, campaign: Campaign, other: JudgeRun, wish: str, ended: str, left: dict[str, int]
     ) -> None:
-        before = self.standing(other)
+        before = self.snapshot(other)
         run = lifecycle.start(campaign, judge("first"))
         token = lifecycle.take(run)
         assert token is not None
@@ -244,7 +244,7 @@ class TestOneOfTwoRuns:
         assert (run.in_flight, run.allowed, run.queued) == (0, 0, True)
         assert run.ended_at is not None
         assert ledger.count_by_status(campaign, run.judge) == left
-        assert self.standing(other) == before
+        assert self.snapshot(other) == before
         assert lifecycle.has_ended(run)
         assert not ask(run)
         assert not lifecycle.set_concurrency(run, 5)
@@ -254,7 +254,7 @@ class TestOneOfTwoRuns:
     def test_an_order_given_just_before_the_end_is_obeyed(
         self, campaign: Campaign, other: JudgeRun
     ) -> None:
-        before = self.standing(other)
+        before = self.snapshot(other)
         for wish, given, ended, left in (
             ("", "done", "done", "open"), ("stop", "done", "done", "open"),
             ("cancel", "done", "cancelled", "cancelled"),
@@ -268,7 +268,7 @@ class TestOneOfTwoRuns:
             run.refresh_from_db()
             assert (run.state, run.error, run.lease) == (ended, "why", None)
             assert ledger.count_by_status(campaign, run.judge) == {left: 4}
-        assert self.standing(other) == before
+        assert self.snapshot(other) == before
 
     def test_the_prompt_is_the_judge_file_the_custom_prompt_or_the_protocol_prompt(
         self, campaign: Campaign, other: JudgeRun
@@ -497,10 +497,10 @@ class TestBeginning:
         notified: list[int] = []
         monkeypatch.setattr(tasks, "ring", notified.append)
 
-        def of(deed: Any) -> tuple[Any, list[int]]:
+        def of(action: Any) -> tuple[Any, list[int]]:
             notified.clear()
             with django_capture_on_commit_callbacks(execute=True):
-                made = deed()
+                made = action()
             return made, list(notified)
 
         return of

@@ -191,8 +191,8 @@ class TestTheLease:
         ]
         wished = [lifecycle.wished_state(found[name]) for name in names]
         assert wished == ["interrupted", "cancelled", "interrupted", "", "cancelled"]
-        standing = {name: ledger.count_by_status(campaign, judge(name)) for name in names}
-        assert standing == {
+        counts = {name: ledger.count_by_status(campaign, judge(name)) for name in names}
+        assert counts == {
             name: {"cancelled" if name == "cancelled" else "open": ITEMS} for name in names
         }
 
@@ -287,11 +287,11 @@ def recorded(run: JudgeRun, token: uuid.UUID) -> None:
 @pytest.mark.postgresql
 @pytest.mark.skipif(not ON_POSTGRESQL, reason="a file has one lock")
 @pytest.mark.every_case
-@pytest.mark.parametrize("deed", [ended, heeded, begun_anew, recorded, lifecycle.has_lease])
-def test_changing_a_run_locks_its_row(campaign: Campaign, deed: Any) -> None:
+@pytest.mark.parametrize("action", [ended, heeded, begun_anew, recorded, lifecycle.has_lease])
+def test_changing_a_run_locks_its_row(campaign: Campaign, action: Any) -> None:
     run, token = held(campaign, judge())
     with CaptureQueriesContext(connection) as asked:
-        deed(run, token)
+        action(run, token)
     statements = [each["sql"] for each in asked.captured_queries if "FOR UPDATE" in each["sql"]]
     assert any('FROM "judging_judgerun"' in sql for sql in statements)
 

@@ -15,16 +15,16 @@ from django.utils import timezone
 
 from annotation.assignments.queue import next_assignment
 from annotation.models import Campaign, User, rater_of
-from judging import launching, library
+from judging import launcher, library
 from judging.backends.base import Answer, FinalError
 from judging.backends.logprobs import STORED_KEY
 from judging.display import (
     Progress,
     Standing,
+    describe_status,
     logprob_facts,
     seconds_in_words,
     shown,
-    standing_of,
     with_clock,
 )
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
@@ -70,7 +70,7 @@ def order(client: Client, run: JudgeRun, what: str, **form: Any) -> JudgeRun:
 
 
 def word(run: JudgeRun) -> str:
-    return standing_of(with_clock(JudgeRun.objects.all()).get(pk=run.pk)).word
+    return describe_status(with_clock(JudgeRun.objects.all()).get(pk=run.pk)).word
 
 
 def changed(run: JudgeRun, **fields: Any) -> JudgeRun:
@@ -155,9 +155,9 @@ def test_a_queued_run_says_how_much_of_it_is_planned(
 def test_a_run_whose_batch_is_with_the_server_names_the_file(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
     changed(run, manifest={"batch": {"files": [{"name": "out.jsonl"}], "requests": 4}})
-    standing = standing_of(with_clock(JudgeRun.objects.all()).get())
-    assert standing.word == "Out"
-    assert "out.jsonl" in standing.note
+    status = describe_status(with_clock(JudgeRun.objects.all()).get())
+    assert status.word == "Out"
+    assert "out.jsonl" in status.note
 
 
 def test_every_state_of_a_run_has_its_word(campaign: Campaign) -> None:
@@ -180,8 +180,8 @@ def test_an_active_run_shows_the_current_trouble_with_its_server(
     assert lifecycle.take(run)
     busy = "endpoint busy since 2026-01-01 00:00:00 UTC: come later"
     changed(run, error=busy)
-    standing = standing_of(with_clock(JudgeRun.objects.all()).get())
-    assert (standing.word, standing.kind, standing.note) == ("Running", "warn", busy)
+    status = describe_status(with_clock(JudgeRun.objects.all()).get())
+    assert (status.word, status.kind, status.note) == ("Running", "warn", busy)
 
 
 def test_the_reason_of_a_paused_server_is_shown_and_it_can_be_resumed(
@@ -206,9 +206,9 @@ def test_two_runs_of_one_server_take_turns_and_say_so(campaign: Campaign) -> Non
         for name in ("first", "second")
     )
     assert lifecycle.take(first)
-    standing = standing_of(with_clock(JudgeRun.objects.all()).get(pk=second.pk))
-    assert standing.word == "Waiting"
-    assert "judge first" in standing.note
+    status = describe_status(with_clock(JudgeRun.objects.all()).get(pk=second.pk))
+    assert status.word == "Waiting"
+    assert "judge first" in status.note
 
 
 def test_orders_of_the_page_reach_the_run(rita: Client, campaign: Campaign) -> None:
@@ -512,9 +512,9 @@ def test_a_run_without_a_worker_can_be_started_beside_the_web_server(
 ) -> None:
     started: list[Any] = []
     popen = lambda command, **given: started.append(command[-2:])  # noqa: E731
-    monkeypatch.setattr(launching.subprocess, "Popen", popen)
+    monkeypatch.setattr(launcher.subprocess, "Popen", popen)
     # No thread waits for the process, since the process that queued the run may end first.
-    monkeypatch.setattr(launching.threading, "Thread", lambda **given: Idle())
+    monkeypatch.setattr(launcher.threading, "Thread", lambda **given: Idle())
     run = lifecycle.start(campaign, judge("floor"), queued=True)
     order(rita, run, "here")
     assert not started, "a worker may still take it"

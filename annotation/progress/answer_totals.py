@@ -1,4 +1,4 @@
-"""How many of the answers that a campaign asks people for exist, imported ones included."""
+"""How many answers a campaign asks people for, and how many exist, imported ones included."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from annotation.models import Assignment, Campaign, Item, Rater
 from annotation.progress.counts import Counted, Total, cached
 
 
-class Places(NamedTuple):
-    """The study items of a campaign, the number of people's answers to get, and those that exist.
+class AnswerTotals(NamedTuple):
+    """A campaign's study items, the answers that it asks people for, and those that exist.
 
     An item counts at most as many answers as it asks for, each by another person.
     """
@@ -27,16 +27,18 @@ class Places(NamedTuple):
         return self.asked - self.answered
 
 
-def places_now(campaign: Campaign, found: Total, people: Sequence[Counted]) -> Places:
-    """Like `places_of`, from the counts if nothing was imported; else up to a minute old."""
+def recent_answer_totals(
+    campaign: Campaign, found: Total, people: Sequence[Counted]
+) -> AnswerTotals:
+    """Like `answer_totals`, but from counters if nothing was imported, else up to a minute old."""
     placed = sum(each.placed for each in people)
     if placed == sum(each.done for each in people):
-        return Places(found.items, found.places, placed)
-    return cached(f"places-{campaign.pk}", lambda: (places_of(campaign), found.items))
+        return AnswerTotals(found.items, found.places, placed)
+    return cached(f"places-{campaign.pk}", lambda: (answer_totals(campaign), found.items))
 
 
-def places_of(campaign: Campaign) -> Places:
-    """Count the answers that people owe and have given, item by item."""
+def answer_totals(campaign: Campaign) -> AnswerTotals:
+    """Count the answers that people are asked for and have given."""
     done = Q(assignments__status=Assignment.Status.DONE, assignments__rater__kind=Rater.Kind.HUMAN)
     items = Item.objects.filter(campaign=campaign, use=Item.Use.STUDY, quota__gt=0)
     counted = items.annotate(people=Count("assignments__rater", filter=done, distinct=True))
@@ -44,4 +46,4 @@ def places_of(campaign: Campaign) -> Places:
     found = given.aggregate(
         asked=Coalesce(Sum("quota"), 0), answered=Coalesce(Sum("counts"), 0), items=Count("pk")
     )
-    return Places(found["items"], found["asked"], found["answered"])
+    return AnswerTotals(found["items"], found["asked"], found["answered"])

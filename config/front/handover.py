@@ -1,7 +1,7 @@
-"""Passing connections on and taking them, by the loop of a web process.
+"""Hand connections over between web processes, in the event loop of each.
 
-A process that people save in passes on each connection with a request for other processes, and
-takes it back. A process for other requests takes as many as it has free threads, so that the next
+A process for saves hands over each connection whose request is not a save, and takes it back when
+the request is answered. A process for other requests takes as many as it has free threads, so that the next
 free thread of any process gets the request that has waited longest.
 """
 
@@ -22,8 +22,8 @@ LATE_SECONDS = 1.0
 """How long a process that stops waits for requests that others were still passing on."""
 
 
-class Passing:
-    """What one process passes on and takes. `places` is how many requests it takes at a time."""
+class Handover:
+    """Hands over and takes connections for one process, which takes `places` requests at a time."""
 
     def __init__(self, worker: Worker, exchange: Exchange, places: int) -> None:
         self.worker, self.exchange = worker, exchange
@@ -39,7 +39,7 @@ class Passing:
         self._listen(True)
         self.exchange.note(self.worker, True)
 
-    # Passing on.
+    # Handover on.
 
     def pass_on(self, connection: Connection) -> bool:
         """Pass a whole request on; return False if it is to be answered here."""

@@ -1,4 +1,4 @@
-"""The jobs of a page that shows the last finished figures: asked for when due, then followed."""
+"""Request new figures for a page that shows the last finished ones, and follow their jobs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from datasets.jobs.kinds import Options
 from datasets.models import Job
 
 REST = 10
-"""A new figure is asked for once the last one is as many times its own computing time old."""
+"""A figure is computed again once it is this many times as old as it took to compute."""
 
 
-def followed(request: HttpRequest, asked: Mapping[str, Options], page: str) -> list[Job]:
-    """Return the jobs of a page's figures, by kind: those that the address names, or those due.
+def jobs_for_page(request: HttpRequest, asked: Mapping[str, Options], page: str) -> list[Job]:
+    """Return the jobs that compute a page's figures, and request those that are due.
 
-    `page` is where the account that asked finds the result.
+    `asked` has the options of each kind of job. A job under way is named in the page's address, by
+    its kind. `page` is where the account finds the result.
     """
     found = []
     for kind, options in asked.items():
@@ -37,7 +38,7 @@ def followed(request: HttpRequest, asked: Mapping[str, Options], page: str) -> l
 
 
 def _is_due(last: Job | None, now: datetime) -> bool:
-    """Whether a page should ask again: less often for what took long to compute."""
+    """Return whether to compute again: less often what takes long to compute."""
     if last is None or last.started_at is None or last.ended_at is None:
         return True
     took = max(last.ended_at - last.started_at, timedelta(0))

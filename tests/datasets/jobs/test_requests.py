@@ -10,7 +10,7 @@ import pytest
 from pytest_django.fixtures import DjangoCaptureOnCommitCallbacks, Settings
 
 from annotation.models import User
-from datasets.jobs import ask, asking, queue
+from datasets.jobs import ask, queue, requests
 from datasets.models import Job
 from tests.datasets.jobs.conftest import SUM, Asking, Labels
 from tests.queue_cast import ended
@@ -25,7 +25,7 @@ def test_a_worker_is_woken_after_a_waiting_job_is_committed(
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     woken: list[int] = []
-    monkeypatch.setattr("datasets.jobs.launching.start", lambda: woken.append(Job.objects.count()))
+    monkeypatch.setattr("datasets.jobs.launcher.start", lambda: woken.append(Job.objects.count()))
 
     def asks(again: bool = False) -> Job:
         with django_capture_on_commit_callbacks(execute=True):
@@ -96,12 +96,12 @@ class TestWaiting:
     @pytest.fixture
     def sleeper(self, asked: Asking, ada: User, monkeypatch: pytest.MonkeyPatch) -> Sleeper:
         made = Sleeper(asked("kappa", ada))
-        monkeypatch.setattr(asking, "sleep", made)
-        monkeypatch.setattr(asking, "monotonic", made.now)
+        monkeypatch.setattr(requests, "sleep", made)
+        monkeypatch.setattr(requests, "monotonic", made.now)
         return made
 
     def free_places(self) -> int:
-        return int(vars(asking._waiting)["_value"])
+        return int(vars(requests._waiting)["_value"])
 
     def test_a_request_polls_in_growing_intervals_until_the_job_ends(
         self, sleeper: Sleeper
@@ -115,31 +115,31 @@ class TestWaiting:
             queue.finish(held, {})
 
         sleeper.end, sleeper.at = end, 6
-        found = asking.waited_for(sleeper.job)
+        found = requests.wait_for_job(sleeper.job)
         assert (found, found.state) == (sleeper.job, "done")
         assert sleeper.pauses == [0.05, 0.1, 0.2, 0.4, 0.5, 0.5]
         assert (inside, self.free_places()) == ([places - 1], places)
-        assert asking.waited_for(found) == found
+        assert requests.wait_for_job(found) == found
         assert len(sleeper.pauses) == 6, "it has ended"
 
     def test_after_twenty_seconds_the_unfinished_job_is_returned(self, sleeper: Sleeper) -> None:
         places = self.free_places()
-        assert asking.waited_for(sleeper.job).state == "waiting"
+        assert requests.wait_for_job(sleeper.job).state == "waiting"
         assert 20 <= sum(sleeper.pauses) < 20.5
         sleeper.pauses[:] = []
         sleeper.end, sleeper.at = lambda: sleeper.pauses.__setitem__(0, 20.0), 1
-        assert asking.waited_for(sleeper.job).state == "waiting"
+        assert requests.wait_for_job(sleeper.job).state == "waiting"
         assert sleeper.pauses == [20.0], "it is over at twenty seconds"
         assert self.free_places() == places
 
     def test_a_request_does_not_wait_if_all_waiting_slots_are_taken(self, sleeper: Sleeper) -> None:
         places = self.free_places()
         for _ in range(places):
-            assert asking._waiting.acquire(blocking=False)
+            assert requests._waiting.acquire(blocking=False)
         try:
-            assert asking.waited_for(sleeper.job).state == "waiting"
+            assert requests.wait_for_job(sleeper.job).state == "waiting"
         finally:
-            asking._waiting.release(places)
+            requests._waiting.release(places)
         assert sleeper.pauses == []
 
     def test_a_waiting_slot_is_released_if_waiting_fails(self, sleeper: Sleeper) -> None:
@@ -148,5 +148,5 @@ class TestWaiting:
 
         places, sleeper.end = self.free_places(), away
         with pytest.raises(ConnectionError):
-            asking.waited_for(sleeper.job)
+            requests.wait_for_job(sleeper.job)
         assert self.free_places() == places

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from config.front import beside
+from config.front import local_workers
 from tests.databases import FILE
 from tests.datasets.test_priority import gives_way, is_of_a_nice_session
 from tests.judging.processes import until
@@ -34,7 +34,7 @@ def test_workers_beside_the_site_run_judges_are_restarted_and_end_with_the_site(
 ) -> None:
     with site.served() as server:
         keeper = next(pid for pid in site.serving(server) if "beside.py" in command(pid))
-        until(lambda: len(children(keeper)) == len(beside.WORKERS), "all workers", ENOUGH)
+        until(lambda: len(children(keeper)) == len(local_workers.WORKERS), "all workers", ENOUGH)
         first = children(keeper)
         for pid in first:
             os.killpg(pid, signal.SIGKILL)

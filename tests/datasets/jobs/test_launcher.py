@@ -18,11 +18,11 @@ from kombu.exceptions import OperationalError
 from pytest_django.fixtures import Settings
 
 from datasets import tasks
-from datasets.jobs import launching, queue
+from datasets.jobs import launcher, queue
 from tests.datasets.jobs.conftest import Labels
 
 pytestmark = pytest.mark.django_db
-start = launching.start
+start = launcher.start
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def started(labels: Labels, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, A
         found.append({"command": command, **options})
 
     monkeypatch.setattr(subprocess, "run", note)
-    monkeypatch.setattr(launching, "threading", SimpleNamespace(Thread=_AtOnce))
+    monkeypatch.setattr(launcher, "threading", SimpleNamespace(Thread=_AtOnce))
     monkeypatch.setenv("PGOPTIONS", "-c statement_timeout=1s")
     return found
 
@@ -55,12 +55,12 @@ def test_a_worker_is_started_if_none_is_running(started: list[dict[str, Any]]) -
 
 
 def test_a_worker_that_listens_is_woken_instead(started: list[dict[str, Any]]) -> None:
-    bell = launching.Bell()
+    bell = launcher.Bell()
     start()
     assert os.read(bell.descriptor or 0, 10) == b"\0"
     assert started == []
     bell.close()
-    assert not launching.ring()
+    assert not launcher.ring()
 
 
 def test_no_worker_is_started_if_one_runs_on_another_machine(started: list[dict[str, Any]]) -> None:
@@ -94,56 +94,56 @@ def open_files() -> set[str]:
 
 
 def test_a_web_server_has_one_worker(labels: Labels) -> None:
-    assert launching.is_first()
+    assert launcher.is_first()
     files = open_files()
-    assert not launching.is_first()
+    assert not launcher.is_first()
     assert open_files() == files
-    assert stat.S_IMODE((launching.folder() / "worker.lock").stat().st_mode) == 0o600
+    assert stat.S_IMODE((launcher.folder() / "worker.lock").stat().st_mode) == 0o600
 
 
 class TestBell:
     @pytest.fixture
-    def bell(self, labels: Labels) -> Iterator[launching.Bell]:
-        bell = launching.Bell()
+    def bell(self, labels: Labels) -> Iterator[launcher.Bell]:
+        bell = launcher.Bell()
         yield bell
         bell.close()
 
-    def test_after_draining_it_is_silent_until_it_is_rung_again(self, bell: launching.Bell) -> None:
+    def test_after_draining_it_is_silent_until_it_is_rung_again(self, bell: launcher.Bell) -> None:
         descriptor = bell.descriptor or 0
         assert stat.S_IMODE(os.fstat(descriptor).st_mode) == 0o600
         for _ in range(2):
-            assert launching.ring()
-            assert launching.ring()
+            assert launcher.ring()
+            assert launcher.ring()
             bell.drain()
             with pytest.raises(BlockingIOError):
                 os.read(descriptor, 1)
         bell.drain()
 
     def test_ringing_a_full_pipe_succeeds_and_leaves_no_file_open(
-        self, bell: launching.Bell
+        self, bell: launcher.Bell
     ) -> None:
         files = open_files()
         with suppress(BlockingIOError):
             while True:
                 os.write(bell.descriptor or 0, b"\0" * 4096)
-        assert launching.ring(), "a worker is about to look"
+        assert launcher.ring(), "a worker is about to look"
         assert open_files() == files
 
-    def test_a_second_worker_listens_at_the_same_pipe(self, bell: launching.Bell) -> None:
-        second = launching.Bell()
+    def test_a_second_worker_listens_at_the_same_pipe(self, bell: launcher.Bell) -> None:
+        second = launcher.Bell()
         bell.close()
         bell.close()
         assert bell.descriptor is None
-        assert launching.ring()
+        assert launcher.ring()
         assert os.read(second.descriptor or 0, 2) == b"\0"
         second.close()
-        assert not launching.ring()
+        assert not launcher.ring()
 
     def test_without_named_pipes_ringing_reaches_no_worker(
         self, labels: Labels, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delattr(os, "mkfifo")
-        silent = launching.Bell()
+        silent = launcher.Bell()
         assert silent.descriptor is None
         silent.close()
-        assert not launching.ring()
+        assert not launcher.ring()

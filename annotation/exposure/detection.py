@@ -173,16 +173,16 @@ def _places(
         return
     mine = _contents(item, present(item))
     first = prerequisite_of(item.campaign)
-    for twin in same:
+    for other_item in same:
         presents = None
-        if twin.campaign.name == first:
+        if other_item.campaign.name == first:
             presents = presented or _presented(assignment)
-        theirs = _contents(twin, present(twin))
-        keys = stored_units(twin)
+        theirs = _contents(other_item, present(other_item))
+        keys = stored_units(other_item)
         for name in names:
             for other, content in theirs.items():
                 if content == mine[name] and other in keys:
-                    yield _Place(twin.campaign_id, twin.pk, keys[other], name, presents)
+                    yield _Place(other_item.campaign_id, other_item.pk, keys[other], name, presents)
 
 
 def _presented(assignment: Assignment) -> int | None:

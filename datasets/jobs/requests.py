@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from datasets.jobs import launching, queue
+from datasets.jobs import launcher, queue
 from datasets.jobs.execution import carry_out
 from datasets.jobs.kinds import Options
 from datasets.jobs.queue import Asked
@@ -33,7 +33,7 @@ def ask(kind: str, options: Options, user: Any, address: str = "", again: bool =
     if asked.job.state == State.WAITING:
         if settings.JOBS_EAGER:
             return _carried_out(asked)
-        transaction.on_commit(launching.start)
+        transaction.on_commit(launcher.start)
     return asked
 
 
@@ -45,7 +45,7 @@ def _carried_out(asked: Asked) -> Asked:
     return Asked(job, job if job.state == State.DONE else asked.last)
 
 
-def waited_for(job: Job) -> Job:
+def wait_for_job(job: Job) -> Job:
     """Wait until a job ends, for at most 20 seconds, and return it as it is then.
 
     Only a third of the threads that the web server has for reports and the like may wait, and none
