@@ -417,8 +417,8 @@ PAPER = Paper(
         PaperTable(
             "tables-5-6-8",
             "Tables 5, 6 and 8",
-            "Systems per split; a system's setting, such as its retriever, stands in brackets. "
-            "Words are compared on answerable questions, against the best reference.",
+            "Systems per split, with the setting, such as the retriever, in brackets. "
+            "Word overlap is measured on answerable questions, with the closest reference.",
             tables_5_6_8,
             (
                 Printed("Full Passage, dev", "RougeL", 49.5),
@@ -429,8 +429,8 @@ PAPER = Paper(
         PaperTable(
             "tables-7-9",
             "Tables 7 and 9",
-            "Grades from 1 to 4, and win-rates with a tie as half a win: the printed rates fit no "
-            "simple rule. A batch of answers from retrieved passages stands beside that of gold "
+            "Grades from 1 to 4, and win rates in which a tie counts as half a win (no simple rule "
+            "gives the printed rates). Answers from retrieved passages follow those from gold "
             "passages. The grades behind the printed tables were not released.",
             tables_7_9,
             (
@@ -443,5 +443,5 @@ PAPER = Paper(
             ),
         ),
     ),
-    "Labels cannot fill what concerns the training of CLAPnq-T5, which is fine-tuned on the data.",
+    "Results on CLAPnq-T5, a model fine-tuned on the data, cannot be computed from labels.",
 )

@@ -321,10 +321,10 @@ preset = "clapnq"
 title = "A made-up study of long-form question answering"
 licence = "CC0-1.0"
 
-[batch.{study}-questions]         # questions, gold passages in sentences, rankings
+[batch.{study}-questions]         # questions, gold passages as sentences, and rankings
 files = ["questions.jsonl"]
 
-[campaign.{study}-first]          # select sentences, and answer or say that it cannot be done
+[campaign.{study}-first]          # select sentences, then answer or decline
 protocol = "grounded-answer"
 batch = "{study}-questions"
 option = {{ variables = "descriptor,deflected,selected", passages = "relevant" }}
@@ -340,21 +340,21 @@ variables = "action,descriptor,deflected,selected"
 passages = "relevant"
 prerequisite = "{study}-first"
 
-[batch.{study}-references]        # the answers that two people saw
+[batch.{study}-references]        # the answers that a second person has confirmed or changed
 rule = "references"
 from = ["{study}-first", "{study}-second"]
 set = {{ people = 2 }}
 
-[batch.{study}-systems]           # the systems' answers come afterwards
+[batch.{study}-systems]           # add the systems' answers
 files = ["answers.jsonl"]
 extends = "{study}-references"
 
-[batch.{study}-answers]           # the references as a system of their own
+[batch.{study}-answers]           # the references as another system
 rule = "references-as-system"
 batch = "{study}-systems"
 
-[judge.rubric-judge]              # both judges are fakes: they replay a file,
-backend = "scripted"              # with prompt and parser of a judge file of the library
+[judge.rubric-judge]              # both judges are scripted: they replay a file,
+backend = "scripted"              # with the prompt and parser of a library judge file
 file = "rubric-with-reference"
 answers = "labels/judge.jsonl"
 
@@ -403,9 +403,9 @@ PRESET = Preset(
     (
         "`questions.jsonl`: your questions with passages in `sentences`, rankings and splits.",
         "`answers.jsonl`: the same query ids with the answers of your systems; `retrieval.jsonl`"
-        " with those from retrieved passages, or leave the last two tables out.",
-        "Take `labels = …` out of the campaigns: then `apply` stops there, and people label.",
+        " with those from retrieved passages; without it, delete the last two tables.",
+        "Remove `labels = …` from the campaigns: `apply` then stops there until people have labelled.",
         'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
-        "Run `tandem study apply` after each step; it goes on from where people got to.",
+        "Run `tandem study apply` after each step; it continues from there.",
     ),
 )

@@ -281,10 +281,10 @@ licence = "CC0-1.0"
 [batch.{study}-documents]         # queries, sub-questions, passages, rankings, references
 files = ["documents.jsonl"]
 
-[judge.passage-judge]             # both judges are fakes: they replay a file,
-backend = "scripted"              # with prompt and parser of a judge file of the library
+[judge.passage-judge]             # both judges are scripted: they replay a file,
+backend = "scripted"              # with the prompt and parser of a library judge file
 file = "passage-rubric"
-family = "made-up"                # of one model, so that the paper's tables take them together
+family = "made-up"                # the same family, so that the paper's tables combine them
 answers = "labels/passages-judge.jsonl"
 
 [judge.report-judge]
@@ -301,16 +301,16 @@ option = {{ sampling = "all", passages = "relevant" }}
 labels = ["labels/passages-anna.jsonl", "labels/passages-bela.jsonl", "labels/passages-carl.jsonl"]
 judges = ["passage-judge"]
 
-[batch.{study}-required]          # the fewest passages that answer what can be answered
+[batch.{study}-required]          # the fewest passages that answer every answerable sub-question
 rule = "required-passages"
 from = ["{study}-passages"]
 set = {{ eta = 3 }}
 
-[batch.{study}-systems]           # the systems' reports come afterwards
+[batch.{study}-systems]           # add the systems' reports
 files = ["reports.jsonl"]
 extends = "{study}-required"
 
-[batch.{study}-reports]           # the reference as a system of its own
+[batch.{study}-reports]           # the reference as another system
 rule = "references-as-system"
 batch = "{study}-systems"
 
@@ -327,7 +327,7 @@ rule = "sampled-contexts"
 batch = "{study}-documents"
 set = {{ n = 1, size = 4, depth = 20 }}
 
-[batch.{study}-sampled]           # reports written from them
+[batch.{study}-sampled]           # reports written from these contexts
 files = ["sampled.jsonl"]
 extends = "{study}-contexts"
 
@@ -346,9 +346,9 @@ PRESET = Preset(
     (
         "`documents.jsonl`: your queries with sub-questions, passages, rankings and references.",
         "`reports.jsonl`: the same query ids with the reports of your systems and their contexts;"
-        " `sampled.jsonl` with those from random contexts, or leave the last three tables out.",
-        "Take `labels = …` out of both campaigns: then `apply` stops there, and people label.",
+        " `sampled.jsonl` with those from random contexts; without it, delete the last three tables.",
+        "Remove `labels = …` from both campaigns: `apply` then stops there until people have labelled.",
         'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
-        "Run `tandem study apply` after each step; it goes on from where people got to.",
+        "Run `tandem study apply` after each step; it continues from there.",
     ),
 )

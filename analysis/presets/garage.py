@@ -306,7 +306,7 @@ def build(study: str) -> dict[str, str]:
 
 
 STUDY = """\
-# Typed questions, graded grounding, and answers held against both, as in GaRAGe.
+# Typed questions, graded passages, and answers rated by both, as in GaRAGe.
 [study]
 name = "{study}"
 preset = "garage"
@@ -316,14 +316,14 @@ licence = "CC0-1.0"
 [batch.{study}-questions]         # questions with their date, and passages
 files = ["questions.jsonl"]
 
-[campaign.{study}-typing]         # can the question be answered, and what kind is it?
+[campaign.{study}-typing]         # can the question be answered, and of what kind is it?
 protocol = "question-typing"
 batch = "{study}-questions"
 raters_per_item = 3
 option = {{ categories = "{categories}" }}
 labels = ["labels/typing.jsonl"]
 
-[batch.{study}-typed]             # the questions that pass
+[batch.{study}-typed]             # the answerable questions
 rule = "typed-queries"
 from = ["{study}-typing"]
 
@@ -333,7 +333,7 @@ batch = "{study}-typed"
 raters_per_item = 3
 labels = ["labels/grounding.jsonl"]
 
-[batch.{study}-judged]            # passages with what people said of them
+[batch.{study}-judged]            # passages with people's grades
 rule = "judged-passages"
 from = ["{study}-grounding"]
 
@@ -347,12 +347,12 @@ labels = ["labels/written.jsonl"]
 rule = "references"
 from = ["{study}-writing"]
 
-[batch.{study}-answers]           # the systems' answers come afterwards
+[batch.{study}-answers]           # add the systems' answers
 files = ["answers.jsonl"]
 extends = "{study}-references"
 
-[judge.eligibility-judge]         # both judges are fakes: they replay a file,
-backend = "scripted"              # with prompt and parser of a judge file of the library
+[judge.eligibility-judge]         # both judges are scripted: they replay a file,
+backend = "scripted"              # with the prompt and parser of a library judge file
 file = "eligibility"
 answers = "labels/judge.jsonl"
 
@@ -361,7 +361,7 @@ backend = "scripted"
 file = "factuality"
 answers = "labels/judge.jsonl"
 
-[campaign.{study}-factuality]     # held against all passages and the reference
+[campaign.{study}-factuality]     # rate answers by all passages and the reference
 protocol = "answer-rating"
 batch = "{study}-answers"
 raters_per_item = 2
@@ -369,7 +369,7 @@ option = {{ variables = "eligibility,abstains,support" }}
 labels = ["labels/answers-gesa.jsonl", "labels/answers-hugo.jsonl"]
 judges = ["eligibility-judge", "factuality-judge"]
 
-[campaign.{study}-relevant]       # held against the relevant passages alone
+[campaign.{study}-relevant]       # rate answers by the relevant passages only
 protocol = "answer-rating"
 batch = "{study}-answers"
 raters_per_item = 2
@@ -377,7 +377,7 @@ option = {{ variables = "eligibility,support", passages = "relevant" }}
 labels = ["labels/relevant-gesa.jsonl", "labels/relevant-hugo.jsonl"]
 judges = ["eligibility-judge", "factuality-judge"]
 
-[batch.{study}-sample]            # claims of a sample of people's answers
+[batch.{study}-sample]            # claims from a sample of people's answers
 files = ["claims.jsonl"]
 extends = "{study}-judged"
 
@@ -396,9 +396,9 @@ PRESET = Preset(
     (
         "`questions.jsonl`: your questions with `asked_at`, and passages with source and date.",
         "`answers.jsonl`: the same query ids with the answers of your systems, and `sentences`;"
-        " `claims.jsonl` with claims of people's answers, or leave the last two tables out.",
-        "Take `labels = …` out of the campaigns: then `apply` stops there, and people label.",
+        " `claims.jsonl` with claims from people's answers; without it, delete the last two tables.",
+        "Remove `labels = …` from the campaigns: `apply` then stops there until people have labelled.",
         'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
-        "Run `tandem study apply` after each step; it goes on from where people got to.",
+        "Run `tandem study apply` after each step; it continues from there.",
     ),
 )

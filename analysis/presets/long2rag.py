@@ -322,35 +322,35 @@ def build(study: str) -> dict[str, str]:
 
 
 STUDY = """\
-# Key points of documents, and which of them answers make, as in Long²RAG.
+# Key points of documents, and which of them each answer makes, as in Long²RAG.
 [study]
 name = "{study}"
 preset = "long2rag"
 title = "A made-up study of long answers by key points"
 licence = "CC0-1.0"
 
-[batch.{study}-documents]         # questions, documents, extracted key points
+[batch.{study}-documents]         # questions, documents and extracted key points
 files = ["documents.jsonl"]
 
 [campaign.{study}-verification]   # is each point in its document, and does it matter?
 protocol = "key-point-verification"
 batch = "{study}-documents"
-raters_per_item = 4               # the paper's split: a tenth of the points is for all four,
-overlap = 0.1                     # and each of them verifies a quarter of the others
+raters_per_item = 4               # as in the paper, all four verify a tenth of the points,
+overlap = 0.1                     # and each verifies a quarter of the rest
 labels = ["labels/verification.jsonl"]
-# These labels are split as fixed shares split the work of people with accounts, which are:
+# These labels come from a file. For people with accounts, the same split is:
 # share = {{ dora = 0.25, emil = 0.25, fina = 0.25, gert = 0.25 }}
 
-[batch.{study}-points]            # the points that answers are held against
+[batch.{study}-points]            # the points that a good answer makes
 rule = "verified-key-points"
 from = ["{study}-verification"]
 
-[batch.{study}-answers]           # three systems in four document settings come afterwards
+[batch.{study}-answers]           # add the answers of three systems in four document settings
 files = ["answers.jsonl"]
 extends = "{study}-points"
 
-[judge.point-judge]               # the judges are fakes: they replay a file,
-backend = "scripted"              # with prompt and parser of a judge file of the library
+[judge.point-judge]               # the judges are scripted: they replay a file,
+backend = "scripted"              # with the prompt and parser of a library judge file
 file = "key-point-recall"
 answers = "labels/point-judge.jsonl"
 
@@ -371,7 +371,7 @@ raters_per_item = 2
 labels = ["labels/recall-dora.jsonl", "labels/recall-emil.jsonl"]
 judges = ["point-judge", "second-judge"]
 
-[campaign.{study}-precision]      # do an answer's own points stand in its context?
+[campaign.{study}-precision]      # does its context support each point of an answer?
 protocol = "key-point-verification"
 batch = "{study}-answers"
 raters_per_item = 2
@@ -379,16 +379,16 @@ option = {{ points = "answers" }}
 labels = ["labels/precision-dora.jsonl", "labels/precision-emil.jsonl"]
 judges = ["context-judge"]
 
-[campaign.{study}-writing]        # what would a person have extracted, without help?
+[campaign.{study}-writing]        # which points does a person extract without help?
 protocol = "key-point-writing"
 batch = "{study}-documents"
 labels = ["labels/writing.jsonl"]
 
-[batch.{study}-written]           # the person's lists, and the extraction as a report
+[batch.{study}-written]           # the person's points, and the extracted ones as a report
 rule = "written-key-points"
 from = ["{study}-writing"]
 
-[campaign.{study}-extraction]     # which of the person's points were extracted?
+[campaign.{study}-extraction]     # which of the person's points were also extracted?
 protocol = "key-point-recall"
 batch = "{study}-written"
 labels = ["labels/matching.jsonl"]
@@ -402,8 +402,8 @@ PRESET = Preset(
     (
         "`documents.jsonl`: your questions with documents and extracted key points.",
         "`answers.jsonl`: the same query ids with the answers of your systems, by `setting`.",
-        "Take `labels = …` out of the campaigns: then `apply` stops there, and people label.",
+        "Remove `labels = …` from the campaigns: `apply` then stops there until people have labelled.",
         'Give a judge a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
-        "Run `tandem study apply` after each step; it goes on from where people got to.",
+        "Run `tandem study apply` after each step; it continues from there.",
     ),
 )

@@ -1,8 +1,8 @@
 """Hand connections over between web processes, in the event loop of each.
 
 A process for saves hands over each connection whose request is not a save, and takes it back when
-the request is answered. A process for other requests takes as many as it has free threads, so that the next
-free thread of any process gets the request that has waited longest.
+the request is answered. A process for other requests takes as many as it has free threads, so that
+the next free thread of any process gets the request that has waited longest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from config.front.worker import Connection, Worker
 
 LATE_SECONDS = 1.0
-"""How long a process that stops waits for requests that others were still passing on."""
+"""How long a stopping process waits for requests that others have already handed over."""
 
 
 class Handover:

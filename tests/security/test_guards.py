@@ -274,9 +274,9 @@ class TestFailures:
         for handle in (self.in_a_view, self.outside):
             answer = handle(error, **AS_DATA)
             assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-            error = json.loads(answer.content)
-            assert error["problems"] == []
-            assert "the database is not available" in error["error"]
+            content = json.loads(answer.content)
+            assert content["problems"] == []
+            assert "the database is not available" in content["error"]
             page = handle(error)
             assert page.status_code == 503
             assert page["Content-Type"].startswith("text/html")
