@@ -403,8 +403,8 @@ PRESET = Preset(
     (
         "`questions.jsonl`: your questions with passages in `sentences`, rankings and splits.",
         "`answers.jsonl`: the same query ids with the answers of your systems; `retrieval.jsonl`"
-        " with those from retrieved passages; without it, delete the last two tables.",
-        "Remove `labels = …` from the campaigns: `apply` then stops there until people have labelled.",
+        " with those from retrieved passages, or delete the last two tables.",
+        "Remove `labels = …` from the campaigns: `apply` then waits there for people's labels.",
         'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
         "Run `tandem study apply` after each step; it continues from there.",
     ),

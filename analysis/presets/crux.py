@@ -346,8 +346,8 @@ PRESET = Preset(
     (
         "`documents.jsonl`: your queries with sub-questions, passages, rankings and references.",
         "`reports.jsonl`: the same query ids with the reports of your systems and their contexts;"
-        " `sampled.jsonl` with those from random contexts; without it, delete the last three tables.",
-        "Remove `labels = …` from both campaigns: `apply` then stops there until people have labelled.",
+        " `sampled.jsonl` with those from random contexts, or delete the last three tables.",
+        "Remove `labels = …` from both campaigns: `apply` then waits there for people's labels.",
         'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
         "Run `tandem study apply` after each step; it continues from there.",
     ),

@@ -396,8 +396,8 @@ PRESET = Preset(
     (
         "`questions.jsonl`: your questions with `asked_at`, and passages with source and date.",
         "`answers.jsonl`: the same query ids with the answers of your systems, and `sentences`;"
-        " `claims.jsonl` with claims from people's answers; without it, delete the last two tables.",
-        "Remove `labels = …` from the campaigns: `apply` then stops there until people have labelled.",
+        " `claims.jsonl` with claims from people's answers, or delete the last two tables.",
+        "Remove `labels = …` from the campaigns: `apply` then waits there for people's labels.",
         'Give the judges a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
         "Run `tandem study apply` after each step; it continues from there.",
     ),

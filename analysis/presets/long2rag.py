@@ -402,7 +402,7 @@ PRESET = Preset(
     (
         "`documents.jsonl`: your questions with documents and extracted key points.",
         "`answers.jsonl`: the same query ids with the answers of your systems, by `setting`.",
-        "Remove `labels = …` from the campaigns: `apply` then stops there until people have labelled.",
+        "Remove `labels = …` from the campaigns: `apply` then waits there for people's labels.",
         'Give a judge a model: `backend = "openai"`, `model` and `base_url`, without `answers`.',
         "Run `tandem study apply` after each step; it continues from there.",
     ),

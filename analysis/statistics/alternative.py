@@ -1,9 +1,9 @@
 """The alternative annotator test: may a judge replace a person? (Calderon, Reichart, Dror 2025)
 
-Each annotator is left out in turn. On each of the annotator's items the judge wins if it is at
-least as close to the remaining annotators as the annotator is, and vice versa. A tie is a win for
-both. The annotator loses to the judge if wins_annotator - wins_judge is on average below epsilon,
-by a one-sided t test with the false discovery rate controlled over annotators
+Each annotator is left out in turn. On each of this annotator's items the judge wins if it is at
+least as close to the remaining annotators as the left-out annotator is, and vice versa. A tie is a
+win for both. The annotator loses to the judge if wins_annotator - wins_judge is on average below
+epsilon, by a one-sided t test with the false discovery rate controlled over annotators
 (Benjamini-Yekutieli). The winning rate is the share of annotators who lose. The judge passes at a
 winning rate of 0.5.
 
@@ -11,10 +11,10 @@ With few queries the t test alone is overconfident. If a judge fails on every fi
 0.8^n of the samples of n queries contain no failure, and their differences have no variance. Over
 queries, the p-value is therefore never below the bound of `markov`.
 
-The baseline compares words and understands nothing. An epsilon at which the baseline passes is too
-large to tell a judge from it, so that a pass means nothing there; a judge that fails has still
-failed. Power and the results of other rules (`alternative_sensitivity`) are shown beside the test
-and never replace it.
+The baseline only compares words. At an epsilon at which the baseline passes, a judge that passes
+may be no better than the baseline, so its pass means nothing; a judge that fails has still failed.
+Power and the results of other rules (`alternative_sensitivity`) are shown beside the test and never
+replace it.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def alt_test_power(
 
     Each study has `items` independent items, and each item one of equally frequent categories.
     Every rater gives the right category with probability `accuracy` (the judge with
-    `judge_accuracy`), and otherwise any of the others. A verdict "failed" says little if this share
-    is low. `accuracy_of` gives the accuracy from the people's agreement. With several items per
-    query, pass the number of queries for a conservative answer.
+    `judge_accuracy`), and otherwise one of the others at random. If this share is low, a judge as
+    good as people would often fail. `accuracy_of` gives the accuracy from the people's agreement.
+    With several items per query, pass the number of queries for a conservative answer.
 
     Raises ValueError below two annotators or two items.
     """
@@ -116,7 +116,7 @@ def _passes(labels: Ints, epsilon: float, q: float) -> Floats:
 
 
 def describe_undecided(queries: int, needed: int | None) -> str:
-    """Say that this many queries cannot decide, and how many could (None: no number could)."""
+    """Explain that there are too few queries to decide, and how many would do (None: no number)."""
     text = f"cannot be decided with {queries} {'query' if queries == 1 else 'queries'}"
     if needed is None:
         return f"{text}; at epsilon 0 a tie never passes"
@@ -136,7 +136,7 @@ class AnnotatorTest:
 
 @dataclass(frozen=True)
 class Reading:
-    """The test with items, or with the means of queries, as the independent units."""
+    """One reading of the test: items, or the means of queries, are the independent units."""
 
     winning_rate: float | None
     advantage_probability: float | None
@@ -257,12 +257,14 @@ def epsilon_curve(
 
 
 def additive(judge: Floats, annotator: Floats, epsilon: float) -> float:
-    """H0: the annotator's wins less the judge's are on average at least epsilon; by t."""
+    """Return the p-value of H0: the annotator's mean wins exceed the judge's by at least epsilon.
+
+    By the one-sided t test, from the wins (n,) on items."""
     return p_below(annotator - judge, epsilon)
 
 
 def additive_by_query(judge: Floats, annotator: Floats, epsilon: float) -> float:
-    """The same H0 over the means of queries: the larger of t's p and the bound of `markov`."""
+    """Like `additive`, from means of queries: the larger of t's p and the bound of `markov`."""
     differences = annotator - judge
     return max(p_below(differences, epsilon), markov(differences, epsilon))
 
@@ -275,7 +277,7 @@ def verdict(
     p_value: PValue = additive,
     by_query: PValue = additive_by_query,
 ) -> AltTest:
-    """Test the annotators with at least `minimum` items, in both readings."""
+    """Test all annotators with at least `minimum` items, by items and by queries."""
     tested = [c for c in everyone if len(c.judge) >= minimum]
     decides: Literal["by_query", "items"] = "by_query" if _repeats(tested) else "items"
     if len(tested) < 2:
@@ -429,8 +431,7 @@ def benjamini_yekutieli(p_values: Floats, q: float = 0.05) -> Bools:
 def verdict_beside(test: AltTest, floor: AltTest | None) -> Verdict | None:
     """Return a judge's verdict, or `floor-passes` if both it and the baseline pass at this epsilon.
 
-    An undecided or failed test keeps its verdict: only a pass loses its worth if the baseline
-    passes.
+    Only a pass means nothing if the baseline passes too; other verdicts stay.
     """
     if test.verdict == "passes" and floor is not None and floor.passed:
         return "floor-passes"

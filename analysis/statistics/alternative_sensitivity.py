@@ -1,4 +1,4 @@
-"""The alternative annotator test by other rules, and how many independent items it rests on."""
+"""How the alternative annotator test depends on its rules and on the correlation within queries."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def alt_test_sensitivity(
     q: float = 0.05,
     minimum: int = FEW,
 ) -> dict[str, AltTest]:
-    """Run the test of `alt_test`, with its arguments, by other rules; return results by name.
+    """Run `alt_test` under other rules, with the same arguments; return the results by rule.
 
-    `multiplicative`: H0 is that the annotator's wins less the judge's / (1 - epsilon) are on
-    average at least 0. `missing_dropped`, only if the judge lacks labels: items without its label
+    `multiplicative`: H0 is that annotator - judge / (1 - epsilon) has a mean of at least 0, for
+    the wins of each. `missing_dropped`, only if the judge lacks labels: items without its label
     are left out instead of lost. `wilcoxon`, only if the test decides over fewer than 30 items (or
     queries) of an annotator or has too few to decide: the exact signed-rank test of whether wins
     less epsilon lie below 0, without `minimum`.
@@ -68,7 +68,7 @@ def effective_items(
 
 
 def multiplicative(judge: Floats, annotator: Floats, epsilon: float) -> float:
-    """H0: annotator - judge / (1 - epsilon) is on average at least 0; by t.
+    """Return the p-value of H0: annotator - judge / (1 - epsilon) has a mean of at least 0; by t.
 
     Both sides are multiplied by 1 - epsilon, which leaves t unchanged and allows an epsilon of 1.
     """
@@ -76,13 +76,13 @@ def multiplicative(judge: Floats, annotator: Floats, epsilon: float) -> float:
 
 
 def multiplicative_by_query(judge: Floats, annotator: Floats, epsilon: float) -> float:
-    """The same H0 over the means of queries: the larger of t's p and the bound of `markov`."""
+    """Like `multiplicative`, from means of queries: the larger of t's p and the bound of `markov`."""
     differences = (1 - epsilon) * annotator - judge
     return max(p_below(differences, 0.0), markov(differences, 0.0, most=1 - epsilon))
 
 
 def signed_rank(judge: Floats, annotator: Floats, epsilon: float) -> float:
-    """H0: annotator - judge - epsilon does not lie below 0; by Wilcoxon's signed ranks."""
+    """Return the p-value of H0: annotator - judge - epsilon is not below 0; by signed ranks."""
     return signed_rank_below(annotator - judge - epsilon)
 
 

@@ -17,7 +17,7 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class CategoryCalibration:
-    """Scores of all probabilities, and the reliability of that of the most probable category.
+    """Scores of all probabilities, and the calibration of the most probable category.
 
     `ranked_probability_score` is None unless the categories are ordered.
     """

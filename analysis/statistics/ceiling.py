@@ -171,8 +171,9 @@ class _Nothing:
 
 @dataclass(frozen=True)
 class _Beside:
-    """A judge and people on the units that the judge and at least two people labelled. `people` are
-    the pairs of people, or of another judge with people.
+    """A judge and people, on units labelled by the judge and by at least two people.
+
+    `people` are the pairs of people, or of another judge with people.
     """
 
     tally: Tally
@@ -261,9 +262,9 @@ def compared_judges(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, ComparedJudges]:
-    """Return `judge_difference` and the two means whose difference it is.
+    """Return `judge_difference` and its two means, of the same units and people.
 
-    All three are of the same units and people, and are resampled together.
+    All three are resampled together.
     """
     differences = judge_difference(
         judge, other, people, clusters, k,
@@ -291,7 +292,7 @@ def compared_judges(
 def _two_beside(
     judge: Ints, other: Ints, people: Ints, clusters: Ints, k: int
 ) -> _Beside | _Nothing:
-    """Put two judges beside people; the second one is in the place of `people`'s pairs."""
+    """Compare two judges with people; the second judge's pairs take the place of people's."""
     both = (judge >= 0) & (other >= 0)
     n = int((both & (people >= 0).any(axis=1)).sum())
     if not n:
@@ -333,7 +334,7 @@ def _differences(
     n: int,
     clusters: Ints,
 ) -> dict[str, Estimate]:
-    """Return one mean over pairs less another, by name, on n units of these clusters."""
+    """Return the difference of two means over pairs, by coefficient, on n units."""
     functions = {"cohen_kappa": PairMean.kappa, "percent": PairMean.percent}
     queries = len(distinct(clusters)[0])
 

@@ -10,7 +10,7 @@ from .resampling import MINIMUM_CLUSTERS, too_few
 
 
 def mean_by_cluster(values: Floats, clusters: Ints, method: str = "mean") -> Estimate:
-    """Return the plain mean over items, with queries as the independent units of its interval.
+    """Return the mean over items, with an interval that treats queries as the independent units.
 
     The mean is a ratio of two sums over queries, of values s_q and of items n_q. Linearised, its
     variance is m/(m-1) * sum_q (s_q - mean*n_q)^2 / (sum_q n_q)^2 over m queries, and the interval

@@ -52,7 +52,7 @@ class Components:
 
 @dataclass(frozen=True)
 class _Design:
-    """Scores (N,) of queries, systems and raters numbered from 0, (N,) each."""
+    """Scores (N,) with their queries, systems and raters, numbered from 0, (N,) each."""
 
     y: Floats
     query: Ints
@@ -234,7 +234,7 @@ def _indicators(of: Ints, number: int) -> Floats:
 
 @dataclass(frozen=True)
 class Aim:
-    """A mean to plan for: what divides the variance of each source, and a factor for all."""
+    """A mean to plan for: the divisor of each source's variance, and a factor for all."""
 
     name: str
     divisors: Mapping[str, Term]

@@ -32,20 +32,27 @@ CONSTANT = "one of the two scores is constant"
 
 
 def pearson(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
-    """Return the covariance / root of the product of the variances, of (n,) and (n,)."""
+    """Return Pearson's correlation of x and y (n,).
+
+    The covariance / root of the product of the variances."""
     weight = unit_weights(weights, len(x))
     middle_x, middle_y = (np.mean(scores) if len(scores) else 0.0 for scores in (x, y))
     return unbatch(_product_moment(x - middle_x, y - middle_y, weight))
 
 
 def spearman(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
-    """Return Pearson's correlation of the midranks, which are computed again in every resample."""
+    """Return Spearman's rho of x and y (n,): Pearson's correlation of their midranks.
+
+    The midranks are computed again in every resample."""
     weight = unit_weights(weights, len(x))
     return unbatch(_product_moment(_midranks(x, weight), _midranks(y, weight), weight))
 
 
 def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
-    """Return tau-b, (C - D) / root((n0 - ties in x) (n0 - ties in y)) over n0 pairs (Kendall 1945).
+    """Return Kendall's tau-b of x and y (n,) (Kendall 1945).
+
+    (C - D) / root((n0 - ties in x) (n0 - ties in y)), over n0 pairs with C concordant and D
+    discordant ones.
 
     With weights, raises ValueError beyond 3,000 different points (x, y).
     """
@@ -135,7 +142,7 @@ def correlation_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """Return the named ones of Spearman's, Kendall's and Pearson's correlation of x and y (U,).
+    """Return Spearman's, Kendall's or Pearson's correlations of x and y (U,), selected by `names`.
 
     Whole `clusters` (U,) are resampled, and ranks are computed again in every resample. `detail`
     follows the name in `method`. Units without one of the two scores (NaN) are left out. Scores

@@ -21,7 +21,7 @@ MOST_LEVELS = 500
 
 @dataclass(frozen=True)
 class Bin:
-    """Units with neighbouring probabilities: their mean and people's share of yes.
+    """A bin of units with similar probabilities: their mean, and people's share of yes.
 
     The probabilities reach from `lowest` to `highest`. No other bin has any of these.
     """
@@ -56,9 +56,9 @@ def calibration(
 
     Brier score: the mean of (p - y)^2, with a t interval clustered by queries (Brier 1950).
     Expected calibration error: sum over bins of n_b/n * |mean p - mean y| (Naeini and others 2015).
-    The error is above 0 by chance alone, more so with few units, and doubly so in resamples, whose
-    percentiles contained the truth in only .43 of some simulated studies. So its interval is the
-    error plus and minus the sum over bins of n_b/n * |change of mean p - mean y| that 95 % of
+    Chance alone makes the error positive, the more so with few units, and twice over in resamples:
+    their percentiles contained the truth in only .43 of some simulated studies. So its interval is
+    the error plus and minus the sum over bins of n_b/n * |change of mean p - mean y| that 95 % of
     resamples keep to (`Bootstrap.around`). It contained the truth in at least .94 of the studies of
     each simulated kind, and mostly in all. Units without a probability (NaN) or a label (-1) are
     left out. Equal probabilities share a bin. Raises ValueError if a probability is not between 0

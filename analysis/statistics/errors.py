@@ -1,8 +1,9 @@
-"""How alike judges err: the correlation of their errors, and how many judges they amount to.
+"""How similarly judges err: the correlation of their errors, and how many independent judges
+they are worth.
 
-Judges that err on the same units add little to each other: a jury of them outvotes no error. What
-counts are errors *given people's label*. If all judges find a yes harder than a no, their errors
-correlate over all units although each errs by itself; within the units of one label they do not.
+A jury of judges that err on the same units cannot outvote an error. What matters is the correlation
+of errors *given people's label*: if all judges find a yes harder than a no, their errors correlate
+over all units even if they are independent among the units of each label.
 
 The correlation of the errors of judges a and b is the pooled correlation within the labels,
 
@@ -16,8 +17,8 @@ indicators given the label. Only units with people's label and a label of every 
 matrix is then one of correlations of the same units, and never has a negative eigenvalue.
 
 m judges with the mean correlation r are worth m / (1 + (m - 1) r) judges with independent errors:
-the variance of the mean of m indicators is that of so many independent ones (Kish's design effect,
-with judges in the place of a cluster's members). Negative r gives more than m: the errors cancel.
+so many independent error indicators have a mean with the same variance (Kish's design effect, with
+judges as the members of a cluster). A negative r gives more than m, since the errors cancel.
 """
 
 from __future__ import annotations
@@ -68,11 +69,11 @@ def error_correlations(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> ErrorCorrelations:
-    """Correlate the errors of judges (U, m), given people's joint label (U,); -1 = no label.
+    """Return the correlations of the errors of judges (U, m), given people's joint label (U,).
 
-    Whole `clusters` (U,) are resampled, with people's labels as they are. A correlation is
-    undefined if one of the two judges errs on none or on all units of each label, and then the mean
-    and the effective number are, too: a judge without errors has none to share.
+    -1 = no label. Whole `clusters` (U,) are resampled; people's labels stay fixed. A correlation is
+    undefined if one of the judges errs on none or on all units of each label, and so are then the
+    mean and the effective number.
     """
     m = judges.shape[1]
     enter = (people >= 0) & (judges >= 0).all(axis=1)

@@ -1,12 +1,11 @@
-"""How a judge treats the answers of its own model family, beside those of the others.
+"""Whether a judge favours the answers of its own model family over those of others.
 
-The difference of a unit is the judge's number less the people's mean: above 0, the judge rates
-higher than people. A judge that is lenient throughout has the same difference for all families, so
-only the difference of the two means shows a preference for its own:
+A unit's difference d is the judge's number less the people's mean. A lenient judge has differences
+above 0 for all families, so only the difference of the two means shows a preference:
 
     sum_own d / n_own - sum_others d / n_others,
 
-with whole queries resampled, so that both means are of the same queries.
+Both means are resampled together, by whole queries.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ NO_OTHERS = "no answer of another family has labels of people and of the judge"
 
 @dataclass(frozen=True)
 class FamilyDifferences:
-    """The judge less people on answers of its `own` family and of `others`, and own less others."""
+    """Mean of judge less people on its `own` family and on `others`, and their difference."""
 
     own: Estimate
     others: Estimate
@@ -49,9 +48,9 @@ def family_differences(
 ) -> FamilyDifferences:
     """Compare a judge's numbers (U,) with people's mean (U,) by family; NaN = no label.
 
-    `own` and `others` (U,) say whose answer a unit is about; a unit of neither has no known family
-    and does not count. The means have t intervals clustered by query, and their difference one of
-    resampled `clusters` (U,).
+    `own` and `others` (U,) mark units about answers of the judge's family and of other families.
+    Units with neither mark do not count. The means have t intervals clustered by query, and their
+    difference one of resampled `clusters` (U,).
     """
     difference = judge - people
     there = np.isfinite(difference)

@@ -1,10 +1,10 @@
-"""The informative queries, on which an interval rests.
+"""How many queries are informative, which decides the level of an interval.
 
 If one label is rare, most queries contain only the other one. A coefficient and its variation then
-come from the few queries that contain the rare one: resamples of ten queries of which four are
-informative show what four queries show. An interval of resampled queries is therefore at the level
-for the informative ones, and with fewer than five of them there is none. If every query contains a
-rare label, as nearly always with balanced labels, nothing changes.
+come from the few queries with the rare label: ten queries, four of them informative, say no more
+than four queries do. An interval is therefore computed at the level for the number of informative
+queries, and with fewer than five of them there is none. If every query contains the rarer label, as
+with balanced labels, nothing changes.
 
 A query is informative
 
@@ -54,7 +54,7 @@ def informative_among(tally: Tally, counts: Ints | Floats) -> int:
 
 
 def informative_of_each(tally: Tally, *columns: Ints | Floats, least: int = 1) -> int:
-    """Return the smallest count over columns (P,) with the label of a kind's units, -1 = none."""
+    """Return the smallest count over the raters' columns: each (P,), a kind's label, -1 = none."""
     return min(_of_column(tally, column, least) for column in columns)
 
 

@@ -1,4 +1,4 @@
-"""Two systems on the same queries: tests of paired differences, and rank correlations."""
+"""Tests whether systems differ on the same queries, and whether a judge ranks them as people do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PairedTest:
 
 
 def wilcoxon_signed_rank(differences: Floats) -> PairedTest:
-    """Test with signed ranks whether differences (n,) lie around 0 (Wilcoxon 1945), two-sided.
+    """Test by signed ranks whether differences (n,) lie around 0, two-sided (Wilcoxon 1945).
 
     Zeros are left out, and ties take midranks. For up to 200 differences the p-value is exact, over
     all signs of the given ranks including ties. Above that it is the normal approximation's.
@@ -52,11 +52,11 @@ def wilcoxon_signed_rank(differences: Floats) -> PairedTest:
 
 
 def sign_flip(differences: Floats, resamples: int = 10_000, seed: int = 0) -> PairedTest:
-    """Test by permutation whether differences (n,) of queries are as likely with the opposite sign.
+    """Test by random signs whether the mean of the queries' differences (n,) is 0, two-sided.
 
-    The two-sided p of the mean is over all 2^n signs for up to 13 differences. Otherwise it is
-    (1 + those at least as extreme) / (1 + `resamples`) over random signs (Fisher 1935; Phipson and
-    Smyth 2010).
+    Up to 13 differences, p is the share of all 2^n sign patterns whose mean is at least as far from
+    0. Above, it is (1 + such patterns) / (1 + `resamples`) among random ones (Fisher 1935; Phipson
+    and Smyth 2010).
     """
     kept = differences[np.isfinite(differences)]
     difference = mean_by_cluster(kept, np.arange(len(kept)), "mean difference")
@@ -100,9 +100,9 @@ def paired_t(a: Floats, b: Floats, clusters: Ints) -> PairedTest:
 
 
 def signed_rank_below(differences: Floats) -> float:
-    """Return the one-sided p-value of the signed-rank test that differences (n,) lie below 0.
+    """Return the one-sided p-value of the signed-rank test that differences (n,) are below 0.
 
-    As `wilcoxon_signed_rank`; 1 if all differences are zero.
+    Zeros and ties as in `wilcoxon_signed_rank`. It is 1 if all differences are zero.
     """
     kept = _other_than_zero(differences)
     if len(kept) == 0:
@@ -169,9 +169,10 @@ class Comparison:
 
 
 def compare_systems(scores: Floats, names: Sequence[str]) -> list[Comparison]:
-    """Compare every pair of S systems on Q queries, scores (Q, S), NaN = none: paired t, Holm.
+    """Compare every pair of systems by paired t tests with Holm's adjustment.
 
-    The adjustment covers all pairs whose test is defined.
+    scores (Q, S) are those of S systems on Q queries, NaN = none. The adjustment is for the number
+    of pairs whose test is defined.
     """
     queries = np.arange(len(scores))
     pairs = list(combinations(range(len(names)), 2))
@@ -205,7 +206,9 @@ def system_rank_correlation(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> Estimate:
-    """Correlate people's and a judge's ranking of S systems: scores (Q, S) of each, NaN = none.
+    """Correlate the rankings of S systems by people and by a judge.
+
+    people and judge (Q, S) are scores on Q queries, NaN = none.
 
     The correlation (Kendall's tau-b or Spearman's rho) is that of the systems' means over queries.
     People's means are over the queries that people scored, and the judge's over those that it

@@ -1,10 +1,10 @@
-"""Agreement pair by pair and person by person, at a cost that grows with the labels.
+"""Agreement of every pair of raters and of each rater with the others, for large crowds.
 
-All results are sums over existing labels, by sparse products: no pair without a common unit is
-formed, and no table of a pair is stored. With many people the tables of all pairs in all resamples
-would grow with the square of the people times the resamples. So the mean over pairs is computed
-once, with its derivative with respect to the weight of each unit, and on resamples it is taken as
-linear in the weights (the infinitesimal jackknife, Efron 1982, chapter 6).
+The cost grows with the number of labels, not of pairs: all results are sums over existing labels,
+by sparse products, so that pairs without a common unit cost nothing. Resampling the table of every
+pair would still be too slow. So the mean over pairs is computed once, with its derivative with
+respect to the weight of each unit; on resamples it counts as linear in these weights (the
+infinitesimal jackknife, Efron 1982, chapter 6).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def kept_pairs(shared: sparse.coo_array, people: int) -> tuple[Ints, int]:
 
 
 def enough(units: Ints, people: int) -> tuple[Ints, int]:
-    """Return the indices with enough shared units, and the number of others with some."""
+    """Return the indices with enough shared units, and how many of the others have any."""
     some = np.flatnonzero(units > 0)
     large = np.flatnonzero(units >= LEAST_SHARED)
     if not len(large) and people <= CROWD:
@@ -205,7 +205,7 @@ def pair_counts(codes: Ints, k: int, with_uses: bool = True) -> PairCounts:
 
 
 def answers_of(codes: Ints) -> tuple[sparse.csr_array, Ints]:
-    """Return who gave each of the A different answers to a unit, (A, R), and their units, (A,)."""
+    """Return the A different answers per unit: who gave each, (A, R), and to which unit, (A,)."""
     unit, rater = np.nonzero(codes >= 0)
     names, first, answer = distinct(unit * (int(codes.max(initial=0)) + 1) + codes[unit, rater])
     shape = (len(names), codes.shape[1])
@@ -291,7 +291,7 @@ def with_one(codes: Ints, one: Ints, k: int) -> Floats:
 
 
 def far_off(found: WithOthers, gap: float, fewest: int, q: float = 0.05) -> Ints:
-    """Return the raters whose kappa is more than `gap` below the others', and not by chance.
+    """Return the raters whose kappa is significantly more than `gap` below the others'.
 
     Only raters with at least `fewest` shared units are tested. Their p-values are adjusted for the
     number of raters tested (Holm 1979).
@@ -307,12 +307,12 @@ def far_off(found: WithOthers, gap: float, fewest: int, q: float = 0.05) -> Ints
 
 
 def confirmed(found: Collection[T], among: Callable[[Collection[T]], Collection[T]]) -> set[T]:
-    """Return those of the raters who are far off that are so without the help of one another.
+    """Return the raters `found` far off whose low agreement is not due to other such raters.
 
-    `among(out)` returns the raters who are far off when those in `out` are not among the others. A
-    careful rater who shares most units with a careless one is far off, too. So the raters `found`
-    are first compared without each other. Those who are still far off are confirmed, and the rest
-    are compared without the confirmed. Two who share units only with each other both stay.
+    `among(out)` returns the raters who are far off when compared with raters outside of `out` only.
+    A careful rater who shares most units with a careless one appears far off, too. So the raters
+    `found` are first compared without each other. Those still far off are confirmed, and the rest
+    are compared without the confirmed. Two who share units only with each other are both returned.
     """
     if len(found) < 2:
         return set(found)
@@ -321,7 +321,7 @@ def confirmed(found: Collection[T], among: Callable[[Collection[T]], Collection[
 
 
 def _tables(codes: Ints, counts: Ints, k: int) -> Floats:
-    """Count each rater's uses of a category where another's labels are `counts` (U, K)."""
+    """Tabulate each rater's categories against the others' `counts` (U, K) on the unit."""
     unit, rater = np.nonzero(codes >= 0)
     cells, shape = rater * k + codes[unit, rater], (codes.shape[1] * k, len(codes))
     given = sparse.csr_array((np.ones(len(unit)), (cells, unit)), shape=shape)

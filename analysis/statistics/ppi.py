@@ -1,11 +1,11 @@
 """Prediction-powered inference: estimates from few human and many judge labels (PPI, PPI++).
 
 After Angelopoulos and others 2023. The units are query means. For a ratio of sums, such as F1 or
-micro-averaged recall, they are a numerator and a denominator for each query, (n, 2); with a
-denominator of 1 everywhere the two agree. `human` and `judge` (n,) belong to the labelled queries,
-in the same order, and `judge_only` (N,) to the others. The labelled queries must be a random sample
-of all. If they had unequal chances, for instance because difficult queries are labelled more often,
-the chances must be known.
+micro-averaged recall, each query has a numerator and a denominator, (n, 2); a mean is the ratio
+with all denominators 1. `human` and `judge` (n,) belong to the labelled queries, in the same order,
+and `judge_only` (N,) to the others. The labelled queries must be a random sample of all. If they
+had unequal chances, for instance because difficult queries are labelled more often, the chances
+must be known.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ def people_only_mean(human: Floats) -> Estimate:
 def prediction_powered_mean(
     human: Floats, judge: Floats, judge_only: Floats, lam: float | None = None
 ) -> Estimate:
-    """Return PPI++: lambda * mean(judge_only) + mean(human - lambda * judge), interval +- t_(n-1).
+    """Return the prediction-powered mean (PPI++) of human labels and a judge's, with its interval.
+
+    lambda * mean(judge_only) + mean(human - lambda * judge), +- t_(n-1) standard errors.
 
     The variance is lambda^2 * s2(judge_only)/N + s2(human - lambda * judge)/n. lambda defaults to
     `tuning`; 1 is plain PPI. Without judge-only queries this is people's mean.
@@ -70,7 +72,9 @@ def fixed_collection_mean(human: Floats, judge: Floats, judge_only: Floats) -> E
 
 
 def tuning(human: Floats, judge: Floats, judge_only: Floats) -> float:
-    """Return lambda = cov(human, judge) / ((1 + n/N) * s2 of all judge scores), clipped to [0, 1].
+    """Return the weight lambda of the judge that minimises the variance of PPI++.
+
+    cov(human, judge) / ((1 + n/N) * s2 of all judge scores), clipped to [0, 1].
 
     0 uses people only, and 1 is plain PPI. It is 0 if the judge cannot help: with fewer than two
     labelled queries, no judge-only queries, or a judge that never varies.
@@ -84,7 +88,9 @@ def tuning(human: Floats, judge: Floats, judge_only: Floats) -> float:
 
 
 def effective_labels(human: Floats, judge: Floats, judge_only: Floats) -> float | None:
-    """Return n * variance(people only) / variance(PPI++): the labelled queries it is worth.
+    """Return how many queries labelled by people alone would give the same variance as PPI++.
+
+    n * variance(people only) / variance(PPI++).
 
     None below two labelled queries, and if PPI++ leaves no variance.
     """
@@ -122,7 +128,9 @@ def _t_estimate(values: Floats, variance: float, method: str, shift: float = 0.0
 def prediction_powered_mean_unequal(
     human: Floats, judge: Floats, chances: Floats, judge_only: Floats, lam: float | None = None
 ) -> Estimate:
-    """Return the mean over all queries of z = lambda * F + (Y - lambda * F) * labelled / chance.
+    """Return the prediction-powered mean if queries had unequal chances of being labelled.
+
+    The mean over all queries of z = lambda * F + (Y - lambda * F) * labelled / chance.
 
     human Y, judge F and `chances` (n,) belong to the labelled queries, and `judge_only` F (N,) to
     the others. Each query was labelled with its own chance, independently of the others. The
@@ -166,7 +174,9 @@ def prediction_powered_ratio(
     seed: int = 0,
     drawn: tuple[Floats, Floats] | None = None,
 ) -> Estimate:
-    """Return lambda * R(judge_only) + R(human) - lambda * R(judge), R being sum / sum over queries.
+    """Return the prediction-powered ratio of sums, with its interval.
+
+    lambda * R(judge_only) + R(human) - lambda * R(judge), with R = sum / sum over queries.
 
     human and judge (n, 2) belong to the labelled queries, judge_only (N, 2) to the others. lambda
     defaults to that of PPI++ for the linearised ratios; 1 is plain PPI. The interval is a BCa
@@ -200,7 +210,9 @@ def prediction_powered_ratio(
 
 
 def fixed_collection_ratio(human: Floats, judge: Floats, judge_only: Floats) -> Estimate:
-    """Return R(all judged) + R(human) - R(judge): the ratio over exactly these n + N queries.
+    """Return the ratio of sums over exactly these n + N queries, without a claim about others.
+
+    R(all judge scores) + R(human) - R(judge).
 
     The variance is (1 - n/(n+N)) * s2/n of the labelled queries' linearised errors, which are
     u_q = (x_q - R y_q) / mean y of people less that of the judge. Interval +- t_(n-1) (Cochran
@@ -222,7 +234,7 @@ def fixed_collection_ratio(human: Floats, judge: Floats, judge_only: Floats) -> 
 
 
 def effective_labels_of_ratio(human: Floats, judge: Floats, judge_only: Floats) -> float | None:
-    """Return how many labelled queries the ratio's estimate is worth; as `effective_labels`."""
+    """Return how many labelled queries a ratio's estimate is worth, like `effective_labels`."""
     if not all(len(x) and np.isfinite(_ratio(x)) for x in (human, judge)):
         return None
     others = linearised(judge_only) if len(judge_only) else np.empty(0)

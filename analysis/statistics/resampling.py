@@ -1,7 +1,7 @@
 """Intervals over whole queries: percentile bootstrap and BCa, with tallies for speed.
 
-A coefficient of counts treats two units with the same counts alike. So units are sorted into P
-kinds, and a resample has a weight for each kind instead of each unit: with three raters and five
+A coefficient that depends only on counts treats units with equal counts alike. So units are sorted
+into P kinds, and a resample weights each kind instead of each unit: with three raters and five
 categories, a million units are 35 kinds.
 """
 
@@ -290,7 +290,7 @@ Draws = int | Resamples | None
 
 
 def resamples_of(clusters: int, asked: int | None = None) -> int:
-    """Return the resamples to draw: as asked, or 10,000 below 30 clusters and 2,000 from there."""
+    """Return the number of resamples: `asked`, or 2,000, or 10,000 below 30 clusters."""
     usual = RESAMPLES_OF_FEW if clusters < FEW else RESAMPLES
     return usual if asked is None else asked
 
@@ -419,7 +419,7 @@ class Bootstrap:
         clusters: int | None = None,
         informative: Sequence[int] | None = None,
     ) -> list[Estimate]:
-        """Return an estimate for each number of a statistic of several, (..., S).
+        """Return an estimate for each of the S numbers of a statistic, (..., S).
 
         `informative` holds the number of informative clusters of each, if they differ.
         """
@@ -440,13 +440,12 @@ class Bootstrap:
     def around(
         self, value: float, distance: OfWeights, n: int, method: str, informative: int
     ) -> Estimate:
-        """Return a value with the interval of all that lies within reach of it.
+        """Return the estimate of a norm, with the interval value +- reach.
 
-        `distance` maps weights to how far the figures of a resample lie from those of all units,
-        in a norm of which `value` is that of the figures. The reach is the distance that 95 % of
-        resamples keep to. By the triangle inequality the norm of the true figures lies within reach
-        whenever these do. So the interval is wide enough even if the norm of noisy figures is too
-        large, as a mean of absolute errors is.
+        `value` is the norm of some figures, such as a mean of absolute errors, which noise makes
+        too large. `distance` maps weights to the same norm of the figures' changes in a resample.
+        The reach is the distance that 95 % of resamples do not exceed. By the triangle inequality
+        the interval contains the norm of the true figures if these are within reach.
         """
         queries = self.tally.clusters
         on = min(informative, queries)
@@ -507,7 +506,7 @@ def too_few_informative(informative: int, clusters: int) -> str:
 
 
 def too_alike(differing: int, clusters: int) -> str:
-    """Explain that nearly all queries are alike, so that there is no interval."""
+    """Explain that there is no interval, since nearly all queries have the same labels."""
     verb = "differs" if differing == 1 else "differ"
     return (
         f"no interval: {differing} of {clusters} queries {verb} from the rest, at least "

@@ -49,22 +49,22 @@ Measure = Callable[[Marked, Marked], float]
 
 
 def exact_f1(one: Marked, other: Marked) -> float:
-    """Return 2 * spans that both marked alike, to the character and label / all spans of both."""
+    """Return the F1 of spans with equal characters and labels: 2 * equal spans / all spans."""
     return _dice(len(set(one) & set(other)), len(set(one)), len(set(other)))
 
 
 def overlap_f1(one: Marked, other: Marked) -> float:
-    """Return spans of either that overlap one of the other's with the same label / all spans."""
+    """Return the share of all spans that overlap a span of the other rater with the same label."""
     return _matched(one, other, lambda common, covered: common > 0)
 
 
 def iou_f1(one: Marked, other: Marked) -> float:
-    """Return `overlap_f1` with only those overlaps that make up half of what both spans cover."""
+    """Return `overlap_f1`, counting only overlaps of at least half of the two spans' union."""
     return _matched(one, other, lambda common, covered: common >= SAME * covered > 0)
 
 
 def character_f1(one: Marked, other: Marked) -> float:
-    """Return 2 * characters that both marked with the same label / marked characters of both."""
+    """Return the F1 of characters: 2 * those marked by both with one label / all marked ones."""
     a, b = _by_label(one), _by_label(other)
     common = sum(_common(a[label], b[label]) for label in set(a) & set(b))
     return _dice(common, *(sum(map(_length, each.values())) for each in (a, b)))
@@ -175,7 +175,7 @@ def _single(a: Span, b: Span) -> tuple[float, ...]:
 
 
 def _matched(one: Marked, other: Marked, same: Callable[[int, int], bool]) -> float:
-    """Return F1 of the spans that `same` matches by the characters in common and in all."""
+    """Return the F1 of spans that `same` matches, given their common and total characters."""
     first, second = list(set(one)), list(set(other))
     pairs = []
     for i, a in enumerate(first):
@@ -227,7 +227,7 @@ def token_alpha(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> Estimate:
-    """Return Krippendorff's nominal alpha of tokens in or out of spans of any label.
+    """Return Krippendorff's nominal alpha of whether each token is in a span, of any label.
 
     `tokens` holds (T, 2) for each document: the start and end of each token. A span includes every
     token that it touches. Whole queries, `clusters` (D,), are resampled. n counts the tokens that

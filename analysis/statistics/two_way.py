@@ -1,9 +1,9 @@
-"""Coefficients on resamples of queries and of raters: intervals that hold for other raters too.
+"""Agreement on resamples of both queries and raters, for intervals that hold for other raters too.
 
-Resampling only queries ignores how much a figure depends on the people who happened to label. So
-both are resampled with replacement, separately, and the weight of a label is the product of how
-often its query and its rater were drawn (Owen 2007, the pigeonhole bootstrap). A rater drawn twice
-is not a second opinion, so pairs of a rater with itself never count.
+Resampling only queries ignores how much a figure depends on which people labelled. So queries and
+raters are resampled separately, with replacement. A label's weight is the product of how often its
+query and its rater were drawn (Owen 2007, the pigeonhole bootstrap). Pairs of a rater with itself
+never count, since a rater drawn twice is not a second opinion.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def drawn_together(
 def two_way_pairs(
     judge: Ints, people: Ints, clusters: Ints, k: int, draws: int | Resamples, seed: int
 ) -> tuple[dict[str, Floats], dict[str, Floats], int]:
-    """Return people's (U, R) agreement with each other, and a judge's (U,) gap to it, by resample.
+    """Return the agreement of people (U, R), a judge's (U,) gap to it, and the number of people.
 
-    All values are (B,). Also returns the number of people who are resampled. Pairs and units are
-    those of `gap_estimates`.
+    Agreement and gap are (B,), a value per resample, by coefficient. Pairs and units are those of
+    `gap_estimates`.
     """
     held = np.where(judge[:, None] >= 0, people, -1)
     pairs, _ = kept_pairs(shared_units(held), people.shape[1])

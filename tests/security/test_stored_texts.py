@@ -109,7 +109,7 @@ def hostile_draft(assignment: Assignment) -> dict[str, object]:
     answers: dict[str, dict[str, object]] = {}
     for name, unit in asked_units(assignment, spec).items():
         answers[name] = {key: [] if key == "evidence" else None for key in asked.keys(unit.kind)}
-        if rule := asked.hostile_draft(unit.kind):
+        if rule := asked.written(unit.kind):
             answers[name][rule.name] = {"text": ALL, "citations": []}
     return {"units": answers, "comment": ALL}
 

@@ -20,7 +20,7 @@ from judging.backends.base import Answer, FinalError
 from judging.backends.logprobs import STORED_KEY
 from judging.display import (
     Progress,
-    Standing,
+    RunStatus,
     describe_status,
     logprob_facts,
     seconds_in_words,
@@ -263,7 +263,7 @@ def test_the_page_of_a_run_shows_its_counts_and_stops_polling_at_the_end(
 
 def test_the_progress_bar_of_a_long_run_has_numbers_without_separators(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
-    long = Progress(run, Standing("Running"), 1500, 2500, 0, None, None)
+    long = Progress(run, RunStatus("Running"), 1500, 2500, 0, None, None)
     bar = render_to_string("judges/_live.html", {"run": run, "progress": long})
     assert 'max="4000" value="2500"' in bar
 
