@@ -153,7 +153,7 @@ class JudgeForm(forms.Form):
         "show how it treats answers of its own family.",
     )
     prompt_from = forms.ChoiceField(
-        label="What it is asked with", choices=PROMPTS, required=False, widget=forms.RadioSelect
+        label="Prompt", choices=PROMPTS, required=False, widget=forms.RadioSelect
     )
     file = forms.CharField(
         label="Judge file",

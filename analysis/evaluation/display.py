@@ -61,7 +61,7 @@ SHOWN = options_of(Shown)
 
 @dataclass
 class AvailableParts:
-    """The values that a report gives the options of what to show."""
+    """What a report contains: the values that the options of `Shown` can take."""
 
     measures: list[str] = field(default_factory=list)
     evaluators: list[str] = field(default_factory=list)
@@ -79,7 +79,7 @@ class AvailableParts:
         )
 
     def lacking(self, shown: Shown) -> list[str]:
-        """Return what was selected but does not exist, in sentences."""
+        """Return a sentence for each selected part that does not exist."""
         found = []
         for one, chosen, there in (
             ("measure", shown.measures, self.measures),
@@ -99,7 +99,7 @@ class AvailableParts:
 
 
 def own_measures(report: JSON) -> list[str]:
-    """Return the measures that somebody's labels decide; the others come from the batch alone."""
+    """Return the measures that depend on labels; the others depend on the batch alone."""
 
     def is_own(of: JSON) -> bool:
         return any(
@@ -111,7 +111,7 @@ def own_measures(report: JSON) -> list[str]:
 
 
 def name_of(board: JSON) -> str:
-    """Return a board's name: a judge has one by itself, and one together with people."""
+    """Return the name of a ranking: a judge has its own, and one that is combined with people's."""
     return f"people+{board['by']}" if board["kind"] == "powered" else str(board["by"])
 
 

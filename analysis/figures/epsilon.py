@@ -138,7 +138,7 @@ FIGURE = Figure(
     "Alternative annotator test over epsilon",
     "variables",
     "The share of people whom the judge may replace, by the epsilon chosen in advance. The "
-    "vertical line is the epsilon of this report, to be chosen before the run; half is a pass.",
+    "vertical line marks this report's epsilon. A judge passes at a share of one half.",
     lambda subject: any(test.get("curve") for test in _tests(subject).values()),
     data,
     draw,

@@ -106,7 +106,7 @@ def _with_others(block: JSON) -> list[Table]:
         (RaterName(who, "human"), Number(kappa, method=OF_OTHERS), _of_pairs(labels, who))
         for who, kappa, labels in found[:MOST_ROWS]
     )
-    caption = "Each person with the others, who differs most first"
+    caption = "Each person with all others, lowest agreement first"
     return [Table(caption, ("Person", "Cohen's kappa, mean", "Pairs of labels"), rows)]
 
 

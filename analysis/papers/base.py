@@ -77,7 +77,7 @@ class PaperTable:
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper with its tables in order. `not_filled` says what labels cannot fill."""
+    """A paper with its tables in order. `not_filled` says what cannot be computed from labels."""
 
     name: str
     title: str

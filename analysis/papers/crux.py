@@ -517,5 +517,5 @@ PAPER = Paper(
         ),
         PaperTable("table-4", "Table 4", "Statistics of the data sets.", table_4),
     ),
-    "Labels cannot fill the paper's generation settings (temperature, prompts of generators).",
+    "The paper's generation settings (temperature, prompts) cannot be computed from labels.",
 )

@@ -321,5 +321,5 @@ PAPER = Paper(
             ),
         ),
     ),
-    "Labels cannot fill the retrieval that precedes grounding, nor anything about training.",
+    "Results on retrieval before grounding, or on training, cannot be computed from labels.",
 )

@@ -370,5 +370,5 @@ PAPER = Paper(
             (Printed("ten questions", "Recall", 98.5),),
         ),
     ),
-    "Labels cannot fill section 6.3 (embeddings), nor anything about training.",
+    "Section 6.3 (embeddings) and results on training cannot be computed from labels.",
 )

@@ -116,7 +116,7 @@ class Material:
         return self._roots[batch.pk]
 
     def is_derived_by(self, batch: Batch, rule: str) -> bool:
-        """Return whether a rule was among those that made a batch."""
+        """Return whether a batch was derived by a rule, directly or earlier in its lineage."""
         while lineage := lineage_of(batch):
             if lineage.rule == rule:
                 return True
@@ -130,7 +130,7 @@ class Material:
 
     @cached_property
     def fakes(self) -> list[str]:
-        """The judges of the study that replay a file."""
+        """The scripted judges of the study, which replay a file."""
         raters: list[JSON] = [
             {"name": name, "kind": JUDGE, "scripted": False}
             for name in dict.fromkeys(

@@ -17,7 +17,7 @@ NOTES, NOT_FILLED = "Notes", "Not filled"
 
 
 def document(report: JSON) -> Document:
-    """Return the tables as sections; the last one says what labels cannot fill."""
+    """Return the tables as sections; the last one says what cannot be computed."""
     sections = [
         Section(
             table["name"],
@@ -101,7 +101,7 @@ def as_markdown(report: JSON) -> str:
 
 
 def as_latex(report: JSON) -> str:
-    """Return the tables for `\\input`; a comment at the end says what labels cannot fill."""
+    """Return the tables for `\\input`; a comment at the end says what cannot be computed."""
     comment = report["not_filled"].encode("ascii", "backslashreplace").decode()
     return f"{sections_as_latex(document(report), WHAT)}% {comment}\n"
 

@@ -181,7 +181,7 @@ def _widths(codes: Ints, estimate: WidthOf, fewest: int, step: int = 1) -> Width
 
 
 def _some(labels: Bools, raters: int, generator: np.random.Generator) -> Bools:
-    """Return the labels to keep if each unit keeps at most this many, drawn from its own."""
+    """Return which labels to keep: at most `raters` of each unit, chosen at random."""
     ranks = np.where(labels, generator.random(labels.shape), 2.0).argsort(axis=1).argsort(axis=1)
     kept: Bools = labels & (ranks < raters)
     return kept

@@ -76,7 +76,7 @@ def multiplicative(judge: Floats, annotator: Floats, epsilon: float) -> float:
 
 
 def multiplicative_by_query(judge: Floats, annotator: Floats, epsilon: float) -> float:
-    """Like `multiplicative`, from means of queries: the larger of t's p and the bound of `markov`."""
+    """Like `multiplicative`, from query means: the larger of t's p and the bound of `markov`."""
     differences = (1 - epsilon) * annotator - judge
     return max(p_below(differences, 0.0), markov(differences, 0.0, most=1 - epsilon))
 

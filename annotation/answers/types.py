@@ -1,4 +1,4 @@
-"""The input and output of `submit`, beside the payload: Circumstances, Outcome, errors."""
+"""The types of `submit` other than the payload: Circumstances, Outcome, and errors."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ AskedQuery = tuple[str, str | None, list[dict[str, str]]]
 
 
 def unit_digests(query: AskedQuery, spec: ItemSpec, bases: Bases) -> dict[str, str]:
-    """Return the digest of what each unit presents, by its name in answers."""
+    """Return a digest of what each unit shows, by the unit's name in answers."""
     named = name_units(spec.units)
     own = {name: _own_fields(unit, spec) for name, unit in named.items()}
     by_kind: dict[str, set[str]] = defaultdict(set)
@@ -122,9 +122,9 @@ class _Side:
 
 
 class _Overlap(NamedTuple):
-    """The units that an answer is about and that are the same in the new item.
+    """The units of an answer that are unchanged in the new item.
 
-    `everything` if those are all that it is about, and `covers` if they are also all of the item's.
+    `everything` if these are all of the answer's units, `covers` if they are all of the item's.
     """
 
     same: list[str]
@@ -144,7 +144,7 @@ class CarriedSlots:
     parts: Counter[str] = field(default_factory=Counter)
 
     def taken_of(self, quota: int, names: Iterable[str]) -> tuple[int, int]:
-        """Return how many slots are taken, and how many the item then has, including those.
+        """Return how many slots are taken, and how many the item then has in all.
 
         `names` are all the item's units, and `quota` its slots by the design. If every unit has an
         answer from some part, that answer needs no slot.
@@ -371,7 +371,7 @@ class _Carrier:
         self.number += len(copies)
 
     def _set_slots(self, new: _Side, made: Sequence[Assignment], quotas: Mapping[int, int]) -> None:
-        """Take the slots of carried answers, and leave as many as the units still lack answers."""
+        """Give slots to carried answers, and leave as many free as the units still lack answers."""
         found: dict[int, CarriedSlots] = defaultdict(CarriedSlots)
         for assignment in made:
             if assignment.slot is not None:

@@ -12,7 +12,7 @@ from annotation.models.people import Rater
 
 
 class ConsentText(models.Model):
-    """One version of a campaign's consent text. An empty one ends the asking."""
+    """One version of a campaign's consent text. If it is empty, nobody is asked."""
 
     campaign = models.ForeignKey(Campaign, models.CASCADE, related_name="consent_texts")
     version = models.PositiveIntegerField()

@@ -1,13 +1,13 @@
 """Fixed shares: each person answers a part of a campaign's items that is set beforehand.
 
-A share is a part of all answers that people give. Every slot of an item is allotted, when the
-campaign is created or its shares change: to the person who is furthest behind their share, and each
-item to a person at most once. The remaining slots are for people without a share. The items come
-in a random order that the campaign's seed determines, so that nobody gets only the hard ones.
+A share is a part of all answers that people give. When the campaign is created or its shares
+change, each slot is allotted to the person who is furthest behind their share; nobody gets two
+slots of one item. The remaining slots are for people without a share. Items are allotted in a
+random order that follows from the campaign's seed, so that nobody gets only the hard ones.
 
-An earlier round may keep a person from an item (`earlier_rounds`). It is allotted to somebody else
-as far as that is known, and a share that cannot be reached is refused. If it turns out later, the
-slot is for anybody else.
+An earlier round may exclude a person from an item (`earlier_rounds`). If this is known, the item is
+allotted to another person, and a share that cannot be reached is refused. If it becomes known
+later, anyone else may take the slot.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def check_shares(shares: Mapping[str, float]) -> None:
 
 
 def current_shares(campaign: Campaign) -> dict[str, float]:
-    """Return the shares of a campaign by the names of accounts, in the order in which they came."""
+    """Return the shares of a campaign by account name, in the order in which they were set."""
     if not campaign.has_shares:
         return {}
     return dict(campaign.person_shares.order_by("pk").values_list("user__username", "share"))
@@ -116,7 +116,7 @@ class _Slots:
 def allot(campaign: Campaign) -> None:
     """Allot the slots of a campaign's study items by its shares; those in use stay as they are.
 
-    Raises ShareError if an earlier round leaves somebody too few items, or an item nobody.
+    Raises ShareError if earlier rounds leave a person too few items, or an item too few people.
     """
     shares = dict(campaign.person_shares.values_list("user", "share"))
     items = campaign.items.filter(use=Item.Use.STUDY)
@@ -198,7 +198,7 @@ def _allotted(shares: Mapping[int, float], items: Sequence[_Slots]) -> Iterator[
 
 
 def allotments(campaign: Campaign) -> QuerySet[Allotment]:
-    """Return the allotments of a campaign's items, without those that earlier rounds made void."""
+    """Return the valid allotments of a campaign's items: earlier rounds may have voided some."""
     rows = Allotment.objects.filter(item__campaign=campaign)
     lost = void(campaign)
     return rows if lost is None else rows.filter(~lost)
@@ -233,10 +233,9 @@ def _has_open_slot(campaign: Campaign, taken: int) -> Q:
 
 
 def keeps_shares(item: Item, rater: int) -> bool:
-    """Whether an item still has enough slots for those to whom it is allotted, after a rater's
-    claim.
+    """Return whether a rater's claim leaves enough slots for the people allotted to the item.
 
-    The claim has locked the item, and counts as taken.
+    The caller has locked the item, and the claim counts as taken.
     """
     mine = allotments(item.campaign).filter(item=item.pk, user__rater=rater)
     if item.use != Item.Use.STUDY or mine.exists():

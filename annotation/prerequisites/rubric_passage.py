@@ -101,7 +101,8 @@ def _stratum_sizes(yes: int, no: int, count: int) -> tuple[int, int]:
 
 
 def _size_if_first(first: int, second: int, count: int) -> int:
-    """Count every second name from the first on, and those that the other stratum cannot fill."""
+    """Return how many names come from the stratum that goes first: every second one, and those that
+    the other stratum cannot fill."""
     by_turns = min(first, (count + 1) // 2)
     return min(first, max(by_turns, count - second))
 

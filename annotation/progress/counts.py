@@ -97,13 +97,14 @@ def times(campaign: Campaign, raters: Collection[int]) -> dict[int, Times]:
 
 
 def people_of(campaign: Campaign, raters: Collection[int]) -> QuerySet[Assignment]:
-    """Return these people's assignments in a campaign. Filtering by rater uses an index, whereas a
-    campaign alone would be looked up through all of its items."""
+    """Return these people's assignments in a campaign.
+
+    Filtering by rater uses an index; filtering by campaign alone would read all of its items."""
     return Assignment.objects.filter(rater__in=raters, item__campaign=campaign)
 
 
 def by_day(campaign: Campaign, today: date, days: int, raters: Collection[int]) -> list[int]:
-    """Count first answers to study items on each of the last days, today's last."""
+    """Count first answers to study items on each of the last `days` days, up to today."""
     since = today - timedelta(days=days - 1)
     first = Response.objects.filter(
         revision=1,

@@ -110,7 +110,7 @@ def laid_out(text: str, campaign: Campaign | None = None) -> SafeString:
 
 
 def in_view(rendered: SafeString, campaign: Campaign) -> SafeString:
-    """Return a rendered text as the campaign shows it at first; the page can change that."""
+    """Return a rendered text in the campaign's default view, which a switch changes."""
     shown = "" if campaign.text_view == Campaign.TextView.RENDERED else " as-source"
     return mark_safe(f'<div class="markdown{shown}">{rendered}</div>')
 
@@ -170,9 +170,9 @@ def _script_words(language: str) -> dict[str, str]:
 
 @register.inclusion_tag("work/_verdict.html", takes_context=True)
 def verdict(context: Context, row: Row) -> dict[str, Any]:
-    """Render the judge's label on a row's unit, in the words of the row's choices.
+    """Render the judge's label for a row's unit, in the words of the row's choices.
 
-    A page may place it in its own template. The item page renders the others for its script.
+    A page may do so in its own template; the item page's script places the rest.
     """
     found = context["verdicts"].get(row.name)
     if found is None or row.name in context["verdicts_placed"]:

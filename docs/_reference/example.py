@@ -43,7 +43,7 @@ def report() -> dict[str, Any]:
 
 @contextmanager
 def _quickly() -> Iterator[None]:
-    """Only the keys of reports are shown, so no other library need count again."""
+    """Skip the cross-check by other libraries, since the page shows only the report's keys."""
     usual, process.IS_ON = process.IS_ON, False
     try:
         yield
@@ -69,7 +69,7 @@ def _report() -> dict[str, Any]:
 
 
 def _add_fake(made: dict[str, Any]) -> None:
-    """Add what only a campaign knows: families, replicates, and that a judge is scripted."""
+    """Add what only a campaign has: model families, replicates, and a scripted judge."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "labels.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _labels()), "utf-8")
@@ -87,7 +87,7 @@ def _add_fake(made: dict[str, Any]) -> None:
 
 
 def _add_crowd(made: dict[str, Any]) -> None:
-    """Add what replaces pairs above 30 people to the pairs of three, and groups of people."""
+    """Add what a report of more than 30 people has instead of pairs, and groups of people."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "crowd.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _crowd()), "utf-8")
@@ -112,7 +112,7 @@ def _add_crowd(made: dict[str, Any]) -> None:
 
 
 def _add_judges(made: dict[str, Any]) -> None:
-    """Add what stands there of several judges."""
+    """Add the sections that compare several judges."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "judges.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _judges()), "utf-8")

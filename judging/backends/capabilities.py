@@ -1,8 +1,8 @@
 """Probe a server before a run: which model answers, log probabilities, support of schemas.
 
-A probe makes at most ten completions. It asks for the list of models, for a choice among invented
-words, for a long prompt twice, and a few short questions whose answers distinguish models. Its
-messages repeat nothing that the server wrote, except names of models.
+A probe makes at most ten completions. It requests the list of models, a choice among invented
+words, the answer to a long prompt twice, and answers to a few short questions that distinguish
+models. Its messages repeat nothing that the server wrote except names of models.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Server(Protocol):
         ...
 
     def without(self, body: Mapping[str, Any], names: Iterable[str]) -> JSON:
-        """Return a body without the keys that these params have in it."""
+        """Return a body without the keys that these parameters set."""
         ...
 
     async def complete(self, body: JSON) -> tuple[Answer, JSON]:

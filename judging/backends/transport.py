@@ -62,7 +62,7 @@ def redact_key(key: str, raw: bytes) -> bytes:
 
 
 def transport_failure(error: Exception, timeout: float) -> BackendError:
-    """Translate an exception of the network into a failure. The most specific ones come first."""
+    """Translate a network exception into a failure; the most specific exceptions come first."""
     detail = " ".join(str(error).split())[:200]
     match error:
         case aiohttp.ConnectionTimeoutError():
@@ -142,7 +142,7 @@ def read_reply(
 ) -> T:
     """Read the answer in a response. Raises BackendError with the beginning of the body.
 
-    `read` is a protocol's own reading of the JSON of a good response and of its status.
+    `read` is the protocol's function that reads the JSON and the status of a successful response.
     """
     try:
         if 200 <= status < 300:
@@ -225,12 +225,12 @@ def text_of(content: Any) -> str | None:
 
 
 def word_of(value: Any) -> str:
-    """Return a text, empty if it is none."""
+    """Return the value if it is a text, otherwise an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def error_in(body: JSON) -> str:
-    """Return the message of an error under a good status, on one line."""
+    """Return the error message in a response with a successful status, on one line."""
     error = body.get("error")
     message = error.get("message") if isinstance(error, dict) else error
     return " ".join(str(message).split())[:300] if message else ""

@@ -57,8 +57,8 @@ Outcome = Answer | Failure | None
 class LoadedResults:
     """The counts of a file of results.
 
-    `before` counts lines that were loaded earlier, `late` counts answers to assignments that were
-    answered in another way meanwhile, and `missing` counts requests without a result so far.
+    `before` counts lines that were loaded earlier, `late` answers to assignments that have been
+    answered otherwise meanwhile, and `missing` requests without a result so far.
     """
 
     run: JudgeRun
@@ -80,8 +80,8 @@ def load_results(
     """Store the answers of a file. Loading the same file again stores nothing.
 
     The run ends only once each of its requests has an answer or an error. `runners` describe the
-    processes that answered without a server, if they did: then each line owes the digest of its
-    request, and the last one may be incomplete. Raises InputError before anything is stored if a
+    processes that answered, if no server did: then each line must have the digest of its request,
+    and the last line may be incomplete. Raises InputError before anything is stored if a
     line cannot be used, and LeasedRunError if another run of the judge is at work.
     """
     index = build_index(path, growing=runners is not None)
@@ -143,7 +143,7 @@ def _check_digests(run: JudgeRun, index: Index, are_owed: bool) -> None:
 def _describe_runners(
     run: JudgeRun, lease: uuid.UUID, runners: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Add to the manifest what answered, unless it is there already."""
+    """Add the processes that answered to the manifest, unless it has them already."""
     run.refresh_from_db(fields=["manifest"])
     known = run.manifest["batch"].get("runners", [])
     if added := [each for each in map(storable, runners) if each not in known]:
@@ -168,7 +168,7 @@ def _has_news(run: JudgeRun, index: Index) -> bool:
 
 
 def _returned(run: JudgeRun, uids: Sequence[uuid.UUID]) -> tuple[set[uuid.UUID], set[uuid.UUID]]:
-    """Return the assignments that came back in this run with a result, and with anything."""
+    """Return the assignments with a result in this run, and those with any line in a file."""
     calls = JudgeCall.objects.filter(run=run, assignment__uid__in=uids)
     came = list(calls.values_list("assignment__uid", "state"))
     return {uid for uid, state in came if state in (ANSWERED, *FINAL)}, {uid for uid, _ in came}
@@ -223,7 +223,7 @@ def _in_ledger_order(index: Index) -> Iterator[list[uuid.UUID]]:
 
 
 class _Group:
-    """Some assignments with their results. The open ones are leased meanwhile."""
+    """Assignments whose results are stored together. The open ones are leased until then."""
 
     def __init__(
         self, loaded: LoadedResults, lease: uuid.UUID, preparer: Preparer, uids: list[uuid.UUID]

@@ -190,7 +190,7 @@ def _describe_list(rule: PointList) -> str:
     quotes = (
         f'a list of {{"quote", "start"}} of the {rule.field}' if rule.quoted else "an empty list"
     )
-    # A list without quotes is made from the units themselves, so the units stay in view.
+    # Points without quotes are written from the units, so the units must be visible.
     hidden = rule.match_kind if rule.quoted else ""
     first = f"; write it before you look at any {hidden}" if hidden else ""
     form = 'a list of {"text", "evidence"}, each with its words and'

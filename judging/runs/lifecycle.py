@@ -273,7 +273,7 @@ def batch_place(batch: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _uses_files(run: JudgeRun) -> bool:
-    """Return whether the run writes batch files, so that no call can have killed its process."""
+    """Return whether the run uses batch files, so that none of its calls can end its process."""
     return bool(run.manifest.get("batch") or run.manifest.get(INTENT))
 
 

@@ -77,7 +77,7 @@ def test_sums_over_a_family_of_judges_lead_to_the_answers_of_that_family(tmp_pat
 
 
 def test_pairs_of_labels_lead_to_what_they_are_of_and_say_so(labelled: Campaign) -> None:
-    found = counts(labelled, "Each person with the others")
+    found = counts(labelled, "Each person with all others")
     assert found
     assert all("once for each other person" in count.about for count in found)
     for count in found:

@@ -153,7 +153,7 @@ class TestCommand:
         self, crux_study: str, form: str
     ) -> None:
         text = run("paper", "crux", "--study", crux_study, "--format", form, "--resamples", "20")
-        assert "Labels cannot fill" in text.splitlines()[-1]
+        assert "cannot be computed from labels" in text.splitlines()[-1]
         assert "made-up studies only" in text
 
     def test_printed_figures_are_beside_the_computed_ones(self, crux_study: str) -> None:

@@ -38,7 +38,7 @@ def test_the_page_opens_before_its_tables_are_computed(
     body = client.get(address, {"published": "1"}).content.decode()
     assert "Table 1" in body
     assert "Cov(y), printed" in body
-    assert "Labels cannot fill" in body
+    assert "cannot be computed from labels" in body
 
 
 def test_files_and_the_api_have_the_same_tables(root: User, place: list[Any]) -> None:
