@@ -66,7 +66,8 @@ def figure_response(
 ) -> HttpResponseBase:
     """Return a figure of a finished report as a file, or the page that waits for it.
 
-    `of` in the address names what it shows; without it, it is the first that the figure suits.
+    `of` in the address names the subject, such as a variable; by default it is the first suitable
+    one.
     """
     form = LookForm(request)
     if not form.is_valid():

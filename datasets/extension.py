@@ -38,9 +38,9 @@ def extend_batch(
 ) -> Derived:
     """Create a batch from another one and files that add to its queries, all or nothing.
 
-    `names` are those of the files, if their paths have others. A dry run stores nothing. `look` is
-    called with each line of the files. Raises InputError with the line that contradicts the batch
-    or adds nothing to it.
+    `names` are the files' names, if they differ from those of the paths. A dry run stores nothing.
+    `look` is called with each line of the files. Raises InputError with the line that contradicts
+    the batch or adds nothing to it.
     """
     texts = dict(source.queries.values_list("key", "text"))
     notes = ReadNotes()

@@ -18,9 +18,9 @@ from analysis.attention.checks import question as checks_question
 from analysis.campaigns.cache import labels_since
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
-from analysis.cockpit.data import answers_of, rows_of
 from analysis.cockpit.home import MOST_CHECKED, STATES, counts_of, found_campaigns, note_looks
 from analysis.cockpit.home import rows_of as rows_of_home
+from analysis.cockpit.items import answers_of, rows_of
 from analysis.cockpit.jobs import jobs_for_page
 from analysis.cockpit.search import MOST, search
 from analysis.cockpit.tiles import tiles_of

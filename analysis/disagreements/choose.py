@@ -23,9 +23,9 @@ SHOWS: Mapping[Show, str] = {
     "ties": "People are split evenly",
     "judges": "Judges differ among themselves",
     "agree": "All people agree",
-    "several": "All that several people labelled",
-    "decided": "All with a majority of people",
-    "labelled": "All that people labelled",
+    "several": "All units labelled by several people",
+    "decided": "All units with a majority of people",
+    "labelled": "All units labelled by people",
     "all": "All labelled units",
 }
 Sort = Literal["unanimous", "sure", "order"]

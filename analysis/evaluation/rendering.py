@@ -389,7 +389,7 @@ def _references(report: JSON) -> list[Section]:
 
 
 def _metrics(report: JSON) -> list[Section]:
-    """Return how alike the measures of contexts order systems, or random contexts."""
+    """Return the rank correlations of the context measures, over systems and sampled contexts."""
     tables = tuple(
         _printed_orders(f"Kendall's tau-b of the {what}, by {rater}", pairs)
         for key, what in (("metrics", "systems"), ("sampled", "sampled contexts"))

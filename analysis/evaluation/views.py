@@ -136,7 +136,7 @@ def filters(offered: AvailableParts, shown: Shown, query: QueryDict) -> JSON:
 
 
 def rest_of(report: JSON, matrices: Sequence[str]) -> Document:
-    """Return the document without the parts that the page shows by itself, as figures as well."""
+    """Return the document without the parts that the page shows elsewhere, such as in figures."""
     whole = document(report)
     above = [*RENDERED_ABOVE, *([COMPARED] if "metrics" in matrices else [])]
     kept = [each for each in whole.sections if each.title not in above]

@@ -57,9 +57,9 @@ class Subject:
 
 @dataclass(frozen=True)
 class Room:
-    """The width that a drawing has, in pixels; None on a page, where it is as wide as it wants.
+    """The space for a drawing, in pixels. `width` is None on a page, which sets no limit.
 
-    `height` is the limit for drawings of many parts: two screens, or a page of a paper.
+    `height` limits drawings of many parts, to two screens or a page of a paper.
     """
 
     width: float | None = None

@@ -73,7 +73,7 @@ def data(subject: Subject) -> Table:
 
 
 def places(subject: Subject) -> list[Place]:
-    """Return people by name, then judges; of a crowd, the judges alone."""
+    """Return people by name, then judges. If there is a crowd, people are left out."""
     found = [] if "pairs_distribution" in subject.block["agreement"] else _people(subject)
     for name, block in subject.judges.items():
         if with_people := block.get("with_people"):

@@ -126,9 +126,9 @@ FIGURE = Figure(
     "Reliability of the judges' probabilities",
     "variables",
     "How often most people say yes when a judge gives each probability of yes, with 95 % intervals "
-    "for bins with ten queries. Where the answers are not yes and no: how often they give the "
-    "judge's label when it gives that label each probability. On the broken line the probabilities "
-    "are accurate.",
+    "for bins with ten queries. For other categories than yes and no: how often people give the "
+    "judge's label, by the probability that the judge gave it. On the broken line probabilities are "
+    "accurate.",
     lambda subject: bool(_calibrations(subject)),
     data,
     draw,

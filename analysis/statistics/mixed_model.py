@@ -8,7 +8,7 @@ and Bates 1988)
     (N - P) log(2 pi) + log|V| + log|X'V^-1 X| + (y - X b)' V^-1 (y - X b).
 
 The best b and s follow from the ratios v_k / s, among which Newton's method searches. Where the
-likelihood is not yet curved like a peak, Fisher's expected curvature (Searle, Casella and McCulloch
+likelihood is not concave, Fisher's expected curvature (Searle, Casella and McCulloch
 1992, chapter 6) takes its place. Each step goes to the best variances >= 0 under that curvature, so
 that a variance at the boundary is exactly 0.
 """
@@ -145,7 +145,7 @@ class _State:
 
     @property
     def explains_all(self) -> bool:
-        """Whether hardly any residual is left, so that rounding hides any further gain."""
+        """Whether so little residual is left that rounding hides any further gain."""
         return self.residual < 100 * LEAST_RESIDUAL
 
     @property
@@ -185,9 +185,9 @@ class _State:
         )
 
     def _with_residual(self, single: Floats, pairs: Floats, total: float) -> tuple[Floats, Floats]:
-        """Add what P V P = P says of the residual's I = V - sum of ratios and K.
+        """Add the residual's entries, which follow from P V P = P and I = V - sum of ratios * K.
 
-        `total` is the number for V itself.
+        `total` is the entry for V itself.
         """
         across = single - pairs @ self.ratios
         own = total - single @ self.ratios
@@ -195,12 +195,12 @@ class _State:
         return np.append(single, own), whole
 
     def targets(self) -> Iterator[tuple[Floats, float]]:
-        """Yield the ratios to go to by Newton, then by Fisher, and what each promises to gain."""
+        """Yield the next ratios by Newton's and by Fisher's step, with the predicted gain of each."""
         traces, expected, forms, observed = self._moments
         here = np.append(self.ratios, 1.0)
         bounds = np.zeros(len(here))
         bounds[-1] = max(LEAST_SHARE, LEAST_RESIDUAL / self.residual)
-        # Beside large ratios the residual hardly counts, and the curvature may be flat towards it.
+        # If ratios are large, the residual hardly matters, and the curvature along it may be flat.
         tie = 2 * LEAST_CURVATURE * np.diag(np.diag(expected))
         for curvature, linear in (
             (observed - expected / 2, 1.5 * forms - traces),
@@ -214,9 +214,9 @@ class _State:
 
 
 def _least(curvature: Floats, linear: Floats, bounds: Floats) -> Floats | None:
-    """Return the x >= bounds with the least x'C x / 2 - l'x, or None unless C curves upwards.
+    """Return the x >= bounds that minimises x'C x / 2 - l'x, or None if C is not convex there.
 
-    Of the few sets of numbers that may be above their bounds, each is tried.
+    It tries every set of numbers that may be above their bounds; there are few.
     """
     diagonal = np.diag(curvature)
     if not (diagonal > 0).all():
@@ -240,7 +240,7 @@ def _least(curvature: Floats, linear: Floats, bounds: Floats) -> Floats | None:
 
 
 def _peaks(starts: Sequence[_State]) -> list[_State]:
-    """Return the peaks that are found from the starts. Raises ValueError if there are none."""
+    """Return the maxima found from the starts. Raises ValueError if there are none."""
     peaks, failures = [], []
     for start in starts:
         try:
@@ -264,7 +264,7 @@ def _search(state: _State) -> _State:
 
 
 def _step(state: _State) -> _State | None:
-    """Return a better state, or None if this one is a peak. Raises ValueError if neither is so."""
+    """Return a better state, or None if this is a maximum. Raises ValueError if it is neither."""
     promise = np.inf
     for there, promise in state.targets():
         if promise < NEAR:

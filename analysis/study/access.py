@@ -14,7 +14,7 @@ from datasets.teams import visible_batches
 
 
 def readable_studies(user: User) -> QuerySet[Study]:
-    """Return the studies that an account may read, by name. One without parts is an admin's."""
+    """Return the studies that an account may read, by name; without parts, only an admin may."""
     parts = StudyPart.objects.filter(study=OuterRef("pk"))
     hidden = parts.filter(kind="campaign").exclude(campaign__in=readable(user).values("pk"))
     unseen = parts.filter(kind="batch").exclude(batch__in=visible_batches(user).values("pk"))

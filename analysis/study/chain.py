@@ -36,7 +36,10 @@ from datasets.teams import manages, visible_batches
 from judging.answer_files import scripted_among
 from judging.models import JudgeRun
 
-BLIND = "You have an open item in {}. Once you have answered it, this page shows what was left out, and why."
+BLIND = (
+    "You have an open item in {}. Once you have answered it, this page shows what was left out, "
+    "and why."
+)
 DECIDED = {
     "adjudicated": "the Reference, else the majority",
     "majority": "the majority of people",

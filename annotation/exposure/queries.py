@@ -1,4 +1,4 @@
-"""Read the marks: which labels and answers are exposed, and what people looked at beforehand."""
+"""Which labels and answers are exposed, and what people had looked at before."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def has_exposed(campaign: Campaign) -> bool:
 
 
 @dataclass(frozen=True)
-class PersonMarks:
-    """How many current answers of a person to a campaign's study items are `exposed`.
+class PersonExposure:
+    """A person's current answers to a campaign's study items that are `exposed`.
 
-    `kinds` are the looks before them in words, with the number of answers after each. `answers`
-    counts all answers, and `unknown` those that were imported or given before there was a ledger;
-    both are counted only for a single person.
+    `kinds` are the kinds of looks before them, in words, with the number of answers after each.
+    `answers` counts all answers, and `unknown` those that were imported or given before there was a
+    ledger; both are counted only for a single person.
     """
 
     name: str
@@ -56,17 +56,17 @@ class PersonMarks:
 
     @property
     def in_words(self) -> str:
-        """Return what the person had looked at, the most frequent first."""
+        """What the person had looked at, most frequent first."""
         return ", ".join(f"{kind} ({number})" for kind, number in self.kinds.items())
 
 
-def marks_of(campaign: Campaign) -> list[PersonMarks]:
-    """Return the marks of each person with an exposed answer in a campaign."""
-    return [PersonMarks(name, *of) for name, of in sorted(_exposed(campaign, Q()).items())]
+def exposed_people(campaign: Campaign) -> list[PersonExposure]:
+    """Return the exposed answers of each person who has any in a campaign."""
+    return [PersonExposure(name, *of) for name, of in sorted(_exposed(campaign, Q()).items())]
 
 
-def marks_of_person(campaign: Campaign, rater: int) -> PersonMarks:
-    """Return the marks of one person in a campaign, by the primary key of the rater."""
+def person_exposure(campaign: Campaign, rater: int) -> PersonExposure:
+    """Return one person's exposed answers in a campaign; `rater` is a primary key."""
     mine = Response.objects.filter(
         current=True,
         assignment__item__campaign=campaign,
@@ -76,7 +76,7 @@ def marks_of_person(campaign: Campaign, rater: int) -> PersonMarks:
     unknown = mine.filter(exposed=None).count()
     found = _exposed(campaign, Q(response__assignment__rater=rater))
     exposed, kinds = next(iter(found.values()), (0, {}))
-    return PersonMarks("", exposed, kinds, mine.count(), unknown)
+    return PersonExposure("", exposed, kinds, mine.count(), unknown)
 
 
 def _exposed(campaign: Campaign, of: Q) -> dict[str, tuple[int, Mapping[str, int]]]:

@@ -189,10 +189,10 @@ def remember(account: str, address: str) -> None:
 
 @dataclass(frozen=True)
 class Status:
-    """Wrong passwords and codes of an account that still count: how many, and from how many places.
+    """The wrong passwords and codes that still count against an account, and from how many places.
 
-    `closed_until` is when the last of the places may try again, and None if all may. `slowed` says
-    that guesses from unknown places are slowed down together.
+    `closed_until` is when the last place may try again; None if all may. If `slowed`, guesses from
+    all unknown places together are slowed down.
     """
 
     wrong: int

@@ -23,7 +23,7 @@ from annotation.campaign_setup.sample_file import SAMPLE, question
 from annotation.campaigns.design import DesignError
 from annotation.campaigns.sampling import summary
 from annotation.campaigns.settings import LONGEST_GUIDELINE, CampaignSettings, change
-from annotation.exposure.queries import marks_of
+from annotation.exposure.queries import exposed_people
 from annotation.gold.scoring import Score, admissible, admit, passes, scores
 from annotation.models import Campaign, CarriedAnswer, Item, Rater, User
 from annotation.people.membership import may_manage
@@ -90,7 +90,7 @@ def _campaign_context(
         "blind": blind,
         "people": [] if blind else gold_statuses(campaign, sample),
         "guidelines": guideline_versions(campaign),
-        "exposed": marks_of(campaign),
+        "exposed": exposed_people(campaign),
         "changes": changes_of(campaign),
         "manages": may_manage(user, campaign.pk),
     }

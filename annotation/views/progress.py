@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from annotation.access import get_account, is_blind, readable_campaign
-from annotation.exposure.queries import marks_of_person
+from annotation.exposure.queries import person_exposure
 from annotation.models import Campaign, Rater
 from annotation.people.accounts import current_exclusions
 from annotation.presentation import schema
@@ -62,7 +62,7 @@ def person(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
         **_shared(request, found),
         "person": person,
         "exclusion": current_exclusions(found).get(rater),
-        "marks": marks_of_person(found, rater),
+        "marks": person_exposure(found, rater),
         "days": draw_bars(days),
     }
     part = "progress/_person.html" if is_polling(request) else "progress/person.html"

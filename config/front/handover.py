@@ -48,7 +48,7 @@ class Handover:
             worker.alive
             and not worker.is_other
             and lane_of(incoming.path) == OTHER
-            # The site refuses what was not read, and then the connection ends.
+            # A request that was not read to its end is refused here, and its connection closed.
             and not incoming.is_last
             and not connection.outgoing.waiting
             and self.exchange.has_takers

@@ -28,12 +28,12 @@ from annotation.exposure.detection import (
     evidence_against,
 )
 from annotation.exposure.queries import (
-    PersonMarks,
+    PersonExposure,
     exposed_labels,
+    exposed_people,
     exposed_units,
     has_exposed,
-    marks_of,
-    marks_of_person,
+    person_exposure,
 )
 from annotation.integrity import CHECKS, exposure
 from annotation.models import (
@@ -423,13 +423,13 @@ class TestCountsByPerson:
         exported(client_of(study.rita), study.campaign)
         answer(study, study.rita)
         Response.objects.filter(assignment__rater=rater_of(study.ada)).update(exposed=None)
-        (found,) = marks_of(study.campaign)
+        (found,) = exposed_people(study.campaign)
         assert (found.name, found.exposed) == (rater_of(study.rita).name, 2)
         assert found.in_words == "a dispute (2), an export (1)"
-        person = marks_of_person(study.campaign, rater_of(study.rita).pk)
+        person = person_exposure(study.campaign, rater_of(study.rita).pk)
         assert (person.exposed, person.answers, person.unknown) == (2, 2, 0)
         assert person.kinds == {"a dispute": 2, "an export": 1}
-        other = marks_of_person(study.campaign, rater_of(study.ada).pk)
+        other = person_exposure(study.campaign, rater_of(study.ada).pk)
         assert (other.exposed, other.kinds, other.answers, other.unknown) == (0, {}, 2, 2)
 
     def test_practice_and_replaced_answers_do_not_count(self, study: Study) -> None:
@@ -437,11 +437,11 @@ class TestCountsByPerson:
         exported(client_of(study.rita), study.campaign)
         mine = answer(study, study.rita)
         Item.objects.filter(pk=mine.assignment.item_id).update(use=Item.Use.PRACTICE)
-        assert marks_of(study.campaign) == []
+        assert exposed_people(study.campaign) == []
         assert has_exposed(study.campaign)
         Exposure.objects.all().delete()
         assert not has_exposed(study.campaign)
-        assert marks_of_person(study.campaign, rater_of(study.rita).pk).answers == 0
+        assert person_exposure(study.campaign, rater_of(study.rita).pk).answers == 0
 
     def test_only_current_answers_of_the_campaign_are_counted_as_exposed(
         self, study: Study
@@ -461,15 +461,15 @@ class TestCountsByPerson:
         again = submit(marked[0].assignment, payload("invalid"), "page").response
         answer(study, study.rita)
         answer(study, study.ben)
-        assert marks_of(study.campaign) == [
-            PersonMarks(name, 1, {"a dispute": 1}, 0, 0)
+        assert exposed_people(study.campaign) == [
+            PersonExposure(name, 1, {"a dispute": 1}, 0, 0)
             for name in sorted(rater_of(user).name for user in (study.rita, study.ben))
         ]
         rita = rater_of(study.rita).pk
-        assert marks_of_person(study.campaign, rita) == (
-            PersonMarks("", 1, {"a dispute": 1}, answers=2, unknown=0)
+        assert person_exposure(study.campaign, rita) == (
+            PersonExposure("", 1, {"a dispute": 1}, answers=2, unknown=0)
         )
-        assert marks_of_person(other, rita).answers == 1
+        assert person_exposure(other, rita).answers == 1
         assert [has_exposed(each) for each in (study.campaign, other, third)] == [True, True, False]
         labels = Label.objects.filter(response=again)
         assert exposed_labels(labels) == {labels.get(unit__name="q:1").pk}

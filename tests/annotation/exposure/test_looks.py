@@ -16,7 +16,7 @@ from annotation.exposure.detection import (
     _Place,
     _shows_another,
 )
-from annotation.exposure.queries import PersonMarks, _chunks
+from annotation.exposure.queries import PersonExposure, _chunks
 from annotation.protocols.base import UnitSpec
 
 NOW = timezone.now()
@@ -94,7 +94,7 @@ def test_a_units_content_is_its_own_text_and_the_texts_it_belongs_to() -> None:
 
 
 def test_marks_are_described_in_words_and_read_in_chunks() -> None:
-    assert PersonMarks("ada", 3, {"an export": 2, "a dispute": 1}).in_words == (
+    assert PersonExposure("ada", 3, {"an export": 2, "a dispute": 1}).in_words == (
         "an export (2), a dispute (1)"
     )
     assert list(_chunks([1, 2, 3, 4, 5], 2)) == [[1, 2], [3, 4], [5]]

@@ -115,7 +115,7 @@ def _sentences(text: str, result: Result) -> list[str]:
 
 
 def _source(results: Sequence[Result]) -> Result:
-    """Return the part whose provenance applies to the answer: one that people changed, if any."""
+    """Return the part that gives the answer its provenance: one that people changed, if any."""
     changed = (each for each in results if each.provenance.get("verdict") == "changed")
     return next(changed, results[0])
 
