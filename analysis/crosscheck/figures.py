@@ -51,10 +51,10 @@ def variable_figures(
     found: Figures, whole: VariableFrame, compared: VariableFrame, report: JSON
 ) -> None:
     """Collect the figures of one variable: human agreement, and judges on `compared`."""
-    name = whole.name
-    found.matrix(f"{name}/people", whole)
+    name, people = whole.name, whole.without_foreign()
+    found.matrix(f"{name}/people", people)
     found.matrix(f"{name}/judges", compared)
-    _of_people(found, f"{name}/people", whole, report["agreement"])
+    _of_people(found, f"{name}/people", people, report["agreement"])
     for judge, block in report["judges"].items():
         _of_judge(found, f"{name}/judges", compared, judge, block)
 
@@ -77,12 +77,10 @@ def _of_people(found: Figures, matrix: str, frame: VariableFrame, block: JSON) -
     name, people, k = frame.name, frame.columns("human"), len(frame.scale.categories)
     own = {"matrix": matrix, "columns": people, "level": frame.scale.level}
     start = f"variables.{name}.agreement"
-    # Randolph's chance is over people's own categories, whose number only the report knows.
-    wide = {**own, "k": max(1, int(frame.scale.own().sum()))}
-    if wide["k"] == k:
-        for key, method in CHANCE.items():
-            value = block[key]["value"]
-            found.add(f"{start}.{key}", value, {"figure": "fleiss", "method": method}, wide)
+    wide = {**own, "k": max(1, k)}
+    for key, method in CHANCE.items():
+        value = block[key]["value"]
+        found.add(f"{start}.{key}", value, {"figure": "fleiss", "method": method}, wide)
     alpha = block["krippendorff_alpha"]["value"]
     found.add(f"{start}.krippendorff_alpha", alpha, {"figure": "alpha"}, own)
     column = {rater.name: n for n, rater in enumerate(frame.raters)}

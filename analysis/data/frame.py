@@ -7,6 +7,7 @@ them afterwards. Nothing is pooled.
 from __future__ import annotations
 
 import gc
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from .labels import Evidence, FloorCodes, Inputs, LabelFact, Scale, number_of
 from .selection import ReportOptions, Strata
 
 Texts = NDArray[np.object_]
+_WHOLE = re.compile(r"(-?[0-9]+)\.0+")
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,23 @@ class VariableFrame:
 
     def codes_of(self, kind: str) -> Ints:
         return self.codes[:, self.columns(kind)]
+
+    def without_foreign(self) -> VariableFrame:
+        """Return the frame without the categories that only judges used, and their labels."""
+        own = self.scale.own()
+        # The last place is that of -1, no category.
+        place = np.append(np.where(own, np.cumsum(own) - 1, -1), -1)
+        categories = tuple(c for c in self.scale.categories if c not in self.scale.foreign)
+        scale = replace(self.scale, categories=categories, foreign=frozenset())
+        shares = {column: of[:, own] for column, of in self.probabilities.items()}
+        floor = self.floor.codes
+        return replace(
+            self,
+            scale=scale,
+            codes=place[self.codes],
+            probabilities=shares,
+            floor=self.floor if floor is None else FloorCodes(place[floor], ""),
+        )
 
     def only(self, units: Ints) -> VariableFrame:
         """Return the part for some of the units."""
@@ -333,9 +352,8 @@ def _variable(
         for value in {each.value for each in first.values()}
         if value is not None
     }
-    scale = whole_scale(scale or Scale((), "nominal"), used)
+    scale, code = coded_scale(scale or Scale((), "nominal"), used)
     column = {r.name: n for n, r in enumerate(raters)}
-    code = {category: n for n, category in enumerate(scale.categories)}
     codes = np.full((len(found.facts), len(raters)), -1, dtype=np.int64)
     scores = np.full(codes.shape, np.nan)
     asides: list[Aside] = []
@@ -364,6 +382,35 @@ def _unit_facts(
         tuple(f.system for f in facts),
         tuple(f.setting for f in facts),
     )
+
+
+def coded_scale(scale: Scale, used: Collection[tuple[bool, str]]) -> tuple[Scale, dict[str, int]]:
+    """Return a scale as `whole_scale` does, and the code of each of its categories and spellings.
+
+    `used` pairs whether a person gave it with each value.
+    """
+    spelled = _spellings(scale, {value for _, value in used})
+    whole = whole_scale(scale, {(by_people, spelled.get(v, v)) for by_people, v in used})
+    code = {category: n for n, category in enumerate(whole.categories)}
+    return whole, code | {v: code[category] for v, category in spelled.items()}
+
+
+def _spellings(scale: Scale, values: set[str]) -> dict[str, str]:
+    """Return the values that spell the number of another category, with that category.
+
+    A data frame writes 3 as 3.0 as soon as one cell of its column is empty. If the categories have
+    no order, no other spelling counts as the same.
+    """
+    known = {*scale.categories, *scale.escapes}
+    if scale.level == "nominal":
+        whole = {value: found[1] for value in values - known if (found := _WHOLE.fullmatch(value))}
+        return {value: to for value, to in whole.items() if to in known | values}
+    first: dict[float, str] = {}
+    found: dict[str, str] = {}
+    for value in (*scale.categories, *sorted(values - known, key=lambda v: (len(v), v))):
+        if (number := number_of(value)) is not None and first.setdefault(number, value) != value:
+            found[value] = first[number]
+    return found
 
 
 def whole_scale(scale: Scale, used: Collection[tuple[bool, str]]) -> Scale:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -13,6 +12,8 @@ import numpy as np
 
 from ..statistics import Bools, Floats, Ints, Level
 
+LARGEST = 1e70
+"""The largest number of a label: from about 1e77 on, products of squares are infinite."""
 NO_TEXTS = "a labels file has no texts in which the lexical rule could look for words"
 
 
@@ -132,12 +133,13 @@ class FloorCodes:
 
 
 def number_of(text: str) -> float | None:
-    """Return the finite number that a text spells, or None."""
+    """Return the number that a text spells, or None, also for one beyond `LARGEST`."""
     try:
         number = float(text)
     except ValueError:
         return None
-    return number if math.isfinite(number) else None
+    # Python reads 1_0 as ten; no data file means that.
+    return number if abs(number) <= LARGEST and "_" not in text else None
 
 
 class LabelKey(NamedTuple):

@@ -27,7 +27,7 @@ from ..data.frame import (
     Scale,
     UnitFacts,
     VariableFrame,
-    whole_scale,
+    coded_scale,
 )
 from ..data.labels import DIGESTED, Inputs, LabelKey, number_of
 from ..data.metadata import meta_strata
@@ -343,12 +343,11 @@ def _variable(
         for n in _first(by["value"] * 2 + people)
         if by["value"][n] >= 0
     }
-    scale = whole_scale(scale or Scale((), "nominal"), used)
+    scale, code = coded_scale(scale or Scale((), "nominal"), used)
     unit = _units(labels, places)
     first = places[_first(unit)]
     column = {r.name: n for n, r in enumerate(raters)}
     rater = np.array([column.get(r, -1) for r in labels.values["rater"]], np.int64)[by["rater"]]
-    code = {category: n for n, category in enumerate(scale.categories)}
     table = np.array([*(code.get(value, -1) for value in values), -1], np.int64)
     codes = np.full((len(first), len(raters)), -1, dtype=np.int64)
     scores = np.full(codes.shape, np.nan)

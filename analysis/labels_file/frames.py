@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,16 @@ from datasets.rows import InputError
 
 from ..data.frame import Frame, selected_frame, without_garbage_collection
 from ..data.grades import given_grade, with_grades
-from ..data.labels import Evidence, EvidenceSpan, LabelFact, LabelKey, Scale, number_of, scale_of
+from ..data.labels import (
+    LARGEST,
+    Evidence,
+    EvidenceSpan,
+    LabelFact,
+    LabelKey,
+    Scale,
+    number_of,
+    scale_of,
+)
 from ..data.metadata import OF_META, meta_strata
 from ..data.probabilities import given_probabilities, with_probabilities
 from ..data.readings import KEY as STEPS
@@ -87,7 +97,10 @@ def _by_rows(
     for row in rows:
         if row.value is not None and _is_word(row.value, scales.get(row.variable)):
             level = scales[row.variable].level
-            wrong = f"{row.variable} is {shown(row.value)}, which is not a number, and {level}"
+            what = (
+                f"not a number of at most {LARGEST:g}" if _is_number(row.value) else "not a number"
+            )
+            wrong = f"{row.variable} is {shown(row.value)}, which is {what}, and {level}"
             raise InputError(row.place, wrong, "code it as a number, or declare it nominal")
     facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
     available_values(facts, strata).check(options)
@@ -105,6 +118,13 @@ def _is_word(value: str, scale: Scale | None) -> bool:
         return False
     known = value in scale.categories or value in scale.escapes
     return not known and number_of(value) is None
+
+
+def _is_number(value: str) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False
 
 
 def _fact(row: LabelRow) -> LabelFact:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -95,8 +96,11 @@ def _by_category(frame: VariableFrame, column: int) -> dict[str, int]:
 def agreement(sample: Sample, with_pairs: bool = False) -> JSON:
     """Return the agreement of people on the units of a sample.
 
-    In a crowd, pairs with enough shared units are listed only with `with_pairs`.
+    In a crowd, pairs with enough shared units are listed only with `with_pairs`. A category that
+    only judges used changes nothing here, not even the ranks of people's.
     """
+    if sample.frame.scale.foreign:
+        sample = replace(sample, frame=sample.frame.without_foreign())
     codes = sample.frame.codes_of("human")
     return {
         "units": int(((codes >= 0).sum(axis=1) >= 2).sum()),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from .arrays import Floats, Ints, Level, Value, ratio, unbatch, unit_weights
+from .arrays import Floats, Ints, Level, Value, check_level, ratio, unbatch, unit_weights
 from .estimate import Estimate, undefined
 from .resampling import UNDEFINED, Bootstrap, Draws, Interval, Tally
 
@@ -133,6 +133,7 @@ def krippendorff_alpha(
     categories is 0 or 1 at the nominal level, that of `values` (default: the position) at the
     interval level, and that of the categories' midranks in T at the ordinal level.
     """
+    check_level(level)
     paired = paired_counts(counts)
     weight = unit_weights(weights, len(counts))
     totals: Floats = weight @ paired
@@ -177,6 +178,7 @@ def gwet_ac(
     of the unit's share of k over all units, including those with a single label. K is the number of
     columns of `counts`. If only one category is used, chance agreement is 0 and the result is 1.
     """
+    check_level(level)
     k = counts.shape[1]
     weight = unit_weights(weights, len(counts))
     similarity = np.eye(k) if level == "nominal" else _quadratic(positions(counts, values))

@@ -26,7 +26,7 @@ from typing import Literal
 
 import numpy as np
 
-from .arrays import Bools, Floats, Ints, Level, pack, ratio, t_below
+from .arrays import Bools, Floats, Ints, Level, check_level, pack, ratio, t_below
 from .cluster_means import sums_by_cluster
 
 #: The largest number of labels simulated at once.
@@ -251,7 +251,12 @@ def epsilon_curve(
     q: float = 0.05,
     minimum: int = 30,
 ) -> tuple[AltTest, ...]:
-    """Run the test at each epsilon, to show how much the verdict depends on that choice."""
+    """Run the test at each epsilon, to show how much the verdict depends on that choice.
+
+    Raises ValueError for an epsilon outside 0 to 1.
+    """
+    if not all(0 <= epsilon <= 1 for epsilon in epsilons):
+        raise ValueError("epsilon is a number from 0 to 1")
     everyone = compare_all(human, judge, clusters, level, names)
     return tuple(verdict(everyone, epsilon, q, minimum) for epsilon in epsilons)
 
@@ -334,6 +339,7 @@ def compare_all(
     names: Sequence[str] | None = None,
 ) -> list[Comparison]:
     """Compare the judge with each annotator; labels as in `alt_test`."""
+    check_level(level)
     people, machine = _with_nan(human), _with_nan(judge)
     if names is None:
         names = [str(j) for j in range(people.shape[1])]

@@ -4,7 +4,7 @@ Quantiles use scipy.special. Importing scipy.stats takes as long as all other im
 or the site together, so only the few functions that need its tests import it.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Level = Literal["nominal", "ordinal", "interval"]
+
+LEVELS: tuple[Level, ...] = get_args(Level)
 
 #: One number, or one per resample.
 Value = float | Floats
@@ -30,6 +32,12 @@ def ratio(numerator: Value, denominator: Value) -> Floats:
     result = np.full(top.shape, np.nan)
     np.divide(top, bottom, out=result, where=bottom > 0)
     return result
+
+
+def check_level(level: str) -> None:
+    """Raise ValueError for a level that does not exist, so that none is taken for another."""
+    if level not in LEVELS:
+        raise ValueError(f"the level is {level!r}; give one of {', '.join(LEVELS)}")
 
 
 def unbatch(values: Floats) -> Value:

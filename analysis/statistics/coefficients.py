@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -175,18 +176,25 @@ def agreement_change(
         )
 
     functions = _of_counts(k, level, values)
-    return {
-        name: change_of(*functions[name]).within(
-            *(SHARE_DIFFERENCE if _range(name) == SHARE else COEFFICIENT_DIFFERENCE)
-        )
-        for name in names
-    }
+    return {name: change_of(*functions[name]).within(*_range_of_difference(name)) for name in names}
 
 
 def _range(name: str) -> tuple[float, float]:
-    """Return the range of a coefficient or share; rounding carries some slightly beyond it."""
-    corrected = any(word in name for word in ("kappa", "alpha", "gwet"))
-    return COEFFICIENT if corrected else SHARE
+    """Return the range of a coefficient or share; rounding carries some slightly beyond it.
+
+    Fleiss' kappas may lie below -1 if units have unequally many labels, since agreement then counts
+    units and chance labels, and Gwet's AC2 if raters choose opposite ends of the scale.
+    """
+    if any(word in name for word in ("fleiss", "gwet")):
+        return -inf, COEFFICIENT[1]
+    return COEFFICIENT if any(word in name for word in ("kappa", "alpha")) else SHARE
+
+
+def _range_of_difference(name: str) -> tuple[float, float]:
+    least, _ = own = _range(name)
+    if least == -inf:
+        return -inf, inf
+    return SHARE_DIFFERENCE if own == SHARE else COEFFICIENT_DIFFERENCE
 
 
 def _of_counts(k: int, level: Level, values: Floats | None) -> dict[str, tuple[OfCounts, str]]:

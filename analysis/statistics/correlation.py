@@ -36,8 +36,7 @@ def pearson(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
 
     The covariance / root of the product of the variances."""
     weight = unit_weights(weights, len(x))
-    middle_x, middle_y = (np.mean(scores) if len(scores) else 0.0 for scores in (x, y))
-    return unbatch(_product_moment(x - middle_x, y - middle_y, weight))
+    return unbatch(_product_moment(_standard(x), _standard(y), weight))
 
 
 def spearman(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
@@ -45,7 +44,11 @@ def spearman(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
 
     The midranks are computed again in every resample."""
     weight = unit_weights(weights, len(x))
-    return unbatch(_product_moment(_midranks(x, weight), _midranks(y, weight), weight))
+    ranks = (
+        _midranks(s, weight) if np.isfinite(s).all() else np.full(np.shape(s), np.nan)
+        for s in (x, y)
+    )
+    return unbatch(_product_moment(*ranks, weight))
 
 
 def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
@@ -68,6 +71,16 @@ def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
     excess = np.einsum("...p,...p->...", weight.astype(np.float32) @ _sign_products(points), weight)
     untied = [_untied(score, weight) for score in points.T]
     return unbatch(ratio(excess, np.sqrt(untied[0] * untied[1])))
+
+
+def _standard(scores: Floats) -> Floats:
+    """Centre scores and scale them to at most 1, so that no square is too large or too small."""
+    if not len(scores):
+        return scores
+    half = np.asarray(scores, float) / 2
+    centred = half - half.mean()
+    largest = np.abs(centred).max()
+    return np.asarray(centred / largest if largest > 0 else centred, float)
 
 
 def _product_moment(x: Floats, y: Floats, weight: Floats) -> Floats:

@@ -47,7 +47,7 @@ def prediction_powered_mean(
     The variance is lambda^2 * s2(judge_only)/N + s2(human - lambda * judge)/n. lambda defaults to
     `tuning`; 1 is plain PPI. Without judge-only queries this is people's mean.
     """
-    _check(human, judge)
+    _check(human, judge, judge_only)
     name = "PPI++" if lam is None else "PPI"
     lam = tuning(human, judge, judge_only) if lam is None else lam * (len(judge_only) > 0)
     method = f"{name}, lambda {lam:.3f}, {len(judge_only)} queries judged only"
@@ -63,7 +63,7 @@ def fixed_collection_mean(human: Floats, judge: Floats, judge_only: Floats) -> E
     mean of all judge scores + mean(human - judge), with variance (1 - n/(n+N)) * s2(human-judge)/n:
     only the judge's error on the queries without people's labels remains unknown.
     """
-    _check(human, judge)
+    _check(human, judge, judge_only)
     everything = np.concatenate([judge, judge_only])
     method = f"difference estimator over a fixed collection of {len(everything)} queries"
     shift = float(np.mean(everything)) if len(everything) else 0.0
@@ -100,11 +100,18 @@ def effective_labels(human: Floats, judge: Floats, judge_only: Floats) -> float 
     return float(len(human) * _error(human) / powered) if len(human) > 1 and powered > 0 else None
 
 
-def _check(human: Floats, judge: Floats) -> None:
+def _check(human: Floats, judge: Floats, judge_only: Floats | None = None) -> None:
     if len(human) != len(judge):
         raise ValueError("human and judge must hold one score for each labelled query")
     if not np.isfinite(human - judge).all():
         raise ValueError("a labelled query lacks a score; leave it out")
+    if judge_only is not None:
+        _check_rest(judge_only)
+
+
+def _check_rest(judge_only: Floats) -> None:
+    if not np.isfinite(judge_only).all():
+        raise ValueError("a query without people's labels lacks a judge's score; leave it out")
 
 
 def _error(values: Floats) -> float:
@@ -142,6 +149,7 @@ def prediction_powered_mean_unequal(
     method = f"prediction-powered mean, labelling chances unequal, {len(judge_only)} judged only"
     if not (len(judge) == len(chances) == n and np.isfinite(human - judge).all()):
         raise ValueError("human, judge and chances must hold one number for each labelled query")
+    _check_rest(judge_only)
     if n == 0:
         return undefined("no labelled queries", 0, method)
     if not (np.isfinite(chances) & (chances > 0) & (chances <= 1)).all():
@@ -187,6 +195,7 @@ def prediction_powered_ratio(
     """
     n, others = len(human), len(judge_only)
     labelled, rest = _sums(human, judge), judge_only
+    _check_rest(judge_only)
     if n == 0:
         return undefined("no labelled queries", 0, "PPI of a ratio")
     found = _tuned_ratio(human, judge, judge_only) if lam is None else lam * (others > 0)

@@ -194,6 +194,22 @@ def test_agreement_computed_alone_equals_that_of_the_report(report: tandem.Repor
     assert alone.judges == []
 
 
+def test_a_rating_that_only_a_judge_uses_changes_nothing_among_people() -> None:
+    """Its rank would move those of people's ratings, and with them the weights of kappa."""
+    made = [{**row, "value": {"yes": "1", "no": "3"}.get(row.get("value", ""))} for row in ROWS]
+    people = [row for row in made if row["rater"] in PEOPLE]
+    people[0]["value"] = "5"
+    judged = [*people, {**people[1], "rater": "llama", "rater_kind": "judge", "value": "2"}]
+    alone, beside = (
+        tandem.report(table, levels={"answerable": "ordinal"}, resamples=20, check=True)
+        for table in (people, judged)
+    )
+    assert beside.json["variables"]["answerable"]["categories"] == ["1", "3", "5"]
+    for name, of in alone.json["variables"]["answerable"]["agreement"].items():
+        assert beside.json["variables"]["answerable"]["agreement"][name] == of
+    assert beside.json["check"]["differs"] == []
+
+
 def test_measures_computed_alone_equal_the_scores_of_the_report(report: tandem.Report) -> None:
     found = tandem.measures(ROWS, resamples=50)
     assert list(found) == ["coverage"]

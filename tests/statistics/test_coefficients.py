@@ -208,3 +208,18 @@ def test_without_units_every_coefficient_is_null_with_a_reason():
     none = np.empty(0, np.int64)
     for name, made in pair_estimates(none, none, none, 2, draws=0).items():
         assert (made.value, made.n, made.reason) == (None, 0, "no unit has two labels"), name
+
+
+def test_a_kappa_below_minus_one_is_not_cut():
+    """Ten people agree on one unit, nine pairs never do: P = .1, chance (19^2 + 9^2) / 28^2."""
+    many = np.full((10, 10), -1)
+    many[0], many[1:, :2] = 0, (0, 1)
+    found = agreement_estimates(many, np.arange(10), 2, draws=20)["fleiss_kappa"]
+    chance = (19**2 + 9**2) / 28**2
+    assert found.value == pytest.approx((0.1 - chance) / (1 - chance))
+    opposite = np.array([[0, 3], [3, 0], [1, 2]] * 4)
+    codes = np.concatenate([opposite, [[0, 3]] * 20])
+    found = agreement_estimates(codes, np.arange(len(codes)), 4, "ordinal", draws=20)["gwet_ac"]
+    assert found.value == pytest.approx(gwet_ac(counts_of(codes, 4), "ordinal"))
+    assert found.value < -1
+    assert "cut" not in found.method
