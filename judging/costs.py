@@ -59,8 +59,7 @@ def tokens_in(usage: Mapping[str, Any]) -> tuple[int, int, int] | None:
     completion = _count(usage.get("completion_tokens"))
     if prompt is None or completion is None:
         return None
-    cached = _detail(usage, "prompt_tokens_details", "cached_tokens")
-    return prompt, min(cached, prompt), completion + _thinking_beside(usage)
+    return prompt, min(cached_as_told(usage), prompt), completion + _thinking_beside(usage)
 
 
 @dataclass(frozen=True)
@@ -86,13 +85,19 @@ class TokenCounts:
 
 def count_tokens(usage: Mapping[str, Any]) -> TokenCounts:
     """Read all counts from a usage, as far as it has them."""
+    prompt = _count(usage.get("prompt_tokens")) or 0
     completion = (_count(usage.get("completion_tokens")) or 0) + _thinking_beside(usage)
     return TokenCounts(
-        _count(usage.get("prompt_tokens")) or 0,
-        _detail(usage, "prompt_tokens_details", "cached_tokens"),
+        prompt,
+        min(cached_as_told(usage), prompt),
         completion,
         min(_thinking(usage), completion),
     )
+
+
+def cached_as_told(usage: Mapping[str, Any]) -> int:
+    """Return a server's own count of cached tokens, which may exceed those of the prompt."""
+    return _detail(usage, "prompt_tokens_details", "cached_tokens")
 
 
 def _thinking(usage: Mapping[str, Any]) -> int:

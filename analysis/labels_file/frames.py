@@ -97,10 +97,10 @@ def _by_rows(
     for row in rows:
         if row.value is not None and _is_word(row.value, scales.get(row.variable)):
             level = scales[row.variable].level
-            what = (
-                f"not a number of at most {LARGEST:g}" if _is_number(row.value) else "not a number"
+            most = f" of at most {LARGEST:g}" if _is_number(row.value) else ""
+            wrong = (
+                f"{row.variable} is {shown(row.value)}, which is not a number{most}, and {level}"
             )
-            wrong = f"{row.variable} is {shown(row.value)}, which is {what}, and {level}"
             raise InputError(row.place, wrong, "code it as a number, or declare it nominal")
     facts, strata = [_fact(row) for row in rows], meta_strata((row.item, row.meta) for row in rows)
     available_values(facts, strata).check(options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -223,7 +224,7 @@ def stored_design(options: Mapping[str, Any], **columns: Any) -> Design:
 def _read(option: Option, value: str) -> Any:
     """Read the value of an option from text. Raises DesignError."""
     if option.kind == "several":
-        words = tuple(word.strip() for word in value.split(",") if word.strip())
+        words = _words(option, value)
         if not words:
             raise DesignError(f"option {option.name} {NO_LIST}", option.name)
         return words
@@ -239,6 +240,16 @@ def _read(option: Option, value: str) -> Any:
     if option.name in NAMES and not value:
         raise DesignError(_no_name(option), option.name)
     return value
+
+
+def _words(option: Option, value: str) -> tuple[str, ...]:
+    """Split at commas. A word in double quotes may contain commas, as in a line of CSV."""
+    try:
+        rows = list(csv.reader([value], skipinitialspace=True, strict=True))
+    except csv.Error as error:
+        wrong = f"option {option.name} cannot be read ({error}); quote each word with a comma"
+        raise DesignError(f'{wrong}, as in "a,b",c', option.name) from None
+    return tuple(word for row in rows for each in row if (word := each.strip()))
 
 
 def _check(option: Option, value: Any) -> None:

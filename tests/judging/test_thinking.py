@@ -13,7 +13,7 @@ from judging.backends.scripted import Scripted
 from judging.costs import Budget, Rates, TokenCounts, count_tokens, tokens_in
 from judging.invariants import runs_count_their_calls
 from judging.manifest import manifest_of
-from judging.models import Price
+from judging.models import JudgeCall, JudgeRun, Price
 from judging.runs import lifecycle
 from judging.runs.comparison import compare_judges
 from tests.judging.cast import HASTY, judge, work, yes
@@ -58,9 +58,15 @@ def test_missing_token_counts_are_read_as_zero() -> None:
     assert count_tokens({}) == TokenCounts(0, 0, 0, 0)
     # Without the prompt's count, a total says nothing about tokens beside the completion.
     of_answer = BESIDE | {"prompt_tokens": None, "total_tokens": 50}
-    assert count_tokens(of_answer) == TokenCounts(0, 64, 20, 20)
+    assert count_tokens(of_answer) == TokenCounts(0, 0, 20, 20)
     only_thought = BESIDE | {"completion_tokens": 0, "total_tokens": 130}
     assert count_tokens(only_thought) == TokenCounts(100, 64, 30, 30)
+
+
+def test_cached_tokens_are_counted_and_paid_up_to_those_of_the_prompt() -> None:
+    usage = INSIDE | {"prompt_tokens_details": {"cached_tokens": 900}}
+    assert count_tokens(usage).cached_tokens == 100
+    assert tokens_in(usage) == (100, 100, 50)
 
 
 def test_thinking_tokens_are_counted_up_to_those_of_the_completion() -> None:
@@ -111,4 +117,10 @@ def test_a_run_within_its_budget_counts_thinking_tokens_separately(campaign: Cam
     assert (run.completion_tokens, run.thinking_tokens, run.cached_tokens) == (150, 90, 192)
     assert manifest_of(run)["usage"]["thinking_tokens"] == 90
     assert compare_judges(campaign)[0]["spent"]["thinking_tokens"] == 90
+    assert not list(runs_count_their_calls())
+    # A run from before counted cached tokens as its server said, also beyond the prompt's.
+    told = BESIDE | {"prompt_tokens_details": {"cached_tokens": 900}}
+    JudgeCall.objects.filter(run=run).update(usage=told)
+    assert "I8" in next(runs_count_their_calls())
+    JudgeRun.objects.filter(pk=run.pk).update(cached_tokens=2700)
     assert not list(runs_count_their_calls())

@@ -48,7 +48,8 @@ class Command(BaseCommand):
             action="append",
             default=[],
             metavar="K=V",
-            help=", ".join(option.name for option in options_of(Design)),
+            help=", ".join(option.name for option in options_of(Design))
+            + "; in a list such as chosen=a,b a word with a comma stands in double quotes",
         )
         parser.add_argument(
             "--continues",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tandem
+from datasets.rows import InputError
 
 HEAD = "item,unit,variable,rater,rater_kind,value\n"
 
@@ -44,7 +45,5 @@ def test_without_an_order_a_spelling_that_everyone_uses_stays(tmp_path: Path) ->
 def test_what_is_no_usable_number_is_refused_with_its_line(tmp_path: Path, value: str) -> None:
     path = tmp_path / "labels.csv"
     path.write_text(f"{HEAD}i,u,rating,Ada,,1\ni,u,rating,Bram,,{value}\n", encoding="utf-8")
-    with pytest.raises(
-        ValueError, match=r"labels.csv, line 3: rating is .*, which is not a number"
-    ):
+    with pytest.raises(InputError, match=r"line 3: rating is .*, which is not a number"):
         tandem.report(path, levels={"rating": "interval"})

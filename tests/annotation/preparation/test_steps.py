@@ -129,6 +129,32 @@ class TestPassages:
             "prepared": {"passages": PROVENANCE},
         }
 
+    def test_what_named_a_document_names_its_passages(self) -> None:
+        texts = ("On 3 May the Aurora sank with A door in the bow open.", "It carried 61 people.")
+        passages = [point(texts[0], "sank"), point(texts[1], "61")]
+        answer = {"holds_passages": "yes", "passages": passages}
+        report = rows.Report("r", "A.", context=("d2", "d1", "far"), citations=("d1",))
+        query = replace(
+            topic(),
+            reports=(report, replace(report, id="s", context=None, citations=())),
+            references=(rows.Reference("A.", citations=("d1",)), rows.Reference("B.")),
+            rankings=(rows.Ranking("bm25", ("d2", "far", "d1")),),
+            key_points=POINTS,
+        )
+        made = applied("passages", query, result("t1/d1", {"document:t1/d1": answer}, "d1"))
+        own = ("t1/d1#1", "t1/d1#2")
+        assert [(r.context, r.citations) for r in made.reports] == [
+            ((*own, "far"), own),
+            (None, ()),
+        ]
+        assert [reference.citations for reference in made.references] == [own, None]
+        assert made.rankings == (rows.Ranking("bm25", ("far", *own)),)
+        # The passage with a point's quotes is its source; d2 has no passage, and no point left.
+        assert [(p.id, p.passage) for p in made.key_points] == [
+            ("t1:k1", own[0]),
+            ("t1:k2", own[1]),
+        ]
+
     def test_a_query_whose_documents_give_no_passage_is_left_out(self) -> None:
         none = {"holds_passages": "no", "passages": None}
         assert apply("passages", topic(), result("t1/d1", {"document:t1/d1": none}, "d1")) is None

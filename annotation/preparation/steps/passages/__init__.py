@@ -6,7 +6,7 @@ item. A passage's id contains its query and document, since two queries may shar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,8 +72,48 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
             for point in answer["passages"] or ():
                 number = len(passages) + 1
                 passages.append(_passage(query, document, number, point, result))
-    passages = [passage for document in documents for passage in made.get(document, ())]
-    return replace(query, passages=tuple(passages)) if passages else None
+    of_each = {document: tuple(made.get(document, ())) for document in documents}
+    passages = tuple(passage for own in of_each.values() for passage in own)
+    return _moved(replace(query, passages=passages), of_each) if passages else None
+
+
+def _moved(query: rows.Query, of_each: Mapping[str, tuple[rows.Passage, ...]]) -> rows.Query:
+    """Return the query with its documents' passages wherever an id named the document.
+
+    In a ranking, a context or citations the passages of a document stand in its place. A key point
+    goes to the first passage that has its quotes, and away with a document without passages.
+    """
+
+    def ids(named: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if named is None:
+            return None
+        return tuple(
+            new
+            for old in named
+            for new in ([p.id for p in of_each[old]] if old in of_each else [old])
+        )
+
+    points = []
+    for point in query.key_points:
+        if (own := of_each.get(point.passage)) is None:
+            points.append(point)
+        elif own:
+            holds = (p for p in own if all(span in p.text for span in point.spans or ()))
+            points.append(replace(point, passage=next(holds, own[0]).id))
+    return replace(
+        query,
+        key_points=tuple(points),
+        reports=tuple(
+            replace(report, context=ids(report.context), citations=ids(report.citations))
+            for report in query.reports
+        ),
+        references=tuple(
+            replace(reference, citations=ids(reference.citations)) for reference in query.references
+        ),
+        rankings=tuple(
+            replace(ranking, passages=ids(ranking.passages) or ()) for ranking in query.rankings
+        ),
+    )
 
 
 def _passage(
