@@ -13,7 +13,8 @@ from analysis.formats.html import as_json
 from analysis.models import FrozenReport, digest
 from analysis.types import JSON
 from annotation.exposure.ledger import Note, deliver, saw_answers
-from annotation.models import Campaign, User
+from annotation.models import Campaign, Consent, User
+from annotation.people.consent import revoked_raters
 from audit.recording import record
 
 
@@ -65,6 +66,17 @@ def freeze(
         if made:
             record("report.frozen", campaign.pk, ("frozenreport", found.key), after=sha256)
     return found
+
+
+def revoked_since(frozen: FrozenReport) -> int:
+    """Count the raters of a snapshot who revoked their consent after it was created."""
+    gone = Consent.objects.filter(
+        rater__in=revoked_raters(frozen.campaign),
+        text__campaign=frozen.campaign_id,
+        revoked_at__gt=frozen.created_at,
+    )
+    names = {rater["name"] for rater in frozen.report["raters"]}
+    return len(names & set(gone.values_list("rater__name", flat=True)))
 
 
 def saw_snapshot(frozen: FrozenReport) -> None:

@@ -14,7 +14,7 @@ from analysis.formats import FORMATS
 from analysis.formats.build import document
 from analysis.forms import ReportForm
 from analysis.frozen.compare import compared
-from analysis.frozen.store import frozen_reports, saw_snapshot
+from analysis.frozen.store import frozen_reports, revoked_since, saw_snapshot
 from analysis.models import FrozenReport
 from analysis.pages import (
     attached,
@@ -43,6 +43,7 @@ def frozen(request: HttpRequest, key: str) -> HttpResponse:
     context = {
         "frozen": found,
         "report": report,
+        "revoked": revoked_since(found),
         "document": document(report),
         "formats": FORMATS.values(),
         "others": frozen_reports(found.campaign).exclude(pk=found.pk),

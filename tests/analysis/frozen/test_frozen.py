@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from django.db.models import ProtectedError
 from django.test import Client
+from django.utils import timezone
 
 from analysis.formats import FORMATS
 from analysis.formats.markdown import sections_as_markdown
 from analysis.frozen.compare import compared, describe_change
 from analysis.models import FrozenReport
 from analysis.signals import NOBODY
-from annotation.models import Campaign, Label, Rater, User
+from annotation.models import Campaign, Consent, ConsentText, Label, Rater, User
 from annotation.people.membership import exclude, include
 from tests.analysis.conftest import run
 from tests.analysis.test_report_page import logged_in, more_labels
@@ -50,6 +51,26 @@ def test_a_frozen_report_never_changes_with_later_labels(
     assert [client.get(address).content for address in addresses] == before
     live = client.get(f"/campaigns/{labelled.pk}/report.json{QUERY}").json()
     assert live["inputs"] != json.loads(before[0])["inputs"]
+
+
+def test_a_snapshot_says_how_many_of_its_people_revoked_their_consent_since(
+    labelled: Campaign,
+) -> None:
+    client = logged_in("researcher")
+    names = [r.name for r in Rater.objects.filter(kind="human").order_by("pk")]
+    text = ConsentText.objects.create(campaign=labelled, version=1, text="You agree.")
+    for rater in Rater.objects.filter(name__in=names[:2]):
+        Consent.objects.create(text=text, rater=rater)
+    stranger = Rater.objects.create(name="stranger")
+    Consent.objects.create(text=text, rater=stranger)
+    Consent.objects.filter(rater__name=names[0]).update(revoked_at=timezone.now())
+    found = freeze(client, labelled)
+    page = f"/reports/{found.key}/"
+    assert "consent" not in client.get(page).content.decode()
+    Consent.objects.exclude(rater__name=names[0]).update(revoked_at=timezone.now())
+    assert "1 person revoked the consent after" in client.get(page).content.decode()
+    Consent.objects.create(text=text, rater=Rater.objects.get(name=names[1]))
+    assert "revoked" not in client.get(page).content.decode()
 
 
 def test_the_digest_is_that_of_the_downloaded_file(labelled: Campaign) -> None:
