@@ -96,7 +96,11 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
                 cells = next(reader, None)
             except csv.Error as error:
                 place = Place(os.fspath(path), reader.line_num)
-                raise InputError(place, f"broken CSV ({error})", "correct its quotes") from None
+                wrong, remedy = f"broken CSV ({error})", "correct its quotes"
+                if "new-line character" in str(error):
+                    wrong = "a line ends with a carriage return alone"
+                    remedy = "save the file with the line ends of Windows or Unix"
+                raise InputError(place, wrong, remedy) from None
             if cells is None:
                 return
             yield reader.line_num, cells
@@ -142,7 +146,10 @@ def _header(cells: list[str], columns: Sequence[str], place: Place) -> list[str]
     for name in cells:
         if name not in columns:
             known = ", ".join(columns)
-            raise InputError(place, f"unknown column {name!r}", f"the columns are {known}")
+            remedy = f"the columns are {known}"
+            if len(cells) == 1 and len(re.split(r"[;\t|]", name)) > 1:
+                remedy = "separate the columns by commas"
+            raise InputError(place, f"unknown column {name!r}", remedy)
     if len(set(cells)) < len(cells):
         raise InputError(place, "a column occurs twice", "keep one of the two")
     return cells

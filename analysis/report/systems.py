@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import combinations
 
@@ -47,7 +47,9 @@ def coverage(labels: VariableFrame, items: int) -> Floats:
     The denominator is the questions that the rater labelled yes or no: null questions, escapes and
     missing judgements do not count. NaN if a rater labelled none.
     """
-    yes = labels.scale.categories.index("yes")
+    # A file in which everybody says no has no code of yes.
+    code = {category: n for n, category in enumerate(labels.scale.categories)}
+    yes = code.get("yes", len(code))
     answered = np.zeros((items, labels.codes.shape[1]))
     covered = np.zeros_like(answered)
     np.add.at(answered, labels.units.item, labels.codes >= 0)
@@ -161,6 +163,7 @@ def _query_means(values: Floats, queries: Ints) -> Floats:
     return np.divide(sums, sizes, out=np.full(len(names), np.nan), where=sizes > 0)
 
 
+ANSWERS = {"yes", "no"}
 MEASURES: Mapping[str, tuple[str, Measure]] = {"coverage": ("answerable", coverage)}
 """The scores that a report shows, each with its variable."""
 
@@ -187,7 +190,7 @@ def scores_of_items(frame: Frame) -> dict[str, Scores]:
     found: dict[str, Scores] = {}
     for name, (variable, measure) in MEASURES.items():
         labels = frame.variables.get(variable)
-        if labels is not None and set(labels.scale.categories) >= {"yes", "no"}:
+        if labels is not None and _is_of_answers(set(labels.scale.categories)):
             keys = {q: n for n, q in enumerate(sorted({i.query for i in frame.items}))}
             queries = np.array([keys[item.query] for item in frame.items], dtype=np.int64)
             values, agreed = (
@@ -195,6 +198,11 @@ def scores_of_items(frame: Frame) -> dict[str, Scores]:
             )
             found[name] = Scores(frame, labels, values, queries, agreed[:, 0])
     return found
+
+
+def _is_of_answers(categories: Set[str]) -> bool:
+    """Whether a variable's categories are yes and no, one of which may never occur."""
+    return categories >= ANSWERS or (bool(categories) and categories <= ANSWERS)
 
 
 def _agreed(labels: VariableFrame) -> VariableFrame:

@@ -98,7 +98,7 @@ def _value(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
             refuse(key, f"{key} is neither true nor false", "write true or false")
         return given
     if _takes_several(action):
-        values = _listed(given)
+        values = _listed(given, _quoted if key == "option" else str)
         if values is None:
             refuse(key, f"{key} is not a list", f'write {key} = ["…"]')
         return [_single(action, key, each, refuse) for each in values]
@@ -109,9 +109,15 @@ def _takes_several(action: Action) -> bool:
     return action.nargs in ("+", "*") or isinstance(action.default, list)
 
 
-def _listed(given: Any) -> list[Any] | None:
+def _listed(given: Any, word: Callable[[str], str]) -> list[Any] | None:
+    """Return what a table or a list stands for; each element of an inner list as a `word`."""
     if isinstance(given, Mapping):
-        return [f"{name}={_text(value)}" for name, value in given.items()]
+        return [
+            f"{name}={','.join(word(_text(each)) for each in value)}"
+            if isinstance(value, list)
+            else f"{name}={_text(value)}"
+            for name, value in given.items()
+        ]
     return given if isinstance(given, list) else None
 
 
@@ -137,6 +143,11 @@ def _single(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
         remedy = f"did you mean {close[0]!r}?" if close else f"give one of {', '.join(choices)}"
         refuse(key, f"{key} is {value!r}", remedy)
     return value
+
+
+def _quoted(word: str) -> str:
+    """Return a word as `--option` reads it in a list: with a comma it stands in quotes, as CSV."""
+    return '"{}"'.format(word.replace('"', '""')) if "," in word or '"' in word else word
 
 
 def _text(value: Any) -> str:

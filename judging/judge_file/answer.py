@@ -35,7 +35,7 @@ def build(table: Table, protocol: Protocol) -> Parser:
     Raises FileError.
     """
     name = table.get("parser", "schema")
-    if name not in PARSERS:
+    if not isinstance(name, str) or name not in PARSERS:
         raise FileError(
             f"{name!r} is not a parser; choose one of {', '.join(PARSERS)}", path=("parser",)
         )
@@ -72,7 +72,7 @@ def _map(name: str, codes: Table, protocol: Protocol) -> Mapping[str, str]:
     variables = variables_named(name, protocol, ("map", name))
     allowed = {code for variable in variables for code in variable.answers}
     for captured, code in codes.items():
-        if code not in allowed:
+        if not isinstance(code, str) or code not in allowed:
             names = ", ".join(sorted(allowed))
             raise FileError(
                 f"the map of {name} leads from {captured!r} to {code!r}, which is not a code of "
@@ -94,8 +94,8 @@ def variables_named(
 
 def _variable(table: Table, protocol: Protocol) -> str:
     """Return the one variable that a parser reads: the one that is named, mapped, or the only."""
-    named = table.get("variable")
-    candidates = [named] if named else list(table.get("map", {}))
+    named, maps = table.get("variable"), table.get("map")
+    candidates = [named] if named else list(maps) if isinstance(maps, Mapping) else []
     if not candidates:
         candidates = list(dict.fromkeys(variable.name for variable in protocol.variables))
     if len(candidates) != 1 or not isinstance(candidates[0], str):
@@ -180,7 +180,7 @@ def _json(table: Table, protocol: Protocol) -> Parser:
             "path is missing; give one such as '$.score', or a table by variable", path=("path",)
         )
     try:
-        each = read_path(table["each"]) if "each" in table else None
+        each = read_path(str(table["each"])) if "each" in table else None
         read = {name: read_path(str(path)) for name, path in named.items()}
     except ValueError as error:
         raise FileError(str(error), path=("path",)) from error

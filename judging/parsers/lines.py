@@ -11,7 +11,7 @@ from judging.parsers.codes import PLAIN, Verdicts, reading_of, variables_of
 from judging.parsers.ladder import body_of
 
 _LINE = re.compile(r"^[ \t>*_#-]*\(?(\d{1,4})[.):\]]+[ \t]*(\S.*)$", re.MULTILINE)
-_EMPHASIS = "*_`\"' \t"
+_EMPHASIS = "*_`\"' \t\r"
 
 
 @dataclass(frozen=True)

@@ -210,6 +210,13 @@ def test_a_rating_that_only_a_judge_uses_changes_nothing_among_people() -> None:
     assert beside.json["check"]["differs"] == []
 
 
+@pytest.mark.parametrize(("code", "value"), [("yes", 1.0), ("no", 0.0)])
+def test_coverage_is_defined_where_everybody_gives_one_answer(code: str, value: float) -> None:
+    made = [{**row, "value": code, "missing": None} for row in ROWS]
+    found = tandem.measures(made, resamples=20)["coverage"].json["systems"]["bm25"]
+    assert {each["value"] for each in found.values()} == {value}
+
+
 def test_measures_computed_alone_equal_the_scores_of_the_report(report: tandem.Report) -> None:
     found = tandem.measures(ROWS, resamples=50)
     assert list(found) == ["coverage"]

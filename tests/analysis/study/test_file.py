@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.study import read_study
+from annotation.campaigns.design import design_of
 from datasets.rows import InputError
 from tests.analysis.study.conftest import STUDY
 
@@ -39,6 +40,14 @@ def test_keys_of_the_file_are_the_options_of_the_commands(rewrite: Rewrite) -> N
     assert part.options["human_share"] == 0.5
     assert part.options["option"] == ["seed=3", "order=random"]
     assert part.judges[0].terms["concurrency"] == 2
+
+
+def test_a_list_in_an_option_may_have_commas_and_quotes_in_its_words(rewrite: Rewrite) -> None:
+    keys = ["Paris, 1924", 'the "first", q7', "q8"]
+    written = "[{}]".format(", ".join(f"'{key}'" for key in keys))
+    path = rewrite(("raters_per_item = 2", f"option = {{ chosen = {written} }}"))
+    given = read_study(path).part("campaign", "coverage").options["option"]
+    assert design_of(1, 1, 1, given).chosen == tuple(keys)
 
 
 @pytest.mark.every_case

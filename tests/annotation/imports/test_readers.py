@@ -259,7 +259,10 @@ class TestSpreadsheet:
             (b"", None, "holds no records"),
             (b"a,b\n", None, "holds no records"),
             (b"a,b\n\n", None, "holds no records"),
-            (b"a,c\n1,2\n", 1, "unknown column 'c'"),
+            (b"a,c\n1,2\n", 1, "unknown column 'c'; the columns are a, b"),
+            (b"a;b\n1;2\n", 1, "unknown column 'a;b'; separate the columns by commas"),
+            (b"a\tb\n1\t2\n", 1, r"unknown column 'a\tb'; separate the columns by commas"),
+            (b"a,b\r1,2\r", 1, "a line ends with a carriage return alone; save the file with"),
             (b"a,a\n1,2\n", 1, "a column occurs twice"),
             (b"a,b\n1\n", 2, "1 cells where the header has 2"),
             (b"a,b\n1,2\n1,2,3\n", 3, "3 cells where the header has 2"),
@@ -276,7 +279,7 @@ class TestSpreadsheet:
         with pytest.raises(InputError) as caught:
             self.rows(file, raw)
         assert caught.value.place.line == line
-        assert caught.value.wrong.startswith(said)
+        assert f"{caught.value.wrong}; {caught.value.remedy}".startswith(said)
 
     def test_a_csv_line_has_the_length_limit_of_json_lines(self, file: File) -> None:
         rest = MAX_LINE_BYTES - 3

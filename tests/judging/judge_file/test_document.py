@@ -108,6 +108,8 @@ def test_a_fixture_that_is_read_differently_is_reported(old: str, new: str, mess
         ("{{ guideline }}", "{{ setting }}", 10, "'setting' is not a name"),
         ("{{ guideline }}", "{{ question.text }}", 10, "'question' is not a name"),
         ('parser = "regex"', 'parser = "regexp"', 16, "'regexp' is not a parser"),
+        ('parser = "regex"', 'parser = ["regex"]', 16, "['regex'] is not a parser"),
+        ('"3" = "yes"', '"3" = ["yes"]', 25, "is not a code of grounding-relevance"),
         ("take = ", "takes = ", 18, "'takes' is not a key of the parser regex"),
         ("([0-3])", "(?=[0-3])", 17, "linear time"),
         (r"final score:\s*([0-3])", r"(final) score:\s*([0-3])", 17, "pattern has 2 groups"),

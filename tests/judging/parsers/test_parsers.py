@@ -204,6 +204,10 @@ class TestLines:
         units = read(self.SUPPORT, text, units=3).units
         assert [units[f"passage {n}"]["relevant"] for n in (1, 2, 3)] == ["yes", "no", "yes"]
 
+    def test_lines_may_end_as_windows_ends_them(self) -> None:
+        units = read(self.SUPPORT, "1. support.\r\n2. *no support*\r\n3. support", units=3).units
+        assert [unit["relevant"] for unit in units.values()] == ["yes", "no", "yes"]
+
     @pytest.mark.every_case
     @pytest.mark.parametrize(
         ("text", "fault_of_it"),
