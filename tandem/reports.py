@@ -122,8 +122,9 @@ def _options(
     judges: Iterable[str] = (),
     exposed: bool = False,
 ) -> ReportOptions:
-    if (resamples is not None and resamples < 1) or seed < 0:
-        raise ValueError("resamples is at least 1 and seed at least 0")
+    whole = isinstance(seed, int) and isinstance(resamples, int | None)
+    if not whole or (resamples is not None and resamples < 1) or seed < 0:
+        raise ValueError("resamples is a whole number of at least 1, and seed of at least 0")
     if not math.isfinite(epsilon) or not 0 <= epsilon <= 1:
         raise ValueError("epsilon is a number from 0 to 1")
     if reference not in _REFERENCES:

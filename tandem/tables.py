@@ -18,6 +18,7 @@ from analysis.data.frame import Frame
 from analysis.data.selection import ReportOptions
 from analysis.labels_file.frames import UnknownLevelError, file_frame
 from analysis.statistics import Level
+from analysis.statistics.arrays import check_level
 from datasets.rows import InputError
 
 Table = Any
@@ -41,6 +42,10 @@ def frame_of(
     Raises TableError for a table, InputError for a file, and UnknownOptionError for an option that
     names nothing in it.
     """
+    if not isinstance(levels, Mapping):
+        raise TypeError("levels is a mapping of variables, such as {'rating': 'ordinal'}")
+    for level in levels.values():
+        check_level(level)
     paths = _paths(table)
     if paths:
         frame, protocols = _read(paths, levels, options)
@@ -85,6 +90,9 @@ def rows_of(table: Table) -> Iterator[Mapping[str, Any]]:
     """Yield the rows of a table as mappings. Raises TypeError if it is not a table."""
     if hasattr(table, "itertuples"):
         names = [str(name) for name in table.columns]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise TableError(f"the table: two columns are called {twice!r}; keep one of them")
         columns = [table.iloc[:, n].tolist() for n in range(len(names))]
         yield from (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
     elif hasattr(table, "iter_rows"):

@@ -210,6 +210,28 @@ def test_a_rating_that_only_a_judge_uses_changes_nothing_among_people() -> None:
     assert beside.json["check"]["differs"] == []
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"levels": {"answerable": "ordnial"}}, "'ordnial'; give one of nominal, ordinal"),
+        ({"levels": "ordinal"}, "levels is a mapping of variables"),
+        ({"resamples": 2.5}, "resamples is a whole number of at least 1"),
+        ({"seed": 1.5}, "seed of at least 0"),
+    ],
+)
+def test_an_argument_that_cannot_be_meant_is_refused_in_words(given: Any, said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=re.escape(said)):
+        tandem.report(ROWS, **given)
+
+
+def test_a_data_frame_with_two_columns_of_one_name_is_refused() -> None:
+    """Only one of them would be read, and nothing would say which."""
+    frame = pd.DataFrame(ROWS)
+    frame.insert(0, "value", "yes", allow_duplicates=True)
+    with pytest.raises(tandem.TableError, match="two columns are called 'value'"):
+        tandem.report(frame, resamples=20)
+
+
 @pytest.mark.parametrize(("code", "value"), [("yes", 1.0), ("no", 0.0)])
 def test_coverage_is_defined_where_everybody_gives_one_answer(code: str, value: float) -> None:
     made = [{**row, "value": code, "missing": None} for row in ROWS]
