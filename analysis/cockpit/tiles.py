@@ -60,8 +60,11 @@ class Tiles:
     is_new: bool
 
 
-def tiles_of(facts: Facts, blind: bool) -> Tiles:
-    """Return the tiles of a campaign, and note in the ledger which figures they show."""
+def tiles_of(facts: Facts, blind: bool, is_computing: bool = False) -> Tiles:
+    """Return the tiles of a campaign, and note in the ledger which figures they show.
+
+    `is_computing` says that a report is under way, which a tile without figures then tells.
+    """
     campaign: Any = facts.campaign
     places, report = facts.places, None if blind else facts.report
     labels = Labels(places, campaign.people_done, campaign.imported, campaign.raters_per_item)
@@ -82,7 +85,7 @@ def tiles_of(facts: Facts, blind: bool) -> Tiles:
         score,
         first.get("name", ""),
         max(0, len(variables) - 1),
-        _missing(facts, first, report),
+        _missing(facts, first, report, is_computing),
         blind,
         not campaign.people_done and not campaign.judges and not campaign.imported,
     )
@@ -99,20 +102,23 @@ def _score(scores: Sequence[JSON], variable: JSON) -> JSON | None:
     return None
 
 
-def _missing(facts: Facts, variable: JSON, report: JSON | None) -> dict[str, str]:
-    campaign: Any = facts.campaign
-    computed = report is not None
-    return {"people": _no_people(campaign, variable, computed),
-            "judge": _no_judge(campaign, variable, computed)}  # fmt: skip
+def _missing(
+    facts: Facts, variable: JSON, report: JSON | None, is_computing: bool
+) -> dict[str, str]:
+    waits = "Being computed …" if is_computing else "Not computed yet."
+    if report is not None:
+        waits = ""
+    return {"people": _no_people(facts.campaign, variable, waits),
+            "judge": _no_judge(facts, variable, waits)}  # fmt: skip
 
 
-def _no_people(campaign: Any, variable: JSON, computed: bool) -> str:
+def _no_people(campaign: Any, variable: JSON, waits: str) -> str:
     if not campaign.people_done:
         return "Nobody has answered yet."
     if campaign.people < 2:
         return "One person has answered. Agreement needs two on the same items."
-    if not computed:
-        return "Not computed yet."
+    if waits:
+        return waits
     units = variable.get("units", 0)
     one, several = schema(campaign).noun
     if not units:
@@ -121,13 +127,23 @@ def _no_people(campaign: Any, variable: JSON, computed: bool) -> str:
     return f"{units} {noun} so far. From {FEWEST_UNITS} on, the figure is here."
 
 
-def _no_judge(campaign: Any, variable: JSON, computed: bool) -> str:
+def _no_judge(facts: Facts, variable: JSON, waits: str) -> str:
+    campaign: Any = facts.campaign
     if not campaign.judges:
-        return "No judge has run."
+        return _no_answer(facts)
     if not campaign.people_done:
-        return "A judge has answered. Its agreement with people shows once people have answered, "
-        "too."
-    if not computed:
-        return "Not computed yet."
+        return "A judge has answered. Its agreement with people shows once people have answered."
+    if waits:
+        return waits
     several = schema(campaign).noun[1]
     return f"Fewer than {FEWEST_UNITS} {several} have labels from both people and a judge."
+
+
+def _no_answer(facts: Facts) -> str:
+    """Say why no judge has an answer: none ran, or what ran has given none that can be used."""
+    if missing := sum(facts.failed.values()):
+        what = "its answer is" if missing == 1 else f"all {missing:,} answers are"
+        return f"A judge has run, but {what} missing."
+    if facts.runs:
+        return "A judge’s run was started. It has given no answer yet."
+    return "No judge has run."

@@ -88,13 +88,14 @@ def campaign(request: HttpRequest, pk: int) -> HttpResponse:
     seen = ".".join(f"{job.key}-{job.state}" for job in jobs)
     if in_place and seen and request.GET.get("seen") == seen:
         return HttpResponse(status=204)
-    context = {**_context(found, user, blind), "jobs": jobs, "seen": seen}
-    context["under_way"] = [job for job in jobs if job.state in queue.ACTIVE]
+    under_way = [job for job in jobs if job.state in queue.ACTIVE]
+    context = {**_context(found, user, blind, bool(under_way)), "jobs": jobs, "seen": seen}
+    context["under_way"] = under_way
     context["failed"] = next((job for job in jobs if job.state == State.FAILED), None)
     return render(request, "cockpit/_now.html" if in_place else "cockpit/campaign.html", context)
 
 
-def _context(found: Campaign, user: User, blind: bool) -> dict[str, Any]:
+def _context(found: Campaign, user: User, blind: bool, is_computing: bool) -> dict[str, Any]:
     (facts,) = facts_of([found.pk])
     manages = may_manage(user, found.pk)
     found_matters = matters(facts, manages, blind)
@@ -103,7 +104,7 @@ def _context(found: Campaign, user: User, blind: bool) -> dict[str, Any]:
     return {
         "campaign": found,
         "facts": facts,
-        "tiles": tiles_of(facts, blind),
+        "tiles": tiles_of(facts, blind, is_computing),
         "matters": found_matters,
         "manages": manages,
         "newer": labels_since(found, newest) if facts.report else 0,

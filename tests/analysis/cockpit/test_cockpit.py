@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from analysis.attention import facts_of
 from analysis.cockpit.home import rows_of
+from analysis.cockpit.tiles import tiles_of
 from analysis.models import Study as Applied
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
@@ -52,6 +55,32 @@ class TestSmallCampaign:
             ("report", "done"),
             ("checks", "done"),
         }
+
+    def test_a_judge_that_has_begun_is_not_said_never_to_have_run(self, study: Study) -> None:
+        assert "No judge has run" in page(study.campaign)
+        run("create_judge", "words", "--backend", "lexical")
+        JudgeRun.objects.create(campaign=study.campaign, judge=Judge.objects.get())
+        shown = page(study.campaign)
+        assert "No judge has run" not in shown
+        assert "A judge’s run was started. It has given no answer yet." in shown
+
+    def test_a_judge_whose_answers_are_all_missing_is_said_to_have_run(self, study: Study) -> None:
+        found = replace(facts_of([study.campaign.pk])[0], failed={"words": 25})
+        assert tiles_of(found, False).missing["judge"] == (
+            "A judge has run, but all 25 answers are missing."
+        )
+
+    def test_a_judge_without_people_waits_for_them_in_a_whole_sentence(self, study: Study) -> None:
+        (found,) = facts_of([study.campaign.pk])
+        found.campaign.judges = 1  # type: ignore[attr-defined]
+        assert tiles_of(found, False).missing["judge"].endswith("once people have answered.")
+
+    def test_tiles_say_that_their_figures_are_being_computed(self, study: Study) -> None:
+        for user in (study.ada, study.ben):
+            submit(study.assignment(user), payload("no"), "page")
+        (found,) = facts_of([study.campaign.pk])
+        assert tiles_of(found, False).missing["people"] == "Not computed yet."
+        assert tiles_of(found, False, is_computing=True).missing["people"] == "Being computed …"
 
     def test_figures_over_few_units_are_withheld(self, study: Study) -> None:
         plant(study)
