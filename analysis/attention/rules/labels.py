@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from analysis.attention.base import Action, Finding, count, in_list
 from analysis.attention.facts import Facts
+from analysis.document import rounded
 from analysis.types import JSON
 from annotation.exposure.ledger import FEWEST_UNITS
 from annotation.presentation import schema
@@ -21,8 +22,8 @@ def low_agreement(facts: Facts) -> Iterator[Finding]:
             continue
         of = f" on {variable['name']}" if len(variables) > 1 else ""
         words = variable["answer"][:1].lower() + variable["answer"][1:]
-        value = variable["value"]["value"]
-        text = f"People agree {words}{of} ({variable['sign']} {value:.2f})."
+        shown = rounded(variable["value"]["value"], 2).replace("-", "−")
+        text = f"People agree {words}{of} ({variable['sign']} {shown})."
         query = {"show": "people", "variable": variable["name"]}
         units = Action("Disagreements", "disagreements", (campaign.pk,), query=query)
         guideline = Action("Guideline", "campaign-settings", (campaign.pk,), anchor="terms-head")

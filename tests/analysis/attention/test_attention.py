@@ -114,6 +114,10 @@ def test_a_sentence_names_the_problem_with_its_counts(study: Study) -> None:
     )
     text = text_of(facts(study, report=report(tone="poor")), "low-agreement")
     assert text == "People agree only fairly (κ 0.31)."
+    chance = report(tone="poor")
+    for value, shown in ((-0.001, "κ 0.00"), (-0.12, "κ −0.12")):
+        chance["variables"][0]["value"] = {"value": value}
+        assert text_of(facts(study, report=chance), "low-agreement").endswith(f"({shown}).")
 
 
 def test_a_person_far_off_on_several_variables_is_named_once(study: Study) -> None:
