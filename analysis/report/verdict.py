@@ -8,6 +8,7 @@ it heads.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import isclose
 
 from ..data.resampling import MEAN
 from ..document import DASH, count, rounded
@@ -407,6 +408,13 @@ def _best(of: JSON, name: str) -> Sentence | None:
     if len(order) < 2:
         return None
     first, second = order[:2]
+    alike = sum(isclose(value, known[first], abs_tol=1e-9) for value in known.values())
+    if alike > 1:
+        # Their order is that of their names, which says nothing.
+        score = f"{name} {rounded(known[first], DIGITS)} by the mean of people"
+        whose = Part(f", equal for {count(alike, 'system')}", ("scores", name, "comparisons"))
+        shared = (Part(score, ("scores", name, "systems", first)), whose)
+        return Sentence("Which system is best?", "Not one alone", "open", shared, BEST)
     pairs = of.get("comparisons", ())
     pair = next((each for each in pairs if {each["a"], each["b"]} == {first, second}), None)
     if pair is None or pair["difference"]["value"] is None:

@@ -232,6 +232,12 @@ def test_the_best_system_is_named_first_and_called_certain_only_if_it_is() -> No
     assert "above poor, p < 0.01 after Holm over 1 pair" in found["text"]
 
 
+def test_of_systems_with_equal_scores_none_is_called_the_best() -> None:
+    found = scored(("a", ALL), ("b", ALL), ("poor", NONE))["verdict"]["scores"]["coverage"]["best"]
+    assert (found["answer"], found["tone"]) == ("Not one alone", "open")
+    assert found["text"].endswith("coverage 1.00 by the mean of people, equal for 2 systems")
+
+
 def test_a_best_system_that_may_be_first_by_chance_is_not_certain() -> None:
     report = scored(("near", MOST), ("poor", NONE), ("rich", ALL))
     found = report["verdict"]["scores"]["coverage"]["best"]
