@@ -25,6 +25,7 @@ SHAPES = {
 }
 NO_GRID: JSON = {"axis": {"grid": False}}
 COLUMN = 240
+IN_A_ROW = 4
 """The width of a plot, in pixels: 84 mm, a column of a paper in two columns."""
 
 
@@ -165,5 +166,5 @@ def shade(field: str, title: str, scheme: str, bounds: tuple[float, float] | Non
 
 
 def beside(field: str, view: JSON) -> JSON:
-    """Return small multiples: the view once for each value of a column."""
-    return {"facet": {"column": {**name(field, None)}}, "spec": view}
+    """Return small multiples: the view once for each value of a column, four in a row."""
+    return {"facet": name(field, None), "columns": IN_A_ROW, "spec": view}
