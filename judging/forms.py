@@ -57,7 +57,7 @@ PARAM_HELP = {
     "repair": ("Repair", "Ask once more for an unreadable answer, at a cost."),
     "timeout": (
         "Time limit",
-        "Seconds until a request times out. Empty: depends on the server's latency, 30 to 600.",
+        "Seconds until a request times out. Empty: depends on the server’s latency, 30 to 600.",
     ),
     "concurrency": ("Requests at once", "16 by default."),
     "isolate": (
@@ -67,13 +67,13 @@ PARAM_HELP = {
     ),
     "reasoning_effort": (
         "Reasoning effort",
-        "A word that the server knows, such as low. Empty: the model's own.",
+        "A word that the server knows, such as low. Empty: the model’s own.",
     ),
     "max_completion_tokens": (
         "Longest answer with reasoning",
         "In tokens, for models that reject the one above.",
     ),
-    "api": ("API", "Of servers that speak OpenAI's protocol."),
+    "api": ("API", "Of servers that speak OpenAI’s protocol."),
     "omit": ("Not sent", "Such as seed, temperature or response_format, separated by commas."),
     "extra_body": ("Sent in addition", 'A JSON object, such as {"top_k": 20}.'),
     "chat_template_kwargs": (
@@ -88,8 +88,8 @@ PARAM_HELP = {
     ),
 }
 BACKENDS = (
-    ("openai", "A model on a server that speaks OpenAI's protocol"),
-    ("anthropic", "A model on a server that speaks Anthropic's protocol"),
+    ("openai", "A model on a server that speaks OpenAI’s protocol"),
+    ("anthropic", "A model on a server that speaks Anthropic’s protocol"),
     ("decisions", "A decision model: a probability for each code, and no text"),
     ("lexical", "Word overlap: no model, no cost, the baseline that a model has to beat"),
 )
@@ -144,7 +144,7 @@ class JudgeForm(forms.Form):
         "Empty if the server needs no key.",
     )
     model = forms.CharField(
-        required=False, max_length=200, help_text="The server's name for it, such as gpt-4.1-mini."
+        required=False, max_length=200, help_text="The server’s name for it, such as gpt-4.1-mini."
     )
     family = forms.CharField(
         required=False,

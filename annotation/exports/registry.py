@@ -118,7 +118,7 @@ EXPORTS: dict[str, Export] = {
         counted="labels",
     ),
     "responses": Export(
-        "one rater's whole answer to one item, with the texts that the rater wrote",
+        "one rater’s whole answer to one item, with the texts that the rater wrote",
         rows.responses,
         response_rows.COLUMNS,
         counted="responses",
@@ -144,7 +144,7 @@ EXPORTS: dict[str, Export] = {
         "one graded passage for one subtopic", diversity_qrels, QRELS, ("trec", *TABLE)
     ),
     "web-annotations": Export(
-        "one highlight, as an annotation of the W3C's model",
+        "one highlight, as an annotation of the W3C’s model",
         web_annotations,
         _ANNOTATION,
         ("jsonld", "jsonl"),
@@ -166,7 +166,7 @@ EXPORTS: dict[str, Export] = {
         personal=True,
     ),
     "background": Export(
-        "one person's answer to a background question; several choices are several lines",
+        "one person’s answer to a background question; several choices are several lines",
         _background,
         background.COLUMNS,
         tells_answers=False,
@@ -174,7 +174,7 @@ EXPORTS: dict[str, Export] = {
         personal=True,
     ),
     "pay": Export(
-        "one person's items, active time and pay",
+        "one person’s items, active time and pay",
         pay.pay_lines,
         pay.COLUMNS,
         tells_answers=False,

@@ -199,7 +199,7 @@ def rankings(paths: Iterable[Path]) -> dict[str, dict[str, list[str]]]:
     return ranked
 
 
-SUMMARY = "CRUX's labelling files: a folder, or queries, TREC runs and passages by name"
+SUMMARY = "CRUX’s labelling files: a folder, or queries, TREC runs and passages by name"
 
 RUN = ".run"
 NO_PREFIX = "oracle"

@@ -27,7 +27,7 @@ PROTOCOL = Protocol(
     name="key-point-recall",
     version="1",
     title="Key point recall",
-    summary="Say which of the query's key points each report makes.",
+    summary="Say which of the query’s key points each report makes.",
     lacks="No query has both a report and a key point.",
     variables=(
         Variable(
