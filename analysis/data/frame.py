@@ -403,7 +403,7 @@ def _spellings(scale: Scale, values: set[str]) -> dict[str, str]:
     """
     known = {*scale.categories, *scale.escapes}
     if scale.level == "nominal":
-        whole = {value: found[1] for value in values - known if (found := _WHOLE.fullmatch(value))}
+        whole = {value: cut[1] for value in values - known if (cut := _WHOLE.fullmatch(value))}
         return {value: to for value, to in whole.items() if to in known | values}
     first: dict[float, str] = {}
     found: dict[str, str] = {}

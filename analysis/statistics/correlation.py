@@ -44,11 +44,9 @@ def spearman(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
 
     The midranks are computed again in every resample."""
     weight = unit_weights(weights, len(x))
-    ranks = (
-        _midranks(s, weight) if np.isfinite(s).all() else np.full(np.shape(s), np.nan)
-        for s in (x, y)
-    )
-    return unbatch(_product_moment(*ranks, weight))
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        return unbatch(np.full(weight.shape[:-1], np.nan))
+    return unbatch(_product_moment(_midranks(x, weight), _midranks(y, weight), weight))
 
 
 def kendall(x: Floats, y: Floats, weights: Floats | None = None) -> Value:

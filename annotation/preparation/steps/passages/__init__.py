@@ -73,8 +73,8 @@ def apply(query: rows.Query, results: Sequence[Result], numbers: Numbers) -> row
                 number = len(passages) + 1
                 passages.append(_passage(query, document, number, point, result))
     of_each = {document: tuple(made.get(document, ())) for document in documents}
-    passages = tuple(passage for own in of_each.values() for passage in own)
-    return _moved(replace(query, passages=passages), of_each) if passages else None
+    every = tuple(passage for own in of_each.values() for passage in own)
+    return _moved(replace(query, passages=every), of_each) if every else None
 
 
 def _moved(query: rows.Query, of_each: Mapping[str, tuple[rows.Passage, ...]]) -> rows.Query:
