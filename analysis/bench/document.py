@@ -15,18 +15,17 @@ from judging.costs import format_dollars
 
 NOT_TIMED = "no call was timed"
 Column = Callable[[JSON, str, JSON], Cell]
-"""Makes a cell from a judge, a variable and the judge's figures of it."""
+"""Returns a cell from a judge, a variable, and the judge's figures for that variable."""
 ABOUT = (
-    "Kappa and equal labels are with people together. The difference to people is the judge's "
-    "agreement with each person minus people's with each other, so 0 is as good as a person. The "
-    "baseline is "
-    "word overlap. Seconds are per request."
+    "Kappa and equal labels compare the judge with people's joint label. The difference to people "
+    "is the judge's agreement with each person minus people's with each other, so 0 is as good as "
+    "a person. The baseline is word overlap. Seconds are per request."
 )
-ABOUT_TRIALS = "Flips and attack are the worst trial's, of judges that were tried."
+ABOUT_TRIALS = "Flips and attack are from the worst trial of each judge with trials."
 ABOUT_ERRORS = (
-    "The correlation of two judges' errors among units with the same label from people, from 0, "
-    "each errs by itself, to 1, both err on the same units. Judges whose errors are alike amount "
-    "to fewer: m judges with a mean correlation r to m / (1 + (m - 1) r)."
+    "The correlation of two judges' errors among units with the same label from people: 0 if "
+    "errors are independent, 1 if both err on the same units. m judges with a mean correlation r "
+    "are worth m / (1 + (m - 1) r) independent judges."
 )
 
 

@@ -7,8 +7,10 @@ from analysis.types import JSON
 from judging.answer_files import FAKE, scripted_among
 from judging.jury import voting_judges
 
-JURY = "A scripted judge, which replays a file, votes in it, so its figures do not describe a "
-"real jury."
+JURY = (
+    "A scripted judge, which replays a file, votes in it, so its figures do not describe a "
+    "real jury."
+)
 
 
 def mark_raters(raters: list[JSON]) -> dict[str, str]:

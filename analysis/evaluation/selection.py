@@ -85,10 +85,10 @@ class MeasuresOptions:
     passages: str = field(
         default="",
         metadata=about(
-            "for report-coverage: whose ratings of passages say which sub-questions count, as "
+            "for report-coverage: whose ratings of passages decide which sub-questions count, as "
             "RATER@CAMPAIGN; people for people together",
             label="Count only sub-questions that passages answer",
-            hint="By whose ratings of passages.",
+            hint="Whose ratings of passages decide this.",
             metavar="RATER@CAMPAIGN",
         ),
     )

@@ -127,8 +127,8 @@ FIGURE = Figure(
     "variables",
     "How often most people say yes when a judge gives each probability of yes, with 95 % intervals "
     "for bins with ten queries. For other categories than yes and no: how often people give the "
-    "judge's label, by the probability that the judge gave it. On the broken line probabilities are "
-    "accurate.",
+    "judge's label, by the probability that the judge gave it. On the dashed line, probabilities "
+    "are accurate.",
     lambda subject: bool(_calibrations(subject)),
     data,
     draw,

@@ -230,7 +230,7 @@ def _cut(
     positive = bootstrap.estimate(
         rate(2),
         int(wrong.sum()),
-        "share of the points that are not key which are kept",
+        "share of non-key points that are kept",
         "people call no point not key",
     )
     share = float(kept.mean()) if len(kept) else 0.0

@@ -113,12 +113,12 @@ def _first_of_several(marks: Evidence, usual: str) -> dict[str, str]:
 
 
 def _named(item: str, name: str, marks: Evidence, first: Mapping[str, str]) -> str:
-    """Return the text of an item that a name means; for a kind it is the first text."""
+    """Return the text that a name refers to; the name of a kind refers to the item's first text."""
     return name if (item, name) in marks.texts else first.get(item, name)
 
 
 def _usual(given: Iterable[Sequence[EvidenceSpan]]) -> str | None:
-    """Return the text that is marked most often."""
+    """Return the most frequently marked text."""
     counted = Counter(mark.field for marks in given for mark in marks)
     return counted.most_common(1)[0][0] if counted else None
 

@@ -131,7 +131,7 @@ def _single(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
         what = "a whole number" if expected is int else "a number"
         refuse(key, f"{key} is {given!r}", f"write {what}")
     if expected in (None, str, Path) and not isinstance(given, str) and action.choices is None:
-        # A date of TOML is as good as its text.
+        # A TOML date counts as its text.
         given = _text(given)
     try:
         value = expected(_text(given)) if callable(expected) else given

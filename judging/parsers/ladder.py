@@ -1,4 +1,4 @@
-"""The ladder: find the one verdict in what a model wrote around it, and guess nothing.
+"""The ladder: find the one answer within the text that a model wrote, without guessing.
 
 Each step that was needed is named, so that a report can count it:
 
@@ -9,7 +9,7 @@ Each step that was needed is named, so that a report can count it:
 - `trailing-comma`: a comma after the last member of an object or array is left out.
 - `smart-quotes`: typographic quotation marks that delimit a string are replaced by plain ones.
 
-An answer in which two different objects fit is ambiguous. Corrections replace single characters, so
+If two different objects fit, the answer is ambiguous. Corrections replace single characters, so
 offsets in the corrected text are those in the completion.
 """
 

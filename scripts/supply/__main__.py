@@ -58,7 +58,7 @@ def look_for_holes(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m scripts.supply audit")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--ask", action="store_true", help="ask the service; offline it says so")
-    how.add_argument("--renew", action="store_true", help="ask it, and store what it says")
+    how.add_argument("--renew", action="store_true", help="ask the service, and store its answer")
     parser.add_argument("--service", default=holes.SERVICE, help="an OSV service")
     given = parser.parse_args(arguments)
     today = datetime.now(UTC).date()

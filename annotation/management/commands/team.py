@@ -57,7 +57,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--to", dest="to_team", metavar="TEAM", help="for move: where to")
         parser.add_argument(
-            "--by", metavar="ACCOUNT", help="who does it, with that account's rights"
+            "--by", metavar="ACCOUNT", help="the account that makes the change, with its rights"
         )
 
     def run(self, **options: Any) -> None:

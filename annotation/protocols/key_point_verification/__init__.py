@@ -74,7 +74,7 @@ _OF_QUERIES = Protocol(
     name="key-point-verification",
     version="1",
     title="Key point verification",
-    summary="Check that each key point stands in its source text, and whether it matters.",
+    summary="Check whether each key point is in its source text, and whether it matters.",
     lacks="No key point names a passage that it was drawn from.",
     variables=(
         Variable(
