@@ -23,7 +23,7 @@ from .errors import errors_alike
 NAMES = ("percent", "cohen_kappa")
 MOST_UNITS = 50
 MOST_OF_A_QUERY = 0.1
-"""The largest share of the units to label first that may come from one query, if others have any."""
+"""The largest share of the units to label first that one query may fill, if others have some."""
 
 
 def between_judges(sample: Sample) -> JSON:

@@ -195,7 +195,7 @@ class _State:
         return np.append(single, own), whole
 
     def targets(self) -> Iterator[tuple[Floats, float]]:
-        """Yield the next ratios by a Newton and by a Fisher step, with the predicted gain of each."""
+        """Yield the next ratios by Newton's and Fisher's steps, each with its predicted gain."""
         traces, expected, forms, observed = self._moments
         here = np.append(self.ratios, 1.0)
         bounds = np.zeros(len(here))
