@@ -1,4 +1,4 @@
-"""Rules for all of the code: imports, sizes of functions, migrations, help."""
+"""All code follows the rules on imports, function size, migrations and help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CRUX's worked example from its files, through the commands, to figures worked by hand."""
+"""The commands compute CRUX's worked example from its files, to the figures worked by hand."""
 
 from __future__ import annotations
 

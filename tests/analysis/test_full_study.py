@@ -1,4 +1,4 @@
-"""A whole study over the demonstration: prepared, labelled, judged, measured and exported."""
+"""The demonstration can be prepared, labelled, judged, measured and exported as a whole study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A campaign of the units that people should label first: by the page, the command and the API."""
+"""Page, command and API each create a campaign of the units that people should label first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries of pages to the counters, over rows in PostgreSQL's form."""
+"""Pages query the counters correctly over rows in PostgreSQL's form."""
 
 from __future__ import annotations
 

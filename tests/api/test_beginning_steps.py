@@ -1,4 +1,4 @@
-"""Beginning a step of preparation by the API, and answers with problems."""
+"""The API can begin a preparation step, and reports answers with problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Request bodies within limits, and rate limits."""
+"""Request bodies and request rates above their limits are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The API's description: complete, accurate, and generated without a warning."""
+"""The API's description is complete and accurate, and is generated without a warning."""
 
 from __future__ import annotations
 

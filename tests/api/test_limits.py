@@ -1,4 +1,4 @@
-"""Rate limits: exact, separate for each account and campaign, and renewed in each window."""
+"""Rate limits are exact, separate for each account and campaign, and renewed in each window."""
 
 from __future__ import annotations
 

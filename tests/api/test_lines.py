@@ -1,4 +1,4 @@
-"""Units, labels and responses by the API: the lines of the exports, by pages and as streams."""
+"""The API returns units, labels and responses as the lines of the exports, paged or streamed."""
 
 from __future__ import annotations
 

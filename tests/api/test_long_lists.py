@@ -1,4 +1,4 @@
-"""The cost of listing many answered items."""
+"""Listing many answered items does not cost more queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items, exports, imported labels and snapshots in the API."""
+"""The API serves items, exports, imported labels and snapshots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An adjudicator at the keyboard: reading, copying an answer, giving a reason, losing nothing."""
+"""An adjudicator can read, copy, decide and give a reason by keyboard, and loses nothing."""
 
 from __future__ import annotations
 

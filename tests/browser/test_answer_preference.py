@@ -1,4 +1,4 @@
-"""The page of answer preference in Chromium: keys, mouse, scrolling together, differences."""
+"""The answer preference page works by keyboard and mouse, and shows differences."""
 
 from __future__ import annotations
 

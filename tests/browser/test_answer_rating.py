@@ -1,4 +1,4 @@
-"""The page of answer rating in Chromium: steps, sentences, passages; by keyboard and by mouse."""
+"""The answer rating page works by keyboard and mouse through all of its steps."""
 
 from __future__ import annotations
 

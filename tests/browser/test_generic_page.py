@@ -1,4 +1,4 @@
-"""The page of protocols without their own one: several variables, conditions, written texts."""
+"""The generic page shows several variables, conditions and written texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of grounded answers in Chromium: ticks, citing while writing, two rounds, validation."""
+"""The grounded answer page lets people select, cite while writing, revise and validate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages as cards, in Chromium: the second choice after the first, folding, two side by side."""
+"""The passage cards ask the second choice after the first, and can be folded and compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logging in with a second factor and by an identity provider, with the keyboard."""
+"""People log in with a second factor or an identity provider by keyboard alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of passage rating: six steps by key, a rationale, and nuggets edited beside them."""
+"""The passage rating page works by keys, with a rationale and editable nuggets beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Validating a judge's labels: confirming, correcting, and nothing by default."""
+"""A judge's label must be confirmed or corrected; nothing is confirmed by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carrying out steps in a folder, over a Dockerfile of a few lines."""
+"""The steps of a short Dockerfile are carried out in a folder."""
 
 from __future__ import annotations
 

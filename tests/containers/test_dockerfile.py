@@ -1,4 +1,4 @@
-"""Reading a Dockerfile, and the requirements on Tandem's own."""
+"""Dockerfiles are read correctly, and Tandem's own meets its requirements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starting, asking and stopping an image's processes, and all steps over our Dockerfile."""
+"""An image's processes start, answer and stop, through all steps of our Dockerfile."""
 
 from __future__ import annotations
 

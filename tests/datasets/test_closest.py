@@ -1,4 +1,4 @@
-"""Finding a quote in a text: folding, and the part most similar to the quote."""
+"""The part of a text most similar to a quote is found, after folding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a text in order: the location of each, and the gaps between them."""
+"""Parts of a text are located in order, with the gaps between them."""
 
 from __future__ import annotations
 

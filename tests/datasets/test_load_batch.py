@@ -1,4 +1,4 @@
-"""Loading a batch: all or nothing, once, and one line for every error."""
+"""A batch is loaded whole or not at all, once, with one line for every error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searching the texts of a batch for words, on SQLite and on PostgreSQL alike."""
+"""A batch's texts can be searched for words, with equal results on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 

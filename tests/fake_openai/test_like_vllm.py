@@ -1,4 +1,4 @@
-"""The fake server's features of vLLM: log probabilities, a prefix cache, a queue, other models."""
+"""The fake server behaves like vLLM: log probabilities, a prefix cache, a queue, other models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Earlier turns of a conversation: from the batch file to the page, the judge and the export."""
+"""Earlier turns of a conversation reach the page, the judge and the export unchanged."""
 
 from __future__ import annotations
 

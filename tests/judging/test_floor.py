@@ -1,4 +1,4 @@
-"""The floor: a lexical judge's labels without a judge, computed once for a batch."""
+"""The baseline gives a lexical judge's labels without a judge, computed once per batch."""
 
 from __future__ import annotations
 

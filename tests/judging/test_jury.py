@@ -1,4 +1,4 @@
-"""Several judges, or several samples of one, as one more judge."""
+"""Several judges, or several samples of one, vote as one more judge."""
 
 from __future__ import annotations
 

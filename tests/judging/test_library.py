@@ -1,4 +1,4 @@
-"""The library of judge files: complete, valid by its fixtures, and usable by one command."""
+"""Every judge file of the library is complete, passes its fixtures, and works by one command."""
 
 from __future__ import annotations
 

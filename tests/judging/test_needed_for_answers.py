@@ -1,4 +1,4 @@
-"""Judges on whether an answer needed a passage: asked of each answer, item by item and by units."""
+"""Judges are asked for each answer whether it needed a passage, by item and by unit."""
 
 from __future__ import annotations
 

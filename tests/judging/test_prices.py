@@ -1,4 +1,4 @@
-"""Prices by day, and what a call costs."""
+"""The cost of a call follows from the price on its day."""
 
 from __future__ import annotations
 

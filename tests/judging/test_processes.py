@@ -1,4 +1,4 @@
-"""Real processes over a real database file: killed, stopped and continued.
+"""Real processes over a real database can be killed, stopped and continued.
 
 The server holds all calls after some number, so that a process is killed or stopped in mid-run. The
 leases of a hurried process last a second.

@@ -1,4 +1,4 @@
-"""Thinking tokens: counted separately, and paid and limited like an answer."""
+"""Thinking tokens are counted separately, and paid for and limited like an answer's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers and a beat as real processes, on either broker: killed, stopped, notified twice.
+"""Workers and the beat survive being killed, stopped or notified twice, on either broker.
 
 Messages are hints, and the ledger is the truth. So whatever happens to messages and workers, every
 unit is answered once, and only calls under way at a kill are paid again.

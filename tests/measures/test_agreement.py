@@ -1,4 +1,4 @@
-"""Comparing how tables order systems, in blocks of resamples."""
+"""System rankings are compared correctly in blocks of resamples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CLAPnq's measures, by hand."""
+"""CLAPnq's measures match cases worked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GaRAGe's measures, by hand."""
+"""GaRAGe's measures match cases worked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long2RAG's measures, by hand."""
+"""Long2RAG's measures match cases worked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures over several queries, their bounds, and limits of options, worked by hand."""
+"""Measures over several queries keep to their bounds and option limits, worked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Average precision, recall and nDCG of rankings, by hand."""
+"""Average precision, recall and nDCG of rankings match cases worked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What divides the queries of a study into slices."""
+"""Queries are divided into slices by the stated properties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The site under production settings, as gunicorn serves it."""
+"""Gunicorn serves the site correctly under production settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variance components and the decisions that rest on them."""
+"""Variance components, and the decisions based on them, match known designs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge measured like a person: in pairs, on the same units, and in the same resamples."""
+"""A judge's gap compares pairs on the same units and in the same resamples, as for a person."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""Limits at which values begin to be accepted, and small tables worked by hand."""
+"""Values are accepted from the stated limits on, with small tables worked by hand."""
 
 import json
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The interval of a median by ranks, with the chances worked by hand."""
+"""The interval of a median follows from ranks, with chances worked by hand."""
 
 import numpy as np
 import pytest

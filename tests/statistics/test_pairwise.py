@@ -1,4 +1,4 @@
-"""A crowd's agreement, compared with a table for each pair and with figures worked by hand."""
+"""A crowd's agreement equals that from a table per pair, and figures worked by hand."""
 
 from __future__ import annotations
 

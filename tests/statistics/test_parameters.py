@@ -1,4 +1,4 @@
-"""Defaults of the functions' parameters, and the limits that all of them share."""
+"""Parameters of the statistics have their documented defaults, and share their limits."""
 
 import inspect
 import pkgutil

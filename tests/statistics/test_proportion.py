@@ -1,4 +1,4 @@
-"""Shares of labels with their intervals, against numbers worked by hand and statsmodels."""
+"""Intervals of shares match numbers worked by hand and statsmodels."""
 
 import math
 

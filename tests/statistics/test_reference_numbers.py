@@ -1,4 +1,4 @@
-"""Comparison with the numbers of the data kit, which other libraries computed."""
+"""The statistics match the data kit's numbers, which other libraries computed."""
 
 import json
 from functools import cache

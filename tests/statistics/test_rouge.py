@@ -1,4 +1,4 @@
-"""ROUGE-L against its definition, worked out by hand and by the plain table of lengths."""
+"""ROUGE-L matches its definition, worked by hand and by the plain table of lengths."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""The measures of a judge against SciPy, statsmodels and units counted one by one.
+"""The measures of a judge match SciPy, statsmodels and units counted one by one.
 
 `test_oracles.py` compares them with scikit-learn and ppi-python where these are installed; the
 tests here need no further library.

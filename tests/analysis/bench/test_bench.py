@@ -1,4 +1,4 @@
-"""The bench: one table of several judges, and how alike they err."""
+"""The bench shows several judges in one table, and how similarly they err."""
 
 from __future__ import annotations
 

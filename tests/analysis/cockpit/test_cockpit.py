@@ -1,4 +1,4 @@
-"""A campaign's first page: four steps, then tiles; it exposes nobody's answers."""
+"""A campaign's first page shows four steps and tiles, and exposes nobody's answers."""
 
 from __future__ import annotations
 

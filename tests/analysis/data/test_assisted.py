@@ -1,4 +1,4 @@
-"""Labels given with a judge's label in view: left out of all statistics, and counted separately."""
+"""Labels given with a judge's label in view are counted separately, and in no other statistic."""
 
 from __future__ import annotations
 

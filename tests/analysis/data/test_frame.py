@@ -1,4 +1,4 @@
-"""Labels as columns."""
+"""A frame holds labels as columns."""
 
 from __future__ import annotations
 

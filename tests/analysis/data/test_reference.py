@@ -1,4 +1,4 @@
-"""Judges compared with adjudicators' decisions, beside people's majority."""
+"""Judges are compared with adjudicators' decisions and with people's majority."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `measures` command, over CRUX's worked example in our own data form, and other protocols."""
+"""The `measures` command computes CRUX's worked example, and the measures of other protocols."""
 
 from __future__ import annotations
 

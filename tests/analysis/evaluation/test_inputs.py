@@ -1,4 +1,4 @@
-"""Strata of the rows of a measure: by properties of queries, documents and answers."""
+"""Measures are divided into strata by properties of queries, documents and answers."""
 
 from __future__ import annotations
 

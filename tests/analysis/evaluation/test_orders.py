@@ -1,4 +1,4 @@
-"""Orders of systems: compared between evaluators from six systems on, with the oracle apart."""
+"""Evaluators' system rankings are compared from six systems on, without the oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures sliced by people's labels of the same queries in another campaign."""
+"""Measures are sliced by people's labels of the same queries in another campaign."""
 
 from __future__ import annotations
 

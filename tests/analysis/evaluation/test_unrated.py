@@ -1,4 +1,4 @@
-"""Cells that no rater was asked about: a perfect ranking, half of it rated, by each option."""
+"""Each option for unrated cells gives its own figures for a half-rated perfect ranking."""
 
 from __future__ import annotations
 

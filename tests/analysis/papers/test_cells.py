@@ -1,4 +1,4 @@
-"""Cells and rows of the papers' tables from figures given in the tests, without a study."""
+"""Cells and rows of the papers' tables follow from given figures, without a study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CLAPnq's tables of the released dev questions: as computed elsewhere, and as printed."""
+"""CLAPnq's tables match figures computed by other code, and the printed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CLAPnq's people: which passages two or more of them call needed, by hand."""
+"""A passage counts as needed if two people call it so, in cases counted by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CRUX's tables: by hand on a small study, and as printed on the released labels."""
+"""CRUX's tables match a small study worked by hand, and the printed figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GaRAGe's tables by hand on a study of two queries; no LLM rating of it was released."""
+"""GaRAGe's tables match a study of two queries worked by hand; its LLM ratings are not released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a study's tables, its files, and the API."""
+"""A study's tables are the same on the page, in its files and in the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges among themselves: their agreement, and the units that people should label first."""
+"""The report compares judges with each other, and selects the units to label first."""
 
 from __future__ import annotations
 

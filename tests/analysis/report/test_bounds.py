@@ -1,4 +1,4 @@
-"""A judge's headline with all missing answers counted as wrong, and as right."""
+"""A judge's headline has bounds: all missing answers wrong, and all of them right."""
 
 from __future__ import annotations
 

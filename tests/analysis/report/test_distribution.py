@@ -1,4 +1,4 @@
-"""The distribution of labels, and comparisons of systems, on tables worked by hand."""
+"""Label distributions and comparisons of systems match tables worked by hand."""
 
 from __future__ import annotations
 

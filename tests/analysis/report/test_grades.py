@@ -1,4 +1,4 @@
-"""A judge's grades beside its labels and people's, by hand on six units."""
+"""A judge's grades are reported beside its labels and people's, worked by hand on six units."""
 
 from __future__ import annotations
 

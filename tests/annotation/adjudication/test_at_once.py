@@ -1,4 +1,4 @@
-"""Several adjudicators who decide on one unit at the same moment."""
+"""One decision counts if several adjudicators decide a unit at the same moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A citation refers to a passage of the item from which something was selected."""
+"""A citation must refer to a passage of the item in which something was selected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limits of an answer, just within and just beyond, in each function that checks them."""
+"""Each check of an answer accepts its limit, and refuses the first value beyond it."""
 
 from __future__ import annotations
 

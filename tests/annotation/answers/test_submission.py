@@ -1,4 +1,4 @@
-"""One function behind every channel, and the only writer of answers."""
+"""Every channel stores answers through one function, and nothing else writes them."""
 
 from __future__ import annotations
 

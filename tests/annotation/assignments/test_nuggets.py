@@ -1,4 +1,4 @@
-"""A rater's own nuggets beside a rating: shown as written, and corrected by a revision."""
+"""A rater's own nuggets are shown beside a rating, and corrected by a revision."""
 
 from __future__ import annotations
 

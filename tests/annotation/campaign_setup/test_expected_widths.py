@@ -1,4 +1,4 @@
-"""Expected widths: against published formulas, a simulation, and SciPy's own distribution."""
+"""Expected widths match published formulas, a simulation and SciPy's distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A campaign's stored items and units: their texts, order and slots.
+"""A campaign stores its items and units with their texts, order and slots.
 
 Two batches have the same keys, so that a look-up by key alone would find the wrong batch.
 """

@@ -1,4 +1,4 @@
-"""The age of a passage at its question, counted by hand."""
+"""The age of a passage is counted at the date of its question, checked by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts in Markdown: rendered, with every character of the source in its place."""
+"""Rendered Markdown keeps every character of its source at its position."""
 
 from __future__ import annotations
 

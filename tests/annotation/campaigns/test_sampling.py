@@ -1,4 +1,4 @@
-"""Sampling of a design as pure functions: shares at their limits, orders, chances and splits."""
+"""Sampling functions keep shares at their limits, and give orders, chances and splits."""
 
 from __future__ import annotations
 

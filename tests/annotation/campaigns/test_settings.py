@@ -1,4 +1,4 @@
-"""Closing, reopening and deadlines by the server's clock; guidelines with their versions."""
+"""Campaigns close, reopen and expire by the server's clock, and guidelines have versions."""
 
 from __future__ import annotations
 

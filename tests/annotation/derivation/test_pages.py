@@ -1,4 +1,4 @@
-"""Deriving on a page and by the API, and the lineage on the page of a batch."""
+"""Batches can be derived on a page and by the API, and a batch's page shows its lineage."""
 
 from __future__ import annotations
 

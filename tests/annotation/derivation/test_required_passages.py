@@ -1,4 +1,4 @@
-"""The required passages, compared with hand-worked examples and with the measures."""
+"""The required passages match examples worked by hand, and the measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders of exports and datasets: written whole or not at all, with a correct manifest."""
+"""A folder of exports is written whole or not at all, with a correct manifest."""
 
 from __future__ import annotations
 

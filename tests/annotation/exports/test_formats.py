@@ -1,4 +1,4 @@
-"""Spans as the W3C's annotations, answers as Label Studio's tasks, qrels in TREC's two forms."""
+"""Exports follow the forms of W3C annotations, Label Studio tasks and TREC qrels."""
 
 from __future__ import annotations
 

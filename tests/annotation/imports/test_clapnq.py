@@ -1,4 +1,4 @@
-"""CLAPnq's released answers as labels: only what the release supports."""
+"""Labels from CLAPnq's released answers contain only what the release supports."""
 
 from __future__ import annotations
 

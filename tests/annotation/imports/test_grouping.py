@@ -1,4 +1,4 @@
-"""Groups of labels for one answer: split for a judge asked unit by unit, with quotes of spans."""
+"""Imported labels are grouped to answers, and split for a judge asked unit by unit."""
 
 from __future__ import annotations
 

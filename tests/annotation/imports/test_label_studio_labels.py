@@ -1,4 +1,4 @@
-"""Labels that were made in Label Studio, in our own export's form and in a foreign project's."""
+"""Labels from Label Studio are imported from our own exports and from other projects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rationales quoted from another text than the one that was judged."""
+"""Rationales quoted from a text other than the judged one are recognised."""
 
 from __future__ import annotations
 

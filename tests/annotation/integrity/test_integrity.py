@@ -1,4 +1,4 @@
-"""Integrity checks over answers to every protocol, given and revised on its page."""
+"""Integrity checks accept answers to every protocol that its page stored and revised."""
 
 from __future__ import annotations
 

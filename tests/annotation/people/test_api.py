@@ -1,4 +1,4 @@
-"""People through the API: the same permissions as on the pages."""
+"""The API changes people with the same permissions as the pages."""
 
 from __future__ import annotations
 

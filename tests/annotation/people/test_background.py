@@ -1,4 +1,4 @@
-"""Background questions: declared in TOML, asked once before the first item, counted, exported."""
+"""Background questions from a TOML file are asked once, before the first item, and exported."""
 
 from __future__ import annotations
 

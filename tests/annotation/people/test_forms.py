@@ -1,4 +1,4 @@
-"""The forms of people and tokens: valid values and optional fields."""
+"""The forms of people and tokens accept valid values and optional fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log-in at an identity provider, by a verified address, and beside a password."""
+"""A person can log in at an identity provider by a verified address, beside a password."""
 
 from __future__ import annotations
 

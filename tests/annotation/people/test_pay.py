@@ -1,4 +1,4 @@
-"""Pay and time per person: a table for the paper, from a rate and the pages' active time."""
+"""Pay and time per person follow from a rate and the active time on pages."""
 
 from __future__ import annotations
 

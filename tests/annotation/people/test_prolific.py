@@ -1,4 +1,4 @@
-"""People from Prolific: in by its link, bound to one campaign, out with the code, not too many."""
+"""People from Prolific join one campaign by its link, up to its limit, and leave with its code."""
 
 from __future__ import annotations
 

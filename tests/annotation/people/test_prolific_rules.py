@@ -1,4 +1,4 @@
-"""Participants of Prolific, one rule at a time: identity, duration, and the browser's cookie."""
+"""Each rule for Prolific's participants holds: identity, duration and the browser's cookie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The review of ratings with quotes, and of merged points with the numbers of their sources."""
+"""Ratings with quotes and merged points with their sources can be reviewed."""
 
 from __future__ import annotations
 

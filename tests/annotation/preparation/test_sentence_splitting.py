@@ -1,4 +1,4 @@
-"""Sentences of answers by an author: every word in one of them, and in the answer's own words."""
+"""Split sentences contain every word of the answer once, in its own words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From documents and references to a batch to judge, each step written by a scripted author."""
+"""Preparation leads from documents and references to a batch to judge."""
 
 from __future__ import annotations
 

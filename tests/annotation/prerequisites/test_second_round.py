@@ -1,4 +1,4 @@
-"""Written answers through three hands: writing, keeping or changing, validating."""
+"""A written answer passes three people: one writes, one revises, one validates."""
 
 from __future__ import annotations
 

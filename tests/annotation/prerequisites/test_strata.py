@@ -1,4 +1,4 @@
-"""Sampling by earlier labels: worked by hand, and the same when computed again."""
+"""Sampling by earlier labels matches cases worked by hand, and can be repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forecast of a campaign, durations in words, and the cache of a minute, by hand."""
+"""Forecasts and durations match cases worked by hand, and large counts are cached for a minute."""
 
 from __future__ import annotations
 

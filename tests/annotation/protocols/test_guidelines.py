@@ -1,4 +1,4 @@
-"""The words beside a protocol: the guideline for people and judges, and the judges' prompt."""
+"""Every protocol has a guideline for people and judges, and a prompt for judges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an answer needed a passage: asked, stored, exported and reported for each of them."""
+"""Whether an answer needed a passage is asked, stored, exported and reported per answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nine protocols, the table of formats.md line by line, and key-point-writing beside them."""
+"""The protocols match the table of formats.md line by line."""
 
 from __future__ import annotations
 

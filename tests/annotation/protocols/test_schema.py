@@ -1,4 +1,4 @@
-"""The JSON schema of an answer: closed, complete, and with exactly the codes."""
+"""The JSON schema of an answer is closed and complete, with exactly the codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a campaign's exports, and each of them as a file over HTTP."""
+"""A campaign's exports page offers each export, and each downloads over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contents of the pages, and their size."""
+"""Pages contain what they must, and stay small."""
 
 from __future__ import annotations
 

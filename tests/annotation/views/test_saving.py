@@ -1,4 +1,4 @@
-"""What the item page sends: drafts, answers, conflicts."""
+"""Drafts, answers and conflicts from the item page are handled."""
 
 from __future__ import annotations
 

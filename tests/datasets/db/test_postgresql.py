@@ -1,4 +1,4 @@
-"""SQL for PostgreSQL only, recorded by a stand-in for the connection.
+"""SQL that only PostgreSQL needs is sent, as a stand-in for the connection records.
 
 Whether PostgreSQL accepts it is tested when the suite runs on PostgreSQL.
 """

@@ -1,4 +1,4 @@
-"""The queue of jobs: shared computations, turns, cancelling, leases, and stored results."""
+"""The queue shares computations, gives turns, cancels, leases, and stores results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker step by step: leases, killed jobs, jobs given back, and messages."""
+"""The worker renews leases, survives killed jobs, and gives jobs back, step by step."""
 
 from __future__ import annotations
 

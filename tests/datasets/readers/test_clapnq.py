@@ -1,4 +1,4 @@
-"""CLAPnq: questions with a passage split into sentences, and verbatim answers."""
+"""CLAPnq files give questions with passages split into sentences, and verbatim answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CRUX's labelling files: the mapping of docs/formats.md and pitfalls in the released data."""
+"""CRUX's labelling files are mapped as docs/formats.md says, despite pitfalls in the release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GaRAGe: a question, its dated passages, and the tags of the release for each."""
+"""GaRAGe files give questions with dated passages and the release's tags for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers at their limits: the last accepted value, the first refused one, and the messages."""
+"""Readers accept the last value within a limit, and refuse the next one with a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The native format: every key of a line, and every error in one."""
+"""The native format accepts every key of a line, and reports every error in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of uploads: sending, watching and keeping, and the messages of failures."""
+"""Uploads can be sent, watched and kept on pages, and failures are explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge's grade, such as 3 on a scale from 0 to 3, beside the label to which its file maps it."""
+"""A judge's grade, such as 3 of 3, is stored beside the label to which its file maps it."""
 
 from __future__ import annotations
 

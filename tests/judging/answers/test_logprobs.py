@@ -1,4 +1,4 @@
-"""Scores from probabilities: hand-worked numbers, and tokens cut at any position."""
+"""Scores from log probabilities match numbers worked by hand, wherever tokens are cut."""
 
 from __future__ import annotations
 

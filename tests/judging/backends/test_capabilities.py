@@ -1,4 +1,4 @@
-"""The probe against the fake server: its findings, warnings and refusals."""
+"""The probe of a server finds its capabilities, warns, or refuses the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading decision models' replies in each of the three forms, without a server."""
+"""Decision models' replies are read in each of their three forms."""
 
 from __future__ import annotations
 

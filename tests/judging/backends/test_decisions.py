@@ -1,4 +1,4 @@
-"""The decisions backend against the fake server: its questions, their form, and stored results."""
+"""The decisions backend asks in the form of its server, and stores what it returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lexical judge: valid answers for every protocol, reproducible, explained by words."""
+"""The lexical judge gives valid, reproducible answers to every protocol, explained by words."""
 
 from __future__ import annotations
 

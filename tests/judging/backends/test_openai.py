@@ -1,4 +1,4 @@
-"""The openai backend against the fake server: requests, and the state of each fault."""
+"""The openai backend sends correct requests, and classifies each fault of a server."""
 
 from __future__ import annotations
 

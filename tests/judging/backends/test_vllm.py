@@ -1,4 +1,4 @@
-"""The vllm backend with a program in place of vLLM: real processes, and no model."""
+"""The vllm backend starts, watches and stops a real process, here without a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batch files: requests written, answered outside, and matched by their ids."""
+"""Batch requests are written to files, answered outside, and matched by their ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a batch API: their kinds, and errors in them."""
+"""Each kind of batch file is read, and errors in it are located."""
 
 from __future__ import annotations
 

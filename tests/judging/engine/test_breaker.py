@@ -1,4 +1,4 @@
-"""The breaker, the budget of retries, and deadlines, on a clock of their own."""
+"""The breaker, the retry budget and deadlines keep to their limits, on a simulated clock."""
 
 from __future__ import annotations
 

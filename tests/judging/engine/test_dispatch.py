@@ -1,4 +1,4 @@
-"""A lane's calls in virtual time: as many as allowed, and patient with its server."""
+"""A lane makes as many calls as allowed, and waits patiently for its server."""
 
 from __future__ import annotations
 

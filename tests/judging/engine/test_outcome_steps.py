@@ -1,4 +1,4 @@
-"""The outcome of one assignment, step by step, with a clock that tests move."""
+"""Each step of an assignment's outcome is correct, with a clock that tests move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an engine claims, which results it reuses, and the history of assignments and server.
+"""The engine claims open assignments, reuses equal results, and records what happened.
 
 No server is asked: rows and calls are in the database.
 """

@@ -1,4 +1,4 @@
-"""`run_judge` in the foreground, and its messages to workers."""
+"""`run_judge` works in the foreground, and sends messages to workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The labels that a decision model's probabilities mean, and the reasons where they mean none."""
+"""A decision model's probabilities give labels, or the reason why they give none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parsers of judge files: verdicts as their authors wrote them down."""
+"""The parsers of judge files read answers as the files' authors intended."""
 
 from __future__ import annotations
 

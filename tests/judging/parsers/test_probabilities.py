@@ -1,4 +1,4 @@
-"""The score of a judge's probabilities and its variance, by hand."""
+"""The score of a judge's probabilities and its variance match cases worked by hand."""
 
 from __future__ import annotations
 

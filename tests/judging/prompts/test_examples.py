@@ -1,4 +1,4 @@
-"""Examples in a judge file's messages: from development queries alone, and drawn once."""
+"""Examples in a judge's messages come only from development queries, and stay the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A judge's answers as cards: words, quotes, reasons, filters, pages."""
+"""A judge's answers are shown as cards with words, quotes and reasons, and can be filtered."""
 
 from __future__ import annotations
 

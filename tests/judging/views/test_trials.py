@@ -1,4 +1,4 @@
-"""The page of a judge's trials: costs, starting and stopping them, and the link to the sheet."""
+"""A judge's trials page shows costs, starts and stops trials, and links to the sheet."""
 
 from __future__ import annotations
 
