@@ -1,7 +1,7 @@
 """Work on a run beside the web server, where no worker takes it.
 
-The web server takes the run's lease and hands it to a process of its own, so that a second click,
-or a worker that comes late, starts nothing. A site without a broker and without workers beside it
+The web server takes the run's lease and hands it to a process of its own, so that neither a second
+click nor a late worker starts the run again. A site without a broker and without workers beside it
 does so for every run; elsewhere a run's page offers it after a while.
 """
 
@@ -30,9 +30,9 @@ def has_workers() -> bool:
 
 
 def start_here(run: JudgeRun) -> bool:
-    """Work on a queued run in a process beside the web server. Return False if that cannot be.
+    """Work on a queued run in a process beside the web server; return False if it is not possible.
 
-    It cannot if a process works on the run already, or on another run of its lane.
+    It is not if another process works on the run, or on another run of the same lane.
     """
     lease = lifecycle.take(run) if run.queued else None
     if lease is None:

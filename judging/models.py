@@ -243,8 +243,8 @@ class JudgeCall(_WrittenOnce):
     `repair` asks again for an answer that could not be read. An answer that was reused from an
     equal request names that call in `reused_from`, and cost nothing. `reading` names the steps by
     which the answer was read (`judging.parsers.ladder`), joined by +; it is empty if nothing was.
-    `reasoning` is what the model thought before it answered, if the server returns that apart; it
-    may be cut at its end.
+    `reasoning` is what the model thought before it answered, if the server returns it separately;
+    its end may be cut off.
     """
 
     run = models.ForeignKey(JudgeRun, models.PROTECT, related_name="judge_calls")

@@ -107,7 +107,7 @@ class Comparison:
 
     @property
     def alpha(self) -> Estimate | None:
-        """Krippendorff's alpha; None beside a single person."""
+        """Krippendorff's alpha; None with fewer than two people."""
         found = self.json.get("krippendorff_alpha")
         return None if found is None else Estimate.from_json(found)
 

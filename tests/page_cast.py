@@ -27,7 +27,7 @@ TEXT = (
     "שלום לכולם said the pilot 🌉 in 1999.\nThe pier held."
 )
 QUESTIONS = ("Who crossed the harbour?", "What did the crew pay?", "Did the pier hold?")
-# Which role opens which page; every other role is told that it may not.
+# The roles that may open each page; all others are refused.
 OPEN_TO = {
     "home": {"annotator", "researcher", "admin"},
     "login": {"anonymous", "annotator", "researcher", "admin"},

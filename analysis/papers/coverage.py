@@ -241,7 +241,7 @@ class DataSet:
     def report_part(self, by: str, options: Options) -> Part | None:
         """Return the answers of reports by an evaluator: people's yes and no, judges' ratings.
 
-        The other form is used where the evaluator has only that.
+        An evaluator with only the other form gives that.
         """
         if self.reports is None:
             return None

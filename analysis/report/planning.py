@@ -98,7 +98,7 @@ def _judge(sample: Sample, column: int, judges: JSON, target: float) -> JSON:
 
 
 def systems_planning(of: Scores, systems: JSON, target: float) -> JSON:
-    """Plan for the mean of people by system, as in the report."""
+    """Plan how many queries each system's mean of people's labels needs."""
     return {
         "width": target,
         "systems": {

@@ -51,7 +51,7 @@ def why(campaign: Campaign, who: str) -> str:
 def void(campaign: Campaign) -> Q | None:
     """Return the condition on an allotment that its person can never answer the item.
 
-    None if earlier rounds keep nobody from anything here.
+    None if no earlier round excludes anybody from an item of this campaign.
     """
     user, query = OuterRef("user"), OuterRef("item__query")
     begun = Assignment.objects.filter(item=OuterRef("item"), rater__user=user)

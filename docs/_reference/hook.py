@@ -40,8 +40,8 @@ NOT_FOUND = """<!doctype html>
 body { font: 1.1rem/1.6 "Inter", "Segoe UI", system-ui, sans-serif; max-width: 34rem; margin: 18vh auto; padding: 0 1.5rem }
 </style>
 <h1>There is no such page</h1>
-<p>It may have moved. Go back, or shorten the address to the folder in which this documentation
-stands: its first page leads to all others.</p>
+<p>It may have moved. Go back, or shorten the address to the folder of this documentation: its
+first page leads to all others.</p>
 """  # noqa: E501
 
 

@@ -287,8 +287,8 @@ class TestRuns:
         of = judge()
         pk, items = started(rita, study, of).json()["id"], study.campaign.items.count()
         assert items > 1
-        told = rita.get(f"runs/{pk}/").json()["progress"]
-        assert told["planning"] == {"done": 1, "items": items}
+        progress = rita.get(f"runs/{pk}/").json()["progress"]
+        assert progress["planning"] == {"done": 1, "items": items}
         lifecycle.plan(study.campaign, of)
         assert rita.get(f"runs/{pk}/").json()["progress"]["planning"] is None
 

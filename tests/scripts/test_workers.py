@@ -71,7 +71,7 @@ def shared(folder: Path, *arguments: str, **modules: str) -> tuple[int, str]:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> str:
+def report(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What is said of modules in which all goes wrong that can."""
     folder = tmp_path_factory.mktemp("shared")
     status, said = shared(folder, deadly=DEADLY, logs=LOGS, ones=ONES)
@@ -80,10 +80,10 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
     return said
 
 
-def test_every_outcome_is_reported_with_its_output(told: str) -> None:
-    assert "what was printed" in told
-    assert "assert 1 == 2" in told
-    assert "no such thing here" in told
+def test_every_outcome_is_reported_with_its_output(report: str) -> None:
+    assert "what was printed" in report
+    assert "assert 1 == 2" in report
+    assert "no such thing here" in report
 
 
 def test_a_hanging_test_is_reported_with_its_line_and_the_others_go_on(tmp_path: Path) -> None:
@@ -94,14 +94,14 @@ def test_a_hanging_test_is_reported_with_its_line_and_the_others_go_on(tmp_path:
     assert "in test_hanging" in said
 
 
-def test_log_lines_are_reported_with_their_test(told: str) -> None:
-    of_it = told.partition("_ test_it _")[2].partition("\n____")[0]
+def test_log_lines_are_reported_with_their_test(report: str) -> None:
+    of_it = report.partition("_ test_it _")[2].partition("\n____")[0]
     assert "a log line" in of_it.partition("Captured stderr")[2]
-    assert "Logging error" not in told
+    assert "Logging error" not in report
 
 
-def test_a_test_that_kills_its_worker_fails_alone(told: str) -> None:
-    assert "the worker died of this test, with 3" in told
+def test_a_test_that_kills_its_worker_fails_alone(report: str) -> None:
+    assert "the worker died of this test, with 3" in report
 
 
 def test_with_x_the_first_failure_ends_the_run(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ KIM = 99
 
 
 @pytest.fixture(scope="module", autouse=True)
-def told(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
+def output(django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
     """The database as version 0.5.0 left it, migrated; what `migrate` printed."""
     out = io.StringIO()
     with installed(django_db_blocker) as apps:
@@ -98,7 +98,7 @@ def user(name: str) -> User:
     return User.objects.get(username=name)
 
 
-def test_objects_go_to_the_creator_named_in_the_trail_or_else_to_the_admins(told: str) -> None:
+def test_objects_go_to_the_creator_named_in_the_trail_or_else_to_the_admins(output: str) -> None:
     where = {batch.name: (team_of(batch), batch.made_by) for batch in Batch.objects.all()}
     assert where == {
         "bridges": ("administrators", None),
@@ -147,9 +147,9 @@ def test_people_continue_the_campaigns_that_they_worked_on() -> None:
     assert Price.objects.count() == Team.objects.count() == 3
 
 
-def test_the_new_owners_are_listed_and_recorded_in_the_trail(told: str) -> None:
+def test_the_new_owners_are_listed_and_recorded_in_the_trail(output: str) -> None:
     line = "Teams: 7 batches, campaigns and judges were given to 3 teams; manage.py team history"
-    assert line in told
+    assert line in output
     listed = run("team", "history")
     assert "batch ritas: given to rita at the upgrade, as rita created it" in listed
     assert "campaign Pilot: given to administrators at the upgrade, as nobody is named" in listed

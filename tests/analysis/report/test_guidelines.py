@@ -270,15 +270,17 @@ class TestSection:
     def test_it_says_how_judges_agreed_or_why_there_is_no_before_and_after(self) -> None:
         halves = [0] * 40 + [1] * 40
         people = {"ada": halves, "ben": halves}
-        told = sentences(of(JUDGED, {**people, "model": halves}))[1]
-        assert told.startswith(("The judge model agrees better", "No change of the judge model"))
-        assert "under version 1 (40 questions), a difference of " in told
+        sentence = sentences(of(JUDGED, {**people, "model": halves}))[1]
+        assert sentence.startswith(
+            ("The judge model agrees better", "No change of the judge model")
+        )
+        assert "under version 1 (40 questions), a difference of " in sentence
         for under, words in (
             ([0] * 80, "only under the protocol's own guideline"),
             ([UNKNOWN] * 80, "under none of them"),
         ):
-            told = sentences(of(JUDGED, {**people, "model": under}))[1]
-            assert told == (
+            sentence = sentences(of(JUDGED, {**people, "model": under}))[1]
+            assert sentence == (
                 f"The judge model labelled {words}: there is no before and after to compare."
             )
         text = FORMATS["md"].render(report_of(of(JUDGED, {**people, "model": halves})))

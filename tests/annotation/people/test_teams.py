@@ -356,8 +356,8 @@ class TestMembers:
         invite("annotator", team=team, note="for eve", by=study.rita)
         assert "for eve" in rita.get(page).content.decode()
         assert script_of(stranger).get("invitations/").json()["count"] == 0
-        (told,) = script_of(study.rita).get("invitations/").json()["results"]
-        revoke = reverse("invitation-revoke", args=[told["id"]])
+        (invitation,) = script_of(study.rita).get("invitations/").json()["results"]
+        revoke = reverse("invitation-revoke", args=[invitation["id"]])
         assert client_of(stranger).post(revoke, {"from": "team"}).status_code == 404
         assert rita.post(revoke, {"from": "team"})["Location"] == page
         assert script_of(study.rita).get("invitations/").json()["results"][0]["state"] == "revoked"
@@ -370,8 +370,8 @@ class TestMembers:
         apart(stranger, name="bridges")
         key = invite("annotator", team=team, by=study.rita).key
         link = f"{reverse('join')}?key={key}"
-        told = f"You become a member of the team <strong>{team.name}</strong>."
-        assert told in Client().get(link).content.decode()
+        promise = f"You become a member of the team <strong>{team.name}</strong>."
+        assert promise in Client().get(link).content.decode()
         answer = client_of(stranger).post(link)
         assert answer["Location"] == reverse("team", args=[team.pk])
 

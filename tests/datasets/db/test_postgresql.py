@@ -1,4 +1,4 @@
-"""SQL that only PostgreSQL needs is sent, as a stand-in for the connection records.
+"""PostgreSQL is sent its own SQL, as a stand-in for the connection records.
 
 Whether PostgreSQL accepts it is tested when the suite runs on PostgreSQL.
 """

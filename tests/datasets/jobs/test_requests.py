@@ -39,7 +39,7 @@ def test_a_worker_is_woken_after_a_waiting_job_is_committed(
     assert queue.take() == job
     asks()
     assert queue.fail(job := ended(job), "why")
-    assert (asks(), woken) == (job, []), "who does not ask again is told that it failed"
+    assert (asks(), woken) == (job, []), "without asking again, the failed job is returned"
     with django_capture_on_commit_callbacks(execute=True):
         assert ask(SUM, {"name": "kappa"}, ada, again=True).job != job
     assert woken == [2]
