@@ -57,7 +57,7 @@ class BenchSerializer(serializers.Serializer[Any]):
     )
     variables = serializers.DictField(
         child=serializers.DictField(),
-        help_text="by name: each judge against people, and how alike the judges err",
+        help_text="by name: each judge against people, and how similarly the judges err",
     )
 
 

@@ -1,4 +1,4 @@
-"""The bench: several judges of one campaign side by side, and how alike they err.
+"""The bench: several judges of one campaign side by side, and how similarly they err.
 
 `numbers` takes its figures from the report, the runs and the trials, and `document` arranges them
 for the command, the page and files.

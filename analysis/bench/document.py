@@ -1,4 +1,4 @@
-"""The bench as a document: one table of the judges, and below it how alike they err."""
+"""The bench as a document: one table of the judges, and below it how similarly they err."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def between_judges_blocks(variable: JSON) -> list[Block]:
         return []
     blocks = [Block("Judges among themselves", (_matrix(found),), ABOUT)]
     if found["errors"] and "matrix" in found["errors"]:
-        blocks.append(Block("How alike they err", _errors(found["errors"]), ABOUT_ERRORS))
+        blocks.append(Block("How similarly they err", _errors(found["errors"]), ABOUT_ERRORS))
     if found["label_first"]:
         table = _label_first(found["label_first"])
         blocks.append(Block("What people should label first", (table,), ABOUT_FIRST))

@@ -232,7 +232,7 @@ def systems_section(report: JSON) -> list[Section]:
 
 
 def evidence_section(report: JSON) -> list[Section]:
-    """Return how alike the highlights are, and which were quoted from another text."""
+    """Return how similar the highlights are, and which were quoted from another text."""
     several = len(report["variables"]) > 1
     blocks: list[Block] = []
     for name, variable in report["variables"].items():

@@ -101,7 +101,7 @@ def _settings(material: Material, campaign: Campaign) -> dict[str, tuple[str, st
 
 
 def table_3(material: Material) -> list[Grid]:
-    """KPR under two judges side by side, in order, and how alike they order the systems."""
+    """KPR under two judges side by side, in order, and how similarly they order the systems."""
     found = []
     for campaign in recall_campaigns(material):
         named = judges(material.frame(campaign))

@@ -147,7 +147,7 @@ def _thin(agreement: JSON) -> int:
 
 
 def _among_judges(block: JSON, name: str, labelled: bool) -> Iterator[tuple[str, Sentence]]:
-    """Yield how far several judges agree, how alike they err, and what people should label."""
+    """Yield how far several judges agree, how similarly they err, and what people should label."""
     found, path = block.get("between_judges"), ("variables", name, "between_judges")
     if not found:
         return

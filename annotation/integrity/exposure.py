@@ -41,10 +41,14 @@ def wrong(campaign: Campaign) -> Iterator[Violation]:
 
 
 def _difference(response: Response) -> str:
-    """Return what is wrong with the mark of an answer, or an empty text."""
+    """Return what is wrong with an answer's mark as exposed, or an empty text."""
     evidence = list(response.exposures.all())
     if bool(evidence) is not response.exposed:
-        return "is marked without a look" if response.exposed else "has a look, but no mark"
+        return (
+            "is marked as exposed without a look"
+            if response.exposed
+            else "is exposed, but not marked"
+        )
     # If the account or the campaign was deleted, its looks cannot be followed.
     if response.assignment.rater.user_id is None or any(e.look_id is None for e in evidence):
         return ""

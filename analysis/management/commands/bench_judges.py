@@ -31,8 +31,8 @@ RESAMPLING = options_of(ReportOptions)[:2]
 class Command(BaseCommand):
     help = (
         "Run several judges over one campaign, and print one table: agreement with people, gap "
-        "to people, baseline, missing labels, robustness, cost and time; and how alike the "
-        "judges err."
+        "to people, baseline, missing labels, robustness, cost and time; and how "
+        "similarly the judges err."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -393,7 +393,7 @@ class TestTheCheck:
     def test_the_check_finds_a_mark_without_evidence(self, study: Study, marked: Response) -> None:
         marked.exposures.all().delete()
         (found,) = self.wrong(study)
-        assert found.endswith("is marked without a look")
+        assert found.endswith("is marked as exposed without a look")
 
 
 def test_a_carried_over_answer_keeps_its_mark(study: Study) -> None:
