@@ -40,7 +40,7 @@ from annotation.protocols.base import (
 from annotation.protocols.guidelines import trimmed
 from annotation.protocols.schema import Schema, schema_of
 from annotation.protocols.validation import NOT_AMONG, Problem, RefusedError
-from annotation.registry import DECLARED, declared
+from annotation.registry import DECLARED, get_protocol
 from datasets import rows
 from datasets.db.prepared import Among, Parameter, Prepared
 from datasets.material import as_row, as_rows
@@ -271,7 +271,7 @@ def preload(campaign: Campaign, items: Iterable[Item]) -> None:
     new = [item for item in items if not (_recall(_specs, item) and _recall(_unit_keys, item))]
     if not new:
         return
-    queries = as_rows((item.query for item in new), declared(campaign).needs)
+    queries = as_rows((item.query for item in new), get_protocol(campaign).needs)
     units: dict[int, dict[str, int]] = {item.pk: {} for item in new}
     for item_id, name, unit in _units_of_several.rows(items=list(units)):
         units[item_id][name] = unit
@@ -282,7 +282,7 @@ def preload(campaign: Campaign, items: Iterable[Item]) -> None:
 
 
 def _find_spec(item: Item) -> ItemSpec:
-    return _spec_in(as_row(item.query, declared(item.campaign).needs), item)
+    return _spec_in(as_row(item.query, get_protocol(item.campaign).needs), item)
 
 
 def _spec_in(query: rows.Query, item: Item) -> ItemSpec:

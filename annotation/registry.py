@@ -41,7 +41,7 @@ DECLARED: dict[str, Protocol] = PROTOCOLS | {
 }
 
 
-def declared(campaign: Campaign) -> Protocol:
+def get_protocol(campaign: Campaign) -> Protocol:
     """The task of a campaign: as its version declared it, and as its option `points` reads it."""
     task = DECLARED[campaign.protocol].as_of(campaign.protocol_version)
     return task.read_as(campaign.options.get("points") or "")

@@ -23,7 +23,7 @@ def is_collecting() -> bool:
 
 
 @contextmanager
-def collected() -> Iterator[list[Note]]:
+def collect_looks() -> Iterator[list[Note]]:
     """Collect the notes that are added inside, without passing them on."""
     notes: list[Note] = []
     token = _notes.set(notes)

@@ -126,7 +126,7 @@ def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def broken() -> Iterator[str]:
+def find_broken_seals() -> Iterator[str]:
     """Yield a sentence for each broken seal, and for each chain that was cut off."""
     for chain in Seal.objects.order_by("chain").values_list("chain", flat=True).distinct():
         yield from _of_chain(chain)
@@ -139,7 +139,7 @@ def is_seal(digest: str) -> bool:
     return Seal.objects.filter(digest=digest).exists()
 
 
-def unsealed() -> int:
+def count_unsealed() -> int:
     """Count the events that are not sealed yet."""
     return Event.objects.filter(pk__gt=_sealed_up_to()).count()
 

@@ -435,7 +435,7 @@ def ledger_of_looks(handle: Handler) -> Handler:
     """Record which of others' answers the response shows, before a byte of it is sent."""
 
     def handled(request: HttpRequest) -> HttpResponseBase:
-        with ledger.collected() as looks:
+        with ledger.collect_looks() as looks:
             response = handle(request)
         shows = response.status_code < 500 and response.status_code not in NOT_SHOWN
         if looks and shows and request.method != "HEAD":

@@ -85,7 +85,7 @@ def complete() -> list[str]:
 
 def _complete(batch: Batch) -> bool:
     with transaction.atomic():
-        if recomputed(batch) != batch.digest:
+        if recompute_digest(batch) != batch.digest:
             return False
         for chunk in _chunks(batch):
             QueryDigest.objects.bulk_create(
@@ -191,7 +191,7 @@ def _known(queries: Iterable[int]) -> dict[int, QueryDigest]:
     return {each.query_id: each for each in found}
 
 
-def recomputed(batch: Batch) -> str:
+def recompute_digest(batch: Batch) -> str:
     """Return the digest of a batch's current content."""
     digest = Digest()
     for chunk in _chunks(batch):

@@ -44,7 +44,7 @@ def extend_batch(
     """
     texts = dict(source.queries.values_list("key", "text"))
     notes = ReadNotes()
-    additions = _read(paths, format or recognised(paths), source, texts, notes)
+    additions = _read(paths, format or recognise_format(paths), source, texts, notes)
     for located in additions.values():
         look(located.query)
     tally, facts = Tally(), file_facts(paths, names)
@@ -56,7 +56,7 @@ def extend_batch(
             progress(done)
             tally.keep("queries")
             located = additions.get(query.id)
-            yield extended(query, located, tally) if located else query
+            yield extend_query(query, located, tally) if located else query
 
     def finish() -> None:
         if not any(number for what, number in tally.kept.items() if what.startswith("new ")):
@@ -69,7 +69,7 @@ def extend_batch(
     )
 
 
-def recognised(paths: Sequence[Path]) -> str:
+def recognise_format(paths: Sequence[Path]) -> str:
     """Return the format. A line with an id and nothing but additions is native, too."""
     first = next(
         ((record, path) for path in paths if path.is_file() for _, record in records(path)), None
@@ -111,7 +111,7 @@ def _native(paths: Sequence[Path], texts: Mapping[str, str]) -> Iterator[Located
             yield Located(native.query_of(Fields(record, place, known=native.QUERY)), place)
 
 
-def extended(query: Query, located: Located, tally: Tally) -> Query:
+def extend_query(query: Query, located: Located, tally: Tally) -> Query:
     """Return a query with the parts that a line adds. Raises InputError for a contradiction."""
     line, place = located.query, located.place
     for each in fields(Query):

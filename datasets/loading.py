@@ -215,7 +215,7 @@ def load_batch(
     check_name(name)
     format = format or recognise(paths)
     notes, digest = ReadNotes(), Digest()
-    located = checked(read(paths, format, notes), notes, digest, progress)
+    located = check_queries(read(paths, format, notes), notes, digest, progress)
     with transaction.atomic():
         there = models.Batch.objects.filter(name=name).first()
         if there is not None:
@@ -240,7 +240,9 @@ def load_batch(
 def read_digest(paths: Sequence[Path], format: str | None = None) -> str:
     """Return the digest that a batch of these files would have. Raises InputError."""
     notes, digest = ReadNotes(), Digest()
-    for _ in checked(read(paths, format or recognise(paths), notes), notes, digest, lambda _: None):
+    for _ in check_queries(
+        read(paths, format or recognise(paths), notes), notes, digest, lambda _: None
+    ):
         pass
     return digest.hexdigest()
 
@@ -284,7 +286,7 @@ def check_content(
         raise InputError(Place(str(paths[0])), wrong, "read it again")
 
 
-def checked(
+def check_queries(
     located: Iterable[Located],
     notes: ReadNotes,
     digest: Digest,

@@ -15,7 +15,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from annotation.adjudication.disputes import counted
+from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.item_context import TONES, word_of
 from annotation.label_rows import GRADE
@@ -338,7 +338,7 @@ def _verdict(label: Label, variable: Variable, people: Mapping[str, str]) -> Ver
 
 def _people(campaign: Campaign, items: Sequence[Item]) -> Mapping[tuple[int, str], dict[str, str]]:
     """Return people's labels that count, by unit and variable: a code by name."""
-    rows = counted(campaign).filter(
+    rows = counted_labels(campaign).filter(
         unit__item__in=items, response__assignment__rater__kind=Rater.Kind.HUMAN
     )
     columns = ("unit", "variable", "response__assignment__rater__name", "value")

@@ -31,7 +31,7 @@ from annotation import integrity as answers
 from annotation.counters import wrong_counts
 from annotation.integrity import CheckedCounts
 from annotation.models import CARRIED, Assignment, Campaign, Item, Label, Rater, Response
-from audit.seals import broken
+from audit.seals import find_broken_seals
 from audit.violations import Check, Violation
 from datasets import digests
 from judging.costs import TokenCounts, cached_as_told, count_tokens
@@ -334,7 +334,7 @@ def violations(seen: CheckedCounts) -> Iterator[Violation]:
     """
     yield from _named_checks(LAWS, stored())
     yield from _of(_TALLIES, (line.removeprefix("Tallies: ") for line in wrong_counts()))
-    yield from _of(_TRAIL, broken())
+    yield from _of(_TRAIL, find_broken_seals())
     yield from digests.changed()
     judges = set(Judge.objects.values_list("rater", flat=True))
     yield from answers.violations(judges, seen)

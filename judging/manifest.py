@@ -30,7 +30,7 @@ from django.db.models import Count
 
 from annotation.models import Campaign
 from annotation.presentation import schema
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets.jobs.guard import for_workers
 from judging.answer_files import DIGEST, SCRIPTED
 from judging.answers.calls import storable
@@ -184,7 +184,7 @@ def _file(judge: Judge) -> JSON | None:
 
 
 def _prompt(run: JudgeRun) -> JSON:
-    judge, protocol = run.judge, declared(run.campaign)
+    judge, protocol = run.judge, get_protocol(run.campaign)
     if judge.file:
         return {"name": "judge file", "version": None, "sha256": run.prompt_sha256}
     own = bool(judge.prompt)

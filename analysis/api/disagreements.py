@@ -14,7 +14,7 @@ from analysis.disagreements.actions import (
     ActionError,
     Chosen,
     carry_out,
-    planned,
+    plan_action,
     target_named,
 )
 from analysis.disagreements.jobs import VOTES, question, votes_in
@@ -116,7 +116,7 @@ def _acted(listed: Listed, body: Mapping[str, Any], user: User) -> Response:
         target = target_named(listed.campaign, body["into"], user) if action.needs_target else None
         chosen = Chosen(listed.campaign, listed.variable, listed.units, target)
         if dry:
-            found = planned(action, chosen)
+            found = plan_action(action, chosen)
             number = len(found.units)
         else:
             number, found = carry_out(action, chosen, user)

@@ -11,11 +11,11 @@ from analysis.campaigns.cache import state_of
 from analysis.campaigns.jobs import campaign_of, may_see
 from analysis.monitoring.flags import quality
 from analysis.types import JSON
-from annotation.adjudication.disputes import counted, decided_units, disputes
+from annotation.adjudication.disputes import counted_labels, decided_units, disputes
 from annotation.models import Campaign, Decision
 from annotation.progress.answer_totals import answer_totals
 from annotation.progress.counts import answers_by_guideline
-from audit.looks import collected
+from audit.looks import collect_looks
 from datasets.jobs import Kind, Options, Progress, Result, queue, results
 from datasets.models import Job
 
@@ -39,7 +39,7 @@ def checked(campaign: Campaign) -> JSON:
     `guidelines` counts people's answers by version, for those that have any; None is the protocol's
     own guideline. `places` are the answers that the design asks people for, imported ones included.
     """
-    done, found = decided_units(campaign), disputes(counted(campaign))
+    done, found = decided_units(campaign), disputes(counted_labels(campaign))
     open_ones, people = [each for each in found if each.unit not in done], quality(campaign)
     return {
         "units": people.units,
@@ -99,7 +99,7 @@ def quiet_value(job: Job) -> JSON | None:
 
     Code that shows a part of a result notes only that part.
     """
-    with collected():
+    with collect_looks():
         try:
             found: JSON = results.value(job)
         except results.GoneError:

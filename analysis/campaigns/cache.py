@@ -15,7 +15,7 @@ from django.db.models import Count, Max, Q
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.types import JSON, Progress, unheard
-from annotation.exposure.ledger import Note, collected, deliver
+from annotation.exposure.ledger import Note, collect_looks, deliver
 from annotation.models import Assignment, Campaign, Label, Response
 from annotation.people.membership import excluded
 from annotation.prerequisites.base import prerequisite_of
@@ -45,7 +45,7 @@ def computed_report(
     newest, key = state_of(campaign, asdict(options))
     found = cache.get(key)
     if found is None:
-        with collected() as looks:
+        with collect_looks() as looks:
             found = campaign_report(campaign, options, progress), looks
         cache.set(key, found)
     deliver(found[1])

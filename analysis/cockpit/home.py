@@ -12,7 +12,7 @@ from analysis.models import StudyPart
 from annotation.access import my_assignments
 from annotation.models import Assignment, Campaign, User
 from annotation.people.membership import manageable, readable
-from annotation.registry import declared
+from annotation.registry import get_protocol
 
 MOST_CHECKED = 200
 """Of more open campaigns than this, only the newest are checked for what they need."""
@@ -68,7 +68,7 @@ def rows_of(user: User, campaigns: Sequence[int]) -> list[Row]:
     rows = [
         Row(
             facts.campaign,
-            declared(facts.campaign).title,
+            get_protocol(facts.campaign).title,
             facts,
             matters(facts, facts.campaign.pk in managed, facts.campaign.pk in blind),
             studies.get(facts.campaign.pk, ""),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from analysis.disagreements.votes import Votes
-from annotation.adjudication.disputes import counted
+from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Rater
 from annotation.presentation import preload, present, schema
@@ -47,7 +47,9 @@ def _votes(
 ) -> Mapping[int, dict[int, Votes]]:
     asked = schema(campaign).variables
     escapes = frozenset(code for v in asked if v.name == variable for code in v.escapes)
-    rows = counted(campaign).filter(unit__item__in=[item.pk for item in items], variable=variable)
+    rows = counted_labels(campaign).filter(
+        unit__item__in=[item.pk for item in items], variable=variable
+    )
     columns = ("unit__item", "unit", "unit__position", "value", *RATER)
     found: Mapping[int, dict[int, Votes]] = defaultdict(dict)
     for item, unit, position, value, name, kind in rows.values_list(*columns):
@@ -109,7 +111,7 @@ def answers_of(campaign: Campaign, item: Item) -> ItemAnswers:
     several = len(named) > 1
     raters: dict[str, str] = {}
     values: Mapping[tuple[int, str], set[str]] = defaultdict(set)
-    rows = counted(campaign).filter(unit__item=item).order_by("pk")
+    rows = counted_labels(campaign).filter(unit__item=item).order_by("pk")
     columns = ("unit", "variable", "value", *RATER)
     for unit, variable, value, name, kind in rows.values_list(*columns):
         raters[name] = kind

@@ -12,7 +12,7 @@ from analysis.models import StudyPart
 from analysis.study.access import readable_studies
 from annotation.models import Campaign, Rater, Tally, User
 from annotation.people.membership import readable
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets.models import Query
 from datasets.teams import visible_batches
 from judging.access import visible_judges
@@ -42,7 +42,7 @@ def _campaigns(user: User, words: list[str]) -> Iterator[Hit]:
     rows = _having(readable(user).select_related("batch"), words, "name", "batch__name", "protocol")
     for each in rows.order_by("-is_open", "is_archived", "name")[:MOST]:
         state = "" if each.is_open else " · archived" if each.is_archived else " · closed"
-        of = f"{declared(each).title} · {each.batch.name}{state}"
+        of = f"{get_protocol(each).title} · {each.batch.name}{state}"
         yield Hit(each.name, of, reverse("campaign", args=[each.pk]))
 
 

@@ -26,23 +26,23 @@ IS_ON = True
 """Tests of other behaviour switch it off."""
 
 
-def crosschecked(figures: Callable[[], Figures], labels: int, requested: bool) -> JSON:
+def run_crosscheck(figures: Callable[[], Figures], labels: int, requested: bool) -> JSON:
     """Check a report of this many labels, if the check is due or requested."""
     if not IS_ON:
-        return unchecked("the check is switched off")
+        return skipped_crosscheck("the check is switched off")
     if labels >= LABELS and not requested:
-        return unchecked(f"it has {labels:,} labels; --check asks for it")
+        return skipped_crosscheck(f"it has {labels:,} labels; --check asks for it")
     return crosscheck(figures())
 
 
 def crosscheck(found: Figures) -> JSON:
     """Check all figures: how many a library has, those that differ, and a summary line."""
     if not found.tasks:
-        return unchecked("no figure of this report is one that other libraries have")
+        return skipped_crosscheck("no figure of this report is one that other libraries have")
     try:
         output = run_libraries(found.arrays, found.tasks)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        return unchecked(f"the libraries gave no figures ({_reason(error)})")
+        return skipped_crosscheck(f"the libraries gave no figures ({_reason(error)})")
     differs = [
         {"figure": path, "ours": ours, "theirs": theirs}
         for path, ours, theirs in zip(found.paths, found.values, output["values"], strict=True)
@@ -53,7 +53,7 @@ def crosscheck(found: Figures) -> JSON:
     return _block(line, number, differs, output["libraries"])
 
 
-def unchecked(reason: str) -> JSON:
+def skipped_crosscheck(reason: str) -> JSON:
     return _block(f"Not checked by other libraries: {reason}.", 0, [], {})
 
 

@@ -109,7 +109,7 @@ def target_named(campaign: Campaign, name: str, user: User | None) -> Campaign:
     raise ActionError(f"{said}; {offered}")
 
 
-def planned(action: Action, chosen: Chosen) -> Selection:
+def plan_action(action: Action, chosen: Chosen) -> Selection:
     """Return the units that an action can take. Raises ActionError."""
     if len(chosen.units) > MOST:
         raise ActionError(
@@ -124,7 +124,7 @@ def carry_out(action: Action, chosen: Chosen, by: User | None) -> tuple[int, Sel
 
     Raises ActionError if it can take none.
     """
-    found = planned(action, chosen)
+    found = plan_action(action, chosen)
     if not found.units:
         raise ActionError("; ".join(sentences(action, found, chosen)))
     try:

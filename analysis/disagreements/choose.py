@@ -71,7 +71,7 @@ class Choice:
     grade: str = ""
 
 
-def chosen(table: VoteTable, choice: Choice, among: Bools | None = None) -> Ints:
+def choose_units(table: VoteTable, choice: Choice, among: Bools | None = None) -> Ints:
     """Return the indices of the units that a choice shows, sorted; `among` (U,) restricts them."""
     found = _is_of(table, choice)
     if among is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from analysis.data.grades import given_grade
-from annotation.adjudication.disputes import counted
+from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Label, Rater, Unit
 from annotation.presentation import FORGOTTEN, preload, present, schema, words_of_unit
@@ -70,7 +70,7 @@ def detail_of(campaign: Campaign, unit: Unit) -> Detail:
     saw_answers("disagreements", campaign, units=[unit.pk])
     unit.item.campaign = campaign
     labels = (
-        counted(campaign)
+        counted_labels(campaign)
         .filter(unit=unit)
         .select_related("response__assignment__rater")
         .prefetch_related("spans")

@@ -34,7 +34,7 @@ def votes_in(job: Job) -> VoteTable:
     with _LOCK:
         found = _READ.get(name)
     if found is None:
-        with results.opened(job) as file:
+        with results.open_result(job) as file:
             found = VoteTable.from_file(file)
         with _LOCK:
             _READ[name] = found

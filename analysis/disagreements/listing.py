@@ -13,7 +13,15 @@ from analysis.campaigns.frames import families_of_answers
 from analysis.data.metadata import in_order
 from analysis.data.selection import OWN_STRATA, read_stratum
 from analysis.data.splits import STRATUM
-from analysis.disagreements.choose import ORDERED, SHOWS, SORTS, WITH_CELL, Choice, cells, chosen
+from analysis.disagreements.choose import (
+    ORDERED,
+    SHOWS,
+    SORTS,
+    WITH_CELL,
+    Choice,
+    cells,
+    choose_units,
+)
 from analysis.disagreements.tags import tagged_units
 from analysis.disagreements.votes import ANY, VoteTable
 from analysis.models import UnitTag
@@ -77,7 +85,7 @@ class Listed:
         tag = self.given["tag"]
         self.tag = tag if tag in UnitTag.Tag.values else ""
         self.lacks_baseline = False
-        self.found = chosen(table, self.choice, self._among())
+        self.found = choose_units(table, self.choice, self._among())
 
     def _choice(self) -> Choice:
         given, table = self.given, self.table

@@ -23,7 +23,7 @@ from analysis.disagreements.actions import (
     ActionError,
     Chosen,
     carry_out,
-    planned,
+    plan_action,
     sentences,
     target_named,
     targets_of,
@@ -256,7 +256,7 @@ def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
             number, _ = carry_out(action, chosen, user)
             context["done"] = f"{chosen.count(number)} {action.done}."
         elif target is not None or not action.needs_target:
-            found = planned(action, chosen)
+            found = plan_action(action, chosen)
             context |= {"found": found, "sentences": list(sentences(action, found, chosen))}
     except ActionError as error:
         context["problem"] = as_sentence(error)

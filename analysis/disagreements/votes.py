@@ -21,7 +21,7 @@ from analysis.campaigns.frames import campaign_strata
 from analysis.data.grades import KEY, given_grade
 from analysis.data.selection import OWN_STRATA
 from analysis.statistics import Bools, Floats, Ints
-from annotation.adjudication.disputes import counted, decided_units
+from annotation.adjudication.disputes import counted_labels, decided_units
 from annotation.exposure.queries import exposed_labels
 from annotation.models import Campaign, Item, Label, Rater, Unit
 from annotation.presentation import schema
@@ -309,7 +309,7 @@ def votes_of(campaign: Campaign, variable: str) -> VoteTable:
     Excluded raters, replicates, labels given with a judge's in view and labels of units whose other
     labels their rater had seen are left out, as from the report.
     """
-    labels = counted(campaign).filter(variable=variable)
+    labels = counted_labels(campaign).filter(variable=variable)
     exposed = exposed_labels(labels)
     rows = labels.values_list(
         "pk", "unit_id", "response__assignment__rater_id", "value", "score", "response__basis"

@@ -15,7 +15,7 @@ from analysis.data.labels import scale_of
 from analysis.data.resampling import MANY
 from analysis.statistics import Ints, compared_judges
 from analysis.types import JSON
-from annotation.adjudication.disputes import counted
+from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Rater
 from annotation.protocols.base import Variable
@@ -133,7 +133,7 @@ def people_of(
 ) -> Mapping[int, dict[str, str]]:
     """Return people's labels of a variable that count, by unit and rater."""
     found: dict[int, dict[str, str]] = defaultdict(dict)
-    labels = counted(campaign).filter(
+    labels = counted_labels(campaign).filter(
         variable=variable.name,
         response__assignment__rater__kind=Rater.Kind.HUMAN,
     )

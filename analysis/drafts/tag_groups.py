@@ -59,7 +59,7 @@ def sections_of(guideline: str) -> list[str]:
     return list(dict.fromkeys(each[:200] for each in _HEADING.findall(guideline)))
 
 
-def gathered(campaign: Campaign, tag: str = "") -> Gathered:
+def group_tags(campaign: Campaign, tag: str = "") -> Gathered:
     """Gather the tagged units of a campaign, of one tag or of all, the newest first."""
     rows = UnitTag.objects.filter(unit__item__campaign=campaign)
     rows = rows.filter(tag=tag) if tag else rows

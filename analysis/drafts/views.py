@@ -14,7 +14,7 @@ from analysis.disagreements.detail import with_words
 from analysis.drafts import store
 from analysis.drafts.difference import difference
 from analysis.drafts.effect import EFFECT, TURNS, question
-from analysis.drafts.tag_groups import gathered
+from analysis.drafts.tag_groups import group_tags
 from analysis.models import Draft, UnitTag
 from annotation.access import (
     check_managed_campaign,
@@ -81,7 +81,7 @@ def _beside(request: HttpRequest, campaign: Campaign) -> dict[str, Any]:
         "campaign": campaign,
         "tag": tag,
         "tags": UnitTag.Tag.choices,
-        "gathered": gathered(campaign, tag),
+        "gathered": group_tags(campaign, tag),
         "manages": may_manage(get_account(request), campaign.pk),
     }
 

@@ -22,10 +22,10 @@ from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
 from analysis.measures.options import PRESETS, Options
 from analysis.types import JSON, Progress, unheard
 from annotation.access import is_blind
-from annotation.exposure.ledger import Note, collected, deliver
+from annotation.exposure.ledger import Note, collect_looks, deliver
 from annotation.models import Campaign, Rater, Response, User
 from annotation.people.membership import readable
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets.option_fields import Several, form_fields
 from datasets.options import options_of, values_of
 
@@ -214,7 +214,7 @@ def available_points(user: User, campaign: Campaign) -> dict[str, Campaign]:
     return {
         other.name: other
         for other in beside.select_related("batch").order_by("name")
-        if declared(other).reading == "answers"
+        if get_protocol(other).reading == "answers"
     }
 
 
@@ -283,7 +283,7 @@ def computed_measures(
     cache, (_, key) = caches["reports"], state_of(campaign, *said)
     found: tuple[JSON, list[Note]] | None = cache.get(key)
     if found is None:
-        with collected() as looks:
+        with collect_looks() as looks:
             report = measures_report(
                 campaign,
                 resolved.options,

@@ -18,7 +18,7 @@ from analysis.evaluation.slicing import check_same_batch
 from annotation.campaigns.sampling import EVALUATION
 from annotation.models import Campaign, Item, QuerySampling, Response
 from annotation.people.membership import excluded
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets.rows import Query
 
 RATING = "answer-rating"
@@ -27,7 +27,7 @@ RATING = "answer-rating"
 
 def asked_of(campaign: Campaign) -> Asked:
     """Return what a campaign asked."""
-    return Asked(campaign.protocol, declared(campaign).reading, _bare(campaign))
+    return Asked(campaign.protocol, get_protocol(campaign).reading, _bare(campaign))
 
 
 def _bare(campaign: Campaign) -> frozenset[str] | None:
@@ -104,7 +104,7 @@ def answer_points(points: Campaign, campaign: Campaign, report_options: ReportOp
             f"points do not apply to {campaign.name!r}, which is of {campaign.protocol}; give them "
             f"to a campaign of {RECALL}"
         )
-    if points.protocol != VERIFICATION or declared(points).reading != "answers":
+    if points.protocol != VERIFICATION or get_protocol(points).reading != "answers":
         raise ValueError(
             f"{points.name!r} does not ask about points of answers; name a campaign of "
             f"{VERIFICATION} with points=answers"

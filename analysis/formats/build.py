@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..document import Document, Section, count
-from ..report.words import worded
+from ..report.words import replace_codes
 from ..types import JSON
 from .contents import (
     evidence_section,
@@ -30,7 +30,7 @@ def document(report: JSON) -> Document:
 
     It has the words of annotators' buttons in place of codes.
     """
-    report = worded(report)
+    report = replace_codes(report)
     sections = [_verdict(report)] if report.get("verdict") else []
     sections += [*warnings_section(report), people_section(report)]
     sections += [*guideline_section(report), *judges_sections(report)]

@@ -77,7 +77,7 @@ def _row(
         yield system or DASH, rater, len(found), changed, Number.from_estimate(mean.as_json())
 
 
-def compared(before: JSON, after: JSON) -> Document:
+def comparison_document(before: JSON, after: JSON) -> Document:
     """Return the differences in `after`; estimates of equal value are only counted."""
     sections = (
         _inputs(before, after),

@@ -13,7 +13,7 @@ from analysis.campaigns.jobs import REPORT, question
 from analysis.formats import FORMATS
 from analysis.formats.build import document
 from analysis.forms import ReportForm
-from analysis.frozen.compare import compared
+from analysis.frozen.compare import comparison_document
 from analysis.frozen.store import frozen_reports, revoked_since, saw_snapshot
 from analysis.models import FrozenReport
 from analysis.pages import (
@@ -91,7 +91,7 @@ def compare(request: HttpRequest, key: str) -> HttpResponse:
         "frozen": found,
         "before": before,
         "after": after,
-        "document": compared(before.report, newer) if newer else None,
+        "document": comparison_document(before.report, newer) if newer else None,
         "live": report_address(found.campaign, found.choices),
         "shown": shown,
     }

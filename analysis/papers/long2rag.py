@@ -26,7 +26,7 @@ from analysis.papers.systems import all_evaluators, by_evaluator, cell_of, slice
 from analysis.statistics.cluster_means import mean_by_cluster
 from analysis.types import JSON
 from annotation.models import Campaign
-from annotation.registry import declared
+from annotation.registry import get_protocol
 
 KPR = "KPR"
 FAILURES = ("incomplete", "general", "missing")
@@ -52,7 +52,7 @@ def verifications(material: Material, of_answers: bool) -> list[Campaign]:
     return [
         campaign
         for campaign in material.campaigns("key-point-verification")
-        if (declared(campaign).reading == "answers") == of_answers
+        if (get_protocol(campaign).reading == "answers") == of_answers
     ]
 
 

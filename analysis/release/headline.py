@@ -44,7 +44,7 @@ def released_frame(path: Path, report: JSON) -> Frame:
     return replace(frame, variables={n: _excluding(of, out) for n, of in frame.variables.items()})
 
 
-def computed(frame: Frame, report: JSON) -> dict[str, Numbers]:
+def compute_headline(frame: Frame, report: JSON) -> dict[str, Numbers]:
     """Return the numbers of each variable, computed from labels."""
     found = {
         name: dict(_computed(of, bool(report["roles"]))) for name, of in frame.variables.items()
@@ -52,7 +52,7 @@ def computed(frame: Frame, report: JSON) -> dict[str, Numbers]:
     return found | {name: dict(_scored(of)) for name, of in scores_of_items(frame).items()}
 
 
-def reported(report: JSON) -> dict[str, Numbers]:
+def headline_from_report(report: JSON) -> dict[str, Numbers]:
     """Return the headline numbers of a report."""
     found = {
         name: dict(_reported(of, bool(report["roles"]))) for name, of in report["variables"].items()
@@ -146,7 +146,7 @@ def _number(value: Any) -> float | None:
 
 def differences(frame: Frame, report: JSON) -> Iterator[str]:
     """Yield, in words, each number of the report that does not follow from the labels."""
-    now, before = computed(frame, report), reported(report)
+    now, before = compute_headline(frame, report), headline_from_report(report)
     for variable in dict.fromkeys((*before, *now)):
         found, stated = now.get(variable, {}), before.get(variable, {})
         # Of a crowd a report has only the mean, and labels of one category alone make no score.

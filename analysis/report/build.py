@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ..crosscheck.figures import Figures, score_figures, variable_figures
-from ..crosscheck.process import crosschecked, unchecked
+from ..crosscheck.process import run_crosscheck, skipped_crosscheck
 from ..data.assisted import summary
 from ..data.frame import Frame, UnitFacts, VariableFrame
 from ..data.metadata import in_order
@@ -100,7 +100,7 @@ def frame_report(
         "scores": found,
         "check": _check(frame, variables, found, options, comparable)
         if check
-        else unchecked("it was not asked for"),
+        else skipped_crosscheck("it was not asked for"),
     }
 
 
@@ -147,7 +147,7 @@ def _check(
         score_figures(found, of)
         return found
 
-    return crosschecked(figures, sum(rater.labels for rater in frame.raters), options.check)
+    return run_crosscheck(figures, sum(rater.labels for rater in frame.raters), options.check)
 
 
 def _scores(

@@ -28,7 +28,7 @@ def codes_of(block: JSON) -> dict[str, str]:
     return {word: code for code, word in words_of(block).items()}
 
 
-def worded(report: JSON) -> JSON:
+def replace_codes(report: JSON) -> JSON:
     """Return a report with words, not codes, in variables, warnings and reasons to label a unit."""
     variables = {name: worded_variable(of) for name, of in report["variables"].items()}
     warnings = [_warning(each, report["variables"]) for each in report.get("warnings", ())]

@@ -76,7 +76,7 @@ Values = Sequence[tuple[float, int]]
 Missing = Mapping[str, int]
 
 
-def compared(pair: Pair, resamples: int | None, seed: int) -> JSON:
+def compare_pair(pair: Pair, resamples: int | None, seed: int) -> JSON:
     """Compare one variable of one trial, by the figures that the trial's purpose needs."""
     both, missing = pair.both(), pair.missing()
     of = _Means(resamples, seed)
@@ -350,7 +350,7 @@ def _trials(campaign: Campaign, judge: Judge, how: Resampling) -> Iterator[JSON]
             "units": count_units(campaign, trial),
             "missing": count_missing(campaign, trial),
             "variables": {
-                name: compared(pair, how.resamples, how.seed)
+                name: compare_pair(pair, how.resamples, how.seed)
                 for name, pair in pairs(campaign, trial).items()
             },
         }

@@ -26,7 +26,7 @@ from annotation.models import Campaign, Rater, User
 from annotation.people.membership import manageable, readable
 from annotation.progress.answer_totals import AnswerTotals, answer_totals
 from annotation.progress.counts import cached
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets.behind import behind_for
 from datasets.derivation import RULE
 from datasets.lineage import again_address, behind_words
@@ -333,7 +333,7 @@ class _Cards:
             campaign.name,
             "waiting" if places.open else "open" if steps else "done",
             page,
-            declared(campaign).title,
+            get_protocol(campaign).title,
             tuple(_sampled(campaign, page)),
             (Number(places.items, "items", progress),),
             "" if campaign.is_open else "closed",

@@ -21,7 +21,7 @@ from annotation.adjudication.disputes import (
     Disagreement,
     Dispute,
     adjudicable,
-    counted,
+    counted_labels,
     in_dispute,
     own_units,
 )
@@ -164,7 +164,7 @@ def find_case(user: User, campaign: Campaign, pk: int) -> Case | None:
     if unit is None:
         return None
     history = tuple(_history(unit))
-    disagreements = tuple(in_dispute(counted(campaign), unit.pk))
+    disagreements = tuple(in_dispute(counted_labels(campaign), unit.pk))
     if not disagreements and not history:
         return None
     saw_answers("dispute", campaign, units=[unit.pk])
@@ -264,7 +264,7 @@ def _answers_by_value(
 ) -> Mapping[int, Mapping[str, Counter[str]]]:
     """Count the raters by unit, variable and value."""
     found: dict[int, dict[str, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-    labels = counted(campaign).filter(unit__in=list(units))
+    labels = counted_labels(campaign).filter(unit__in=list(units))
     rows = labels.values_list("unit", "variable", "value").annotate(number=Count("pk"))
     for unit, variable, value, number in rows.order_by("value"):
         found[unit][variable][value] = number
@@ -297,7 +297,7 @@ class RaterAnswer:
 def rater_answers(case: Case) -> list[RaterAnswer]:
     """Return the raters' answers to the unit that count, in two queries."""
     by_rater: dict[int, list[Label]] = defaultdict(list)
-    labels = counted(case.campaign).filter(unit=case.unit).order_by("pk")
+    labels = counted_labels(case.campaign).filter(unit=case.unit).order_by("pk")
     related = labels.select_related("response__assignment").prefetch_related("spans")
     for label in related:
         by_rater[label.response.assignment.rater_id].append(label)

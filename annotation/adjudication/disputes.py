@@ -107,7 +107,7 @@ class _Tally(NamedTuple):
     number: int
 
 
-def counted(campaign: Campaign) -> QuerySet[Label]:
+def counted_labels(campaign: Campaign) -> QuerySet[Label]:
     """Return the labels of people and judges that count."""
     exclusions = Exclusion.objects.filter(campaign=campaign, undone_at=None)
     kinds = (Rater.Kind.HUMAN, Rater.Kind.JUDGE)
@@ -296,7 +296,7 @@ def disputed_units(campaign: Campaign) -> frozenset[int]:
     values differ and a person gave one, at least one value differs from most people's.
     """
     people = Count("pk", filter=Q(response__assignment__rater__kind=Rater.Kind.HUMAN))
-    found = counted(campaign).values("unit", "variable")
+    found = counted_labels(campaign).values("unit", "variable")
     found = found.annotate(least=Min("value"), most=Max("value"), people=people)
     several = found.filter(least__lt=F("most"), people__gt=0)
     return frozenset(several.values_list("unit", flat=True).iterator(chunk_size=5000))
@@ -333,7 +333,7 @@ def decided_units(campaign: Campaign) -> set[int]:
 
 
 def _find(campaign: Campaign, part: QueuePart, user: User | None = None) -> list[Dispute]:
-    labels = counted(campaign)
+    labels = counted_labels(campaign)
     if part.item is not None:
         labels = labels.filter(unit__item=part.item)
     if user is not None:

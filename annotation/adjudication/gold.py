@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from annotation.adjudication.disputes import counted
+from annotation.adjudication.disputes import counted_labels
 from annotation.adjudication.requests import Selection
 from annotation.imports.gold import store_gold_answers
 from annotation.label_rows import LabelRow
@@ -36,7 +36,7 @@ def decided_values(
 ) -> Mapping[int, Decided]:
     """Return the values on which people agree without exception, or that were adjudicated."""
     votes: dict[int, list[str]] = {}
-    people = counted(campaign).filter(
+    people = counted_labels(campaign).filter(
         unit__in=list(units),
         variable=variable,
         response__assignment__rater__kind=Rater.Kind.HUMAN,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from annotation.adjudication.disputes import counted, decided_units, disputes, sent_units
+from annotation.adjudication.disputes import counted_labels, decided_units, disputes, sent_units
 from annotation.models import AdjudicationRequest, Campaign, User
 from audit.recording import record
 
@@ -34,7 +34,9 @@ class Selection:
 
 def sendable(campaign: Campaign, units: Collection[int]) -> Selection:
     """Return which units can be sent to adjudication: those in dispute that nobody has decided."""
-    disputed = {each.unit for each in disputes(counted(campaign).filter(unit__in=list(units)))}
+    disputed = {
+        each.unit for each in disputes(counted_labels(campaign).filter(unit__in=list(units)))
+    }
     decided, sent = decided_units(campaign), sent_units(campaign)
     reasons = {}
     for unit in units:

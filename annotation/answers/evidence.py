@@ -21,7 +21,7 @@ from annotation.protocols.base import ItemSpec
 from annotation.protocols.points import Quote, noun_of
 from annotation.protocols.schema import EVIDENCE_KEY
 from annotation.protocols.validation import Channel, Entry, Problem, RefusedError
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets.material import as_row
 from datasets.messages import Message
 from datasets.text import find_quote
@@ -284,7 +284,7 @@ def _judged(label: Label, field: str, texts: Mapping[str, str]) -> list[str]:
     """Return the judged texts among those shown: one, or all that the rule allows to quote."""
     if field in texts:
         return [texts[field]]
-    rule = declared(label.response.assignment.item.campaign).evidence
+    rule = get_protocol(label.response.assignment.item.campaign).evidence
     return [text for name, text in texts.items() if rule and rule.covers(name)]
 
 
@@ -294,7 +294,7 @@ def _quotes_as_sent(label: Label) -> tuple[str, list[str]]:
     A span that was found has the text's own words as its quote instead.
     """
     spans = list(label.spans.all())
-    rule = declared(label.response.assignment.item.campaign).evidence
+    rule = get_protocol(label.response.assignment.item.campaign).evidence
     answer = label.response.payload["units"].get(label.unit.name, {})
     sent = answer.get(EVIDENCE_KEY) if rule and rule.variable == label.variable else None
     return spans[0].field, [each["quote"] for each in sent or ()] or [s.quote for s in spans]

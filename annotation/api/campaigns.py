@@ -32,7 +32,7 @@ from annotation.models import Campaign, User
 from annotation.people.shares import current_shares
 from annotation.progress.person import progress_of
 from annotation.provenance import guideline_digest
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets.access import EVERYBODY, READERS, WORKERS
 from datasets.api.base import (
     List,
@@ -58,7 +58,7 @@ def as_campaigns(user: User, campaigns: list[Campaign]) -> list[Any]:
             "id": campaign.pk,
             "name": campaign.name,
             "protocol": campaign.protocol,
-            "title": declared(campaign).title,
+            "title": get_protocol(campaign).title,
             "is_open": campaign.is_open,
             "is_archived": campaign.is_archived,
             "deadline": campaign.deadline,

@@ -23,7 +23,7 @@ from annotation.people.membership import may_take
 from annotation.people.shares import keeps_shares, within_share
 from annotation.presentation import design, present, stored_units
 from annotation.protocols.base import name_units
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets.db.prepared import (
     Parameter,
     Prepared,
@@ -250,7 +250,7 @@ def order_for(item: Item, rater: Rater) -> tuple[list[str], list[str]]:
     """Return the names of an item's units and the fields of its texts, in this rater's order."""
     stored = list(stored_units(item))
     chosen = design(item.campaign)
-    default = "random" if declared(item.campaign).shuffled else "fixed"
+    default = "random" if get_protocol(item.campaign).shuffled else "fixed"
     if (chosen.order or default) == "fixed":
         return stored, []
     spec = present(item)

@@ -35,7 +35,7 @@ from annotation.presentation import design as stored
 from annotation.presentation import schema
 from annotation.protocols.base import Protocol
 from annotation.protocols.schema import UnknownVariableError, schema_of
-from annotation.registry import DECLARED, declared
+from annotation.registry import DECLARED, get_protocol
 from audit.recording import record
 from datasets import models
 from datasets.db.bulk import bulk_write, refresh_statistics
@@ -96,7 +96,7 @@ def create_campaign(
         check_settings(campaign, settings)
         campaign.save()
         apply_settings(campaign, settings, by)
-        _write_items(campaign, design, declared(campaign), progress)
+        _write_items(campaign, design, get_protocol(campaign), progress)
         carried = carry_over(campaign, old) if old else 0
         if campaign.has_shares:
             _allot(campaign)
@@ -191,7 +191,7 @@ def check_references(campaign: Campaign, design: Design, by: User | None = None)
     check_named("prerequisite", design.prerequisite, by)
     check_named("passages", design.passages.partition(":")[2], by)
     check_named("validates", parse_validates(design.validates)[1], by)
-    protocol = declared(campaign)
+    protocol = get_protocol(campaign)
     _check_passages(design)
     check_prerequisite(protocol, campaign.batch, design, by)
     check_validates(protocol, campaign.batch, design, by)

@@ -37,7 +37,7 @@ from annotation.campaigns.sampling import (
 from annotation.campaigns.settings import CampaignSettings, check_practice, check_settings
 from annotation.models import Campaign, User
 from annotation.presentation import schema
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets.jobs.guard import for_workers
 from datasets.models import Batch, Team
 
@@ -302,7 +302,7 @@ def simulate(
 
 def _fill(items: list[_Item], campaign: Campaign, old: Campaign, design: Design) -> list[_Item]:
     """Return the items with the slots that answers of the continued campaign take."""
-    protocol, names = declared(campaign), dict[str, list[str]]()
+    protocol, names = get_protocol(campaign), dict[str, list[str]]()
 
     def with_names() -> Iterator[tuple[Drafted, list[str]]]:
         for each in asked_items(campaign, protocol, design):
@@ -326,7 +326,7 @@ def _items(
     most: int | None,
 ) -> list[_Item]:
     """Return the items without their slots."""
-    protocol = declared(campaign)
+    protocol = get_protocol(campaign)
     fewer = sampling_kind(design, protocol) != "all"
     found: list[_Item] = []
     for number, each in enumerate(asked_items(campaign, protocol, design), start=1):

@@ -20,7 +20,7 @@ from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.rubric_passage import alternating, chances
 from annotation.presentation import design as design_of
 from annotation.protocols.base import Protocol, UnitSpec, name_units
-from annotation.registry import declared
+from annotation.registry import get_protocol
 
 CHUNK = 200
 CLOSE = 2.0**-30
@@ -86,7 +86,7 @@ def _quotas(campaign: Campaign, design: Design, drawn: Mapping[str, SampledQuery
 
 def _units(campaign: Campaign, design: Design) -> Iterator[str]:
     pks = dict(campaign.items.values_list("key", "pk"))
-    protocol = declared(campaign)
+    protocol = get_protocol(campaign)
     for chunk in chunks(asked_items(campaign, protocol, design), CHUNK):
         items = [pks[each.spec.key] for each in chunk if each.spec.key in pks]
         stored: dict[int, list[UnitSampling]] = {}

@@ -24,7 +24,7 @@ from annotation.exports.writers import FORMS, Subject, zipped
 from annotation.exposure.ledger import is_collecting, saw_answers
 from annotation.models import Assignment, Campaign, Label, Rater, Response, Span, Unit
 from annotation.presentation import schema
-from annotation.registry import declared
+from annotation.registry import get_protocol
 
 SIZES = (
     (10**3, "n<1K"),
@@ -73,7 +73,7 @@ def _size(rows: int) -> str:
 def _body(campaign: Campaign, manifest: Mapping[str, Any]) -> Iterator[str]:
     counts, made = manifest["counts"], manifest["generated_at"]
     raters = ", ".join(f"{number} {kind}" for kind, number in sorted(counts["raters"].items()))
-    title = declared(campaign).title
+    title = get_protocol(campaign).title
     yield f"\n# {_inline(campaign.name)}\n"
     yield (
         f"Labels of the campaign {_inline(campaign.name)} over the batch "
@@ -257,7 +257,7 @@ BUNDLES = {
 }
 
 
-def bundled(
+def bundle_exports(
     campaign: Campaign, name: str, form: str, tick: Tick = lambda rows: None
 ) -> Iterator[tuple[str, Pieces]]:
     """Yield the files of a bundle as path and pieces: its exports, its card, and its manifest.
@@ -357,7 +357,7 @@ def download(campaign: Campaign, what: str, form: str, tick: Tick = lambda rows:
     if what in BUNDLES:
         # Noted at once, since the files are read only while they are sent.
         _note(campaign, what)
-        return Download(f"{stem}.zip", ZIP, zipped(bundled(campaign, what, form, tick)))
+        return Download(f"{stem}.zip", ZIP, zipped(bundle_exports(campaign, what, form, tick)))
     check_exists(campaign, what)
     if form == "trec":
         # Write the whole file once, since an error cannot be sent after the first piece.

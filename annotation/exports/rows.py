@@ -32,7 +32,7 @@ from annotation.prerequisites import units_asked_so_far
 from annotation.presentation import items_of, schema, shown_texts
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets import material
 from datasets.material import as_line as batch_line
 from datasets.models import Query
@@ -307,7 +307,7 @@ def shown_items(campaign: Campaign, since: int = 0) -> Iterator[list[ShownItem]]
 def presented(campaign: Campaign, items: list[ShownItem]) -> Iterator[tuple[ShownItem, ItemSpec]]:
     """Yield items as they are shown, reading each query once for all its items in the chunk."""
     queries = Query.objects.filter(pk__in={item.query_id for item in items})
-    row_of = material.as_rows(queries, declared(campaign).needs)
+    row_of = material.as_rows(queries, get_protocol(campaign).needs)
     specs: dict[str, ItemSpec] = {}
     query = None
     for item in items:

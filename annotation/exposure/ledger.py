@@ -16,13 +16,13 @@ from datetime import datetime
 from django.db.models import Max
 
 from annotation.models import Campaign, Look, Rater, Response
-from audit.looks import Note, collected, deliver, is_collecting
+from audit.looks import Note, collect_looks, deliver, is_collecting
 
 __all__ = [
     "FEWEST_UNITS",
     "KINDS",
     "Note",
-    "collected",
+    "collect_looks",
     "deliver",
     "describe",
     "exposes",

@@ -30,7 +30,7 @@ from annotation.presentation import items_of, schema
 from annotation.protocols.base import ItemSpec, UnitSpec
 from annotation.protocols.schema import Schema
 from annotation.protocols.validation import Entry, Problem, RefusedError, check
-from annotation.registry import DECLARED, declared
+from annotation.registry import DECLARED, get_protocol
 from audit.violations import Place, Violation
 from datasets import rows
 from datasets.material import as_rows
@@ -243,7 +243,7 @@ class Study:
         """Whether answers were checked by the current version of the protocol."""
         if self.campaign.protocol not in DECLARED:
             return False
-        return declared(self.campaign).version == self.campaign.protocol_version
+        return get_protocol(self.campaign).version == self.campaign.protocol_version
 
     def shown(self, item: ItemRow) -> ItemSpec | None:
         """Return an item as built from the batch now, or None if the batch no longer has it."""
@@ -257,7 +257,7 @@ class Study:
         if pk not in self._queries:
             start = self.ahead.index(pk)
             some = Query.objects.filter(pk__in=self.ahead[start : start + QUERIES])
-            self._queries = as_rows(some, declared(self.campaign).needs)
+            self._queries = as_rows(some, get_protocol(self.campaign).needs)
         return self._queries[pk]
 
 

@@ -10,7 +10,7 @@ from annotation.exports.rows import chunks
 from annotation.models import Campaign, Item, QuerySampling, Unit, UnitSampling
 from annotation.presentation import design
 from annotation.protocols.base import UnitSpec
-from annotation.registry import DECLARED, declared
+from annotation.registry import DECLARED, get_protocol
 from audit.violations import Check, Place, Violation
 
 CHECK = Check(
@@ -37,7 +37,7 @@ def wrong(campaign: Campaign) -> Iterator[Violation]:
 
 
 def _of_items(campaign: Campaign) -> Iterator[Violation]:
-    chosen, protocol = design(campaign), declared(campaign)
+    chosen, protocol = design(campaign), get_protocol(campaign)
     items = campaign.items.order_by("pk").values_list("pk", "key").iterator(chunk_size=CHUNK)
     for chunk in chunks(items, CHUNK):
         keys = [pk for pk, _ in chunk]

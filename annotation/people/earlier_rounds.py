@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from annotation.models import Allotment, Assignment, Campaign, Item
-from annotation.registry import declared
+from annotation.registry import get_protocol
 
 ANOTHER = "{} was asked the same in an earlier round, and this round needs another person"
 OWN = "{} does not answer the same in {!r}, from whose answers the questions are sampled"
@@ -36,7 +36,7 @@ def earlier(campaign: Campaign) -> list[str]:
 
 
 def needs_another_person(campaign: Campaign) -> bool:
-    return bool(first_round(campaign)) and bool(declared(campaign).written)
+    return bool(first_round(campaign)) and bool(get_protocol(campaign).written)
 
 
 def needs_own_answers(campaign: Campaign) -> bool:
@@ -67,7 +67,7 @@ def void(campaign: Campaign) -> Q | None:
     return None
 
 
-def barred(campaign: Campaign, users: Collection[int]) -> Mapping[int, set[int]]:
+def barred_items(campaign: Campaign, users: Collection[int]) -> Mapping[int, set[int]]:
     """Return which of these users can never answer the items of a query, by query.
 
     It follows from the earlier rounds so far: who was asked what, and who will be asked because of

@@ -22,7 +22,7 @@ from django.db.models import Count, Exists, F, IntegerField, OuterRef, Q, QueryS
 from django.db.models.functions import Coalesce
 
 from annotation.models import Allotment, Assignment, Campaign, Item, PersonShare, User
-from annotation.people.earlier_rounds import barred, void, why
+from annotation.people.earlier_rounds import barred_items, void, why
 from annotation.people.membership import workable
 
 CHUNK = 5000
@@ -125,7 +125,7 @@ def allot(campaign: Campaign) -> None:
         return
     # Locked, so that nobody takes a slot while it is given away.
     locked = items.select_for_update().order_by("pk").values_list("pk", "key", "quota", "query")
-    kept_from = barred(campaign, shares)
+    kept_from = barred_items(campaign, shares)
     slots = {
         pk: _Slots(pk, key, quota, barred=kept_from.get(query, ()))
         for pk, key, quota, query in locked

@@ -24,7 +24,7 @@ from annotation.presentation import schema
 from annotation.progress.status import format_change, format_seconds
 from annotation.protocols.base import Protocol
 from annotation.protocols.schema import Schema
-from annotation.registry import declared
+from annotation.registry import get_protocol
 
 register = template.Library()
 LONG_TEXT, MIN_BLOCK, MAX_BLOCK = 6000, 400, 3000  # characters
@@ -33,7 +33,7 @@ LONG_TEXT, MIN_BLOCK, MAX_BLOCK = 6000, 400, 3000  # characters
 @register.filter
 def task(campaign: Campaign) -> str:
     """Return the title of the campaign's protocol."""
-    return declared(campaign).title
+    return get_protocol(campaign).title
 
 
 @register.filter

@@ -48,9 +48,9 @@ from annotation.models import Campaign, User
 from annotation.presentation import schema
 from annotation.protocols.schema import EVIDENCE_KEY, Schema
 from annotation.protocols.validation import Problem, RefusedError
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from annotation.views.answers import (
-    changed,
+    answer_changed,
     find_changes,
     read_key,
     read_number,
@@ -143,7 +143,7 @@ def take_decision(request: HttpRequest, pk: int, unit: int) -> JsonResponse:
     case = case_for(user, campaign, unit)
     basis = request.POST.get("basis") or None
     if parts := find_changes(case.basis, basis):
-        return changed(parts)
+        return answer_changed(parts)
     try:
         outcome = _store_decision(request, case, user)
     except RefusedError as error:
@@ -247,7 +247,7 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
     page = Paginator(found, PAGE_LINES).get_page(request.GET.get("page"))
     context = {
         "campaign": campaign,
-        "title": declared(campaign).title,
+        "title": get_protocol(campaign).title,
         "part": part,
         "query_string": query_string(part),
         "total": len(found),
@@ -386,7 +386,7 @@ def dispute(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     saved_at = current.created_at if current else None
     context = {
         "campaign": campaign,
-        "protocol": declared(campaign),
+        "protocol": get_protocol(campaign),
         "page": PAGE,
         "case": case,
         "sheet": sheet,

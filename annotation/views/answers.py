@@ -121,7 +121,7 @@ def keep_draft(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     except RefusedError as error:
         return _refused(error, assignment)
     except ChangedError as error:
-        return changed(error.what)
+        return answer_changed(error.what)
     except StaleDraftError:
         return _conflict(sent)
 
@@ -146,7 +146,7 @@ def _take(request: HttpRequest, uid: uuid.UUID) -> JsonResponse:
     except RefusedError as error:
         return _refused(error, assignment)
     except ChangedError as error:
-        return changed(error.what)
+        return answer_changed(error.what)
     except StoredBeforeError as error:
         return _stored(error.response, _next_address(assignment))
     except (StaleDraftError, ConflictError):
@@ -311,7 +311,7 @@ def refusal(problems: Iterable[Problem], **more: object) -> JsonResponse:
     return JsonResponse({"problems": shown, **more}, status=422)
 
 
-def changed(what: list[str]) -> JsonResponse:
+def answer_changed(what: list[str]) -> JsonResponse:
     """Answer that the item has changed since the page was opened, and in which parts."""
     return JsonResponse({"error": translated(CHANGED), "changed": what}, status=409)
 

@@ -18,7 +18,7 @@ from annotation.audit_log import EventFilter, describe_events, filter_events, vi
 from annotation.models import Campaign
 from audit.models import SITE, Event, Seal
 from audit.recording import EVENTS, record_export
-from audit.seals import unsealed
+from audit.seals import count_unsealed
 from datasets.access import ADMIN, READERS, role_required
 from datasets.jobs import pages as jobs
 
@@ -112,7 +112,7 @@ def _seal_state(campaign: Campaign | None) -> dict[str, Any]:
     chain = SITE if campaign is None else campaign.pk
     last = Seal.objects.filter(chain=chain).order_by("-number").first()
     if campaign is None:
-        return {"last": last, "waiting": unsealed()}
+        return {"last": last, "waiting": count_unsealed()}
     newest = Seal.objects.filter(chain=SITE).order_by("-number").values_list("last").first()
     sealed_up_to = newest[0] if newest else 0
     waiting = Event.objects.filter(campaign=chain, pk__gt=sealed_up_to).count()

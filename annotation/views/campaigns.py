@@ -30,7 +30,7 @@ from annotation.people.membership import may_manage
 from annotation.presentation import design, schema
 from annotation.progress import cached
 from annotation.progress.counts import answers_by_guideline
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from annotation.views.campaign_forms import ITEM_ORDERS
 from annotation.views.settings_forms import (
     AdmitForm,
@@ -81,7 +81,7 @@ def _campaign_context(
     sample, blind = summary(campaign), is_blind(user, campaign)
     return {
         "campaign": campaign,
-        "protocol": declared(campaign),
+        "protocol": get_protocol(campaign),
         "facts": describe_design(campaign),
         "form": form,
         "seen": settings_digest(campaign),
@@ -195,7 +195,7 @@ def change_settings(request: HttpRequest, pk: int) -> HttpResponse:
         return _proposed(request, managed_campaign(request, pk), text, "draft")
     if "own" in request.POST:
         found = managed_campaign(request, pk)
-        return _proposed(request, found, declared(found).guideline, "protocol", request.POST)
+        return _proposed(request, found, get_protocol(found).guideline, "protocol", request.POST)
     with transaction.atomic():
         found = managed_campaign(request, pk, lock=True)
         form = SettingsForm(request.POST)

@@ -31,7 +31,7 @@ from annotation.presentation import (
 from annotation.progress.person import progress_here
 from annotation.protocols.validation import Problem, RefusedError
 from annotation.provenance import basis_of
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from annotation.views.answers import refusal
 from annotation.views.protocol_pages import page_for
 from datasets.access import WORKERS, role_required
@@ -77,14 +77,14 @@ def item_context(assignment: Assignment) -> dict[str, Any]:
     """Return what the page of an item shows, apart from the person's progress and neighbours."""
     campaign = assignment.item.campaign
     spec, asked = present(assignment.item), schema(campaign)
-    saved, page = read_draft_state(assignment), page_for(declared(campaign).slug)
+    saved, page = read_draft_state(assignment), page_for(get_protocol(campaign).slug)
     texts = ordered_texts(assignment, spec)
     blinding = blinding_of(assignment, spec)
     sheet = sheet_of(asked, spec, blinding.units, blinding.for_page(saved.payload), texts)
     return {
         "assignment": assignment,
         "campaign": campaign,
-        "protocol": declared(campaign),
+        "protocol": get_protocol(campaign),
         "page": page,
         "sheet": sheet,
         "basis": basis_of(asked, spec, blinding.units.values(), shown_beside(assignment)),
@@ -108,7 +108,7 @@ def guideline_parts(campaign: Campaign) -> dict[str, Any]:
 
     Both are in the reader's language and name answers as their buttons do.
     """
-    asked, words = schema(campaign), page_for(declared(campaign).slug).words
+    asked, words = schema(campaign), page_for(get_protocol(campaign).slug).words
     texts = guideline_in(campaign, get_language() or "en")
     shown, whole = (with_button_words(text, asked, words) for text in texts)
     rest = "" if whole.strip() == shown.strip() else render_guideline(whole)

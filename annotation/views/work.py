@@ -37,7 +37,7 @@ from annotation.presentation import asked_units, blinding_of, ordered_texts, pre
 from annotation.progress import cached
 from annotation.progress.person import Progress, minutes_left, progress_of, seconds_per_item
 from annotation.protocols.base import ItemSpec, Variable
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from annotation.views.intake import next_address
 from datasets.access import WORKERS, role_required
 
@@ -60,7 +60,7 @@ def work(request: HttpRequest) -> HttpResponse:
     studies = [
         {
             "campaign": campaign,
-            "title": declared(campaign).title,
+            "title": get_protocol(campaign).title,
             "progress": numbers[campaign.pk],
             "prerequisite": translated(prerequisites.describe_waits(campaign)),
             "done": done.get(campaign.pk, []),

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import DatabaseError, connection
 
-from audit.looks import collected
+from audit.looks import collect_looks
 from audit.recording import Actor, on_behalf
 from datasets.jobs import queue, results
 from datasets.jobs.guard import apart
@@ -60,10 +60,10 @@ def _computed(kind: Kind, job: Job, progress: Progress) -> dict[str, Any] | None
     if not queue.set_digest(job):
         return None
     assert job.turn is not None
-    with collected() as notes:
+    with collect_looks() as notes:
         result = kind.carry_out(job.options, progress)
     # Notes about the file as a whole were collected above, so those about its pieces are dropped.
-    with collected():
+    with collect_looks():
         description = results.write(f"{job.key}-{job.turn.hex}", result)
     return {**description, "notes": notes}
 

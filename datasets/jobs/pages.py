@@ -187,7 +187,7 @@ def waiting(
 def sent(request: HttpRequest, job: Job) -> HttpResponseBase:
     """Send the file of a finished job; if it was deleted meanwhile, ask for it again."""
     try:
-        file = results.opened(job)
+        file = results.open_result(job)
     except results.GoneError:
         return redirect(address_of(request))
     name, media_type = job.result["name"], job.result["media_type"]

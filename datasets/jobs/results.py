@@ -56,7 +56,7 @@ def write(name: str, result: Result) -> dict[str, Any]:
     return {"file": name, "name": result.name, "media_type": result.media_type, "bytes": size}
 
 
-def opened(job: Job) -> BinaryIO:
+def open_result(job: Job) -> BinaryIO:
     """Open the file of a finished job for a person, and note that it is in use.
 
     Raises GoneError.
@@ -77,7 +77,7 @@ def is_there(job: Job) -> bool:
 
 def value(job: Job) -> Any:
     """Return the result of a finished job whose result is a value for JSON. Raises GoneError."""
-    with opened(job) as file:
+    with open_result(job) as file:
         return json.loads(file.read())
 
 

@@ -19,8 +19,8 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from datasets.derivation import DerivationError
-from datasets.extension import extend_batch, recognised
-from datasets.loading import check_content, checked, load_batch
+from datasets.extension import extend_batch, recognise_format
+from datasets.loading import check_content, check_queries, load_batch
 from datasets.material import Digest, as_line
 from datasets.models import Batch, Upload
 from datasets.readers import read, recognise
@@ -57,7 +57,7 @@ def inspect(
     found = Inspection(format or recognise(paths))
     notes, digest, counts = ReadNotes(), Digest(), Counter[str]()
     passages: set[str] = set()
-    for query in checked(read(paths, found.format, notes), notes, digest, progress):
+    for query in check_queries(read(paths, found.format, notes), notes, digest, progress):
         counts["queries"] += 1
         counts.update({part: len(getattr(query, part)) for part in PARTS})
         passages.update(passage.id for passage in query.passages)
@@ -81,7 +81,7 @@ def inspect_extension(
     progress: Callable[[int], None],
 ) -> Inspection:
     """Check files that add to a batch, and count what they add. Raises InputError."""
-    found = Inspection(format or recognised(paths))
+    found = Inspection(format or recognise_format(paths))
 
     def look(line: Query) -> None:
         if len(found.first) < SHOWN_QUERIES:

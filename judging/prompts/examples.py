@@ -57,7 +57,7 @@ class Example:
         return dict(vars(self))
 
 
-def drawn(campaign: Campaign, judge: Judge) -> list[Example] | None:
+def sample_examples(campaign: Campaign, judge: Judge) -> list[Example] | None:
     """Return the examples of a judge's first run over a campaign, or draw them.
 
     None if its file asks for none. Raises ExamplesError.

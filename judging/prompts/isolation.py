@@ -163,7 +163,7 @@ def _passages(unit: UnitSpec, fields: frozenset[str]) -> set[str]:
     return named or {f for f in fields if f.startswith("passage:") and key.endswith(f"/{f[8:]}")}
 
 
-def isolated(spec: ItemSpec, visible: frozenset[str]) -> ItemSpec:
+def isolate(spec: ItemSpec, visible: frozenset[str]) -> ItemSpec:
     """Return an item with the visible texts alone."""
     return replace(spec, texts=tuple(text for text in spec.texts if text.field in visible))
 

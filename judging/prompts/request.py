@@ -44,9 +44,9 @@ from judging.prompts.examples import (
     as_values,
     category_of,
     choose,
-    drawn,
+    sample_examples,
 )
-from judging.prompts.isolation import isolated, isolation_of, parser_of, visible_fields
+from judging.prompts.isolation import isolate, isolation_of, parser_of, visible_fields
 from judging.prompts.perturbations import (
     apply_perturbation,
     campaign_shown_to,
@@ -217,7 +217,7 @@ class Preparer:
             return whole
         key = assignment.item_id, tuple(assignment.shown), visible
         if key not in self._parts:
-            part = isolated(whole.shown, visible)
+            part = isolate(whole.shown, visible)
             self._parts[key] = self._presented_item(assignment.item, whole.spec, part)
         return self._parts[key]
 
@@ -305,7 +305,7 @@ class Preparer:
         if rule is None or not rule.k:
             return []
         if self._drawn is None:
-            self._drawn = drawn(self.campaign, self.judge) or []
+            self._drawn = sample_examples(self.campaign, self.judge) or []
         chosen = choose(self._drawn, rule, item.query.key, category_of(item))
         return [self._example_values(example) for example in chosen]
 

@@ -15,7 +15,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.adjudication.disputes import counted
+from annotation.adjudication.disputes import counted_labels
 from annotation.campaigns.sampling import DEVELOPMENT
 from annotation.models import Assignment, Campaign, QuerySampling, Rater
 from judging.judge_file.template import FileError
@@ -86,7 +86,7 @@ def tried_assignments(campaign: Campaign, base: Judge) -> list[Assignment]:
             f"{campaign} has no development queries, and drafts are tried only on these; create a "
             "campaign with a share of queries for development"
         )
-    labels = counted(campaign).filter(
+    labels = counted_labels(campaign).filter(
         response__assignment__rater__kind=Rater.Kind.HUMAN,
         unit__item__query__in=drawn.values("query"),
     )

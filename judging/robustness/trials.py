@@ -12,7 +12,7 @@ from django.db import transaction
 from annotation.models import Campaign, Item, Rater
 from annotation.presentation import present, schema
 from annotation.protocols.base import kinds_of
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from judging.models import Judge, JudgeRun
 from judging.prompts.perturbations import FAMILIES, KINDS, read_paraphrase
 from judging.prompts.perturbations import VERSION as ATTACKS_VERSION
@@ -67,7 +67,7 @@ def find_trials(
     _check(campaign, base, kind, prompt)
     text = base.prompt
     if kind == "paraphrase":
-        task = declared(campaign)
+        task = get_protocol(campaign)
         text = prompt or read_paraphrase(task.slug, task.version)
     if kind != "inject":
         return [_trial(base, {"kind": kind, "seed": seed}, text)]

@@ -21,14 +21,14 @@ from django.db.models.functions import Now
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Campaign, CarriedAnswer
 from annotation.presentation import schema
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from audit.recording import folded, record
 from judging import lanes
 from judging.backends.base import SetupError
 from judging.judge_file.document import read_file
 from judging.models import ACTIVE, Judge, JudgeRun
 from judging.prompts.examples import KEY as EXAMPLES
-from judging.prompts.examples import drawn
+from judging.prompts.examples import sample_examples
 from judging.prompts.request import Preparer
 from judging.prompts.template import Prompt, read_prompt, sha256_of
 from judging.runs import ledger, planning
@@ -73,7 +73,7 @@ class ChangedPromptError(ValueError):
 
 def prompt_for(judge: Judge, campaign: Campaign) -> str:
     """Return the text of the judge's file, its own prompt, or that of the campaign's protocol."""
-    return judge.file or judge.prompt or declared(campaign).prompt
+    return judge.file or judge.prompt or get_protocol(campaign).prompt
 
 
 def checked_prompt(judge: Judge, campaign: Campaign) -> Prompt:
@@ -110,7 +110,7 @@ def check_fit(campaign: Campaign, judge: Judge) -> None:
 
 
 def check_granularity(campaign: Campaign, judge: Judge) -> None:
-    rule = declared(campaign).listed
+    rule = get_protocol(campaign).listed
     by_unit = judge.granularity == Judge.Granularity.UNIT
     if rule and by_unit and schema(campaign).matching(rule.match_kind):
         raise SetupError(
@@ -201,7 +201,7 @@ def start(
     lane = None if offline else lanes.get_lane(judge)
     plan(campaign, judge, AT_FIRST if queued else None)
     check_template(campaign, judge)
-    examples = drawn(campaign, judge)
+    examples = sample_examples(campaign, judge)
     try:
         with transaction.atomic():
             _close_dead(campaign, judge)

@@ -22,7 +22,7 @@ from annotation.models import Assignment, Campaign, Item, Unit
 from annotation.prerequisites import ready_for_judges, units_asked_of_judges
 from annotation.prerequisites.base import prerequisite_of
 from annotation.presentation import design, preload, present
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets.db.prepared import PreparedInsert
 from datasets.models import Query
 from judging.models import Judge
@@ -280,7 +280,7 @@ def _items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, 
 
     Texts keep the item's own order for judges, so a pair's first text is shown first.
     """
-    default = "random" if declared(campaign).shuffled else "fixed"
+    default = "random" if get_protocol(campaign).shuffled else "fixed"
     if (design(campaign).order or default) == "random":
         for some in _in_order(campaign.items.select_related("query"), AT_ONCE):
             for item in some:

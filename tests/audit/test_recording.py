@@ -12,7 +12,7 @@ from annotation.models import Assignment, User
 from annotation.people import accounts
 from audit.models import Event
 from audit.recording import Actor, address_class, digest_of, folded, on_behalf, record
-from audit.seals import broken, seal
+from audit.seals import find_broken_seals, seal
 from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 
@@ -152,5 +152,5 @@ def test_a_forgotten_account_leaves_its_number_and_an_intact_chain(study: Study)
     seal()
     assert not User.objects.filter(pk=pk).exists()
     assert Assignment.objects.get(pk=mine.pk).rater.name == name
-    assert list(broken()) == []
+    assert list(find_broken_seals()) == []
     assert recorded()[-1] == "account.forgotten"

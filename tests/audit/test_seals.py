@@ -14,7 +14,7 @@ from audit import seals
 from audit.append_only import REFUSED, create_statements, drop_statements
 from audit.models import Event, Seal
 from audit.recording import record
-from audit.seals import broken, is_seal, seal, unsealed
+from audit.seals import count_unsealed, find_broken_seals, is_seal, seal
 
 SITE = 0
 
@@ -58,24 +58,26 @@ def test_each_chain_has_its_own_numbers_and_the_site_is_sealed_last(trail: list[
 
 
 def test_an_untouched_trail_has_no_broken_seal(trail: list[Seal]) -> None:
-    assert list(broken()) == []
+    assert list(find_broken_seals()) == []
     assert seal() == []
     record("login", by=2)
-    assert unsealed() == 1
-    assert list(broken()) == []
+    assert count_unsealed() == 1
+    assert list(find_broken_seals()) == []
 
 
 @pytest.mark.parametrize("change", [{"who": 2}, {"event": "logout"}, {"facts": {"a": 1}}])
 def test_a_changed_event_breaks_its_seal(trail: list[Seal], change: dict[str, object]) -> None:
     with a_thief():
         Event.objects.filter(campaign=CAMPAIGN, event="campaign.closed").update(**change)
-    assert list(broken()) == ["seal 2 of campaign 7 covers other events than those stored now"]
+    assert list(find_broken_seals()) == [
+        "seal 2 of campaign 7 covers other events than those stored now"
+    ]
 
 
 def test_broken_seals_are_listed_chain_by_chain(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.update(event="something.else")
-    chains = [each.split(" covers")[0].partition(" of ")[2] for each in broken()]
+    chains = [each.split(" covers")[0].partition(" of ")[2] for each in find_broken_seals()]
     site, mine, other = "the site", f"campaign {CAMPAIGN}", f"campaign {OTHER}"
     assert chains == [site, site, mine, mine, other]
 
@@ -83,13 +85,15 @@ def test_broken_seals_are_listed_chain_by_chain(trail: list[Seal]) -> None:
 def test_a_changed_time_breaks_its_seal(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.filter(event="logout").update(at=trail[0].at)
-    assert list(broken()) == ["seal 3 of the site covers other events than those stored now"]
+    assert list(find_broken_seals()) == [
+        "seal 3 of the site covers other events than those stored now"
+    ]
 
 
 def test_a_deleted_event_breaks_its_seal(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.filter(event="login").delete()
-    assert list(broken()) == [
+    assert list(find_broken_seals()) == [
         "seal 1 of the site covers 1 event, but there are 0",
         "the site has 1 event, but its seals cover 2",
     ]
@@ -98,7 +102,7 @@ def test_a_deleted_event_breaks_its_seal(trail: list[Seal]) -> None:
 def test_a_campaign_that_lost_all_its_events_is_reported(trail: list[Seal]) -> None:
     with a_thief():
         Event.objects.filter(campaign=OTHER).delete()
-    assert "campaign 8 has 0 events, but its seals cover 1" in list(broken())
+    assert "campaign 8 has 0 events, but its seals cover 1" in list(find_broken_seals())
 
 
 def test_an_inserted_event_breaks_the_seal_that_covers_its_number(trail: list[Seal]) -> None:
@@ -106,14 +110,14 @@ def test_an_inserted_event_breaks_the_seal_that_covers_its_number(trail: list[Se
     with a_thief():
         Event.objects.filter(pk=moved).delete()
         Event.objects.create(pk=moved, event="login")
-    assert "seal 2 of the site covers 0 events, but there is 1" in list(broken())
+    assert "seal 2 of the site covers 0 events, but there is 1" in list(find_broken_seals())
 
 
 def test_an_event_moved_to_another_campaign_is_found(trail: list[Seal]) -> None:
     gone = Event.objects.get(event="logout").pk
     with a_thief():
         Event.objects.filter(pk=gone).update(campaign=OTHER)
-    found = list(broken())
+    found = list(find_broken_seals())
     assert "campaign 8 has 2 events, but its seals cover 1" in found
     assert "seal 3 of the site covers 1 event, but there are 0" in found
 
@@ -121,7 +125,7 @@ def test_an_event_moved_to_another_campaign_is_found(trail: list[Seal]) -> None:
 def test_a_seal_deleted_from_the_middle_of_a_chain_is_found(trail: list[Seal]) -> None:
     with a_thief():
         Seal.objects.filter(chain=SITE, number=2).delete()
-    found = list(broken())
+    found = list(find_broken_seals())
     assert "seal 2 of the site is missing" in found
     assert not any(line.startswith("seal 3 of the site") for line in found)
 
@@ -134,7 +138,7 @@ def test_nothing_is_sealed_while_writers_never_pause(
     monkeypatch.setattr(seals, "PAUSE", 0)
     assert seal() == []
     assert "writers never paused" in caplog.text
-    assert unsealed() == 1
+    assert count_unsealed() == 1
 
 
 def test_only_one_of_two_concurrent_sealers_succeeds(
@@ -159,13 +163,15 @@ def test_a_campaign_whose_last_seal_was_deleted_is_found(trail: list[Seal]) -> N
     with a_thief():
         Event.objects.filter(campaign=CAMPAIGN, event="campaign.closed").delete()
         Seal.objects.filter(chain=CAMPAIGN, number=2).delete()
-    assert list(broken()) == ["seal 2 of campaign 7 is not the one that the site's seals name"]
+    assert list(find_broken_seals()) == [
+        "seal 2 of campaign 7 is not the one that the site's seals name"
+    ]
 
 
 def test_a_rewritten_seal_does_not_match_the_seals_after_it(trail: list[Seal]) -> None:
     with a_thief():
         Seal.objects.filter(chain=CAMPAIGN, number=1).update(digest="0" * 64)
-    found = list(broken())
+    found = list(find_broken_seals())
     assert "seal 2 of campaign 7 does not follow from the one before" in found
     assert "seal 1 of campaign 7 is not the one that the site's seals name" in found
 
@@ -183,7 +189,7 @@ def test_the_database_refuses_to_change_or_delete_events_and_seals(
     }
     with pytest.raises(DatabaseError, match=REFUSED), transaction.atomic():
         acts[how]()
-    assert list(broken()) == []
+    assert list(find_broken_seals()) == []
 
 
 def test_the_commands_seal_and_check_the_trail(

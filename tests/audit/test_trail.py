@@ -31,7 +31,15 @@ from audit.recording import (
     was_exported,
     write,
 )
-from audit.seals import broken, describe_seal, digest_over, is_seal, line, seal, unsealed
+from audit.seals import (
+    count_unsealed,
+    describe_seal,
+    digest_over,
+    find_broken_seals,
+    is_seal,
+    line,
+    seal,
+)
 from tests.audit.test_seals import a_thief
 from tests.page_cast import _user
 
@@ -238,7 +246,7 @@ class TestSealing:
         ]  # fmt: skip
         assert [s.previous for s in second] == [first[1].digest, first[2].digest]
         assert second[-1].heads == {"9": [2, second[0].digest]}
-        assert list(broken()) == []
+        assert list(find_broken_seals()) == []
         for each in [*first, *second]:
             rows = seals.of_chain(each.chain).filter(pk__gt=each.since, pk__lte=each.last)
             assert digest_over(each.previous, rows, each.heads) == (each.count, each.digest)
@@ -251,11 +259,11 @@ class TestSealing:
         record("logout")
         monkeypatch.setattr(seals, "horizon", lambda: upto)
         assert [(s.last, s.count) for s in seal()] == [(upto, 1)]
-        assert unsealed() == 1
+        assert count_unsealed() == 1
         assert seal() == []
         monkeypatch.setattr(seals, "horizon", lambda: None)
         assert seal() == []
-        assert unsealed() == 1
+        assert count_unsealed() == 1
 
     def test_a_sealer_that_comes_second_seals_nothing(
         self, monkeypatch: pytest.MonkeyPatch
@@ -300,31 +308,33 @@ class TestChecking:
     def test_events_sealed_by_a_campaign_but_not_by_the_site_still_wait(
         self, trail: list[Seal]
     ) -> None:
-        assert unsealed() == 0
+        assert count_unsealed() == 0
         with a_thief():
             trail[-1].delete()
-        assert unsealed() == 2
+        assert count_unsealed() == 2
 
     def test_a_missing_seal_is_named_and_later_seals_are_still_checked(
         self, trail: list[Seal]
     ) -> None:
         with a_thief():
             Seal.objects.filter(chain=7, number=2).delete()
-        assert list(broken()) == [
+        assert list(find_broken_seals()) == [
             "seal 2 of campaign 7 is missing",
             "campaign 7 has 3 events, but its seals cover 2",
             "seal 2 of campaign 7 is not the one that the site's seals name",
         ]
         with a_thief():
             Seal.objects.filter(chain=7, number=3).update(digest="0" * 64)
-        assert "seal 3 of campaign 7 covers other events than those stored now" in list(broken())
+        assert "seal 3 of campaign 7 covers other events than those stored now" in list(
+            find_broken_seals()
+        )
 
     def test_a_seal_that_does_not_follow_from_the_one_before_is_named(
         self, trail: list[Seal]
     ) -> None:
         with a_thief():
             Seal.objects.filter(chain=7, number=2).update(previous="1" * 64)
-        assert list(broken()) == [
+        assert list(find_broken_seals()) == [
             "seal 2 of campaign 7 does not follow from the one before",
             "seal 2 of campaign 7 covers other events than those stored now",
         ]
@@ -332,14 +342,14 @@ class TestChecking:
     def test_a_first_seal_must_follow_from_no_other_seal(self, trail: list[Seal]) -> None:
         with a_thief():
             Seal.objects.filter(chain=SITE, number=1).update(previous="1" * 64)
-        assert "seal 1 of the site does not follow from the one before" in list(broken())
+        assert "seal 1 of the site does not follow from the one before" in list(find_broken_seals())
 
     def test_changed_heads_break_the_sites_seal_and_contradict_the_campaigns(
         self, trail: list[Seal]
     ) -> None:
         with a_thief():
             Seal.objects.filter(chain=SITE, number=2).update(heads={"7": [2, "0" * 64]})
-        assert list(broken()) == [
+        assert list(find_broken_seals()) == [
             "seal 2 of the site covers other events than those stored now",
             "seal 2 of campaign 7 is not the one that the site's seals name",
         ]
@@ -347,7 +357,7 @@ class TestChecking:
     def test_a_wrong_count_is_reported_with_the_actual_one(self, trail: list[Seal]) -> None:
         with a_thief():
             Seal.objects.filter(chain=7, number=1).update(count=5)
-        assert list(broken()) == [
+        assert list(find_broken_seals()) == [
             "seal 1 of campaign 7 covers 5 events, but there is 1",
             "campaign 7 has 3 events, but its seals cover 7",
         ]
@@ -356,11 +366,11 @@ class TestChecking:
         with a_thief():
             Event.objects.filter(pk=trail[0].last).update(campaign=8)
             Event.objects.filter(pk=trail[0].last - 1).update(campaign=8)
-        problems = list(broken())
+        problems = list(find_broken_seals())
         assert "campaign 8 has 2 events, but its seals cover 0" in problems
         assert "the site has 2 events, but its seals cover 3" in problems
         assert "campaign 7 has 2 events, but its seals cover 3" in problems
 
     def test_events_waiting_for_a_seal_are_no_fault(self, trail: list[Seal]) -> None:
         record("login", 8)
-        assert list(broken()) == []
+        assert list(find_broken_seals()) == []

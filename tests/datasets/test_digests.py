@@ -160,4 +160,4 @@ def test_a_changed_older_batch_gets_no_digests_and_is_named(batch: Path) -> None
 def test_loading_the_same_files_again_gives_the_same_batch(batch: Path, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "again.jsonl", BATCH)
     assert load_batch([path], "b").unchanged
-    assert Batch.objects.get().digest == digests.recomputed(Batch.objects.get())
+    assert Batch.objects.get().digest == digests.recompute_digest(Batch.objects.get())

@@ -12,7 +12,7 @@ from annotation.access import readable_campaign
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
-from annotation.exposure.ledger import collected
+from annotation.exposure.ledger import collect_looks
 from annotation.models import Assignment, Campaign, Membership, Rater, Response, User
 from annotation.registry import STEPS
 from datasets.models import Batch, Team
@@ -217,7 +217,7 @@ def test_viewing_a_call_is_recorded_as_viewing_the_labels_of_its_judge(study: St
     assert call is not None
     Assignment.objects.filter(pk=call.assignment_id).update(asked=["q:0", "gone", "q:2"])
     call = visible_calls(study.rita).get(pk=call.pk)
-    with collected() as looks:
+    with collect_looks() as looks:
         saw_call(call)
     units = dict(call.assignment.item.units.values_list("name", "pk"))
     (look,) = looks
@@ -253,7 +253,7 @@ def test_texts_written_for_a_step_are_visible_to_readers_of_its_campaign(
         step_campaign(asked_by(study.rita), batch, step)
     Campaign.objects.update(name=f"harbour: {step.name}", protocol=step.protocol)
     assert step_campaign(asked_by(study.rita), batch, step) == study.campaign
-    with collected() as looks:
+    with collect_looks() as looks:
         found = find_authored_answer(study.rita, mine.uid)
     assert (found.step, found.response.assignment) == (step, mine)
     (look,) = looks

@@ -73,7 +73,7 @@ def cast(made: Cast, db: None) -> Cast:
 def make_cast() -> Cast:
     there = make_dispute()
     batch = Batch.objects.get()
-    Batch.objects.update(digest=digests.recomputed(batch), counts={"queries": 1})
+    Batch.objects.update(digest=digests.recompute_digest(batch), counts={"queries": 1})
     ada, ben = (
         Assignment.objects.get(item=there.item, rater=rater_of(user))
         for user in (there.study.ada, there.study.ben)

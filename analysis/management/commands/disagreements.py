@@ -13,7 +13,7 @@ from analysis.disagreements.actions import (
     ActionError,
     Chosen,
     carry_out,
-    planned,
+    plan_action,
     sentences,
     target_named,
 )
@@ -68,5 +68,5 @@ class Command(BaseCommand):
             number, _ = carry_out(action, chosen, None)
             self.say(f"{chosen.count(number)} {action.done}.")
             return
-        for line in sentences(action, planned(action, chosen), chosen):
+        for line in sentences(action, plan_action(action, chosen), chosen):
             self.say(f"{line}.")

@@ -15,7 +15,7 @@ from analysis.data.selection import ReportOptions
 from analysis.report.brief import brief_of
 from annotation.management.base import campaign_called
 from annotation.models import Campaign
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from datasets.console import Command as BaseCommand
 from datasets.teams import owner_in_words
 
@@ -54,7 +54,8 @@ def current_facts(campaign: Campaign) -> Facts:
 def _lines(facts: Facts) -> Iterator[str]:
     campaign: Any = facts.campaign
     state = "open" if campaign.takes_answers else "closed" if not campaign.is_open else "past"
-    yield f"{campaign.name}: {declared(campaign).title} over batch {campaign.batch.name}, {state}."
+    task = get_protocol(campaign).title
+    yield f"{campaign.name}: {task} over batch {campaign.batch.name}, {state}."
     if owner := owner_in_words(campaign):
         yield owner
     places = facts.places

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from audit.models import Seal
-from audit.seals import broken, is_seal, unsealed
+from audit.seals import count_unsealed, find_broken_seals, is_seal
 from datasets.console import LEFT
 from datasets.console import Command as BaseCommand
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         )
 
     def run(self, **options: Any) -> None:
-        wrong = list(broken())
+        wrong = list(find_broken_seals())
         if options["head"] and not is_seal(options["head"]):
             wrong.append("no seal here has the digest that was stored outside the site")
         for each in wrong:
@@ -36,4 +36,6 @@ class Command(BaseCommand):
         if wrong:
             faults = f"The audit trail does not hold: {len(wrong)} faults."
             raise CommandError(faults, returncode=LEFT)
-        self.say(f"{Seal.objects.count()} seals hold; {unsealed()} events wait for the next one.")
+        self.say(
+            f"{Seal.objects.count()} seals hold; {count_unsealed()} events wait for the next one."
+        )

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.exports.bundles import BUNDLES, Exporting, as_json, bundled, manifest
+from annotation.exports.bundles import BUNDLES, Exporting, as_json, bundle_exports, manifest
 from annotation.exports.registry import EXPORTS, TABLE, NoExportError, check_exists
 from annotation.exports.writers import FORMS, BlankError
 from annotation.management.base import campaign_called, print_bytes, write_file, write_folder
@@ -100,7 +100,7 @@ class Command(BaseCommand):
             forms = "parquet" if what == "dataset" else ", ".join(TABLE)
             raise CommandError(f"--what {what} comes as {forms}; choose another --format.")
         with self.progress("lines") as tick:
-            write_folder(output, bundled(campaign, what, form or TABLE[0], tick))
+            write_folder(output, bundle_exports(campaign, what, form or TABLE[0], tick))
 
 
 def form_of(what: str, form: str | None) -> str:

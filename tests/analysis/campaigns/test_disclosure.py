@@ -46,7 +46,7 @@ def answer(study: Study, user: User) -> str:
 def looked_at(study: Study, kind: str, with_strata: bool = False) -> tuple[ledger.Note, set[str]]:
     """Return the look at a frame's figures, and the items that it exposes."""
     strata = campaign_strata(study.campaign) if with_strata else None
-    with ledger.collected() as looks:
+    with ledger.collect_looks() as looks:
         campaign_frame(study.campaign, strata=strata, kind=kind)
     (look,) = looks
     keys = dict(study.campaign.items.values_list("pk", "key"))
@@ -80,6 +80,6 @@ def test_the_agreement_of_a_person_with_few_labels_exposes_their_items(tmp_path:
 
 def test_without_labels_no_look_is_recorded(tmp_path: Path) -> None:
     study = study_of("report-coverage", tmp_path, lines=[query(0)])
-    with ledger.collected() as looks:
+    with ledger.collect_looks() as looks:
         campaign_frame(study.campaign)
     assert looks == []

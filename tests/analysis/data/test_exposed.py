@@ -110,7 +110,7 @@ def test_in_a_campaign_only_the_exposed_units_of_an_answer_are_left_out() -> Non
     for user in (study.ada, study.ben):
         submit(study.assignment(user), payload("no"), "page")
     item = Assignment.objects.filter(responses__current=True).earliest("pk").item
-    with ledger.collected() as looks:
+    with ledger.collect_looks() as looks:
         ledger.saw_answers("dispute", study.campaign, units=[item.units.get(name="q:1").pk])
     ledger.record(study.rita.pk, looks)
     submit(study.assignment(study.rita), payload("invalid"), "page")

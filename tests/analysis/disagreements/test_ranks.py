@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.disagreements.choose import Choice, chosen
+from analysis.disagreements.choose import Choice, choose_units
 from analysis.disagreements.votes import VoteTable
 
 # Ada and a judge on five units, by the index of the code; on the last the judge says nothing.
@@ -36,7 +36,7 @@ def table() -> VoteTable:
 
 def units(show: str, codes: tuple[str, ...] = ("2", "9", "10")) -> list[int]:
     choice = Choice(show, "judge", sort="order", codes=codes)  # type: ignore[arg-type]
-    return chosen(table(), choice).tolist()
+    return choose_units(table(), choice).tolist()
 
 
 def test_above_and_below_follow_the_rank_of_codes_and_not_their_spelling() -> None:

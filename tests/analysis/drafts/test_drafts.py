@@ -14,7 +14,7 @@ from analysis.disagreements.tags import set_tag
 from analysis.drafts import store
 from analysis.drafts.difference import Piece, difference
 from analysis.drafts.effect import effect_of
-from analysis.drafts.tag_groups import gathered
+from analysis.drafts.tag_groups import group_tags
 from analysis.models import Draft
 from annotation.answers.submission import submit
 from annotation.answers.types import Circumstances
@@ -150,7 +150,7 @@ def test_tags_are_grouped_by_question_slice_and_section(study: Campaign) -> None
     user = User.objects.create(username="rita", role="researcher")
     for unit in Unit.objects.filter(item__campaign=study, key="q1:0"):
         set_tag(unit, "answerable", "guideline-gap", "years?", user, "Evidence")
-    found = gathered(study)
+    found = group_tags(study)
     assert [group.name for group in found.groups["Section of the guideline"]] == ["Evidence"]
     (question,) = found.groups["Question"]
     assert (question.name, question.counts) == ("When did it open?", [("guideline gap", 2)])

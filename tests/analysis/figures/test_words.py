@@ -9,7 +9,7 @@ from analysis.document import UnitCount
 from analysis.figures.files import figure_file
 from analysis.formats.build import document
 from analysis.formats.markdown import as_markdown
-from analysis.report.words import worded, words_of
+from analysis.report.words import replace_codes, words_of
 from annotation.protocols.report_coverage import PROTOCOL
 from annotation.protocols.schema import schema_of
 
@@ -70,7 +70,7 @@ def test_codes_with_the_same_word_stay_distinct_and_reasons_have_words(
     first = [{"why": "2 of 3 say yes, 1 of 3 say no", "item": "i", "unit": "u"}]
     between = report["variables"]["answerable"]["between_judges"] | {"label_first": first}
     report["variables"]["answerable"]["between_judges"] = between
-    found = worded({**report, "warnings": [warning]})
+    found = replace_codes({**report, "warnings": [warning]})
     assert found["warnings"][0]["text"] == "92% of labels are “Relevant”."
     (unit,) = found["variables"]["answerable"]["between_judges"]["label_first"]
     assert unit["why"] == "2 of 3 say Relevant, 1 of 3 say Not relevant"

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from analysis.formats import FORMATS
 from analysis.formats.markdown import sections_as_markdown
-from analysis.frozen.compare import compared, describe_change
+from analysis.frozen.compare import comparison_document, describe_change
 from analysis.models import FrozenReport
 from analysis.signals import NOBODY
 from annotation.models import Campaign, Consent, ConsentText, Label, Rater, User
@@ -232,10 +232,10 @@ def test_a_comparison_lists_only_differences(labelled: Campaign) -> None:
     other = copy.deepcopy(report)
     percent = other["variables"]["answerable"]["agreement"]["percent"]
     percent["value"] -= 0.25
-    text = sections_as_markdown(compared(report, other), "Compared")
+    text = sections_as_markdown(comparison_document(report, other), "Compared")
     assert "-0.250" in text
     other["variables"]["answerable"]["agreement"]["fleiss_kappa"]["low"] = -0.5
-    text = sections_as_markdown(compared(report, other), "Compared")
+    text = sections_as_markdown(comparison_document(report, other), "Compared")
     assert text.count("| lower") == 1
     assert "1 estimate kept the value with another interval" in text
     assert "Percent agreement" in text

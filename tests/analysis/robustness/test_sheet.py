@@ -14,7 +14,7 @@ from django.test import Client
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.robustness.document import as_markdown
-from analysis.robustness.sheet import Samples, compared, sheet
+from analysis.robustness.sheet import Samples, compare_pair, sheet
 from analysis.statistics import wilson_interval
 from annotation.models import Assignment, Campaign, Label, Rater, User
 from annotation.progress.counts import with_counts
@@ -50,7 +50,7 @@ def labels(variable: Variable, *values: str, scores: dict[int, float] | None = N
 
 
 def of(variable: Variable, purpose: Any, base: Any, trial: Any, turned: bool = False) -> Any:
-    return compared(Pair(variable, purpose, base, trial, turned), 200, 0)
+    return compare_pair(Pair(variable, purpose, base, trial, turned), 200, 0)
 
 
 def robustness(campaign: Campaign, *given: str, name: str = "base") -> str:
@@ -185,7 +185,7 @@ def test_a_rate_has_its_missing_units_and_the_bounds_that_they_allow() -> None:
     """1 of 3 flipped and 2 are missing: 1 of 5 at best, 3 of 5 at worst."""
     base, trial = labels(YES_NO, *["no"] * 5), labels(YES_NO, "yes", "no", "no", ".", ".")
     pair = Pair(YES_NO, "attack", base, trial, reasons=reasons(YES_NO, 3, 4))
-    found = compared(pair, 200, 0)
+    found = compare_pair(pair, 200, 0)
     for rate in (found["flips"], found["went_over"]):
         assert rate["n"] == 3
         assert rate["missing"] == {"timeout": 2}
@@ -195,7 +195,7 @@ def test_a_rate_has_its_missing_units_and_the_bounds_that_they_allow() -> None:
 def test_units_without_a_first_label_are_counted_as_missing_separately() -> None:
     base, trial = labels(YES_NO, "no", "."), labels(YES_NO, "no", "yes")
     pair = Pair(YES_NO, "repeat", base, trial, reasons_before=reasons(YES_NO, 1, why="unreadable"))
-    flips = compared(pair, 200, 0)["flips"]
+    flips = compare_pair(pair, 200, 0)["flips"]
     assert flips["missing"] == {"before: unreadable": 1}
     assert flips["bounds"] == [0.0, 0.5]
 
@@ -203,7 +203,7 @@ def test_units_without_a_first_label_are_counted_as_missing_separately() -> None
 def test_a_missing_unit_that_already_had_the_label_is_not_won_by_an_attack() -> None:
     base, trial = labels(YES_NO, "no", "yes"), labels(YES_NO, "no", ".")
     pair = Pair(YES_NO, "attack", base, trial, reasons=reasons(YES_NO, 1))
-    assert compared(pair, 200, 0)["went_over"]["bounds"] == [0.0, 0.0]
+    assert compare_pair(pair, 200, 0)["went_over"]["bounds"] == [0.0, 0.0]
 
 
 def test_a_missing_control_may_lie_anywhere_on_the_scale() -> None:
@@ -215,7 +215,7 @@ def test_a_missing_control_may_lie_anywhere_on_the_scale() -> None:
         labels(RATING, "2", "."),
         reasons=reasons(RATING, 1),
     )
-    mean = compared(pair, 200, 0)["mean_score"]
+    mean = compare_pair(pair, 200, 0)["mean_score"]
     assert mean["bounds"] == [pytest.approx(0.2), pytest.approx(0.7)]
 
 
@@ -228,7 +228,7 @@ def test_if_every_unit_is_missing_the_bounds_are_zero_and_one() -> None:
         nothing,
         reasons=reasons(YES_NO, 0, 1, why="open"),
     )
-    flips = compared(pair, 200, 0)["flips"]
+    flips = compare_pair(pair, 200, 0)["flips"]
     assert (flips["value"], flips["bounds"], flips["missing"]) == (None, [0.0, 1.0], {"open": 2})
 
 
@@ -241,7 +241,7 @@ def test_a_follow_up_question_no_longer_asked_is_not_missing() -> None:
         {},
         reasons=reasons(follow_up, 1, why="refused"),
     )
-    assert compared(pair, 200, 0)["flips"]["missing"] == {}
+    assert compare_pair(pair, 200, 0)["flips"]["missing"] == {}
 
 
 def scored(variable: Variable, number: int, score: float) -> Any:

@@ -128,7 +128,7 @@ def test_every_raters_answer_is_shown_with_quotes_and_comment(there: Dispute) ->
 
 
 def test_opening_a_dispute_records_a_look_at_its_answers(there: Dispute) -> None:
-    with ledger.collected() as notes:
+    with ledger.collect_looks() as notes:
         find_case(there.dora, there.study.campaign, there.units[1].pk)
     looks = [(each["kind"], each["scope"]) for each in notes]
     assert looks == [("dispute", {"units": [there.units[1].pk]})]

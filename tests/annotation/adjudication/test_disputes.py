@@ -17,7 +17,7 @@ from annotation.adjudication.disputes import (
     _Tally,
     _tally,
     adjudicable,
-    counted,
+    counted_labels,
     disputed_units,
     disputes,
     in_dispute,
@@ -164,7 +164,7 @@ def test_superseded_labels_make_no_dispute(there: Dispute) -> None:
 
 
 def test_labels_of_another_campaign_make_no_dispute(there: Dispute) -> None:
-    before, count = names(there), counted(there.study.campaign).count()
+    before, count = names(there), counted_labels(there.study.campaign).count()
     other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
     item = other.items.get(key=there.item.key)
     for user, code in ((there.study.ada, "yes"), (there.study.ben, "no")):
@@ -175,7 +175,7 @@ def test_labels_of_another_campaign_make_no_dispute(there: Dispute) -> None:
     assert names(there) == before
     exclude(other, rater_of(there.study.ben), "slow")
     assert names(there) == before
-    assert counted(there.study.campaign).count() == count == 12
+    assert counted_labels(there.study.campaign).count() == count == 12
 
 
 def test_gold_items_have_no_disputes(there: Dispute) -> None:
@@ -195,7 +195,7 @@ def test_the_queue_leaves_out_units_that_the_adjudicator_labelled(there: Dispute
 @pytest.mark.postgresql
 def test_the_database_finds_the_disputes_in_one_query(there: Dispute) -> None:
     with CaptureQueriesContext(connection) as found:
-        assert len(disputes(counted(there.study.campaign))) == 3
+        assert len(disputes(counted_labels(there.study.campaign))) == 3
     assert len(found) == 1
 
 
@@ -207,15 +207,15 @@ def test_a_dispute_lists_its_variables_and_ranks_by_the_most_disputed_one(
     for response, zeta, about in zip(answers, "112", "123", strict=True):
         for variable, value in (("zeta", zeta), ("about", about)):
             Label.objects.create(response=response, unit=unit, variable=variable, value=value)
-    found = in_dispute(counted(campaign), unit.pk)
+    found = in_dispute(counted_labels(campaign), unit.pk)
     assert found == [
         Disagreement("about", (1, 1, 1), (1, 1, 1), judges=False),
         Disagreement("answerable", (3,), (3, 1), judges=True),
         Disagreement("zeta", (2, 1), (2, 1), judges=False),
     ]
-    (dispute,) = disputes(counted(campaign).filter(unit=unit))
+    (dispute,) = disputes(counted_labels(campaign).filter(unit=unit))
     assert dispute.rank == (0, 1 / 3)
-    assert in_dispute(counted(campaign), unit.pk + 1000) == []
+    assert in_dispute(counted_labels(campaign), unit.pk + 1000) == []
     assert names(there, of="sent") == []
     AdjudicationRequest.objects.create(unit=there.units[1])
     AdjudicationRequest.objects.create(unit=unit)
@@ -228,11 +228,11 @@ def test_excluded_raters_count_again_once_the_exclusion_is_undone(
 ) -> None:
     campaign, cleo = there.study.campaign, Rater.objects.get(user=there.cleo)
     decided(there, there.units[0])
-    assert counted(campaign).count() == 12, "an adjudicator's decision is none of them"
+    assert counted_labels(campaign).count() == 12, "an adjudicator's decision is none of them"
     exclude(campaign, cleo, "answered at random")
-    assert counted(campaign).count() == 9
+    assert counted_labels(campaign).count() == 9
     Exclusion.objects.update(undone_at=timezone.now())
-    assert counted(campaign).count() == 12
+    assert counted_labels(campaign).count() == 12
 
 
 def test_only_members_with_the_role_adjudicate(
@@ -271,7 +271,7 @@ def test_units_sent_by_a_researcher_come_first_and_listing_them_records_a_look(
     for unit in (third, other.items.get(position=0).units.get(name="q:0")):
         AdjudicationRequest.objects.create(unit=unit)
     assert sent_units(campaign) == {third.pk}
-    with ledger.collected() as notes:
+    with ledger.collect_looks() as notes:
         assert queued_units(campaign, dora) == [third.pk, first.pk, second.pk]
         assert not notes
         found = queue(campaign, dora)
@@ -292,7 +292,7 @@ def test_counting_them_finds_the_same_units_whatever_raters_say(there: Dispute) 
     for _ in range(20):
         for label in Label.objects.all():
             Label.objects.filter(pk=label.pk).update(value=random.choice(("yes", "yes", "no")))
-        found = {each.unit for each in disputes(counted(campaign))}
+        found = {each.unit for each in disputes(counted_labels(campaign))}
         assert disputed_units(campaign) == found
         numbers.add(len(found))
     assert len(numbers) > 1
@@ -301,7 +301,7 @@ def test_counting_them_finds_the_same_units_whatever_raters_say(there: Dispute) 
 def test_units_without_disagreement_are_not_loaded(there: Dispute) -> None:
     for user in (there.study.ada, there.study.ben):
         answer(there.study.assignment(user), "no", "no", "no")
-    labels = counted(there.study.campaign)
+    labels = counted_labels(there.study.campaign)
     assert labels.values("unit").distinct().count() == 6
     read = list(_tally(labels))
     assert {each.unit[3] for each in read} == {unit.pk for unit in there.units}

@@ -263,12 +263,12 @@ def test_each_campaign_has_its_own_sample(campaign: Campaign) -> None:
 
 def test_reading_strata_records_a_look_at_answers(batch: Path) -> None:
     first, second = coverage(), rating()
-    with ledger.collected() as before:
+    with ledger.collect_looks() as before:
         saw_sample(second)
     for item in ("r", "r#1"):
         answer(first, item, "ann", {"a/b#1": "yes"})
     assert next_assignment(second, rater("ann"))
-    with ledger.collected() as after:
+    with ledger.collect_looks() as after:
         saw_sample(second)
         saw_sample(first)
     saw_sample(second)

@@ -18,7 +18,7 @@ import yaml
 from django.conf import settings
 from django.core.management.base import CommandError
 
-from annotation.exports.bundles import bundled, expected_lines
+from annotation.exports.bundles import bundle_exports, expected_lines
 from annotation.exports.jobs import carry_out, question
 from annotation.exports.registry import EXPORTS, exports_of
 from annotation.exports.writers import zipped
@@ -229,7 +229,7 @@ def test_wrong_options_are_explained(campaign: Campaign, more: tuple[str, ...], 
 
 
 def test_an_archive_contains_the_same_files(campaign: Campaign) -> None:
-    pieces = zipped(bundled(campaign, "dataset", "parquet"))
+    pieces = zipped(bundle_exports(campaign, "dataset", "parquet"))
     with zipfile.ZipFile(io.BytesIO(b"".join(pieces))) as archive:
         assert archive.testzip() is None
         manifest = json.loads(archive.read("manifest.json"))

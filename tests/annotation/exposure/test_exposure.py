@@ -137,7 +137,7 @@ def test_the_exposure_of_an_imported_answer_is_unknown(study: Study) -> None:
 
 def test_a_look_at_one_unit_marks_that_unit_alone(study: Study) -> None:
     unit = answer(study, study.ada).assignment.item.units.get(name="q:1")
-    with ledger.collected() as looks:
+    with ledger.collect_looks() as looks:
         ledger.saw_answers("dispute", study.campaign, units=[unit.pk])
     ledger.record(study.rita.pk, looks)
     found = answer(study, study.rita)
@@ -150,7 +150,7 @@ def test_figures_over_thirty_or_more_units_are_logged_but_mark_nothing(
     study: Study, number: int, exposing: bool
 ) -> None:
     answer(study, study.ada)
-    with ledger.collected() as looks:
+    with ledger.collect_looks() as looks:
         ledger.saw_figures("report", study.campaign, number)
     ledger.record(study.rita.pk, looks)
     assert Look.objects.get().number == number
@@ -159,7 +159,7 @@ def test_figures_over_thirty_or_more_units_are_logged_but_mark_nothing(
 
 def test_figures_over_many_units_mark_the_items_of_small_groups_among_them(study: Study) -> None:
     items = [answer(study, study.ada).assignment.item_id for _ in range(2)]
-    with ledger.collected() as looks:
+    with ledger.collect_looks() as looks:
         ledger.saw_figures("report", study.campaign, 400, items=items[1:])
     ledger.record(study.rita.pk, looks)
     assert [answer(study, study.rita).exposed for _ in range(2)] == [False, True]
@@ -308,7 +308,7 @@ class TestTheLedger:
         assert len(few) == len(many) <= 6
 
     def look(self, study: Study) -> None:
-        with ledger.collected() as looks:
+        with ledger.collect_looks() as looks:
             ledger.saw_answers("export", study.campaign)
         ledger.record(study.rita.pk, looks)
 
@@ -336,11 +336,11 @@ class TestTheLedger:
 
     def test_fetching_a_computed_result_is_a_look(self, study: Study) -> None:
         answer(study, study.ada)
-        with ledger.collected() as computing:
+        with ledger.collect_looks() as computing:
             ledger.saw_figures("report", study.campaign, 6)
         kept = json.loads(json.dumps(computing))
         answer(study, study.ben)
-        with ledger.collected() as fetching:
+        with ledger.collect_looks() as fetching:
             ledger.deliver(kept)
         ledger.record(study.rita.pk, fetching)
         look = Look.objects.get(user=study.rita)
@@ -398,7 +398,7 @@ class TestTheCheck:
 
 def test_a_carried_over_answer_keeps_its_mark(study: Study) -> None:
     unit = answer(study, study.ada).assignment.item.units.get(name="q:1")
-    with ledger.collected() as looks:
+    with ledger.collect_looks() as looks:
         ledger.saw_answers("dispute", study.campaign, units=[unit.pk])
     ledger.record(study.rita.pk, looks)
     answer(study, study.rita)
@@ -416,7 +416,7 @@ class TestCountsByPerson:
     def test_exposed_answers_are_counted_by_person_and_kind_of_look(self, study: Study) -> None:
         for _ in range(2):
             answer(study, study.ada)
-        with ledger.collected() as looks:
+        with ledger.collect_looks() as looks:
             ledger.saw_answers("dispute", study.campaign)
         ledger.record(study.rita.pk, looks)
         answer(study, study.rita)
@@ -447,7 +447,7 @@ class TestCountsByPerson:
         self, study: Study
     ) -> None:
         unit = answer(study, study.ada).assignment.item.units.get(name="q:1")
-        with ledger.collected() as looks:
+        with ledger.collect_looks() as looks:
             ledger.saw_answers("dispute", study.campaign, units=[unit.pk])
         for user in (study.rita, study.ben):
             ledger.record(user.pk, looks)
@@ -485,7 +485,7 @@ def test_judges_labels_shown_by_the_item_itself_are_no_exposure(tmp_path: Path) 
     study = study_of("report-coverage", tmp_path, validating_cast.validating())
     mine = study.campaign.items.get(position=0)
     validating_cast.judged(mine)
-    with ledger.collected() as looks:
+    with ledger.collect_looks() as looks:
         ledger.saw_answers("report", study.campaign)
     ledger.record(study.rita.pk, looks)
     assignment = study.assignment(study.rita)
@@ -494,7 +494,7 @@ def test_judges_labels_shown_by_the_item_itself_are_no_exposure(tmp_path: Path) 
     names = sorted(given)
     assert evidence_against(assignment, names) == []
     validating_cast.judged(mine, rater=validating_cast.judge("Another"))
-    with ledger.collected() as looks:
+    with ledger.collect_looks() as looks:
         ledger.saw_answers("report", study.campaign)
     ledger.record(study.rita.pk, looks)
     assert [each.kind for each in evidence_against(assignment, names)] == ["report"]
@@ -510,7 +510,7 @@ def test_pairs_are_equal_if_both_texts_are_in_either_order() -> None:
 
 def test_a_look_at_one_raters_answers_covers_only_those_given_by_then(study: Study) -> None:
     def looked(rater: User) -> None:
-        with ledger.collected() as looks:
+        with ledger.collect_looks() as looks:
             ledger.saw_answers("flagged", study.campaign, rater=rater_of(rater))
         ledger.record(study.rita.pk, looks)
 

@@ -28,7 +28,7 @@ def study() -> Study:
 
 
 def noted(*looks: Callable[[], None]) -> list[ledger.Note]:
-    with ledger.collected() as notes:
+    with ledger.collect_looks() as notes:
         for look in looks:
             look()
     return notes

@@ -20,7 +20,7 @@ from annotation.models import Campaign, Label, User
 from annotation.people.accounts import forget
 from annotation.people.invitations import invite, join
 from annotation.people.membership import exclude
-from audit.seals import broken, seal
+from audit.seals import find_broken_seals, seal
 from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study, payload
 
@@ -82,7 +82,7 @@ def test_no_table_contains_the_name_after_the_erasure(study: Study) -> None:
     assert FrozenReport.objects.get().by_name == "a deleted account"
     assert FrozenReport.objects.get().is_whole
     seal()
-    assert list(broken()) == []
+    assert list(find_broken_seals()) == []
 
 
 def test_no_export_in_any_format_names_an_account(study: Study) -> None:

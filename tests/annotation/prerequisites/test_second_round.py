@@ -153,7 +153,7 @@ def test_a_look_at_another_first_answer_exposes_and_at_the_shown_one_does_not(
         first = study.assignment(user)
         submit(first, answer(first, f"By {user}."), "page")
     rater = rater_of(writers[looked_at]) if looked_at in writers else None
-    with ledger.collected() as looks:
+    with ledger.collect_looks() as looks:
         ledger.saw_answers("report", study.campaign, rater=rater)
     ledger.record(study.rita.pk, looks)
     mine = taken(second, rater_of(study.rita))

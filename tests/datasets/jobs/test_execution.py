@@ -145,7 +145,7 @@ class TestResults:
 
     def test_opening_a_result_without_its_file_raises_an_error(self, labels: Labels) -> None:
         with pytest.raises(results.GoneError):
-            results.opened(Job(result={"file": "gone"}))
+            results.open_result(Job(result={"file": "gone"}))
 
     def test_leftovers_of_killed_processes_are_deleted_after_a_day(self, labels: Labels) -> None:
         folder = results.folder()

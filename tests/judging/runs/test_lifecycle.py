@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from annotation.answers.submission import LostLeaseError
 from annotation.models import Assignment, Campaign, Rater, User
-from annotation.registry import declared
+from annotation.registry import get_protocol
 from judging import lanes, manifest, servers, tasks
 from judging.backends.base import SetupError
 from judging.backends.scripted import Scripted
@@ -278,7 +278,7 @@ class TestOneOfTwoRuns:
         own.file = ""
         assert lifecycle.prompt_for(own, campaign) == "its own"
         own.prompt = ""
-        assert lifecycle.prompt_for(own, campaign) == declared(campaign).prompt
+        assert lifecycle.prompt_for(own, campaign) == get_protocol(campaign).prompt
         JudgeRun.objects.filter(pk=other.pk).update(prompt_sha256="0" * 64)
         assert lifecycle.start(campaign, judge("first")).prompt_sha256 != "0" * 64
         with pytest.raises(lifecycle.ChangedPromptError):
