@@ -2,8 +2,8 @@
 
 Functions that return others' answers, or figures of them, note it in the `ledger`, so that no page
 has to remember it; what a request noted is recorded once it is answered. When a person answers,
-`marking` looks up whether an earlier look showed others' answers to the same units, here or in
-another campaign that shows the same texts, and the answer is stored with that mark. `marks` reads
+`detection` looks up whether an earlier look showed others' answers to the same units, here or in
+another campaign that shows the same texts, and the answer is stored with that mark. `queries` reads
 the marks for statistics, exports and pages, and `annotation.integrity.exposure` derives them again
 from the ledger.
 
