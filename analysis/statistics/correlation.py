@@ -42,7 +42,8 @@ def pearson(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
 def spearman(x: Floats, y: Floats, weights: Floats | None = None) -> Value:
     """Return Spearman's rho of x and y (n,): Pearson's correlation of their midranks.
 
-    The midranks are computed again in every resample."""
+    The midranks are computed again in every resample.
+    """
     weight = unit_weights(weights, len(x))
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return unbatch(np.full(weight.shape[:-1], np.nan))

@@ -1,8 +1,9 @@
 """The only writer of Response, Label and Span, on rows that `annotation.answers.locks` has locked.
 
-New answers come from `annotation.answers.submission`; `campaign_setup.carry_over` copies answers, and
-`assignments.withdrawal` withdraws and restores them. A group of any size is written in a handful of
-statements. An error in one answer is reported for that answer and does not affect the others.
+New answers come from `annotation.answers.submission`; `campaign_setup.carry_over` copies answers,
+and `assignments.withdrawal` withdraws and restores them. A group of any size is written in a
+handful of statements. An error in one answer is reported for that answer and does not affect the
+others.
 """
 
 from __future__ import annotations
