@@ -197,13 +197,10 @@ def _kendall(bootstrap: Bootstrap, points: Floats, n: int, method: str) -> Estim
     """Resample tau over pairs of clusters or of points; return None if both are too many."""
     tally = bootstrap.tally
     of: OfWeights
-    if tally.table.shape[0] < len(points) <= MAXIMUM_IN_CLUSTERS:
+    if tally.cells.shape[0] < len(points) <= MAXIMUM_IN_CLUSTERS:
         pairs = pairs_of_clusters(tally.table, points)
         of = _tau_of_pairs(*pairs)
-        each = sparse.csr_array(sparse.eye_array(tally.table.shape[0]))
-        bootstrap = replace(
-            bootstrap, tally=Tally(each, tally.times), left_out=tau_without_one(*pairs)
-        )
+        bootstrap = replace(bootstrap, tally=tally.of_clusters(), left_out=tau_without_one(*pairs))
     elif len(points) <= MAXIMUM_POINTS:
         of = partial(kendall, points[:, 0], points[:, 1])
     else:

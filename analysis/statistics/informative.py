@@ -40,7 +40,7 @@ def informative(tally: Tally, others: Floats, labels: Floats, least: int = 1) ->
     The units of each kind hold `labels` (P,), of which `others` (P,) are not the commonest. A
     cluster is informative with `least` of the others, or with half of its labels.
     """
-    held, of = tally.table @ others, tally.table @ labels
+    held, of = tally.cells @ others, tally.cells @ labels
     only = (held > 0) & (held == of) & (tally.sizes == 1)
     some = int(tally.times[held >= np.clip(of / 2, 0.5, least)].sum())
     return min(some + int(tally.times[only].sum()), tally.clusters)

@@ -22,6 +22,7 @@ from .arrays import (
     distinct,
     normal_below,
     normal_quantile,
+    quantiles,
     t_quantile,
 )
 from .estimate import Estimate, defined, is_undefined, undefined
@@ -34,6 +35,8 @@ MAXIMUM_UNDEFINED = 0.05
 BLOCK = 2_000_000
 #: The filled share above which a table is kept dense, and its largest size: 80 MB.
 FILLED, MOST_FULL = 0.3, 10_000_000
+#: The largest table tallied without a sparse array, whose creation takes longer than the sums.
+SMALL = 100_000
 #: Above this number of codes for a row, rows are compared column by column.
 MOST_CODES = 2**40
 Interval = Literal["bca", "percentile"]
@@ -102,7 +105,7 @@ def percentile_interval(values: Floats, level: float = 0.95) -> tuple[float, flo
     kept = values[np.isfinite(values)]
     if len(kept) == 0 or len(kept) < (1 - MAXIMUM_UNDEFINED) * len(values):
         return None
-    low, high = np.quantile(kept, [(1 - level) / 2, (1 + level) / 2])
+    low, high = quantiles(kept, np.array([(1 - level) / 2, (1 + level) / 2]))
     return float(low), float(high)
 
 
@@ -153,13 +156,13 @@ def too_few(queries: int) -> str:
 
 @dataclass(frozen=True)
 class Tally:
-    """`table` (C, P) counts the units of each of P kinds in each of C clusters.
+    """`cells` (C, P) count the units of each of P kinds in each of C clusters, dense or sparse.
 
     If each cluster is a single unit, equal rows are stored once, and `times` (C,) says how often: a
     multinomial draw of kinds then has the same distribution as one of units.
     """
 
-    table: sparse.csr_array
+    cells: Floats | sparse.csr_array
     times: Ints
 
     @classmethod
@@ -169,18 +172,26 @@ class Tally:
         if len(names) == len(clusters):
             return cls._of_single_units(kinds, size)
         there = kinds >= 0
+        rows, columns, shape = index[there], kinds[there], (len(names), size)
+        once = np.ones(len(names), np.int64)
+        if len(names) * size <= SMALL:
+            counts = np.bincount(rows * size + columns, minlength=len(names) * size)
+            return cls(counts.astype(float).reshape(shape), once)
         # Entries at the same position are summed if a cluster holds several units of a kind.
-        entries = (np.ones(int(there.sum())), (index[there], kinds[there]))
-        table = sparse.csr_array(sparse.coo_array(entries, shape=(len(names), size)))
-        return cls(table, np.ones(len(names), np.int64))
+        entries = (np.ones(len(rows)), (rows, columns))
+        return cls(sparse.csr_array(sparse.coo_array(entries, shape=shape)), once)
 
     @classmethod
     def _of_single_units(cls, kinds: Ints, size: int) -> Tally:
         times = np.bincount(kinds[kinds >= 0], minlength=size)
         silent = int((kinds < 0).sum())
         # Uncounted units are drawn like the others, and then count for nothing.
-        table = sparse.csr_array(sparse.eye_array(size + 1, size))
-        return cls(table, np.append(times, silent).astype(np.int64))
+        return cls(_unit_cells(size + 1, size), np.append(times, silent).astype(np.int64))
+
+    def of_clusters(self) -> Tally:
+        """Tally each of the clusters as a kind of its own."""
+        rows = self.cells.shape[0]
+        return Tally(_unit_cells(rows, rows), self.times)
 
     @classmethod
     def of_sums(cls, sums: Floats, clusters: Ints) -> Tally:
@@ -195,12 +206,17 @@ class Tally:
         return cls(sparse.csr_array(member @ sums), np.ones(len(names), np.int64))
 
     @cached_property
+    def table(self) -> sparse.csr_array:
+        """The cells as a sparse array."""
+        return sparse.csr_array(self.cells)
+
+    @cached_property
     def total(self) -> Floats:
         """The number of units of each kind, (P,)."""
-        total: Floats = self.times @ self.table
+        total: Floats = self.times @ self.cells
         return total
 
-    @property
+    @cached_property
     def clusters(self) -> int:
         """The number of clusters that hold a counted unit."""
         return int(self.times[self.sizes > 0].sum())
@@ -213,18 +229,18 @@ class Tally:
         few others, and resamples of so few show too little of it.
         """
         # Sums may be negative, for instance sums of slopes.
-        whole = np.asarray(abs(self.table).sum(axis=1), float).ravel()
+        whole = np.asarray(abs(self.cells).sum(axis=1), float).ravel()
         held = whole > 0
         # Proportional rows share this number; random numbers keep any two others apart.
-        mark = np.random.Generator(np.random.PCG64(0)).random(self.table.shape[1])
-        prints = np.round((self.table @ mark)[held] / whole[held], 9)
+        mark = np.random.Generator(np.random.PCG64(0)).random(self.cells.shape[1])
+        prints = np.round((self.cells @ mark)[held] / whole[held], 9)
         often = np.bincount(np.unique(prints, return_inverse=True)[1], self.times[held])
         return int(often.sum() - often.max(initial=0))
 
     @cached_property
     def sizes(self) -> Floats:
         """The number of units of each cluster, (C,)."""
-        sizes: Floats = np.asarray(self.table.sum(axis=1), float).ravel()
+        sizes: Floats = np.asarray(self.cells.sum(axis=1), float).ravel()
         return sizes
 
     def resampled(self, resamples: int, seed: int) -> Iterator[Floats]:
@@ -235,40 +251,64 @@ class Tally:
         drawn = int(self.times.sum())
         shares = self.times / max(drawn, 1)
         generator = np.random.Generator(np.random.PCG64(seed))
-        step = max(1, BLOCK // max(1, *self.table.shape))
+        step = max(1, BLOCK // max(1, *self.cells.shape))
         for start in range(0, resamples, step):
             draws = generator.multinomial(drawn, shares, size=min(step, resamples - start))
             yield self._weighted(draws.astype(float))
 
     def weigh(self, resamples: Resamples) -> Iterator[Floats]:
         """Yield the weights for existing draws (B, C) with the clusters in the same order."""
-        if resamples.draws.shape[1] != self.table.shape[0]:
+        if resamples.draws.shape[1] != self.cells.shape[0]:
             raise ValueError("the resamples have other clusters than the tally")
-        step = max(1, BLOCK // max(1, self.table.shape[1]))
+        step = max(1, BLOCK // max(1, self.cells.shape[1]))
         for start in range(0, len(resamples.draws), step):
             yield self._weighted(resamples.draws[start : start + step])
 
     def without_one(self) -> Iterator[tuple[Floats, Ints]]:
         """Yield the weights without one cluster, (c, P) at a time, and how often each occurs."""
+        few = self.cells.shape[0] * self.cells.shape[1] <= BLOCK
+        yield from self._kept_without_one if few else self._without_one()
+
+    @cached_property
+    def _kept_without_one(self) -> list[tuple[Floats, Ints]]:
+        """A single block, kept for the next statistic of the tally."""
+        return list(self._without_one())
+
+    def _without_one(self) -> Iterator[tuple[Floats, Ints]]:
         chosen = np.flatnonzero(self.times > 0)
-        step = max(1, BLOCK // max(1, self.table.shape[1]))
+        step = max(1, BLOCK // max(1, self.cells.shape[1]))
         for start in range(0, len(chosen), step):
             rows = chosen[start : start + step]
-            yield self.total - self.table[rows].toarray(), self.times[rows]
+            yield self.total - _dense(self.cells[rows]), self.times[rows]
 
     @cached_property
     def _full(self) -> Floats | None:
         """The table as a dense array if most of it is filled, which multiplies faster."""
-        rows, columns = self.table.shape
-        if self.table.nnz < FILLED * rows * columns or rows * columns > MOST_FULL:
+        rows, columns = self.cells.shape
+        dense = isinstance(self.cells, np.ndarray)
+        filled = np.count_nonzero(self.cells if dense else self.table.data)
+        if filled < FILLED * rows * columns or rows * columns > MOST_FULL:
             return None
-        full: Floats = self.table.toarray()
-        return full
+        return _dense(self.cells)
 
     def _weighted(self, draws: Floats) -> Floats:
-        full = self._full
-        weights: Floats = (self.table.T @ draws.T).T if full is None else draws @ full
+        if self._full is not None:
+            return draws @ self._full
+        few = self.cells.size * len(draws) <= SMALL
+        weights: Floats = ((self.cells if few else self.table).T @ draws.T).T
         return weights
+
+
+def _dense(cells: Floats | sparse.csr_array) -> Floats:
+    dense: Floats = cells if isinstance(cells, np.ndarray) else cells.toarray()
+    return dense
+
+
+def _unit_cells(rows: int, columns: int) -> Floats | sparse.csr_array:
+    """Return ones on the diagonal, (rows, columns)."""
+    if rows * columns <= SMALL:
+        return np.eye(rows, columns)
+    return sparse.csr_array(sparse.eye_array(rows, columns))
 
 
 def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
@@ -336,14 +376,14 @@ def bca_interval(
     scale = 1 - acceleration(left_out, times) * shift
     if (scale <= 0).any():
         return None
-    low, high = np.quantile(kept, normal_below(normal_quantile(below) + shift / scale))
+    low, high = quantiles(kept, normal_below(normal_quantile(below) + shift / scale))
     return float(low), float(high)
 
 
 def acceleration(left_out: Floats, times: Ints | None = None) -> float:
     """Return sum d^3 / (6 (sum d^2)^1.5) of the values without one cluster; 0 if all are equal."""
     weight = np.ones(len(left_out)) if times is None else times.astype(float)
-    d = np.average(left_out, weights=weight) - left_out
+    d = (weight * left_out).sum() / weight.sum() - left_out
     squares = float((weight * d**2).sum())
     return float((weight * d**3).sum() / (6 * squares**1.5)) if squares > 1e-300 else 0.0
 
@@ -384,7 +424,7 @@ class Bootstrap:
 
     def values(self, function: OfWeights) -> Floats:
         """Return the statistic on each resample, (B, ...)."""
-        few = self.resamples * self.tally.table.shape[1] <= AT_ONCE
+        few = self.resamples * self.tally.cells.shape[1] <= AT_ONCE
         return np.concatenate(
             [function(block) for block in (self._kept if few else self._blocks())]
         )

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from analysis.statistics import Resamples, Tally, counts_of, kinds_of
-from analysis.statistics.arrays import distinct
+from analysis.statistics.arrays import distinct, quantiles
+from analysis.statistics.informative import informative_of_each
 from tests.statistics.cast import random_codes
 
 QUERIES = np.repeat([7, 3, 5], 4)
@@ -112,6 +113,40 @@ def test_a_dense_table_gives_the_same_as_a_sparse_one(monkeypatch):
     monkeypatch.setattr("analysis.statistics.resampling.FILLED", 2.0)
     sparse = stacked(Tally.of_sums(sums, QUERIES).resampled(50, seed=3))
     assert filled == pytest.approx(sparse)
+
+
+def read(tally):
+    """All that statistics read from a tally, in bytes."""
+    left_out, times = map(stacked, zip(*tally.without_one(), strict=True))
+    weights = [stacked(tally.resampled(9, 1)), stacked(tally.of_clusters().resampled(9, 1))]
+    if len(tally.times) == 8:
+        weights.append(stacked(tally.weigh(Resamples.draw(np.arange(8), 9, 1))))
+    figures = [tally.total, tally.sizes, left_out, times, *weights]
+    informative = informative_of_each(tally, np.arange(tally.cells.shape[1]) % 3)
+    counts = tally.clusters, tally.differing, informative
+    return [each.astype(float).tobytes("A") for each in figures], counts
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("clusters", [np.arange(40) % 8, np.arange(40)], ids=["shared", "alone"])
+@pytest.mark.parametrize("kinds", [5, 60], ids=["filled", "sparse"])
+def test_a_small_table_gives_exactly_the_numbers_of_a_sparse_one(monkeypatch, clusters, kinds):
+    of_units = np.random.default_rng(4).integers(-1, kinds, 40)
+    small = Tally.of(of_units, kinds, clusters)
+    assert isinstance(small.cells, np.ndarray)
+    monkeypatch.setattr("analysis.statistics.resampling.SMALL", 0)
+    large = Tally.of(of_units, kinds, clusters)
+    assert not isinstance(large.cells, np.ndarray)
+    assert read(small) == read(large)
+    assert (small.table != large.table).nnz == 0
+
+
+@given(
+    arrays(float, st.integers(1, 40), elements=st.floats(-9, 9) | st.sampled_from([0.0, 0.5, 2.0])),
+    arrays(float, 2, elements=st.floats(0, 1) | st.sampled_from([0.0, 0.5, 1.0])),
+)
+def test_quantiles_are_exactly_those_of_numpy(values, shares):
+    assert quantiles(values, shares).tolist() == np.quantile(values, shares).tolist()
 
 
 def test_equal_seeds_give_equal_resamples_and_other_seeds_others():
