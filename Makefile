@@ -65,7 +65,7 @@ IMPORTS = found=$$($(CHECKS) $(BIN)/lint-imports --no-logo --cache-dir $(VENV)/i
 NODE := $(BIN)/node
 LINT = $(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(IMPORTS) && $(LINT_JS)
 LINT_JS = $(NODE) node_modules/@biomejs/biome/bin/biome check --log-level=warn
-TYPES = $(CHECKS) $(BIN)/mypy . && $(TYPES_JS)
+TYPES = BIN=$(BIN) $(CHECKS) sh scripts/types.sh && $(TYPES_JS)
 TSC := $(NODE) node_modules/typescript/bin/tsc
 TYPES_JS = $(TSC) -p tsconfig.json && $(TSC) -p tsconfig.logic.json
 UNIT_JS = $(NODE) --test --test-isolation=none --test-reporter=dot 'tests/js/*.test.js'
