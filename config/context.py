@@ -17,6 +17,16 @@ def product(request: HttpRequest) -> dict[str, object]:
     return {"version": settings.TANDEM_VERSION}
 
 
+class NotCollectedError(Exception):
+    """A page names a static file that `collectstatic` has not stored."""
+
+    def __init__(self, name: str, folder: object) -> None:
+        super().__init__(
+            f"the static file {name} is not in {folder}: run tandem collectstatic --noinput, and "
+            "restart the site"
+        )
+
+
 _CSS = HashedFilesMixin.patterns[0][1]
 _IMPORTS = HashedFilesMixin._js_module_import_aggregation_patterns[1]  # type: ignore[attr-defined]
 
@@ -30,3 +40,10 @@ class HashedFiles(CompressedManifestStaticFilesStorage):
 
     support_js_module_import_aggregation = False
     patterns = (("css/*.css", _CSS), ("js/*.js", _IMPORTS))
+
+    def stored_name(self, name: str) -> str:
+        try:
+            found: str = super().stored_name(name)
+        except ValueError as error:
+            raise NotCollectedError(name, self.location) from error
+        return found

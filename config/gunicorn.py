@@ -68,7 +68,17 @@ def problem() -> str:
         check=False,
     )
     found = [line.removeprefix("?: ") for line in done.stderr.splitlines() if "?: " in line]
-    return ("; ".join(found) or done.stderr.strip()) if done.returncode else ""
+    if done.returncode:
+        return "; ".join(found) or done.stderr.strip()
+    return "" if env.flag("DEBUG") else _not_collected()
+
+
+def _not_collected() -> str:
+    """Say what to do if there are no static files, without which no page can be shown."""
+    folder = env.static_dir(env.data_dir())
+    if (folder / "staticfiles.json").is_file():
+        return ""
+    return f"there are no static files in {folder}: run tandem collectstatic --noinput"
 
 
 def when_ready(server: Any) -> None:

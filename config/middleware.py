@@ -39,6 +39,7 @@ from annotation.people.languages import translated
 from annotation.presentation import ForgottenItemError
 from annotation.protocols.base import ForgottenUnitError
 from audit.recording import Actor, address_class, current_actor, on_behalf
+from config.context import NotCollectedError
 from datasets.access import client_address, wants_data
 from datasets.jobs.guard import answering
 from datasets.messages import Message
@@ -402,9 +403,15 @@ def _answer(request: HttpRequest, status: int, template: str, sentence: str) -> 
         return JsonResponse({"error": sentence, "problems": []}, status=status)
     # Without a database nobody knows what language the account chose: then the browser's it is.
     language = getattr(request, "LANGUAGE_CODE", None) or get_language_from_request(request)
+    headers = {"Content-Language": language}
     with translation.override(language):
-        body = render_to_string(template, {"request_id": getattr(request, "id", "")})
-    return HttpResponse(body, status=status, headers={"Content-Language": language})
+        try:
+            body = render_to_string(template, {"request_id": getattr(request, "id", "")})
+        except NotCollectedError:
+            # This page has no files either. The log has the error, which raised again here would
+            # be raised, and logged, in each middleware from the innermost to the outermost.
+            body, headers = PAGE.format("en", sentence[0].upper() + sentence[1:]), {}
+    return HttpResponse(body, status=status, headers=headers)
 
 
 def audit_actor(handle: Handler) -> Handler:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
+from pytest_django.fixtures import Settings
 
 from config.env import secret_key
 from tests import forks
@@ -126,6 +128,34 @@ def test_the_web_server_does_not_start_without_allowed_hosts(tmp_path: Path) -> 
     assert len(errors) == 1
     assert errors[0].startswith("Not started: (security.W020) ALLOWED_HOSTS must not be empty")
     assert "Listening" not in done.stderr
+
+
+@pytest.mark.processes
+def test_the_web_server_does_not_start_without_static_files(tmp_path: Path) -> None:
+    command = ("-m", "gunicorn", "-c", "config/gunicorn.py", "config.wsgi")
+    done = run(tmp_path, *command, BIND="127.0.0.1:0")
+    assert done.returncode == 1
+    told = [line for line in done.stderr.splitlines() if not line.startswith("{")]
+    folder = tmp_path / "static"
+    mend = "run tandem collectstatic --noinput"
+    assert told == [f"Not started: there are no static files in {folder}: {mend}"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("accept", ["text/html", "application/json"])
+def test_a_page_without_its_static_files_fails_with_one_error_that_says_what_to_run(
+    tmp_path: Path, settings: Settings, caplog: pytest.LogCaptureFixture, accept: str
+) -> None:
+    hashed = {"BACKEND": "config.context.HashedFiles"}
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": hashed}
+    settings.STATIC_ROOT = tmp_path
+    client = Client(raise_request_exception=False)
+    answer = client.get("/login/", headers={"accept": accept})
+    assert answer.status_code == 500
+    assert "unexpected error" in answer.content.decode()
+    (told,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert told.exc_info is not None
+    assert f"is not in {tmp_path}: run tandem collectstatic" in str(told.exc_info[1])
 
 
 SETTINGS = """
