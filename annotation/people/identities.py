@@ -61,8 +61,17 @@ def identity_of(claims: Mapping[str, Any], issuer: str) -> Identity:
     # Subjects are unique within one issuer only, and a site may change its issuer.
     uid = sha256(f"{issuer}\0{sub}".encode()).hexdigest()
     verified = claims.get("email_verified") in (True, "true")
-    address = email.strip().lower() if verified and isinstance(email, str) else ""
-    return Identity(uid, address, _name(claims))
+    address = email.strip() if verified and isinstance(email, str) else ""
+    return Identity(uid, folded_address(address), _name(claims))
+
+
+def folded_address(address: str) -> str:
+    """Return an address in lower case, and an empty string if it has letters beyond ASCII.
+
+    Some of these, as the Kelvin sign and the dotless i, become ASCII letters when their case is
+    changed, so that one person's address would be another's.
+    """
+    return address.lower() if address.isascii() else ""
 
 
 def nonce_of(state: str) -> str:
@@ -120,7 +129,7 @@ def _by_email(email: str) -> User | None:
 
     An address that the provider has given to another person later must not open the account.
     """
-    rows = EmailAddress.objects.filter(email__iexact=email, verified=True) if email else ()
+    rows = EmailAddress.objects.filter(email=email, verified=True) if email else ()
     users = [row.user for row in rows]
     if len(users) != 1 or SocialAccount.objects.filter(user=users[0]).exists():
         return None
@@ -136,6 +145,8 @@ def _free_name(name: str) -> str:
 
 def check_connectable(identity: Identity, user: User) -> None:
     """Check that an account may be linked with an identity. Raises PeopleError."""
+    if user.is_guest:
+        raise PeopleError(Message("a guest of a study has no log-in; log out first"))
     owner = SocialAccount.objects.filter(uid=identity.uid).first()
     if owner is not None and owner.user_id != user.pk:
         raise PeopleError(
@@ -176,6 +187,8 @@ def set_email(user: User, email: str) -> None:
     The person who logs in at the identity provider with this verified address gets the account.
     """
     address = email.strip().lower()
+    if not email.isascii():
+        raise PeopleError("an address has ASCII letters only, also its domain; correct it")
     if user.is_guest:
         raise PeopleError("a guest has no log-in; invite the person to an account instead")
     if address:

@@ -37,6 +37,9 @@ def start(request: HttpRequest, provider_id: str) -> HttpResponseBase:
     A page leads there, since a form of this site may be sent to no other (`form-action`).
     """
     _check(provider_id)
+    # Allauth reads the query string, too, where the checks below would not see it.
+    if request.GET or request.POST.get("process", "login") not in ("login", "connect"):
+        raise PermissionDenied
     if request.POST.get("process") == "connect":
         if not request.user.is_authenticated or get_account(request).is_guest:
             raise PermissionDenied

@@ -195,6 +195,17 @@ class TestTheSecondStep:
         basic = {"authorization": "Basic YWRhOmEtbG9uZy1lbm91Z2gtd29yZA=="}
         assert Client().get("/api/v1/", headers=basic).status_code == 401
 
+    def test_the_cookie_of_the_first_step_opens_nothing_after_the_second(
+        self, secret: str, clock: Clock
+    ) -> None:
+        client, _ = password()
+        before = client.cookies["sessionid"].value
+        assert give(client, clock.code(secret)).status_code == 302
+        assert inside(client)
+        stolen = Client()
+        stolen.cookies["sessionid"] = before
+        assert not inside(stolen)
+
     def test_the_code_page_requires_a_password_first(self, secret: str, clock: Clock) -> None:
         client = Client()
         answer = give(client, clock.code(secret))
