@@ -27,6 +27,7 @@ from django.utils.translation import gettext_lazy as gettext
 from annotation.models import Invitation, User
 from annotation.people import identities, second_factor
 from annotation.people.identities import Identity
+from annotation.people.invitations import landing
 from annotation.people.languages import sentence
 from annotation.people.membership import PeopleError
 from datasets.messages import Message
@@ -148,6 +149,8 @@ class SingleSignOnAdapter(_Quiet, DefaultSocialAccountAdapter):
                 self._take_in(request, sociallogin, invitation)
         except PeopleError as error:
             raise ImmediateHttpResponse(refused(request, error.args[0])) from error
+        if invitation is not None and invitation.team_id is not None:
+            sociallogin.state.setdefault("next", landing(invitation, sociallogin.user))
 
     def _take_in(self, request: HttpRequest, sociallogin: Any, invitation: Any) -> None:
         identity: Identity = sociallogin.identity

@@ -10,6 +10,7 @@ from hashlib import sha256
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Campaign, Invitation, Membership, User
@@ -136,6 +137,18 @@ def join(invitation: Invitation, user: User) -> None:
         _use_up(invitation, user)
         _make_member(invitation, user)
         _record_use(invitation, user, new=False)
+
+
+def landing(invitation: Invitation, user: User) -> str:
+    """Return the page on which a person who has used the invitation lands."""
+    if invitation.team_id is None:
+        return reverse("home")
+    if user.role == User.Role.ANNOTATOR:
+        # This page says which team it is, since annotators have no page of a team.
+        return f"{reverse('work')}?joined={invitation.team_id}"
+    if invitation.campaign_id is not None:
+        return reverse("home")
+    return reverse("team", args=[invitation.team_id])
 
 
 def _make_member(invitation: Invitation, user: User) -> None:

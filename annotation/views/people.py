@@ -27,6 +27,7 @@ from annotation.people.invitations import (
     invitation_of,
     invite,
     join,
+    landing,
     revoke,
 )
 from annotation.people.languages import sentence, translated
@@ -199,11 +200,16 @@ def new_invitation(request: HttpRequest) -> HttpResponse:
     return show_link(request, created, reverse("people"))
 
 
-def show_link(request: HttpRequest, created: NewInvitation, back: str) -> HttpResponse:
-    """Show the link once, since only its digest is stored."""
+def show_link(
+    request: HttpRequest, created: NewInvitation, back: str, team_role: str = ""
+) -> HttpResponse:
+    """Show the link once, since only its digest is stored.
+
+    `team_role` is the role in the team that was asked for, and that the link does not give.
+    """
     address = request.build_absolute_uri(f"{reverse('join')}?key={created.key}")
     invitation = created.invitation
-    context = {"invitation": invitation, "address": address, "back": back, "life": LIFE.days}
+    context = {"invitation": invitation, "address": address, "back": back, "team_role": team_role}
     return render(request, "people/invited.html", context)
 
 
@@ -262,10 +268,7 @@ def accept_invitation(request: HttpRequest) -> HttpResponse:
         return _join_page(request, invitation, form, status=422)
     except PeopleError as error:
         return _join_page(request, invitation, form, sentence(error), 409)
-    joined = invitation.team_id if invitation.campaign_id is None else None
-    if joined is not None and get_account(request).role != User.Role.ANNOTATOR:
-        return redirect("team", joined)
-    return redirect("home")
+    return redirect(landing(invitation, get_account(request)))
 
 
 def _make_account(request: HttpRequest, invitation: Invitation, form: JoinForm) -> None:

@@ -146,7 +146,8 @@ def _add(team: Team, request: HttpRequest) -> HttpResponse | None:
     if seconds_to_wait("invite", by.pk) is not None:
         raise TeamError(TOO_MANY)
     created = invite(User.Role.ANNOTATOR, team=team, note=name, by=by)
-    return show_link(request, created, reverse("team", args=[team.pk]))
+    more = "" if data["role"] == TeamMember.Role.MEMBER else data["role"]
+    return show_link(request, created, reverse("team", args=[team.pk]), team_role=more)
 
 
 def _remove(team: Team, request: HttpRequest) -> None:

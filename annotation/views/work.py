@@ -77,8 +77,17 @@ def work(request: HttpRequest) -> HttpResponse:
         "adjudicating": [(each, _queue_sizes(user, each)) for each in adjudicable(user)],
         "consents": asked_for_consent(user),
         "languages": settings.LANGUAGES,
+        "joined": _joined(user, request.GET.get("joined", "")),
     }
     return render(request, "work/list.html", context)
+
+
+def _joined(user: User, number: str) -> str:
+    """Return the name of the team that the person has just joined by an invitation."""
+    if not number.isdecimal() or len(number) > MAX_DIGITS:
+        return ""
+    mine = user.teams.filter(team=int(number))
+    return mine.values_list("team__name", flat=True).first() or ""
 
 
 def _queue_sizes(user: User, campaign: Campaign) -> dict[str, int]:

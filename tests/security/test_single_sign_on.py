@@ -20,12 +20,19 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from annotation.models import Invitation, User
-from annotation.people.identities import identity_of, set_email
+from annotation.people.identities import (
+    Identity,
+    check_connectable,
+    identity_of,
+    set_email,
+)
 from annotation.people.invitations import invite
+from annotation.people.log_in_links import log_in_key
 from annotation.people.membership import PeopleError, set_pool
 from audit.models import Event
 from config import env
 from config.adapters import together
+from datasets.models import Team
 from tests.cast import run
 from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study
@@ -82,6 +89,16 @@ class TestAccounts:
         assert who(client) is None
         assert not SocialAccount.objects.exists()
 
+    @pytest.mark.parametrize("address", ["mi\u212ae@uni.example", "m\u0131ke@uni.example"])
+    def test_an_address_of_look_alike_letters_is_not_another_persons(
+        self, study: Study, university: Provider, address: str
+    ) -> None:
+        set_email(study.ada, "mike@uni.example")
+        university.knows("alike-there", email=address, email_verified=True)
+        assert come_back(Client(), "alike-there").status_code == 403
+        with pytest.raises(PeopleError, match="ASCII"):
+            set_email(study.ben, address)
+
     def test_a_reassigned_address_does_not_open_a_linked_account(
         self, study: Study, university: Provider
     ) -> None:
@@ -109,6 +126,15 @@ class TestAccounts:
         assert who(client) == "newcomer"
         assert Invitation.objects.get(pk=made.invitation.pk).used_by == user
         assert come_back(Client(), "ada-there", key=made.key).status_code == 403
+
+    def test_whoever_joins_a_team_lands_on_a_page_that_names_it(
+        self, study: Study, university: Provider
+    ) -> None:
+        made = invite("annotator", by=study.root, team=Team.objects.create(name="Readers"))
+        client = Client()
+        answer = come_back(client, "new-there", key=made.key)
+        page = client.get(answer.headers["Location"]).content.decode()
+        assert "You are now a member of the team <strong>Readers</strong>." in page
 
     def test_a_second_factor_is_required_after_single_sign_on(
         self, study: Study, university: Provider
@@ -245,6 +271,24 @@ class TestLinking:
         assert not SocialAccount.objects.exists()
         assert Event.objects.filter(event="identity.unlinked").count() == 2
 
+    @pytest.mark.parametrize("where", ["?process=connect", "?process=redirect", "?next=/"])
+    def test_what_to_do_is_read_from_the_form_alone(
+        self, study: Study, university: Provider, where: str
+    ) -> None:
+        start = reverse("openid_connect_login", args=["sso"]) + where
+        guest = User.objects.create(username="guest-1", is_guest=True)
+        for client in (Client(), client_of(guest), log_in("ada")):
+            assert client.post(start).status_code == 403
+
+    def test_another_process_is_refused(self, study: Study, university: Provider) -> None:
+        start = reverse("openid_connect_login", args=["sso"])
+        assert log_in("ada").post(start, {"process": "redirect"}).status_code == 403
+
+    def test_a_guest_is_linked_with_nobody_when_the_answer_comes(self, study: Study) -> None:
+        guest = User.objects.create(username="guest-1", is_guest=True)
+        with pytest.raises(PeopleError, match="guest"):
+            check_connectable(Identity("uid", "", "x"), guest)
+
     def test_visitors_and_guests_cannot_link_an_identity(
         self, study: Study, university: Provider
     ) -> None:
@@ -288,6 +332,18 @@ class TestRedirects:
         assert answer.status_code == 403
         assert "belongs to another log-in" in answer.content.decode()
         assert who(thief) is None
+
+    def test_a_code_for_another_client_or_without_the_nonce_logs_nobody_in(
+        self, study: Study, university: Provider
+    ) -> None:
+        set_email(study.ada, "ada@uni.example")
+        client = Client()
+        for change in (("client_id=tandem", "client_id=other"), (r"&nonce=\w+", "")):
+            address = leave(client)
+            changed = re.sub(*change, address)
+            assert changed != address
+            assert client.get(answer_of(changed, "ada-there")).status_code in (401, 403)
+            assert who(client) is None
 
     def test_single_sign_on_starts_a_new_session(self, study: Study, university: Provider) -> None:
         set_email(study.ada, "ada@uni.example")
@@ -408,6 +464,19 @@ class TestLogInLinks:
         assert who(client) == "root"
         assert Client().post(path).status_code == 410
         assert Event.objects.filter(event="login.link").count() == 1
+
+    def test_a_log_in_link_stands_for_the_password_and_not_for_the_second_factor(
+        self, study: Study
+    ) -> None:
+        TOTP.activate(study.ada, generate_totp_secret())
+        for client in (Client(), client_of(study.ben)):
+            before = who(client)
+            key = urlencode({"key": log_in_key(study.ada)})
+            answer = client.post(f"{reverse('log-in-link')}?{key}")
+            assert answer.headers["Location"] == reverse("mfa_authenticate")
+            assert who(client) == before
+            confirm = client.get(reverse("password")).headers["Location"]
+            assert confirm.startswith((reverse("account_reauthenticate"), "/login/"))
 
     def test_a_link_from_the_admin_page_allows_a_new_password(self, study: Study) -> None:
         ada, elsewhere = Client(), client_of(study.ada)

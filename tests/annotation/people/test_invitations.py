@@ -75,6 +75,23 @@ def test_an_invitation_to_a_team_makes_a_member_on_pages_and_in_the_api(study: S
         join(late.invitation, study.ada)
 
 
+def test_whoever_joins_a_team_to_label_is_told_so_on_the_page_they_land_on(study: Study) -> None:
+    team = Team.objects.create(name="Readers <1>")
+    for client, sent in ((Client(), GOOD), (client_of(study.ada), {})):
+        made = invite("annotator", by=study.root, team=team)
+        page = client.post(door(made), sent, follow=True).content.decode()
+        assert "You are now a member of the team <strong>Readers &lt;1&gt;</strong>." in page
+        assert "You are now" not in client.get(reverse("work")).content.decode()
+
+
+@pytest.mark.parametrize("joined", ["{team}", "0", "x", "9" * 40, "²"])
+def test_an_address_names_no_team_that_the_person_is_not_in(study: Study, joined: str) -> None:
+    team = Team.objects.create(name="Readers")
+    page = client_of(study.ada).get(reverse("work"), {"joined": joined.format(team=team.pk)})
+    assert page.status_code == 200
+    assert "Readers" not in page.content.decode()
+
+
 def door(made: NewInvitation) -> str:
     return f"{reverse('join')}?key={made.key}"
 

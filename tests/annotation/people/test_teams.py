@@ -324,6 +324,16 @@ class TestMembers:
         response = client_of(study.rita).post(reverse("team-change", args=[team.pk]), given)
         assert "labels only" in response.content.decode()
 
+    @pytest.mark.parametrize(("role", "told"), [("member", False), ("manager", True)])
+    def test_a_link_says_that_it_makes_a_member_if_more_was_asked_for(
+        self, study: Study, role: str, told: bool
+    ) -> None:
+        team = study.campaign.team
+        apart(User.objects.create(username="eve"), name="bridges")
+        given = {"order": "add", "account": "eve", "role": role}
+        page = client_of(study.rita).post(reverse("team-change", args=[team.pk]), given)
+        assert (f"Not {role} yet: a link makes a member only." in page.content.decode()) is told
+
     def test_the_api_answers_alike_for_unknown_and_outside_people_and_admins_add_anybody(
         self, study: Study
     ) -> None:
