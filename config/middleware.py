@@ -406,7 +406,7 @@ def _answer(request: HttpRequest, status: int, template: str, sentence: str) -> 
     headers = {"Content-Language": language}
     with translation.override(language):
         try:
-            body = render_to_string(template, {"request_id": getattr(request, "id", "")})
+            body: str = render_to_string(template, {"request_id": getattr(request, "id", "")})
         except NotCollectedError:
             # This page has no files either. The log has the error, which raised again here would
             # be raised, and logged, in each middleware from the innermost to the outermost.
