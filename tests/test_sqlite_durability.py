@@ -139,3 +139,29 @@ def test_the_write_ahead_log_is_checkpointed_beside_the_writers(
         copied.wait(0.01)
     assert Path(path).read_bytes() != empty
     reader.close()
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback", "close"])
+def test_other_threads_let_a_writer_of_their_process_go_first(
+    path: str, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setattr(durability, "PAUSE_SECONDS", ENOUGH)
+    writer = connection_to(path)
+    writer.set_autocommit(False, force_begin_transaction_with_broken_autocommit=True)
+    paused = threading.Thread(target=durability.pause_for_writer)
+    paused.start()
+    paused.join(0.05)
+    assert paused.is_alive()
+    getattr(writer, end)()
+    paused.join(ENOUGH)
+    assert not paused.is_alive()
+    durability.pause_for_writer()
+    writer.close()
+
+
+def test_nobody_pauses_for_longer_than_a_moment(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durability, "PAUSE_SECONDS", 0.0)
+    writer = connection_to(path)
+    writer.set_autocommit(False, force_begin_transaction_with_broken_autocommit=True)
+    durability.pause_for_writer()
+    writer.close()

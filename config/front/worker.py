@@ -30,6 +30,7 @@ from config.front.handover import Handover
 from config.front.incoming import Incoming, Limits, NoRoomError, TooLongHeadError
 from config.front.lanes import Lanes, threads_of_lanes
 from config.front.outgoing import Outgoing
+from config.sqlite.durability import pause_for_writer
 
 _ThreadWorker: Any = gthread.ThreadWorker
 _Connection: Any = gthread.TConn
@@ -300,6 +301,11 @@ class Worker(_ThreadWorker):
         done.add_done_callback(
             lambda future: self.method_queue.defer(self.finish_request, connection, future)
         )
+
+    def handle(self, connection: Connection) -> bool:
+        pause_for_writer()
+        keeps_open: bool = super().handle(connection)
+        return keeps_open
 
     def finish_request(self, connection: Connection, done: Future[bool]) -> None:
         """Go on after the thread is through: send what waits, and then expect the next request."""

@@ -21,7 +21,7 @@ from django.db.backends.sqlite3 import base, operations
 from django.db.utils import OperationalError
 
 from audit.append_only import create_statements, drop_statements
-from config.sqlite.durability import PAGES, Turn, log_of, turn_of
+from config.sqlite.durability import PAGES, Turn, log_of, pause_for_writer, turn_of
 
 # The stubs lack the methods that are overridden here.
 _Django: Any = base.DatabaseWrapper
@@ -98,6 +98,7 @@ class DatabaseWrapper(_Django):
         if was_open and self._waits_for_disk:
             try:
                 log_of(self._name).sync()
+                pause_for_writer()
             except OSError as error:
                 raise OperationalError(f"disk I/O error ({error.strerror})") from error
 
@@ -143,6 +144,7 @@ class DatabaseWrapper(_Django):
             threads_turn.lock.release()
             os.close(turn)
             raise
+        threads_turn.begin()
         self._turn, self._threads_turn = turn, threads_turn
 
     def release_turn(self) -> None:
@@ -151,6 +153,7 @@ class DatabaseWrapper(_Django):
             threads_turn, self._threads_turn = self._threads_turn, None
             os.close(turn)
             if threads_turn is not None:
+                threads_turn.end()
                 threads_turn.lock.release()
 
 

@@ -24,6 +24,9 @@ COMMITS = 100
 """Commits of a process between two checkpoints beside the writers."""
 PAGES = 10_000
 """Pages of the log at which a writer copies it itself, 40 MB. SQLite's own limit is 1,000."""
+PAUSE_SECONDS = 0.005
+"""How long a thread lets a writer of its process go first. An answer's takes 2 ms, an import's may
+take seconds."""
 _sync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
@@ -88,10 +91,27 @@ class Log:
 
 
 class Turn:
-    """This process's place in the queue of writers, which one of its threads has at a time."""
+    """This process's place in the queue of writers, which one of its threads has at a time.
+
+    The threads of a process share one interpreter. A writer gives it up at each query, and waits
+    for it longer than the query takes if other threads compute meanwhile, and everybody behind the
+    writer waits as long. So the others pause before they begin something (`pause_for_writer`).
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self._nobody_writes = threading.Event()
+        self._nobody_writes.set()
+
+    def begin(self) -> None:
+        self._nobody_writes.clear()
+
+    def end(self) -> None:
+        self._nobody_writes.set()
+
+    def pause(self) -> None:
+        if not self._nobody_writes.is_set():
+            self._nobody_writes.wait(PAUSE_SECONDS)
 
 
 _logs: dict[str, Log] = {}
@@ -107,6 +127,13 @@ def log_of(database: str) -> Log:
 def turn_of(database: str) -> Turn:
     with _creating:
         return _turns.setdefault(database, Turn())
+
+
+def pause_for_writer() -> None:
+    """Let the thread of this process that is writing go first, for a moment. Call it before work
+    that takes about as long, outside of transactions."""
+    for turn in tuple(_turns.values()):
+        turn.pause()
 
 
 def _forget() -> None:
