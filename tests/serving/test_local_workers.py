@@ -33,7 +33,7 @@ def test_workers_beside_the_site_run_judges_are_restarted_and_end_with_the_site(
     site: Site,
 ) -> None:
     with site.served() as server:
-        keeper = next(pid for pid in site.serving(server) if "beside.py" in command(pid))
+        keeper = next(pid for pid in site.serving(server) if "local_workers.py" in command(pid))
         until(lambda: len(children(keeper)) == len(local_workers.WORKERS), "all workers", ENOUGH)
         first = children(keeper)
         for pid in first:
