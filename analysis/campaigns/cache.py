@@ -15,8 +15,9 @@ from django.db.models import Count, Max, Q
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
 from analysis.types import JSON, Progress, unheard
+from annotation.answers.state import answers_of
 from annotation.exposure.ledger import Note, collect_looks, deliver
-from annotation.models import Assignment, Campaign, Label, Response
+from annotation.models import Assignment, Campaign, Label
 from annotation.people.membership import excluded
 from annotation.prerequisites.base import prerequisite_of
 from annotation.prerequisites.label_validation import source_campaign
@@ -85,12 +86,6 @@ def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
     ]
     text = json.dumps(state, default=str, sort_keys=True)
     return own["newest"] or 0, sha256(text.encode()).hexdigest()
-
-
-def answers_of(campaign: str) -> dict[str, Any]:
-    """Return the number of a campaign's current responses, the newest, and its time."""
-    current = Response.objects.filter(current=True, assignment__item__campaign__name=campaign)
-    return current.aggregate(number=Count("pk"), newest=Max("pk"), at=Max("created_at"))
 
 
 def _backgrounds(campaign: Campaign) -> list[Any]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from cachetools import LRUCache
 
-from analysis.campaigns.cache import answers_of
 from analysis.campaigns.jobs import campaign_of, may_see
 from analysis.disagreements.votes import VoteTable, votes_of
+from annotation.answers.state import answers_of
 from annotation.models import Campaign
 from annotation.people.membership import excluded
 from datasets.jobs import Kind, Options, Progress, Result, results

@@ -1,7 +1,8 @@
 """Adjudication: deciding the units on which raters disagree.
 
-`disputes` finds them and puts them in a queue. `decisions` collects a unit's texts and the raters'
-answers to it as a case, and stores the decision. A decision is a response of the Reference.
+`disputes` finds them, and `dispute_queue` puts them in order. `decisions` collects a unit's texts
+and the raters' answers to it as a case, and stores the decision. A decision is a response of the
+Reference.
 """
 
 from annotation.adjudication.decisions import (
@@ -16,19 +17,22 @@ from annotation.adjudication.decisions import (
     is_by,
     rater_answers,
 )
-from annotation.adjudication.disputes import (
+from annotation.adjudication.dispute_queue import (
     DISPUTES_AMONG,
     STATES,
-    Disagreement,
-    Dispute,
+    Queue,
     QueuePart,
-    adjudicable,
-    disputed_units,
     next_dispute,
     own_sizes,
     queue,
     queued_units,
     with_texts,
+)
+from annotation.adjudication.disputes import (
+    Disagreement,
+    Dispute,
+    adjudicable,
+    disputed_units,
 )
 
 __all__ = [
@@ -39,6 +43,7 @@ __all__ = [
     "Disagreement",
     "Dispute",
     "NotYoursError",
+    "Queue",
     "QueuePart",
     "Quote",
     "RaterAnswer",

@@ -1,4 +1,4 @@
-"""The units in dispute, the order of the queue, and who may decide.
+"""The units in dispute, and who may decide.
 
 A unit is in dispute if people disagree, or if a judge disagrees with most people. The labels that
 count are those that the report compares: labels on study items, except labels of excluded raters
@@ -9,14 +9,12 @@ label counts. An escape counts as a value like any other.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from django.db.models import Count, Exists, F, Max, Min, OuterRef, Q, QuerySet
-from django.utils.translation import gettext_noop
 
-from annotation.exposure.ledger import saw_answers
 from annotation.models import (
     AdjudicationRequest,
     Campaign,
@@ -27,24 +25,10 @@ from annotation.models import (
     Membership,
     Rater,
     Response,
-    Unit,
     User,
 )
 from annotation.people.membership import Role
-from annotation.presentation import preload, words_of_unit
 
-Among = Literal["all", "sent", "people", "judges"]
-State = Literal["open", "decided"]
-DISPUTES_AMONG: dict[Among, str] = {
-    "all": gettext_noop("All disputes"),
-    "sent": gettext_noop("Sent by a researcher"),
-    "people": gettext_noop("People disagree"),
-    "judges": gettext_noop("A judge disagrees with most people"),
-}
-STATES: dict[State, str] = {
-    "open": gettext_noop("To decide"),
-    "decided": gettext_noop("Decided"),
-}
 UnitKey = tuple[int, int, int, int]
 """An item's position and primary key, a unit's position in it and primary key."""
 
@@ -125,37 +109,32 @@ def counted_labels(campaign: Campaign) -> QuerySet[Label]:
     )
 
 
-def disputes(labels: QuerySet[Label], of: Among = "all", variable: str = "") -> list[Dispute]:
-    """Return the units in dispute among labels that count, unsorted, in one query.
-
-    `variable` restricts the labels to one variable, and `of` the disputes to one kind; those sent
-    by a researcher are of any kind.
-    """
-    if variable:
-        labels = labels.filter(variable=variable)
+def disputes(labels: QuerySet[Label]) -> list[Dispute]:
+    """Return the units in dispute among labels that count, unsorted, in one query."""
     units: dict[UnitKey, list[Disagreement]] = defaultdict(list)
+    for unit, disagreement in disagreements(labels):
+        units[unit].append(disagreement)
+    return [
+        Dispute(item, item_position, unit, position, tuple(sorted(found, key=_variable)))
+        for (item_position, item, position, unit), found in units.items()
+    ]
+
+
+def disagreements(labels: QuerySet[Label]) -> Iterator[tuple[UnitKey, Disagreement]]:
+    """Yield each disagreement with its unit. Equal ones are the same object: they are few."""
     tallies: dict[tuple[UnitKey, str], list[_Tally]] = defaultdict(list)
     for tally in _tally(labels):
         tallies[tally.unit, tally.variable].append(tally)
     # Raters differ in a few ways, each of them on many units.
     alike: dict[tuple[object, ...], Disagreement | None] = {}
-    for (unit_key, name), found in tallies.items():
+    same: dict[Disagreement, Disagreement] = {}
+    for (unit, name), found in tallies.items():
         way = (name, *(tally[2:] for tally in found))
         if way not in alike:
-            alike[way] = _disagreement(name, found)
-        disagreement = alike[way]
-        if disagreement and _is_of(disagreement, of):
-            units[unit_key].append(disagreement)
-    return [
-        Dispute(item, item_position, unit, position, tuple(sorted(disagreements, key=_variable)))
-        for (item_position, item, position, unit), disagreements in units.items()
-    ]
-
-
-def _is_of(disagreement: Disagreement, of: Among) -> bool:
-    if of in ("all", "sent"):
-        return disagreement.among_people or disagreement.judges
-    return disagreement.judges if of == "judges" else disagreement.among_people
+            made = _disagreement(name, found)
+            alike[way] = made and same.setdefault(made, made)
+        if (differ := alike[way]) and (differ.among_people or differ.judges):
+            yield unit, differ
 
 
 def _variable(disagreement: Disagreement) -> str:
@@ -247,48 +226,6 @@ def own_units(user: User, campaign: Campaign) -> QuerySet[Label, int]:
     return own.order_by().values_list("unit", flat=True)
 
 
-def with_texts(campaign: Campaign, found: Sequence[Dispute]) -> Iterator[tuple[Dispute, str, str]]:
-    """Yield each dispute with the texts of its query and its unit, in a few database queries."""
-    rows = Item.objects.filter(pk__in={each.item for each in found}).select_related("query")
-    items = {item.pk: item for item in rows}
-    for item in items.values():
-        item.campaign = campaign
-    preload(campaign, items.values())
-    units = Unit.objects.filter(pk__in=[each.unit for each in found]).order_by()
-    names = dict(units.values_list("pk", "name"))
-    for each in found:
-        item = items[each.item]
-        yield each, item.query.text, words_of_unit(item, names[each.unit])
-
-
-@dataclass(frozen=True)
-class QueuePart:
-    """A part of the queue: open or decided disputes, perhaps of one kind, variable or item."""
-
-    of: Among = "all"
-    variable: str = ""
-    state: State = "open"
-    item: int | None = None
-
-
-def queue(campaign: Campaign, user: User, part: QueuePart = QueuePart()) -> list[Dispute]:
-    """Return a part of an adjudicator's queue in order, without units that they labelled."""
-    found = _find(campaign, part, user)
-    saw_answers("disputes", campaign, units=[each.unit for each in found])
-    return _ordered(found, sent_units(campaign))
-
-
-def queued_units(campaign: Campaign, user: User, part: QueuePart = QueuePart()) -> list[int]:
-    """Return the primary keys of the units in a part of the queue, which reveal no answer."""
-    found = _find(campaign, part, user)
-    return [each.unit for each in _ordered(found, sent_units(campaign))]
-
-
-def queue_sizes(campaign: Campaign, part: QueuePart = QueuePart()) -> dict[State, int]:
-    """Return the numbers of open and of decided units in dispute."""
-    return {state: len(_find(campaign, replace(part, state=state))) for state in STATES}
-
-
 def disputed_units(campaign: Campaign) -> frozenset[int]:
     """Return the units in dispute, decided or not. Callers note the look at them.
 
@@ -302,25 +239,6 @@ def disputed_units(campaign: Campaign) -> frozenset[int]:
     return frozenset(several.values_list("unit", flat=True).iterator(chunk_size=5000))
 
 
-def own_sizes(user: User, campaign: Campaign, disputed: frozenset[int]) -> dict[State, int]:
-    """Return the sizes of an adjudicator's own queue, for the units in dispute."""
-    mine = disputed.difference(own_units(user, campaign))
-    done = len(mine & decided_units(campaign))
-    return {"open": len(mine) - done, "decided": done}
-
-
-def next_dispute(campaign: Campaign, user: User, unit: Unit, part: QueuePart) -> int | None:
-    """Return the primary key of the unit to decide after `unit`, or None.
-
-    Other disputes on the same item come first, since its texts were read just now.
-    """
-    for scope in (replace(part, item=unit.item_id), part):
-        others = [each for each in queued_units(campaign, user, scope) if each != unit.pk]
-        if others:
-            return others[0]
-    return None
-
-
 def sent_units(campaign: Campaign) -> set[int]:
     """Return the units that a researcher sent to adjudication."""
     rows = AdjudicationRequest.objects.filter(unit__item__campaign=campaign)
@@ -330,31 +248,3 @@ def sent_units(campaign: Campaign) -> set[int]:
 def decided_units(campaign: Campaign) -> set[int]:
     rows = Decision.objects.filter(unit__item__campaign=campaign, response__current=True)
     return set(rows.order_by().values_list("unit", flat=True))
-
-
-def _find(campaign: Campaign, part: QueuePart, user: User | None = None) -> list[Dispute]:
-    labels = counted_labels(campaign)
-    if part.item is not None:
-        labels = labels.filter(unit__item=part.item)
-    if user is not None:
-        labels = labels.exclude(unit__in=own_units(user, campaign))
-    if part.of == "sent":
-        labels = labels.filter(unit__adjudication_request__isnull=False)
-    done, found = decided_units(campaign), disputes(labels, part.of, part.variable)
-    return [each for each in found if (each.unit in done) == (part.state == "decided")]
-
-
-def _ordered(found: list[Dispute], sent: Collection[int]) -> list[Dispute]:
-    """Sort items by their first-ranked dispute, and the disputes within an item by rank.
-
-    Units that a researcher sent come before all others.
-    """
-
-    def rank(each: Dispute) -> tuple[bool, tuple[int, float]]:
-        return each.unit not in sent, each.rank
-
-    items: dict[int, list[Dispute]] = defaultdict(list)
-    for each in sorted(found, key=lambda d: (rank(d), d.position)):
-        items[each.item].append(each)
-    blocks = sorted(items.values(), key=lambda block: (rank(block[0]), block[0].item_position))
-    return [each for block in blocks for each in block]

@@ -23,16 +23,14 @@ from annotation.adjudication.decisions import (
     is_by,
     rater_answers,
 )
-from annotation.adjudication.disputes import (
+from annotation.adjudication.dispute_queue import (
     DISPUTES_AMONG,
     STATES,
-    Disagreement,
-    Dispute,
     QueuePart,
-    adjudicable,
     queue,
     with_texts,
 )
+from annotation.adjudication.disputes import Disagreement, Dispute, adjudicable
 from annotation.answers.payloads import from_api
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.answers.types import LONGEST_SECONDS

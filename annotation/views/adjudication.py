@@ -251,7 +251,7 @@ def disputes(request: HttpRequest, pk: int) -> HttpResponse:
         "part": part,
         "query_string": query_string(part),
         "total": len(found),
-        "items": len({each.item for each in found}),
+        "items": found.items,
         "page": page,
         "query": query_string(part).removeprefix("?"),
         "lines": list(lines(campaign, user, list(page.object_list), part)),

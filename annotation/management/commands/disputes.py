@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from annotation.adjudication.disputes import DISPUTES_AMONG, QueuePart, queue_sizes
+from annotation.adjudication.dispute_queue import DISPUTES_AMONG, QueuePart, queue_sizes
 from annotation.management.base import campaign_called
 from annotation.presentation import schema
 from datasets.console import Command as BaseCommand

@@ -10,9 +10,16 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotation.adjudication.dispute_queue import (
+    QueuePart,
+    next_dispute,
+    queue,
+    queue_sizes,
+    queued_units,
+    with_texts,
+)
 from annotation.adjudication.disputes import (
     Disagreement,
-    QueuePart,
     _disagreement,
     _Tally,
     _tally,
@@ -21,13 +28,8 @@ from annotation.adjudication.disputes import (
     disputed_units,
     disputes,
     in_dispute,
-    next_dispute,
     own_units,
-    queue,
-    queue_sizes,
-    queued_units,
     sent_units,
-    with_texts,
 )
 from annotation.answers.submission import submit
 from annotation.campaign_setup.creation import create_campaign
@@ -216,10 +218,10 @@ def test_a_dispute_lists_its_variables_and_ranks_by_the_most_disputed_one(
     (dispute,) = disputes(counted_labels(campaign).filter(unit=unit))
     assert dispute.rank == (0, 1 / 3)
     assert in_dispute(counted_labels(campaign), unit.pk + 1000) == []
+    Label.objects.filter(unit=unit).exclude(variable="answerable").delete()
     assert names(there, of="sent") == []
     AdjudicationRequest.objects.create(unit=there.units[1])
     AdjudicationRequest.objects.create(unit=unit)
-    Label.objects.filter(unit=unit).exclude(variable="answerable").delete()
     assert names(there, of="sent") == ["q:1", "q:2"]
 
 
