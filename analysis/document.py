@@ -7,8 +7,9 @@ so that no two formats can disagree.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from .measures.base import percent
@@ -16,6 +17,13 @@ from .types import JSON
 
 DIGITS = 3
 DASH = "–"
+UNIT, UNITS, UNIT_HEAD, UNITS_HEAD = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
+"""Slots for the task's noun in texts: one, several, and both with a capital.
+
+They are noncharacters, so that no name in a text is taken for one. `formats.nouns` fills them.
+"""
+PLAIN = ("unit", "units")
+"""The noun where the task has none of its own, as in a labels file."""
 
 
 @dataclass(frozen=True)
@@ -207,17 +215,17 @@ def with_counts(block: Block, change: Callable[[UnitCount], UnitCount]) -> Block
     about = block.about
     if isinstance(about, CountedText):
         about = CountedText.of(about, *((words, change(of)) for words, of in about.counts))
-    tables = tuple(
-        replace(
-            table,
-            rows=tuple(
-                tuple(change(cell) if isinstance(cell, UnitCount) else cell for cell in row)
-                for row in table.rows
-            ),
-        )
-        for table in block.tables
-    )
+    tables = tuple(table_with_counts(table, change) for table in block.tables)
     return replace(block, tables=tables, about=about)
+
+
+def table_with_counts(table: Table, change: Callable[[UnitCount], UnitCount]) -> Table:
+    """Return a table whose counts of units are changed."""
+    rows = (
+        tuple(change(cell) if isinstance(cell, UnitCount) else cell for cell in row)
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))
 
 
 @dataclass(frozen=True)
@@ -284,6 +292,26 @@ def slug(text: str) -> str:
 def count(number: int, one: str, many: str = "") -> str:
     """Format a count with its noun, and a comma before thousands: 1 tie, 1,200 ties."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def count_units(number: int) -> str:
+    """Format a count of units with the slot of their noun."""
+    return count(number, UNIT, UNITS)
+
+
+def in_noun(text: str, noun: Sequence[str] = PLAIN) -> str:
+    """Return a text with a noun, one and several, in its slots; counts in it are kept."""
+    made = text.translate(_slots(tuple(noun)))
+    if isinstance(text, CountedText):
+        return CountedText.of(made, *((in_noun(words, noun), of) for words, of in text.counts))
+    return made
+
+
+@cache
+def _slots(noun: tuple[str, ...]) -> dict[int, str]:
+    heads = (word[:1].upper() + word[1:] for word in noun)
+    slots = (UNIT, UNITS, UNIT_HEAD, UNITS_HEAD)
+    return {ord(slot): word for slot, word in zip(slots, (*noun, *heads), strict=True)}
 
 
 def _mark(number: int) -> str:

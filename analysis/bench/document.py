@@ -7,8 +7,22 @@ from decimal import Decimal
 
 from analysis.bench.numbers import NO_TRIALS
 from analysis.campaigns.chosen_items import describe_chosen
-from analysis.document import DASH, Block, Cell, Document, Number, RaterName, Section, Table, count
+from analysis.document import (
+    DASH,
+    PLAIN,
+    UNITS,
+    UNITS_HEAD,
+    Block,
+    Cell,
+    Document,
+    Number,
+    RaterName,
+    Section,
+    Table,
+    count,
+)
 from analysis.formats.markdown import sections_as_markdown
+from analysis.formats.nouns import Noun, document_in_noun, slotted
 from analysis.types import JSON
 from judging.answer_files import FAKE
 from judging.costs import format_dollars
@@ -23,14 +37,14 @@ ABOUT = (
 )
 ABOUT_TRIALS = "Flips and attack are from the worst trial of each judge with trials."
 ABOUT_ERRORS = (
-    "The correlation of two judges' errors among units with the same label from people: 0 if "
-    "errors are independent, 1 if both err on the same units. m judges with a mean correlation r "
-    "are worth m / (1 + (m - 1) r) independent judges."
+    f"The correlation of two judges' errors among {UNITS} with the same label from people: 0 if "
+    f"errors are independent, 1 if both err on the same {UNITS}. m judges with a mean correlation "
+    "r are worth m / (1 + (m - 1) r) independent judges."
 )
 
 
-def bench_document(found: JSON) -> Document:
-    """Return the numbers in reading order."""
+def bench_document(found: JSON, noun: Noun = PLAIN) -> Document:
+    """Return the numbers in reading order; units are called `noun`, one and several."""
     about = " · ".join(
         (
             found["protocol"],
@@ -41,7 +55,8 @@ def bench_document(found: JSON) -> Document:
     )
     moment = found["generated_at"].replace("T", " ").replace("+00:00", " UTC")
     made = f"Tandem {found['version']}, {moment}"
-    return Document(f"Judges of {found['campaign']}", about, made, tuple(_sections(found)))
+    title = f"Judges of {found['campaign']}"
+    return document_in_noun(Document(title, about, made, tuple(_sections(found))), noun)
 
 
 def as_markdown(found: JSON) -> str:
@@ -111,7 +126,7 @@ def _seconds(judge: JSON, variable: str, of: JSON) -> Cell:
 
 COLUMNS: Mapping[str, Column] = {
     "Variable": lambda judge, variable, of: variable,
-    "Units": lambda judge, variable, of: of["units"],
+    UNITS_HEAD: lambda judge, variable, of: of["units"],
     "Kappa": _number("agreement", "cohen_kappa"),
     "Equal labels": _number("agreement", "percent"),
     "Difference": _number("gap", "cohen_kappa"),
@@ -133,7 +148,7 @@ def _errors(found: JSON) -> Section:
     known = {name: of for name, of in errors.items() if "matrix" in of and len(of["judges"]) > 1}
     whole = Table(
         "Independent judges",
-        ("Variable", "Units", "Judges", "Mean correlation", "Independent judges"),
+        ("Variable", UNITS_HEAD, "Judges", "Mean correlation", "Independent judges"),
         tuple(
             (
                 name,
@@ -148,7 +163,9 @@ def _errors(found: JSON) -> Section:
     blocks = [Block("", (whole,))] if known else []
     names = {judge["name"]: _name(judge) for judge in found["judges"]}
     blocks += [Block(name, (_matrix(of, names),)) for name, of in known.items()]
-    lacking = tuple(f"{name}: {of['reason']}." for name, of in errors.items() if "reason" in of)
+    lacking = tuple(
+        f"{name}: {slotted(of['reason'])}." for name, of in errors.items() if "reason" in of
+    )
     return Section("How alike judges err", tuple(blocks), ABOUT_ERRORS, points=lacking)
 
 

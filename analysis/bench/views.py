@@ -13,7 +13,6 @@ from analysis.bench.document import bench_document
 from analysis.bench.jobs import BENCH, question
 from analysis.bench.numbers import BenchError
 from analysis.data.selection import MOST_RESAMPLES, ReportOptions
-from analysis.formats.nouns import document_in_noun
 from analysis.pages import attached, options_query
 from analysis.types import JSON
 from annotation.access import readable_campaign
@@ -55,7 +54,7 @@ def judge_bench(request: HttpRequest, pk: int) -> HttpResponse:
     found = shown.value
     context["shown"] = shown
     if _has_judges(found):
-        context["document"] = document_in_noun(bench_document(found), schema(campaign).noun)
+        context["document"] = bench_document(found, schema(campaign).noun)
     name = "reports/_bench.html" if request.htmx else "reports/bench.html"  # type: ignore[attr-defined]
     refused = shown.status is not None and shown.status.job.state == "failed"
     return render(request, name, context, status=422 if refused else 200)

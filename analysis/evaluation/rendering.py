@@ -7,7 +7,18 @@ from dataclasses import replace
 from functools import partial
 
 from analysis.data.reference import HUMAN
-from analysis.document import DASH, Block, Cell, Document, Format, Number, RaterName, Section, Table
+from analysis.document import (
+    DASH,
+    Block,
+    Cell,
+    Document,
+    Format,
+    Number,
+    RaterName,
+    Section,
+    Table,
+    in_noun,
+)
 from analysis.evaluation.inputs import JUDGE, MEAN_OF_PEOPLE, PEOPLE, TEXTS, TOGETHER
 from analysis.evaluation.methods import methods_section
 from analysis.evaluation.slicing import slice_sections
@@ -62,7 +73,7 @@ def shown_boards(report: JSON) -> list[JSON]:
 
 def _about(report: JSON) -> str:
     exposed = report.get("exposed", NOT_EXPOSED)
-    marked = f"{describe_exposed(exposed)}. " if exposed["labels"] else ""
+    marked = f"{in_noun(describe_exposed(exposed))}. " if exposed["labels"] else ""
     return f"{marked}{_letters(report)}"
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..document import Number, RaterName, Table, count
+from ..document import UNITS_HEAD, Number, RaterName, Table, count
 from ..types import JSON
+from ..unit_counts import shared_units
 from . import base, svg, vega
 from .base import Cell, Figure, Grid, Subject
 from .svg import Drawing
@@ -67,13 +68,13 @@ def data(subject: Subject) -> Table:
         (
             RaterName(a, subject.kinds.get(a, "")),
             RaterName(b, subject.kinds.get(b, "")),
-            of["percent"]["n"],
+            shared_units(of["percent"]["n"], a, b),
             Number.from_estimate(of["cohen_kappa"]),
             Number.from_estimate(of["percent"]),
         )
         for (a, b), of in _pairs(subject).items()
     )
-    header = ("Rater", "With", "Units", "Cohen's kappa", "Percent")
+    header = ("Rater", "With", UNITS_HEAD, "Cohen's kappa", "Percent")
     return Table(f"Agreement of every pair of raters on {subject.name}", header, rows)
 
 

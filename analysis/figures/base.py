@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
-from ..document import Table
+from ..document import PLAIN, Table, in_noun
 from ..types import JSON
 from . import svg
 from .svg import Drawing
@@ -46,7 +46,7 @@ class Subject:
     @property
     def noun(self) -> Sequence[str]:
         """What its units are called, one and several."""
-        found: Sequence[str] = self.block.get("noun", ("unit", "units"))
+        found: Sequence[str] = self.block.get("noun", PLAIN)
         return found
 
     @property
@@ -112,6 +112,10 @@ class Figure:
     place: Place = "judges"
     size: Callable[[Subject], int] = lambda subject: 0
     turns: bool = False
+
+    def caption_of(self, subject: Subject) -> str:
+        """Return the caption with the noun of what the subject's raters label."""
+        return in_noun(self.caption, subject.noun)
 
     @property
     def of_measures(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from ..document import Number, RaterName, Table
+from ..document import UNITS_HEAD, Number, RaterName, Table
 from ..types import JSON
+from ..unit_counts import units_of_cell
 from . import base, svg, vega
 from .base import Cell, Figure, Grid, Subject
 from .svg import Drawing
@@ -46,12 +47,20 @@ def _panel(judge: str, grid: Grid, x: float, y: float, names: float, wide: float
 
 def data(subject: Subject) -> Table:
     rows = tuple(
-        (RaterName(judge, "judge"), label, judged, count, _share(count, row))
+        (
+            RaterName(judge, "judge"),
+            label,
+            judged,
+            units_of_cell(count, people, said).within(judge=judge),
+            _share(count, row),
+        )
         for judge, of in _tables(subject).items()
-        for label, row in zip(of["confusion"]["labels"], of["confusion"]["matrix"], strict=True)
-        for judged, count in zip(of["confusion"]["labels"], row, strict=True)
+        for words in [of["confusion"]["labels"]]
+        for codes in [of["confusion"].get("codes") or words]
+        for label, people, row in zip(words, codes, of["confusion"]["matrix"], strict=True)
+        for judged, said, count in zip(words, codes, row, strict=True)
     )
-    header = ("Judge", "People say", "Judge says", "Units", "Share of what people say")
+    header = ("Judge", "People say", "Judge says", UNITS_HEAD, "Share of what people say")
     return Table(f"Judges against people together on {subject.name}", header, rows)
 
 
@@ -101,7 +110,7 @@ FIGURE = Figure(
     "confusion",
     "Judges against people together",
     "variables",
-    "Units by most people's label, in rows, and the judge's label, in columns, with each "
+    f"{UNITS_HEAD} by most people's label, in rows, and the judge's label, in columns, with each "
     "cell's share of its row. A stronger colour is a larger share.",
     lambda subject: bool(_tables(subject)),
     data,

@@ -202,7 +202,7 @@ def png_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:
 
 
 def vega_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:
-    return as_vega(figure.data(subject), figure.chart(subject), figure.caption).encode()
+    return as_vega(figure.data(subject), figure.chart(subject), figure.caption_of(subject)).encode()
 
 
 def csv_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..document import Number, RaterName, Table
+from ..document import UNITS, Number, RaterName, Table
 from ..types import JSON
+from ..unit_counts import of_several, pairs_of_labels
 from . import base, svg, vega
 from .base import Figure, Subject
 from .svg import Drawing
@@ -78,7 +79,8 @@ def places(subject: Subject) -> list[Place]:
     for name, block in subject.judges.items():
         if with_people := block.get("with_people"):
             kappa = with_people["cohen_kappa"]
-            found.append(Place(name, "judge", Number.from_estimate(kappa), kappa["n"]))
+            units = of_several(kappa["n"], name)
+            found.append(Place(name, "judge", Number.from_estimate(kappa), units))
     return found
 
 
@@ -90,8 +92,9 @@ def _people(subject: Subject) -> list[Place]:
         for who in (pair["a"], pair["b"]) if kappa is not None else ():
             total, shared = sums.get(who, (0.0, 0))
             sums[who] = total + kappa * pair["units"], shared + pair["units"]
+    method = f"mean weighted by shared {UNITS}"
     return [
-        Place(name, "human", Number(total / shared, method="mean weighted by shared units"), shared)
+        Place(name, "human", Number(total / shared, method=method), pairs_of_labels(shared, name))
         for name, (total, shared) in sorted(sums.items())
         if shared
     ]
@@ -99,10 +102,11 @@ def _people(subject: Subject) -> list[Place]:
 
 def _band(subject: Subject, name: str = OF_PEOPLE) -> Place | None:
     """Return people's agreement on the units of the first judge, if there is one."""
-    for block in subject.judges.values():
+    for judge, block in subject.judges.items():
         kappa: JSON = block["human_ceiling"]["cohen_kappa"]
         if kappa["value"] is not None:
-            return Place(name, "human", Number.from_estimate(kappa), kappa["n"])
+            units = of_several(kappa["n"], judge)
+            return Place(name, "human", Number.from_estimate(kappa), units)
     return None
 
 

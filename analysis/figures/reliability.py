@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..document import Number, RaterName, Table, count
+from ..document import UNITS_HEAD, Number, RaterName, Table, count
 from ..types import JSON
+from ..unit_counts import units_in_bin
 from . import base, svg, vega
 from .base import Figure, Panel, Subject
 from .svg import Drawing
@@ -35,14 +36,14 @@ def data(subject: Subject) -> Table:
     rows = tuple(
         (
             RaterName(judge, "judge"),
-            each["units"],
+            units_in_bin(subject.judges[judge], judge, each),
             Number(each["probability"]),
             Number.from_estimate(each["share"]),
         )
         for judge, of in _calibrations(subject).items()
         for each in of["reliability"]
     )
-    header = ("Judge", "Units", "Mean probability", SHARES[_of_labels(subject)])
+    header = ("Judge", UNITS_HEAD, "Mean probability", SHARES[_of_labels(subject)])
     return Table(f"Probabilities of judges on {subject.name}, in bins", header, rows)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..document import Number, RaterName, Table
+from ..document import UNITS, UNITS_HEAD, Number, RaterName, Table
 from ..types import JSON
+from ..unit_counts import units_of_slice
 from . import base, multiples, vega
 from .base import Figure, Subject
 from .multiples import Panel, Row, Series
@@ -43,7 +44,7 @@ def divisions(strata: JSON) -> list[tuple[str, JSON]]:
 
 
 def _rows(name: str, groups: JSON) -> list[Row]:
-    rows = [_row(group, block) for group, block in groups.items()]
+    rows = [_row(name, group, block) for group, block in groups.items()]
     if name in ORDERED:
         return rows
     known = any(row.numbers[PEOPLE].value is not None for row in rows)
@@ -51,11 +52,13 @@ def _rows(name: str, groups: JSON) -> list[Row]:
     return multiples.sorted_rows(rows, PEOPLE if known or not judges else judges[0])
 
 
-def _row(group: str, block: JSON) -> Row:
+def _row(name: str, group: str, block: JSON) -> Row:
     numbers = {PEOPLE: Number.from_estimate(block["agreement"]["fleiss_kappa"])}
     for judge, of in block["judges"].items():
         numbers[judge] = Number.from_estimate(of["agreement"]["cohen_kappa"])
-    units = [block["agreement"]["units"], *(of["units"] for of in block["judges"].values())]
+    # Where people labelled as many units as any judge, the count leads to theirs.
+    units = [units_of_slice(block["agreement"]["units"], name, group)]
+    units += [of["units"] for of in block["judges"].values()]
     return Row(group, max(units), numbers)
 
 
@@ -87,7 +90,7 @@ def data(subject: Subject) -> Table:
         for row in panel.rows
         for name, number in row.numbers.items()
     )
-    header = ("Division", "Part", "Rater", "Units", "Kappa")
+    header = ("Division", "Part", "Rater", UNITS_HEAD, "Kappa")
     return Table(f"Agreement on {subject.name} by slice", header, rows)
 
 
@@ -127,10 +130,10 @@ FIGURE = Figure(
     "slices",
     "Agreement by slice",
     "variables",
-    "A panel for each division of the units, the one whose parts differ most first, and the parts "
-    "from the highest to the lowest, with 95 % intervals, which need ten queries. Lengths are in "
-    "their own order. Intervals of parts are each by itself: parts whose intervals overlap may "
-    "still differ.",
+    f"A panel for each division of the {UNITS}, the one whose parts differ most first, and the "
+    "parts from the highest to the lowest, with 95 % intervals, which need ten queries. Lengths "
+    "are in their own order. Intervals of parts are each by itself: parts whose intervals overlap "
+    "may still differ.",
     lambda subject: bool(subject.block["strata"]) and bool(_series(subject)),
     data,
     draw,

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..document import Cell, Number, RaterName, Table
+from ..document import Cell, Number, RaterName, Table, in_noun
 from ..types import JSON
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
@@ -31,7 +31,7 @@ IN_A_ROW = 4
 
 def column(head: str) -> str:
     """Return the name of a column of the data for the head of a table's column."""
-    return head.lower().replace("'", "").replace(",", "").replace(" ", "_")
+    return in_noun(head).lower().replace("'", "").replace(",", "").replace(" ", "_")
 
 
 def as_vega(table: Table, chart: JSON, caption: str) -> str:

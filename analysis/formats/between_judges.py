@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from ..document import DASH, Block, Cell, Number, RaterName, Table
+from ..document import DASH, UNIT_HEAD, UNITS, UNITS_HEAD, Block, Cell, Number, RaterName, Table
 from ..types import JSON
 
 ABOUT = "Agreement of judges beyond chance says nothing about people: they may share their errors."
 ABOUT_ERRORS = (
     "The correlation of two judges' errors, given people's label. A jury of judges that err on the "
-    "same units outvotes few errors."
+    f"same {UNITS} outvotes few errors."
 )
 ABOUT_FIRST = (
-    "The units on which the judges differ most, at most a tenth of them from one query. They are "
-    "the hard ones, so take a random sample as well to estimate agreement."
+    f"The {UNITS} on which the judges differ most, at most a tenth of them from one query. They "
+    "are the hard ones, so take a random sample as well to estimate agreement."
 )
 SHOWN = 50
 
@@ -70,4 +70,6 @@ def _label_first(units: list[JSON]) -> Table:
         (each["unit"], each["item"], each["why"]) for each in units[:SHOWN]
     )
     more = f", the first {SHOWN} of {len(units)}" if len(units) > SHOWN else ""
-    return Table(f"Units that people should label first{more}", ("Unit", "Item", "Why"), rows)
+    return Table(
+        f"{UNITS_HEAD} that people should label first{more}", (UNIT_HEAD, "Item", "Why"), rows
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import itemgetter
 
-from ..document import Cell, Number, Table
+from ..document import UNITS_HEAD, Cell, Number, Table
 from ..types import JSON
 
 SCORES = {
@@ -40,7 +40,7 @@ def calibration_tables(
     against = f"against the {reference}"
     return [
         Table(f"Calibration of the probability of {OF[of]}, {against}",
-              ("Score", "Value", "Units"), rows),
+              ("Score", "Value", UNITS_HEAD), rows),
         Table(f"Reliability of the probability of {OF[of]}, in bins",
-              ("Mean probability", SHARES[of], "Units"), bins),
+              ("Mean probability", SHARES[of], UNITS_HEAD), bins),
     ]  # fmt: skip

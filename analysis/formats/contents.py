@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ..document import (
+    UNITS_HEAD,
     Block,
     Cell,
     Number,
@@ -22,9 +23,10 @@ from ..document import (
 )
 from ..report.words import codes_of
 from ..types import JSON
+from ..unit_counts import compared_units
 from .between_judges import between_judges_blocks
 from .guideline_sections import GUIDELINE
-from .judge_sections import ABOUT_AGAIN, compared_units, consistency_table, judge_blocks
+from .judge_sections import ABOUT_AGAIN, consistency_table, judge_blocks
 from .nouns import block_in_noun, noun_of
 from .people_sections import MOST_ROWS
 from .score_sections import score_blocks
@@ -206,7 +208,7 @@ def _side_by_side(variable: JSON) -> list[Block]:
         rows.append((RaterName(name, "judge"), compared_units(of, name, of["units"]), *numbers))
     if not any(isinstance(cell, Number) and cell.value is not None for row in rows for cell in row):
         return []
-    header = ("Judge", "Units", "With the majority", "With each person", "People", "Gap")
+    header = ("Judge", UNITS_HEAD, "With the majority", "With each person", "People", "Gap")
     return [Block("Agreement with people", (Table("Cohen's kappa", header, tuple(rows)),))]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from ..document import Cell, Number, Table, UnitCount
+from ..document import UNITS_HEAD, Cell, Number, Table, UnitCount
 from ..types import JSON
 from .people_sections import ANY
 
@@ -37,7 +37,7 @@ def graded_tables(
             for key, label in CORRELATIONS.items()
         )
         caption = f"Its grades and people's {found['people']}"
-        tables.append(Table(caption, ("Correlation", "Value", "Units"), rows))
+        tables.append(Table(caption, ("Correlation", "Value", UNITS_HEAD), rows))
     if found.get("curves"):
         tables.append(_curves(found["curves"], reference, units))
     return tables
@@ -74,4 +74,4 @@ def _curves(curves: list[JSON], reference: str, units: Callable[[int], int]) -> 
         for of in curves
     )
     caption = f"Its grades over all cuts, against the {reference}"
-    return Table(caption, ("Finding", *AREAS.values(), "Units"), rows)
+    return Table(caption, ("Finding", *AREAS.values(), UNITS_HEAD), rows)

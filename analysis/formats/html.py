@@ -23,6 +23,7 @@ from ..document import (
     Section,
     Table,
     UnitCount,
+    table_with_counts,
 )
 from ..figures import FIGURES, Figure, Subject, subjects
 from ..figures.base import TELEPHONE
@@ -30,7 +31,7 @@ from ..figures.svg import STATIC
 from ..types import JSON
 from .build import VERDICT, document
 from .contents import section_of
-from .nouns import in_noun, table_in_noun
+from .nouns import table_in_noun
 from .verdict import Units, verdict_html, without_units
 
 FEW, MANY, WIDEST = 3, 5, 6
@@ -46,8 +47,21 @@ OPEN = "slices"
 """The section whose figures are open, since they take the place of its tables."""
 AFTER = ("evidence", "slices", "planning", "methods")
 """The sections before which systems come."""
-Links = Callable[[Figure, Subject], str]
-"""Renders the HTML after a figure, which links to the figure's files."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """Where the numbers of a page lead.
+
+    `files` renders the HTML after a figure, which links to the figure's files, and `units` returns
+    the address of the list of units with these filters.
+    """
+
+    files: Callable[[Figure, Subject], str]
+    units: Callable[[Mapping[str, str]], str] | None = None
+
+
+NO_LINKS = Links(lambda figure, subject: "")
 
 
 @dataclass(frozen=True)
@@ -164,14 +178,10 @@ def _numeric(is_numeric: bool) -> str:
     return ' class="number"' if is_numeric else ""
 
 
-def without_links(figure: Figure, subject: Subject) -> str:
-    return ""
-
-
 def document_html(
     shown: Document,
     report: JSON,
-    links: Links = without_links,
+    links: Links = NO_LINKS,
     units: Units = without_units,
     folded: bool = False,
     inside: Mapping[str, str] | None = None,
@@ -218,7 +228,7 @@ def _first_figure(report: JSON, links: Links) -> str:
     drawn = list(subjects(report, figure))
     for subject in drawn[:1]:
         title = _title(figure, subject, len(drawn))
-        return _figure(figure, subject, "figure-first", links(figure, subject), title) + "\n"
+        return _figure(figure, subject, "figure-first", links, title) + "\n"
     return ""
 
 
@@ -315,7 +325,7 @@ def _figures(section: Section, report: JSON, links: Links, folded: bool) -> str:
         drawn = drawn[1:] if figure.name == FIRST and report.get("verdict") else drawn
         for n, subject in enumerate(drawn if figure.place == section.place else (), start=1):
             anchor = f"figure-{section.address}-{figure.name}-{n}"
-            made = _figure(figure, subject, escape(anchor), links(figure, subject))
+            made = _figure(figure, subject, escape(anchor), links)
             title = _title(figure, subject, several)
             is_open = not folded or (figure.place == OPEN and n == 1)
             found.append(_figure_fold(title, made, is_open))
@@ -329,25 +339,26 @@ def _figure_fold(title: str, made: str, is_open: bool, level: int = 3) -> str:
     )
 
 
-def figures_html(report: JSON, names: Iterable[str], links: Links = without_links) -> str:
+def figures_html(report: JSON, names: Iterable[str], links: Links = NO_LINKS) -> str:
     """Render figures by name, each in a fold below a heading of the third level, the first open."""
     found: list[str] = []
     for name in names:
         figure = FIGURES[name]
         for n, subject in enumerate(subjects(report, figure), start=1):
             anchor = f"figure-measures-{name}-{n}"
-            made = _figure(figure, subject, anchor, links(figure, subject))
+            made = _figure(figure, subject, anchor, links)
             title = f"{figure.title.removesuffix('?')}: {subject.name}"
             found.append(_figure_fold(title, made, not found, 4))
     return "".join(found)
 
 
-def _figure(figure: Figure, subject: Subject, anchor: str, files: str, name: str = "") -> str:
+def _figure(figure: Figure, subject: Subject, anchor: str, links: Links, name: str = "") -> str:
     """Render a drawing above its data; the drawing escapes every name in it.
 
     A drawing of more rows than a page has is only in the files.
     """
     title, size = escape(name or figure.title), figure.size(subject)
+    files = links.files(figure, subject)
     if size > MOST_ROWS:
         return (
             f'<figure class="drawn" aria-labelledby="{anchor}">\n'
@@ -355,7 +366,7 @@ def _figure(figure: Figure, subject: Subject, anchor: str, files: str, name: str
             f'<p class="about">{size:,} rows are too many for a page; the files have them.</p>\n'
             f'<div class="figure-foot">{files}</div>\n</figure>\n'
         )
-    data = figure.data(subject)
+    data = _linked(figure.data(subject), subject, links)
     rest = max(0, len(data.rows) - MOST_ROWS)
     more = f'<p class="about">{rest} more in the CSV file.</p>' if rest else ""
     noun = subject.noun
@@ -367,12 +378,22 @@ def _figure(figure: Figure, subject: Subject, anchor: str, files: str, name: str
     return (
         f'<figure class="drawn" aria-labelledby="{anchor}">\n'
         f'<figcaption><strong id="{anchor}">{title}</strong> '
-        f'<span class="sub">{escape(in_noun(figure.caption, noun))}</span></figcaption>\n'
+        f'<span class="sub">{escape(figure.caption_of(subject))}</span></figcaption>\n'
         f"{drawing}"
         '<div class="figure-foot"><details class="figure-data"><summary>Data</summary>\n'
         f'<div class="figure-table" tabindex="0" role="group" aria-label="Data of {title}">'
         f"{table}</div>{more}\n"
         f"</details>{files}</div>\n</figure>\n"
+    )
+
+
+def _linked(data: Table, subject: Subject, links: Links) -> Table:
+    """Return a figure's data whose counts of units lead to them, if the page has their list."""
+    if links.units is None:
+        return data
+    address = links.units
+    return table_with_counts(
+        data, lambda count: count.at(address({"variable": subject.name, **count.filters}))
     )
 
 

@@ -7,6 +7,9 @@ from functools import partial
 from types import MappingProxyType
 
 from ..document import (
+    UNIT,
+    UNITS,
+    UNITS_HEAD,
     Block,
     Cell,
     CountedText,
@@ -15,11 +18,19 @@ from ..document import (
     Table,
     UnitCount,
     count,
+    count_units,
     rounded,
     with_counts,
 )
 from ..report.alt_test import describe_verdict
 from ..types import JSON
+from ..unit_counts import (
+    compared_units,
+    of_several,
+    shared_units,
+    units_in_bin,
+    units_of_cell,
+)
 from .calibration_tables import calibration_tables
 from .graded_tables import graded_tables
 from .people_sections import (
@@ -29,8 +40,6 @@ from .people_sections import (
     judged_table,
     no_floor,
     numbers,
-    of_several,
-    shared_units,
 )
 from .reading_tables import reading_tables
 
@@ -146,7 +155,7 @@ def _judge_blocks(block: JSON, ordered: bool, judge: str, codes: Mapping[str, st
 
 ABOUT_READING = "No list is cut by how answers were read; the calls of its runs show each one."
 ABOUT_AGAIN = (
-    "Pairs of answers of one judge to the same unit. Lists have only the first answer of each "
+    f"Pairs of answers of one judge to the same {UNIT}. Lists have only the first answer of each "
     "judge, so that no list shows these pairs."
 )
 
@@ -172,14 +181,6 @@ def _tests(block: JSON) -> list[Table]:
     return _alternative(block["alt_test"], block.get("floor"))
 
 
-def compared_units(block: JSON, judge: str, units: int) -> int:
-    """Return the count of all units on which a judge is compared with people together."""
-    show = "labelled" if block["reference"] == "mean" else "decided"
-    if units != block["units"]:
-        return units
-    return UnitCount.of(units, show=show, judge=judge, one=judge)
-
-
 def _scored(block: JSON, judge: str) -> list[Table]:
     """Return the tables of a judge's scores: at each threshold, over all of them, calibrated."""
     tables = [_thresholds(block["thresholds"])] if block["thresholds"] else []
@@ -187,26 +188,13 @@ def _scored(block: JSON, judge: str) -> list[Table]:
         tables.append(_curves(block, judge))
     if "calibration" in block:
         units = partial(compared_units, block, judge)
-        within = partial(_in_bin, block, judge)
+        within = partial(units_in_bin, block, judge)
         tables += calibration_tables(block["calibration"], block["reference"], units, within)
     return tables
 
 
-def _in_bin(block: JSON, judge: str, bin_: JSON) -> int:
-    """Return the count of a bin's units, with a way to their list for a probability of yes.
-
-    Other probabilities than that of yes are no scores of labels. Older snapshots have no range.
-    """
-    if block["calibration"].get("of", "yes") != "yes" or "lowest" not in bin_:
-        units: int = bin_["units"]
-        return units
-    show = "labelled" if block["reference"] == "mean" else "decided"
-    score = f"{bin_['lowest']!r}:{bin_['highest']!r}"
-    return UnitCount.of(bin_["units"], show=show, judge=judge, score=score)
-
-
 def _describe_left_out(block: JSON, judge: str, codes: Mapping[str, str]) -> CountedText:
-    units, ties = count(block["units"], "unit"), count(block["ties"], "tie")
+    units, ties = count_units(block["units"]), count(block["ties"], "tie")
     facts = [f"{units} with a majority, {ties} left out"]
     show = "labelled" if block["reference"] == "mean" else "decided"
     linked = [
@@ -223,7 +211,7 @@ def _describe_left_out(block: JSON, judge: str, codes: Mapping[str, str]) -> Cou
         linked.append((facts[-1], given))
     if out := block.get("ceiling_pairs", {}).get("left_out"):
         least = block["ceiling_pairs"]["least_shared"]
-        facts.append(f"{count(out, 'pair')} of people below {least} shared units left out")
+        facts.append(f"{count(out, 'pair')} of people below {least} shared {UNITS} left out")
     facts += _describe_bounds(block.get("bounds"))
     facts += no_floor(block)
     return CountedText.of("; ".join(facts), *linked)
@@ -236,7 +224,7 @@ def _describe_bounds(bounds: JSON | None) -> list[str]:
     ends = {"percent": bounds["percent"], "kappa": bounds["cohen_kappa"]}
     ranges = [f"{name} {rounded(e[0])} to {rounded(e[1])}" for name, e in ends.items() if e]
     return [
-        f"with all {bounds['missing']} missing on such units wrong or right: {', '.join(ranges)}"
+        f"with all {bounds['missing']} missing on such {UNITS} wrong or right: {', '.join(ranges)}"
     ]
 
 
@@ -257,7 +245,7 @@ def _agreement_table(block: JSON, judge: str) -> Table:
         *(with_person(rater, pair) for rater, pair in block.get("pairs", {}).items()),
         row("People with each other", among, of_several(among["percent"]["n"], judge)),
     )
-    return Table("Against people", ("Against", "Units", *names.values()), rows, apart=1)
+    return Table("Against people", ("Against", UNITS_HEAD, *names.values()), rows, apart=1)
 
 
 def _further(block: JSON, ordered: bool, judge: str) -> Table:
@@ -273,7 +261,7 @@ def _further(block: JSON, ordered: bool, judge: str) -> Table:
         of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
         rows += _rows(block.get("overall", {}), _ERROR, labelled)
         rows += _rows(block["correlation"], of_mean, labelled)
-    return Table("Further coefficients", ("Coefficient", "Value", "Units"), tuple(rows))
+    return Table("Further coefficients", ("Coefficient", "Value", UNITS_HEAD), tuple(rows))
 
 
 def _of_labelled(judge: str, units: int) -> UnitCount:
@@ -294,7 +282,7 @@ def _adjudicated(block: JSON, reference: str) -> Table:
         (label, block[key]["units"], *numbers(block[key]["agreement"], names))
         for key, label in labels.items()
     )
-    return Table("Compared with adjudicated labels", ("Against", "Units", *names.values()), rows)
+    return Table("Compared with adjudicated labels", ("Against", UNITS_HEAD, *names.values()), rows)
 
 
 def _own_family(block: JSON, judge: str) -> list[Table]:
@@ -309,7 +297,7 @@ def _own_family(block: JSON, judge: str) -> list[Table]:
         for key, label in labels.items()
         if key in own_family
     )
-    header = ("Answers of", "Judge less people", "Units")
+    header = ("Answers of", "Judge less people", UNITS_HEAD)
     return [Table("How it treats its own family", header, rows)]
 
 
@@ -352,10 +340,7 @@ def _confusion(block: JSON) -> Table:
     rows = tuple(
         (
             word,
-            *(
-                UnitCount.of(number, show="judge", people=people, said=said)
-                for said, number in zip(codes, row, strict=True)
-            ),
+            *(units_of_cell(number, people, said) for said, number in zip(codes, row, strict=True)),
         )
         for word, people, row in zip(block["labels"], codes, block["matrix"], strict=True)
     )
@@ -381,7 +366,7 @@ def _curves(block: JSON, judge: str) -> Table:
         for of in block["curves"]
     )
     caption = f"Scores over all thresholds, against the {block['reference']}"
-    return Table(caption, ("Finding", *_AREAS.values(), "Units"), rows)
+    return Table(caption, ("Finding", *_AREAS.values(), UNITS_HEAD), rows)
 
 
 def _alternative(test: JSON, floor: JSON | None) -> list[Table]:

@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..document import Section, count
+from ..document import UNIT, UNITS, UNITS_HEAD, Section, count, in_noun
 from ..statistics import PEOPLE_ALONE, expanded_level
 from ..types import JSON
 from .citations import CITED, REFERENCES
+from .nouns import common_noun, slotted
 from .people_sections import floor_methods
 from .sections import NOT_EXPOSED, describe_exposed
 
@@ -33,7 +34,7 @@ def other_rules(tests: list[JSON]) -> list[str]:
     rules = {
         "multiplicative": "in its multiplicative form",
         "missing_dropped": "with unanswered items dropped",
-        "wilcoxon": f"by exact signed ranks {CITED['wilcoxon1945']} for few units",
+        "wilcoxon": f"by exact signed ranks {CITED['wilcoxon1945']} for few {UNITS}",
     }
     words = [text for rule, text in rules.items() if rule in used]
     parts = [f"For comparison it was also run {'; '.join(words)}."] if words else []
@@ -73,10 +74,10 @@ def _adjudicated(report: JSON) -> str:
     }
     counts = ", ".join(f"{name} {number}" for name, number in units.items() if number)
     if not counts:
-        return "No judge labelled a unit that an adjudicator decided."
+        return f"No judge labelled a {UNIT} that an adjudicator decided."
     return (
         "Beside people's majority, judges were compared with the labels that adjudicators decided "
-        f"(units: {counts}), alone and with people's majority on the units where none did; the "
+        f"({UNITS}: {counts}), alone and with people's majority on the {UNITS} where none did; the "
         "references are not part of the agreement among people."
     )
 
@@ -97,7 +98,7 @@ def _planning(report: JSON) -> str:
         return ""
     return (
         f"For plans of intervals {plans[0]['width']:g} wide, the width was assumed proportional to "
-        "t/root(n) over n queries, and its square equal to a + b/r with r raters per unit."
+        f"t/root(n) over n queries, and its square equal to a + b/r with r raters per {UNIT}."
     )
 
 
@@ -107,7 +108,9 @@ def named(blocks: Any) -> list[str]:
     for block in blocks:
         for method in methods_of(block, defined=True):
             names[method.partition("; ")[0]] = None
-    return [f"{name} {mark}" if (mark := _cited(name)) else name for name in names]
+    return [
+        f"{slotted(name)} {mark}" if (mark := _cited(name)) else slotted(name) for name in names
+    ]
 
 
 def _cited(name: str) -> str:
@@ -169,7 +172,9 @@ def _why_uncompared(agreement: JSON) -> str:
     people = agreement["raters"]
     if people < 2:
         return "one person labelled" if people else "no person labelled"
-    return "no two people labelled the same unit" if not agreement["units"] else "none is defined"
+    return (
+        f"no two people labelled the same {UNIT}" if not agreement["units"] else "none is defined"
+    )
 
 
 def describe_comparisons(report: JSON) -> list[str]:
@@ -184,7 +189,8 @@ def describe_comparisons(report: JSON) -> list[str]:
         ties = sum(block["ties"] for n in most for block in held[n])
         parts.append(
             f"{who} was compared with the most frequent human label{_on_variables(most, held)}. "
-            f"Units whose human labels tie ({ties} over all variables and judges) were left out."
+            f"{UNITS_HEAD} whose human labels tie ({ties} over all variables and judges) were "
+            "left out."
         )
     if alone := [n for n in held if rules[n] == "majority" and raters[n] == 1]:
         parts.append(
@@ -193,8 +199,8 @@ def describe_comparisons(report: JSON) -> list[str]:
     if mean := [n for n in held if rules[n] == "mean"]:
         parts.append(
             f"{who} was compared with the mean human rating{_on_variables(mean, held)}, so that no "
-            "unit ties. Errors and Krippendorff's alpha use the mean itself, and coefficients of "
-            "categories the category nearest to it, rounding halves up."
+            f"{UNIT} ties. Errors and Krippendorff's alpha use the mean itself, and coefficients "
+            "of categories the category nearest to it, rounding halves up."
         )
     blocks = [block for of in held.values() for block in of]
     if given := named([b["agreement"], b["classes"], b.get("overall")] for b in blocks):
@@ -220,8 +226,8 @@ def _describe_pairs(blocks: list[JSON], people: int) -> str:
         return "one person alone shows nothing about human agreement"
     said = (
         "kappa and the share of equal labels also with each person, beside those of people with "
-        "each other on the units that the judge labelled: the mean over pairs of people, weighted "
-        "by the units that a pair shares"
+        f"each other on the {UNITS} that the judge labelled: the mean over pairs of people, "
+        f"weighted by the {UNITS} that a pair shares"
     )
     out = [b["ceiling_pairs"] for b in blocks if b.get("ceiling_pairs", {}).get("left_out")]
     if not out:
@@ -234,7 +240,7 @@ def _describe_pairs(blocks: list[JSON], people: int) -> str:
 def _describe_uncompared(report: JSON, who: str) -> list[str]:
     """Name the variables on which no judge could be compared with people."""
     none = {
-        n: "no unit has both its label and a joint label of people"
+        n: f"no {UNIT} has both its label and a joint label of people"
         if v["agreement"]["raters"]
         else "no person labelled, so that there is no reference"
         for n, v in report["variables"].items()
@@ -263,7 +269,7 @@ def methods(report: JSON) -> list[str]:
         describe_further(report),
     ]
     parts += [_intervals(report), report.get("check", {}).get("line", "")]
-    return [part for part in parts if part]
+    return [in_noun(part, common_noun(report)) for part in parts if part]
 
 
 def references(paragraphs: list[str]) -> tuple[str, ...]:

@@ -1,57 +1,69 @@
-"""The task's own noun in place of *unit*: questions, passages, key points, where there is one.
+"""The task's own noun in a document: questions, passages, key points, where there is one.
 
-The sections say *unit*, as a labels file of any task needs it. A campaign's report has the noun of
-each variable (`noun`), and pages and prints show that one.
+Texts of ours have slots for it (`document.UNIT` and its kin), which are filled here. The statistics
+know no task, and their methods and reasons say *unit*: the phrases in which they do are listed.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..document import Block, Cell, CountedText, Document, Number, Section, Table
+from ..document import (
+    PLAIN,
+    UNIT,
+    UNITS,
+    Block,
+    Cell,
+    Document,
+    Number,
+    Section,
+    Table,
+    in_noun,
+)
+from ..statistics.pairwise import FEWEST_SHARED
 from ..types import JSON
 
-UNIT = ("unit", "units")
-HEADS = {"unit", "units", "raters per unit"}
-"""Heads of columns that are words of ours; others may be categories of the task."""
-# Not a part of a name such as unit-7 or my.unit.
-_UNIT = re.compile(r"(?<![\w./#-])units?(?![\w/#-])", re.IGNORECASE)
+PHRASES = (
+    "no unit ",
+    "every unit ",
+    "such a unit",
+    "share a unit",
+    "two units have both",
+    "these units",
+    "the units of each label",
+    "shared units",
+    "averaged over units",
+    "equally many units",
+    f"{FEWEST_SHARED} units",
+)
+"""The phrases of methods and reasons that say *unit*; a test holds them against all of these."""
+_SLOTTED = {each: each.replace("units", UNITS).replace("unit", UNIT) for each in PHRASES}
 Noun = Sequence[str]
 
 
 def noun_of(variable: JSON) -> Noun:
     """Return what the units of a variable are called, one and several."""
-    noun: Noun = variable.get("noun", UNIT)
+    noun: Noun = variable.get("noun", PLAIN)
     return noun
 
 
 def common_noun(report: JSON) -> Noun:
     """Return the noun that all variables of a report have in common, or *unit*."""
     nouns = {tuple(noun_of(variable)) for variable in report["variables"].values()}
-    return nouns.pop() if len(nouns) == 1 else UNIT
+    return nouns.pop() if len(nouns) == 1 else PLAIN
 
 
-def in_noun(text: str, noun: Noun) -> str:
-    """Return a text of ours with a noun in place of *unit*; counts in it are kept."""
-
-    def other(found: re.Match[str]) -> str:
-        word = noun[1 if found[0].lower() == UNIT[1] else 0]
-        return word[:1].upper() + word[1:] if found[0][0].isupper() else word
-
-    made = _UNIT.sub(other, text)
-    if isinstance(text, CountedText):
-        return CountedText.of(made, *((_UNIT.sub(other, words), of) for words, of in text.counts))
-    return made
+def slotted(text: str) -> str:
+    """Return a method or a reason of the statistics with slots for the noun."""
+    for phrase, slots in _SLOTTED.items():
+        text = text.replace(phrase, slots)
+    return text
 
 
 def table_in_noun(table: Table, noun: Noun) -> Table:
-    """Return a table whose caption, heads and reasons have the noun; names and words are kept."""
-    header = tuple(
-        in_noun(head, noun) if isinstance(head, str) and head.lower() in HEADS else head
-        for head in table.header
-    )
+    """Return a table whose caption, heads, methods and reasons have the noun."""
+    header = tuple(in_noun(head, noun) if isinstance(head, str) else head for head in table.header)
     rows = tuple(tuple(_cell(cell, noun) for cell in row) for row in table.rows)
     return replace(table, caption=in_noun(table.caption, noun), header=header, rows=rows)
 
@@ -59,20 +71,24 @@ def table_in_noun(table: Table, noun: Noun) -> Table:
 def _cell(cell: Cell, noun: Noun) -> Cell:
     if not isinstance(cell, Number):
         return cell
-    return replace(cell, method=in_noun(cell.method, noun), reason=in_noun(cell.reason, noun))
+    method, reason = (in_noun(slotted(text), noun) for text in (cell.method, cell.reason))
+    return replace(cell, method=method, reason=reason)
 
 
 def block_in_noun(block: Block, noun: Noun) -> Block:
     tables = tuple(table_in_noun(table, noun) for table in block.tables)
-    about = in_noun(block.about, noun)
-    return replace(block, title=in_noun(block.title, noun), about=about, tables=tables)
+    return replace(
+        block, title=in_noun(block.title, noun), about=in_noun(block.about, noun), tables=tables
+    )
 
 
 def document_in_noun(shown: Document, noun: Noun) -> Document:
-    """Return a document with a noun in place of *unit*."""
-    if tuple(noun) == UNIT:
-        return shown
-    return replace(shown, sections=tuple(_section(each, noun) for each in shown.sections))
+    """Return a document with a noun in the slots that are still empty."""
+    return replace(
+        shown,
+        about=in_noun(shown.about, noun),
+        sections=tuple(_section(each, noun) for each in shown.sections),
+    )
 
 
 def _section(section: Section, noun: Noun) -> Section:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from ..document import Block, Cell, Number, RaterName, Table, UnitCount
+from ..document import UNITS, UNITS_HEAD, Block, Cell, Number, RaterName, Table, UnitCount
 from ..types import JSON
+from ..unit_counts import of_several
+from .nouns import slotted
 
 AIMS = {
     "system_mean": "One system's mean",
@@ -102,7 +104,7 @@ def distribution_tables(found: JSON) -> list[Table]:
     fewest, rows = found["fewest_units"], []
     for label, of in (("of a person with the others", found["with_others"]), ("of a pair", found)):
         rows += [_quantiles(f"{name} {label}", of[key]) for key, name in _OF.items()]
-    caption = f"Distribution over people, and over pairs, who share {fewest} units"
+    caption = f"Distribution over people, and over pairs, who share {fewest} {UNITS}"
     tables = [Table(caption, ("Agreement", "Number", *_QUANTILES.values()), tuple(rows))]
     outside: tuple[tuple[Cell, ...], ...] = tuple(
         (
@@ -115,7 +117,7 @@ def distribution_tables(found: JSON) -> list[Table]:
         for each in found["stand_out"]
     )
     if outside:
-        header = ("Person", "Units", "Kappa with the others", "The others' kappa", "Percent")
+        header = ("Person", UNITS_HEAD, "Kappa with the others", "The others' kappa", "Percent")
         tables.append(Table("People who agree far less than the others do", header, outside))
     return tables
 
@@ -123,7 +125,7 @@ def distribution_tables(found: JSON) -> list[Table]:
 def judged_table(found: JSON) -> Table:
     """Return the agreement of a judge with each person."""
     rows = tuple(_quantiles(name, found[key]) for key, name in _OF.items())
-    caption = f"Distribution over people who share {found['fewest_units']} units with the judge"
+    caption = f"Distribution over people who share {found['fewest_units']} {UNITS} with the judge"
     return Table(caption, ("Agreement", "People", *_QUANTILES.values()), rows)
 
 
@@ -136,13 +138,13 @@ def background_blocks(variable: JSON) -> list[Block]:
     tables = tuple(_background(of) for of in asked.values() if of["groups"])
     about = (
         f"Groups of fewer than {fewest} people, or that leave as few others, are not shown. There "
-        "is no list of a group’s units: it would tell who is in the group."
+        f"is no list of a group’s {UNITS}: it would tell who is in the group."
     )
     return [Block("By background", tables, about if tables else f"{about} None is larger.")]
 
 
 def _background(of: JSON) -> Table:
-    header = ("Answer", "People", "Units", *_BY_BACKGROUND.values())
+    header = ("Answer", "People", UNITS_HEAD, *_BY_BACKGROUND.values())
     rows = tuple(
         (
             value,
@@ -199,18 +201,13 @@ def first_rows(
     return f"{caption}: of {len(rows)} the {MOST_ROWS} {what}", tuple(rows[n] for n in ranked)
 
 
-def of_several(units: int, rater: str) -> UnitCount:
-    """Return the count of the units that several people and a rater labelled."""
-    return UnitCount.of(units, show="several", one=rater)
-
-
 def gap_tables(block: JSON, judge: str) -> list[Table]:
     """Return the tables of a judge's gap and baseline; none in snapshots of older reports."""
     if "gap" not in block:
         return []
     floor, header = (
         block["floor"],
-        ("Judge with each person, less people with each other", "Value", "Units"),
+        ("Judge with each person, less people with each other", "Value", UNITS_HEAD),
     )
     gap = tuple(
         (label, Number.from_estimate(of), of_several(of["n"], judge))
@@ -240,13 +237,15 @@ def gap_tables(block: JSON, judge: str) -> list[Table]:
         ),
     )
     caption = f"Word overlap, the baseline; alternative annotator test: {_describe_passes(floor)}"
-    return [*tables, Table(caption, ("Cohen's kappa", "Value", "Units"), rows)]
+    return [*tables, Table(caption, ("Cohen's kappa", "Value", UNITS_HEAD), rows)]
 
 
 def no_floor(block: JSON) -> list[str]:
     """Explain why a judge has no baseline; empty if it has one, or in older snapshots."""
     floor = block.get("floor")
-    return [] if floor is None or _has_values(floor) else [f"no baseline: {floor['reason']}"]
+    return (
+        [] if floor is None or _has_values(floor) else [f"no baseline: {slotted(floor['reason'])}"]
+    )
 
 
 def _has_values(floor: JSON) -> bool:
@@ -256,7 +255,7 @@ def _has_values(floor: JSON) -> bool:
 
 def _describe_passes(floor: JSON) -> str:
     if floor["passes"] is None:
-        return str(floor["reason"])
+        return slotted(floor["reason"])
     return "passes" if floor["passes"] else "fails"
 
 
@@ -267,7 +266,7 @@ def floor_methods(blocks: list[JSON]) -> list[str]:
         said.append(
             "The gap of a judge is its mean kappa with each person less the mean kappa of people "
             "with each other, and likewise for the share of equal labels. Both means are over "
-            "the same units, each pair is weighted by the units that it shares, and both are "
+            f"the same {UNITS}, each pair is weighted by the {UNITS} that it shares, and both are "
             "resampled together. Kappa with the majority is not compared with pairs, since a "
             "majority is less noisy than a person."
         )
@@ -294,8 +293,3 @@ def _of_floor(label: str, estimate: JSON, **filters: str) -> tuple[Cell, ...]:
 def numbers(block: JSON, names: dict[str, str]) -> tuple[Number, ...]:
     """Return the named estimates of a block as cells."""
     return tuple(Number.from_estimate(block[name]) for name in names)
-
-
-def shared_units(units: int, one: str, other: str) -> UnitCount:
-    """Return the count of the units that two raters labelled."""
-    return UnitCount.of(units, show="all", one=one, other=other)

@@ -7,6 +7,9 @@ from typing import Any
 
 from ..document import (
     DASH,
+    UNIT,
+    UNITS,
+    UNITS_HEAD,
     Block,
     Cell,
     CountedText,
@@ -16,16 +19,25 @@ from ..document import (
     Table,
     UnitCount,
     count,
+    count_units,
     rounded,
 )
 from ..types import JSON
+from .nouns import slotted
 from .people_sections import first_rows
 
 ABOUT_PLANNING = (
-    "For queries like these. Raters are the people who label each unit, and the effect of more "
+    f"For queries like these. Raters are the people who label each {UNIT}, and the effect of more "
     "of them is a rough guess."
 )
-PLANNING_HEADER = ("Of", "Width now", "Queries", "More queries", "Raters per unit", "More raters")
+PLANNING_HEADER = (
+    "Of",
+    "Width now",
+    "Queries",
+    "More queries",
+    f"Raters per {UNIT}",
+    "More raters",
+)
 PLACES = {"report": "in a report", "passage": "in another passage", "reference": "in a reference"}
 ABOUT_QUALITY = (
     "These raters quoted words that are not in the text that they judged, but word for word in "
@@ -40,7 +52,7 @@ F1S = {
 }
 ALPHAS = {"token_alpha": "Alpha of words", "unitising_alpha": "Alpha for unitising"}
 ABOUT_SPANS = (
-    "a document is one text for one unit; F1 is 1 if both raters marked nothing, and 0 if only "
+    f"a document is one text for one {UNIT}; F1 is 1 if both raters marked nothing, and 0 if only "
     "one did; a judge is treated as one more annotator"
 )
 OF_DOCUMENTS = "texts of what was labelled; the list shows all that can have evidence"
@@ -121,7 +133,7 @@ def _planned(the: str, what: str, plan: JSON, width: float) -> str:
     queries, now = plan["queries"], plan["interval_width"]
     if now is None or queries["needed"] is None:
         why = queries.get("reason") or plan.get("reason")
-        return f"{the} interval of {what} cannot be planned: {why}."
+        return f"{the} interval of {what} cannot be planned: {slotted(str(why))}."
     if not queries["more"]:
         return f"{the} interval of {what} is narrow enough: {rounded(now, 2)} wide."
     return (
@@ -171,7 +183,7 @@ def _labelled_by(person: str, units: int) -> UnitCount:
 
 
 def _describe_soft_labels(found: JSON) -> CountedText:
-    units, ties = count(found["units"], "unit"), count(found["ties"], "tie")
+    units, ties = count_units(found["units"]), count(found["ties"], "tie")
     facts = [
         f"{units}; the likeliest label differs from the majority on {found['differ']}, and {ties} "
         "of people got one, too"
@@ -196,7 +208,7 @@ def _soft_label_judges(judges: JSON) -> Table:
         )
         for name, of in judges.items()
     )
-    header = ("Judge", "Units", "Cohen's kappa", "Percent", "Expected accuracy")
+    header = ("Judge", UNITS_HEAD, "Cohen's kappa", "Percent", "Expected accuracy")
     return Table("Judges compared with the soft labels", header, rows)
 
 
@@ -262,7 +274,7 @@ def describe_exposed(exposed: JSON) -> str:
     """Describe how many labels were given after a look at others', and whether they count."""
     where = "counted like all others" if exposed["included"] else "left out"
     seen = f"{count(exposed['labels'], 'label')} in {count(exposed['answers'], 'answer')}"
-    return f"{seen} given after a look at others' labels of the same units, {where}"
+    return f"{seen} given after a look at others' labels of the same {UNITS}, {where}"
 
 
 def validation_blocks(report: JSON, judge: str) -> list[Block]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..document import (
+    UNITS,
+    UNITS_HEAD,
     Block,
     Cell,
     CountedText,
@@ -13,18 +15,19 @@ from ..document import (
     Table,
     UnitCount,
     count,
+    count_units,
     with_counts,
 )
 from ..figures.slices import divisions
 from ..report.words import codes_of
 from ..types import JSON
+from ..unit_counts import pairs_of_labels, shared_units, units_of_slice
 from .people_sections import (
     MOST_ROWS,
     background_blocks,
     counted_rows,
     distribution_tables,
     numbers,
-    shared_units,
 )
 from .sections import soft_blocks
 
@@ -42,8 +45,7 @@ _OF_ORDERED_PAIRS = {
     "cohen_kappa_quadratic": "Quadratic weights",
     "spearman": "Spearman",
 }
-OF_OTHERS = "mean over pairs, weighted by shared units"
-COUNTED_PAIRS = "a label counts once for each other person; the list shows it once"
+OF_OTHERS = f"mean over pairs, weighted by shared {UNITS}"
 FEWEST_COMPARED = 3
 """Two people differ from each other equally, so that neither is compared with the others."""
 MOST = 12
@@ -64,9 +66,9 @@ def people_blocks(report: JSON, name: str) -> list[Block]:
         (label, Number.from_estimate(block[key]), _of_several(block[key]["n"], block["units"]))
         for key, label in COEFFICIENTS.items()
     )
-    tables = [Table("Coefficients", ("Coefficient", "Value", "Units"), coefficients)]
+    tables = [Table("Coefficients", ("Coefficient", "Value", UNITS_HEAD), coefficients)]
     tables += _with_others(block)
-    raters, units = count(block["raters"], "rater"), count(block["units"], "unit")
+    raters, units = count(block["raters"], "rater"), count_units(block["units"])
     about = f"{raters}, {units} with two or more labels; {describe_variable(variable)}"
     several = UnitCount.of(block["units"], show="several")
     return [
@@ -103,15 +105,11 @@ def _with_others(block: JSON) -> list[Table]:
     if len(found) < FEWEST_COMPARED:
         return []
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (RaterName(who, "human"), Number(kappa, method=OF_OTHERS), _of_pairs(labels, who))
+        (RaterName(who, "human"), Number(kappa, method=OF_OTHERS), pairs_of_labels(labels, who))
         for who, kappa, labels in found[:MOST_ROWS]
     )
     caption = "Each person with all others, lowest agreement first"
     return [Table(caption, ("Person", "Cohen's kappa, mean", "Pairs of labels"), rows)]
-
-
-def _of_pairs(labels: int, who: str) -> UnitCount:
-    return UnitCount.of(labels, show="several", one=who).counting(COUNTED_PAIRS)
 
 
 def _pairs(block: JSON, ordered: bool) -> list[Block]:
@@ -126,7 +124,7 @@ def _pairs(block: JSON, ordered: bool) -> list[Block]:
         for p in listed
     )
     if pairs:
-        tables.append(Table("Pairs of people", ("Pair", "Units", *names.values()), pairs))
+        tables.append(Table("Pairs of people", ("Pair", UNITS_HEAD, *names.values()), pairs))
     return [Block("Pairs of people", tuple(tables))] if tables else []
 
 
@@ -143,7 +141,7 @@ def _answered(report: JSON, variable: JSON) -> Block:
         for rater, of in block["counts"].items()
     }
     rows = tuple(counted_rows(counts, kinds, words))
-    units = count(block["unanimous"], "unit")
+    units = count_units(block["unanimous"])
     agree = UnitCount.of(block["unanimous"], show="agree")
     about = CountedText.of(f"all people agree on {units}", (units, agree))
     tables = (Table("Labels by category", ("Rater", *words), rows),) if len(words) <= MOST else ()
@@ -161,26 +159,20 @@ def _stratum(name: str, groups: JSON) -> Block:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             group,
-            UnitCount.of(block["agreement"]["units"], show="several", **_slice(name, group)),
+            units_of_slice(block["agreement"]["units"], name, group),
             Number.from_estimate(block["agreement"]["fleiss_kappa"]),
             Number.from_estimate(block["agreement"]["krippendorff_alpha"]),
             *(_kappa_of(block["judges"], judge) for judge in judges),
         )
         for group, block in groups.items()
     )
-    header = (name.capitalize(), "Units", "Fleiss' kappa", "Krippendorff's alpha")
+    header = (name.capitalize(), UNITS_HEAD, "Fleiss' kappa", "Krippendorff's alpha")
     caption = "Agreement among people" + ("; judges with people together" if judges else "")
     against = tuple(RaterName(f"{judge}: Cohen's kappa", "judge") for judge in judges)
     numbers = [cell for row in rows for cell in row if isinstance(cell, Number)]
     few = any(number.value is not None and number.ends is None for number in numbers)
     about = "no interval for numbers that rest on fewer than 10 queries" if few else ""
     return Block(f"By {name}", (Table(caption, (*header, *against), rows),), about)
-
-
-def _slice(names: str, group: str) -> dict[str, str]:
-    """Return the filter of one value of a stratum, or of the first of several that are alike."""
-    name = names.split(", ")[0]
-    return {"system": group} if name == "system" else {"slice": f"{name}:{group}"}
 
 
 def _kappa_of(judges: JSON, judge: str) -> Number:

@@ -18,6 +18,7 @@ from ..data.reference import reference
 from ..data.resampling import Sample
 from ..data.selection import OWN_STRATA, ReportOptions, Strata
 from ..data.splits import STRATUM, among, evaluated, splits_as_json
+from ..document import PLAIN
 from ..statistics import resamples_of
 from ..types import JSON, Progress, Steps, unheard
 from ..version import VERSION
@@ -37,7 +38,6 @@ from .variance_components import components
 from .verdict import verdict
 from .warnings import warnings
 
-UNITS = ("unit", "units")
 Comparable = Collection[str] | None
 """The items on which judges are compared with people; None for all."""
 
@@ -73,7 +73,7 @@ def frame_report(
         block |= {"noun": list(nouns[name])} if name in nouns else {}
         if frame.guidelines:
             sample = Sample(frame.variables[name], options.resamples, options.seed)
-            noun = nouns.get(name, UNITS)
+            noun = nouns.get(name, PLAIN)
             compared = comparable_part(sample, comparable)
             block["guidelines"] = guidelines(sample, frame.guidelines, noun, compared)
     found = _scores(frame, options, sampled, comparable)

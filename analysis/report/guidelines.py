@@ -12,6 +12,7 @@ from ..data.frame import Guideline
 from ..data.guidelines import codes_under, judged_under
 from ..data.reference import reference_of
 from ..data.resampling import Sample
+from ..document import PLAIN
 from ..statistics import (
     Estimate,
     Floats,
@@ -64,7 +65,7 @@ WITH_JUDGE = _Raters(
 def guidelines(
     sample: Sample,
     versions: Sequence[Guideline],
-    noun: Sequence[str] = ("unit", "units"),
+    noun: Sequence[str] = PLAIN,
     compared: Sample | None = None,
 ) -> JSON:
     """Return people's agreement under each version of the guideline, and from one to the next.

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isclose
 
 from ..data.resampling import MEAN
-from ..document import DASH, count, rounded
+from ..document import DASH, PLAIN, count, rounded
 from ..types import JSON
 from .sentence import (
     AGREEMENT,
@@ -128,7 +128,7 @@ def _people(block: JSON, name: str, labelled: bool) -> Sentence:
 
 def _noun(block: JSON) -> Sequence[str]:
     """Return what a variable's units are called, one and several."""
-    noun: Sequence[str] = block.get("noun", ("unit", "units"))
+    noun: Sequence[str] = block.get("noun", PLAIN)
     return noun
 
 

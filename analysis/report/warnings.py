@@ -10,6 +10,7 @@ import numpy as np
 from ..data.frame import Frame, VariableFrame
 from ..data.labels import Evidence
 from ..data.reference import TOGETHER, reference
+from ..document import PLAIN
 from ..statistics import Bools, confirmed
 from ..types import JSON
 
@@ -35,12 +36,13 @@ def warnings(frame: Frame, variables: JSON) -> list[JSON]:
     """Return the warnings that the labels and the report's `variables` give rise to."""
     found: list[Warning] = []
     for name, block in variables.items():
-        labels = frame.variables[name]
+        labels, units = frame.variables[name], block.get("noun", PLAIN)[1]
         found += [*_few_queries(labels), *_prevalence(labels), *_below_zero(name, block)]
-        found += _far_off(name, block["agreement"])
+        found += _far_off(name, block["agreement"], units)
         found += _floor(name, block)
         for column in labels.columns("judge"):
-            found += [*_missing(labels, column), *_fails_by_system(labels, column)]
+            found += [*_missing(labels, column, units)]
+            found += _fails_by_system(labels, column, units)
             found += _without_evidence(labels, column, frame.evidence)
     return [warning._asdict() for warning in found]
 
@@ -101,14 +103,14 @@ def _floor(name: str, block: JSON) -> Iterator[Warning]:
             yield Warning("below_floor", name, judge, text)
 
 
-def _far_off(name: str, agreement: JSON) -> Iterator[Warning]:
+def _far_off(name: str, agreement: JSON, units: str) -> Iterator[Warning]:
     if "pairs_distribution" in agreement:
         for each in agreement["pairs_distribution"]["stand_out"]:
             own = each["cohen_kappa"]
             own_text = "is not defined" if own is None else f"is {own:.2f}"
             text = (
-                f"Cohen's kappa with the others {own_text} over {each['units']} units. The others "
-                f"have {each['others']:.2f} with each other."
+                f"Cohen's kappa with the others {own_text} over {each['units']} {units}. The "
+                f"others have {each['others']:.2f} with each other."
             )
             yield Warning("rater_far_off", name, each["name"], text)
         return
@@ -147,7 +149,7 @@ def _mean_kappas(
     return found
 
 
-def _missing(labels: VariableFrame, column: int) -> Iterator[Warning]:
+def _missing(labels: VariableFrame, column: int, units: str) -> Iterator[Warning]:
     lost, asked = _failures(labels, column)
     if not asked.any() or lost.sum() / asked.sum() <= MOST_MISSING:
         return
@@ -164,13 +166,13 @@ def _missing(labels: VariableFrame, column: int) -> Iterator[Warning]:
             "depending on whether missing labels count as wrong or right."
         )
     text = (
-        f"It has no label on {int(lost.sum())} of {int(asked.sum())} units ({share:.1%}). Above "
+        f"It has no label on {int(lost.sum())} of {int(asked.sum())} {units} ({share:.1%}). Above "
         f"{MOST_MISSING:.0%} do not quote its figures as results.{bounds}"
     )
     yield Warning("judge_missing", labels.name, labels.raters[column].name, text)
 
 
-def _fails_by_system(labels: VariableFrame, column: int) -> Iterator[Warning]:
+def _fails_by_system(labels: VariableFrame, column: int, units: str) -> Iterator[Warning]:
     lost, asked = _failures(labels, column)
     systems = np.array([system or "" for system in labels.units.system])
     names = [name for name in sorted(set(systems[asked])) if name]
@@ -189,9 +191,9 @@ def _fails_by_system(labels: VariableFrame, column: int) -> Iterator[Warning]:
     shares = table[:, 0] / table.sum(axis=1)
     worst, best = int(shares.argmax()), int(shares.argmin())
     text = (
-        f"It fails more on some systems: {shares[worst]:.1%} of units are missing for "
+        f"It fails more on some systems: {shares[worst]:.1%} of {units} are missing for "
         f"{names[worst]}, {shares[best]:.1%} for {names[best]} (chi-square "
-        f"{test.statistic:.1f}, {len(names) - 1} df, p = {test.pvalue:.2g}; units count as "
+        f"{test.statistic:.1f}, {len(names) - 1} df, p = {test.pvalue:.2g}; {units} count as "
         "independent). Its scores of systems then rest on different parts of the data."
     )
     yield Warning("judge_fails_by_system", labels.name, labels.raters[column].name, text)

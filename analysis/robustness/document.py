@@ -5,9 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from analysis.document import DASH, Block, Cell, Document, Number, Section, Table, count, rounded
+from analysis.document import (
+    DASH,
+    PLAIN,
+    UNITS,
+    UNITS_HEAD,
+    Block,
+    Cell,
+    Document,
+    Number,
+    Section,
+    Table,
+    count,
+    rounded,
+)
 from analysis.formats.markdown import sections_as_markdown
-from analysis.formats.nouns import UNIT, Noun, document_in_noun
+from analysis.formats.nouns import Noun, document_in_noun
 from analysis.robustness.sheet import CONTROL_BAR, NO_SCORES
 from judging.answers.logprobs import LOW_MASS
 from judging.prompts.perturbations import KINDS
@@ -31,12 +44,12 @@ SECTIONS = {
         "Hostile text",
         "Labels compared with those without it",
         "How often labels flip when the text gives orders or forges evidence, and how often they "
-        "change to the label that it asks for, among units with another label before.",
+        f"change to the label that it asks for, among {UNITS} with another label before.",
     ),
 }
 
 
-def robustness_document(sheet: JSON, noun: Noun = UNIT) -> Document:
+def robustness_document(sheet: JSON, noun: Noun = PLAIN) -> Document:
     """Return the sheet in reading order; its units are called `noun`, one and several."""
     about = " · ".join(
         (
@@ -157,7 +170,7 @@ def _samples(samples: JSON) -> Section:
         for name, found in samples["variables"].items()
     )
     about = f"The judge is asked {count(samples['number'], 'time')}. Two of its samples differ in:"
-    header = ("Variable", "Units", "Missing", "Unlike", "Bounds", "Spread of scores")
+    header = ("Variable", UNITS_HEAD, "Missing", "Unlike", "Bounds", "Spread of scores")
     return Section(
         "Repeated samples", (Block("", (Table("Repeated samples", header, rows),)),), about
     )

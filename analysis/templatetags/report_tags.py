@@ -50,7 +50,7 @@ def report_document(context: Context) -> SafeString:
     A report that has a verdict is folded below it. The section on systems ends with the measures
     of systems, if the page has any.
     """
-    links = _links(context) if context.get("campaign") else html.without_links
+    links = _links(context) if context.get("campaign") else html.NO_LINKS
     report: dict[str, Any] = context.get("report") or {}
     folded = bool(report.get("verdict"))
     units = _units(context) if context.get("campaign") else without_units
@@ -158,7 +158,7 @@ def _links(context: Context, route: str = "report-figure", query: str | None = N
     campaign = context["campaign"]
     query = context.get("query", "") if query is None else query
 
-    def links(figure: Figure, subject: Subject) -> str:
+    def files(figure: Figure, subject: Subject) -> str:
         kinds, asked = available_kinds(), f"?of={quote(subject.name, safe='')}"
         addresses = {
             kind.suffix: reverse(f"{route}-{kind.suffix}", args=[campaign.pk, figure.name])
@@ -166,7 +166,7 @@ def _links(context: Context, route: str = "report-figure", query: str | None = N
         }
         more = format_html("&amp;{}", query) if query else ""
         parts = ((addresses[kind.suffix] + asked, more, kind.label) for kind in kinds)
-        files = format_html(
+        shown = format_html(
             '\n<p class="figure-files"><span class="sr">Download {} of {}:</span>{}</p>',
             figure.title,
             subject.name,
@@ -175,9 +175,9 @@ def _links(context: Context, route: str = "report-figure", query: str | None = N
         drawn = [(kind.label, addresses[kind.suffix]) for kind in kinds if kind.drawn]
         found = {"look": LOOK, "drawn": drawn, "figure": figure, "subject": subject}
         found["kept"] = QueryDict(query)
-        return files + render_to_string("results/_figure_print.html", found)
+        return shown + render_to_string("results/_figure_print.html", found)
 
-    return links
+    return html.Links(files, partial(_listed, context))
 
 
 @register.filter

@@ -1,29 +1,55 @@
-"""The task's noun replaces *unit* in our own words only."""
+"""The task's noun fills the slots of our own texts, and no other word is touched."""
 
 from __future__ import annotations
 
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from analysis.document import Block, CountedText, Number, RaterName, Table, UnitCount
+import pytest
+
+from analysis.document import (
+    UNIT,
+    UNIT_HEAD,
+    UNITS,
+    UNITS_HEAD,
+    Block,
+    CountedText,
+    Format,
+    Number,
+    RaterName,
+    Table,
+    UnitCount,
+    in_noun,
+)
+from analysis.formats import FORMATS
 from analysis.formats.build import document
-from analysis.formats.nouns import block_in_noun, in_noun
+from analysis.formats.nouns import block_in_noun, slotted
 from docs._reference.example import report
 
 NOUN = ("key point", "key points")
+SLOTS = re.compile("[\ufdd0-\ufdd3]")
+WORD = re.compile(r"\bunits?\b")
+ANALYSIS = Path(__file__).parents[3] / "analysis"
+FORMATS_OF_OURS = [each for name, each in FORMATS.items() if name != "json"]
 
 
-def test_singular_and_plural_are_replaced_and_capitals_kept() -> None:
-    assert in_noun("Units of a unit, 12 units", NOUN) == "Key points of a key point, 12 key points"
+def test_slots_have_one_noun_or_several_with_a_capital_where_a_text_begins() -> None:
+    text = f"{UNITS_HEAD} of a {UNIT}, 12 {UNITS}. {UNIT_HEAD}"
+    assert in_noun(text, NOUN) == "Key points of a key point, 12 key points. Key point"
+    assert in_noun(text) == "Units of a unit, 12 units. Unit"
 
 
-def test_names_that_contain_the_word_unit_are_kept() -> None:
-    for text in ("judge unit-7", "my.unit", "items/units", "unitising", "unit#3", "units-b"):
+def test_a_text_without_slots_is_kept_whatever_it_says() -> None:
+    for text in ("judge unit-7", "Units", "the query as the unit", "my.unit"):
         assert in_noun(text, NOUN) == text
 
 
 def test_a_text_keeps_its_counts() -> None:
     count = UnitCount.of(3, show="several")
-    found = in_noun(CountedText.of("on 3 units", ("3 units", count)), NOUN)
+    found = in_noun(CountedText.of(f"on 3 {UNITS}", (f"3 {UNITS}", count)), NOUN)
     assert isinstance(found, CountedText)
     assert found == "on 3 key points"
     assert [(words, of.filters) for words, of in found.counts] == [
@@ -33,15 +59,51 @@ def test_a_text_keeps_its_counts() -> None:
 
 def test_the_words_of_a_table_change_but_raters_and_categories_do_not() -> None:
     row = (RaterName("units", "human"), 3, Number(None, reason="no unit has two labels"), "unit")
-    header = ("Rater", "Units", "Kappa", "my unit")
-    (table,) = block_in_noun(Block("", (Table("Shared units", header, (row,)),)), NOUN).tables
-    assert (table.caption, table.header) == (
-        "Shared key points",
-        ("Rater", "Key points", "Kappa", "my unit"),
-    )
+    header = (RaterName("unit", "judge"), UNITS_HEAD, "Kappa", "Units")
+    caption = f"Shared {UNITS}"
+    (table,) = block_in_noun(Block("", (Table(caption, header, (row,)),)), NOUN).tables
+    assert table.caption == "Shared key points"
+    assert table.header == (header[0], "Key points", "Kappa", "Units")
     assert table.rows[0][0] == row[0]
     assert table.rows[0][3] == "unit"
     assert table.reasons() == {"no key point has two labels": "a"}
+
+
+def sentences(path: Path) -> Iterator[str]:
+    """Yield the texts of a module other than its docstrings and errors; numbers in them are 30."""
+    tree = ast.parse(path.read_text())
+    raised = {
+        id(each)
+        for error in ast.walk(tree)
+        if isinstance(error, ast.Raise)
+        for each in ast.walk(error)
+    }
+    for node in ast.walk(tree):
+        bare = [node.value] if isinstance(node, ast.Expr) else []
+        raised |= {id(each) for each in bare if isinstance(each, ast.Constant)}
+        if id(node) in raised:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            raised |= {id(each) for each in node.values}
+            yield "".join(
+                str(each.value) if isinstance(each, ast.Constant) else "30" for each in node.values
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_every_sentence_of_the_statistics_that_says_unit_has_the_noun() -> None:
+    modules = [*(ANALYSIS / "statistics").glob("*.py")]
+    modules += [ANALYSIS / "report" / f"{name}.py" for name in SOURCES_OF_REASONS]
+    modules.append(ANALYSIS / "robustness" / "sheet.py")
+    said = [text for path in modules for text in sentences(path) if WORD.search(text)]
+    said = [text for text in said if " " in text and text not in NOT_SHOWN]
+    assert len(said) > 20
+    assert [text for text in said if WORD.search(slotted(text))] == []
+
+
+SOURCES_OF_REASONS = ("agreement", "backgrounds", "crowd", "extras", "floor", "judges", "planning")
+NOT_SHOWN: set[str] = set()
 
 
 def with_nouns(*nouns: tuple[str, str]) -> dict[str, Any]:
@@ -62,8 +124,11 @@ def words_of(made: dict[str, Any]) -> str:
 
 def test_a_report_on_questions_never_says_unit() -> None:
     variables = len(report()["variables"])
-    words = words_of(with_nouns(*[("question", "questions")] * variables))
-    assert [line for line in words.split("\n") if in_noun(line, NOUN) != line] == []
+    made = with_nouns(*[("question", "questions")] * variables)
+    # Their sentences have the noun when the report is made.
+    words = words_of(made | {"verdict": None, "warnings": []})
+    said = [line for line in words.split("\n") if WORD.search(line.lower())]
+    assert [line for line in said if "with the query as the unit" not in line] == []
     assert "Questions" in words
 
 
@@ -80,3 +145,10 @@ def test_a_labels_file_keeps_the_word_unit() -> None:
     plain = {name: {k: v for k, v in each.items() if k != "noun"}
              for name, each in made["variables"].items()}  # fmt: skip
     assert "Units" in words_of(made | {"variables": plain})
+
+
+@pytest.mark.parametrize("format", FORMATS_OF_OURS, ids=lambda each: each.name)
+def test_no_format_is_written_with_an_empty_slot(format: Format) -> None:
+    assert not SLOTS.search(format.render(report()))
+    nouns = [("report", "reports"), *[("passage", "passages")] * (len(report()["variables"]) - 1)]
+    assert not SLOTS.search(format.render(with_nouns(*nouns)))
