@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from ..document import Block, Cell, Number, RaterName, Section, Table, count
+from ..document import (
+    Block,
+    Cell,
+    Number,
+    RaterName,
+    Section,
+    Table,
+    UnitCount,
+    count,
+    with_counts,
+)
 from ..report.sentence import number
 from ..report.verdict import coefficient_of
 from ..types import JSON
@@ -13,6 +24,7 @@ from .nouns import noun_of
 GUIDELINE = "guideline"
 NAMES = {"fleiss_kappa": "Fleiss' kappa", "krippendorff_alpha": "Krippendorff's alpha"}
 ALPHA = "Krippendorff's alpha"
+OF_ALL_RATERS = "labels that all gave under this version; the list asks it of one person only"
 CAVEAT = (
     "A pair of labels counts under the version that both raters followed. Other people and other "
     "texts may stand behind another version, so a difference need not come from the guideline."
@@ -28,10 +40,17 @@ def guideline_section(report: JSON) -> list[Section]:
         if not (found := variable.get("guidelines")) or len(found["versions"]) < 2:
             continue
         points += [f"{name}: {each}" if several else each for each in _sentences(variable)]
-        blocks.append(Block(name if several else "", tuple(_tables(variable))))
+        made = [Block(name if several else "", tuple(_tables(variable)))]
+        if tables := tuple(_judges_tables(variable)):
+            made.append(Block(f"{name}: judges" if several else "Judges", tables))
+        blocks += [with_counts(each, partial(_of_variable, name)) for each in made]
     if not blocks:
         return []
     return [Section("Guideline", tuple(blocks), CAVEAT, points=tuple(points), name=GUIDELINE)]
+
+
+def _of_variable(name: str, units: UnitCount) -> UnitCount:
+    return units.within(variable=name)
 
 
 def named(version: int | None) -> str:
@@ -53,7 +72,7 @@ def _sentences(variable: JSON) -> Iterator[str]:
             f"({_units(variable, versions[side]['units'])})"
             for side in (before, after)
         )
-        yield f"{_direction(change[key])}: {sides}, a difference of {number(change[key])}."
+        yield f"{_direction(change[key])}: {sides}, {_difference(change[key])}."
     for judge, of in variable["guidelines"].get("judges", {}).items():
         yield from _of_judge(judge, of, variable)
     if unknown := variable["guidelines"]["unknown"]:
@@ -78,7 +97,7 @@ def _of_judge(judge: str, found: JSON, variable: JSON) -> Iterator[str]:
             f"({_units(variable, versions[side]['units'])})"
             for side in (before, after)
         )
-        yield f"{_change_of(judge, of)}: {sides}, a difference of {number(of)}."
+        yield f"{_change_of(judge, of)}: {sides}, {_difference(of)}."
 
 
 def _change_of(judge: str, of: JSON) -> str:
@@ -91,11 +110,16 @@ def _change_of(judge: str, of: JSON) -> str:
 
 def _direction(of: JSON) -> str:
     """Tell what the interval of the difference supports."""
-    if of["low"] is None:
-        return "Without an interval, no change can be shown"
-    if of["low"] > 0:
-        return "People agree better since the change"
-    return "People agree less since the change" if of["high"] < 0 else "No change can be shown"
+    if of["low"] is None or of["low"] <= 0 <= of["high"]:
+        return "No change of agreement among people can be shown"
+    how = "better" if of["low"] > 0 else "less"
+    return f"People agree {how} since the change"
+
+
+def _difference(of: JSON) -> str:
+    """Give a difference with its interval, or with the reason why it has none."""
+    _, none, why = of["method"].partition("no interval: ")
+    return f"a difference of {number(of)}{f'; {none}{why}' if of['low'] is None else ''}"
 
 
 def _units(variable: JSON, units: int) -> str:
@@ -110,7 +134,7 @@ def _tables(variable: JSON) -> Iterator[Table]:
             _title(each["version"]),
             each["people"],
             each["labels"],
-            each["units"],
+            _units_under(each["digest"], each["units"], show="several"),
             Number.from_estimate(each[key]),
             Number.from_estimate(each["percent"]),
         )
@@ -129,20 +153,28 @@ def _tables(variable: JSON) -> Iterator[Table]:
     yield Table(
         "After each change less before it", ("Change", NAMES[key], "Percent"), tuple(changes)
     )
-    yield from _judges_tables(variable["guidelines"].get("judges", {}), noun)
 
 
-def _judges_tables(judges: JSON, noun: str) -> Iterator[Table]:
+def _units_under(digest: str, units: int, **filters: str) -> int:
+    """Return the count of units under a version; the protocol's own guideline has no list."""
+    if not digest:
+        return units
+    return UnitCount.of(units, guideline=digest, **filters).counting(OF_ALL_RATERS)
+
+
+def _judges_tables(variable: JSON) -> Iterator[Table]:
     """Yield judges with people under each version, and the changes, of those that have several."""
+    judges, noun = variable["guidelines"].get("judges", {}), noun_of(variable)[1]
     several = {name: of for name, of in judges.items() if of["changes"]}
     if not several:
         return
+    digests = {each["version"]: each["digest"] for each in variable["guidelines"]["versions"]}
     rows: list[tuple[Cell, ...]] = [
         (
             RaterName(name, "judge"),
             _title(each["version"]),
             each["labels"],
-            each["units"],
+            _units_under(digests[each["version"]], each["units"], show="labelled", one=name),
             Number.from_estimate(each["krippendorff_alpha"]),
             Number.from_estimate(each["percent"]),
         )

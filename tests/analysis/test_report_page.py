@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -148,6 +149,21 @@ def test_each_figure_is_shown_with_its_data_and_its_files(labelled: Campaign) ->
         assert response["Content-Type"] == kind.media_type
         assert response["Content-Disposition"].endswith(f'-{labelled.pk}.{kind.suffix}"')
         assert len(b"".join(response)) > 40
+
+
+def test_counts_in_the_data_of_a_figure_lead_to_their_units(labelled: Campaign) -> None:
+    page = logged_in("researcher").get(f"/campaigns/{labelled.pk}/results/").content.decode()
+    tables = re.findall(r'<div class="figure-table".*?</table>', page, re.DOTALL)
+    links = [html.unescape(each) for of in tables for each in re.findall(r'<a href="([^"]+)">', of)]
+    assert links
+    start = f"/campaigns/{labelled.pk}/disagreements/?"
+    assert all(each.startswith(start) and "variable=" in each for each in links)
+    client = Client()
+    client.force_login(User.objects.get(role="researcher"))
+    for table in tables:
+        for address, number in re.findall(r'<a href="([^"]+)">([\d,]+)</a>', table):
+            found = client.get(html.unescape(address)).context["page"].paginator.count
+            assert found == int(number.replace(",", "")), address
 
 
 def test_an_unknown_figure_is_not_found(labelled: Campaign) -> None:

@@ -99,9 +99,19 @@ def test_what_the_baseline_says_is_listed_once_the_results_computed_it(labelled:
     address, asked = f"/campaigns/{labelled.pk}/disagreements/", {"show": "all", "baseline": "yes"}
     page = client.get(address, asked)
     assert page.context["page"].paginator.count == 0
-    assert "computed with the results" in page.content.decode()
+    text = page.content.decode()
+    assert "when the results are computed for the first time" in text
+    assert f'<a class="button main" href="/campaigns/{labelled.pk}/results/">' in text
     every = counts(labelled, "Word overlap")
     assert all(listed(labelled, count) == count for count in every)
     page = client.get(address, asked)
     assert page.context["page"].paginator.count > 0
     assert "word overlap says" in page.content.decode()
+
+
+def test_a_list_of_grades_says_that_no_judge_has_any(labelled: Campaign) -> None:
+    client = Client()
+    client.force_login(User.objects.create(username="rita", role="researcher"))
+    asked = {"show": "all", "grade": "*"}
+    text = client.get(f"/campaigns/{labelled.pk}/disagreements/", asked).content.decode()
+    assert "No judge here has given grades of its own" in text
