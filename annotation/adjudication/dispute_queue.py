@@ -283,16 +283,13 @@ def _changed(campaign: Campaign, kept: _Table) -> Ints | None:
     answers = Response.objects.filter(assignment__item__campaign=campaign)
     given = answers.filter(pk__gt=last)
     items = set(given.values_list("assignment__item", flat=True)[: 50 * MOST_ITEMS])
-    if len(items) > MOST_ITEMS:
+    if not 0 < len(items) <= MOST_ITEMS:
         return None
     slots = given.values("assignment")
-    then = Response.objects.filter(pk=last).values_list("created_at", flat=True).first()
-    if last and then != kept.state["at"]:
-        return None
     old = answers.filter(current=True, pk__lte=last).aggregate(n=Count("pk"), sum=Sum("pk"))
     gone = _latest_of_each(answers.filter(assignment__in=slots, pk__lte=last))
-    same = (old["n"] + len(gone), int(old["sum"] or 0) + sum(gone))
-    if same != (kept.state["number"], kept.state["sum"]):
+    same = (old["n"] + len(gone), (old["sum"] or 0) + sum(gone))
+    if same != (kept.state["number"], kept.state["sum"] or 0):
         return None
     return np.fromiter(items, np.int64, len(items))
 

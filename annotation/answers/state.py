@@ -16,6 +16,7 @@ from annotation.models import Response
 
 State = dict[str, Any]
 _KNOWN: LRUCache[str, tuple[State, State]] = LRUCache(64)
+_NEWEST = {"newest": Max("pk"), "at": Max("created_at")}
 
 
 def answers_of(campaign: str) -> State:
@@ -24,29 +25,17 @@ def answers_of(campaign: str) -> State:
     Responses never change, so that their primary keys identify what they say. The time is there
     because a key is used again after a rollback.
     """
+    # These come first: an answer that arrives meanwhile changes them for the next call.
     site = _site()
     known = _KNOWN.get(campaign)
     if known is None or known[0] != site:
         current = Response.objects.filter(current=True, assignment__item__campaign__name=campaign)
-        known = site, _numbers(current.aggregate(**_KEYS))
-        # Answers that arrived meanwhile would be hidden by the site's older numbers.
-        if _site() == site:
-            _KNOWN[campaign] = known
+        known = site, current.aggregate(number=Count("pk"), sum=Sum("pk"), **_NEWEST)
+        _KNOWN[campaign] = known
     return known[1]
-
-
-_KEYS = {"number": Count("pk"), "newest": Max("pk"), "sum": Sum("pk")}
 
 
 def _site() -> State:
     """Return what changes with any response of the site: one is added, withdrawn or restored."""
     current = Response.objects.filter(current=True)
-    slots = current.aggregate(slots=Count("assignment_id"), places=Sum("assignment_id"))
-    newest = Response.objects.aggregate(newest=Max("pk"))
-    return {**slots, **_numbers(newest)}
-
-
-def _numbers(found: State) -> State:
-    """Return numbers with the time of the newest response."""
-    newest = Response.objects.filter(pk=found["newest"]).values_list("created_at", flat=True)
-    return {**found, "at": newest.first()}
+    return current.aggregate(number=Count("assignment_id"), slots=Sum("assignment_id"), **_NEWEST)
