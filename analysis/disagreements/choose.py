@@ -26,7 +26,7 @@ SHOWS: Mapping[Show, str] = {
     "several": "All units labelled by several people",
     "decided": "All units with a majority of people",
     "labelled": "All units labelled by people",
-    "all": "All labelled units",
+    "all": "All that anybody labelled",
 }
 Sort = Literal["unanimous", "sure", "order"]
 SORTS: Mapping[Sort, str] = {
