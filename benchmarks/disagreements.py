@@ -71,7 +71,49 @@ def _measured(units: int) -> Figures:
     for name, query in PAGES.items():
         visits = [_visit(client, f"/campaigns/{campaign}/disagreements/?{query}") for _ in range(2)]
         pages[name] = vars(min(visits, key=lambda each: each.processor))
-    return {"units": units, "job": job, "pages": pages}
+    return {"units": units, "job": job, "pages": pages, "queue": _queue(campaign)}
+
+
+def _queue(campaign: int) -> dict[str, float]:
+    """Return seconds of processor time for the adjudicators' queue: found, kept, one answer new."""
+    from django.core.cache import caches
+    from django.test import Client
+
+    from annotation.adjudication import dispute_queue
+    from annotation.models import Membership, User
+
+    user = User.objects.create(username="adjudicator", role="annotator")
+    Membership.objects.create(campaign_id=campaign, user=user, role="adjudicator")
+    client = Client()
+    client.force_login(user)
+    found = {}
+    # The first request imports modules.
+    for name in ("imports", "found", "kept", "one answer new"):
+        if name == "found":
+            dispute_queue._KEPT.clear()
+            caches["reports"].clear()
+        if name == "one answer new":
+            _revise(campaign)
+        before = process_time()
+        client.get(f"/adjudication/{campaign}/")
+        found[name] = process_time() - before
+    return found
+
+
+def _revise(campaign: int) -> None:
+    """Replace one answer by a revision that says the same."""
+    from annotation.models import Label, Response
+
+    old = Response.objects.filter(assignment__item__campaign=campaign, current=True).latest("pk")
+    labels = list(old.labels.all())
+    Response.objects.filter(pk=old.pk).update(current=False)
+    new = Response.objects.create(
+        assignment=old.assignment, revision=old.revision + 1, payload=old.payload, door=old.door
+    )
+    Label.objects.bulk_create(
+        Label(response=new, unit=each.unit, variable=each.variable, value=each.value)
+        for each in labels
+    )
 
 
 def _campaign(units: int) -> tuple[int, Any]:
@@ -124,7 +166,12 @@ def lines(figures: Figures) -> str:
         f"{name}: {of['processor']:.2f} s, {of['queries']} queries, {of['units']:,} units"
         for name, of in figures["pages"].items()
     )
-    return "\n".join([head, *rows])
+    queue = figures["queue"]
+    ratios = (
+        f"queue, {name}: {queue[name] / queue['found']:.2f} of finding all disputes"
+        for name in ("kept", "one answer new")
+    )
+    return "\n".join([head, *rows, *ratios])
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ STATES: dict[State, str] = {
 }
 MOST_ITEMS = 500
 """With more items that got answers, all disputes are found again."""
-FORM = 1
+FORM = 2
 """The form of a stored table. Another number invalidates them."""
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -67,16 +67,12 @@ class QueuePart:
 
 @dataclass(frozen=True)
 class _Table:
-    """The disagreements (D,) of a campaign, each with its unit, and an index of its `kinds`.
+    """The disagreements of a campaign: `columns` (5, D), and the `kinds` that the last one indexes.
 
     `state` has the answers that they follow from, and `others` whatever else they depend on.
     """
 
-    items: Ints
-    item_positions: Ints
-    units: Ints
-    positions: Ints
-    kind: Ints
+    columns: Ints
     kinds: tuple[Disagreement, ...]
     state: dict[str, Any]
     others: list[Any]
@@ -88,28 +84,41 @@ class _Table:
             (item, item_position, unit, position, index.setdefault(each, len(index)))
             for (item_position, item, position, unit), each in disagreements(labels)
         ]
-        columns = np.array(found, np.int64).reshape(-1, 5).T
-        return cls(*columns, tuple(index), state, others)
+        return cls(np.array(found, np.int64).reshape(-1, 5).T, tuple(index), state, others)
+
+    @property
+    def items(self) -> Ints:
+        return self.columns[0]
+
+    @property
+    def item_positions(self) -> Ints:
+        return self.columns[1]
+
+    @property
+    def units(self) -> Ints:
+        return self.columns[2]
+
+    @property
+    def positions(self) -> Ints:
+        return self.columns[3]
+
+    @property
+    def kind(self) -> Ints:
+        return self.columns[4]
 
     def with_items(self, campaign: Campaign, items: Ints, state: dict[str, Any]) -> _Table:
         """Return the table with the disagreements of some items as they are now."""
-        new = _Table.of(counted_labels(campaign).filter(unit__item__in=items.tolist()), state, self.others)
-        index = {each: n for n, each in enumerate((*self.kinds, *new.kinds))}
-        kinds = tuple(index)
+        labels = counted_labels(campaign).filter(unit__item__in=items.tolist())
+        new = _Table.of(labels, state, self.others)
+        kinds = tuple(dict.fromkeys((*self.kinds, *new.kinds)))
         place = {each: n for n, each in enumerate(kinds)}
-        again = np.array([place[each] for each in new.kinds], np.int64)
-        kept = ~np.isin(self.items, items)
-        pairs = [
-            (getattr(self, name)[kept], getattr(new, name))
-            for name in ("items", "item_positions", "units", "positions")
-        ]
-        kind = (self.kind[kept], again[new.kind])
-        columns = [np.concatenate(pair) for pair in (*pairs, kind)]
-        return _Table(*columns, kinds, state, self.others)
+        again = new.columns.copy()
+        again[4] = np.array([place[each] for each in new.kinds], np.int64)[new.kind]
+        kept = self.columns[:, ~np.isin(self.items, items)]
+        return _Table(np.concatenate([kept, again], axis=1), kinds, state, self.others)
 
     def where(self, rows: Bools) -> _Table:
-        columns = (self.items, self.item_positions, self.units, self.positions, self.kind)
-        return _Table(*(each[rows] for each in columns), self.kinds, self.state, self.others)
+        return replace(self, columns=self.columns[:, rows])
 
     def kinds_that(self, are: list[bool]) -> Bools:
         """Return the rows whose kind is so, of which `are` has an entry for each."""

@@ -12,7 +12,7 @@ from annotation.adjudication import dispute_queue
 from annotation.adjudication.dispute_queue import QueuePart, queue, queued_units
 from annotation.adjudication.disputes import UnitKey, counted_labels, disagreements, disputes
 from annotation.answers.storage import withdraw_answers
-from annotation.models import Assignment, Item, Label, Rater
+from annotation.models import Assignment, Item, Label, Rater, User
 from annotation.people.membership import exclude
 from tests.annotation.adjudication.cast import Dispute, answer, decided, make_dispute
 from tests.once import once
@@ -49,7 +49,7 @@ def agrees(there: Dispute) -> bool:
     return {each.unit: each for each in every} == everything
 
 
-def second(there: Dispute, user: object, *codes: str) -> Assignment:
+def second(there: Dispute, user: User, *codes: str) -> Assignment:
     """Answer the second item as a person who has not answered it yet."""
     item = there.study.campaign.items.get(position=1)
     rater = Rater.objects.get(user=user)
