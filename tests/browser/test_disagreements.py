@@ -49,7 +49,7 @@ def test_on_a_phone_the_list_takes_two_screens_and_filters_open_on_request(page:
     assert page.evaluate(WIDTH) <= TELEPHONE["width"]
     show = page.get_by_label("Show", exact=True)
     expect(show).to_be_hidden()
-    page.get_by_text("Filters: all labelled").click()
+    page.get_by_text("Filters: all that anybody labelled").click()
     expect(show).to_be_visible()
     show.select_option("judge")
     expect(page.get_by_text("Filters: people and the judge differ")).to_be_visible()
