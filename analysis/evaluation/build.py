@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 
 import numpy as np
@@ -35,6 +35,7 @@ from annotation.models import Campaign
 from datasets.jobs.guard import for_workers
 from datasets.material import batch_rows
 from datasets.models import Batch
+from datasets.rows import Query
 
 
 @for_workers
@@ -93,6 +94,30 @@ def measures_report(
         **_of_passages(campaign, layout, frame, options, report_options),
         "key_point_scores": key_point_scores(asked, queries, frame, options, report_options),
     }
+
+
+@for_workers
+def named_measures(
+    campaign: Campaign,
+    names: Collection[str],
+    options: Options,
+    report_options: ReportOptions,
+    frame: Frame,
+    queries: Sequence[Query],
+) -> JSON:
+    """Compute only these measures of a campaign, by name, with their values of each system.
+
+    The values are those of `measures_report` under `measures`; its rankings, tests and orderings,
+    which take most of its time, are left out.
+    """
+    layout = Layout.from_queries(queries)
+    parts = parts_of(asked_of(campaign), queries, frame, options, None, layout)
+    found: JSON = {}
+    for part in parts:
+        for measure in of_family(part.family):
+            if f"{measure.name}{part.suffix}" in names:
+                _add(found, measure, part, options, report_options, ())
+    return found
 
 
 @for_workers

@@ -220,7 +220,7 @@ def table_4(material: Material) -> list[Grid]:
         ranked = dict.fromkeys(r.system for query in queries for r in query.rankings)
         if not ranked:
             continue
-        measures = material.measures(campaign)["measures"]
+        measures = material.named_measures(campaign, names)
         rows = []
         for system in ranked:
             found = [_of_ranking(measures, name, system) for name in names]

@@ -47,4 +47,4 @@ def _study(key: int) -> str:
 
 register_name("study", _study)
 register_name("paper", lambda name: PAPERS[name].title)
-TABLES_KIND = Kind(TABLES, "Tables", _state, _carry_out, _may_see)
+TABLES_KIND = Kind(TABLES, "Tables", _state, _carry_out, _may_see, heavy=True)

@@ -19,7 +19,7 @@ from analysis.data.frame import Frame, VariableFrame
 from analysis.data.metadata import dividing_strata
 from analysis.data.selection import ReportOptions
 from analysis.data.splits import STRATUM
-from analysis.evaluation.build import measures_report
+from analysis.evaluation.build import measures_report, named_measures
 from analysis.evaluation.inputs import PEOPLE, EvaluatorLabels, evaluator_labels
 from analysis.measures.options import PRESETS
 from analysis.models import Study
@@ -103,6 +103,16 @@ class Material:
             options = replace(PRESETS[self.preset], **changed)
             self._measures[key] = measures_report(
                 campaign, options, self.preset, self.options, None, slices, points
+            )
+        return self._measures[key]
+
+    def named_measures(self, campaign: Campaign, names: tuple[str, ...]) -> JSON:
+        """Return only these measures of a campaign, with their values of each system."""
+        key = (campaign.pk, names)
+        if key not in self._measures:
+            options, queries = PRESETS[self.preset], self.queries(campaign.batch)
+            self._measures[key] = named_measures(
+                campaign, names, options, self.options, self.frame(campaign), queries
             )
         return self._measures[key]
 

@@ -46,7 +46,8 @@ class Kind:
     computes the result in a process of its own; it may raise JobError. `may_see` says whether a
     person may still see results for these options. `title` names the result in a sentence. A kind
     that is not `listed` is a part that pages ask for by themselves: the list of a person's reports
-    and exports leaves it out.
+    and exports leaves it out. Of jobs of `heavy` kinds, which take minutes, a person has one at
+    work at a time, so that a page which waits for a moment's job finds a worker.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Kind:
     carry_out: Callable[[Options, Progress], Result]
     may_see: Callable[[Any, Options], bool]
     listed: bool = True
+    heavy: bool = False
 
 
 _kinds: dict[str, Kind] = {}
@@ -75,6 +77,12 @@ def names_in(options: Options) -> list[str]:
     """Return what a job is about, by its options: the campaign's name, and which export of it."""
     found = (name_of(options[option]) for option, name_of in _names.items() if option in options)
     return [name for name in found if name]
+
+
+def heavy_kinds() -> list[str]:
+    """Return the names of the kinds whose jobs take minutes."""
+    autodiscover_modules("jobs")
+    return [kind.name for kind in _kinds.values() if kind.heavy]
 
 
 def kind_named(name: str) -> Kind:

@@ -3,7 +3,7 @@
 A question that is being computed, or waits for it, is not computed again: further people who ask
 the same are added to its askers. A waiting job is computed from the data at the time of its turn,
 so a later label needs no second job. People take turns: the person served longest ago is next, with
-their oldest job; each has at most two jobs running.
+their oldest job; each has at most two jobs running, of which one may be of a heavy kind.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from django.db.models.functions import Now
 
 from audit.recording import current_actor
 from datasets.jobs import results
-from datasets.jobs.kinds import Kind, Options, kind_named
+from datasets.jobs.kinds import Kind, Options, heavy_kinds, kind_named
 from datasets.models import Job, JobAsker, Worker
 
 State = Job.State
@@ -285,14 +285,29 @@ def _next() -> tuple[int, int] | None:
     free = [(job, person) for job, person in order if running[person] < AT_ONCE]
     at_work = Job.objects.filter(question__in=_running().values("question"))
     busy = set(at_work.values_list("pk", flat=True))
-    return next(((job, person) for job, person in free if job not in busy), None)
+    kinds = heavy_kinds()
+    laden = set(_live().filter(kind__in=kinds).values_list("user", flat=True))
+    heavy = set(
+        Job.objects.filter(state=State.WAITING, kind__in=kinds).values_list("pk", flat=True)
+    )
+    return next(
+        (
+            (job, person)
+            for job, person in free
+            if job not in busy and not (job in heavy and person in laden)
+        ),
+        None,
+    )
 
 
 def _may_begin(job: int, person: int) -> bool:
     """Return whether a chosen job still waits, and neither its question nor its person is busy."""
     waiting = Job.objects.filter(pk=job, state=State.WAITING)
     waiting = waiting.exclude(question__in=_running().values("question"))
-    return waiting.exists() and _live().filter(user=person).count() < AT_ONCE
+    own = _live().filter(user=person)
+    if own.filter(kind__in=heavy_kinds()).exists():
+        waiting = waiting.exclude(kind__in=heavy_kinds())
+    return waiting.exists() and own.count() < AT_ONCE
 
 
 def _cancel_those_of_nobody() -> None:

@@ -7,14 +7,19 @@ import functools
 import io
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from analysis.campaigns.frames import campaign_frame
+from analysis.data.selection import ReportOptions
+from analysis.evaluation.build import measures_report, named_measures
 from analysis.measures.options import PRESETS
-from annotation.models import QuerySampling
+from annotation.models import Campaign, QuerySampling
+from datasets.material import batch_rows
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_command import label, value
 from tests.cast import write_lines
@@ -111,6 +116,18 @@ def half(
 def passages(tmp_path: Path) -> None:
     """Every second passage, with all of its cells."""
     collection(tmp_path, lambda n, p, q: (n + p) % 2 == 0)
+
+
+def test_measures_by_name_are_those_of_the_whole_report(half: Callable[..., JSON]) -> None:
+    campaign, names = Campaign.objects.get(name=HALF), ("nDCG@3", "Recall@3", "Cov")
+    options, of_report = replace(PRESETS["tandem"], cuts=(3,)), ReportOptions(resamples=2)
+    whole = measures_report(campaign, options, "tandem", of_report)["measures"]
+    queries = tuple(batch_rows(campaign.batch))
+    frame = campaign_frame(campaign, of_report)
+    found = named_measures(campaign, names, options, of_report, frame, queries)
+    assert set(found) == set(names) & set(whole) >= {"nDCG@3", "Cov"}
+    for name, of in found.items():
+        assert of["systems"] == whole[name]["systems"], name
 
 
 def test_a_fully_rated_perfect_ranking_scores_1(tmp_path: Path) -> None:

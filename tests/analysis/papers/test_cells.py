@@ -27,7 +27,7 @@ def campaign(name: str, batch: str = "b") -> Any:
 
 def material(*campaigns: Any, queries: tuple[Query, ...] = (), **of: Any) -> Any:
     """A study of these campaigns; `measures` and `agreement` are theirs by name."""
-    known = {name: (lambda each, found=found: found[each.name]) for name, found in of.items()}
+    known = {name: (lambda each, *_, found=found: found[each.name]) for name, found in of.items()}
     return SimpleNamespace(
         every_campaign=campaigns,
         campaigns=lambda protocol: campaigns,
@@ -76,7 +76,7 @@ class TestClapnq:
         found = {
             "nDCG@1": measured(**{"bm25 (ranking)": {TEXTS: cell(0.5)}, "dense": {PEOPLE: cell(1)}})
         }
-        study = material(campaign("c"), queries=queries, measures={"c": {"measures": found}})
+        study = material(campaign("c"), queries=queries, named_measures={"c": found})
         (grid,) = clapnq.table_4(study)
         assert (grid.caption, grid.stub, len(grid.columns)) == ("b", "Retriever", 5)
         assert [name for name, _ in grid.rows] == ["bm25", "dense"]

@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,8 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from annotation.models import User
-from datasets.jobs import TooManyError, ask, queue, results
+from datasets.jobs import TooManyError, ask, queue, register, results
+from datasets.jobs.kinds import kind_named
 from datasets.models import Job, Worker
 from tests.datasets.jobs.conftest import SUM, Asking, Labels
 from tests.queue_cast import ended, worked
@@ -234,6 +236,25 @@ def test_a_person_has_at_most_two_running_jobs_while_others_wait(
     following = queue.take()
     assert following is not None
     assert following.options["name"] == "a3"
+
+
+def test_a_second_heavy_job_of_a_person_leaves_a_worker_to_their_light_ones(
+    asked: Asking, ada: User, ben: User
+) -> None:
+    tables = register(replace(kind_named(SUM), name="test-tables", heavy=True))
+    for name in ("one", "two"):
+        ask(tables.name, {"name": name}, ada)
+    first = queue.take()
+    assert first is not None
+    assert queue.take() is None, "the place is kept for a light job"
+    asked("light", ada)
+    ask(tables.name, {"name": "of ben"}, ben)
+    taken = [job.options["name"] for job in (queue.take(), queue.take()) if job]
+    assert sorted(taken) == ["light", "of ben"]
+    queue.finish(first, {})
+    following = queue.take()
+    assert following is not None
+    assert following.options["name"] == "two"
 
 
 @on_both
