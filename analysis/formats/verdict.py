@@ -154,7 +154,7 @@ def _parts(said: Said, anchors: Anchors, units: Units) -> Iterator[str]:
         # Blanks and punctuation before the words are not part of the link.
         words = part["text"].lstrip(" ,;(")
         before, text = escape(part["text"][: -len(words) or None]), escape(words)
-        text = text.replace(" %", "\N{NO-BREAK SPACE}%")
+        text = text.replace(" %", "\N{NO-BREAK SPACE}%").replace("ε ", "ε\N{NO-BREAK SPACE}")
         after = ""
         if before.endswith("(") and text.endswith(")"):
             text, after = text[:-1], ")"

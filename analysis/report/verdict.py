@@ -253,8 +253,12 @@ def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
 def _compared(gap: JSON) -> tuple[str, Tone]:
     """Say how a judge compares with people by its gap and the gap's interval."""
     if gap["low"] is None:
+        if float(rounded(gap["value"], DIGITS)) == 0:
+            return "As much as people do at this precision, by the value alone", "open"
         less = gap["value"] < 0
         return f"{'Less than' if less else 'As much as'} people do, by the value alone", "open"
+    if (gap["high"] < 0 or gap["low"] > 0) and float(rounded(gap["value"], DIGITS)) == 0:
+        return "As much as people do, at this precision", "fair"
     if gap["high"] < 0:
         return "Less than people do", "poor"
     if gap["low"] > 0:
@@ -299,7 +303,7 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
     question = f"What does {judge} get wrong?"
     key, confusion = (*path, "confusion"), of.get("confusion")
     if not confusion or not confusion.get("matrix"):
-        why = "there is no table of its labels and people's"
+        why = "there is no table of its labels and people’s"
         return Sentence(question, "Not known", "open", (Part(why, key),))
     labels, matrix = confusion["labels"], confusion["matrix"]
     cells = {
@@ -315,7 +319,7 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
         )
     if not wrong:
         detail = (
-            Part("it has people's label on all "),
+            Part("it has people’s label on all "),
             Part(_units(block, whole), key, (), "decided"),
         )
         return Sentence(question, "Nothing", "good", detail)
@@ -335,7 +339,7 @@ def _of_yes(
     yes, no = missed + cells[YES, YES], added + cells[NO, NO]
     called = {code: _in_text(code, words) for code in (YES, NO)}
     parts = [
-        Part(f"{share(missed, yes)} of people's “{called[YES]}” missed", key),
+        Part(f"{share(missed, yes)} of people’s “{called[YES]}” missed", key),
         Part(f" ({_units(block, missed)})", key, ((YES, NO),)),
         Part(f", {share(added, no)} of their “{called[NO]}” called “{called[YES]}”", key),
         Part(f" ({_units(block, added)})", key, ((NO, YES),)),

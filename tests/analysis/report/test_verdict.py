@@ -15,6 +15,7 @@ from analysis.formats.build import document
 from analysis.formats.score_sections import score_blocks
 from analysis.report.brief import brief_of
 from analysis.report.build import agreement_of_variables, frame_report
+from analysis.report.verdict import _compared
 from analysis.types import JSON
 from tests.analysis.cast import JUDGE, RATING, fact, frame_of, table
 
@@ -76,7 +77,7 @@ def test_a_campaign_calls_units_what_its_protocol_asks_about() -> None:
         check=False,
         nouns={"answerable": nouns},
     )
-    assert "of people's “yes” missed (15 questions)" in said(report, "errors")["text"]
+    assert "of people’s “yes” missed (15 questions)" in said(report, "errors")["text"]
 
 
 def test_of_three_judges_the_two_that_err_alike_are_named() -> None:
@@ -122,6 +123,20 @@ def test_below_ten_queries_the_value_alone_decides_nothing() -> None:
     assert (found["answer"], found["tone"]) == ("Less than people do, by the value alone", "open")
 
 
+@pytest.mark.parametrize(
+    ("gap", "answer"),
+    [
+        ((-0.004, None, None), "As much as people do at this precision, by the value alone"),
+        ((-0.006, None, None), "Less than people do, by the value alone"),
+        ((-0.004, -0.02, -0.001), "As much as people do, at this precision"),
+        ((-0.004, -0.02, 0.01), "No difference from people can be shown"),
+        ((0.004, 0.001, 0.02), "As much as people do, at this precision"),
+    ],
+)
+def test_a_gap_that_rounds_to_zero_is_called_equal(gap: tuple[Any, ...], answer: str) -> None:
+    assert _compared(dict(zip(("value", "low", "high"), gap, strict=True)))[0] == answer
+
+
 def test_with_one_person_a_judge_cannot_be_compared_with_people() -> None:
     found = said(report_of(labels(ada="ynyn" * 10, **{JUDGE: "ynnn" * 10})), "agreement")
     assert found["answer"] == "Cannot be compared"
@@ -165,7 +180,7 @@ def test_labels_that_a_judge_misses_or_adds_link_to_their_units() -> None:
     # Of four yes two are missed, of four no one is added.
     found = said(report_of(labels(ada="yyyynnnn", **{JUDGE: "yynnnnny"})), "errors")
     assert found["answer"] == "Too strict"
-    assert "50 % of people's “yes” missed (2 units)" in found["text"]
+    assert "50 % of people’s “yes” missed (2 units)" in found["text"]
     assert "25 % of their “no” called “yes” (1 unit)" in found["text"]
     cells = [part["cells"] for part in found["parts"] if "cells" in part]
     assert cells == [[["yes", "no"]], [["no", "yes"]]]
@@ -173,7 +188,7 @@ def test_labels_that_a_judge_misses_or_adds_link_to_their_units() -> None:
 
 def test_a_judge_with_people_s_label_everywhere_gets_nothing_wrong() -> None:
     found = said(report_of(labels(ada="yynn", **{JUDGE: "yynn"})), "errors")
-    assert found["text"] == "Nothing: it has people's label on all 4 units"
+    assert found["text"] == "Nothing: it has people’s label on all 4 units"
 
 
 def test_on_a_scale_a_judge_is_too_high_or_too_low() -> None:
