@@ -32,7 +32,7 @@ Sort = Literal["unanimous", "sure", "order"]
 SORTS: Mapping[Sort, str] = {
     "unanimous": "Unanimous people first",
     "sure": "Surest judge first",
-    "order": "In the campaign's order",
+    "order": "In the campaign’s order",
 }
 ORDERED = ("above", "below")
 """The lists of variables whose codes have an order."""

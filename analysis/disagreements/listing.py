@@ -46,11 +46,11 @@ NAMES: Mapping[str, str] = {
     "people": "only units with this label from most people",
     "said": "only units with this label from the judge",
     "score": "only units whose score from the judge is within this range, such as 0.25:0.5",
-    "grade": "only units with this grade of the judge's own, or with any if it is *",
+    "grade": "only units with this grade of the judge’s own, or with any if it is *",
     "baseline": "only units with this label from word overlap, the baseline, or any if it is *",
     "family": "only units about answers of this model family, of any (*) or of others (!name)",
     "tag": "only units with this tag",
-    "find": "only units with these words in the query or the unit's id",
+    "find": "only units with these words in the query or the unit’s id",
     "sort": "the order: unanimous, sure or order",
 }
 """The parts of an address, each with its meaning; `people` and `said` are the codes of a cell."""

@@ -55,7 +55,7 @@ class CellWork(LabelWork):
         self._cut = at_least(job.options.eta) if self._variable == RATING else _yes
         if self.of_reports and not job.options.oracle:
             raise DerivationError(
-                "reports answer questions for the oracle's system only; name it with --set "
+                "reports answer questions for the oracle’s system only; name it with --set "
                 "oracle=SYSTEM",
                 "set",
             )

@@ -39,7 +39,7 @@ class PassagesAsSystem(Work):
 RULE = Rule(
     "passages-as-system",
     "Passages as a system",
-    "Each query's gold passage as a report of the system “passage”.",
+    "Each query’s gold passage as a report of the system “passage”.",
     PassagesAsSystem,
     decides=False,
 )

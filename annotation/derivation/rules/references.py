@@ -58,7 +58,7 @@ def _reference(query: rows.Query, answer: WrittenAnswer) -> rows.Reference:
 RULE = Rule(
     "references",
     "References",
-    "People's written answers as references, deflections included.",
+    "People’s written answers as references, deflections included.",
     References,
     ("grounded-answer",),
     Options,

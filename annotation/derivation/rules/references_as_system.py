@@ -36,7 +36,7 @@ class ReferencesAsSystem(Work):
 RULE = Rule(
     "references-as-system",
     "References as a system",
-    "Each query's reference as a report of the system “reference”.",
+    "Each query’s reference as a report of the system “reference”.",
     ReferencesAsSystem,
     decides=False,
 )

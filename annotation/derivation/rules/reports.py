@@ -37,7 +37,7 @@ class Reports(AnswerWork):
 RULE = Rule(
     "reports",
     "Answers as reports",
-    "People's written answers as reports of the system “people”.",
+    "People’s written answers as reports of the system “people”.",
     Reports,
     ("grounded-answer",),
 )

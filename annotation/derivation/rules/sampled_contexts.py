@@ -68,7 +68,7 @@ class SampledContexts(Work):
 RULE = Rule(
     "sampled-contexts",
     "Sampled contexts",
-    "Random contexts from each system's ranking, as systems of their own.",
+    "Random contexts from each system’s ranking, as systems of their own.",
     SampledContexts,
     options=Options,
     decides=False,

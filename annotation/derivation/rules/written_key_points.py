@@ -26,7 +26,7 @@ LISTED = "points"
 class Options:
     of: Extracted = field(
         default="key-points",
-        metadata={"help": "what was extracted: the query's key points, or its sub-questions"},
+        metadata={"help": "what was extracted: the query’s key points, or its sub-questions"},
     )
 
 
@@ -77,7 +77,7 @@ class WrittenKeyPoints(Work):
 RULE = Rule(
     "written-key-points",
     "Written key points",
-    "People's own key points in place of the extracted ones, which become a report to be judged.",
+    "People’s own key points in place of the extracted ones, which become a report to be judged.",
     WrittenKeyPoints,
     ("key-point-writing",),
     Options,
