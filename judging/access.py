@@ -28,7 +28,7 @@ from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.review import AuthoredAnswer, with_related
 from judging.preparation.status import campaign_name
 
-BLIND = "You have an open item in this campaign; answer it before you read a judge's labels."
+BLIND = "You have an open item in this campaign; answer it before you read a judge’s labels."
 
 
 def visible_judges(user: User) -> QuerySet[Judge]:

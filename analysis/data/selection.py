@@ -58,8 +58,8 @@ RESAMPLES = {
 }
 
 EXPOSED = about(
-    "count labels whose rater could see others' labels beforehand, like all others",
-    label="Count labels whose rater could see others' labels beforehand, like all others",
+    "count labels whose rater could see others’ labels beforehand, like all others",
+    label="Count labels whose rater could see others’ labels beforehand, like all others",
 )
 
 
@@ -87,8 +87,8 @@ class ReportOptions:
     assisted: bool = field(
         default=False,
         metadata=about(
-            "count labels that were given with a judge's label in view like all others",
-            label="Count labels that were given with a judge's label in view like all others",
+            "count labels that were given with a judge’s label in view like all others",
+            label="Count labels that were given with a judge’s label in view like all others",
         ),
     )
     threshold: float | None = field(
@@ -112,7 +112,7 @@ class ReportOptions:
     raters: tuple[str, ...] = field(
         default=(),
         metadata=about(
-            "only this rater, or all of a kind: human, judge or reference; without a judge's "
+            "only this rater, or all of a kind: human, judge or reference; without a judge’s "
             "name all judges stay",
             name="rater",
             label="Raters",
@@ -151,10 +151,10 @@ class ReportOptions:
     reference: Reference = field(
         default="majority",
         metadata=about(
-            "compare judges with people's majority, or with adjudicators' decisions, too",
+            "compare judges with people’s majority, or with adjudicators’ decisions, too",
             label="Compare judges with",
             hint="What an adjudicator decided is the Reference.",
-            values={"majority": "people's majority", "adjudicated": "adjudicators' decisions, too"},
+            values={"majority": "people’s majority", "adjudicated": "adjudicators’ decisions, too"},
         ),
     )
     check: bool = field(
@@ -190,8 +190,8 @@ class ReportOptions:
     background: bool = field(
         default=False,
         metadata=about(
-            "agreement by people's answers to background questions, for groups of at least five",
-            label="Show agreement by people's background",
+            "agreement by people’s answers to background questions, for groups of at least five",
+            label="Show agreement by people’s background",
             hint="Groups of fewer than five people are never shown.",
         ),
     )

@@ -108,7 +108,7 @@ def _log_in_link(request: HttpRequest, user: User) -> HttpResponse:
 def _forget(user: User, request: HttpRequest) -> None:
     """Delete an account, if its name was typed as a confirmation."""
     if request.POST.get("name", "").strip() != user.username:
-        raise PeopleError("type the account's name to delete it")
+        raise PeopleError("type the account’s name to delete it")
     accounts.forget(user)
 
 

@@ -57,7 +57,7 @@ from judging.preparation.status import (
 from judging.prompts.repair import Units
 
 HIDDEN = (
-    "This step is another researcher's work. Its people are named on the campaign's page; ask one "
+    "This step is another researcher’s work. Its people are named on the campaign’s page; ask one "
     "of them, or an administrator."
 )
 NO_JUDGE = "Choose the judge that writes."
