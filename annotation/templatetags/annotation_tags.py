@@ -19,12 +19,14 @@ from django.utils.translation.trans_real import DjangoTranslation
 from annotation.campaigns.markdown import escaped, is_markdown, render
 from annotation.campaigns.rendering import format_date
 from annotation.item_context import Piece, Row
-from annotation.models import Campaign
+from annotation.models import Campaign, User
+from annotation.people.membership import readable
 from annotation.presentation import schema
 from annotation.progress.status import format_change, format_seconds
 from annotation.protocols.base import Protocol
 from annotation.protocols.schema import Schema
 from annotation.registry import get_protocol
+from datasets.models import Batch
 
 register = template.Library()
 LONG_TEXT, MIN_BLOCK, MAX_BLOCK = 6000, 400, 3000  # characters
@@ -151,6 +153,12 @@ def split_blocks(text: str) -> list[str]:
             found.append(block)
             block = ""
     return [*found, block] if block else found
+
+
+@register.simple_tag
+def used_in(batch: Batch, user: User) -> list[Campaign]:
+    """Return the campaigns over a batch that an account may read, by name, at most 21."""
+    return list(readable(user).filter(batch=batch).order_by("name")[:21])
 
 
 @register.simple_tag

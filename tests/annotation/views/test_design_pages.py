@@ -173,6 +173,22 @@ class TestGuidedSteps:
         assert "asks no server" in page
 
 
+class TestBatchPages:
+    def test_each_batch_of_the_list_leads_to_a_new_campaign_over_it(self, rita: Client) -> None:
+        assert f'href="{NEW}?batch=harbour"' in html(rita, "/batches/")
+
+    def test_a_batch_names_the_campaigns_that_use_it_and_the_account_may_read(
+        self, rita: Client
+    ) -> None:
+        campaign = Campaign.objects.get(batch__name="harbour")
+        address = f"/batches/{campaign.batch_id}/"
+        link = f'<a href="/campaigns/{campaign.pk}/"><bdi>{campaign.name}</bdi></a>'
+        assert f"Used in {link}" in html(rita, address)
+        Campaign.objects.filter(pk=campaign.pk).update(made_by=None)
+        given_away(campaign)
+        assert "Not used in any campaign that you may read" in html(rita, address)
+
+
 class TestNew:
     def test_the_newest_batch_is_chosen_until_another_is_and_a_task_leads_to_the_form(
         self, rita: Client
