@@ -149,13 +149,14 @@ class Scale:
     @classmethod
     def over(cls, values: Iterable[float], start: float, end: float) -> Scale:
         """Return a scale from 0 to 1, extended to a whole fifth if some of the values need it."""
-        low = min((0.0, *values_of(values)))
-        high = max((1.0, *values_of(values)))
-        return cls(math.floor(low * 5) / 5, math.ceil(high * 5) / 5, start, end)
+        return cls(*bounds_of(values), start, end)
 
 
-def values_of(values: Iterable[float]) -> tuple[float, ...]:
-    return tuple(values)
+def bounds_of(values: Iterable[float]) -> tuple[float, float]:
+    """Return the ends of an axis from 0 to 1, extended to a whole fifth if values need it."""
+    known = tuple(values)
+    low, high = min((0.0, *known)), max((1.0, *known))
+    return math.floor(low * 5) / 5, math.ceil(high * 5) / 5
 
 
 def _step(least: float) -> float:

@@ -220,7 +220,7 @@ def chart(subject: Subject) -> JSON:
         ],
     }
     return {
-        "facet": {"row": vega.name("system", None)},
+        "facet": vega.rows("system"),
         "spec": view,
         "resolve": {"scale": {"y": "independent"}},
     }

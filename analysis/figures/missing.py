@@ -69,7 +69,7 @@ def chart(subject: Subject) -> JSON:
             "x": vega.number("missing_labels", "Missing labels"),
         },
     }
-    return {"facet": {"row": vega.name("judge", None)}, "spec": view}
+    return {"facet": vega.rows("judge"), "spec": view}
 
 
 FIGURE = Figure(

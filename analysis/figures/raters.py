@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..document import UNITS, Number, RaterName, Table
@@ -29,7 +30,7 @@ class Place:
 def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     people = PEOPLE if room.is_narrow else OF_PEOPLE
     found, band = places(subject), _band(subject, people)
-    numbers = [n for each in (*found, *([band] if band else [])) for n in _ends(each.kappa)]
+    numbers = _numbers(found, band)
     names = base.gutter([each.name for each in found] + [people], room.names(NAMES))
     start = LEFT + names + 26
     wide = room.plot(start + 24, WIDTH)
@@ -114,13 +115,19 @@ def _ends(kappa: Number) -> list[float]:
     return [each for each in (kappa.value, kappa.low, kappa.high) if each is not None]
 
 
+def _numbers(found: Iterable[Place], band: Place | None) -> list[float]:
+    """Return all numbers and ends of intervals, from which the axis takes its ends."""
+    return [n for each in (*found, *([band] if band else [])) for n in _ends(each.kappa)]
+
+
 def chart(subject: Subject) -> JSON:
+    bounds = base.bounds_of(_numbers(places(subject), _band(subject)))
     place = {"y": vega.name("rater", None)}
     title = "Cohen's kappa with each person, mean"
     channels = vega.kinds("rater_kind")
     return {
         "width": 2 * vega.COLUMN,
-        "layer": vega.whiskers("x", "cohens_kappa", title, channels, place),
+        "layer": vega.whiskers("x", "cohens_kappa", title, channels, place, bounds),
     }
 
 

@@ -16,6 +16,8 @@ PEOPLE = "people with each other"
 ORDERED = ("length",)
 """The divisions whose parts have an order of their own."""
 NO_LABELS = "no labels here"
+IN_A_ROW, ROW, MARK = 3, 20, 9
+"""How many panels of a specification are in a row, and the height of a row and of a mark."""
 
 
 def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
@@ -97,7 +99,10 @@ def data(subject: Subject) -> Table:
 def chart(subject: Subject) -> JSON:
     series = _series(subject)
     panels, value = _in_order(subject, series), ("kappa", "Kappa")
-    return multiples_chart(("division", panels), "part", series, value, None)
+    numbers = [each for panel in panels for row in panel.rows for each in row.numbers.values()]
+    ends = [n for each in numbers for n in (each.value, each.low, each.high) if n is not None]
+    bounds = base.bounds_of(ends)
+    return multiples_chart(("division", panels), "part", series, value, bounds)
 
 
 def multiples_chart(
@@ -115,12 +120,13 @@ def multiples_chart(
     more = {"y": vega.name(row, None), "yOffset": {"field": "rater", "sort": None}}
     view = {
         "width": vega.COLUMN,
+        "height": {"step": max(MARK, ROW // max(1, len(series)))},
         "layer": vega.whiskers("x", *value, channels, more, bounds),
     }
     return {
         # Vega-Lite sorts wrapped panels by their names if it is told to keep the data's order.
         "facet": {**vega.name(facet[0], None), "sort": [each.title for each in facet[1]]},
-        "columns": 2,
+        "columns": IN_A_ROW,
         "spec": view,
         "resolve": {"scale": {"y": "independent"}},
     }

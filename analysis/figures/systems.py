@@ -152,7 +152,7 @@ def chart(subject: Subject) -> JSON:
         "transform": vega.folded(columns),
         "layer": vega.whiskers("x", "value", subject.name.capitalize(), channels, more, (0, 1)),
     }
-    return {"facet": {"row": vega.name("judge", None)}, "spec": view}
+    return {"facet": vega.rows("judge"), "spec": view}
 
 
 FIGURE = Figure(

@@ -25,8 +25,10 @@ SHAPES = {
 }
 NO_GRID: JSON = {"axis": {"grid": False}}
 COLUMN = 240
-IN_A_ROW = 4
 """The width of a plot, in pixels: 84 mm, a column of a paper in two columns."""
+IN_A_ROW = 4
+LONGEST = 180
+"""How long the name of a row of panels may be, in pixels, before it ends in dots."""
 
 
 def column(head: str) -> str:
@@ -74,6 +76,15 @@ def number(field: str, title: str, bounds: tuple[float, float] | None = None) ->
 def name(field: str, title: str | None) -> JSON:
     """Return the encoding of names, in the order of the data."""
     return {"field": field, "type": "nominal", "title": title, "sort": None}
+
+
+def rows(field: str) -> JSON:
+    """Return the facet of panels under each other, their names beside them from left to right.
+
+    Turned names, which are the default, run into each other where panels are low.
+    """
+    header = {"labelAngle": 0, "labelAlign": "right", "labelLimit": LONGEST}
+    return {"row": {**name(field, None), "header": header}}
 
 
 def kinds(field: str) -> JSON:

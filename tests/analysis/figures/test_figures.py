@@ -18,6 +18,7 @@ from analysis.document import Number
 from analysis.figures import FIGURES, Subject, subjects
 from analysis.figures.base import Notes, Scale
 from analysis.figures.files import available_kinds, csv_file, svg_file, vega_file
+from analysis.figures.vega import LONGEST
 from analysis.figures.svg import fitted, width_of, wrapped
 from tests.analysis.figure_cast import report_of
 from tests.analysis.figures.conftest import ODD
@@ -361,6 +362,21 @@ def test_panels_in_vega_lite_are_named_after_raters_in_the_order_of_the_page(
     named = {value["rater"] for value in made["data"]["values"] if value["kappa"] is not None}
     assert set(points["shape"]["scale"]["domain"]) == named
     assert points["shape"]["field"] == points["color"]["field"] == "rater"
+
+
+def test_vega_lite_has_the_axes_of_the_page_and_panels_that_fit(full: JSON) -> None:
+    def made(name: str) -> JSON:
+        (each, *_) = subjects(full, FIGURES[name])
+        found: JSON = json.loads(vega_file(FIGURES[name], each))
+        return found
+
+    axis = made("raters")["layer"][1]["encoding"]["x"]
+    assert axis["scale"]["domain"][1] == 1, "as on the page, kappa reaches to 1"
+    slices = made("slices")
+    assert slices["columns"] > 2
+    assert slices["spec"]["layer"][1]["encoding"]["x"]["scale"]["domain"][1] == 1
+    header = made("coverage")["facet"]["row"]["header"]
+    assert (header["labelAngle"], header["labelLimit"]) == (0, LONGEST)
 
 
 def used_fields(part: Any) -> Iterator[str]:
