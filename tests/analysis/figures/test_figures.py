@@ -18,8 +18,8 @@ from analysis.document import Number
 from analysis.figures import FIGURES, Subject, subjects
 from analysis.figures.base import Notes, Scale
 from analysis.figures.files import available_kinds, csv_file, svg_file, vega_file
-from analysis.figures.vega import LONGEST
 from analysis.figures.svg import fitted, width_of, wrapped
+from analysis.figures.vega import LONGEST
 from tests.analysis.figure_cast import report_of
 from tests.analysis.figures.conftest import ODD
 from tests.analysis.hostile import HOSTILE
