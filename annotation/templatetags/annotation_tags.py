@@ -12,6 +12,7 @@ from typing import Any
 from django import template
 from django.conf import settings
 from django.template import Context
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 from django.utils.translation.trans_real import DjangoTranslation
@@ -29,6 +30,7 @@ from annotation.registry import get_protocol
 from datasets.models import Batch
 
 register = template.Library()
+STEP = re.compile(r"(\d)( – )(.+)")
 LONG_TEXT, MIN_BLOCK, MAX_BLOCK = 6000, 400, 3000  # characters
 
 
@@ -153,6 +155,20 @@ def split_blocks(text: str) -> list[str]:
             found.append(block)
             block = ""
     return [*found, block] if block else found
+
+
+@register.filter
+def as_step(word: str) -> SafeString:
+    """Render a button's words; those of a step of a scale, as in `3 – some of it`, in two lines.
+
+    Read as one they stay what they are.
+    """
+    found = STEP.fullmatch(word)
+    if not found:
+        return format_html("<span>{}</span>", word)
+    return format_html(
+        '<span class="step"><b>{}</b><i class="sr">{}</i><em>{}</em></span>', *found.groups()
+    )
 
 
 @register.simple_tag

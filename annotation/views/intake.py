@@ -186,6 +186,11 @@ def _answers(campaign: Campaign, user: User) -> int:
     return mine.filter(status=Assignment.Status.DONE).count()
 
 
+def gone_address() -> str:
+    """Return the address of the list of work that says that an item is no longer the person's."""
+    return f"{reverse('work')}?gone=1"
+
+
 def next_address(campaign: Campaign, rater: Rater) -> str:
     """Assign the person the next item; return its address, or that of the closing page.
 

@@ -12,7 +12,7 @@ from django.utils.cache import patch_cache_control
 from django.utils.translation import get_language, gettext_noop
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.access import get_account, my_assignment, with_neighbours
+from annotation.access import ever_my_assignment, get_account, my_assignment, with_neighbours
 from annotation.answers.drafts import StaleDraftError, read_draft_state
 from annotation.answers.submission import Circumstances, ConflictError
 from annotation.assignments.context import Editable, correct_nugget, editable, judge_answers_for
@@ -33,6 +33,7 @@ from annotation.protocols.validation import Problem, RefusedError
 from annotation.provenance import basis_of
 from annotation.registry import get_protocol
 from annotation.views.answers import refusal
+from annotation.views.intake import gone_address
 from annotation.views.protocol_pages import page_for
 from datasets.access import WORKERS, role_required
 from datasets.messages import Message
@@ -56,7 +57,12 @@ UNSUBMITTED = Message(
 @role_required(*WORKERS)
 def item(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     user = get_account(request)
-    assignment, neighbours = with_neighbours(user, uid)
+    try:
+        assignment, neighbours = with_neighbours(user, uid)
+    except Http404:
+        # Of a person's own item that was released the list of work says so; others' stay unknown.
+        ever_my_assignment(user, uid)
+        return redirect(gone_address())
     campaign = assignment.item.campaign
     if campaign.takes_answers and owed_step(campaign, assignment.rater):
         return redirect("before", campaign.pk)

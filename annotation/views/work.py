@@ -38,7 +38,7 @@ from annotation.progress import cached
 from annotation.progress.person import Progress, minutes_left, progress_of, seconds_per_item
 from annotation.protocols.base import ItemSpec, Variable
 from annotation.registry import get_protocol
-from annotation.views.intake import next_address
+from annotation.views.intake import gone_address, next_address
 from datasets.access import WORKERS, role_required
 
 Study = dict[str, Any]
@@ -78,6 +78,7 @@ def work(request: HttpRequest) -> HttpResponse:
         "consents": asked_for_consent(user),
         "languages": settings.LANGUAGES,
         "joined": _joined(user, request.GET.get("joined", "")),
+        "gone": "gone" in request.GET,
     }
     return render(request, "work/list.html", context)
 
@@ -197,7 +198,7 @@ def take_up(request: HttpRequest, uid: uuid.UUID) -> HttpResponse:
     """Open an item again that a person could not judge, if nobody else has its slot."""
     mine = my_declined_assignments(get_account(request)).select_related("item__campaign", "rater")
     assignment = get_object_or_404(mine, uid=uid)
-    return redirect("item", uid) if take_up_again(assignment) else redirect("work")
+    return redirect("item", uid) if take_up_again(assignment) else redirect(gone_address())
 
 
 @require_safe

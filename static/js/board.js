@@ -18,6 +18,11 @@ export class Board {
     this.movesOn = true; // an answer by a key that owes nothing more moves on to the next open question
   }
 
+  // What is left to answer, in words; a page whose units are no questions has its own.
+  left(number) {
+    return tn("{n} question left", "{n} questions left", number);
+  }
+
   get place() {
     return this.sheet.units.indexOf(this.current);
   }
@@ -161,7 +166,7 @@ export class Board {
       all: units.length,
     });
     document.getElementById("left").textContent = left
-      ? tn("{n} question left", "{n} questions left", left)
+      ? this.left(left)
       : t("All answered");
     document.getElementById("undo").disabled = !history.length;
     document.getElementById("redo").disabled = !undone.length;

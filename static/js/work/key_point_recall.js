@@ -1,6 +1,6 @@
 // All key points of a report at a glance: which are made, which are not, which are open.
 import { desk } from "../item.js";
-import { t } from "../words.js";
+import { t, tn } from "../words.js";
 
 // Points of a query are made by the report or not, points of an answer supported by its context.
 const STATES = {
@@ -22,6 +22,8 @@ glance?.firstElementChild.append(...dots);
 function groupOf(unit) {
   return unit.groups.find(({ dataset }) => dataset.variable in STATES) ?? unit.groups[0];
 }
+
+board.left = (number) => tn("{n} key point left", "{n} key points left", number);
 
 board.refresh = () => {
   refresh.call(board);

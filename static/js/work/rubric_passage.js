@@ -1,21 +1,8 @@
-// Passage rating: the steps of the scale with their words, and one's own nuggets, which can be edited.
+// Passage rating: one's own nuggets, which can be edited.
 import { desk } from "../item.js";
 import { t } from "../words.js";
 
 const { board, does, say } = desk;
-
-// "3 – the main part" as a digit over its words; read as one it stays what it was.
-for (const words of document.querySelectorAll("[data-variable='rating'] .choice > span")) {
-  const [, digit, dash, rest] = /^(\d)( – )(.+)$/.exec(words.textContent) ?? [];
-  if (!digit) continue;
-  const parts = [
-    ["b", digit],
-    ["i", dash, "sr"],
-    ["em", rest],
-  ].map(([tag, text, className = ""]) => Object.assign(document.createElement(tag), { textContent: text, className }));
-  words.className = "step";
-  words.replaceChildren(...parts);
-}
 
 const buttons = (within) => [...within.querySelectorAll("[data-edits]")];
 

@@ -34,6 +34,18 @@ def test_texts_reach_the_browser_unchanged() -> None:
     assert html.unescape(shown) == TEXT + "\r"
 
 
+def test_a_step_of_a_scale_is_drawn_before_its_script_runs_and_reads_as_one() -> None:
+    def shown(word: str) -> str:
+        return Template("{% load annotation_tags %}{{ word|as_step }}").render(
+            Context({"word": word})
+        )
+
+    step = shown("3 – the <main> part")
+    assert step.startswith('<span class="step"><b>3</b>')
+    assert html.unescape(re.sub(r"<[^>]*>", "", step)) == "3 – the <main> part"
+    assert shown("Yes & no") == "<span>Yes &amp; no</span>"
+
+
 def test_the_guideline_is_rendered_and_its_html_tags_are_escaped(study: Study) -> None:
     mine = study.assignment(study.ada)
     shown = client_of(study.ada).get(page("guideline", mine)).content.decode()

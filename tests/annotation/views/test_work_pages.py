@@ -18,6 +18,7 @@ from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design
 from annotation.gold.scoring import Score
 from annotation.models import Assignment, Campaign, Draft, GoldAnswer, Response, User
+from annotation.people.leases import Ended, release
 from annotation.people.membership import add_member
 from annotation.progress.person import Progress
 from annotation.views import work
@@ -226,6 +227,14 @@ class TestCannotJudge:
         assert sent.headers["Location"] == page("item", answered)
         sent = client.post(page("cannot-judge", mine), {"reason": "unreadable"})
         assert sent.headers["Location"] == reverse("finished", args=[study.campaign.pk])
+
+    def test_the_address_of_a_released_item_leads_to_work_which_says_so(self, study: Study) -> None:
+        mine = study.assignment(study.ada)
+        assert release(mine, Ended.FREED)
+        answer = client_of(study.ada).get(page("item", mine), follow=True)
+        assert "That item is no longer yours" in answer.content.decode()
+        assert "no longer yours" not in client_of(study.ada).get(reverse("work")).content.decode()
+        assert client_of(study.ben).get(page("item", mine)).status_code == 404
 
     def test_only_a_declined_item_can_be_taken_up_again(self, study: Study) -> None:
         mine = study.assignment(study.ada)
