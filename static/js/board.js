@@ -165,9 +165,7 @@ export class Board {
       done: units.length - left,
       all: units.length,
     });
-    document.getElementById("left").textContent = left
-      ? this.left(left)
-      : t("All answered");
+    document.getElementById("left").textContent = left ? this.left(left) : t("All answered");
     document.getElementById("undo").disabled = !history.length;
     document.getElementById("redo").disabled = !undone.length;
     this.keepFocus(focused);

@@ -165,7 +165,7 @@ class TestPersonPage:
         assert sent(study.ada, "off")["Location"] == person
         response = sent(study.ada, "forget", name="Ada")
         assert (response.status_code, response.context["wrong"]) == (
-            409, "Type the account's name to delete it."
+            409, "Type the account’s name to delete it."
         )  # fmt: skip
         assert sent(study.ada, "forget", name=" ada ")["Location"] == reverse("people")
         assert not User.objects.filter(username="ada").exists()
