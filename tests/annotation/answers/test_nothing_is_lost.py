@@ -25,6 +25,7 @@ from annotation.models import Assignment, Draft, Response, Span
 from annotation.presentation import asked_units, present, schema
 from annotation.protocols import PROTOCOLS
 from annotation.provenance import Basis, basis_of
+from annotation.views.intake import gone_address
 from tests import forks
 from tests.cast import ROOT, manage_all, run, write_lines
 from tests.databases import environment
@@ -235,7 +236,7 @@ class TestA6:
         )
         mine.refresh_from_db()
         assert mine.status == status
-        assert client_of(study.ada).get(page("item", mine)).status_code == 404
+        assert client_of(study.ada).get(page("item", mine)).headers["Location"] == gone_address()
 
     def test_a6_two_late_saves_without_knowledge_of_each_other_conflict(self, study: Study) -> None:
         mine = study.assignment(study.ada)
