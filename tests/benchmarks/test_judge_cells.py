@@ -74,7 +74,7 @@ def test_a_tiny_run_gives_every_figure(tmp_path: Path) -> None:
     figures = json.loads(output.read_text("utf-8"))["judges"]["sqlite"]
     assert [each["done"] for each in figures["cells"]] == [each.calls for each in TINY]
     assert all(each["share"] > 0 and each["start"] > 0 for each in figures["cells"])
-    # The time of so few calls, less that of the start, may be lost in what the machine does besides.
+    # The time of so few calls, less that of the start, may be lost in what else the machine does.
     assert all(isfinite(each["processor"]) for each in figures["cells"])
     assert figures["saves"]["idle"] > 0
     assert "save during a run over idle" in done.stdout
