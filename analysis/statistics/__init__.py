@@ -132,14 +132,10 @@ from .resampling import (
     Bootstrap,
     Draws,
     Interval,
-    Resamples,
-    Tally,
     bca_interval,
-    cluster_weights,
     estimate,
     estimate_from,
     expanded_level,
-    kinds_of,
     percentile_interval,
     resamples_of,
 )
@@ -156,6 +152,7 @@ from .spans import (
     token_codes,
     unitising_alpha,
 )
+from .tally import Resamples, Tally, cluster_weights, kinds_of
 
 __all__ = [
     "COEFFICIENT",

@@ -12,7 +12,8 @@ from scipy import sparse
 
 from .arrays import Floats, Ints, Level, Value, check_level, ratio, unbatch, unit_weights
 from .estimate import Estimate, undefined
-from .resampling import UNDEFINED, Bootstrap, Draws, Interval, Tally
+from .resampling import UNDEFINED, Bootstrap, Draws, Interval
+from .tally import Tally
 
 METHOD = "Krippendorff's alpha, interval"
 NO_PAIR = "no unit has two labels"

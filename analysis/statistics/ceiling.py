@@ -18,7 +18,8 @@ from .arrays import Floats, Ints, Value, distinct, unbatch
 from .estimate import Estimate, undefined
 from .informative import informative_among, informative_of_each
 from .pairwise import LEAST_SHARED, PairMean, enough, kept_pairs, shared_units
-from .resampling import Bootstrap, Draws, Interval, Tally, kinds_of
+from .resampling import Bootstrap, Draws, Interval
+from .tally import Tally, kinds_of
 
 OF_PAIRS = "mean over pairs of people weighted by shared units"
 METHODS = {

@@ -37,7 +37,8 @@ from .informative import (
     informative_by_category,
     informative_of_each,
 )
-from .resampling import UNDEFINED, Bootstrap, Draws, Interval, OfWeights, Tally, kinds_of
+from .resampling import UNDEFINED, Bootstrap, Draws, Interval, OfWeights
+from .tally import Tally, kinds_of
 
 OfCounts = Callable[[Ints, Floats], Value]
 OfTable = Callable[[Floats], Value]

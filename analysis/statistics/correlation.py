@@ -17,7 +17,8 @@ from scipy import sparse
 from .arrays import Bools, Floats, Ints, Value, ratio, unbatch, unit_weights
 from .estimate import COEFFICIENT, Estimate, defined, is_undefined, undefined
 from .informative import SEVERAL, informative_of_each
-from .resampling import Bootstrap, Draws, Interval, OfWeights, Tally
+from .resampling import Bootstrap, Draws, Interval, OfWeights
+from .tally import Tally
 
 #: Kendall's tau compares every two different points: beyond this number weights are refused.
 MAXIMUM_POINTS = 3000

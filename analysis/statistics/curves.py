@@ -10,7 +10,8 @@ from .arrays import Floats, Ints, Value, ratio, unbatch
 from .cluster_means import mean_by_cluster
 from .estimate import SHARE, Estimate, undefined
 from .informative import informative_of_each, informative_shares
-from .resampling import Bootstrap, Draws, Interval, OfWeights, Tally
+from .resampling import Bootstrap, Draws, Interval, OfWeights
+from .tally import Tally
 
 BINS = 10
 #: The largest number of points of a curve; areas use all scores.

@@ -30,7 +30,8 @@ import numpy as np
 from .arrays import Bools, Floats, Ints, distinct, ratio
 from .estimate import COEFFICIENT, Estimate, defined, undefined
 from .informative import informative_of_each
-from .resampling import Bootstrap, Draws, Interval, Tally, kinds_of
+from .resampling import Bootstrap, Draws, Interval
+from .tally import Tally, kinds_of
 
 OF_PAIR = "correlation of errors within people's labels"
 OF_MEAN = "mean correlation of errors over pairs of judges"

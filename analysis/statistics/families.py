@@ -18,7 +18,8 @@ import numpy as np
 from .arrays import Bools, Floats, Ints, Value, distinct, ratio, unbatch
 from .cluster_means import mean_by_cluster
 from .estimate import Estimate, undefined
-from .resampling import Bootstrap, Draws, Interval, Tally
+from .resampling import Bootstrap, Draws, Interval
+from .tally import Tally
 
 LESS = "judge's number less people's mean"
 PREFERENCE = f"{LESS}, own family less the others"

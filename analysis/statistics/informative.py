@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import Floats, Ints
-from .resampling import Tally
+from .tally import Tally
 
 #: The number of labels other than the commonest that make a query informative for several raters
 #: together, and of units for correlations: a single one is often a slip.

@@ -13,7 +13,8 @@ import numpy as np
 from .arrays import Bools, Floats, Ints, Value, ratio, unbatch
 from .cluster_means import mean_by_cluster, sums_by_cluster
 from .estimate import COEFFICIENT, Estimate, undefined
-from .resampling import Bootstrap, Draws, Interval, Tally
+from .resampling import Bootstrap, Draws, Interval
+from .tally import Tally
 
 #: Above this number of differences the normal approximation is as good as the exact test.
 EXACT_UP_TO = 200

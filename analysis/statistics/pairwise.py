@@ -22,7 +22,8 @@ from .arrays import Bools, Floats, Ints, Value, distinct, ratio, t_below, unbatc
 from .estimate import Estimate, undefined
 from .informative import informative_among
 from .paired import holm
-from .resampling import Bootstrap, Draws, Interval, Tally
+from .resampling import Bootstrap, Draws, Interval
+from .tally import Tally
 
 T = TypeVar("T")
 #: Pairs that share fewer units are left out, unless none shares this many and people are few.

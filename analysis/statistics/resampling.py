@@ -1,9 +1,4 @@
-"""Intervals over whole queries: percentile bootstrap and BCa, with tallies for speed.
-
-A coefficient that depends only on counts treats units with equal counts alike. So units are sorted
-into P kinds, and a resample weights each kind instead of each unit: with three raters and five
-categories, a million units are 35 kinds.
-"""
+"""Intervals over whole queries: percentile bootstrap and BCa, from tallies of units."""
 
 from __future__ import annotations
 
@@ -13,35 +8,28 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from scipy import sparse
 
 from .arrays import (
     Floats,
     Ints,
     Value,
-    distinct,
     normal_below,
     normal_quantile,
     quantiles,
     t_quantile,
 )
 from .estimate import Estimate, defined, is_undefined, undefined
+from .tally import Resamples, Tally
 
 #: Below this number of queries there is no interval.
 MINIMUM_CLUSTERS = 10
 #: Above this share of undefined resamples there is no interval.
 MAXIMUM_UNDEFINED = 0.05
-#: The number of weights that `Resamples.blocks` computes at once: 16 MB.
-BLOCK = 2_000_000
-#: The filled share above which a table is kept dense, and its largest size: 80 MB.
-FILLED, MOST_FULL = 0.3, 10_000_000
-#: The largest table tallied without a sparse array, whose creation takes longer than the sums.
-SMALL = 100_000
-#: Above this number of codes for a row, rows are compared column by column.
-MOST_CODES = 2**40
 Interval = Literal["bca", "percentile"]
 #: Maps weights of the kinds to a statistic: (P,) to one number, (B, P) to one for each row.
 OfWeights = Callable[[Floats], Value]
+#: A number of resamples, or existing ones. None takes the number that suits the clusters.
+Draws = int | Resamples | None
 LEVEL = 0.95
 RESAMPLES = 2000
 #: Below this number of clusters the level is so extreme that its ends need more resamples.
@@ -56,44 +44,6 @@ UNDEFINED = "undefined on these labels"
 ONE_SIDED = "no interval: undefined or one-sided in many resamples"
 NO_WIDTH = "no interval: all resamples agree"
 NAMES = {"percentile": "percentile", "bca": "BCa"}
-
-
-@dataclass(frozen=True)
-class Resamples:
-    """Resampled queries.
-
-    `draws` (B, C) counts how often each cluster is drawn, and `index` (U,) is each unit's cluster.
-    """
-
-    draws: Floats
-    index: Ints
-
-    @classmethod
-    def draw(cls, clusters: Ints, resamples: int, seed: int) -> Resamples:
-        """Draw as many clusters as there are, with replacement, `resamples` times (seeded)."""
-        names, index = np.unique(clusters, return_inverse=True)
-        generator = np.random.Generator(np.random.PCG64(seed))
-        shares = np.full(len(names), 1 / max(len(names), 1))
-        draws = generator.multinomial(len(names), shares, size=resamples)
-        return cls(draws.astype(float), index.astype(np.int64))
-
-    def weights(self) -> Floats:
-        """Return the weight of each unit in each resample, (B, U)."""
-        return self.draws[:, self.index]
-
-    def blocks(self) -> Iterator[Floats]:
-        """Yield the weights in blocks, (b, U) each, so that many units do not fill the memory."""
-        step = max(1, BLOCK // max(1, len(self.index)))
-        for start in range(0, len(self.draws), step):
-            yield self.draws[start : start + step][:, self.index]
-
-
-def cluster_weights(clusters: Ints, resamples: int, seed: int) -> Floats:
-    """Count how often each unit is drawn in each resample, (B, U), with whole queries resampled.
-
-    `clusters` (U,) holds the query of each unit. Equal seeds give equal weights.
-    """
-    return Resamples.draw(clusters, resamples, seed).weights()
 
 
 def percentile_interval(values: Floats, level: float = 0.95) -> tuple[float, float] | None:
@@ -152,181 +102,6 @@ def too_few(queries: int) -> str:
     """Explain that there are too few queries for an interval."""
     noun = "query" if queries == 1 else "queries"
     return f"no interval: {queries} {noun}, at least {MINIMUM_CLUSTERS} are needed"
-
-
-@dataclass(frozen=True)
-class Tally:
-    """`cells` (C, P) count the units of each of P kinds in each of C clusters, dense or sparse.
-
-    If each cluster is a single unit, equal rows are stored once, and `times` (C,) says how often: a
-    multinomial draw of kinds then has the same distribution as one of units.
-    """
-
-    cells: Floats | sparse.csr_array
-    times: Ints
-
-    @classmethod
-    def of(cls, kinds: Ints, size: int, clusters: Ints) -> Tally:
-        """Tally the kind 0..size-1 of each unit (U,), -1 = not counted, by its cluster (U,)."""
-        names, _, index = distinct(clusters)
-        if len(names) == len(clusters):
-            return cls._of_single_units(kinds, size)
-        there = kinds >= 0
-        rows, columns, shape = index[there], kinds[there], (len(names), size)
-        once = np.ones(len(names), np.int64)
-        if len(names) * size <= SMALL:
-            counts = np.bincount(rows * size + columns, minlength=len(names) * size)
-            return cls(counts.astype(float).reshape(shape), once)
-        # Entries at the same position are summed if a cluster holds several units of a kind.
-        entries = (np.ones(len(rows)), (rows, columns))
-        return cls(sparse.csr_array(sparse.coo_array(entries, shape=shape)), once)
-
-    @classmethod
-    def _of_single_units(cls, kinds: Ints, size: int) -> Tally:
-        times = np.bincount(kinds[kinds >= 0], minlength=size)
-        silent = int((kinds < 0).sum())
-        # Uncounted units are drawn like the others, and then count for nothing.
-        return cls(_unit_cells(size + 1, size), np.append(times, silent).astype(np.int64))
-
-    def of_clusters(self) -> Tally:
-        """Tally each of the clusters as a kind of its own."""
-        rows = self.cells.shape[0]
-        return Tally(_unit_cells(rows, rows), self.times)
-
-    @classmethod
-    def of_sums(cls, sums: Floats, clusters: Ints) -> Tally:
-        """Tally S numbers of each unit (U, S) whose sums a statistic needs, by cluster.
-
-        The "kinds" are then the S sums, and a cluster is counted if one of its sums is above 0.
-        """
-        names, _, index = distinct(clusters)
-        member = sparse.csr_array(
-            (np.ones(len(index)), (index, np.arange(len(index)))), shape=(len(names), len(index))
-        )
-        return cls(sparse.csr_array(member @ sums), np.ones(len(names), np.int64))
-
-    @cached_property
-    def table(self) -> sparse.csr_array:
-        """The cells as a sparse array."""
-        return sparse.csr_array(self.cells)
-
-    @cached_property
-    def total(self) -> Floats:
-        """The number of units of each kind, (P,)."""
-        total: Floats = self.times @ self.cells
-        return total
-
-    @cached_property
-    def clusters(self) -> int:
-        """The number of clusters that hold a counted unit."""
-        return int(self.times[self.sizes > 0].sum())
-
-    @cached_property
-    def differing(self) -> int:
-        """The number of clusters whose shares of the kinds differ from the commonest shares.
-
-        If nearly all clusters hold one thing, such as a unanimous no, the variation comes from the
-        few others, and resamples of so few show too little of it.
-        """
-        # Sums may be negative, for instance sums of slopes.
-        whole = np.asarray(abs(self.cells).sum(axis=1), float).ravel()
-        held = whole > 0
-        # Proportional rows share this number; random numbers keep any two others apart.
-        mark = np.random.Generator(np.random.PCG64(0)).random(self.cells.shape[1])
-        prints = np.round((self.cells @ mark)[held] / whole[held], 9)
-        often = np.bincount(np.unique(prints, return_inverse=True)[1], self.times[held])
-        return int(often.sum() - often.max(initial=0))
-
-    @cached_property
-    def sizes(self) -> Floats:
-        """The number of units of each cluster, (C,)."""
-        sizes: Floats = np.asarray(self.cells.sum(axis=1), float).ravel()
-        return sizes
-
-    def resampled(self, resamples: int, seed: int) -> Iterator[Floats]:
-        """Yield the weights of the kinds, (b, P) at a time, resampling whole clusters (seeded).
-
-        With a cluster for each row these are the draws of `Resamples.draw`.
-        """
-        drawn = int(self.times.sum())
-        shares = self.times / max(drawn, 1)
-        generator = np.random.Generator(np.random.PCG64(seed))
-        step = max(1, BLOCK // max(1, *self.cells.shape))
-        for start in range(0, resamples, step):
-            draws = generator.multinomial(drawn, shares, size=min(step, resamples - start))
-            yield self._weighted(draws.astype(float))
-
-    def weigh(self, resamples: Resamples) -> Iterator[Floats]:
-        """Yield the weights for existing draws (B, C) with the clusters in the same order."""
-        if resamples.draws.shape[1] != self.cells.shape[0]:
-            raise ValueError("the resamples have other clusters than the tally")
-        step = max(1, BLOCK // max(1, self.cells.shape[1]))
-        for start in range(0, len(resamples.draws), step):
-            yield self._weighted(resamples.draws[start : start + step])
-
-    def without_one(self) -> Iterator[tuple[Floats, Ints]]:
-        """Yield the weights without one cluster, (c, P) at a time, and how often each occurs."""
-        few = self.cells.shape[0] * self.cells.shape[1] <= BLOCK
-        yield from self._kept_without_one if few else self._without_one()
-
-    @cached_property
-    def _kept_without_one(self) -> list[tuple[Floats, Ints]]:
-        """A single block, kept for the next statistic of the tally."""
-        return list(self._without_one())
-
-    def _without_one(self) -> Iterator[tuple[Floats, Ints]]:
-        chosen = np.flatnonzero(self.times > 0)
-        step = max(1, BLOCK // max(1, self.cells.shape[1]))
-        for start in range(0, len(chosen), step):
-            rows = chosen[start : start + step]
-            yield self.total - _dense(self.cells[rows]), self.times[rows]
-
-    @cached_property
-    def _full(self) -> Floats | None:
-        """The table as a dense array if most of it is filled, which multiplies faster."""
-        rows, columns = self.cells.shape
-        dense = isinstance(self.cells, np.ndarray)
-        filled = np.count_nonzero(self.cells if dense else self.table.data)
-        if filled < FILLED * rows * columns or rows * columns > MOST_FULL:
-            return None
-        return _dense(self.cells)
-
-    def _weighted(self, draws: Floats) -> Floats:
-        if self._full is not None:
-            return draws @ self._full
-        few = self.cells.size * len(draws) <= SMALL
-        weights: Floats = ((self.cells if few else self.table).T @ draws.T).T
-        return weights
-
-
-def _dense(cells: Floats | sparse.csr_array) -> Floats:
-    dense: Floats = cells if isinstance(cells, np.ndarray) else cells.toarray()
-    return dense
-
-
-def _unit_cells(rows: int, columns: int) -> Floats | sparse.csr_array:
-    """Return ones on the diagonal, (rows, columns)."""
-    if rows * columns <= SMALL:
-        return np.eye(rows, columns)
-    return sparse.csr_array(sparse.eye_array(rows, columns))
-
-
-def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
-    """Return the different rows (P, K) of whole numbers (U, K), and the index of each row, (U,)."""
-    low = rows.min(axis=0, initial=0)
-    spans = (rows.max(axis=0, initial=0) - low + 1).tolist()
-    codes, size = np.zeros(len(rows), np.int64), 1
-    for column, span in zip((rows - low).T, spans, strict=True):
-        if size * span > MOST_CODES:
-            codes = np.unique(codes, return_inverse=True)[1]
-            size = int(codes.max(initial=0)) + 1
-        codes, size = codes * span + column, size * span
-    _, first, kinds = distinct(codes)
-    return rows[first], kinds
-
-
-#: A number of resamples, or existing ones. None takes the number that suits the clusters.
-Draws = int | Resamples | None
 
 
 def resamples_of(clusters: int, asked: int | None = None) -> int:

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from .agreement import counts_of
 from .arrays import Floats, Ints, ratio
-from .resampling import kinds_of
+from .tally import kinds_of
 
 #: A lower bound of probabilities, so that one slip of a rater does not exclude a category.
 LEAST = 1e-10

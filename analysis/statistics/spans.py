@@ -20,7 +20,8 @@ from .arrays import Bools, Floats, Ints, Value, ratio, unbatch
 from .cluster_means import mean_by_cluster
 from .estimate import COEFFICIENT, SHARE, Estimate, undefined
 from .informative import informative_among
-from .resampling import Bootstrap, Draws, Interval, Tally
+from .resampling import Bootstrap, Draws, Interval
+from .tally import Tally
 
 #: The intersection over union at which two spans count as the same.
 SAME = 0.5

@@ -18,7 +18,7 @@ from scipy import sparse
 from .agreement import cohen_kappa, corrected, positions
 from .arrays import Floats, Ints, Level, ratio
 from .pairwise import PairMean, kept_pairs, shared_units
-from .resampling import Resamples, Tally, kinds_of
+from .tally import Resamples, Tally, kinds_of
 
 #: The number of cells computed at once: 16 MB.
 AT_ONCE = 2_000_000
