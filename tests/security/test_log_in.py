@@ -166,6 +166,7 @@ def test_account_names_are_matched_exactly(study: Study, name: str) -> None:
 def test_passwords_are_never_logged(study: Study, caplog: pytest.LogCaptureFixture) -> None:
     activate("en")
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, "tandem.requests")
     client = Client()
     secret = "my-secret-pass-phrase"
     for _ in range(12):

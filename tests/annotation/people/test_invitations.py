@@ -187,8 +187,9 @@ class TestLink:
         self, study: Study, caplog: pytest.LogCaptureFixture
     ) -> None:
         made = invite("annotator", by=study.root)
-        with caplog.at_level("INFO"):
+        with caplog.at_level("INFO", "tandem.requests"):
             Client().get(door(made))
+        assert caplog.records
         assert made.key not in "".join(str(vars(record)) for record in caplog.records)
 
 
