@@ -5,6 +5,8 @@ Two batches have the same keys, so that a look-up by key alone would find the wr
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,10 @@ import pytest
 from annotation.campaign_setup.creation import create_campaign
 from annotation.campaigns.design import Design, DesignError
 from annotation.models import Campaign, Item, Unit, UnitSampling
+from annotation.protocols.base import ItemSpec, Variable
+from annotation.registry import DECLARED
 from datasets.models import Batch
+from datasets.rows import Query
 from datasets.text import number_of_words
 from tests.cast import BATCH, FIRST, SECOND, load
 
@@ -60,6 +65,21 @@ def test_a_query_without_units_has_no_item(tmp_path: Path, db: None) -> None:
     load(tmp_path, [FIRST, bare], "bare")
     found = made(Batch.objects.get(name="bare"), "answer-rating", variables=("needed_question",))
     assert [item.key for item in items(found)] == ["q/1"]
+
+
+def test_items_that_a_protocol_yields_without_units_are_left_out(
+    batch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coverage = DECLARED["report-coverage"]
+
+    def with_empty_items(query: Query, variables: Sequence[Variable]) -> Iterator[ItemSpec]:
+        yield ItemSpec(f"empty {query.id}", units=(), texts=())
+        yield from coverage.make_items(query, variables)
+
+    loose = replace(coverage, name="loose", make_items=with_empty_items)
+    monkeypatch.setitem(DECLARED, "loose", loose)
+    found = items(made(Batch.objects.get(name="b"), "loose"))
+    assert [item.key for item in found] == ["r", "r#1", "s one", "s/two", "t1", "t2"]
 
 
 @pytest.mark.first_case
