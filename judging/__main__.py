@@ -34,7 +34,7 @@ def main() -> None:
         if ending.how in ("stopped", "lost"):
             return
         run = lifecycle.next_run(run)
-        lease = lifecycle.take(run) if run else None
+        lease = lifecycle.lease_run(run) if run else None
 
 
 if __name__ == "__main__":

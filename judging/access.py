@@ -76,7 +76,7 @@ def visible_calls(user: User) -> QuerySet[JudgeCall]:
     return calls.select_related("run__campaign", "assignment__item")
 
 
-def saw_call(call: JudgeCall) -> None:
+def note_call_look(call: JudgeCall) -> None:
     """Note in the ledger that what a judge wrote in a call is being shown, with its labels."""
     asked, units = call.assignment, stored_units(call.assignment.item)
     shown = [units[name] for name in asked.asked if name in units]
@@ -95,15 +95,15 @@ def managed_run(request: HttpRequest | Request, pk: int) -> JudgeRun:
     return run
 
 
-def reviews(user: User, campaign: Campaign) -> bool:
+def may_review(user: User, campaign: Campaign) -> bool:
     """Whether the account manages a campaign, or is named as a researcher in it."""
     member = campaign.memberships.filter(user=user, ended_at=None, role=Membership.Role.RESEARCHER)
     return member.exists() or may_manage(user, campaign.pk)
 
 
 def check_reviewer(user: User, campaign: Campaign) -> None:
-    """Raise NotManagedError unless the account `reviews` a campaign."""
-    if not reviews(user, campaign):
+    """Raise NotManagedError unless the account may review a campaign's preparation."""
+    if not may_review(user, campaign):
         raise NotManagedError
 
 
@@ -114,7 +114,7 @@ def blind_page(request: HttpRequest, campaign: Campaign) -> HttpResponse | None:
     return render(request, "reports/blind.html", {"campaign": campaign}, status=403)
 
 
-def step_called(name: str) -> Step:
+def find_step(name: str) -> Step:
     if name not in STEPS:
         raise Http404
     return STEPS[name]

@@ -77,7 +77,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Spent:
+class CallTotals:
     """What the calls of one assignment took: `call` is the last, None for an imported answer.
 
     `seconds` are of all calls, and `cost` in US dollars, None if no price is known. `thought` is
@@ -108,7 +108,7 @@ class UnitAnswer:
     lost_quotes: int
     written: str
     missing: tuple[tuple[str, str], ...]
-    spent: Spent | None
+    spent: CallTotals | None
     """None if the calls were about the whole item."""
 
 
@@ -138,7 +138,7 @@ class Card:
     units: tuple[UnitAnswer, ...]
     texts: tuple[Excerpt, ...]
     left_out: int
-    spent: Spent | None
+    spent: CallTotals | None
     problem: str = ""
 
     @property
@@ -216,7 +216,7 @@ class _Answers:
         for row in rows.order_by("pk"):
             self.asked[row.item_id].append(row)
         keys = [row.pk for rows in self.asked.values() for row in rows]
-        self.spent = _spent_on(keys)
+        self.spent = _call_totals(keys)
         self.labels: Mapping[int, list[Label]] = defaultdict(list)
         labels = Label.objects.filter(response__assignment__in=keys, response__current=True)
         for label in labels.prefetch_related("spans").order_by("pk"):
@@ -255,7 +255,7 @@ class _Answers:
         if choice.reason and choice.reason not in dict(unit.missing).values():
             return False
         if choice.state == "repaired":
-            spent = unit.spent or self.spent.get(self.asked[item.pk][0].pk, Spent())
+            spent = unit.spent or self.spent.get(self.asked[item.pk][0].pk, CallTotals())
             if not spent.repairs:
                 return False
         codes = {(verdict.variable, verdict.code) for verdict in unit.verdicts}
@@ -348,22 +348,22 @@ def _people(campaign: Campaign, items: Sequence[Item]) -> Mapping[tuple[int, str
     return found
 
 
-def _spent_on(assignments: Sequence[int]) -> dict[int, Spent]:
+def _call_totals(assignments: Sequence[int]) -> dict[int, CallTotals]:
     """Return what the calls of each assignment took."""
     calls: Mapping[int, list[JudgeCall]] = defaultdict(list)
     rows = JudgeCall.objects.filter(assignment__in=assignments)
     for call in rows.defer("body", "logprobs").order_by("pk"):
         calls[call.assignment_id].append(call)
     return {row: _total(of) for row, of in calls.items()} | {
-        row: Spent() for row in assignments if row not in calls
+        row: CallTotals() for row in assignments if row not in calls
     }
 
 
-def _total(calls: Sequence[JudgeCall]) -> Spent:
+def _total(calls: Sequence[JudgeCall]) -> CallTotals:
     last = calls[-1]
     tokens = [count_tokens(call.usage) for call in calls if call.reused_from_id is None]
     costs = [call.cost for call in calls if call.cost is not None]
-    return Spent(
+    return CallTotals(
         last.pk,
         len(calls),
         sum(call.repair for call in calls),
@@ -381,7 +381,7 @@ def _total(calls: Sequence[JudgeCall]) -> Spent:
 def _excerpt(text: Text, spans: Sequence[Span]) -> Excerpt:
     ends = ((span.start, span.end) for span in spans)
     ranges = sorted((a, b) for a, b in ends if a is not None and b is not None)
-    kept = _kept(len(text.text), ranges)
+    kept = _visible_ranges(len(text.text), ranges)
     pieces: list[Piece] = []
     for start, end in kept:
         if start:
@@ -396,7 +396,7 @@ def _excerpt(text: Text, spans: Sequence[Span]) -> Excerpt:
     return Excerpt(text.heading, tuple(pieces), is_cut)
 
 
-def _kept(length: int, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _visible_ranges(length: int, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the parts of a text that are shown: all of a short one, else what is near quotes."""
     if length <= WHOLE:
         return [(0, length)]

@@ -59,7 +59,11 @@ def tokens_in(usage: Mapping[str, Any]) -> tuple[int, int, int] | None:
     completion = _count(usage.get("completion_tokens"))
     if prompt is None or completion is None:
         return None
-    return prompt, min(cached_as_told(usage), prompt), completion + _thinking_beside(usage)
+    return (
+        prompt,
+        min(reported_cached_tokens(usage), prompt),
+        completion + _thinking_outside_completion(usage),
+    )
 
 
 @dataclass(frozen=True)
@@ -86,30 +90,30 @@ class TokenCounts:
 def count_tokens(usage: Mapping[str, Any]) -> TokenCounts:
     """Read all counts from a usage, as far as it has them."""
     prompt = _count(usage.get("prompt_tokens")) or 0
-    completion = (_count(usage.get("completion_tokens")) or 0) + _thinking_beside(usage)
+    completion = (_count(usage.get("completion_tokens")) or 0) + _thinking_outside_completion(usage)
     return TokenCounts(
         prompt,
-        min(cached_as_told(usage), prompt),
+        min(reported_cached_tokens(usage), prompt),
         completion,
-        min(_thinking(usage), completion),
+        min(_thinking_tokens(usage), completion),
     )
 
 
-def cached_as_told(usage: Mapping[str, Any]) -> int:
+def reported_cached_tokens(usage: Mapping[str, Any]) -> int:
     """Return a server's own count of cached tokens, which may exceed those of the prompt."""
     return _detail(usage, "prompt_tokens_details", "cached_tokens")
 
 
-def _thinking(usage: Mapping[str, Any]) -> int:
+def _thinking_tokens(usage: Mapping[str, Any]) -> int:
     return _detail(usage, "completion_tokens_details", "reasoning_tokens")
 
 
-def _thinking_beside(usage: Mapping[str, Any]) -> int:
+def _thinking_outside_completion(usage: Mapping[str, Any]) -> int:
     """Return the thinking tokens that a server counts beside the completion, as its total shows.
 
     OpenAI's servers, and most others, count them within the completion.
     """
-    thinking, total = _thinking(usage), _count(usage.get("total_tokens"))
+    thinking, total = _thinking_tokens(usage), _count(usage.get("total_tokens"))
     prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
     if prompt is None or completion is None:
         return 0

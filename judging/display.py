@@ -107,11 +107,11 @@ def describe_status(run: Any) -> RunStatus:
             f"{str(other).capitalize()} of judge {other.judge} uses this server now. This run "
             "starts when it ends.",
         )
-    return _untaken(run)
+    return _describe_idle(run)
 
 
-def _untaken(run: Any) -> RunStatus:
-    if file := file_of(run):
+def _describe_idle(run: Any) -> RunStatus:
+    if file := first_batch_file(run):
         words = (
             f"Its requests are in {file[0]}. Load the results with run_judge {file[1]}, or stop "
             "the run to abandon them."
@@ -132,7 +132,7 @@ def _untaken(run: Any) -> RunStatus:
     )
 
 
-def file_of(run: JudgeRun) -> tuple[str, str] | None:
+def first_batch_file(run: JudgeRun) -> tuple[str, str] | None:
     """Return the first batch file of a run's requests, and the option that loads its results."""
     batch = run.manifest.get("batch")
     return lifecycle.batch_place(batch) if batch else None
@@ -186,7 +186,7 @@ def _rate(run: Any) -> float | None:
     return len(ends) / span if span > 0 else None
 
 
-def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
+def make_displayable(text: str, longest: int = LONGEST_SHOWN) -> str:
     """Make a foreign text safe to display: control characters become visible symbols."""
     return text[:longest].replace("\r\n", "\n").translate(_VISIBLE)
 

@@ -87,7 +87,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Learned:
+class CallAverages:
     """Averages over a model's earlier `calls` with token counts. None if no call has them."""
 
     characters: float | None
@@ -131,12 +131,12 @@ def estimate(
         cached_tokens=round(prompt * learned.cached_share * (asked - reused)),
         completion_tokens=round(completion * (asked - reused)),
         concurrency=concurrency or int(judge.params.get("concurrency", CONCURRENCY)),
-        notes=tuple(_guessed(judge, learned)) if backend.endpoint else (),
+        notes=tuple(_describe_assumptions(judge, learned)) if backend.endpoint else (),
         basis=_basis(judge, learned) if backend.endpoint else "",
     )
     day, endpoint = on or timezone.now().date(), backend.endpoint
     rates = find_rates(judge.model, day, endpoint, judge.team_id) if endpoint else FREE
-    return _timed(_priced(figures, rates, judge), learned.seconds, judge)
+    return _with_duration(_with_cost(figures, rates, judge), learned.seconds, judge)
 
 
 def duration(seconds: float) -> str:
@@ -161,23 +161,25 @@ def _missing(
     drawn: list[int | Assignment] = []
     missing = new = 0
     chance = random.Random(0)
-    for row in _each(waiting, planned):
+    for row in _stored_and_new(waiting, planned):
         missing += 1
         new += isinstance(row, Assignment)
         if len(drawn) < most:
             drawn.append(row)
         elif (place := chance.randrange(missing)) < most:
             drawn[place] = row
-    return there.count() + new, missing, list(_loaded(campaign, drawn))
+    return there.count() + new, missing, list(_load_assignments(campaign, drawn))
 
 
-def _each(there: QuerySet[Assignment], new: Iterable[Assignment]) -> Iterator[int | Assignment]:
+def _stored_and_new(
+    there: QuerySet[Assignment], new: Iterable[Assignment]
+) -> Iterator[int | Assignment]:
     """Yield the ids of stored assignments, and the assignments not yet created."""
     yield from there.order_by("id").values_list("pk", flat=True).iterator(chunk_size=2000)
     yield from new
 
 
-def _loaded(campaign: Campaign, rows: Iterable[int | Assignment]) -> Iterator[Assignment]:
+def _load_assignments(campaign: Campaign, rows: Iterable[int | Assignment]) -> Iterator[Assignment]:
     """Load the assignments with everything a request needs, grouped by item."""
     new = [row for row in rows if isinstance(row, Assignment)]
     ids = sorted(row for row in rows if isinstance(row, int))
@@ -197,7 +199,7 @@ def _share_reused(
     return sum(p.request_hash in found for p in prepared) / len(prepared) if prepared else 0.0
 
 
-def _learn(judge: Judge, campaign: Campaign) -> Learned:
+def _learn(judge: Judge, campaign: Campaign) -> CallAverages:
     """Learn from the newest calls of the same model with the same kind of request."""
     calls = JudgeCall.objects.filter(
         state=ANSWERED,
@@ -213,7 +215,7 @@ def _learn(judge: Judge, campaign: Campaign) -> Learned:
     # Answers from batch files have no duration.
     seconds = [each for _, each in newest if each > 0]
     prompt = sum(each[0] for each in counts)
-    return Learned(
+    return CallAverages(
         characters=_characters(calls) if counts else None,
         completion=sum(each[2] for each in counts) / len(counts) if counts else None,
         cached_share=sum(each[1] for each in counts) / prompt if prompt else 0.0,
@@ -253,7 +255,7 @@ def length_of(request: Request) -> int:
 
 
 def _tokens_a_call(
-    judge: Judge, learned: Learned, prepared: Sequence[Prepared]
+    judge: Judge, learned: CallAverages, prepared: Sequence[Prepared]
 ) -> tuple[float, float]:
     """Return the average tokens of a prompt and of a completion."""
     if not prepared:
@@ -265,7 +267,7 @@ def _tokens_a_call(
     return length / (learned.characters or CHARACTERS), completion
 
 
-def _basis(judge: Judge, learned: Learned) -> str:
+def _basis(judge: Judge, learned: CallAverages) -> str:
     """Say what the numbers of tokens are estimated from."""
     if learned.calls and learned.characters is not None:
         noun = "call" if learned.calls == 1 else "calls"
@@ -279,7 +281,7 @@ def _basis(judge: Judge, learned: Learned) -> str:
     return f"{prompts}, and a default length of answers"
 
 
-def _guessed(judge: Judge, learned: Learned) -> Iterator[str]:
+def _describe_assumptions(judge: Judge, learned: CallAverages) -> Iterator[str]:
     if learned.characters is None:
         yield f"a token is assumed to have {CHARACTERS:g} characters"
     if learned.completion is None:
@@ -291,7 +293,7 @@ def _guessed(judge: Judge, learned: Learned) -> Iterator[str]:
         )
 
 
-def _priced(figures: Estimate, rates: Rates | None, judge: Judge) -> Estimate:
+def _with_cost(figures: Estimate, rates: Rates | None, judge: Judge) -> Estimate:
     if rates is None:
         why = f"the cost is unknown, since {judge.model} has no price (create_price)"
         return replace(figures, cost_unknown=why)
@@ -299,7 +301,7 @@ def _priced(figures: Estimate, rates: Rates | None, judge: Judge) -> Estimate:
     return replace(figures, cost=rates.cost_of_tokens(*counts))
 
 
-def _timed(figures: Estimate, seconds: float | None, judge: Judge) -> Estimate:
+def _with_duration(figures: Estimate, seconds: float | None, judge: Judge) -> Estimate:
     if seconds is None:
         model = judge.model or judge
         why = f"the duration is unknown, since {model} has answered no such request yet"

@@ -34,14 +34,14 @@ from annotation.models import CARRIED, Assignment, Campaign, Item, Label, Rater,
 from audit.seals import find_broken_seals
 from audit.violations import Check, Violation
 from datasets import digests
-from judging.costs import TokenCounts, cached_as_told, count_tokens
+from judging.costs import TokenCounts, count_tokens, reported_cached_tokens
 from judging.models import ACTIVE, Judge, JudgeCall, JudgeRun
 from judging.runs import ledger
 
 PROBES, GROUP, CONCURRENCY = 20, 32, 16
 PROBE_TOKENS = 200
 NOT_ASKED = Q(state="poisoned") | Q(reused_from__isnull=False)
-JUDGED = ("judge", "parser")
+JUDGE_CHANNELS = ("judge", "parser")
 CHUNK = 500
 
 
@@ -60,7 +60,7 @@ def one_instant() -> Iterator[None]:
             cursor.execute("ROLLBACK")
 
 
-def stored() -> Iterator[str]:
+def database_violations() -> Iterator[str]:
     """Yield the violations that the database alone can show."""
     yield from one_answer_stands()
     yield from no_item_has_too_many_people()
@@ -133,7 +133,7 @@ def runs_count_what_was_closed() -> Iterator[str]:
     for campaign, judge in _pairs():
         rows = ledger.assignments_of(campaign, judge)
         # Imported and carried answers of this rater were closed by no run.
-        answered = Q(responses__current=True, responses__door__in=JUDGED)
+        answered = Q(responses__current=True, responses__door__in=JUDGE_CHANNELS)
         there = (
             rows.filter(answered, status=Assignment.Status.DONE, responses__carried=None).count(),
             rows.filter(status=Assignment.Status.FAILED).count(),
@@ -165,7 +165,9 @@ def runs_count_their_calls() -> Iterator[str]:
         for name, there in counted.items():
             if there != (stated := getattr(run, name)):
                 # Up to version 0.5 a run counted what its server said.
-                if name == "cached_tokens" and stated == sum(map(cached_as_told, _usages(calls))):
+                if name == "cached_tokens" and stated == sum(
+                    map(reported_cached_tokens, _usages(calls))
+                ):
                     continue
                 law = "I6" if name == "calls" else "I8"
                 yield f"{law}: {_run(run)} counts {stated} {name}, its calls {there}"
@@ -175,7 +177,7 @@ def runs_count_their_calls() -> Iterator[str]:
             yield f"I8: {_run(run)} cost {run.cost}, its calls {spent}"
 
 
-def acknowledged(keys: Iterable[str]) -> Iterator[str]:
+def lost_saves(keys: Iterable[str]) -> Iterator[str]:
     """I2: each acknowledged save is stored, by its key or its assignment's uid."""
     expected = {key.strip() for key in keys if key.strip()}
     every = sorted(expected)
@@ -212,7 +214,7 @@ def differs_from_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
             yield f"I8: runs count {ours} {name}, the server {counted}, {most} allowed"
 
 
-def answered_over_http(lines: Iterable[str]) -> Iterator[str]:
+def server_errors(lines: Iterable[str]) -> Iterator[str]:
     """I7: in the JSON lines of the site's log, no request ended with a server error but 503."""
     for number, line in enumerate(lines, start=1):
         try:
@@ -275,12 +277,12 @@ _TALLIES = Check(
     "This is safe: count again by `manage.py shell -c 'from annotation.counters import "
     "recount; recount()'`.",
 )
-_TRAIL = Check(
+_AUDIT_TRAIL = Check(
     "audit",
     "the audit trail is as it was sealed",
     "It cannot be repaired: that is the purpose of the seals. Compare a backup, and keep both.",
 )
-_AGAIN = "Restore the rows from a backup, or exclude the judge and run it again under another name."
+_RERUN = "Restore the rows from a backup, or exclude the judge and run it again under another name."
 LAWS: tuple[Check, ...] = (
     Check(
         "I1",
@@ -306,7 +308,7 @@ LAWS: tuple[Check, ...] = (
         "The counts of a run may be set to those of its assignments.",
     ),
     Check(
-        "I5", "a judge's failure is not a label, and a finished assignment has an answer", _AGAIN
+        "I5", "a judge's failure is not a label, and a finished assignment has an answer", _RERUN
     ),
     Check(
         "I6",
@@ -324,7 +326,7 @@ LAWS: tuple[Check, ...] = (
         "Sums of a run may be set to those of its calls; the calls are what was paid for.",
     ),
 )
-CHECKS: tuple[Check, ...] = (digests.TEXTS, *answers.CHECKS, _TALLIES, _TRAIL, *LAWS)
+CHECKS: tuple[Check, ...] = (digests.TEXTS, *answers.CHECKS, _TALLIES, _AUDIT_TRAIL, *LAWS)
 
 
 def violations(seen: CheckedCounts) -> Iterator[Violation]:
@@ -332,9 +334,9 @@ def violations(seen: CheckedCounts) -> Iterator[Violation]:
 
     Call this within `invariants.one_instant`. `seen` counts what was checked.
     """
-    yield from _named_checks(LAWS, stored())
+    yield from _named_checks(LAWS, database_violations())
     yield from _of(_TALLIES, (line.removeprefix("Tallies: ") for line in wrong_counts()))
-    yield from _of(_TRAIL, find_broken_seals())
+    yield from _of(_AUDIT_TRAIL, find_broken_seals())
     yield from digests.changed()
     judges = set(Judge.objects.values_list("rater", flat=True))
     yield from answers.violations(judges, seen)

@@ -48,7 +48,7 @@ from judging.tries import TRY_KIND
 
 ESTIMATE, MANIFEST, COMPARISON = "estimate", "manifest", "judges"
 TRIALS, PLAN = "trials", "trials-plan"
-COUNTED = (
+RUN_FIELDS = (
     "pk", "judge", "state", "done", "failures", "calls", "reused", "prompt_tokens",
     "cached_tokens", "completion_tokens", "thinking_tokens", "cost", "ended_at",
 )  # fmt: skip
@@ -113,7 +113,7 @@ def _estimate_as_json(found: Estimate) -> dict[str, Any]:
     return {**asdict(found), "cost": None if found.cost is None else str(found.cost)}
 
 
-def compared_in(job: Job) -> list[dict[str, Any]]:
+def compared_runs(job: Job) -> list[dict[str, Any]]:
     """Return the rows that a finished job compared, as `compare_judges` does. Raises GoneError."""
     rows = results.value(job)
     judges = Judge.objects.select_related("rater").in_bulk([row["judge"] for row in rows])
@@ -130,7 +130,7 @@ def compared_in(job: Job) -> list[dict[str, Any]]:
 
 def _counts(campaign: int) -> list[Any]:
     """Return a state that changes with every answer of a judge in a campaign."""
-    runs = JudgeRun.objects.filter(campaign=campaign).order_by("pk").values_list(*COUNTED)
+    runs = JudgeRun.objects.filter(campaign=campaign).order_by("pk").values_list(*RUN_FIELDS)
     found = Campaign.objects.get(pk=campaign)
     return [list(runs), sorted(answers_by_rater(found).items())]
 

@@ -34,7 +34,7 @@ from judging.judge_file.document import JudgeFile, Lines, read_file
 from judging.judge_file.template import FileError
 from judging.lanes import build_backend
 from judging.models import Judge, Key
-from judging.params import ParamError, Value, check_params, with_omitted
+from judging.params import ParamError, Value, add_omitted, check_params
 from judging.prompts.template import PromptError, read_prompt, sha256_of
 from judging.servers import GUARDED, has_key
 
@@ -259,7 +259,7 @@ def _with_file(definition: Definition) -> Definition:
         own = {}
     if not file.parser.whole and definition.backend in ("openai", "vllm"):
         # The probe would ask for a schema, which this judge's requests never do.
-        own = with_omitted(own, [STRUCTURE])
+        own = add_omitted(own, [STRUCTURE])
     return replace(
         definition,
         params=_over(own, definition.params),

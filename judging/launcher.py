@@ -34,7 +34,7 @@ def start_here(run: JudgeRun) -> bool:
 
     It is not if another process works on the run, or on another run of the same lane.
     """
-    lease = lifecycle.take(run) if run.queued else None
+    lease = lifecycle.lease_run(run) if run.queued else None
     if lease is None:
         return False
     # Not in the thread, since the process that queued the run may be a job's, which ends soon.

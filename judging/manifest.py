@@ -77,8 +77,8 @@ def begin(run: JudgeRun, backend: Backend, findings: Findings) -> None:
         manifest |= {"form": FORM, "run": run.pk, "platform": platform_facts()}
         manifest["warnings"] = list(findings.warnings)
         manifest["lane"] = {"endpoint": without_credentials(backend.endpoint), "facts": facts}
-        manifest |= _asked(run, backend)
-    _keep(run, manifest)
+        manifest |= _judge_facts(run, backend)
+    _store(run, manifest)
 
 
 def end(
@@ -91,7 +91,7 @@ def end(
         manifest["facts_at_end"] = storable(dict(findings.facts))
     if limits:
         manifest["limit_history"] = [list(each) for each in limits]
-    _keep(run, _outcome(run, manifest))
+    _store(run, _outcome(run, manifest))
 
 
 @for_workers
@@ -142,7 +142,7 @@ def without_credentials(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def _asked(run: JudgeRun, backend: Backend) -> JSON:
+def _judge_facts(run: JudgeRun, backend: Backend) -> JSON:
     judge, campaign = run.judge, run.campaign
     params = dict(getattr(backend, "params", judge.params))
     return {
@@ -282,7 +282,7 @@ def _mass(campaign: Campaign, judge: Judge) -> JSON | None:
     return summarise_masses(campaign, judge) if asks_for_mass(judge) else None
 
 
-def _keep(run: JudgeRun, manifest: JSON) -> None:
+def _store(run: JudgeRun, manifest: JSON) -> None:
     run.manifest = manifest
     JudgeRun.objects.filter(pk=run.pk).update(manifest=manifest)
 

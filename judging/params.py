@@ -38,7 +38,7 @@ def _number(low: float, high: float) -> Callable[[str], Value]:
     return read
 
 
-def _whole(low: int, high: int) -> Callable[[str], Value]:
+def _whole_number(low: int, high: int) -> Callable[[str], Value]:
     def read(text: str) -> Value:
         value = int(text)
         if not low <= value <= high:
@@ -59,27 +59,30 @@ def _word(pattern: str) -> Callable[[str], Value]:
 
 def _logprobs(text: str) -> Value:
     """Read how many alternatives per token to ask for. True means the maximum."""
-    return _whole(0, 20)({"true": "20", "false": "0"}.get(text.lower(), text))
+    return _whole_number(0, 20)({"true": "20", "false": "0"}.get(text.lower(), text))
 
 
 PARAMS: dict[str, tuple[Callable[[str], Value], str]] = {
     "temperature": (_number(0, 2), "a number from 0 to 2"),
     "top_p": (_number(0.001, 1), "a number above 0 and up to 1"),
-    "seed": (_whole(-(2**31), 2**31 - 1), "a whole number of 32 bits"),
-    "max_tokens": (_whole(1, 1_000_000), "a whole number above 0"),
+    "seed": (_whole_number(-(2**31), 2**31 - 1), "a whole number of 32 bits"),
+    "max_tokens": (_whole_number(1, 1_000_000), "a whole number above 0"),
     "logprobs": (_logprobs, "a whole number from 0 to 20, or true"),
-    "repair": (_whole(0, 1), "0 or 1"),
+    "repair": (_whole_number(0, 1), "0 or 1"),
     "isolate": (_word("|".join(ISOLATION)), f"one of {', '.join(ISOLATION)}"),
-    "samples": (_whole(1, 20), "a whole number from 1 to 20"),
-    "concurrency": (_whole(1, 1024), "a whole number from 1 to 1024"),
+    "samples": (_whole_number(1, 20), "a whole number from 1 to 20"),
+    "concurrency": (_whole_number(1, 1024), "a whole number from 1 to 1024"),
     "timeout": (_number(0.1, 3600), "seconds from 0.1 to 3600"),
-    "max_model_len": (_whole(256, 10_000_000), "for vllm: tokens, a whole number from 256"),
-    "tensor_parallel": (_whole(1, 64), "for vllm: GPUs to spread over, from 1 to 64"),
+    "max_model_len": (_whole_number(256, 10_000_000), "for vllm: tokens, a whole number from 256"),
+    "tensor_parallel": (_whole_number(1, 64), "for vllm: GPUs to spread over, from 1 to 64"),
     "gpu_memory": (_number(0.05, 1), "for vllm: the share of each GPU, from 0.05 to 1"),
     "quantization": (_word(r"\w[\w-]{0,39}"), "for vllm: a method, such as awq or fp8"),
     "dtype": (_word("auto|bfloat16|float16|float32"), "for vllm: auto, bfloat16, float16, float32"),
     "revision": (_word(r"\w[\w./-]{0,99}"), "for vllm: the commit or tag of the model"),
-    "max_completion_tokens": (_whole(1, 1_000_000), "a whole number above 0, with the reasoning"),
+    "max_completion_tokens": (
+        _whole_number(1, 1_000_000),
+        "a whole number above 0, with the reasoning",
+    ),
     "reasoning_effort": (_word("[a-z]{1,20}"), "a word such as low, that the server knows"),
     "api": (_word("chat|responses"), "for openai: chat or responses"),
     "chat_template_kwargs": (read_object, "for openai: a JSON object"),
@@ -109,7 +112,7 @@ def read_params(pairs: Iterable[str]) -> dict[str, Value]:
         if name in params:
             raise ParamError(f"param {name} is given twice; give it once")
         params[name] = _value(name, text)
-    return with_omitted(params, omitted)
+    return add_omitted(params, omitted)
 
 
 def check_params(given: Mapping[str, Any]) -> dict[str, Value]:
@@ -125,7 +128,7 @@ def param_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def with_omitted(params: dict[str, Value], omitted: list[str]) -> dict[str, Value]:
+def add_omitted(params: dict[str, Value], omitted: list[str]) -> dict[str, Value]:
     """Add what is not sent to the parameters."""
     if omitted:
         before = params.get("omit", [])

@@ -40,7 +40,7 @@ from judging.servers import GUARDED, check_key
 DEADLINE = 180.0
 # Slightly longer than the client waits for a connection.
 UNCONNECTED_SECONDS = 5.5
-KEPT = (
+RESERVED_QUERY = (
     "this item's query is reserved for evaluation or an audit, and prompts must not be tuned on "
     "it; try an item of a development query, or leave the number out for a random one"
 )
@@ -140,7 +140,7 @@ def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Tr
     preparer = Preparer(campaign, judge, checked_prompt(judge, campaign), backend)
     prepared = preparer.prepare(row)
     started = time.monotonic()
-    answer, error = asyncio.run(_asked(backend, prepared, bool(judge.params.get(GUARDED))))
+    answer, error = asyncio.run(_ask_backend(backend, prepared, bool(judge.params.get(GUARDED))))
     seconds = time.monotonic() - started
     units = stored_units(item)
     saw_answers("trial", campaign, units=[units[name] for name in part if name in units])
@@ -156,7 +156,7 @@ def _item(campaign: Campaign, judge: Judge, number: int | None) -> tuple[Item, l
     if (item := rows.first()) is None:
         raise NothingToTryError("the item does not exist, or judges are not asked about it yet")
     if number is not None and not tunable.filter(pk=item.pk).exists():
-        raise NothingToTryError(KEPT)
+        raise NothingToTryError(RESERVED_QUERY)
     names = units_asked_of_judges(item, order_for(item, judge.rater)[0])
     if not names:
         raise NothingToTryError("this item has no questions yet; try another")
@@ -169,7 +169,7 @@ def _for_prompts(campaign: Campaign, items: QuerySet[Item]) -> QuerySet[Item]:
     return items.filter(query__in=drawn) if drawn.exists() else items
 
 
-async def _asked(
+async def _ask_backend(
     backend: Backend, prepared: Prepared, guarded: bool
 ) -> tuple[Answer | None, BackendError | None]:
     started = time.monotonic()

@@ -70,7 +70,7 @@ def pump(run: int) -> None:
     if is_ending():
         return
     found = JudgeRun.objects.select_related("campaign", "judge__rater").filter(pk=run).first()
-    lease = lifecycle.take(found) if found and found.queued else None
+    lease = lifecycle.lease_run(found) if found and found.queued else None
     if found is None or lease is None:
         return
     control = Control(seconds=BUDGET_SECONDS)
@@ -108,7 +108,7 @@ def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
 
     Raises NothingOpenError, or one of NOT_STARTED.
     """
-    lifecycle.plan(campaign, judge, lifecycle.AT_FIRST)
+    lifecycle.plan(campaign, judge, lifecycle.FIRST_ASSIGNMENTS)
     if not ledger.count_waiting(campaign, judge):
         raise NothingOpenError("nothing is open: the judge has finished this campaign")
     try:

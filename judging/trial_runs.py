@@ -23,7 +23,7 @@ from judging.runs import lifecycle
 from judging.runs.planning import TrialSample, plan_copies, sample_assignments, trial_sample_for
 from judging.tasks import NothingOpenError, begin
 
-Heard = Callable[[int, int], None]
+ReportProgress = Callable[[int, int], None]
 """Called with the number of trials done, and of all trials."""
 
 
@@ -107,7 +107,7 @@ def estimates(
     campaign: Campaign,
     base: Judge,
     selection: TrialSelection,
-    heard: Heard = lambda done, total: None,
+    heard: ReportProgress = lambda done, total: None,
 ) -> list[KindEstimate]:
     """Estimate the wanted trials, kind by kind, without storing anything.
 
@@ -136,7 +136,7 @@ def plan_trials(
     campaign: Campaign,
     base: Judge,
     selection: TrialSelection,
-    heard: Heard = lambda done, total: None,
+    heard: ReportProgress = lambda done, total: None,
 ) -> list[Judge]:
     """Return the wanted trials, each created with its assignments as far as they are missing.
 
@@ -177,7 +177,7 @@ def start_trials(
     campaign: Campaign,
     base: Judge,
     selection: TrialSelection,
-    heard: Heard = lambda done, total: None,
+    heard: ReportProgress = lambda done, total: None,
 ) -> list[JudgeRun]:
     """Queue a run for each wanted trial that has not answered all of its items; return the runs.
 

@@ -39,7 +39,7 @@ from judging.display import (
     seconds_in_words,
     with_clock,
 )
-from judging.jobs import COMPARISON, compared_in, comparison_question
+from judging.jobs import COMPARISON, compared_runs, comparison_question
 from judging.judges import BASELINE
 from judging.models import ACTIVE, Judge, JudgeRun
 
@@ -152,7 +152,7 @@ def _last_comparison(campaign: Campaign) -> tuple[list[dict[str, Any]], Any]:
     if last is None:
         return [], None
     try:
-        return compared_in(last), last.ended_at
+        return compared_runs(last), last.ended_at
     except results.GoneError:
         return [], None
 

@@ -16,7 +16,7 @@ from annotation.adjudication.requests import Selection, send, sendable
 from annotation.models import Campaign, User
 from annotation.presentation import schema
 from datasets.rows import InputError
-from judging.prompts.examples import choosable, choose_examples
+from judging.prompts.examples import choose_examples, selectable_units
 
 MOST = 5000
 """The most units that an action takes at once, in a web request."""
@@ -82,7 +82,7 @@ ACTIONS: Mapping[str, Action] = {
         "Use as examples",
         'Judge files with `draw = "chosen"` show them, with people’s labels, beside other queries.',
         "chosen as examples",
-        lambda chosen: choosable(chosen.campaign, chosen.units),
+        lambda chosen: selectable_units(chosen.campaign, chosen.units),
         lambda chosen, by: choose_examples(chosen.campaign, chosen.units, by),
     ),
 }

@@ -49,7 +49,7 @@ from datasets.access import READERS, role_required
 from datasets.jobs import pages as jobs
 from datasets.jobs import results
 from datasets.text import as_sentence, number_in
-from judging.access import blind_page, check_reviewer, reviews
+from judging.access import blind_page, check_reviewer, may_review
 
 PAGE = 15
 """How many units a page shows: a telephone has them all on two screens."""
@@ -178,7 +178,7 @@ def _unit_page(
         "tag": tags_of([found.pk], variable).get(found.pk),
         "tags": UnitTag.Tag.choices,
         "sections": sections_of(whole_guideline(campaign)),
-        "reviews": reviews(get_account(request), campaign),
+        "reviews": may_review(get_account(request), campaign),
         "problem": problem,
     }
     in_place = bool(request.htmx)  # type: ignore[attr-defined]

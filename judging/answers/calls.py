@@ -68,7 +68,7 @@ def store_calls(run: JudgeRun, attempts: Sequence[Attempt]) -> Tally:
     for start in range(0, len(rows), CHUNK):
         _calls.rows(rows[start : start + CHUNK])
     for count, assignments in _by_count(attempts).items():
-        _tried.run(rows=assignments, count=count)
+        _count_attempts.run(rows=assignments, count=count)
     return _tally(attempts, rows)
 
 
@@ -163,7 +163,7 @@ def storable_text(text: str) -> str:
     """Escape what no database stores in a text: NUL and lone surrogates."""
     if text.isascii() and "\0" not in text:
         return text
-    return _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSTORABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def storable(value: Any) -> Any:
@@ -181,8 +181,8 @@ def _storable(value: Any) -> Any:
     return [_storable(each) for each in value] if isinstance(value, list) else value
 
 
-_ODD = re.compile("[\0\ud800-\udfff]")
-_tried = PreparedUpdate(
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_count_attempts = PreparedUpdate(
     lambda: Assignment.objects.filter(Among("pk", "rows")),
     attempts=F("attempts") + Parameter("count"),
 )

@@ -38,7 +38,7 @@ from judging.prompts.request import Prepared
 from judging.runs.ledger import brief_transaction
 
 ANSWERED = "answered"
-AS_IS: tuple[Step, ...] = ("as-is",)
+UNCHANGED_STEPS: tuple[Step, ...] = ("as-is",)
 FINAL: tuple[Reason, ...] = ("unreadable", "refused", "truncated", "filtered", "too-long")
 
 
@@ -81,7 +81,7 @@ def record(run: JudgeRun, lease: uuid.UUID, schema: Schema, results: Sequence[Re
         wrong = error
     with brief_transaction():
         # The run is locked before its assignments, as in a takeover.
-        found = _locked.first(pk=run.pk)
+        found = _locked_run.first(pk=run.pk)
         leased = found[0] if found and found[0].lease == lease else None
         tally = store_calls(run, attempts)
         try:
@@ -157,7 +157,7 @@ def _prepare_closing(
         reading = readings.of(prepared, answer)
         if isinstance(reading, UnreadError):
             faults.append(reading.fault)
-        elif ready := _ready(prepared, reading, schema):
+        elif ready := _validated(prepared, reading, schema):
             circumstances = Circumstances(
                 lease=lease,
                 seconds=result.seconds,
@@ -168,7 +168,7 @@ def _prepare_closing(
     return _Closing(prepared.assignment, None, next(iter(faults), "unreadable"))
 
 
-def _ready(prepared: Prepared, reading: Reading, schema: Schema) -> PreparedAnswer | None:
+def _validated(prepared: Prepared, reading: Reading, schema: Schema) -> PreparedAnswer | None:
     """Check a reading before storing it. None if it lacks the form that was asked for."""
     try:
         return prepare(
@@ -209,7 +209,7 @@ def _with_notes(
 
     An answer that was read unchanged has no such note.
     """
-    steps = "" if reading.steps == AS_IS else "+".join(reading.steps)
+    steps = "" if reading.steps == UNCHANGED_STEPS else "+".join(reading.steps)
     for unit in prepared.request.facts.units:
         name, entry = prepared.names.get(unit.name, unit.name), reading.units.get(unit.name)
         for variable in unit.variables:
@@ -256,7 +256,7 @@ def _close(
 
 
 def _forget_strikes(rows: list[int]) -> None:
-    if struck := [pk for (pk,) in _struck.rows(rows=rows)]:
+    if struck := [pk for (pk,) in _strikes_of.rows(rows=rows)]:
         Strike.objects.filter(pk__in=struck).delete()
 
 
@@ -286,13 +286,13 @@ def find_stored_results(prepared: Sequence[Prepared]) -> list[Result]:
         one, before = tried[call.assignment_id], found.get(call.assignment_id)
         # A repair belongs to the answer before it, although its request differs.
         if call.repair and before is not None:
-            found[call.assignment_id] = _repaired(before, call)
+            found[call.assignment_id] = _merge_repair(before, call)
         elif call.request_hash == one.request_hash:
             found[call.assignment_id] = Result(one, (), _outcome_of(call), call.seconds)
     return list(found.values())
 
 
-def _repaired(before: Result, repair: JudgeCall) -> Result:
+def _merge_repair(before: Result, repair: JudgeCall) -> Result:
     """Combine an answer with its repair: the repair's outcome, or the answer before it."""
     outcome, first = _outcome_of(repair), before.outcome
     if not isinstance(first, Answer):
@@ -316,10 +316,10 @@ def answer_of(call: JudgeCall) -> Answer:
 
 TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens", "thinking_tokens")
 SUMS = ("done", "calls", "reused", *TOKENS, "cost")
-_struck = PreparedQuery(
+_strikes_of = PreparedQuery(
     lambda: Strike.objects.filter(Among("assignment", "rows")).values_list("pk")
 )
-_locked = PreparedModels(
+_locked_run = PreparedModels(
     lambda: JudgeRun.objects.select_for_update().filter(pk=Parameter("pk")),
     {"": ("id", "lease", "failures", *SUMS)},
 )

@@ -231,7 +231,7 @@ class TrySerializer(Strict):
     )
 
 
-class TriedSerializer(serializers.Serializer[Any]):
+class TryResultSerializer(serializers.Serializer[Any]):
     item = serializers.CharField()
     asked = serializers.IntegerField(help_text="number of its units that judges are asked")
     seconds = serializers.FloatField()
@@ -300,7 +300,7 @@ class JudgeTrial(Resource):
         "for a week, only for you. No labels are read. The request may cost money. At most ten a "
         "minute, one at a time. If the campaign has development queries, only their items may be "
         "tried. 202 with a job if the judge takes more than 20 seconds, as for the report.",
-        {200: TriedSerializer, 202: JobSerializer},
+        {200: TryResultSerializer, 202: JobSerializer},
         tag="judges",
         request=TrySerializer,
         sent={"campaign": 1, "item": "r1"},
@@ -320,24 +320,24 @@ class DraftTrySerializer(DefinitionSerializer):
     )
 
 
-class TriedParameters(Strict):
+class TryResultParameters(Strict):
     job = serializers.RegexField(r"^[0-9a-f]{32}\Z", help_text="the key of the try's job")
 
 
 class DraftTrial(Resource):
     roles = {"GET": READERS, "POST": READERS}
     scopes = {"GET": (READ, JUDGE), "POST": (JUDGE,)}
-    takes = TriedParameters
+    takes = TryResultParameters
 
     @described(
         "Read the answer of a tried judge",
         "Returns what a try has given, of a judge or of a definition: the result of its job. Only "
         "for the account that asked.",
-        {200: TriedSerializer, 202: JobSerializer},
+        {200: TryResultSerializer, 202: JobSerializer},
         tag="judges",
         example=examples.A_TRY,
         refuses=(422,),
-        parameters=[TriedParameters],
+        parameters=[TryResultParameters],
         operation_id="judges_tried",
     )
     def get(self, request: Request) -> Response:
@@ -351,7 +351,7 @@ class DraftTrial(Resource):
         "Try a judge before it is defined",
         "Asks a judge of this definition about one item and returns its answer, by the rules of "
         "*Try a judge*. The judge is not created. The request may cost money.",
-        {200: TriedSerializer, 202: JobSerializer},
+        {200: TryResultSerializer, 202: JobSerializer},
         tag="judges",
         request=DraftTrySerializer,
         sent={**examples.NEW_DRAFT, "campaign": 1, "item": "r1"},
@@ -388,7 +388,7 @@ def _answer(request: Request, job: Job | None) -> Response:
     """Return what a finished job gave, or where the unfinished one is."""
     if job is None:
         return accepted(request, reverse("api-judge-draft-try"))
-    return Response(TriedSerializer(_described(results.value(job))).data)
+    return Response(TryResultSerializer(_trial_as_json(results.value(job))).data)
 
 
 def _number(campaign: Campaign, key: str | None) -> int | None:
@@ -402,7 +402,7 @@ def _number(campaign: Campaign, key: str | None) -> int | None:
     return found + 1
 
 
-def _described(trial: dict[str, Any]) -> dict[str, Any]:
+def _trial_as_json(trial: dict[str, Any]) -> dict[str, Any]:
     names = ("unit", "values", "grades", "quotes")
     return {
         **trial,

@@ -42,7 +42,7 @@ from judging.access import (
     authored_responses,
     check_reviewer,
     find_authored_answer,
-    step_called,
+    find_step,
     step_campaign,
 )
 from judging.api.preparation_serializers import (
@@ -83,9 +83,9 @@ from judging.preparation.review import (
 from judging.preparation.status import WAITING, author_statuses, campaign_for, step_statuses
 
 STEP = OpenApiParameter("step", str, OpenApiParameter.PATH, enum=list(STEPS))
-HIDDEN = "this step is another researcher's work; ask one of its people, or an administrator"
+NOT_VISIBLE = "this step is another researcher's work; ask one of its people, or an administrator"
 NOT_BUILT = "no batch was created"
-TAKEN = "a batch has this name already; choose another"
+NAME_TAKEN = "a batch has this name already; choose another"
 
 
 class HiddenError(ApiError):
@@ -125,7 +125,7 @@ class OneStep(Resource):
         operation_id="preparation_read",
     )
     def get(self, request: Request, pk: int, step: str) -> Response:
-        return _step_response(request, visible_batch(request.user, pk), step_called(step))
+        return _step_response(request, visible_batch(request.user, pk), find_step(step))
 
     @described(
         "Begin a step of a batch's preparation",
@@ -142,11 +142,11 @@ class OneStep(Resource):
     )
     @once
     def post(self, request: Request, pk: int, step: str) -> Response:
-        batch, chosen = visible_batch(request.user, pk), step_called(step)
+        batch, chosen = visible_batch(request.user, pk), find_step(step)
         check_managed(request.user, batch)
         (work,) = step_statuses(batch, get_account(request), (chosen,))
         if work.hidden:
-            raise HiddenError(HIDDEN)
+            raise HiddenError(NOT_VISIBLE)
         try:
             campaign_for(batch, chosen, get_account(request))
         except DesignError as error:
@@ -173,7 +173,7 @@ class AcceptAll(Resource):
     )
     @once
     def post(self, request: Request, pk: int, step: str) -> Response:
-        batch, chosen = visible_batch(request.user, pk), step_called(step)
+        batch, chosen = visible_batch(request.user, pk), find_step(step)
         campaign = step_campaign(request, batch, chosen)
         check_reviewer(get_account(request), campaign)
         check_blind(get_account(request), campaign)
@@ -213,7 +213,7 @@ class BuildBatch(Resource):
         if was_answered(request):
             return run_once(request, lambda: Response())
         user, batch = get_account(request), visible_batch(request.user, pk)
-        chosen = step_called(step)
+        chosen = find_step(step)
         campaign = step_campaign(request, batch, chosen) if chosen.protocol else None
         check_managed(user, batch)
         if campaign is not None:
@@ -227,13 +227,13 @@ class BuildBatch(Resource):
         name, partial = given["name"], given["partial"]
         asked = question(chosen, batch, campaign, author, numbers, name, partial, user)
         if is_taken(name) and not was_asked(BUILD, asked, user):
-            raise RefusedBodyError(NOT_BUILT, [problem(TAKEN, "name")])
+            raise RefusedBodyError(NOT_BUILT, [problem(NAME_TAKEN, "name")])
         # Outside the transaction of `run_once`, in which no worker would see the job.
         job = current_job(request, BUILD, asked, address="")
         if job is None:
             return accepted(request, address="")
         found = results.value(job)
-        return run_once(request, lambda: _built(request, found))
+        return run_once(request, lambda: _build_response(request, found))
 
 
 def _step_response(request: Request, batch: Batch, step: Step, status: int = 200) -> Response:
@@ -250,7 +250,7 @@ def _author(campaign: Campaign, name: str) -> Rater:
     return found[0]
 
 
-def _built(request: Request, found: dict[str, Any]) -> Response:
+def _build_response(request: Request, found: dict[str, Any]) -> Response:
     """Return what a job built. Raises StateConflictError or RefusedBodyError."""
     if "refused" in found:
         if found["open"]:
@@ -274,12 +274,12 @@ def _batch_author(campaign: Campaign | None, name: str | None) -> Rater | None:
 
 IN_ORDER = ("assignment__item__position", "assignment__scope", "pk")
 RELATED = ("assignment__item__query", "assignment__rater", "review__by")
-NOT_KEPT = "the review was not stored"
-MEANWHILE = (
+REVIEW_NOT_STORED = "the review was not stored"
+REVIEWED_MEANWHILE = (
     "the answer was reviewed in the meantime; read `current`, and send the review again with "
     "its ETag"
 )
-SEEN = header(
+IF_MATCH = header(
     "If-Match",
     "The ETag of the answer that you read: 409 if it was reviewed since then. Without this "
     "header, 409 if it has any review.",
@@ -302,7 +302,7 @@ class Prepared(List):
         operation_id="prepared_list",
     )
     def get(self, request: Request, pk: int, step: str) -> Response:
-        chosen = step_called(step)
+        chosen = find_step(step)
         campaign = step_campaign(request, visible_batch(request.user, pk), chosen)
         check_blind(get_account(request), campaign)
         rows = authored_responses(get_account(request)).filter(assignment__item__campaign=campaign)
@@ -352,7 +352,7 @@ class Reviewed(Resource):
         sent=A_REVIEW,
         example=REVIEWED,
         refuses=(422,),
-        parameters=[SEEN],
+        parameters=[IF_MATCH],
         operation_id="prepared_review",
     )
     @once
@@ -379,20 +379,20 @@ def _check_read(request: Request, each: AuthoredAnswer) -> None:
     if request.headers.get("If-Match") is not None:
         check_etag(request, _tag(each), current)
     elif each.review is not None:
-        raise StateConflictError(MEANWHILE, more={"current": current()})
+        raise StateConflictError(REVIEWED_MEANWHILE, more={"current": current()})
 
 
 def _review(each: AuthoredAnswer, body: dict[str, Any], request: Request) -> None:
     """Store a review. Raises RefusedBodyError."""
     verdict = body["verdict"]
     if verdict == Review.Verdict.CHANGED and "answer" not in body:
-        raise RefusedBodyError(NOT_KEPT, [problem("send the changed answer", "answer")])
+        raise RefusedBodyError(REVIEW_NOT_STORED, [problem("send the changed answer", "answer")])
     answer = body.get("answer", each.final)
     try:
         store_review(each, verdict, answer, body["note"], rater_of(get_account(request)))
     except InvalidReviewError as error:
         found = [problem(message, "answer") for message in error.problems or (str(error),)]
-        raise RefusedBodyError(f"{NOT_KEPT}; {error.remedy}", found) from error
+        raise RefusedBodyError(f"{REVIEW_NOT_STORED}; {error.remedy}", found) from error
 
 
 def _tag(each: AuthoredAnswer) -> str:

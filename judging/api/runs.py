@@ -31,7 +31,7 @@ from datasets.jobs import results
 from datasets.teams import check_managed
 from judging.access import (
     managed_run,
-    saw_call,
+    note_call_look,
     visible_calls,
     visible_judges,
     visible_run,
@@ -53,7 +53,7 @@ from judging.display import progress_of
 from judging.jobs import (
     COMPARISON,
     MANIFEST,
-    compared_in,
+    compared_runs,
     comparison_question,
     manifest_question,
 )
@@ -111,7 +111,7 @@ class Runs(List):
         judge = _judge_named(request, body.pop("judge"))
         check_managed(get_account(request), judge)
         check_managed_campaign(get_account(request), campaign)
-        before = lifecycle.active(campaign, judge).values_list("pk", flat=True).first()
+        before = lifecycle.active_runs(campaign, judge).values_list("pk", flat=True).first()
         try:
             begun = begin(judge, campaign, body)
         except (
@@ -263,7 +263,7 @@ class OneCall(Resource):
     def get(self, request: Request, pk: int) -> Response:
         found = get_object_or_404(visible_calls(get_account(request)), pk=pk)
         check_blind(get_account(request), found.run.campaign)
-        saw_call(found)
+        note_call_look(found)
         return Response(WholeCallSerializer(found).data)
 
 
@@ -340,4 +340,4 @@ class Comparison(Resource):
         job = current_job(request, COMPARISON, asked, self.parameters.get("job"))
         if job is None:
             return accepted(request)
-        return Response(ComparedListSerializer({"results": compared_in(job)}).data)
+        return Response(ComparedListSerializer({"results": compared_runs(job)}).data)

@@ -21,7 +21,13 @@ from judging.backends.base import (
 )
 from judging.backends.contents import STRUCTURE
 from judging.backends.transport import error_in, word_of
-from judging.backends.wire import Wire, WireBackend, reported_usage, truncated, unwritten
+from judging.backends.wire import (
+    Wire,
+    WireBackend,
+    empty_answer_error,
+    reported_usage,
+    truncated_error,
+)
 
 PUBLIC_URL = "https://api.anthropic.com/v1"
 KEY_VARIABLE = "ANTHROPIC_API_KEY"
@@ -115,9 +121,9 @@ class Messages(Wire):
         if answer.finish_reason == "refusal":
             raise FinalError("refused", "the model refused", answer=answer)
         if answer.finish_reason in _CUT:
-            raise truncated(answer)
+            raise truncated_error(answer)
         if not (inputs or texts):
-            raise unwritten(answer)
+            raise empty_answer_error(answer)
         return answer
 
 

@@ -60,7 +60,7 @@ class Server(Protocol):
 
 
 @dataclass(frozen=True)
-class Found:
+class FormProbe:
     """The form and dialect in which a server answers, with its answer to the test question.
 
     `tried` says what came of the forms before it.
@@ -88,7 +88,7 @@ class Found:
         found, mass = [], self.decision.mass
         if self.form.name == FALLBACK and self.tried:
             found.append(
-                f"the server takes no decisions ({describe_tried(self.tried)}); probabilities are "
+                f"the server takes no decisions ({describe_attempts(self.tried)}); probabilities are "
                 "read from the first token of a chat completion, one question at a time"
             )
         if mass is None:
@@ -106,11 +106,11 @@ class Found:
         return found
 
 
-def describe_tried(tried: Mapping[str, str]) -> str:
+def describe_attempts(tried: Mapping[str, str]) -> str:
     return ", ".join(f"{name}: {what}" for name, what in tried.items())
 
 
-async def find_form(server: Server, names: Iterable[str], floor: float) -> Found:
+async def find_form(server: Server, names: Iterable[str], floor: float) -> FormProbe:
     """Return the first of the forms in which the server answers a question.
 
     Raises AbsentFormError if there is none, and BackendError.
@@ -122,8 +122,8 @@ async def find_form(server: Server, names: Iterable[str], floor: float) -> Found
         except AbsentFormError as error:
             tried[name] = str(error)
         else:
-            return Found(FORMS[name], dialect, decision, reply, tried)
-    raise AbsentFormError(describe_tried(tried))
+            return FormProbe(FORMS[name], dialect, decision, reply, tried)
+    raise AbsentFormError(describe_attempts(tried))
 
 
 async def _try_form(server: Server, form: Form, floor: float) -> tuple[Dialect, Decision, JSON]:
@@ -170,7 +170,7 @@ async def describe_server(server: Server) -> tuple[JSON, list[str]]:
     return facts, [str(each["id"])[:MAX_NAME_LENGTH] for each in models][:MAX_NAMES]
 
 
-def explained(error: FatalError, server: Server) -> FatalError:
+def explain_denial(error: FatalError, server: Server) -> FatalError:
     """Return the error with words that say what to do."""
     if words := _DENIALS.get(error.status or 0):
         error.message = f"{words} (status {error.status})"

@@ -143,7 +143,7 @@ def is_closed(facts: Facts) -> bool:
     return not any(unit.written or unit.listed or unit.matches for unit in facts.units)
 
 
-def due(facts: Facts, labels: Labels, two_codes: str) -> list[Question]:
+def next_questions(facts: Facts, labels: Labels, two_codes: str) -> list[Question]:
     """Return the questions to ask next, and settle the variables that are not asked.
 
     `two_codes` says how a variable with the codes yes and no is asked: as `noul` or as `choice`.
@@ -192,7 +192,9 @@ def _question(
     labels: Mapping[str, str | None],
     two_codes: str,
 ) -> Question:
-    options = tuple((code, _plain(variable.criteria.get(code, ""))) for code in variable.codes)
+    options = tuple(
+        (code, _single_line(variable.criteria.get(code, ""))) for code in variable.codes
+    )
     lines = [_describe_unit(facts, unit), variable.question or f"What is its {variable.name}?"]
     given = [f"{name} is {labels[name]}" for name in variable.asked_if if labels.get(name)]
     lines += [f"It is already known that {' and '.join(given)}."] if given else []
@@ -222,14 +224,14 @@ def _describe_unit(facts: Facts, unit: AskedUnit) -> str:
         where = f" (text {places[0]})"
     else:
         where = f" (texts {places[0]} and {places[1]})"
-    return f"The {kind}{where}: {json.dumps(_plain(unit.text), ensure_ascii=False)}"
+    return f"The {kind}{where}: {json.dumps(_single_line(unit.text), ensure_ascii=False)}"
 
 
-def _plain(text: str) -> str:
+def _single_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def grouped(question: Question, most: int) -> list[Question]:
+def split_question(question: Question, most: int) -> list[Question]:
     """Split a question with more options than a server takes: first which group, then each group.
 
     A question with few enough options is returned as it is.
@@ -250,8 +252,8 @@ def grouped(question: Question, most: int) -> list[Question]:
     return [first, *rest]
 
 
-def joined(question: Question, answers: Sequence[Decision]) -> Decision:
-    """Return the decision from the answers to `grouped`: p(group) times p(code within it)."""
+def join_decisions(question: Question, answers: Sequence[Decision]) -> Decision:
+    """Return the decision from the answers to `split_question`: p(group) times p(code within it)."""
     if len(answers) == 1:
         return answers[0]
     first, *rest = answers

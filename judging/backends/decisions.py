@@ -37,7 +37,7 @@ from judging.backends.decision_probe import (
     NOT_ACCEPTED,
     AbsentFormError,
     describe_server,
-    explained,
+    explain_denial,
     find_form,
 )
 from judging.backends.decision_questions import (
@@ -46,12 +46,12 @@ from judging.backends.decision_questions import (
     Labels,
     NoLabelError,
     Question,
-    due,
     every_question,
-    grouped,
     is_closed,
-    joined,
+    join_decisions,
     label_of,
+    next_questions,
+    split_question,
 )
 from judging.backends.openai import OpenAICompatible
 from judging.backends.transport import read_reply
@@ -74,7 +74,7 @@ class Progress:
     model: str = ""
 
 
-async def offered_form(setup: Setup) -> str:
+async def find_offered_form(setup: Setup) -> str:
     """Return the name of the decision endpoint that a server has, empty if none is found.
 
     Asks at most a few short questions, each for `OFFER_SECONDS` at most.
@@ -158,7 +158,7 @@ class DecisionModel:
             await self._follow(request, form, progress)
         except (BackendError, asyncio.CancelledError):
             # A repetition asks only for the rest.
-            request.written[key] = _written(progress)
+            request.written[key] = _progress_as_json(progress)
             raise
         answers = {
             unit.name: {
@@ -173,7 +173,7 @@ class DecisionModel:
     async def _follow(self, request: Request, form: Form, progress: Progress) -> None:
         """Ask the due questions until none is left."""
         sheet = self._sheet(request)
-        while questions := due(request.facts, progress.labels, self.two_codes):
+        while questions := next_questions(request.facts, progress.labels, self.two_codes):
             await self._decide(form, sheet, questions, progress)
 
     async def _decide(
@@ -191,8 +191,8 @@ class DecisionModel:
                     raise
                 continue
             for question in rest[:number]:
-                size = len(grouped(question, self._most_options))
-                decision = joined(question, answers[:size])
+                size = len(split_question(question, self._most_options))
+                decision = join_decisions(question, answers[:size])
                 answers = answers[size:]
                 self._note(question, decision, progress)
             rest = rest[number:]
@@ -208,7 +208,7 @@ class DecisionModel:
         """
         parts: list[Question] = []
         for number, question in enumerate(questions):
-            more = grouped(question, self._most_options)
+            more = split_question(question, self._most_options)
             if parts and len(parts) + len(more) > self._most_questions:
                 return parts, number
             parts += more
@@ -336,7 +336,7 @@ class DecisionModel:
                 f"probabilities for it ({error}){remedy}",
             )
         except FatalError as error:
-            raise explained(error, self) from error
+            raise explain_denial(error, self) from error
         self._use(found.form, found.dialect)
         warnings = found.warnings(self.floor)
         if facts.get("listed") is False:
@@ -362,7 +362,7 @@ class DecisionModel:
             self._most_options = min(form.options, dialect.top)
 
 
-def _written(progress: Progress) -> bytes:
+def _progress_as_json(progress: Progress) -> bytes:
     decisions = {
         unit: {variable: decision.as_json() for variable, decision in found.items()}
         for unit, found in progress.decisions.items()

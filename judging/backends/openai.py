@@ -17,7 +17,13 @@ from judging.backends.base import (
 from judging.backends.contents import STRUCTURE, sorted_object
 from judging.backends.responses import Responses
 from judging.backends.transport import error_in, text_of, word_of
-from judging.backends.wire import Wire, WireBackend, filtered, truncated, unwritten
+from judging.backends.wire import (
+    Wire,
+    WireBackend,
+    empty_answer_error,
+    filtered_error,
+    truncated_error,
+)
 
 PUBLIC_URL = "https://api.openai.com/v1"
 KEY_VARIABLE = "OPENAI_API_KEY"
@@ -88,13 +94,13 @@ class ChatCompletions(Wire):
 
 def _check_finish(answer: Answer, written: bool, refused: bool) -> None:
     if answer.finish_reason == "content_filter":
-        raise filtered(answer)
+        raise filtered_error(answer)
     if refused:
         raise FinalError("refused", "the model refused", answer=answer)
     if answer.finish_reason == "length":
-        raise truncated(answer)
+        raise truncated_error(answer)
     if not written:
-        raise unwritten(answer)
+        raise empty_answer_error(answer)
 
 
 APIS: Mapping[str, Wire] = {"chat": ChatCompletions(), "responses": Responses()}

@@ -52,12 +52,16 @@ async def record(backend: WireBackend) -> list[JSON]:
     for name, body in requests_of(backend):
         status, headers, raw = await backend.exchange(body)
         kept = {k.lower(): v for k, v in headers.items() if _HEADERS.fullmatch(k.lower())}
-        reply = {"status": status, "headers": kept, "body": without_secrets(parsed(raw))}
-        found.append({"name": name, **reply, "expected": read_again(backend, reply)})
+        reply = {
+            "status": status,
+            "headers": kept,
+            "body": without_secrets(parse_recorded_body(raw)),
+        }
+        found.append({"name": name, **reply, "expected": reread_reply(backend, reply)})
     return found
 
 
-def read_again(backend: WireBackend, reply: Mapping[str, Any]) -> JSON:
+def reread_reply(backend: WireBackend, reply: Mapping[str, Any]) -> JSON:
     """Return what is read of a recorded reply."""
     body = reply["body"]
     raw = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
@@ -83,7 +87,7 @@ def _answer(answer: Answer) -> JSON:
     }
 
 
-def parsed(raw: bytes) -> Any:
+def parse_recorded_body(raw: bytes) -> Any:
     """Return a body as JSON, or as text if it is none."""
     text = raw.decode("utf-8", "replace")
     try:

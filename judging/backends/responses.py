@@ -19,7 +19,13 @@ from judging.backends.base import (
 )
 from judging.backends.contents import STRUCTURE, sorted_object
 from judging.backends.transport import error_in, text_of, word_of
-from judging.backends.wire import Wire, filtered, reported_usage, truncated, unwritten
+from judging.backends.wire import (
+    Wire,
+    empty_answer_error,
+    filtered_error,
+    reported_usage,
+    truncated_error,
+)
 
 LIMITS = ("max_completion_tokens", "max_tokens")
 WITH_LOGPROBS = "message.output_text.logprobs"
@@ -92,14 +98,14 @@ class Responses(Wire):
 
 def _unusable(answer: Answer, state: str, written: bool, refused: bool) -> BackendError | None:
     if answer.finish_reason == "content_filter":
-        return filtered(answer)
+        return filtered_error(answer)
     if refused:
         return FinalError("refused", "the model refused", answer=answer)
     if state == "incomplete":
-        return truncated(answer)
+        return truncated_error(answer)
     if state in ("queued", "in_progress", "cancelled"):
         return TransientError("unfinished", f"the server left the response {state}")
-    return None if written else unwritten(answer)
+    return None if written else empty_answer_error(answer)
 
 
 def _failure(body: JSON) -> BackendError:

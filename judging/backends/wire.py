@@ -91,16 +91,16 @@ class Wire(ABC):
         """Read the JSON of a response with a good status. Raises BackendError."""
 
 
-def filtered(answer: Answer) -> FinalError:
+def filtered_error(answer: Answer) -> FinalError:
     words = "the server's content filter stopped the answer"
     return FinalError("filtered", words, answer=answer)
 
 
-def truncated(answer: Answer) -> FinalError:
+def truncated_error(answer: Answer) -> FinalError:
     return FinalError("truncated", "the completion was cut at its length limit", answer=answer)
 
 
-def unwritten(answer: Answer) -> FinalError:
+def empty_answer_error(answer: Answer) -> FinalError:
     return FinalError("unreadable", "the model wrote no text", answer=answer)
 
 

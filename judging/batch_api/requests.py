@@ -88,12 +88,12 @@ def write(
     check_writable(backend)
     preparer = build_preparer(campaign, judge, backend)
     run = lifecycle.start(campaign, judge, limit, reuse=reuse, offline=True)
-    if (lease := lifecycle.take(run)) is None:
+    if (lease := lifecycle.lease_run(run)) is None:
         raise lifecycle.LeasedRunError(f"another run of judge {judge} has just started")
     manifest.begin(run, backend, Findings())
     files = Files(path, offline=offline)
     try:
-        _intend(run, lease, files)
+        _store_intent(run, lease, files)
         known = _fill(files, run, lease, preparer, tick)
         return _publish(files, run, lease, known)
     except EndedError as ended:
@@ -113,16 +113,16 @@ def finish_interrupted(campaign: Campaign, judge: Judge) -> BatchFiles | None:
 
     Return None if there is none. Incomplete files are removed. Raises BatchError, LeasedRunError.
     """
-    run = lifecycle.active(campaign, judge).first()
+    run = lifecycle.active_runs(campaign, judge).first()
     intent = run.manifest.get(lifecycle.INTENT) if run else None
     if run is None or not intent:
         return None
-    if (lease := lifecycle.take(run)) is None:
+    if (lease := lifecycle.lease_run(run)) is None:
         raise lifecycle.LeasedRunError(f"{run} of judge {judge} is at work")
     files = Files.from_intent(intent)
     try:
         if files.parts and files.finish_interrupted():
-            return _mark_out(files, run, lease, 0)
+            return _record_files(files, run, lease, 0)
     except EndedError:
         _give_up(files, run, lease, lifecycle.wished_state(run))
         return None
@@ -210,18 +210,18 @@ def _publish(files: Files, run: JudgeRun, lease: uuid.UUID, known: int) -> Batch
         return BatchFiles(run, (), 0, known, left_out)
     files.close()
     # Recorded before and after, so that `finish_interrupted` can finish what a dead process left.
-    _intend(run, lease, files)
+    _store_intent(run, lease, files)
     files.move_into_place()
-    return _mark_out(files, run, lease, known, left_out)
+    return _record_files(files, run, lease, known, left_out)
 
 
-def _intend(run: JudgeRun, lease: uuid.UUID, files: Files) -> None:
-    with _locked(run, lease) as locked_run:
+def _store_intent(run: JudgeRun, lease: uuid.UUID, files: Files) -> None:
+    with _lock_run(run, lease) as locked_run:
         locked_run.manifest[lifecycle.INTENT] = files.intent
         locked_run.save(update_fields=["manifest"])
 
 
-def _mark_out(
+def _record_files(
     files: Files, run: JudgeRun, lease: uuid.UUID, known: int, left_out: int = 0
 ) -> BatchFiles:
     described = [
@@ -230,7 +230,7 @@ def _mark_out(
     batch = {"files": described, "requests": files.requests}
     if files.offline:
         batch["folder"] = files.first.absolute().parent.name
-    with _locked(run, lease) as locked_run:
+    with _lock_run(run, lease) as locked_run:
         locked_run.manifest["batch"] = batch
         del locked_run.manifest[lifecycle.INTENT]
         locked_run.state, locked_run.queued = JudgeRun.State.QUEUED, False
@@ -242,7 +242,7 @@ def _mark_out(
 
 
 @contextmanager
-def _locked(run: JudgeRun, lease: uuid.UUID) -> Iterator[JudgeRun]:
+def _lock_run(run: JudgeRun, lease: uuid.UUID) -> Iterator[JudgeRun]:
     """Lock the run during the block. Raises LostLeaseError, EndedError."""
     with transaction.atomic():
         locked_run = JudgeRun.objects.select_for_update().filter(pk=run.pk, lease=lease).first()

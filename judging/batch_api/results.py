@@ -89,7 +89,7 @@ def load_results(
     _check_digests(run, index, are_owed=runners is not None)
     loaded = LoadedResults(run)
     if run.state not in ACTIVE and not _has_news(run, index):
-        loaded.before, loaded.missing = len(index.lines), _missing(run)
+        loaded.before, loaded.missing = len(index.lines), _count_missing(run)
         return loaded
     lease = _lease(run)
     try:
@@ -98,7 +98,7 @@ def load_results(
     except BaseException:
         _wait_for_rest(run, lease)
         raise
-    loaded.missing = _missing(run)
+    loaded.missing = _count_missing(run)
     if loaded.missing:
         _wait_for_rest(run, lease)
     else:
@@ -156,7 +156,7 @@ def _has_news(run: JudgeRun, index: Index) -> bool:
     read_reply = check_writable(build_backend(run.judge)).read_reply
     with open_file(index.path) as file:
         for chunk in _chunks(list(index.lines), CHUNK):
-            settled, returned = _returned(run, chunk)
+            settled, returned = _returned_uids(run, chunk)
             for uid in chunk:
                 if uid not in returned:
                     return True
@@ -167,14 +167,16 @@ def _has_news(run: JudgeRun, index: Index) -> bool:
     return False
 
 
-def _returned(run: JudgeRun, uids: Sequence[uuid.UUID]) -> tuple[set[uuid.UUID], set[uuid.UUID]]:
+def _returned_uids(
+    run: JudgeRun, uids: Sequence[uuid.UUID]
+) -> tuple[set[uuid.UUID], set[uuid.UUID]]:
     """Return the assignments with a result in this run, and those with any line in a file."""
     calls = JudgeCall.objects.filter(run=run, assignment__uid__in=uids)
     came = list(calls.values_list("assignment__uid", "state"))
     return {uid for uid, state in came if state in (ANSWERED, *FINAL)}, {uid for uid, _ in came}
 
 
-def _missing(run: JudgeRun) -> int:
+def _count_missing(run: JudgeRun) -> int:
     returned = JudgeCall.objects.filter(run=run, reused_from=None)
     asked = int(run.manifest["batch"]["requests"])
     return max(0, asked - returned.values("assignment").distinct().count())
@@ -188,7 +190,7 @@ def _lease(run: JudgeRun) -> uuid.UUID:
             ended.update(state=State.QUEUED, wish=JudgeRun.Wish.NONE, error="", ended_at=None)
     except IntegrityError as error:
         raise lifecycle.LeasedRunError(f"another run of judge {run.judge} is at work") from error
-    if (lease := lifecycle.take(run)) is None:
+    if (lease := lifecycle.lease_run(run)) is None:
         raise lifecycle.LeasedRunError(f"{run} of judge {run.judge} is at work")
     return lease
 
@@ -230,7 +232,7 @@ class _Group:
     ) -> None:
         self.loaded, self.lease, self.preparer = loaded, lease, preparer
         self.read_reply = check_writable(preparer.backend).read_reply
-        self.settled, self.returned = _returned(loaded.run, uids)
+        self.settled, self.returned = _returned_uids(loaded.run, uids)
         rows = Assignment.objects.filter(uid__in=uids)
         rows.filter(status__in=(OPEN, CANCELLED)).update(status=LEASED, lease=lease)
         self.rows = list(rows.select_related("item__campaign", "item__query").order_by("id"))

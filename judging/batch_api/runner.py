@@ -63,7 +63,7 @@ class RunnerError(Exception):
     """The work cannot go on. The message says what is wrong and what to do."""
 
 
-class Asked(NamedTuple):
+class RequestLine(NamedTuple):
     """A request: its id, the SHA-256 of its body, and where its line begins in the file."""
 
     custom_id: str
@@ -98,14 +98,14 @@ def read_manifest(folder: Path) -> JSON:
     return dict(manifest)
 
 
-def read_requests(folder: Path, sha256: str) -> list[Asked]:
+def read_requests(folder: Path, sha256: str) -> list[RequestLine]:
     """List the requests. Raises RunnerError if the file is not the one that Tandem wrote."""
     asked, offset, digest = [], 0, hashlib.sha256()
     path = folder / REQUESTS
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                asked.append(_asked(number, line, offset))
+                asked.append(_parse_request_line(number, line, offset))
                 offset += len(line)
                 digest.update(line)
     except OSError as error:
@@ -115,10 +115,10 @@ def read_requests(folder: Path, sha256: str) -> list[Asked]:
     return asked
 
 
-def _asked(number: int, line: bytes, offset: int) -> Asked:
+def _parse_request_line(number: int, line: bytes, offset: int) -> RequestLine:
     try:
         request = json.loads(line)
-        found = Asked(request["custom_id"], request["request_sha256"], offset)
+        found = RequestLine(request["custom_id"], request["request_sha256"], offset)
         digest = body_sha256(request["body"])
     except (ValueError, KeyError, TypeError) as error:
         wrong = f"{REQUESTS}, line {number}: is not a request of Tandem"
@@ -130,7 +130,7 @@ def _asked(number: int, line: bytes, offset: int) -> Asked:
 
 
 @contextlib.contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Keep other runners out of the folder during the block. Raises RunnerError."""
     with (folder / MANIFEST).open("rb") as file:
         try:
@@ -140,7 +140,7 @@ def alone_in(folder: Path) -> Iterator[None]:
         yield
 
 
-def read_results(file: BinaryIO, asked: Sequence[Asked]) -> dict[str, bool]:
+def read_results(file: BinaryIO, asked: Sequence[RequestLine]) -> dict[str, bool]:
     """Return by id which requests have an answer, and False for those with an error.
 
     A line that a killed runner left incomplete is cut off. Raises RunnerError.
@@ -352,7 +352,7 @@ def refusal(error: Exception) -> Refusal:
     return Refusal(400, " ".join(f"{error}".split())[:MAX_MESSAGE] or type(error).__name__)
 
 
-def read_bodies(file: BinaryIO, asked: Sequence[Asked]) -> list[JSON]:
+def read_bodies(file: BinaryIO, asked: Sequence[RequestLine]) -> list[JSON]:
     bodies = []
     for each in asked:
         file.seek(each.offset)
@@ -361,7 +361,7 @@ def read_bodies(file: BinaryIO, asked: Sequence[Asked]) -> list[JSON]:
 
 
 def answer_all(
-    folder: Path, results: BinaryIO, engine: Engine, waiting: Sequence[Asked], at_once: int
+    folder: Path, results: BinaryIO, engine: Engine, waiting: Sequence[RequestLine], at_once: int
 ) -> int:
     """Ask all waiting requests and write their lines. Return how many were refused."""
     refused = 0
@@ -458,7 +458,7 @@ def arguments(given: Sequence[str]) -> argparse.Namespace:
 def run(given: argparse.Namespace) -> int:
     folder: Path = given.folder
     manifest = read_manifest(folder)
-    with alone_in(folder):
+    with lock_folder(folder):
         asked = read_requests(folder, manifest["requests"]["sha256"])
         left = answer_waiting(folder, manifest, asked, given)
     print(f"{len(asked) - left:,} of {len(asked):,} requests have a line in {RESULTS}.")
@@ -466,7 +466,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def answer_waiting(
-    folder: Path, manifest: JSON, asked: Sequence[Asked], given: argparse.Namespace
+    folder: Path, manifest: JSON, asked: Sequence[RequestLine], given: argparse.Namespace
 ) -> int:
     """Ask the requests that have no line yet, up to the limit. Return how many are left."""
     with (folder / RESULTS).open("a+b") as results:

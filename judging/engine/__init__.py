@@ -151,7 +151,7 @@ class _Engine:
     ) -> None:
         self.judge_run, self.lease, self.preparer = run, lease, preparer
         self.concurrency, self.control = concurrency, control
-        self.allowed = lifecycle.remaining(run)
+        self.allowed = lifecycle.remaining_assignments(run)
         self.settled = 0
         self.exhausted = False
         self.ending: Ending | None = None

@@ -45,7 +45,7 @@ from judging.retries import Patience
 DEAD_AFTER = 5
 BUSY_SHOWN_AFTER = 10.0
 SHORTEST_PAUSE = 0.001
-How = Literal["fatal", "budget"]
+FailureKind = Literal["fatal", "budget"]
 Repair = Callable[[Prepared, Answer], Request | None]
 
 
@@ -63,7 +63,7 @@ class Resources:
     writer: Writer
     budget: Budget
     patience: Patience
-    end: Callable[[How, str, bool], None]
+    end: Callable[[FailureKind, str, bool], None]
     repair: Repair | None = None
     timeout: float | None = None
     grouped: bool = False

@@ -19,7 +19,7 @@ from annotation.presentation import schema
 from judging.answers.calls import storable
 from judging.backends.base import Backend, BackendError, FatalError, Findings, RejectedError
 from judging.backends.capabilities import count_differences
-from judging.backends.decisions import offered_form
+from judging.backends.decisions import find_offered_form
 from judging.engine import RENEW_SECONDS, Control, Ending, in_database
 from judging.lanes import setup_of
 from judging.models import JudgeCall, JudgeRun
@@ -125,7 +125,7 @@ async def _offered_decisions(run: JudgeRun) -> str:
     """Return the server's decision endpoint, if the campaign could be asked by decisions alone."""
     if run.judge.backend != "openai" or not await in_database(_is_closed, run):
         return ""
-    return await offered_form(setup_of(run.judge))
+    return await find_offered_form(setup_of(run.judge))
 
 
 def _is_closed(run: JudgeRun) -> bool:

@@ -124,7 +124,7 @@ def _run_to_end(
     while True:
         before = ledger.count_by_status(run.campaign, run.judge)
         ending = run_engine(run, lease, preparer, concurrency, patience, control)
-        if ending.how != "finished" or lifecycle.remaining(run) == 0:
+        if ending.how != "finished" or lifecycle.remaining_assignments(run) == 0:
             return ending
         if not _plan(run, lease):
             return Ending("lost")

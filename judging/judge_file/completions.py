@@ -15,7 +15,7 @@ from judging.backends.base import Answer, AskedUnit
 from judging.judge_file.document import JudgeFile
 from judging.judge_file.fixtures import asked_unit
 from judging.judge_file.template import FileError
-from judging.parsers.base import Owed, Parser, UnreadError
+from judging.parsers.base import ExpectedAnswer, Parser, UnreadError
 from judging.parsers.codes import Verdicts
 from judging.parsers.json_path import JsonParser, Path
 from judging.parsers.letter import LetterParser
@@ -38,7 +38,7 @@ def completion_for(file: JudgeFile, labels: Mapping[str, str], grades: Mapping[s
     words = dict(_words(parser, unit, read, grades))
     for completion in _completions(file, parser, words):
         try:
-            found = parser.read(Answer(completion), Owed((unit,), by_unit=True))
+            found = parser.read(Answer(completion), ExpectedAnswer((unit,), by_unit=True))
         except UnreadError:
             continue
         if found.units[unit.name] == read:

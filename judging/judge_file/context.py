@@ -83,7 +83,7 @@ def fields_for(protocol: Protocol) -> dict[str, frozenset[str]]:
 
 
 @dataclass(frozen=True)
-class Shown:
+class RequestItem:
     """An item as a request shows it, with the JSON schema of the answer, if it has one.
 
     `history` are the turns of the conversation before the query.
@@ -100,7 +100,7 @@ class Shown:
     history: Sequence[Turn] = ()
 
 
-def context(shown: Shown) -> dict[str, Any]:
+def template_context(shown: RequestItem) -> dict[str, Any]:
     """Return the values of all names. A part that the item lacks is an empty list or text."""
     left = [MAX_STEPS]
     parts: dict[str, list[Mapping[str, Any]]] = {
@@ -129,7 +129,7 @@ def _text(text: Text, number: int) -> Mapping[str, Any]:
 
 
 def _single(
-    shown: Shown,
+    shown: RequestItem,
     parts: Mapping[str, Sequence[Mapping[str, Any]]],
     numbers: Mapping[int, Mapping[str, Any]],
 ) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _single(
     return found
 
 
-def _common(shown: Shown, left: list[int]) -> dict[str, Any]:
+def _common(shown: RequestItem, left: list[int]) -> dict[str, Any]:
     kinds = {unit.kind for unit in shown.units}
     variables = [
         {

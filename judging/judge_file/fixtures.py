@@ -9,7 +9,7 @@ from typing import Any
 from annotation.protocols.schema import Schema
 from judging.backends.base import Answer, AskedUnit, AskedVariable
 from judging.judge_file.document import Fixture, JudgeFile
-from judging.parsers.base import Owed, Step, UnreadError
+from judging.parsers.base import ExpectedAnswer, Step, UnreadError
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def failures(file: JudgeFile) -> Iterator[str]:
 
 def _reading(file: JudgeFile, number: int, fixture: Fixture) -> FixtureReading:
     units = [asked_unit(file, number) for number in range(1, max(1, len(fixture.labels)) + 1)]
-    owed = Owed(tuple(units), by_unit=not file.parser.several)
+    owed = ExpectedAnswer(tuple(units), by_unit=not file.parser.several)
     try:
         read = file.parser.read(Answer(fixture.completion), owed)
     except UnreadError as error:

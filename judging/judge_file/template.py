@@ -63,7 +63,7 @@ def _text(value: Any) -> str:
     return str(value["text"]) if isinstance(value, Mapping) and "text" in value else str(value)
 
 
-def _bounded(text: str) -> str:
+def _check_output_length(text: str) -> str:
     if len(text) > MAX_OUTPUT:
         raise FileError(f"the message has over {MAX_OUTPUT:,} characters")
     return text
@@ -75,7 +75,7 @@ def join(values: Sequence[Any], between: str = "") -> str:
     words = [_text(value) for value in values]
     if len(between) * len(words) > MAX_OUTPUT:
         raise FileError(f"the message has over {MAX_OUTPUT:,} characters")
-    return _bounded(between.join(words))
+    return _check_output_length(between.join(words))
 
 
 def numbered(values: Sequence[Any]) -> str:
@@ -111,7 +111,7 @@ FILTERS = {
     "numbered": numbered,
     "cited": cited,
     "truncate_tokens": truncate_tokens,
-    "tojson": lambda value: _bounded(json.dumps(value, ensure_ascii=False)),
+    "tojson": lambda value: _check_output_length(json.dumps(value, ensure_ascii=False)),
     "length": len,
     "upper": lambda value: _text(value).upper(),
     "lower": lambda value: _text(value).lower(),

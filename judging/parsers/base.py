@@ -16,7 +16,7 @@ STEPS: tuple[Step, ...] = get_args(Step)
 """The steps of the ladder. `judging.parsers.ladder` says what each of them does."""
 
 Fault = Literal["unreadable", "ambiguous", "refused", "off-label"]
-Place = tuple[str, str]
+UnitVariable = tuple[str, str]
 """A unit's name, as the judge is shown it, and a variable."""
 
 
@@ -29,7 +29,7 @@ class UnreadError(ValueError):
 
 
 @dataclass(frozen=True)
-class Owed:
+class ExpectedAnswer:
     """What an answer owes: an entry for each unit.
 
     `fits` tells whether an object is such an answer, and is asked only where a text holds several
@@ -64,9 +64,9 @@ class Reading:
     steps: tuple[Step, ...] = ("as-is",)
     text: str = ""
     start: int = 0
-    scores: Mapping[Place, Score] = field(default_factory=dict)
-    missing: Mapping[Place, Fault] = field(default_factory=dict)
-    grades: Mapping[Place, str] = field(default_factory=dict)
+    scores: Mapping[UnitVariable, Score] = field(default_factory=dict)
+    missing: Mapping[UnitVariable, Fault] = field(default_factory=dict)
+    grades: Mapping[UnitVariable, str] = field(default_factory=dict)
 
 
 class Parser(Protocol):
@@ -85,6 +85,6 @@ class Parser(Protocol):
     @property
     def reads(self) -> tuple[str, ...]: ...
 
-    def read(self, answer: Answer, owed: Owed) -> Reading:
+    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
         """Read one answer. Raises UnreadError."""
         ...

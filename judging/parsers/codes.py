@@ -15,7 +15,7 @@ from typing import Any
 import re2
 
 from judging.backends.base import AskedUnit, AskedVariable
-from judging.parsers.base import Fault, Place, Reading, Step, UnreadError
+from judging.parsers.base import Fault, Reading, Step, UnitVariable, UnreadError
 from judging.parsers.ladder import Take
 
 CodeMap = Mapping[str, str]
@@ -99,7 +99,7 @@ def reading_of(
 ) -> Reading:
     """Return the reading of verdicts by unit and variable."""
     units: dict[str, dict[str, Any]] = {}
-    grades: dict[Place, str] = {}
+    grades: dict[UnitVariable, str] = {}
     for unit, verdicts in found:
         entry = entry_of(unit, {name: verdict.code for name, verdict in verdicts.items()})
         given = {name: verdict.grade for name, verdict in verdicts.items() if name in entry}

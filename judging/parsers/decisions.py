@@ -13,7 +13,7 @@ from typing import Any
 
 from judging.backends.base import Answer, AskedVariable
 from judging.backends.decision_questions import MASS_FLOOR, Decision, NoLabelError, label_of
-from judging.parsers.base import Fault, Owed, Place, Reading, Score, UnreadError
+from judging.parsers.base import ExpectedAnswer, Fault, Reading, Score, UnitVariable, UnreadError
 from judging.parsers.probabilities import score_of
 
 NO_MASS = "the server does not report it"
@@ -28,11 +28,11 @@ class DecisionsParser:
     def __init__(self, floor: float = MASS_FLOOR) -> None:
         self.floor = floor
 
-    def read(self, answer: Answer, owed: Owed) -> Reading:
+    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
         answers = _answers(answer.text)
         units: dict[str, dict[str, str]] = {unit.name: {} for unit in owed.units}
-        scores: dict[Place, Score] = {}
-        missing: dict[Place, Fault] = {}
+        scores: dict[UnitVariable, Score] = {}
+        missing: dict[UnitVariable, Fault] = {}
         for unit in owed.units:
             given = answers.get(unit.name)
             if not isinstance(given, Mapping):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from judging.backends.base import Answer
 from judging.backends.decision_questions import MASS_FLOOR, Decision, NoLabelError, label_of
 from judging.backends.logprobs import Likelihoods, NoLikelihoodError, likelihoods_at, locate_tokens
-from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.base import ExpectedAnswer, Reading, UnreadError
 from judging.parsers.codes import Verdict, Verdicts, reading_of, variables_of
 from judging.parsers.decisions import score_from
 from judging.parsers.ladder import Part, body_of
@@ -38,7 +38,7 @@ class FirstTokenParser:
     def reads(self) -> tuple[str, ...]:
         return (self.variable,)
 
-    def read(self, answer: Answer, owed: Owed) -> Reading:
+    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
         body = body_of(answer.text)
         (unit,) = owed.units
         (variable,) = variables_of(unit, (self.variable,))

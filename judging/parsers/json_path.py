@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judging.backends.base import Answer, AskedUnit
-from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.base import ExpectedAnswer, Reading, UnreadError
 from judging.parsers.codes import PLAIN, Verdict, Verdicts, reading_of, variables_of
 from judging.parsers.ladder import find_json
 
@@ -71,7 +71,7 @@ class JsonParser:
     def reads(self) -> tuple[str, ...]:
         return tuple(self.paths)
 
-    def read(self, answer: Answer, owed: Owed) -> Reading:
+    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
         try:
             found = find_json(answer.text, self._fits, "{[", self.verdicts.take)
         except UnreadError as error:

@@ -24,7 +24,7 @@ from typing import Any, Literal
 from judging.parsers.base import STEPS, Step, UnreadError
 
 Take = Literal["", "first", "last"]
-Fits = Callable[[Any], bool]
+IsAnswer = Callable[[Any], bool]
 # A reply of megabytes of brackets must not hold up a run.
 MAX_LENGTH = 200_000
 MAX_VALUES = 100
@@ -55,7 +55,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundObject:
     """An object in a text. `part` spans it, within the corrected text."""
 
     value: Any
@@ -85,7 +85,7 @@ def reasoning_in(text: str) -> str:
     return _CLOSED.sub("", _OPENED.sub("", text[:start], count=1)).strip()
 
 
-def unfenced(part: Part) -> Part:
+def strip_fence(part: Part) -> Part:
     """Return the inside of a fence that is all of a part, else the part itself."""
     fences = list(_fences(part))
     if len(fences) != 1:
@@ -115,13 +115,13 @@ def body_of(text: str) -> Part:
 
     Raises UnreadError if nothing is left.
     """
-    part = unfenced(without_thinking(text))
+    part = strip_fence(without_thinking(text))
     if not part.inside.strip():
         raise UnreadError("the completion has no text besides its reasoning")
     return part
 
 
-def find_json(text: str, fits: Fits, opening: str = "{", take: Take = "") -> Found:
+def find_json(text: str, fits: IsAnswer, opening: str = "{", take: Take = "") -> FoundObject:
     """Return the one JSON object in a text that fits. Raises UnreadError.
 
     `opening` says whether an array may be the answer too. If several different ones fit, `take`
@@ -132,7 +132,7 @@ def find_json(text: str, fits: Fits, opening: str = "{", take: Take = "") -> Fou
         start = len(text) - len(text.lstrip(_BLANK))
         if text[start] not in opening:
             raise UnreadError("the completion is JSON, but not of the form that was asked for")
-        return Found(plain, Part(text, start, len(text), ("as-is",)))
+        return FoundObject(plain, Part(text, start, len(text), ("as-is",)))
     part = without_thinking(text)
     if part.end - part.start > MAX_LENGTH:
         raise UnreadError(f"the completion has over {MAX_LENGTH:,} characters besides its answer")
@@ -153,7 +153,7 @@ def _decoded(text: str) -> Any:
         return None
 
 
-def _values(part: Part, opening: str) -> Iterator[Found]:
+def _values(part: Part, opening: str) -> Iterator[FoundObject]:
     """Yield the outermost JSON values of a part, corrected if necessary."""
     brackets = re.compile(f"[{re.escape(opening)}]")
     at, mended, fences = part.start, 0, list(_fences(part))
@@ -172,7 +172,7 @@ def _values(part: Part, opening: str) -> Iterator[Found]:
 
 def _value_at(
     part: Part, start: int, fences: Sequence[tuple[Span, Span]], remedies: bool
-) -> Found | None:
+) -> FoundObject | None:
     for steps in ((), *_MENDS) if remedies else ((),):
         text = part.text[: part.end]
         for step in steps:
@@ -188,7 +188,7 @@ def _value_at(
             continue
         if end <= part.end:
             steps = _around(part, (start, end), fences, steps)
-            return Found(value, Part(text, start, end, steps))
+            return FoundObject(value, Part(text, start, end, steps))
     return None
 
 
@@ -208,7 +208,7 @@ def _around(
     return tuple(step for step in STEPS if step in steps) or ("as-is",)
 
 
-def _only(found: list[Found], take: Take) -> Found:
+def _only(found: list[FoundObject], take: Take) -> FoundObject:
     if take:
         return found[0 if take == "first" else -1]
     if any(each.value != found[0].value for each in found):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from judging.backends.base import Answer, AskedVariable
-from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.base import ExpectedAnswer, Reading, UnreadError
 from judging.parsers.codes import Verdicts, reading_of, variables_of
 from judging.parsers.ladder import body_of
 
@@ -31,7 +31,7 @@ class LetterParser:
     def reads(self) -> tuple[str, ...]:
         return (self.variable,)
 
-    def read(self, answer: Answer, owed: Owed) -> Reading:
+    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
         body = body_of(answer.text)
         (unit,) = owed.units
         (variable,) = variables_of(unit, (self.variable,))

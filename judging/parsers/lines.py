@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from judging.backends.base import Answer
-from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.base import ExpectedAnswer, Reading, UnreadError
 from judging.parsers.codes import PLAIN, Verdicts, reading_of, variables_of
 from judging.parsers.ladder import body_of
 
@@ -30,7 +30,7 @@ class LinesParser:
     def reads(self) -> tuple[str, ...]:
         return (self.variable,)
 
-    def read(self, answer: Answer, owed: Owed) -> Reading:
+    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
         body = body_of(answer.text)
         said: dict[int, list[str]] = {}
         for number, words in _LINE.findall(body.inside):

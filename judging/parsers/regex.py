@@ -13,7 +13,7 @@ from functools import lru_cache
 import re2
 
 from judging.backends.base import Answer
-from judging.parsers.base import Owed, Reading
+from judging.parsers.base import ExpectedAnswer, Reading
 from judging.parsers.codes import PLAIN, Verdicts, reading_of, variables_of
 from judging.parsers.ladder import Part, body_of
 
@@ -43,7 +43,7 @@ class RegexParser:
     def reads(self) -> tuple[str, ...]:
         return self.variables
 
-    def read(self, answer: Answer, owed: Owed) -> Reading:
+    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
         body = body_of(answer.text)
         captured = self._captured(body)
         self.verdicts.check_refusal(body.inside, any(captured.values()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judging.backends.base import Answer
-from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.base import ExpectedAnswer, Reading, UnreadError
 from judging.parsers.ladder import find_json
 
 
@@ -13,7 +13,7 @@ class SchemaParser:
     whole = several = True
     reads = ()
 
-    def read(self, answer: Answer, owed: Owed) -> Reading:
+    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
         found = find_json(answer.text, owed.fits)
         if not isinstance(found.value, dict):
             raise UnreadError("the completion is not a JSON object")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from judging.backends.base import Answer
-from judging.parsers.base import Owed, Reading
+from judging.parsers.base import ExpectedAnswer, Reading
 from judging.parsers.codes import PLAIN, Verdicts, reading_of, variables_of
 from judging.parsers.ladder import body_of
 
@@ -26,7 +26,7 @@ class TagsParser:
     def reads(self) -> tuple[str, ...]:
         return tuple(self.marks)
 
-    def read(self, answer: Answer, owed: Owed) -> Reading:
+    def read(self, answer: Answer, owed: ExpectedAnswer) -> Reading:
         body = body_of(answer.text)
         captured = {name: _between(body.inside, *marks) for name, marks in self.marks.items()}
         self.verdicts.check_refusal(body.inside, any(captured.values()))

@@ -26,7 +26,7 @@ from datasets.rows import Place, Query
 from judging.models import Review
 from judging.preparation.review import authored_answers, count_unanswered
 
-Written = tuple[Campaign, Rater]
+AuthorKey = tuple[Campaign, Rater]
 """A step's campaign, and the author whose answers count."""
 
 
@@ -90,7 +90,7 @@ def build(
     numbers: Mapping[str, float],
     name: str,
     output: Path | None = None,
-    written: Written | None = None,
+    written: AuthorKey | None = None,
     by: User | None = None,
 ) -> tuple[BuildCounts, bool]:
     """Create the new batch with its lineage. Return the counts, and whether it already existed.

@@ -179,20 +179,24 @@ def _texts_in(field: str, spec: ItemSpec, rule: PointList) -> list[str]:
     if not rule.verbatim:
         return [text] if (text := _unix_lines(field).strip()) else []
     text, words = _text(spec, rule.field), field.strip()
-    several = [words] if _found(text, words) in text else _EMPTY_LINES.split(_unix_lines(words))
-    return [_found(text, part) for each in several if (part := each.strip())]
+    several = (
+        [words]
+        if _with_text_line_ends(text, words) in text
+        else _EMPTY_LINES.split(_unix_lines(words))
+    )
+    return [_with_text_line_ends(text, part) for each in several if (part := each.strip())]
 
 
 def _evidence(spec: ItemSpec, where: str, quotes: Sequence[str]) -> list[dict[str, Any]]:
     text = _text(spec, where)
-    return [{"quote": _found(text, q), "start": None} for q in quotes if q.strip()]
+    return [{"quote": _with_text_line_ends(text, q), "start": None} for q in quotes if q.strip()]
 
 
 def _text(spec: ItemSpec, where: str) -> str:
     return next((text.text for text in spec.texts if text.field == where), "")
 
 
-def _found(text: str, quote: str) -> str:
+def _with_text_line_ends(text: str, quote: str) -> str:
     """Return a quote with the line ends of its text, since browsers send CRLF for all."""
     forms = (quote, _unix_lines(quote), quote.replace("\r\n", "\r"))
     return next((each for each in forms if each in text), _unix_lines(quote))

@@ -80,7 +80,7 @@ def _draw(campaign: Campaign, judge: Judge, examples: Examples) -> list[Example]
     """Sample enough that `k` are left for any query, and `k` of its category if they exist."""
     reads, is_chosen = read_file(judge.file).parser.reads, examples.draw == CHOSEN
     only = chosen_units(campaign) if is_chosen else None
-    found = sorted(labelled(campaign, reads, only), key=lambda each: _rank(judge, each.unit))
+    found = sorted(agreed_examples(campaign, reads, only), key=lambda each: _rank(judge, each.unit))
     by_query = Counter(each.query for each in found)
     if len(found) - max(by_query.values(), default=0) < examples.k:
         what = "chosen as examples" if is_chosen else "of development queries"
@@ -111,7 +111,9 @@ def _is_wanted(taken: Counter[str], query: str, k: int) -> bool:
     return beside_any < k and taken[query] < k
 
 
-def choose(examples: Sequence[Example], rule: Examples, query: str, category: str) -> list[Example]:
+def select_examples(
+    examples: Sequence[Example], rule: Examples, query: str, category: str
+) -> list[Example]:
     """Return the examples to show beside a query: none of its own, of its category first."""
     others = [each for each in examples if each.query != query]
     if rule.draw == "same-category":
@@ -119,7 +121,7 @@ def choose(examples: Sequence[Example], rule: Examples, query: str, category: st
     return others[: rule.k]
 
 
-def labelled(
+def agreed_examples(
     campaign: Campaign, reads: Iterable[str], only: Collection[int] | None = None
 ) -> list[Example]:
     """Return the units of development queries on whose labels most people agree.
@@ -139,18 +141,20 @@ def labelled(
     for unit, variable, value in labels.values_list("unit", "variable", "value"):
         if variable in names:
             votes[unit][variable][value] += 1
-    for unit, variable, value in _decided(only or (), names):
+    for unit, variable, value in _adjudicated_labels(only or (), names):
         if unit in votes:
             votes[unit][variable] = Counter({value: 1})
     units = Unit.objects.filter(pk__in=votes).select_related("item__query").order_by("pk")
     return [
         Example(unit.item.query.key, category_of(unit.item), unit.name, unit.item_id, agreed)
         for unit in units
-        if (agreed := _agreed(votes[unit.pk]))
+        if (agreed := _majority_labels(votes[unit.pk]))
     ]
 
 
-def _decided(units: Collection[int], variables: Collection[str]) -> list[tuple[int, str, str]]:
+def _adjudicated_labels(
+    units: Collection[int], variables: Collection[str]
+) -> list[tuple[int, str, str]]:
     rows = Label.objects.filter(
         unit__in=list(units),
         variable__in=list(variables),
@@ -166,14 +170,14 @@ def chosen_units(campaign: Campaign) -> set[int]:
     return set(rows.order_by().values_list("unit", flat=True))
 
 
-def choosable(campaign: Campaign, units: Collection[int]) -> Selection:
+def selectable_units(campaign: Campaign, units: Collection[int]) -> Selection:
     """Return which units can be examples: of development queries, with a label of people."""
     roles = dict(QuerySampling.objects.filter(campaign=campaign).values_list("query", "role"))
     rows = Unit.objects.filter(pk__in=list(units), item__campaign=campaign).order_by()
     split = {
         pk: roles.get(query, EVALUATION) for pk, query in rows.values_list("pk", "item__query")
     }
-    agreed = {(each.item, each.unit) for each in labelled(campaign, (), units)}
+    agreed = {(each.item, each.unit) for each in agreed_examples(campaign, (), units)}
     named = {pk: (item, name) for pk, item, name in rows.values_list("pk", "item_id", "name")}
     before = chosen_units(campaign)
     reasons = {}
@@ -190,17 +194,17 @@ def choosable(campaign: Campaign, units: Collection[int]) -> Selection:
 
 
 def choose_examples(campaign: Campaign, units: Collection[int], by: User | None) -> int:
-    """Choose units as examples, and return how many. Others than `choosable` are left out."""
+    """Choose units as examples, and return how many. Units that `selectable_units` rejects are left out."""
     with transaction.atomic():
         Campaign.objects.select_for_update().get(pk=campaign.pk)
-        found = choosable(campaign, units).units
+        found = selectable_units(campaign, units).units
         ChosenExample.objects.bulk_create(ChosenExample(unit_id=unit, by=by) for unit in found)
         if found:
             record("examples.chosen", campaign.pk, campaign, units=len(found))
     return len(found)
 
 
-def _agreed(votes: Mapping[str, Counter[str]]) -> Labels:
+def _majority_labels(votes: Mapping[str, Counter[str]]) -> Labels:
     """Return the most frequent code of each variable, nothing where two are as frequent."""
     found = {}
     for variable, counts in votes.items():

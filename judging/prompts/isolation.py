@@ -41,7 +41,7 @@ def own_isolation(judge: Judge) -> str:
     return str(own) if own in ISOLATION else ""
 
 
-SHOWN = {
+DESCRIPTIONS = {
     "unit": "the passage or answer that the unit is about, and no other",
     "response": "one answer, without the answers of other systems",
     "item": "everything that people see on one page",
@@ -68,12 +68,12 @@ def one_request(judge: Judge) -> OneRequest:
     """Describe what one request of a judge asks about and shows."""
     own, by_unit = own_isolation(judge), judge.granularity == Judge.Granularity.UNIT
     if by_unit:
-        return OneRequest(own, "one unit", SHOWN[own], _why_one_unit(judge, own))
+        return OneRequest(own, "one unit", DESCRIPTIONS[own], _why_one_unit(judge, own))
     if own in ("unit", "response"):
         why = f"The isolation ({own}) is narrower than the granularity (item), and decides."
-        return OneRequest(own, "the units of one answer", SHOWN[own], why)
+        return OneRequest(own, "the units of one answer", DESCRIPTIONS[own], why)
     asks = "all units of an item" if own else "all units of an item; of one answer, if rated"
-    return OneRequest(own, asks, SHOWN[own])
+    return OneRequest(own, asks, DESCRIPTIONS[own])
 
 
 def _why_one_unit(judge: Judge, own: str) -> str:
@@ -179,11 +179,11 @@ def orders(judge: Judge, spec: ItemSpec, samples: int) -> list[list[str]]:
     if order == "both" and any(unit.kind == "pair" for unit in spec.units):
         return [swapped for _ in range(samples) for swapped in ([], fields[::-1])]
     if order == "shuffled":
-        return [_drawn(judge, spec, fields, n) for n in range(samples)]
+        return [_sample_order(judge, spec, fields, n) for n in range(samples)]
     return [[]] * samples
 
 
-def _drawn(judge: Judge, spec: ItemSpec, fields: Sequence[str], replicate: int) -> list[str]:
+def _sample_order(judge: Judge, spec: ItemSpec, fields: Sequence[str], replicate: int) -> list[str]:
     seed = judge.params.get("seed", 0)
     # A text as the seed, since the hash of other things differs between processes.
     draw = random.Random(f"{seed}\0{spec.key}\0{replicate}")

@@ -32,19 +32,19 @@ from judging.backends.base import (
     Message,
     Request,
 )
-from judging.judge_file.context import Shown, context
+from judging.judge_file.context import RequestItem, template_context
 from judging.judge_file.document import read_file
 from judging.judge_file.template import FileError
 from judging.models import Judge
-from judging.parsers.base import Owed, Parser, Reading
+from judging.parsers.base import ExpectedAnswer, Parser, Reading
 from judging.parsers.schema import SCHEMA
 from judging.prompts.examples import (
     Example,
     ExamplesError,
     as_values,
     category_of,
-    choose,
     sample_examples,
+    select_examples,
 )
 from judging.prompts.isolation import isolate, isolation_of, parser_of, visible_fields
 from judging.prompts.perturbations import (
@@ -104,7 +104,7 @@ class Prepared:
         Raises UnreadError.
         """
         facts = self.request.facts
-        return self.parser.read(answer, Owed(facts.units, facts.unit_by_unit, self._fits))
+        return self.parser.read(answer, ExpectedAnswer(facts.units, facts.unit_by_unit, self._fits))
 
     def _fits(self, answer: Any) -> bool:
         by_unit = self.request.facts.unit_by_unit
@@ -280,7 +280,9 @@ class Preparer:
         if self.file is not None:
             shown = self._shown(shown_item, asked, item, form)
             try:
-                return self.file.render(context(replace(shown, examples=self._examples(item))))
+                return self.file.render(
+                    template_context(replace(shown, examples=self._examples(item)))
+                )
             except (FileError, ExamplesError) as error:
                 raise PromptError(f"the judge file: {error}") from error
         values = {
@@ -292,10 +294,10 @@ class Preparer:
 
     def _shown(
         self, shown_item: _PresentedItem, asked: tuple[AskedUnit, ...], item: Item, form: JSON
-    ) -> Shown:
+    ) -> RequestItem:
         texts, query = shown_item.shown.texts, item.query
         parts = self.guideline, self.schema, form
-        return Shown(
+        return RequestItem(
             query.text, query.asked_at, texts, asked, *parts, history=shown_item.shown.earlier
         )
 
@@ -306,7 +308,7 @@ class Preparer:
             return []
         if self._drawn is None:
             self._drawn = sample_examples(self.campaign, self.judge) or []
-        chosen = choose(self._drawn, rule, item.query.key, category_of(item))
+        chosen = select_examples(self._drawn, rule, item.query.key, category_of(item))
         return [self._example_values(example) for example in chosen]
 
     def _example_values(self, example: Example) -> Mapping[str, Any]:
@@ -317,7 +319,7 @@ class Preparer:
             unit = whole.named[example.unit]
             part = self._isolated(Assignment(item=item), whole, [unit])
             asked = self._asked_units(part, {"the unit": unit}, item.query.key)
-            values = context(self._shown(part, asked, item, ANY_FORM))
+            values = template_context(self._shown(part, asked, item, ANY_FORM))
             self._example_cache[key] = as_values(example, values)
         return self._example_cache[key]
 
@@ -384,7 +386,7 @@ def answer_fields(schema: Schema, kind: str) -> dict[str, Any]:
                 v.name,
                 v.answers,
                 v.level,
-                _asked_only(schema, v.asked_if),
+                _asked_conditions(schema, v.asked_if),
                 v.escapes,
                 v.question,
                 schema.criteria(kind)[v.name],
@@ -393,14 +395,14 @@ def answer_fields(schema: Schema, kind: str) -> dict[str, Any]:
         ),
         "evidence": (rule.variable, rule.owed_if) if rule else None,
         "written": written.name if written else None,
-        "written_if": _asked_only(schema, written.asked_if) if written else {},
+        "written_if": _asked_conditions(schema, written.asked_if) if written else {},
         "listed": listed.name if listed else None,
-        "listed_if": _asked_only(schema, listed.asked_if) if listed else {},
+        "listed_if": _asked_conditions(schema, listed.asked_if) if listed else {},
         "matches": (matching.matches, matching.match, matching.match_code) if matching else None,
     }
 
 
-def _asked_only(schema: Schema, conditions: Conditions) -> Conditions:
+def _asked_conditions(schema: Schema, conditions: Conditions) -> Conditions:
     asked = {v.name for v in schema.variables}
     return {name: codes for name, codes in conditions.items() if name in asked}
 

@@ -81,7 +81,7 @@ def _fill_part(part: Sequence[str], values: Mapping[str, str]) -> list[str]:
     return [values[each] if n % 2 else each for n, each in enumerate(part)]
 
 
-def fenced(text: str) -> str:
+def fence(text: str) -> str:
     """Put a text between delimiters that it cannot forge, since they contain the text's hash.
 
     Equal texts get equal delimiters, so that equal beginnings of prompts stay equal.
@@ -111,7 +111,7 @@ def describe_texts(texts: Sequence[Text], otherwise: str = NO_TEXTS) -> str:
 
 def _describe_text(number: int, text: Text) -> str:
     facts = "".join(f"; {name}: {_quote(value)}" for name, value in text.facts)
-    lines = [f"Text {number}: {_quote(text.heading)}{facts}", fenced(text.text)]
+    lines = [f"Text {number}: {_quote(text.heading)}{facts}", fence(text.text)]
     if text.suggested:
         quotes = ", ".join(map(_quote, text.suggested))
         lines.append(f"Places that came with it, which may be wrong: {quotes}")
@@ -120,10 +120,10 @@ def _describe_text(number: int, text: Text) -> str:
 
 def describe_query(query: str, asked_at: str | None, earlier: Sequence[Turn] = ()) -> str:
     """Write the query, after the turns of its conversation if it is part of one."""
-    asked = fenced(query) + (f"\nIt was asked on {_quote(asked_at)}." if asked_at else "")
+    asked = fence(query) + (f"\nIt was asked on {_quote(asked_at)}." if asked_at else "")
     if not earlier:
         return asked
-    turns = "\n".join(f"{turn.role.capitalize()}:\n{fenced(turn.text)}" for turn in earlier)
+    turns = "\n".join(f"{turn.role.capitalize()}:\n{fence(turn.text)}" for turn in earlier)
     return f"Earlier turns of the conversation:\n{turns}\nThe query, the turn after them:\n{asked}"
 
 

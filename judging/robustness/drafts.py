@@ -75,7 +75,7 @@ def check_shown(judge: Judge, campaign: Campaign) -> None:
         )
 
 
-def tried_assignments(campaign: Campaign, base: Judge) -> list[Assignment]:
+def draft_assignments(campaign: Campaign, base: Judge) -> list[Assignment]:
     """Return what a draft is tried on: the judge's answers about development queries.
 
     People have labelled their items. Raises DraftError if there are none.
@@ -117,7 +117,7 @@ def ensure_draft_trial(campaign: Campaign, base: Judge, draft: DraftText) -> Jud
     check_text(base, draft.kind, draft.text)
     if draft.kind == GUIDELINE:
         check_shown(base, campaign)
-    rows = tried_assignments(campaign, base)
+    rows = draft_assignments(campaign, base)
     with transaction.atomic():
         trial = _find(base, draft) or _create(base, draft)
         plan_copies(campaign, trial, rows)

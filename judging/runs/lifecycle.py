@@ -35,11 +35,11 @@ from judging.runs import ledger, planning
 from judging.servers import check_key
 
 State, Wish = JudgeRun.State, JudgeRun.Wish
-_WISHED = {Wish.STOP: State.INTERRUPTED, Wish.CANCEL: State.CANCELLED}
+_STATE_AFTER_WISH = {Wish.STOP: State.INTERRUPTED, Wish.CANCEL: State.CANCELLED}
 INTENT = "batch_intent"
-AT_FIRST = 1000
+FIRST_ASSIGNMENTS = 1000
 """How many items or units are planned when a run is queued, so that a page does not wait longer."""
-_RELEASED: dict[str, Any] = {"lease": None, "lease_until": None, "in_flight": 0, "allowed": 0}
+_NO_LEASE: dict[str, Any] = {"lease": None, "lease_until": None, "in_flight": 0, "allowed": 0}
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def start(
     check_prompt(campaign, judge, prompt)
     check_key(judge)
     lane = None if offline else lanes.get_lane(judge)
-    plan(campaign, judge, AT_FIRST if queued else None)
+    plan(campaign, judge, FIRST_ASSIGNMENTS if queued else None)
     check_template(campaign, judge)
     examples = sample_examples(campaign, judge)
     try:
@@ -240,7 +240,7 @@ def plan(campaign: Campaign, judge: Judge, most: int | None = None) -> None:
 
 
 def _close_dead(campaign: Campaign, judge: Judge) -> None:
-    run = active(campaign, judge).select_for_update().first()
+    run = active_runs(campaign, judge).select_for_update().first()
     if run is None or _end_if_wished(run):
         return
     if batch := run.manifest.get("batch"):
@@ -278,11 +278,11 @@ def _uses_files(run: JudgeRun) -> bool:
 
 
 def _close(run: JudgeRun, state: str, error: str = "") -> None:
-    JudgeRun.objects.filter(pk=run.pk).update(**_RELEASED, state=state, error=error, ended_at=Now())
+    JudgeRun.objects.filter(pk=run.pk).update(**_NO_LEASE, state=state, error=error, ended_at=Now())
     record("run.ended", run.campaign_id, run, state=str(state))
 
 
-def take(run: JudgeRun) -> uuid.UUID | None:
+def lease_run(run: JudgeRun) -> uuid.UUID | None:
     """Lease an active run and its lane, and return the token. None if that is impossible.
 
     Assignments that a dead worker left are reopened with a strike (see `judging.runs.ledger`). A
@@ -291,7 +291,7 @@ def take(run: JudgeRun) -> uuid.UUID | None:
     if _end_if_wished(run):
         return None
     token = uuid.uuid4()
-    unheld = without_lease(_unended(run))
+    unheld = without_lease(_while_active(run))
     with transaction.atomic():
         if not unheld.update(lease=token, lease_until=Now() + lanes.LEASE, state=State.RUNNING):
             return None
@@ -356,7 +356,7 @@ def _settle_assignments(run: JudgeRun, state: str) -> None:
 def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
     """Release the lease and leave the run to the next worker, or end it if that was wished."""
     with transaction.atomic():
-        if _leased_by(run, token).update(**_RELEASED):
+        if _leased_by(run, token).update(**_NO_LEASE):
             lanes.release(run.lane_id, token)
             ledger.reopen(run.campaign, run.judge)
     _end_if_wished(run)
@@ -364,12 +364,12 @@ def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
 
 def queue_active(campaign: Campaign, judge: Judge) -> JudgeRun:
     """Return the active run, and let workers continue it if its process dies."""
-    if (run := active(campaign, judge).select_related("lane").first()) is None:
+    if (run := active_runs(campaign, judge).select_related("lane").first()) is None:
         raise LeasedRunError(f"a run of judge {judge} has just ended; try again")
     if _uses_files(run):
         raise LeasedRunError(f"{run} of judge {judge} is writing its requests to a file; try again")
     with transaction.atomic():
-        if active(campaign, judge).filter(pk=run.pk, queued=False).update(queued=True):
+        if active_runs(campaign, judge).filter(pk=run.pk, queued=False).update(queued=True):
             record("run.changed", campaign.pk, run, queued=True)
     run.queued = True
     if run.lane is not None:
@@ -377,7 +377,7 @@ def queue_active(campaign: Campaign, judge: Judge) -> JudgeRun:
     return run
 
 
-def active(campaign: Campaign, judge: Judge) -> QuerySet[JudgeRun]:
+def active_runs(campaign: Campaign, judge: Judge) -> QuerySet[JudgeRun]:
     """Return the run of a judge over a campaign that has not ended, as a query of at most one."""
     return JudgeRun.objects.filter(campaign=campaign, judge=judge, state__in=ACTIVE)
 
@@ -398,7 +398,7 @@ def _wish(run: JudgeRun, wish: str) -> bool:
     A run that no process works on ends at once.
     """
     with transaction.atomic():
-        if not _unended(run).update(wish=wish):
+        if not _while_active(run).update(wish=wish):
             return False
         record("run.stopped", run.campaign_id, run, wish=str(wish))
     with folded():
@@ -409,10 +409,10 @@ def _wish(run: JudgeRun, wish: str) -> bool:
 def _end_if_wished(run: JudgeRun) -> bool:
     """End a run with a wish that no process works on; return whether that happened."""
     with transaction.atomic():
-        unheld = without_lease(_unended(run)).exclude(wish=Wish.NONE)
+        unheld = without_lease(_while_active(run)).exclude(wish=Wish.NONE)
         if (wished := unheld.select_for_update().first()) is None:
             return False
-        state = _WISHED[Wish(wished.wish)]
+        state = _STATE_AFTER_WISH[Wish(wished.wish)]
         _close(wished, state)
         _settle_assignments(run, state)
     return True
@@ -426,25 +426,25 @@ def apply_wishes() -> None:
 
 def has_ended(run: JudgeRun) -> bool:
     """Return whether a run with a wish has ended. A run whose process died is ended now."""
-    return _end_if_wished(run) or not _unended(run).exists()
+    return _end_if_wished(run) or not _while_active(run).exists()
 
 
 def wished_state(run: JudgeRun) -> str:
     """Return the state in which a run with a wish must end, empty without a wish."""
     run.refresh_from_db(fields=["wish"])
-    return _WISHED.get(Wish(run.wish), "")
+    return _STATE_AFTER_WISH.get(Wish(run.wish), "")
 
 
 def set_concurrency(run: JudgeRun, calls: int) -> bool:
     """Set the number of calls at once, at least 1. Return False if the run has already ended."""
     with transaction.atomic():
-        changed = bool(_unended(run).update(concurrency=max(1, calls)))
+        changed = bool(_while_active(run).update(concurrency=max(1, calls)))
         if changed:
             record("run.changed", run.campaign_id, run, concurrency=max(1, calls))
     return changed
 
 
-def remaining(run: JudgeRun) -> int | None:
+def remaining_assignments(run: JudgeRun) -> int | None:
     """Return how many more assignments the run's limit allows. None without a limit."""
     if run.limit is None:
         return None
@@ -456,6 +456,6 @@ def _leased_by(run: JudgeRun, token: uuid.UUID) -> QuerySet[JudgeRun]:
     return JudgeRun.objects.filter(pk=run.pk, lease=token)
 
 
-def _unended(run: JudgeRun) -> QuerySet[JudgeRun]:
+def _while_active(run: JudgeRun) -> QuerySet[JudgeRun]:
     """Return a query for the run that is empty once it has ended."""
     return JudgeRun.objects.filter(pk=run.pk, state__in=ACTIVE)

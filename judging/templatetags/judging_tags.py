@@ -7,7 +7,7 @@ from decimal import Decimal
 from django import template
 
 from judging.costs import cost_of_run, format_dollars
-from judging.display import shown as made_harmless
+from judging.display import make_displayable as made_harmless
 from judging.models import JudgeRun
 
 register = template.Library()

@@ -16,7 +16,7 @@ from datasets.access import READERS, role_required
 from datasets.text import as_sentence
 from judging import library
 from judging.access import visible_judge
-from judging.display import shown
+from judging.display import make_displayable
 from judging.forms import JudgeForm
 from judging.judge_file.document import MAX_LENGTH, JudgeFile
 from judging.judge_file.fixtures import FixtureReading, readings
@@ -32,7 +32,7 @@ MAX_BYTES = 4 * MAX_LENGTH
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckedFile:
     """What is known of the text of a judge file: the file, or what is wrong with it and where.
 
     `excerpt` has the numbers and texts of the lines around `line`.
@@ -52,7 +52,7 @@ class Checked:
         return sum(bool(each.wrong) for each in self.fixtures)
 
 
-def checked(text: str, granularity: str = "item") -> Checked | None:
+def check_text(text: str, granularity: str = "item") -> CheckedFile | None:
     """Check the text of a judge file. None if there is no text."""
     text = text.replace("\r\n", "\n")
     if not text.strip():
@@ -63,10 +63,10 @@ def checked(text: str, granularity: str = "item") -> Checked | None:
         rows = list(enumerate(text.split("\n"), start=1))
         line = error.line
         excerpt = rows[max(0, line - 1 - AROUND) : line + AROUND] if line else []
-        lines = [(number, shown(row, 300)) for number, row in excerpt]
-        return Checked(error=as_sentence(error), line=line, excerpt=lines)
+        lines = [(number, make_displayable(row, 300)) for number, row in excerpt]
+        return CheckedFile(error=as_sentence(error), line=line, excerpt=lines)
     asked = Judge(file=text, granularity=file_granularity(file, granularity))
-    return Checked(file, params, list(readings(file)), one_request(asked))
+    return CheckedFile(file, params, list(readings(file)), one_request(asked))
 
 
 def check_context(form: JudgeForm) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def check_context(form: JudgeForm) -> dict[str, Any]:
     given = form.data if form.is_bound else form.initial
     chosen = form.prompt_origin == "file"
     text = str(given.get("file") or "")
-    found = checked(text, str(given.get("granularity") or "item")) if chosen else None
+    found = check_text(text, str(given.get("granularity") or "item")) if chosen else None
     protocol = found.file.protocol.name if found and found.file else ""
     picked = {"campaign": given.get("campaign"), "item": given.get("item")}
     attempt = TryForm(user=form.user, protocol=protocol, initial=picked)

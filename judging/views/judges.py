@@ -27,7 +27,7 @@ from judging.access import BLIND, managed_judge, visible_judge, visible_judges, 
 from judging.answer_files import FAKE, SCRIPTED
 from judging.backends import HOSTED
 from judging.backends.wire import parse_base_url
-from judging.display import describe_status, shown
+from judging.display import describe_status, make_displayable
 from judging.forms import NEW, PARAM_HELP, JudgeForm
 from judging.judge_file.document import read_file
 from judging.judges import JudgeError, define, read_judge_file, shown_params
@@ -39,9 +39,9 @@ from judging.servers import GUARDED, Server
 from judging.tries import TRY_KIND, TooOftenError, ask_once, find_try, try_question
 from judging.views.judge_files import check_context, library_by_protocol
 
-GONE = "The result of this try no longer exists; ask again."
+RESULT_GONE = "The result of this try no longer exists; ask again."
 RUNS_SHOWN, PAGE, TRIALS = 50, 100, 200
-PROPOSED = {"prompt": "own", "file": "file"}
+DEFAULT_SOURCES = {"prompt": "own", "file": "file"}
 """What may be filled in without being stored, each with where the messages then come from."""
 
 
@@ -74,12 +74,12 @@ def new_judge(request: HttpRequest) -> HttpResponse:
     With `propose`, such as from a draft, a prompt or a judge file is only filled in. `job` names a
     try of what was filled in, which the page shows with its result.
     """
-    if (what := request.POST.get("propose", "")) in PROPOSED:
+    if (what := request.POST.get("propose", "")) in DEFAULT_SOURCES:
         text = request.POST.get("text", "")
-        initial = _initial(request) | {"prompt_from": PROPOSED[what], what: text}
+        initial = _initial(request) | {"prompt_from": DEFAULT_SOURCES[what], what: text}
         return _form_page(request, JudgeForm(user=get_account(request), initial=initial))
     if job := find_try(get_account(request), request.GET.get("job", "")):
-        return _tried_page(request, job)
+        return _try_page(request, job)
     if request.method != "POST":
         form = JudgeForm(user=get_account(request), initial=_initial(request))
         return _form_page(request, form)
@@ -97,9 +97,9 @@ def new_judge(request: HttpRequest) -> HttpResponse:
     return redirect("judge", judge.pk)
 
 
-def _tried_page(request: HttpRequest, job: Job) -> HttpResponse:
+def _try_page(request: HttpRequest, job: Job) -> HttpResponse:
     """Render the form as it was tried; for htmx the part with the result."""
-    context, user = _tried(request, job, reverse("judge-new")), get_account(request)
+    context, user = _try_context(request, job, reverse("judge-new")), get_account(request)
     if isinstance(context, HttpResponse):
         return context
     if request.htmx:  # type: ignore[attr-defined]
@@ -135,7 +135,7 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     }
     like = number_in(request.GET.get("like", ""))
     if judge := visible_judges(get_account(request)).filter(pk=like).first():
-        initial |= _like(judge)
+        initial |= _copied_fields(judge)
     if protocol := PROTOCOLS.get(request.GET.get("prompt", "")):
         initial |= {"prompt": protocol.prompt, "prompt_from": "own"}
     if (name := request.GET.get("library", "")) in library.names():
@@ -143,10 +143,10 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     return initial
 
 
-def _like(judge: Judge) -> dict[str, Any]:
+def _copied_fields(judge: Judge) -> dict[str, Any]:
     of_file = read_judge_file(judge.file)[1] if judge.file else {}
     known = {
-        name: _as_written(judge.params[name])
+        name: _form_value(judge.params[name])
         for name in PARAM_HELP
         if name in judge.params and judge.params[name] != of_file.get(name)
     }
@@ -167,7 +167,7 @@ def _like(judge: Judge) -> dict[str, Any]:
     } | known
 
 
-def _as_written(value: Any) -> Any:
+def _form_value(value: Any) -> Any:
     """Return a parameter's value as a person writes it."""
     return param_text(value) if isinstance(value, list | dict) else value
 
@@ -178,7 +178,7 @@ def judge(request: HttpRequest, pk: int) -> HttpResponse:
     """Show a judge; `job` names a try of it, for which htmx gets the part with its result."""
     found, user = visible_judge(request, pk), get_account(request)
     job = find_try(user, request.GET.get("job", ""), found)
-    context = _tried(request, job, request.path)
+    context = _try_context(request, job, request.path)
     if isinstance(context, HttpResponse):
         return context
     if request.htmx:  # type: ignore[attr-defined]
@@ -191,7 +191,7 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
     found = visible_runs(user).filter(judge=judge)[:RUNS_SHOWN]
     runs = [{"run": run, "status": describe_status(run)} for run in found]
     params = {
-        PARAM_HELP[name][0] if name in PARAM_HELP else name: _as_written(value)
+        PARAM_HELP[name][0] if name in PARAM_HELP else name: _form_value(value)
         for name, value in shown_params(judge).items()
     }
     return {
@@ -202,9 +202,9 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
         "runs": runs,
         "campaigns": readable(user).order_by("name"),
         "trials": visible_judges(user).filter(base=judge),
-        "prompt": shown(judge.prompt),
+        "prompt": make_displayable(judge.prompt),
         "one_request": one_request(judge),
-        "file_text": shown(judge.file),
+        "file_text": make_displayable(judge.file),
         "file": read_file(judge.file) if judge.file else None,
         "form": form or TryForm(user=user),
     }
@@ -272,32 +272,32 @@ def _attempt(
         return None, 429, {"wrong": as_sentence(error)}
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect(f"{jobs.with_job(page, job)}#try"), 302, {}
-    found = _tried(request, job, page)
+    found = _try_context(request, job, page)
     if isinstance(found, HttpResponse):
         return found, 200, {}
     return render(request, "judges/_trial.html", found), 200, {}
 
 
-def _tried(request: HttpRequest, job: Job | None, page: str) -> Any:
+def _try_context(request: HttpRequest, job: Job | None, page: str) -> Any:
     """Return what a page shows of a try, or the answer to htmx while there is nothing new."""
     if job is None:
         return {}
     user = get_account(request)
     campaign = Campaign.objects.filter(pk=job.options["campaign"]).first()
     if campaign is None or not TRY_KIND.may_see(user, job.options):
-        return {"wrong": BLIND if campaign and is_blind(user, campaign) else GONE}
+        return {"wrong": BLIND if campaign and is_blind(user, campaign) else RESULT_GONE}
     asked = Asked(job, job if job.state == Job.State.DONE else None)
     here = jobs.with_job(page, job)
     found = jobs.shown_of(request, asked, page, here, "#trial", results.value)
     if isinstance(found, HttpResponse):
         return found
     if found.value is None and found.status is None:
-        return {"wrong": GONE}
-    shown_trial = _shown(found.value) if found.value else {}
+        return {"wrong": RESULT_GONE}
+    shown_trial = _displayable_trial(found.value) if found.value else {}
     return {"following": found.status, "campaign": campaign, "tried": job.options, **shown_trial}
 
 
-def _shown(trial: dict[str, Any]) -> dict[str, Any]:
+def _displayable_trial(trial: dict[str, Any]) -> dict[str, Any]:
     """Return the result of a try with foreign texts made harmless."""
     entries = [
         {
@@ -309,11 +309,13 @@ def _shown(trial: dict[str, Any]) -> dict[str, Any]:
     completion = trial["completion"]
     return {
         "trial": {**trial, "entries": entries},
-        "messages": [(each["role"], shown(each["content"])) for each in trial["messages"]],
-        "raw": None if completion is None else shown(completion),
-        "reasoning": shown(trial["reasoning"]),
+        "messages": [
+            (each["role"], make_displayable(each["content"])) for each in trial["messages"]
+        ],
+        "raw": None if completion is None else make_displayable(completion),
+        "reasoning": make_displayable(trial["reasoning"]),
         "usage": trial["usage"],
-        "why": shown(trial["message"], 2000),
-        "body": shown(trial["body"], 4000),
-        "problems": [shown(each, 500) for each in trial["problems"]],
+        "why": make_displayable(trial["message"], 2000),
+        "body": make_displayable(trial["body"], 4000),
+        "problems": [make_displayable(each, 500) for each in trial["problems"]],
     }

@@ -29,7 +29,7 @@ from judging.access import (
     blind_page,
     check_reviewer,
     find_authored_answer,
-    step_called,
+    find_step,
     step_campaign,
     visible_judges,
 )
@@ -74,7 +74,7 @@ def overview(request: HttpRequest, pk: int) -> HttpResponse:
 def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Create the step's campaign if needed, and redirect to the start of the judge's run."""
     user = get_account(request)
-    batch, chosen = visible_batch(user, pk), step_called(step)
+    batch, chosen = visible_batch(user, pk), find_step(step)
     if not chosen.protocol:
         raise Http404
     check_managed(user, batch)
@@ -98,7 +98,7 @@ def begin(request: HttpRequest, pk: int, step: str) -> HttpResponse:
 @role_required(*READERS)
 def accept(request: HttpRequest, pk: int, step: str) -> HttpResponse:
     """Accept all of an author's answers without a review or a problem."""
-    batch, chosen = visible_batch(request.user, pk), step_called(step)
+    batch, chosen = visible_batch(request.user, pk), find_step(step)
     campaign = step_campaign(request, batch, chosen)
     check_reviewer(get_account(request), campaign)
     author = _author(request, campaign)
@@ -174,12 +174,12 @@ def _given(request: HttpRequest, each: AuthoredAnswer) -> Units:
     asked = schema(each.assignment.item.campaign)
     given = read_answer(request.POST, asked, each.spec, each.units, each.original)
     for known in (each.original, each.final):
-        if given == _as_sent(each, known):
+        if given == _as_form_answer(each, known):
             return known
     return given
 
 
-def _as_sent(each: AuthoredAnswer, answer: Units) -> Units:
+def _as_form_answer(each: AuthoredAnswer, answer: Units) -> Units:
     asked = schema(each.assignment.item.campaign)
     form = MultiValueDict[str, str]()
     for unit in form_fields(asked, each.spec, each.units, answer):
@@ -215,7 +215,7 @@ def _review_page(
     return render(request, "preparation/review.html", context, status=status)
 
 
-TAKEN = "A batch has this name already; choose another."
+NAME_TAKEN = "A batch has this name already; choose another."
 
 
 class BuildForm(forms.Form):
@@ -254,7 +254,7 @@ class BuildForm(forms.Form):
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
         if self.is_new and is_taken(name):
-            raise forms.ValidationError(TAKEN)
+            raise forms.ValidationError(NAME_TAKEN)
         return name
 
     def numbers(self) -> dict[str, float]:
@@ -264,7 +264,7 @@ class BuildForm(forms.Form):
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def build_batch(request: HttpRequest, pk: int, step: str) -> HttpResponse:
-    batch, chosen = visible_batch(request.user, pk), step_called(step)
+    batch, chosen = visible_batch(request.user, pk), find_step(step)
     campaign = step_campaign(request, batch, chosen) if chosen.protocol else None
     check_managed(request.user, batch)
     if campaign and (blind := blind_page(request, campaign)):
@@ -293,10 +293,10 @@ def build_batch(request: HttpRequest, pk: int, step: str) -> HttpResponse:
         data.get("partial", False),
         get_account(request),
     )
-    return _built(request, batch, form, authors, asked)
+    return _build_result(request, batch, form, authors, asked)
 
 
-def _built(
+def _build_result(
     request: HttpRequest,
     batch: Batch,
     form: BuildForm,
@@ -317,11 +317,11 @@ def _built(
         return redirect(page)
     if "refused" in found:
         message = f"{found['refused'][:1].upper()}{found['refused'][1:]}."
-        return _refused(request, batch, form, authors, message)
+        return _build_error(request, batch, form, authors, message)
     return redirect("batch", found["batch"])
 
 
-def _refused(
+def _build_error(
     request: HttpRequest, batch: Batch, form: BuildForm, authors: list[AuthorStatus], message: str
 ) -> HttpResponse:
     form.add_error(None, message)

@@ -42,7 +42,7 @@ from judging.access import (
     manageable_judges,
     managed_judge,
     managed_run,
-    saw_call,
+    note_call_look,
     visible_calls,
     visible_judge,
     visible_run,
@@ -51,12 +51,12 @@ from judging.answers.results import answer_of
 from judging.backends.base import SetupError
 from judging.display import (
     describe_status,
-    file_of,
+    first_batch_file,
     is_cut,
     logprob_facts,
+    make_displayable,
     progress_of,
     seconds_in_words,
-    shown,
 )
 from judging.jobs import ESTIMATE, MANIFEST, estimate_in, estimate_question, manifest_question
 from judging.judges import JudgeError, baseline_judge
@@ -89,7 +89,7 @@ def start(request: HttpRequest, pk: int) -> HttpResponse:
     if posted:
         check_managed_campaign(get_account(request), campaign)
     if not posted:
-        return _start_page(request, judge, campaign, _proposed(request))
+        return _start_page(request, judge, campaign, _start_form(request))
     form = StartForm(request.POST)
     if not form.is_valid():
         return _start_page(request, judge, campaign, form, 422)
@@ -107,7 +107,7 @@ LIMITS = ("reuse", "limit", "concurrency")
 """The limits that an estimate depends on."""
 
 
-def _proposed(request: HttpRequest) -> StartForm:
+def _start_form(request: HttpRequest) -> StartForm:
     """Return the form with the limits in the address, where the page follows their estimate."""
     named = {name: request.GET[name] for name in LIMITS if request.GET.get(name)}
     if named and (form := StartForm({"reuse": JudgeRun.Reuse.NEVER, **named})).is_valid():
@@ -140,7 +140,7 @@ def start_here(request: HttpRequest, pk: int) -> HttpResponse:
         return _first_page(request, campaign)
     if judge not in offered:
         offered.insert(0, judge)
-    proposed = _proposed(request)
+    proposed = _start_form(request)
     return _start_page(request, judge, campaign, proposed, judges=offered, unfit=unfit)
 
 
@@ -180,7 +180,7 @@ def start_baseline(request: HttpRequest, pk: int) -> HttpResponse:
     try:
         judge = baseline_judge(campaign, user)
         # A second click starts no second run.
-        if not runs.active(campaign, judge).exists():
+        if not runs.active_runs(campaign, judge).exists():
             begin(judge, campaign, {})
     except NothingOpenError:
         pass
@@ -216,7 +216,7 @@ def _start_page(
     shown = jobs.shown_of(request, asked, address, address, "#estimated", estimate_in)
     if isinstance(shown, HttpResponse):
         return shown
-    active = runs.active(campaign, judge).first()
+    active = runs.active_runs(campaign, judge).first()
     context = {
         "judge": judge,
         "campaign": campaign,
@@ -226,7 +226,7 @@ def _start_page(
         "shown": shown,
         "estimate": shown.value,
         "active": active,
-        "out": file_of(active) if active else None,
+        "out": first_batch_file(active) if active else None,
     }
     part = request.htmx and request.method == "GET"  # type: ignore[attr-defined]
     name = "judges/_estimate.html" if part else "judges/start.html"
@@ -316,7 +316,7 @@ def manifest(request: HttpRequest, pk: int) -> HttpResponseBase:
 PAGE = 50
 MOST_JUDGES = 200
 LABELS = 500
-LOST = (SetupError, PromptError, ForgottenItemError, KeyError)
+UNREBUILDABLE = (SetupError, PromptError, ForgottenItemError, KeyError)
 
 
 @require_safe
@@ -352,31 +352,31 @@ def call(request: HttpRequest, pk: int) -> HttpResponse:
     if is_blind(get_account(request), found.run.campaign):
         context = {"call": found, "run": found.run, "blind": BLIND}
         return render(request, "judges/call.html", context)
-    saw_call(found)
+    note_call_look(found)
     raw = found.completion
     context = {
         "call": found,
         "run": found.run,
-        "raw": None if raw is None else shown(raw),
+        "raw": None if raw is None else make_displayable(raw),
         "raw_cut": raw is not None and is_cut(raw),
-        "reasoning": shown(found.reasoning),
+        "reasoning": make_displayable(found.reasoning),
         "reasoning_cut": is_cut(found.reasoning),
-        "body": shown(found.body, 8000),
-        "usage": shown(json.dumps(found.usage, ensure_ascii=False, indent=2), 4000),
+        "body": make_displayable(found.body, 8000),
+        "usage": make_displayable(json.dumps(found.usage, ensure_ascii=False, indent=2), 4000),
         "logprobs": logprob_facts(found.logprobs),
         "labels": _labels(found),
-        **_asked(found),
+        **_rebuilt_request(found),
     }
     return render(request, "judges/call.html", context)
 
 
-def _asked(call: JudgeCall) -> dict[str, Any]:
+def _rebuilt_request(call: JudgeCall) -> dict[str, Any]:
     """Rebuild the request from stored data, and return whether it is still the same."""
     try:
         prepared = _preparer(call).prepare(call.assignment)
-    except LOST as error:
+    except UNREBUILDABLE as error:
         return {"lost": f"{type(error).__name__}: {error}"}
-    messages = [(m.role, shown(m.content)) for m in prepared.request.messages]
+    messages = [(m.role, make_displayable(m.content)) for m in prepared.request.messages]
     # A repair shows the request before it, since its own also contains the answer to that.
     same = call.repair or prepared.request_hash == call.request_hash
     return {"messages": messages, "same": same}
@@ -388,7 +388,7 @@ def _preparer(call: JudgeCall) -> Preparer:
     return Preparer(campaign, judge, prompt, build_backend(judge))
 
 
-def _stands(call: JudgeCall) -> bool:
+def _is_current(call: JudgeCall) -> bool:
     """Return whether the current answer is from this call: the last call, or the call before an
     unreadable repair.
     """
@@ -403,14 +403,14 @@ def _is_readable(call: JudgeCall) -> bool:
     """Return whether a call's answer is readable, assumed so if its request cannot be rebuilt."""
     try:
         prepared = _preparer(call).prepare(call.assignment)
-    except LOST:
+    except UNREBUILDABLE:
         return True
     return is_readable(prepared, answer_of(call))
 
 
 def _labels(call: JudgeCall) -> list[dict[str, Any]]:
     """Return the current labels if they are from this call."""
-    if call.state != "answered" or not _stands(call):
+    if call.state != "answered" or not _is_current(call):
         return []
     labels = (
         Label.objects.filter(response__assignment=call.assignment_id, response__current=True)

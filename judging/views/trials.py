@@ -117,7 +117,9 @@ def _page(
     """Render the page, or for htmx the part with the estimate, which a job computes."""
     user = get_account(request)
     asked_for = form.selection() if form.is_bound else TrialSelection()
-    question = _followed(request, campaign, judge) or trials_question(judge, campaign, asked_for)
+    question = _followed_question(request, campaign, judge) or trials_question(
+        judge, campaign, asked_for
+    )
     address = trials_address(campaign.pk, judge.pk)
     asked = jobs.follow(request, TRIALS, question, address)
     shown = jobs.shown_of(request, asked, address, address, "#estimated", trials_in)
@@ -142,7 +144,9 @@ def _page(
     )
 
 
-def _followed(request: HttpRequest, campaign: Campaign, judge: Judge) -> dict[str, Any] | None:
+def _followed_question(
+    request: HttpRequest, campaign: Campaign, judge: Judge
+) -> dict[str, Any] | None:
     """Return the question of the job that the page follows, even if the form has changed since."""
     own = {"kind": TRIALS, "options__campaign": campaign.pk, "options__judge": judge.pk}
     key = request.GET.get("job", "")

@@ -283,7 +283,7 @@ class TestRuns:
     def test_a_queued_run_says_how_far_it_is_planned(
         self, rita: Script, study: Study, rung: list[int], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(lifecycle, "AT_FIRST", 1)
+        monkeypatch.setattr(lifecycle, "FIRST_ASSIGNMENTS", 1)
         of = judge()
         pk, items = started(rita, study, of).json()["id"], study.campaign.items.count()
         assert items > 1
@@ -297,7 +297,7 @@ class TestRuns:
     ) -> None:
         of = judge()
         first = started(rita, study, of)
-        assert lifecycle.take(JudgeRun.objects.get())
+        assert lifecycle.lease_run(JudgeRun.objects.get())
         second = started(rita, study, of)
         assert (first.status_code, second.status_code) == (201, 200)
         assert first.json()["id"] == second.json()["id"]

@@ -105,7 +105,7 @@ def run_scripted(
     """A run from its start to its end, its counts as they are stored."""
     backend = backend or Scripted(script)
     run = lifecycle.start(campaign, rater, limit)
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease is not None
     ending = work(run, lease, control, backend, HASTY)
     run.refresh_from_db()

@@ -22,12 +22,12 @@ from judging.access import (
     blind_page,
     check_reviewer,
     find_authored_answer,
+    find_step,
     manageable_judges,
     managed_judge,
     managed_run,
-    reviews,
-    saw_call,
-    step_called,
+    may_review,
+    note_call_look,
     step_campaign,
     step_of,
     visible_calls,
@@ -114,9 +114,9 @@ def test_a_campaign_outside_preparation_is_not_a_step(study: Study) -> None:
     with pytest.raises(Http404):
         step_of(study.campaign)
     with pytest.raises(Http404):
-        step_called("nothing")
+        find_step("nothing")
     for name, step in STEPS.items():
-        assert step_called(name) is step
+        assert find_step(name) is step
 
 
 @pytest.fixture
@@ -193,18 +193,18 @@ def test_prepared_material_is_reviewed_by_managers_and_researchers_named_in_the_
     other = create_campaign(
         "Other", "report-coverage", study.campaign.batch, Design(), team=study.campaign.team
     ).campaign
-    assert [reviews(u, study.campaign) for u in (study.rita, study.root, study.ada, olga)] == [
+    assert [may_review(u, study.campaign) for u in (study.rita, study.root, study.ada, olga)] == [
         True, True, False, False
     ]  # fmt: skip
     Membership.objects.create(campaign=other, user=olga, role="researcher")
     member = Membership.objects.create(campaign=study.campaign, user=olga, role="adjudicator")
-    assert not reviews(olga, study.campaign)
+    assert not may_review(olga, study.campaign)
     Membership.objects.filter(pk=member.pk).update(role="researcher")
-    assert reviews(olga, study.campaign)
-    assert not reviews(study.ada, study.campaign)
+    assert may_review(olga, study.campaign)
+    assert not may_review(study.ada, study.campaign)
     assert check_reviewer(olga, study.campaign) is None  # type: ignore[func-returns-value]
     Membership.objects.filter(pk=member.pk).update(ended_at=member.created_at)
-    assert not reviews(olga, study.campaign)
+    assert not may_review(olga, study.campaign)
     for user in (olga, study.ada):
         with pytest.raises(NotManagedError):
             check_reviewer(user, study.campaign)
@@ -218,7 +218,7 @@ def test_viewing_a_call_is_recorded_as_viewing_the_labels_of_its_judge(study: St
     Assignment.objects.filter(pk=call.assignment_id).update(asked=["q:0", "gone", "q:2"])
     call = visible_calls(study.rita).get(pk=call.pk)
     with collect_looks() as looks:
-        saw_call(call)
+        note_call_look(call)
     units = dict(call.assignment.item.units.values_list("name", "pk"))
     (look,) = looks
     assert (look["kind"], look["campaign_id"]) == ("judge", study.campaign.pk)

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Campaign
 from judging import estimate as estimating
-from judging.estimate import Estimate, Learned, duration, estimate
+from judging.estimate import CallAverages, Estimate, duration, estimate
 from judging.models import Judge, JudgeCall, JudgeRun, Price
 from judging.prompts.request import Prepared, Preparer
 from judging.runs import ledger, lifecycle
@@ -228,7 +228,7 @@ def test_requests_are_measured_on_a_sample(
     measured: list[int] = []
     tokens = estimating._tokens_a_call
 
-    def measures(judge: Judge, learned: Learned, prepared: Sequence[Prepared]) -> Any:
+    def measures(judge: Judge, learned: CallAverages, prepared: Sequence[Prepared]) -> Any:
         measured.append(len(prepared))
         return tokens(judge, learned, prepared)
 

@@ -40,7 +40,7 @@ def run(campaign: Campaign) -> JudgeRun:
 
 
 def found() -> list[str]:
-    return list(invariants.stored())
+    return list(invariants.database_violations())
 
 
 @pytest.mark.postgresql
@@ -149,7 +149,7 @@ def test_an_assignment_in_an_impossible_state_is_found(
 def leased(campaign: Campaign) -> tuple[JudgeRun, Assignment]:
     """A run under way, and a row that is leased for it."""
     under_way = lifecycle.start(campaign, judge())
-    lease = lifecycle.take(under_way)
+    lease = lifecycle.lease_run(under_way)
     assert lease is not None
     (row,) = ledger.claim(campaign, under_way.judge, lease, 1)
     assert found() == []
@@ -182,7 +182,7 @@ def test_leases_of_a_dead_run_are_no_violation(
     JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
     after = lifecycle.start(run.campaign, run.judge)
     assert found() == []
-    assert lifecycle.take(after)
+    assert lifecycle.lease_run(after)
     assert found() == []
 
 
@@ -244,14 +244,14 @@ def test_acknowledged_answers_are_found_by_key_or_assignment(run: JudgeRun, tmp_
     path.write_text(f"k1\n{done.uid}\n\n", "utf-8")
     assert "hold." in command("check_invariants", "--acknowledged", str(path))
     gone = str(uuid.uuid4())
-    assert list(invariants.acknowledged(["k1", "k2", gone])) == [
+    assert list(invariants.lost_saves(["k1", "k2", gone])) == [
         f"I2: the acknowledged save {key} is not stored" for key in sorted(("k2", gone))
     ]
 
 
 def test_only_503_is_an_acceptable_server_error() -> None:
     log = [json.dumps({"path": "/x", "status": status}) for status in (200, 404, 503, 500)]
-    assert list(invariants.answered_over_http(["no JSON", "[]", *log])) == [
+    assert list(invariants.server_errors(["no JSON", "[]", *log])) == [
         "I7: line 6 of the log: /x was answered 500"
     ]
 

@@ -26,7 +26,7 @@ def served(name: str = "judge", url: str = SERVER, **fields: Any) -> Judge:
 
 def taken(campaign: Campaign, rater: Judge, **terms: Any) -> tuple[JudgeRun, Any]:
     run = lifecycle.start(campaign, rater, **terms)
-    return run, lifecycle.take(run)
+    return run, lifecycle.lease_run(run)
 
 
 def run_out(run: JudgeRun) -> None:
@@ -62,7 +62,7 @@ def test_a_lane_is_held_by_one_run_at_a_time(campaign: Campaign) -> None:
     assert first.lane is not None
     assert lanes.current_run(first.lane) == first
     assert lifecycle.finish(first, token, "done")
-    assert lifecycle.take(second)
+    assert lifecycle.lease_run(second)
     assert lanes.current_run(first.lane) == second
 
 
@@ -115,7 +115,7 @@ def test_a_server_that_refuses_pauses_its_lane_until_a_run_is_started(campaign: 
     assert lane.paused == "the server answered 401"
     assert lane.paused_at
     assert not lifecycle.runs_without_worker().exists()
-    assert lifecycle.take(waits) is None
+    assert lifecycle.lease_run(waits) is None
     lifecycle.start(campaign, served("refused"))
     lane.refresh_from_db()
     assert (lane.paused, lane.paused_at) == ("", None)
@@ -128,7 +128,7 @@ def test_a_resumed_lane_can_be_leased_again(campaign: Campaign) -> None:
     lanes.pause(waits.lane, "the quota is used up")
     assert not lifecycle.runs_without_worker().exists()
     lanes.resume(waits.lane)
-    assert lifecycle.take(waits)
+    assert lifecycle.lease_run(waits)
 
 
 @pytest.mark.every_case

@@ -108,7 +108,7 @@ def test_a_run_within_its_budget_counts_thinking_tokens_separately(campaign: Cam
     server = {"model": "m", "base_url": "http://127.0.0.1:9"}
     thinker = judge("thinker", "openai", granularity="unit", params=params, **server)
     run = lifecycle.start(campaign, thinker, most_cost=Decimal("0.16"))
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease is not None
     ending = work(run, lease, None, Scripted(thinking), HASTY)
     run.refresh_from_db()

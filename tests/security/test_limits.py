@@ -18,7 +18,7 @@ from annotation.protocols.validation import Channel, RefusedError, check
 from config.middleware import BodyGuard
 from datasets.access import takes_files
 from datasets.api.base import Resource
-from judging.display import LONGEST_SHOWN, is_cut, shown
+from judging.display import LONGEST_SHOWN, is_cut, make_displayable
 from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page
 
@@ -235,8 +235,8 @@ def test_no_list_of_the_api_has_more_than_200_on_a_page() -> None:
 
 def test_a_long_prompt_is_shown_truncated_with_a_note() -> None:
     longest = "x" * LONGEST_SHOWN
-    assert (shown(longest + "y"), is_cut(longest + "y")) == (longest, True)
-    assert (shown(longest), is_cut(longest)) == (longest, False)
+    assert (make_displayable(longest + "y"), is_cut(longest + "y")) == (longest, True)
+    assert (make_displayable(longest), is_cut(longest)) == (longest, False)
 
 
 PROTOCOL = next(p for p in PROTOCOLS.values() if p.written)

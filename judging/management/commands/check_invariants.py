@@ -103,9 +103,9 @@ class Command(BaseCommand):
     def beside(self, options: dict[str, Any]) -> Iterator[str]:
         """Yield the violations found by comparing with files and with a server."""
         if options["acknowledged"]:
-            yield from invariants.acknowledged(lines_of(options["acknowledged"]))
+            yield from invariants.lost_saves(lines_of(options["acknowledged"]))
         if options["http_log"]:
-            yield from invariants.answered_over_http(lines_of(options["http_log"]))
+            yield from invariants.server_errors(lines_of(options["http_log"]))
         if options["server"]:
             yield from invariants.differs_from_server(stats_of(options["server"]), options["kills"])
 

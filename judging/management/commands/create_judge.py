@@ -18,7 +18,7 @@ from judging import library
 from judging.answer_files import SCRIPTED
 from judging.backends import BACKENDS, HOSTED
 from judging.backends.contents import is_deterministic
-from judging.backends.decisions import offered_form
+from judging.backends.decisions import find_offered_form
 from judging.judge_file.fixtures import failures
 from judging.judge_file.template import FileError
 from judging.judges import Definition, JudgeError, define, read_judge_file
@@ -124,7 +124,7 @@ class Command(BaseCommand):
         )
 
     def _propose_decisions(self, judge: Judge) -> None:
-        if form := asyncio.run(offered_form(setup_of(judge))):
+        if form := asyncio.run(find_offered_form(setup_of(judge))):
             self.say(
                 f"Its server also gives decisions ({form}): with --backend decisions, every "
                 "label has a probability, and there is no text to parse."

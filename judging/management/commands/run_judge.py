@@ -122,7 +122,7 @@ class Command(BaseCommand):
             raise CommandError(f"Judge {judge}: {error}.") from error
 
     def end(self, campaign: Campaign, judge: Judge, how: str) -> None:
-        run = lifecycle.active(campaign, judge).first()
+        run = lifecycle.active_runs(campaign, judge).first()
         asked = lifecycle.ask_to_cancel if how == "cancel" else lifecycle.ask_to_stop
         if run is None or not asked(run):
             raise CommandError(f"No run of judge {judge} over {campaign} is under way.")
@@ -182,7 +182,7 @@ class Command(BaseCommand):
         total = min(waiting, limit) if limit else waiting
         with self.progress("judged", total) as tick:
             control = Control(progress=tick)
-            with stopped_by_signals(control):
+            with stop_on_signals(control):
                 ending = work(run, lease, control, on_findings=self.say_findings)
         line = f"{str(run).capitalize()} of judge {judge} over {campaign}: {summary(run)}"
         if ending.how == "finished":
@@ -203,7 +203,7 @@ class Command(BaseCommand):
         run = self.started(campaign, judge, terms)
         said = False
         try:
-            while (lease := lifecycle.take(run)) is None:
+            while (lease := lifecycle.lease_run(run)) is None:
                 said = self.say_busy(run, said)
                 time.sleep(LOOK_SECONDS)
         except KeyboardInterrupt as error:
@@ -287,7 +287,7 @@ def judge_called(name: str) -> Judge:
 
 
 @contextmanager
-def stopped_by_signals(control: Control) -> Iterator[None]:
+def stop_on_signals(control: Control) -> Iterator[None]:
     """Have Ctrl+C and TERM stop the run in order, and a second signal end it at once."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -38,7 +38,7 @@ def run_again(
 ) -> tuple[JudgeRun, Scripted]:
     backend = Scripted(script)
     run = lifecycle.start(campaign, rater, reuse=reuse)
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease is not None
     work(run, lease, None, backend, HASTY)
     run.refresh_from_db()
@@ -191,7 +191,7 @@ def test_a_run_killed_before_storing_reuses_the_same_answers_again(
 def test_a_resumed_run_counts_nothing_twice(campaign: Campaign, first: JudgeRun) -> None:
     second = judge("second")
     run = lifecycle.start(campaign, second, limit=2, reuse="campaign")
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease is not None
     work(run, lease, None, Scripted(paid), HASTY)
     rest, backend = run_again(campaign, second, "campaign")
@@ -251,7 +251,7 @@ def test_an_assignment_waiting_for_an_equal_request_is_claimed_once(
     backend = Scripted(yes, seconds=0.05)
     rater = judge(granularity="unit", params={"concurrency": 8})
     run = lifecycle.start(twins, rater, reuse="campaign")
-    work(run, lifecycle.take(run) or uuid4(), None, backend, HASTY)
+    work(run, lifecycle.lease_run(run) or uuid4(), None, backend, HASTY)
     run.refresh_from_db()
     assert (run.done, run.calls, run.reused, len(backend.asked)) == (200, 100, 100, 100)
     assert sum(claims) == 200
@@ -274,7 +274,7 @@ def test_claims_are_limited_by_waiting_requests(
     monkeypatch.setattr(EqualRequests, "claim_firsts", watched)
     rater = judge(granularity="unit", params={"concurrency": 2})
     run = lifecycle.start(twins, rater, reuse="campaign")
-    work(run, lifecycle.take(run) or uuid4(), None, Scripted(yes, seconds=0.005), HASTY)
+    work(run, lifecycle.lease_run(run) or uuid4(), None, Scripted(yes, seconds=0.005), HASTY)
     run.refresh_from_db()
     assert (run.done, run.calls, run.reused) == (200, 100, 100)
     assert max(waiting) <= 3 + 2
@@ -293,7 +293,7 @@ def test_an_assignment_is_asked_itself_if_its_equal_request_failed(twins: Campai
 
     rater = judge(granularity="unit", params={"concurrency": 4})
     run = lifecycle.start(twins, rater, reuse="campaign")
-    work(run, lifecycle.take(run) or uuid4(), None, Scripted(script), HASTY)
+    work(run, lifecycle.lease_run(run) or uuid4(), None, Scripted(script), HASTY)
     run.refresh_from_db()
     assert run.failures == {"refused": 5}
     assert (run.state, run.done) == ("done", 195)

@@ -172,7 +172,7 @@ def test_large_groups_of_calls_are_stored_once_each(
 
 class TestRecorded:
     def record(self, run: JudgeRun, *calls: Call, outcome: Any = None) -> Assignment:
-        lease = lifecycle.take(run)
+        lease = lifecycle.lease_run(run)
         assert lease is not None
         preparer = build_preparer(run.campaign, run.judge, Scripted({}))
         (row,) = ledger.claim(run.campaign, run.judge, lease, 1)

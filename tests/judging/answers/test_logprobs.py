@@ -400,7 +400,7 @@ def test_a_run_stores_scores_beside_its_labels(
         params={"logprobs": 20},
     )  # fmt: skip
     run = lifecycle.start(campaign, rater)
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease
     assert work(run, lease, patience=HASTY).how == "finished"
     labels = Label.objects.filter(response__assignment__rater=rater.rater)
@@ -520,6 +520,6 @@ def test_a_resumed_run_scores_from_the_stored_tokens_of_labels(
 
 def _worked(campaign: Campaign, rater: Judge) -> str:
     run = lifecycle.start(campaign, rater)
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease
     return work(run, lease, patience=HASTY).how

@@ -60,7 +60,7 @@ class Held:
 def held(campaign: Campaign) -> Held:
     rater = judge(granularity="unit")
     run = lifecycle.start(campaign, rater)
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease is not None
     preparer = build_preparer(campaign, rater, Scripted({}))
     rows = ledger.claim(campaign, rater, lease, 1)

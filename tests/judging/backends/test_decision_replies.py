@@ -13,12 +13,12 @@ from judging.backends.decision_questions import (
     Decision,
     NoLabelError,
     Question,
-    grouped,
-    joined,
+    join_decisions,
     kind_of,
     label_of,
     probabilities_of,
     probability,
+    split_question,
 )
 from judging.backends.decisions import _counts, _usage
 from tests.judging.backends.test_decisions import ANSWERABLE, RATING, RELEVANT, USE
@@ -201,8 +201,8 @@ def test_a_scale_is_asked_as_a_score_unless_it_has_escapes() -> None:
 
 def test_many_options_are_asked_in_groups_whose_shares_are_multiplied() -> None:
     many = Question("u", "v", "choice", "Which?", tuple((c, "") for c in "abcde"))
-    assert grouped(many, 5) == [many]
-    first, *rest = grouped(many, 2)
+    assert split_question(many, 5) == [many]
+    first, *rest = split_question(many, 2)
     assert [code for code, _ in first.options] == ["group 1", "group 2", "group 3"]
     assert [each.codes for each in rest] == [("a",), ("b", "c"), ("d", "e")]
     answers = [
@@ -211,12 +211,12 @@ def test_many_options_are_asked_in_groups_whose_shares_are_multiplied() -> None:
         Decision({"b": 0.25, "c": 0.75}, 0.7, bounded=("b",)),
         Decision({"d": 1.0}, 1.0),
     ]
-    found = joined(many, answers)
+    found = join_decisions(many, answers)
     assert found.probabilities == {"a": 0.5, "b": 0.125, "c": 0.375, "d": 0.0}
     assert (found.mass, found.bounded, found.refused) == (0.7, ("b",), False)
-    assert joined(many, answers[:1]) is answers[0]
-    assert joined(many, [answers[0], Decision(refused=True)]).refused
-    assert joined(many, [answers[0], Decision({"a": 1.0})]).mass is None
+    assert join_decisions(many, answers[:1]) is answers[0]
+    assert join_decisions(many, [answers[0], Decision(refused=True)]).refused
+    assert join_decisions(many, [answers[0], Decision({"a": 1.0})]).mass is None
 
 
 def test_token_counts_are_renamed_as_in_chat_completions() -> None:

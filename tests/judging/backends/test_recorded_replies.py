@@ -17,7 +17,7 @@ from django.core.management.base import CommandError
 from judging.backends.anthropic import Anthropic
 from judging.backends.base import Setup
 from judging.backends.openai import OpenAICompatible
-from judging.backends.recording import read_again, without_secrets
+from judging.backends.recording import reread_reply, without_secrets
 from judging.backends.wire import WireBackend
 from tests.fake_openai.running import Running
 from tests.judging.backends.test_openai import KEY
@@ -47,7 +47,7 @@ ALL = [
 @pytest.mark.every_case
 @pytest.mark.parametrize(("wire", "reply"), ALL)
 def test_a_recorded_reply_is_read_as_its_file_expects(wire: str, reply: dict[str, Any]) -> None:
-    found = read_again(WIRES[wire], reply)
+    found = reread_reply(WIRES[wire], reply)
     assert {name: found.get(name) for name in reply["expected"]} == reply["expected"]
 
 
@@ -89,7 +89,7 @@ def test_replies_are_recorded_without_the_key_and_read_again(
     found = {reply["name"]: reply for _, reply in replies(path)}
     assert found["label"]["expected"]["reasoning"] == "So it is."
     assert found["unknown-model"]["expected"]["state"] == "status-404"
-    assert all(read_again(WIRES[wire], each) == each["expected"] for each in found.values())
+    assert all(reread_reply(WIRES[wire], each) == each["expected"] for each in found.values())
     with pytest.raises(CommandError, match="already exists"):
         command("record_replies", "--judge", "j", "--output", str(path))
 

@@ -518,7 +518,7 @@ def only_calls(campaign: Campaign, rater: Judge, path: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("judging.batch_api.results.record", calls_alone)
-        patch.setattr("judging.batch_api.results._missing", lambda run: 1)
+        patch.setattr("judging.batch_api.results._count_missing", lambda run: 1)
         load_results(campaign, rater, path)
 
 
@@ -574,7 +574,7 @@ def test_an_online_run_says_how_to_continue_a_dead_writers_batch(
     campaign: Campaign, rater: Judge
 ) -> None:
     dead = lifecycle.start(campaign, rater)
-    lifecycle.take(dead)
+    lifecycle.lease_run(dead)
     file = {"name": "requests.jsonl", "path": "/srv/ada/requests.jsonl"}
     JudgeRun.objects.update(
         manifest={lifecycle.INTENT: {"files": [file]}}, lease_until=Now() - timedelta(seconds=1)

@@ -397,7 +397,7 @@ def test_a_folder_whose_writer_died_is_completed(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(requests, "_mark_out", die)
+        patch.setattr(requests, "_record_files", die)
         patch.setattr(requests, "_give_up", lambda *args: None)
         with pytest.raises(KeyboardInterrupt):
             out.command()

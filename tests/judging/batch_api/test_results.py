@@ -228,7 +228,7 @@ def test_an_abandoned_run_is_continued_unless_another_run_is_at_work(out: Out) -
 
 
 def test_a_run_leased_by_another_process_is_left_alone(out: Out) -> None:
-    assert lifecycle.take(out.run) is not None
+    assert lifecycle.lease_run(out.run) is not None
     with pytest.raises(lifecycle.LeasedRunError, match="is at work"):
         out.take(out.answer(0))
     assert not JudgeCall.objects.exists()

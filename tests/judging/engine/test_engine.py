@@ -221,7 +221,7 @@ def test_answers_of_a_lost_lease_change_nothing(campaign: Campaign) -> None:
 
     stolen: list[uuid.UUID] = []
     run = lifecycle.start(campaign, rater)
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease is not None
     JudgeRun.objects.filter(pk=run.pk).update(lease=uuid.uuid4())
     ending = work(run, lease, None, Scripted(script), HASTY)

@@ -86,7 +86,7 @@ def test_a_hanging_assignment_is_given_up_across_short_pumps(
         late = request.facts.units[0].name == "q1:1" and text in request.facts.texts
         return TransientError("deadline", "no answer") if late else yes(request)
 
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease is not None
     work(run, lease, None, Scripted(script), HASTY)
     row.refresh_from_db()
@@ -96,7 +96,7 @@ def test_a_hanging_assignment_is_given_up_across_short_pumps(
 def pumps_until_the_end(run: JudgeRun, script: Any, patience: Patience) -> int:
     """Run short pumps one after the other, as workers do; return their number."""
     for number in range(1, 100):
-        lease = lifecycle.take(run)
+        lease = lifecycle.lease_run(run)
         assert lease is not None
         work(run, lease, Control(seconds=0.05), Scripted(script), patience)
         run.refresh_from_db()
@@ -155,7 +155,7 @@ def test_an_assignment_refused_alone_is_closed_across_short_pumps(
 def test_a_worker_that_lost_its_lease_claims_nothing(campaign: Campaign) -> None:
     rater = judge()
     run = lifecycle.start(campaign, rater)
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease is not None
     preparer = build_preparer(campaign, rater, Scripted(yes))
     JudgeRun.objects.update(lease=uuid.uuid4())

@@ -41,7 +41,7 @@ def run_with(campaign: Campaign, backend: Scripted, **bounds: Any) -> tuple[Judg
     run = lifecycle.start(campaign, judge(params={"concurrency": 1, "max_tokens": 10}, **SERVED))
     JudgeRun.objects.filter(pk=run.pk).update(**bounds)
     run.refresh_from_db()
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease is not None
     ending = work(run, lease, None, backend, HASTY)
     run.refresh_from_db()
@@ -130,7 +130,7 @@ def test_a_run_shows_that_its_server_is_unreachable_until_it_answers(
 
     backend = Scripted(script, seconds=0.005)
     run = lifecycle.start(campaign, judge(params={"concurrency": 4}, **BY_UNIT))
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease is not None
     ending = work(run, lease, None, backend, replace(HASTY, unproven=20.0))
     run.refresh_from_db()
@@ -269,7 +269,7 @@ def test_the_next_run_cancels_a_dead_run_that_was_to_be_cancelled(
 ) -> None:
     rater = judge(**BY_UNIT)
     dead = lifecycle.start(campaign, rater)
-    assert lifecycle.take(dead)
+    assert lifecycle.lease_run(dead)
     assert lifecycle.ask_to_cancel(dead)
     JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
     lifecycle.start(campaign, rater)
@@ -309,7 +309,7 @@ class TestTimeIsOver:
         control, backend, over = Control(seconds=0.01), Held(), threading.Event()
         rater = judge(params={"concurrency": 3}, **BY_UNIT)
         run = lifecycle.start(campaign, rater, queued=True)
-        lease = lifecycle.take(run)
+        lease = lifecycle.lease_run(run)
         assert lease is not None
         watch, renew = engine._Engine._watch_clock, lifecycle.renew
 
@@ -368,7 +368,7 @@ class TestTimeIsOver:
         rater = judge(params={"timeout": 0.3, "concurrency": 3}, **SERVED)
         run = lifecycle.start(campaign, rater, queued=True)
         for _ in range(30):
-            if (lease := lifecycle.take(run)) is None:
+            if (lease := lifecycle.lease_run(run)) is None:
                 break
             work(run, lease, Control(seconds=0.2), Hanging(yes), HASTY)
         run.refresh_from_db()

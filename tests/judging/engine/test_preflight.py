@@ -69,7 +69,7 @@ def test_the_next_worker_gets_the_findings_of_the_first(campaign: Campaign) -> N
     workers = [Recalling(Findings({"max_model_len": 4096})) for _ in range(2)]
     for worker in workers:
         worker.seconds = 0.05
-        lease = lifecycle.take(run)
+        lease = lifecycle.lease_run(run)
         assert lease is not None
         assert work(run, lease, Control(seconds=0.04), worker, HASTY).how == "time"
     assert [worker.probes for worker in workers] == [1, 0]
@@ -105,7 +105,7 @@ def test_a_run_is_probed_once_by_whichever_worker_begins_it(campaign: Campaign) 
     backend.seconds = 0.05
     run = lifecycle.start(campaign, rater, queued=True)
     for seconds in (0.1, None):
-        lease = lifecycle.take(run)
+        lease = lifecycle.lease_run(run)
         assert lease
         work(run, lease, Control(seconds=seconds), backend, HASTY)
     run.refresh_from_db()
@@ -117,12 +117,12 @@ def test_a_different_model_at_a_handover_stops_the_run(campaign: Campaign) -> No
     backend = Known(model="m", version="1")
     backend.seconds = 0.05
     run = lifecycle.start(campaign, rater, queued=True)
-    first = lifecycle.take(run)
+    first = lifecycle.lease_run(run)
     assert first
     work(run, first, Control(seconds=0.1), backend, HASTY)
     done = len(backend.asked)
     backend.facts["version"] = "2"
-    second = lifecycle.take(run)
+    second = lifecycle.lease_run(run)
     assert second
     ending = work(run, second, None, backend, HASTY)
     run.refresh_from_db()

@@ -261,12 +261,12 @@ def test_a_shutdown_leaves_the_run_without_an_order_for_the_next_worker(
     campaign: Campaign, steps: Any
 ) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
-    token = lifecycle.take(run)
+    token = lifecycle.lease_run(run)
     assert isinstance(token, uuid.UUID)
     steps.ending = Ending("stopped")
     worker.work(run, token, None, Scripted(yes))
     assert (fresh(run).state, fresh(run).lease) == ("running", None)
-    token = lifecycle.take(run)
+    token = lifecycle.lease_run(run)
     assert token is not None
     JudgeRun.objects.update(wish="stop")
     worker.work(run, token, None, Scripted(yes))
@@ -295,7 +295,7 @@ class TestPlanning:
 
     @pytest.fixture
     def run(self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch) -> JudgeRun:
-        monkeypatch.setattr(lifecycle, "AT_FIRST", 1)
+        monkeypatch.setattr(lifecycle, "FIRST_ASSIGNMENTS", 1)
         monkeypatch.setattr(tasks, "_wake", lambda run: None)
         return tasks.begin(judge(), campaign, {})
 
@@ -316,7 +316,7 @@ class TestPlanning:
             return engine(run, *rest)
 
         monkeypatch.setattr(worker, "run_engine", watched)
-        lease = lifecycle.take(run)
+        lease = lifecycle.lease_run(run)
         assert lease is not None
         assert work(run, lease, backend=Scripted(yes)).how == "finished"
         assert open_before == [{"open": 4}]
@@ -325,7 +325,7 @@ class TestPlanning:
     def test_a_run_in_the_foreground_is_planned_at_once(
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(lifecycle, "AT_FIRST", 1)
+        monkeypatch.setattr(lifecycle, "FIRST_ASSIGNMENTS", 1)
         assert self.counts(lifecycle.start(campaign, judge())) == {"open": 4}
 
     def test_planning_renews_the_lease_and_ends_if_it_is_lost(
@@ -338,7 +338,7 @@ class TestPlanning:
             renewed.append(sum(self.counts(run).values()))
             return Orders() if len(renewed) < 2 else None
 
-        lease = lifecycle.take(run)
+        lease = lifecycle.lease_run(run)
         assert lease is not None
         monkeypatch.setattr(worker, "probe_run", lambda *given: Findings())  # which renews, too
         monkeypatch.setattr(lifecycle, "renew", renew)
@@ -352,7 +352,7 @@ class TestPlanning:
         manifest.begin(run, Scripted(yes), Findings())
         JudgeRun.objects.filter(pk=run.pk).update(limit=1)
         run.refresh_from_db()
-        lease = lifecycle.take(run)
+        lease = lifecycle.lease_run(run)
         assert lease is not None
         work(run, lease, backend=Scripted(yes))
         assert self.counts(run) == {"done": 1}

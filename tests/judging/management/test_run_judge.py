@@ -146,7 +146,7 @@ def test_the_command_waits_for_a_dead_lease_and_says_so(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead = lifecycle.start(campaign, judge())
-    lifecycle.take(dead)
+    lifecycle.lease_run(dead)
 
     def wait(seconds: float) -> None:
         JudgeRun.objects.filter(pk=dead.pk).update(lease_until=Now() - timedelta(seconds=1))
@@ -160,7 +160,7 @@ def test_the_command_waits_for_a_dead_lease_and_says_so(
 def test_the_command_gives_up_on_a_live_lease(
     campaign: Campaign, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lifecycle.take(lifecycle.start(campaign, judge()))
+    lifecycle.lease_run(lifecycle.start(campaign, judge()))
     monkeypatch.setattr(run_judge, "PATIENCE_SECONDS", -1)
     assert "is at work" in refusal(campaign)
 
@@ -182,7 +182,7 @@ def test_queueing_a_run_that_died_leaves_it_to_the_workers(
     campaign: Campaign, bells: list[int]
 ) -> None:
     rater = judge()
-    lifecycle.take(lifecycle.start(campaign, rater))
+    lifecycle.lease_run(lifecycle.start(campaign, rater))
     run(campaign, "--queue")
     assert JudgeRun.objects.get().queued
 
@@ -203,7 +203,7 @@ def test_a_duplicate_message_does_nothing_while_a_worker_is_at_work(
     campaign: Campaign, bells: list[int]
 ) -> None:
     queued = lifecycle.start(campaign, judge(), queued=True)
-    lifecycle.take(queued)
+    lifecycle.lease_run(queued)
     tasks.pump(queued.pk)
     assert not Label.objects.exists()
 
@@ -254,7 +254,7 @@ def test_the_sweep_notifies_workers_only_of_neglected_runs(
     campaign: Campaign, bells: list[int]
 ) -> None:
     queued = lifecycle.start(campaign, judge("queued"), queued=True)
-    lifecycle.take(lifecycle.start(campaign, judge("busy"), queued=True))
+    lifecycle.lease_run(lifecycle.start(campaign, judge("busy"), queued=True))
     lifecycle.start(campaign, judge("foreground"))
     tasks.sweep()
     assert bells == [queued.pk]
@@ -262,7 +262,7 @@ def test_the_sweep_notifies_workers_only_of_neglected_runs(
 
 def test_the_sweep_finds_a_run_whose_worker_died(campaign: Campaign, bells: list[int]) -> None:
     dead = lifecycle.start(campaign, judge(), queued=True)
-    lifecycle.take(dead)
+    lifecycle.lease_run(dead)
     JudgeRun.objects.update(lease_until=Now() - timedelta(seconds=1))
     tasks.sweep()
     assert bells == [dead.pk]

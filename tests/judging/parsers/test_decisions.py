@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judging.backends.base import Answer, AskedUnit, AskedVariable
-from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.base import ExpectedAnswer, Reading, UnreadError
 from judging.parsers.decisions import DecisionsParser
 
 RELEVANT = AskedVariable("relevant", ("yes", "no"), "nominal")
@@ -28,7 +28,7 @@ YES, NO = decided(yes=0.7, no=0.3), decided(yes=0.2, no=0.8)
 
 
 def read(variables: tuple[AskedVariable, ...], floor: float = 0.5, **units: Any) -> Reading:
-    owed = Owed(tuple(AskedUnit(name, "passage", name, variables) for name in units))
+    owed = ExpectedAnswer(tuple(AskedUnit(name, "passage", name, variables) for name in units))
     text = json.dumps({"form": "systemone", "answers": units})
     return DecisionsParser(floor).read(Answer(text), owed)
 
@@ -140,7 +140,7 @@ def test_an_answer_without_any_label_has_the_common_reason_of_its_questions():
     "text", ["", "yes", "[]", '{"answers": []}', '{"answers": {}}', "[" * 10**5]
 )
 def test_other_text_is_unreadable_as_a_decision(text: str):
-    owed = Owed((AskedUnit("a", "passage", "a", (RELEVANT,)),))
+    owed = ExpectedAnswer((AskedUnit("a", "passage", "a", (RELEVANT,)),))
     with pytest.raises(UnreadError) as caught:
         DecisionsParser().read(Answer(text), owed)
     assert caught.value.fault == "unreadable"

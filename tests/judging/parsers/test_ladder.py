@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from judging.backends.base import Answer, AskedUnit, AskedVariable
-from judging.parsers.base import Owed, Reading, UnreadError
+from judging.parsers.base import ExpectedAnswer, Reading, UnreadError
 from judging.parsers.ladder import reasoning_in
 from judging.parsers.schema import SCHEMA
 
@@ -24,7 +24,7 @@ def fits(answer: Any) -> bool:
 
 
 def read(text: str) -> Reading:
-    return SCHEMA.read(Answer(text), Owed((UNIT,), by_unit=True, fits=fits))
+    return SCHEMA.read(Answer(text), ExpectedAnswer((UNIT,), by_unit=True, fits=fits))
 
 
 def fault(text: str) -> str:
@@ -117,7 +117,7 @@ def test_a_plain_object_is_passed_on_to_the_schema_check() -> None:
 
 
 def test_an_answer_to_an_item_has_its_units_by_name() -> None:
-    owed = Owed((UNIT,), fits=lambda answer: "question 1" in answer)
+    owed = ExpectedAnswer((UNIT,), fits=lambda answer: "question 1" in answer)
     text = f'Of these {{"a": 1}}: {{"question 1": {NO}}}'
     assert SCHEMA.read(Answer(text), owed).units == {"question 1": {"answerable": "no"}}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judging.backends.base import Answer, AskedUnit, AskedVariable
-from judging.parsers.base import Owed, Parser, Reading, UnreadError
+from judging.parsers.base import ExpectedAnswer, Parser, Reading, UnreadError
 from judging.parsers.codes import Verdicts
 from judging.parsers.first_token import FirstTokenParser
 from judging.parsers.json_path import JsonParser, as_text, read_path, values_at
@@ -25,7 +25,7 @@ SCORE = r"(?i)final score:\s*([0-3])"
 
 
 def read(parser: Parser, text: str, units: int = 1) -> Reading:
-    return parser.read(Answer(text), Owed(UNITS[:units], by_unit=units == 1))
+    return parser.read(Answer(text), ExpectedAnswer(UNITS[:units], by_unit=units == 1))
 
 
 def label(parser: Parser, text: str) -> object:
@@ -33,12 +33,12 @@ def label(parser: Parser, text: str) -> object:
 
 
 def preferred(parser: Parser, text: str) -> object:
-    return parser.read(Answer(text), Owed((PAIR,), True)).units["pair 1"]["preferred"]
+    return parser.read(Answer(text), ExpectedAnswer((PAIR,), True)).units["pair 1"]["preferred"]
 
 
 def fault(parser: Parser, text: str, *units: AskedUnit) -> str:
     with pytest.raises(UnreadError) as raised:
-        parser.read(Answer(text), Owed(units or UNITS[:1], not units))
+        parser.read(Answer(text), ExpectedAnswer(units or UNITS[:1], not units))
     return raised.value.fault
 
 
@@ -297,7 +297,7 @@ class TestFirstToken:
 
     def test_the_probabilities_of_a_codes_options_are_summed_and_the_mass_kept(self) -> None:
         given = self.answer(("A", {"A": 0.5, "B": 0.2, "C": 0.2}))
-        reading = self.AB.read(given, Owed(UNITS[:1], True))
+        reading = self.AB.read(given, ExpectedAnswer(UNITS[:1], True))
         score = reading.scores["passage 1", "relevant"]
         assert score.value == pytest.approx(5 / 9)
         assert score.meta["mass"] == pytest.approx(0.9)
@@ -305,21 +305,21 @@ class TestFirstToken:
 
     def test_the_most_probable_code_is_the_label_even_if_another_option_was_written(self) -> None:
         given = self.answer("**", ("A", {"A": 0.4, "B": 0.3, "C": 0.25}), "**")
-        reading = self.AB.read(given, Owed(UNITS[:1], True))
+        reading = self.AB.read(given, ExpectedAnswer(UNITS[:1], True))
         assert reading.units["passage 1"]["relevant"] == "no"
         assert reading.scores["passage 1", "relevant"].value == pytest.approx(0.4 / 0.95)
 
     def test_a_low_label_mass_is_off_label(self) -> None:
         given = self.answer(("A", {"A": 0.2, "B": 0.1, "Hm": 0.7}))
         with pytest.raises(UnreadError) as raised:
-            self.AB.read(given, Owed(UNITS[:1], True))
+            self.AB.read(given, ExpectedAnswer(UNITS[:1], True))
         assert raised.value.fault == "off-label"
 
     def test_the_score_of_a_scale_is_its_expected_level(self) -> None:
         parser = FirstTokenParser("rating", Verdicts())
         unit = AskedUnit("passage 1", "passage", "", (self.RATING,))
         given = self.answer(("4", {"4": 0.5, "2": 0.25, "5": 0.25}))
-        reading = parser.read(given, Owed((unit,), True))
+        reading = parser.read(given, ExpectedAnswer((unit,), True))
         assert reading.units["passage 1"]["rating"] == "4"
         assert reading.scores["passage 1", "rating"].value == pytest.approx(3.75)
 
@@ -327,7 +327,7 @@ class TestFirstToken:
     @pytest.mark.parametrize("text", ["Hm, A", "AB", "a"])
     def test_an_answer_that_does_not_begin_with_an_option_is_unreadable(self, text: str) -> None:
         with pytest.raises(UnreadError):
-            self.AB.read(self.answer(text), Owed(UNITS[:1], True))
+            self.AB.read(self.answer(text), ExpectedAnswer(UNITS[:1], True))
 
     def test_an_answer_without_probabilities_is_unreadable(self) -> None:
         assert fault(self.AB, "A") == "unreadable"

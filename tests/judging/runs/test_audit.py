@@ -88,7 +88,7 @@ def taking_what_was_to_stop(campaign: Campaign) -> Act:
     run, _ = held(campaign, served())
     lifecycle.ask_to_cancel(run)
     run_out(run)
-    return lambda: lifecycle.take(run)
+    return lambda: lifecycle.lease_run(run)
 
 
 def finishing(campaign: Campaign) -> Act:
@@ -187,13 +187,13 @@ def handing_over(campaign: Campaign) -> Act:
 
 def taking(campaign: Campaign) -> Act:
     run = lifecycle.start(campaign, served())
-    return lambda: lifecycle.take(run)
+    return lambda: lifecycle.lease_run(run)
 
 
 def taking_a_batch(campaign: Campaign) -> Act:
     run = lifecycle.start(campaign, served())
     JudgeRun.objects.update(manifest={"batch": {"files": []}})
-    return lambda: lifecycle.take(run)
+    return lambda: lifecycle.lease_run(run)
 
 
 def counting_the_poisoned(campaign: Campaign) -> Act:
@@ -201,7 +201,7 @@ def counting_the_poisoned(campaign: Campaign) -> Act:
     (row,) = ledger.claim(campaign, run.judge, token, 1)
     Strike.objects.create(assignment=row, count=ledger.POISONED - 1)
     run_out(run)
-    return lambda: lifecycle.take(run)
+    return lambda: lifecycle.lease_run(run)
 
 
 def cancelled_while_unheld(campaign: Campaign) -> Act:
@@ -242,7 +242,7 @@ class TestALaneHeldByAnotherRun:
         run = lifecycle.start(campaign, served())
         Lane.objects.update(lease=uuid.uuid4(), lease_until=timezone.now() + timedelta(hours=1))
         before = state()
-        assert lifecycle.take(run) is None
+        assert lifecycle.lease_run(run) is None
         assert state() == before
 
     def test_queueing_a_queued_run_changes_nothing(self, campaign: Campaign) -> None:

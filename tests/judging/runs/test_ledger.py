@@ -117,13 +117,13 @@ def test_assignments_are_claimed_in_campaign_order(campaign: Campaign) -> None:
 @pytest.mark.postgresql
 def test_only_one_process_has_a_lease(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
-    assert lifecycle.take(run)
-    assert lifecycle.take(run) is None
+    assert lifecycle.lease_run(run)
+    assert lifecycle.lease_run(run) is None
 
 
 def test_a_second_run_waits_while_the_first_is_at_work(campaign: Campaign) -> None:
     rater = judge()
-    lifecycle.take(lifecycle.start(campaign, rater))
+    lifecycle.lease_run(lifecycle.start(campaign, rater))
     with pytest.raises(lifecycle.LeasedRunError):
         lifecycle.start(campaign, rater)
 
@@ -132,12 +132,12 @@ def test_a_second_run_waits_while_the_first_is_at_work(campaign: Campaign) -> No
 def test_a_dead_run_is_closed_and_its_assignments_reopened(campaign: Campaign) -> None:
     rater = judge()
     dead = lifecycle.start(campaign, rater)
-    lease = lifecycle.take(dead)
+    lease = lifecycle.lease_run(dead)
     assert lease
     ledger.claim(campaign, rater, lease, 3)
     let_the_lease_run_out(dead)
     run = lifecycle.start(campaign, rater)
-    assert lifecycle.take(run)
+    assert lifecycle.lease_run(run)
     dead.refresh_from_db()
     assert (dead.state, dead.lease) == ("interrupted", None)
     assert dead.ended_at
@@ -149,11 +149,11 @@ def test_a_dead_run_is_closed_and_its_assignments_reopened(campaign: Campaign) -
 @pytest.mark.postgresql
 def test_a_renewed_lease_lasts_longer(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease
     let_the_lease_run_out(run)
     assert lifecycle.renew(run, lease)
-    assert lifecycle.take(run) is None
+    assert lifecycle.lease_run(run) is None
 
 
 def test_two_campaigns_of_one_judge_do_not_wait_for_each_other(
@@ -161,8 +161,8 @@ def test_two_campaigns_of_one_judge_do_not_wait_for_each_other(
 ) -> None:
     rater = judge()
     other = campaign_of(tmp_path, "rubric-passage")
-    assert lifecycle.take(lifecycle.start(campaign, rater))
-    assert lifecycle.take(lifecycle.start(other, rater))
+    assert lifecycle.lease_run(lifecycle.start(campaign, rater))
+    assert lifecycle.lease_run(lifecycle.start(other, rater))
 
 
 def test_a_changed_prompt_needs_a_new_judge(
@@ -170,7 +170,7 @@ def test_a_changed_prompt_needs_a_new_judge(
 ) -> None:
     rater = judge()
     run = lifecycle.start(campaign, rater)
-    lifecycle.finish(run, lifecycle.take(run) or uuid.uuid4(), "done")
+    lifecycle.finish(run, lifecycle.lease_run(run) or uuid.uuid4(), "done")
     monkeypatch.setattr(lifecycle, "prompt_for", lambda judge, campaign: "another")
     with pytest.raises(lifecycle.ChangedPromptError, match="create a new judge"):
         lifecycle.start(campaign, rater)
@@ -178,9 +178,9 @@ def test_a_changed_prompt_needs_a_new_judge(
 
 def test_a_limit_counts_the_assignments_that_the_run_has_closed(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), limit=10)
-    assert lifecycle.remaining(run) == 10
+    assert lifecycle.remaining_assignments(run) == 10
     JudgeRun.objects.filter(pk=run.pk).update(done=4, failures={"error": 3})
-    assert lifecycle.remaining(run) == 3
+    assert lifecycle.remaining_assignments(run) == 3
 
 
 @pytest.mark.postgresql
@@ -197,7 +197,7 @@ def test_assignments_of_other_raters_are_left_alone(campaign: Campaign) -> None:
     assert item
     Assignment.objects.create(item=item, rater=person, asked=[], status="leased")
     rater = judge()
-    assert lifecycle.take(lifecycle.start(campaign, rater))
+    assert lifecycle.lease_run(lifecycle.start(campaign, rater))
     assert Assignment.objects.get(rater=person).status == "leased"
 
 
@@ -207,7 +207,7 @@ class TestStrikes:
     def die(self, campaign: Campaign, rater: Judge, rows: int = 12) -> JudgeRun:
         """A run whose worker leases rows and dies."""
         run = lifecycle.start(campaign, rater)
-        lease = lifecycle.take(run)
+        lease = lifecycle.lease_run(run)
         assert lease
         ledger.claim(campaign, rater, lease, rows)
         let_the_lease_run_out(run)
@@ -217,7 +217,7 @@ class TestStrikes:
         return dict(Strike.objects.values_list("assignment", "count"))
 
     def claim(self, campaign: Campaign, rater: Judge) -> tuple[uuid.UUID, list[Assignment]]:
-        lease = lifecycle.take(lifecycle.start(campaign, rater))
+        lease = lifecycle.lease_run(lifecycle.start(campaign, rater))
         assert lease
         return lease, ledger.claim(campaign, rater, lease, 12)
 
@@ -227,7 +227,7 @@ class TestStrikes:
         rater = judge(granularity="unit")
         self.die(campaign, rater, rows=3)
         assert self.struck() == {}
-        assert lifecycle.take(lifecycle.start(campaign, rater))
+        assert lifecycle.lease_run(lifecycle.start(campaign, rater))
         first = (
             ledger.assignments_of(campaign, rater).order_by("id").values_list("pk", flat=True)[:3]
         )
@@ -240,7 +240,7 @@ class TestStrikes:
             lambda run, lease: lifecycle.finish(run, lease, "interrupted"),
         ):
             run = lifecycle.start(campaign, rater)
-            lease = lifecycle.take(run)
+            lease = lifecycle.lease_run(run)
             assert lease
             ledger.claim(campaign, rater, lease, 3)
             end(run, lease)
@@ -276,7 +276,7 @@ class TestStrikes:
         (alone,) = ledger.claim(campaign, rater, lease, 9)
         JudgeRun.objects.exclude(pk=dead.pk).update(lease_until=Now() - timedelta(seconds=1))
         run = lifecycle.start(campaign, rater)
-        assert lifecycle.take(run)
+        assert lifecycle.lease_run(run)
         alone.refresh_from_db()
         assert (alone.status, alone.reason) == ("failed", "error")
         call = JudgeCall.objects.get()

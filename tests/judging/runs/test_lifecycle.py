@@ -199,7 +199,7 @@ class TestOneOfTwoRuns:
     @pytest.fixture
     def other(self, campaign: Campaign) -> JudgeRun:
         run = lifecycle.start(campaign, judge("other"))
-        assert lifecycle.take(run)
+        assert lifecycle.lease_run(run)
         assert len(ledger.claim(campaign, run.judge, uuid.uuid4(), 2)) == 2
         return run
 
@@ -217,9 +217,9 @@ class TestOneOfTwoRuns:
     ) -> None:
         before = self.snapshot(other)
         run = lifecycle.start(campaign, judge("first"))
-        token = lifecycle.take(run)
+        token = lifecycle.lease_run(run)
         assert token is not None
-        assert lifecycle.take(run) is None
+        assert lifecycle.lease_run(run) is None
         assert lifecycle.renew(run, uuid.uuid4()) is None
         assert lifecycle.renew(run, token, 2, 3) == Orders("", None)
         run.refresh_from_db()
@@ -249,7 +249,7 @@ class TestOneOfTwoRuns:
         assert not ask(run)
         assert not lifecycle.set_concurrency(run, 5)
         assert not lifecycle.finish(run, token, "done")
-        assert lifecycle.take(run) is None
+        assert lifecycle.lease_run(run) is None
 
     def test_an_order_given_just_before_the_end_is_obeyed(
         self, campaign: Campaign, other: JudgeRun
@@ -260,7 +260,7 @@ class TestOneOfTwoRuns:
             ("cancel", "done", "cancelled", "cancelled"),
         ):  # fmt: skip
             run = lifecycle.start(campaign, judge(f"with {wish}"))
-            token = lifecycle.take(run)
+            token = lifecycle.lease_run(run)
             assert token is not None
             ledger.claim(campaign, run.judge, token, 1)
             JudgeRun.objects.filter(pk=run.pk).update(wish=wish)
@@ -287,7 +287,7 @@ class TestOneOfTwoRuns:
     def test_a_limit_that_was_exceeded_leaves_zero_requests(self, campaign: Campaign) -> None:
         run = lifecycle.start(campaign, judge("first"), limit=2)
         JudgeRun.objects.filter(pk=run.pk).update(done=2, failures={"error": 1})
-        assert lifecycle.remaining(run) == 0
+        assert lifecycle.remaining_assignments(run) == 0
 
 
 class TestServers:
@@ -449,7 +449,7 @@ class TestLanes:
         first, second = (ended_by(campaign, name) for name in "ab")
         assert first.lane is not None
         assert lanes.current_run(first.lane) is None
-        assert lifecycle.take(second)
+        assert lifecycle.lease_run(second)
         JudgeRun.objects.filter(pk=first.pk).update(lease=uuid.uuid4())
         assert lanes.current_run(first.lane) == second
 
@@ -511,7 +511,7 @@ class TestBeginning:
         rater = judge()
         run, notified = rung(lambda: tasks.begin(rater, campaign, {"limit": 3}))
         assert (run.queued, run.limit, notified) == (True, 3, [run.pk])
-        assert lifecycle.take(run)
+        assert lifecycle.lease_run(run)
         again, notified = rung(lambda: tasks.begin(rater, campaign, {}))
         assert (again, again.queued, notified) == (run, True, [run.pk])
 
@@ -623,7 +623,7 @@ class TestTheEndOfARun:
         written: list[Any] = []
         monkeypatch.setattr(manifest, "end", lambda run, limits: written.append(limits))
         run = lifecycle.start(campaign, judge(), queued=queued)
-        token = lifecycle.take(run)
+        token = lifecycle.lease_run(run)
         assert token is not None
         JudgeRun.objects.update(wish=wish)
         worker._release(run, token, Ending(how, "why", limits=((1.0, 2),)))
@@ -666,7 +666,7 @@ class TestTheEndOfARun:
         monkeypatch.setattr(worker, "_work", wrong)
         monkeypatch.setattr(worker, "connection", SimpleNamespace(close=lambda: None))
         run = lifecycle.start(campaign, judge())
-        token = lifecycle.take(run)
+        token = lifecycle.lease_run(run)
         assert token is not None
         if raised:
             with pytest.raises(type(error)):

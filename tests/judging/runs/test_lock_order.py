@@ -35,7 +35,7 @@ def test_storing_results_during_a_takeover_causes_no_deadlock(
 ) -> None:
     campaign, rater = campaign_of(tmp_path), judge()
     run = lifecycle.start(campaign, rater)
-    lease = lifecycle.take(run)
+    lease = lifecycle.lease_run(run)
     assert lease is not None
     rows = ledger.claim(campaign, rater, lease, 4)
     preparer = build_preparer(campaign, rater, Scripted(yes))
@@ -53,7 +53,7 @@ def test_storing_results_during_a_takeover_causes_no_deadlock(
     def take() -> None:
         stored.wait(PATIENCE)
         try:
-            taken.append(lifecycle.take(run))
+            taken.append(lifecycle.lease_run(run))
         except Exception as error:
             wrong.append(error)
         finally:
@@ -99,7 +99,7 @@ def test_a_process_that_sleeps_within_a_transaction_blocks_no_other(
     sleeper = threading.Thread(target=sleep)
     sleeper.start()
     assert asleep.wait(PATIENCE)
-    assert lifecycle.take(run) is not None
+    assert lifecycle.lease_run(run) is not None
     over.set()
     sleeper.join()
     assert woken == [True], "the run could be taken only when the sleeper was awake again"

@@ -52,7 +52,7 @@ def test_a_cancelled_run_closes_assignments_and_a_later_run_reopens_them(
 
 def test_renewing_the_lease_returns_the_orders_for_the_run(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge())
-    token = lifecycle.take(run)
+    token = lifecycle.lease_run(run)
     assert token
     assert lifecycle.renew(run, token) == lifecycle.Orders()
     assert lifecycle.ask_to_stop(run)
@@ -64,7 +64,7 @@ def test_renewing_the_lease_returns_the_orders_for_the_run(campaign: Campaign) -
 
 def test_an_unread_order_takes_effect_when_the_lease_is_released(campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
-    token = lifecycle.take(run)
+    token = lifecycle.lease_run(run)
     assert token
     lifecycle.ask_to_cancel(run)
     lifecycle.hand_over(run, token)
@@ -77,11 +77,11 @@ def test_an_order_unread_by_a_dead_worker_takes_effect_with_the_next_worker(
     campaign: Campaign,
 ) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
-    assert lifecycle.take(run)
+    assert lifecycle.lease_run(run)
     lifecycle.ask_to_stop(run)
     JudgeRun.objects.filter(pk=run.pk).update(lease_until="2020-01-01T00:00:00Z")
     assert list(lifecycle.runs_without_worker()) == [run]
-    assert lifecycle.take(run) is None
+    assert lifecycle.lease_run(run) is None
     run.refresh_from_db()
     assert run.state == "interrupted"
 
@@ -104,7 +104,7 @@ def test_a_run_under_way_ends_as_ordered(
     monkeypatch.setattr("judging.engine.RENEW_SECONDS", 0.01)
     rater = judge(granularity="unit", params={"concurrency": 1})
     run = lifecycle.start(campaign, rater, queued=True)
-    token = lifecycle.take(run)
+    token = lifecycle.lease_run(run)
     assert token
 
     def progress(settled: int) -> None:
@@ -125,7 +125,7 @@ def test_an_item_added_during_the_run_is_asked_too(campaign: Campaign) -> None:
     late = ledger.assignments_of(campaign, rater).last()
     assert late
     late.delete()
-    token = lifecycle.take(run)
+    token = lifecycle.lease_run(run)
     assert token
     backend = Scripted(yes)
     work(run, token, None, backend, HASTY)
@@ -146,7 +146,7 @@ class TestByCommand:
     ) -> None:
         monkeypatch.setattr(run_judge, "PATIENCE_SECONDS", 0)
         run = lifecycle.start(campaign, judge())
-        assert lifecycle.take(run)
+        assert lifecycle.lease_run(run)
         assert "ends when its calls under way have." in of(campaign, "--stop")
         run.refresh_from_db()
         assert (run.state, run.wish) == ("running", "stop")
@@ -155,7 +155,7 @@ class TestByCommand:
         self, campaign: Campaign, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         run = lifecycle.start(campaign, judge())
-        assert lifecycle.take(run)
+        assert lifecycle.lease_run(run)
         over = {"lease_until": Now() - timedelta(seconds=1)}
         monkeypatch.setattr(
             run_judge.time, "sleep", lambda seconds: JudgeRun.objects.update(**over)

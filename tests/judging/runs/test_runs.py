@@ -40,7 +40,7 @@ def served(name: str = "judge") -> Judge:
 
 def held(campaign: Campaign, rater: Judge, **terms: Any) -> tuple[JudgeRun, uuid.UUID]:
     run = lifecycle.start(campaign, rater, **terms)
-    token = lifecycle.take(run)
+    token = lifecycle.lease_run(run)
     assert token is not None
     return run, token
 
@@ -117,7 +117,7 @@ class TestStarting:
         ledger.claim(campaign, rater, token, 3)
         run_out(run)
         JudgeRun.objects.update(manifest={"batch": {"files": [{"name": "b"}]}})
-        assert lifecycle.take(run)
+        assert lifecycle.lease_run(run)
         assert ledger.count_by_status(campaign, rater) == {"open": ITEMS}
         assert not Strike.objects.exists()
         with pytest.raises(lifecycle.LeasedRunError, match="is writing its requests"):
@@ -143,10 +143,10 @@ class TestTheLease:
 
         run = lifecycle.start(campaign, served())
         assert (leases(), run.lease_until, run.state) == ((None, None), None, "queued")
-        token = lifecycle.take(run)
+        token = lifecycle.lease_run(run)
         assert (leases(), run.state) == ((token, token), "running")
         assert token is not None
-        assert lifecycle.take(run) is None
+        assert lifecycle.lease_run(run) is None
         for _ in range(2):
             assert lasts(run.lease_until)
             assert run.lane
@@ -232,7 +232,7 @@ class TestTheLease:
     def test_a_run_that_ended_is_neither_taken_nor_changed(self, campaign: Campaign) -> None:
         run, token = held(campaign, judge())
         assert lifecycle.finish(run, token, "done")
-        assert lifecycle.take(run) is None
+        assert lifecycle.lease_run(run) is None
         assert not lifecycle.set_concurrency(run, 5)
         assert not lifecycle.ask_to_cancel(run)
         assert lifecycle.has_ended(run)
@@ -246,10 +246,10 @@ class TestTheLease:
     def test_a_limit_that_was_exceeded_leaves_zero_requests(self, campaign: Campaign) -> None:
         run = lifecycle.start(campaign, judge(), limit=3)
         JudgeRun.objects.update(done=2, failures={"error": 1})
-        assert lifecycle.remaining(run) == 0
+        assert lifecycle.remaining_assignments(run) == 0
         JudgeRun.objects.update(done=5)
-        assert lifecycle.remaining(run) == 0
-        assert lifecycle.remaining(lifecycle.start(campaign, judge("other"))) is None
+        assert lifecycle.remaining_assignments(run) == 0
+        assert lifecycle.remaining_assignments(lifecycle.start(campaign, judge("other"))) is None
 
     def test_an_assignment_that_killed_three_workers_counts_as_failed_only_in_its_run(
         self, campaign: Campaign
@@ -260,7 +260,7 @@ class TestTheLease:
         Strike.objects.create(assignment=row, count=ledger.POISONED - 1)
         JudgeRun.objects.filter(pk=run.pk).update(failures={"error": 2, "timeout": 1})
         run_out(run)
-        assert lifecycle.take(run)
+        assert lifecycle.lease_run(run)
         assert fresh(run).failures == {"error": 3, "timeout": 1}
         assert fresh(other).failures == {}
 

@@ -23,8 +23,8 @@ from judging.display import (
     RunStatus,
     describe_status,
     logprob_facts,
+    make_displayable,
     seconds_in_words,
-    shown,
     with_clock,
 )
 from judging.models import Judge, JudgeCall, JudgeRun, Lane, Price
@@ -110,7 +110,7 @@ def test_a_second_start_redirects_to_the_active_run(
 ) -> None:
     made = judge()
     run = lifecycle.start(campaign, made)
-    assert lifecycle.take(run)
+    assert lifecycle.lease_run(run)
     answer = post(rita, "judge-start", made.pk, campaign=campaign.pk, reuse="never")
     assert answer.headers["Location"] == reverse("judge-run", args=[run.pk])
     assert JudgeRun.objects.get().queued
@@ -139,7 +139,7 @@ def test_a_queued_run_says_how_much_of_it_is_planned(
     rita: Client, campaign: Campaign, rung: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its page counts the first requests only, until a worker has planned the others."""
-    monkeypatch.setattr(lifecycle, "AT_FIRST", 1)
+    monkeypatch.setattr(lifecycle, "FIRST_ASSIGNMENTS", 1)
     run = lifecycle.start(campaign, judge(), queued=True)
     items = campaign.items.count()
     assert f"Planning: 1 request so far, for 1 of {items} items" in get(rita, "judge-run", run.pk)
@@ -177,7 +177,7 @@ def test_an_active_run_shows_the_current_trouble_with_its_server(
     campaign: Campaign,
 ) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
-    assert lifecycle.take(run)
+    assert lifecycle.lease_run(run)
     busy = "endpoint busy since 2026-01-01 00:00:00 UTC: come later"
     changed(run, error=busy)
     status = describe_status(with_clock(JudgeRun.objects.all()).get())
@@ -205,7 +205,7 @@ def test_two_runs_of_one_server_take_turns_and_say_so(campaign: Campaign) -> Non
         lifecycle.start(campaign, judge(name, "openai", **local), queued=True)
         for name in ("first", "second")
     )
-    assert lifecycle.take(first)
+    assert lifecycle.lease_run(first)
     status = describe_status(with_clock(JudgeRun.objects.all()).get(pk=second.pk))
     assert status.word == "Waiting"
     assert "judge first" in status.note
@@ -213,7 +213,7 @@ def test_two_runs_of_one_server_take_turns_and_say_so(campaign: Campaign) -> Non
 
 def test_orders_of_the_page_reach_the_run(rita: Client, campaign: Campaign) -> None:
     run = lifecycle.start(campaign, judge(), queued=True)
-    assert lifecycle.take(run)
+    assert lifecycle.lease_run(run)
     assert order(rita, run, "concurrency", concurrency=7).concurrency == 7
     assert order(rita, run, "stop").wish == "stop"
     assert order(rita, run, "cancel").wish == "cancel"
@@ -543,4 +543,4 @@ def test_durations_and_log_probabilities_are_summarized() -> None:
         "stored": 1, "tokens": 512, "mean": -1.0, "least": -1.0,
     }  # fmt: skip
     assert logprob_facts(None) is None
-    assert shown("a\x00b\r\n\u2066") == "a␀b\n‹U+2066›"
+    assert make_displayable("a\x00b\r\n\u2066") == "a␀b\n‹U+2066›"
