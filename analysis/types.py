@@ -12,7 +12,7 @@ Progress = Callable[[int, int], None]
 Value = TypeVar("Value")
 
 
-def unheard(done: int, total: int) -> None:
+def ignore_progress(done: int, total: int) -> None:
     """Ignore the progress."""
 
 

@@ -47,7 +47,7 @@ def download(request: HttpRequest, pk: int, suffix: str) -> HttpResponse:
         return blind
     form = _form(request, campaign)
     if not form.is_valid():
-        return _refused(form)
+        return _form_errors(form)
     found = _current(request, campaign, form)
     if isinstance(found, HttpResponse):
         return found
@@ -90,7 +90,7 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
         return blind
     form = _form(request, campaign)
     if not form.is_valid():
-        return _refused(form)
+        return _form_errors(form)
     query, user = options_query(request), get_account(request)
     if request.method == "POST":
         inputs = request.POST.get("inputs", "")
@@ -127,7 +127,7 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
         return blind
     form = _form(request, campaign, *BESIDE)
     if not form.is_valid():
-        return _refused(form)
+        return _form_errors(form)
     job = _current_job(request, campaign, form)
     if isinstance(job, HttpResponse):
         return job
@@ -162,6 +162,6 @@ def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ReportForm:
     return ReportForm(query, offered_options(campaign))
 
 
-def _refused(form: ReportForm) -> HttpResponse:
+def _form_errors(form: ReportForm) -> HttpResponse:
     text = "\n".join(form.problems())
     return HttpResponse(text, status=422, content_type="text/plain; charset=utf-8")

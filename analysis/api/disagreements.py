@@ -12,13 +12,13 @@ from rest_framework.response import Response
 from analysis.disagreements.actions import (
     ACTIONS,
     ActionError,
-    Chosen,
+    SelectedUnits,
     carry_out,
     plan_action,
     target_named,
 )
 from analysis.disagreements.jobs import VOTES, question, votes_in
-from analysis.disagreements.listing import NAMES, Listed
+from analysis.disagreements.listing import FILTER_HELP, UnitList
 from annotation.access import get_account, managed_campaign
 from annotation.api.access import check_blind
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
@@ -46,7 +46,7 @@ class ActionOrderSerializer(Strict):
     def get_fields(self) -> dict[str, Any]:
         filters = {
             name: serializers.CharField(required=False, allow_blank=True, help_text=about)
-            for name, about in NAMES.items()
+            for name, about in FILTER_HELP.items()
             if name != "sort"
         }
         return {**super().get_fields(), **filters}
@@ -103,18 +103,18 @@ class CampaignDisagreements(Resource):
         job = current_job(request, VOTES, question(campaign, variable), address="")
         if job is None:
             return accepted(request, address="")
-        listed = Listed(body, campaign, variable, votes_in(job))
+        listed = UnitList(body, campaign, variable, votes_in(job))
         few = listed.units if len(listed.units) < FEWEST_UNITS else ()
         saw_figures("disagreements", campaign, len(listed.units), units=few)
         return run_once(request, lambda: _acted(listed, body, user))
 
 
-def _acted(listed: Listed, body: Mapping[str, Any], user: User) -> Response:
+def _acted(listed: UnitList, body: Mapping[str, Any], user: User) -> Response:
     """Carry out the requested action on the units of a list. Raises RefusedBodyError."""
     action, dry = ACTIONS[body["action"]], body["dry_run"]
     try:
         target = target_named(listed.campaign, body["into"], user) if action.needs_target else None
-        chosen = Chosen(listed.campaign, listed.variable, listed.units, target)
+        chosen = SelectedUnits(listed.campaign, listed.variable, listed.units, target)
         if dry:
             found = plan_action(action, chosen)
             number = len(found.units)

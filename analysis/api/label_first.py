@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from analysis.campaigns.jobs import REPORT, question, report_in
 from analysis.data.selection import ReportOptions
-from analysis.results.label_first import chosen_of, list_of
+from analysis.results.label_first import chosen_items_of, list_of
 from analysis.types import JSON
 from annotation.access import get_account, managed_campaign
 from annotation.api.access import check_blind
@@ -118,7 +118,7 @@ def _created(campaign: Campaign, report: JSON, body: Mapping[str, Any], user: Us
     status, made, carried = 200, None, 0
     try:
         listed = list_of(report, body["variable"], body["units"])
-        chosen = chosen_of(campaign, listed)
+        chosen = chosen_items_of(campaign, listed)
         if not body["dry_run"]:
             created = create_chosen(chosen, body["name"], body["raters_per_item"], user)
             made, carried = created.campaign.pk, created.carried

@@ -9,10 +9,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from analysis.evaluation.display import SHOWN, Shown, select_shown
+from analysis.evaluation.display import DISPLAY_OPTIONS, DisplayOptions, select_shown
 from analysis.evaluation.jobs import MEASURES, question
 from analysis.evaluation.selection import (
-    CHOSEN,
+    MEASURES_OPTIONS,
     MeasuresOptionError,
     MeasuresOptions,
     ResolvedOptions,
@@ -40,7 +40,7 @@ class MeasuresParameters(JobKey):
     """The options of the measures, and perhaps the job whose result is wanted."""
 
     def get_fields(self) -> dict[str, Any]:
-        return {**super().get_fields(), **serializer_fields((*CHOSEN, *SHOWN))}
+        return {**super().get_fields(), **serializer_fields((*MEASURES_OPTIONS, *DISPLAY_OPTIONS))}
 
 
 class MeasuresSerializer(serializers.Serializer[Any]):
@@ -128,7 +128,7 @@ class CampaignMeasures(Resource):
         if job is None:
             return accepted(request)
         try:
-            shown = Shown(**values_of(SHOWN, self.parameters))
+            shown = DisplayOptions(**values_of(DISPLAY_OPTIONS, self.parameters))
             report = select_shown(results.value(job), shown)
         except ValueError as error:
             raise serializers.ValidationError({"measure": str(error)}) from error
@@ -138,7 +138,7 @@ class CampaignMeasures(Resource):
 
 def _options(user: User, campaign: Campaign, parameters: Mapping[str, Any]) -> ResolvedOptions:
     """Return the options. Raises ValidationError if one is invalid or names another campaign."""
-    options = MeasuresOptions(**values_of(CHOSEN, parameters))
+    options = MeasuresOptions(**values_of(MEASURES_OPTIONS, parameters))
     try:
         return resolve_options(user, campaign, options, read_pairs(options.option))
     except MeasuresOptionError as error:

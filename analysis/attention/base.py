@@ -90,6 +90,6 @@ def count(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
-def in_list(parts: Sequence[str]) -> str:
+def join_words(parts: Sequence[str]) -> str:
     """Return parts as they are listed in a sentence: a, b and c."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

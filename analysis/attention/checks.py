@@ -30,7 +30,7 @@ def question(campaign: Campaign | int) -> dict[str, Any]:
     return {"campaign": campaign.pk if isinstance(campaign, Campaign) else campaign}
 
 
-def checked(campaign: Campaign) -> JSON:
+def check_campaign(campaign: Campaign) -> JSON:
     """Check a campaign.
 
     `units` are those that people labelled. `disputes` counts open and decided units, and the open
@@ -82,7 +82,7 @@ def _state(options: Options) -> Any:
 
 
 def _carry_out(options: Options, progress: Progress) -> Result:
-    return Result.of(checked(campaign_of(options)))
+    return Result.of(check_campaign(campaign_of(options)))
 
 
 CHECKS_KIND = Kind(CHECKS, "Checks", _state, _carry_out, may_see, listed=False)

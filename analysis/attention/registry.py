@@ -17,9 +17,9 @@ RULES: tuple[Rule, ...] = (
     Rule("paused", "judges", judges.paused),
     Rule("interrupted", "judges", judges.interrupted),
     Rule("deadline", "design", schedule.deadline),
-    Rule("nobody", "people", people.nobody),
+    Rule("nobody", "people", people.no_members),
     Rule("consent", "people", people.consent),
-    Rule("odd-rater", "people", people.odd, tells_answers=True),
+    Rule("odd-rater", "people", people.unusual_people, tells_answers=True),
     Rule("failed-answers", "judges", judges.failed),
     Rule("budget", "judges", judges.budget),
     Rule("low-agreement", "labels", labels.low_agreement, tells_answers=True),
@@ -29,7 +29,7 @@ RULES: tuple[Rule, ...] = (
     Rule("batch-behind", "design", labels.batch_behind),
     Rule("gold-missing", "design", schedule.gold_missing),
     Rule("idle-slots", "people", people.idle),
-    Rule("thin-rater", "people", people.thin),
+    Rule("thin-rater", "people", people.too_few_shared_units),
     Rule("complete", "design", schedule.complete),
 )
 
@@ -40,11 +40,11 @@ def matters(facts: Facts, manages: bool = True, blind: bool = False) -> list[Mat
     An account that does not manage the campaign gets no actions that change it; one that is `blind`
     does not learn how others answered.
     """
-    found = _found(facts, manages, blind)
+    found = _find_matters(facts, manages, blind)
     return sorted(found, key=lambda matter: SEVERITIES.index(matter.severity))
 
 
-def _found(facts: Facts, manages: bool, blind: bool) -> Iterator[Matter]:
+def _find_matters(facts: Facts, manages: bool, blind: bool) -> Iterator[Matter]:
     for rule in RULES:
         if blind and rule.tells_answers:
             continue

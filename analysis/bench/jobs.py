@@ -10,7 +10,7 @@ from django.db.models import Count, Max
 
 from analysis.bench.numbers import BenchError, bench
 from analysis.campaigns.cache import state_of
-from analysis.campaigns.jobs import campaign_of, may_see, restored
+from analysis.campaigns.jobs import campaign_of, may_see, restore_dataclass
 from analysis.data.selection import ReportOptions
 from annotation.models import Campaign
 from datasets.jobs import JobError, Kind, Options, Progress, Result
@@ -37,7 +37,7 @@ def _state(options: Options) -> Any:
 
 
 def _carry_out(options: Options, progress: Progress) -> Result:
-    chosen = restored(ReportOptions, options["options"])
+    chosen = restore_dataclass(ReportOptions, options["options"])
     try:
         found = bench(campaign_of(options), options["judges"], chosen, progress)
     except BenchError as error:

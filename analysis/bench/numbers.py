@@ -12,12 +12,12 @@ from analysis.campaigns.cache import computed_report
 from analysis.campaigns.chosen_items import chosen_items
 from analysis.campaigns.frames import campaign_frame, campaign_strata
 from analysis.data.resampling import Sample
-from analysis.data.selection import EVERYTHING, ReportOptions
-from analysis.data.splits import evaluated
+from analysis.data.selection import ALL_LABELS, ReportOptions
+from analysis.data.splits import evaluation_items
 from analysis.report.build import comparable_part
 from analysis.report.errors import errors_alike
 from analysis.robustness.sheet import Resampling, sheet
-from analysis.types import JSON, Progress, unheard
+from analysis.types import JSON, Progress, ignore_progress
 from annotation.models import Campaign
 from judging.answers.results import ANSWERED
 from judging.models import Judge, JudgeCall
@@ -27,7 +27,16 @@ from judging.runs.comparison import compare_judges
 NOT_RUN = "its labels come from a file or from votes, and no run is known"
 NO_TRIALS = "it was not tried under perturbations"
 UNPRICED = "the price of its model is unknown"
-COPIED = ("reference", "units", "ties", "missing", "agreement", "human_ceiling", "gap", "floor")
+REPORT_KEYS = (
+    "reference",
+    "units",
+    "ties",
+    "missing",
+    "agreement",
+    "human_ceiling",
+    "gap",
+    "floor",
+)
 WORST = {"repeat": "flips", "attack": "went_over", "control": "mean_score"}
 """By purpose of a trial, the figure that is worse the higher it is."""
 
@@ -39,8 +48,8 @@ class BenchError(ValueError):
 def bench(
     campaign: Campaign,
     judges: Sequence[str] = (),
-    options: ReportOptions = EVERYTHING,
-    progress: Progress = unheard,
+    options: ReportOptions = ALL_LABELS,
+    progress: Progress = ignore_progress,
 ) -> JSON:
     """Return the figures of several judges over a campaign, in the order named (default: all).
 
@@ -80,7 +89,7 @@ def _variables(
     if not names:
         return {}
     frame = campaign_frame(campaign, options, campaign_strata(campaign), kind="report")
-    comparable = evaluated(frame.strata, options)
+    comparable = evaluation_items(frame.strata, options)
     found: JSON = {}
     for variable, block in report["variables"].items():
         labels = frame.variables[variable]
@@ -95,7 +104,7 @@ def _variables(
 
 
 def _of_report(block: JSON) -> JSON:
-    return {name: block[name] for name in COPIED} | {
+    return {name: block[name] for name in REPORT_KEYS} | {
         name: block[name] for name in ("own_family",) if name in block
     }
 
@@ -120,7 +129,7 @@ def _facts(
                 "granularity": judge.granularity if judge else None,
                 "family": judge.family or None if judge else None,
                 "scripted": name in fakes,
-                **_spent(row),
+                **_usage(row),
                 "seconds": seconds.get(judge.pk) if judge else None,
                 "robustness": _robustness(campaign, judge, options) if judge else None,
             }
@@ -128,7 +137,7 @@ def _facts(
     return found
 
 
-def _spent(row: Mapping[str, Any] | None) -> JSON:
+def _usage(row: Mapping[str, Any] | None) -> JSON:
     """Return the calls, tokens and cost of all runs over the campaign."""
     if row is None:
         return {"calls": None, "reused": None, "tokens": None, "cost": None, "unknown": NOT_RUN}

@@ -14,7 +14,7 @@ from django.db.models import Count, Max, Q
 
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
-from analysis.types import JSON, Progress, unheard
+from analysis.types import JSON, Progress, ignore_progress
 from annotation.answers.state import answers_of
 from annotation.exposure.ledger import Note, collect_looks, deliver
 from annotation.models import Assignment, Campaign, Label
@@ -38,7 +38,7 @@ class Computed:
 
 
 def computed_report(
-    campaign: Campaign, options: ReportOptions, progress: Progress = unheard
+    campaign: Campaign, options: ReportOptions, progress: Progress = ignore_progress
 ) -> Computed:
     """Return the current report of a campaign, from the cache if nothing has changed."""
     cache = caches["reports"]

@@ -24,7 +24,7 @@ WORDS = {
     ORDERS: "share of pairs with the same verdict in both orders",
 }
 ALL_ALIKE = "no interval: all pairs are alike"
-Found = dict[tuple[str, str, str], list[tuple[float, int]]]
+PairCounts = dict[tuple[str, str, str], list[tuple[float, int]]]
 """By variable, judge and kind: 1 for each pair of equal labels of a unit, else 0, and the query."""
 
 
@@ -43,7 +43,7 @@ def add_consistency(report: JSON, campaign: Campaign) -> None:
         of.setdefault("consistency", {})[kind] = found
 
 
-def _pairs(campaign: Campaign) -> Found:
+def _pairs(campaign: Campaign) -> PairCounts:
     """Compare every pair of labels that a judge gave to a unit and variable."""
     labels = Label.objects.filter(
         response__current=True,
@@ -54,7 +54,11 @@ def _pairs(campaign: Campaign) -> Found:
     judges = list(repeated.values_list("response__assignment__rater", flat=True).distinct())
     if not judges:
         return {}
-    both = {judge.rater_id for judge in Judge.objects.filter(rater__in=judges) if _turns(judge)}
+    both = {
+        judge.rater_id
+        for judge in Judge.objects.filter(rater__in=judges)
+        if _asks_both_orders(judge)
+    }
     rows = labels.filter(response__assignment__rater__in=judges).order_by(
         "response__assignment__rater", "variable", "unit", "response__assignment__replicate"
     )
@@ -62,20 +66,22 @@ def _pairs(campaign: Campaign) -> Found:
         "response__assignment__rater", "response__assignment__rater__name", "variable", "unit",
         "unit__item__query", "response__assignment__replicate", "value",
     )  # fmt: skip
-    found: Found = defaultdict(list)
+    found: PairCounts = defaultdict(list)
     read = rows.values_list(*names).iterator(5000)
     for (rater, name, variable, _, query), of_unit in groupby(read, key=lambda row: row[:5]):
         values = {replicate: value for *_, replicate, value in of_unit}
-        for kind, same in _compared(values, rater in both):
+        for kind, same in _compare_replicates(values, rater in both):
             found[variable, name, kind].append((float(same), query))
     return found
 
 
-def _turns(judge: Judge) -> bool:
+def _asks_both_orders(judge: Judge) -> bool:
     return bool(judge.file) and read_file(judge.file).order == "both"
 
 
-def _compared(values: Mapping[int, str], in_both_orders: bool) -> Iterator[tuple[str, bool]]:
+def _compare_replicates(
+    values: Mapping[int, str], in_both_orders: bool
+) -> Iterator[tuple[str, bool]]:
     """Yield for each pair of a unit's labels how their requests differ, and if they are equal."""
     for one, other in combinations(sorted(values), 2):
         same = values[one] == values[other]

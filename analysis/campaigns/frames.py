@@ -21,13 +21,13 @@ from analysis.data.frame import (
     selected_frame,
     without_garbage_collection,
 )
-from analysis.data.grades import given_grade, with_grades
+from analysis.data.grades import grade_of, with_grades
 from analysis.data.labels import FloorCodes, LabelFact, LabelKey, scale_of
 from analysis.data.metadata import OF_META, dividing_strata, in_order, length_strata, text_of
-from analysis.data.probabilities import given_probabilities, with_probabilities
-from analysis.data.readings import given_steps, with_readings
+from analysis.data.probabilities import probabilities_of, with_probabilities
+from analysis.data.readings import reading_steps_of, with_readings
 from analysis.data.selection import (
-    EVERYTHING,
+    ALL_LABELS,
     OWN_STRATA,
     AvailableValues,
     ReportOptions,
@@ -49,14 +49,14 @@ from judging.models import Judge
 
 NO_RULE = "the lexical rule says nothing of categories that are neither yes and no nor in an order"
 NO_TEXT = "the items show no text in which the lexical rule could look for words"
-_UNMISSED: Value = Value(None, CharField())
+_NOT_MISSING: Value = Value(None, CharField())
 _COLUMNS = (
     "response__assignment__item__key",
     "unit__key",
     "unit__kind",
     "variable",
     "value",
-    _UNMISSED,
+    _NOT_MISSING,
     "response__assignment__rater__name",
     "response__assignment__rater__kind",
     "response__assignment__replicate",
@@ -123,7 +123,7 @@ def _codes(frame: VariableFrame, said: Mapping[FloorPlace, str], is_without: boo
 @without_garbage_collection()
 def campaign_frame(
     campaign: Campaign,
-    options: ReportOptions = EVERYTHING,
+    options: ReportOptions = ALL_LABELS,
     strata: Strata | None = None,
     kind: str = "measures",
 ) -> Frame:
@@ -135,13 +135,15 @@ def campaign_frame(
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
     verdicts = verdicts_in_other_campaigns(campaign)
-    facts, out = list(_stored(campaign, asked)), excluded(campaign.name)
+    facts, out = list(_stored_labels(campaign, asked)), excluded(campaign.name)
     frame = selected_frame(facts, options, strata or {}, scales, verdicts, out)
     metas = _judges_metas(campaign)
-    shares = {place: p for place, meta in metas if (p := given_probabilities(meta))}
+    shares = {place: p for place, meta in metas if (p := probabilities_of(meta))}
     frame = with_probabilities(frame, shares)
-    frame = with_readings(frame, {place: s for place, meta in metas if (s := given_steps(meta))})
-    frame = with_grades(frame, {place: g for place, meta in metas if (g := given_grade(meta))})
+    frame = with_readings(
+        frame, {place: s for place, meta in metas if (s := reading_steps_of(meta))}
+    )
+    frame = with_grades(frame, {place: g for place, meta in metas if (g := grade_of(meta))})
     saw_frame(kind, campaign, frame)
     return replace(frame, evidence=campaign_evidence(campaign))
 
@@ -159,7 +161,7 @@ def _judges_metas(campaign: Campaign) -> list[tuple[LabelKey, dict[str, Any]]]:
     return [(LabelKey(*place), meta) for *place, meta in rows]
 
 
-def _stored(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
+def _stored_labels(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,

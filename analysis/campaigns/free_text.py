@@ -39,7 +39,7 @@ def written_answers(campaign: Campaign, with_exposed: bool = False) -> WrittenAn
     facts = list(_facts(campaign.name, with_exposed))
     usable = [fact for fact in facts if fact.text.strip() not in NO_ANSWER]
     first = prerequisite_of(campaign)
-    rounds = _following(usable, campaign) if first else _declared_rounds(usable, campaign)
+    rounds = _paired_rounds(usable, campaign) if first else _declared_rounds(usable, campaign)
     return WrittenAnswers(_texts(usable), len(facts) - len(usable), rounds)
 
 
@@ -80,7 +80,7 @@ def _texts(facts: list[WrittenFact]) -> dict[str, list[str]]:
     return texts
 
 
-def _following(second: list[WrittenFact], campaign: Campaign) -> Rounds:
+def _paired_rounds(second: list[WrittenFact], campaign: Campaign) -> Rounds:
     """Pair each second answer with the first answer that its writer was shown."""
     there: dict[str, list[tuple[str, str]]] = {}
     columns = ("assignment__item__query__key", "assignment__rater__name", "payload")
@@ -93,7 +93,7 @@ def _following(second: list[WrittenFact], campaign: Campaign) -> Rounds:
         if shown is not None:
             pairs.setdefault(own.query, []).append((shown, own.text))
     single = {query: found[0] for query, found in pairs.items() if len(found) == 1}
-    return Rounds(single, _skipped(campaign))
+    return Rounds(single, _count_skips(campaign))
 
 
 def _declared_rounds(facts: list[WrittenFact], campaign: Campaign) -> Rounds | None:
@@ -106,10 +106,10 @@ def _declared_rounds(facts: list[WrittenFact], campaign: Campaign) -> Rounds | N
         for query, texts in rounds[2].items()
         if len(texts) == 1 == len(rounds[1].get(query, ()))
     }
-    return Rounds(pairs, _skipped(campaign))
+    return Rounds(pairs, _count_skips(campaign))
 
 
-def _skipped(campaign: Campaign) -> int:
+def _count_skips(campaign: Campaign) -> int:
     """Count the skips of people: declared ones, and empty answers."""
     people = Assignment.objects.filter(
         item__campaign=campaign, rater__kind="human", replicate=0, assisted_by=""

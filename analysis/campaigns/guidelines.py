@@ -27,7 +27,7 @@ _COLUMNS = (
 PROTOCOLS = Guideline(None, "")
 
 
-def with_followed(frame: Frame, campaign: Campaign) -> Frame:
+def with_followed_versions(frame: Frame, campaign: Campaign) -> Frame:
     """Add the versions that people followed to a campaign's frame, if there are several."""
     rows = campaign.guidelines.exclude(digest="").order_by("-version")
     versions = dict(rows.values_list("digest", "version"))

@@ -24,14 +24,14 @@ def question(campaign: Campaign, options: ReportOptions) -> dict[str, Any]:
     return {"campaign": campaign.pk, "options": asdict(options)}
 
 
-def restored(kind: type[Declared], values: Mapping[str, Any]) -> Declared:
+def restore_dataclass(kind: type[Declared], values: Mapping[str, Any]) -> Declared:
     """Return a dataclass of options from its fields as JSON, where tuples are lists."""
     known = {each.name for each in fields(kind)}  # type: ignore[arg-type]
-    return kind(**{name: _tuples(value) for name, value in values.items() if name in known})
+    return kind(**{name: _as_tuples(value) for name, value in values.items() if name in known})
 
 
-def _tuples(value: Any) -> Any:
-    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 def campaign_of(options: Options) -> Campaign:
@@ -48,7 +48,7 @@ def _state(options: Options) -> Any:
 
 
 def _carry_out(options: Options, progress: Progress) -> Result:
-    campaign, chosen = campaign_of(options), restored(ReportOptions, options["options"])
+    campaign, chosen = campaign_of(options), restore_dataclass(ReportOptions, options["options"])
     found = computed_report(campaign, chosen, progress)
     return Result.of({"report": found.report, "newest": found.newest})
 
@@ -80,7 +80,7 @@ def _figure(options: Options, progress: Progress) -> Result:
     job = Job.objects.filter(key=options["report"]).first()
     if job is None or not results.is_there(job):
         raise JobError("the report that it shows was deleted; open the report and ask again")
-    of, look = options["subject"], restored(Look, options.get("look", {}))
+    of, look = options["subject"], restore_dataclass(Look, options.get("look", {}))
     try:
         made = figure_file(report_in(job), options["figure"], options["suffix"], of, look)
     except FigureError as error:

@@ -11,13 +11,13 @@ from analysis.campaigns.consistency import add_consistency
 from analysis.campaigns.contamination import contaminated_prompts
 from analysis.campaigns.frames import campaign_frame, campaign_strata, with_families, with_floor
 from analysis.campaigns.free_text import written_answers
-from analysis.campaigns.guidelines import with_followed
+from analysis.campaigns.guidelines import with_followed_versions
 from analysis.campaigns.misplaced_flags import misplaced_flags
 from analysis.campaigns.scripted_judges import mark_fakes
 from analysis.data.selection import ReportOptions
 from analysis.report.build import frame_report
 from analysis.report.extras import written
-from analysis.types import JSON, Progress, unheard
+from analysis.types import JSON, Progress, ignore_progress
 from annotation.models import Campaign
 from annotation.presentation import schema
 from datasets.jobs.guard import for_workers
@@ -25,11 +25,11 @@ from datasets.jobs.guard import for_workers
 
 @for_workers
 def campaign_report(
-    campaign: Campaign, options: ReportOptions, progress: Progress = unheard
+    campaign: Campaign, options: ReportOptions, progress: Progress = ignore_progress
 ) -> JSON:
     """Create the report of a campaign, as JSON."""
     frame = campaign_frame(campaign, options, campaign_strata(campaign), kind="report")
-    frame = with_followed(with_families(with_floor(frame, campaign), campaign), campaign)
+    frame = with_followed_versions(with_families(with_floor(frame, campaign), campaign), campaign)
     if options.background:
         frame = replace(frame, backgrounds=background_questions(campaign))
     head = {

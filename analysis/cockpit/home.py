@@ -37,7 +37,7 @@ class Row:
         return sum(weights[each.severity] for each in self.needs)
 
 
-def found_campaigns(user: User, state: str, find: str) -> QuerySet[Campaign]:
+def search_campaigns(user: User, state: str, find: str) -> QuerySet[Campaign]:
     """Return the campaigns that an account may read, of a state and with words in their names.
 
     The words are looked for in the names of the campaign, its batch, its task and its study.
@@ -58,7 +58,7 @@ def found_campaigns(user: User, state: str, find: str) -> QuerySet[Campaign]:
 
 def counts_of(user: User) -> dict[str, int]:
     """Count an account's campaigns by state."""
-    return {state: found_campaigns(user, state, "").count() for state in STATES}
+    return {state: search_campaigns(user, state, "").count() for state in STATES}
 
 
 def rows_of(user: User, campaigns: Sequence[int]) -> list[Row]:

@@ -87,7 +87,7 @@ def judges(request: HttpRequest, pk: int) -> HttpResponse:
             asked[REPORT] = report_question(campaign, ReportOptions())
         jobs = jobs_for_page(request, asked, reverse("judges-compared", args=[pk]))
     context = _context(request, campaign, blind)
-    seen = _seen(jobs, context["rows"])
+    seen = _page_state(jobs, context["rows"])
     if in_place and seen and request.GET.get("seen") == seen:
         return HttpResponse(status=204)
     under_way = [job for job in jobs if job.state in queue.ACTIVE]
@@ -192,7 +192,7 @@ def _rows(
     return rows
 
 
-def _seen(jobs: Sequence[Job], rows: Sequence[JudgeRow]) -> str:
+def _page_state(jobs: Sequence[Job], rows: Sequence[JudgeRow]) -> str:
     """Return a short text that changes whenever the changing parts of the page do."""
     moving = [f"{job.key}-{job.state}" for job in jobs]
     moving += [

@@ -39,7 +39,9 @@ def search(user: User, text: str) -> dict[str, list[Hit]]:
 
 
 def _campaigns(user: User, words: list[str]) -> Iterator[Hit]:
-    rows = _having(readable(user).select_related("batch"), words, "name", "batch__name", "protocol")
+    rows = _containing(
+        readable(user).select_related("batch"), words, "name", "batch__name", "protocol"
+    )
     for each in rows.order_by("-is_open", "is_archived", "name")[:MOST]:
         state = "" if each.is_open else " · archived" if each.is_archived else " · closed"
         of = f"{get_protocol(each).title} · {each.batch.name}{state}"
@@ -47,18 +49,18 @@ def _campaigns(user: User, words: list[str]) -> Iterator[Hit]:
 
 
 def _batches(user: User, words: list[str]) -> Iterator[Hit]:
-    for each in _having(visible_batches(user), words, "name")[:MOST]:
+    for each in _containing(visible_batches(user), words, "name")[:MOST]:
         yield Hit(each.name, "", reverse("batch", args=[each.pk]))
 
 
 def _people(user: User, words: list[str]) -> Iterator[Hit]:
     """Yield accounts for an admin, and for a researcher people by pseudonym where they answered."""
     if user.role == User.Role.ADMIN:
-        for each in _having(User.objects.all(), words, "username", "rater__name")[:MOST]:
+        for each in _containing(User.objects.all(), words, "username", "rater__name")[:MOST]:
             yield Hit(each.username, each.role, reverse("person", args=[each.pk]))
         return
     there = dict(readable(user).values_list("pk", "name"))
-    people = _having(Rater.objects.filter(kind=Rater.Kind.HUMAN), words, "name")
+    people = _containing(Rater.objects.filter(kind=Rater.Kind.HUMAN), words, "name")
     places = Tally.objects.filter(rater__in=people, campaign__in=there)
     rows = places.order_by("rater__name").values_list("rater", "rater__name", "campaign")
     for rater, name, campaign in rows.distinct()[:MOST]:
@@ -66,31 +68,31 @@ def _people(user: User, words: list[str]) -> Iterator[Hit]:
 
 
 def _judges(user: User, words: list[str]) -> Iterator[Hit]:
-    rows = _having(visible_judges(user).filter(base=None), words, "rater__name", "model")
+    rows = _containing(visible_judges(user).filter(base=None), words, "rater__name", "model")
     for each in rows[:MOST]:
         yield Hit(each.rater.name, each.model or each.backend, reverse("judge", args=[each.pk]))
 
 
 def _queries(user: User, words: list[str]) -> Iterator[Hit]:
     rows = Query.objects.filter(batch__in=visible_batches(user)).select_related("batch")
-    for each in _having(rows, words, "text", "key").order_by("batch", "position")[:MOST]:
+    for each in _containing(rows, words, "text", "key").order_by("batch", "position")[:MOST]:
         address = reverse("query", args=[each.batch_id, each.position])
         yield Hit(each.text, f"{each.batch.name} · {each.key}", address)
 
 
 def _studies(user: User, words: list[str]) -> Iterator[Hit]:
     """Yield studies with such a name, then their campaigns, since some people read only those."""
-    for study in _having(readable_studies(user), words, "name")[:MOST]:
+    for study in _containing(readable_studies(user), words, "name")[:MOST]:
         yield Hit(study.name, "", reverse("study", args=[study.pk]))
     mine = Campaign.objects.filter(pk__in=readable(user).values("pk"))
     rows = StudyPart.objects.filter(campaign__in=mine).select_related("study", "campaign")
-    for each in _having(rows, words, "study__name").order_by("study__name", "position")[:MOST]:
+    for each in _containing(rows, words, "study__name").order_by("study__name", "position")[:MOST]:
         assert each.campaign is not None
         address = reverse("campaign", args=[each.campaign.pk])
         yield Hit(each.campaign.name, f"campaign of study {each.study.name}", address)
 
 
-def _having(rows: QuerySet, words: list[str], *fields: str) -> QuerySet:
+def _containing(rows: QuerySet, words: list[str], *fields: str) -> QuerySet:
     """Keep the rows that have each word in one of the fields, whatever its case."""
     for word in words:
         one = Q()

@@ -18,7 +18,7 @@ from analysis.attention.checks import question as checks_question
 from analysis.campaigns.cache import labels_since
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
-from analysis.cockpit.home import MOST_CHECKED, STATES, counts_of, found_campaigns, note_looks
+from analysis.cockpit.home import MOST_CHECKED, STATES, counts_of, note_looks, search_campaigns
 from analysis.cockpit.home import rows_of as rows_of_home
 from analysis.cockpit.items import answers_of, rows_of
 from analysis.cockpit.jobs import jobs_for_page
@@ -47,7 +47,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     user = get_account(request)
     given = {name: request.GET.get(name, "").strip() for name in ("state", "find")}
     state = given["state"] if given["state"] in STATES else "open"
-    found = found_campaigns(user, state, given["find"]).order_by("-pk")
+    found = search_campaigns(user, state, given["find"]).order_by("-pk")
     keys = list(found.values_list("pk", flat=True))
     # Beyond what is checked, campaigns keep the order of their age.
     rows = rows_of_home(user, keys[:MOST_CHECKED]) if state == "open" else []

@@ -79,7 +79,7 @@ def correlation(arrays: Mapping[str, Any], task: Task) -> Any:
     return of[task["method"]](x, y).statistic
 
 
-def adjusted(arrays: Mapping[str, Any], task: Task) -> Any:
+def adjust_p_value(arrays: Mapping[str, Any], task: Task) -> Any:
     """Return an adjusted p-value or, with a `level`, 1 if it is significant there, else 0."""
     from statsmodels.stats.multitest import multipletests
 
@@ -93,7 +93,7 @@ FIGURES: Mapping[str, Callable[[Mapping[str, Any], Task], Any]] = {
     "alpha": alpha,
     "cohen": cohen,
     "correlation": correlation,
-    "adjusted": adjusted,
+    "adjusted": adjust_p_value,
 }
 
 

@@ -18,7 +18,7 @@ from ..types import JSON
 from .figures import TASKS, Figures
 
 CHILD = Path(__file__).with_name("libraries.py")
-WITHIN = 1e-9
+TOLERANCE = 1e-9
 LABELS = 100_000
 """A report with more labels is checked only on request."""
 SECONDS = 600
@@ -46,7 +46,7 @@ def crosscheck(found: Figures) -> JSON:
     differs = [
         {"figure": path, "ours": ours, "theirs": theirs}
         for path, ours, theirs in zip(found.paths, found.values, output["values"], strict=True)
-        if theirs is not None and not isclose(ours, theirs, rel_tol=0, abs_tol=WITHIN)
+        if theirs is not None and not isclose(ours, theirs, rel_tol=0, abs_tol=TOLERANCE)
     ]
     number = sum(theirs is not None for theirs in output["values"])
     line = _line(number, differs, output["libraries"])
@@ -61,7 +61,7 @@ def _block(line: str, number: int, differs: list[JSON], libraries: Mapping[str, 
     return {
         "line": line,
         "figures": number,
-        "within": WITHIN,
+        "within": TOLERANCE,
         "differs": differs,
         "libraries": dict(libraries),
     }
@@ -70,7 +70,7 @@ def _block(line: str, number: int, differs: list[JSON], libraries: Mapping[str, 
 def _line(number: int, differs: list[JSON], libraries: Mapping[str, str]) -> str:
     by = ", ".join(f"{name} {version}" for name, version in libraries.items())
     if not differs:
-        return f"Computed again by {by}: {number} figures, equal to {WITHIN:.0e}."
+        return f"Computed again by {by}: {number} figures, equal to {TOLERANCE:.0e}."
     first = differs[0]
     more = f" {len(differs) - 1} others are not either." if len(differs) > 1 else ""
     return (

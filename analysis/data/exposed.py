@@ -22,7 +22,7 @@ class Exposed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Marks:
+class ExposedLabels:
     """The exposed labels, and the number of people's labels for which this is unknown."""
 
     labels: tuple[Exposed, ...] = ()

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from ..statistics import Floats, Ints
 from .assisted import Assisted, AssistedKey
 from .backgrounds import Question
-from .exposed import Exposed, Marks
+from .exposed import Exposed, ExposedLabels
 from .labels import Evidence, FloorCodes, Inputs, LabelFact, Scale, number_of
 from .selection import ReportOptions, Strata
 
 Texts = NDArray[np.object_]
-_WHOLE = re.compile(r"(-?[0-9]+)\.0+")
+_WHOLE_NUMBER = re.compile(r"(-?[0-9]+)\.0+")
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Guideline(NamedTuple):
     digest: str
 
 
-class Aside(NamedTuple):
+class EscapeOrMissing(NamedTuple):
     """An answer outside the categories: an escape, or a missing label with its reason."""
 
     unit: int
@@ -83,7 +83,7 @@ class VariableFrame:
     raters: tuple[RaterFacts, ...]
     codes: Ints
     scores: Floats
-    asides: tuple[Aside, ...]
+    asides: tuple[EscapeOrMissing, ...]
     floor: FloorCodes = field(default_factory=FloorCodes)
     probabilities: Mapping[int, Floats] = field(default_factory=dict)
     readings: Mapping[int, Texts] = field(default_factory=dict)
@@ -222,7 +222,7 @@ class Frame:
     variables: Mapping[str, VariableFrame]
     queries: int
     assisted: tuple[Assisted, ...] = ()
-    exposed: Marks = field(default_factory=Marks)
+    exposed: ExposedLabels = field(default_factory=ExposedLabels)
     strata: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     inputs: Inputs = field(default_factory=lambda: Inputs.from_facts(()))
     evidence: Evidence = field(default_factory=Evidence)
@@ -306,13 +306,13 @@ def make_frame(
         for name, found in columns.items()
     }
     counted = [fact for fact in seen if fact.value and fact.rater not in (excluded or {})]
-    assisted = tuple(_compared(fact, columns, verdicts or {}) for fact in counted)
+    assisted = tuple(_assisted_label(fact, columns, verdicts or {}) for fact in counted)
     kept = tuple(each for each in marked if each.rater not in (excluded or {}))
-    marks = Marks(kept, unknown)
+    marks = ExposedLabels(kept, unknown)
     return Frame(raters, tuple(items.values()), frames, len(queries), assisted, marks)
 
 
-def _compared(
+def _assisted_label(
     fact: LabelFact, columns: Mapping[str, _Columns], verdicts: Mapping[AssistedKey, str]
 ) -> Assisted:
     by = fact.assisted_by or ""
@@ -356,18 +356,18 @@ def _variable(
     column = {r.name: n for n, r in enumerate(raters)}
     codes = np.full((len(found.facts), len(raters)), -1, dtype=np.int64)
     scores = np.full(codes.shape, np.nan)
-    asides: list[Aside] = []
+    asides: list[EscapeOrMissing] = []
     for rater, facts in found.first.items():
         own_codes, own_scores = codes[:, column[rater]], scores[:, column[rater]]
         for unit, first in facts.items():
             if first.score is not None:
                 own_scores[unit] = first.score
             if first.value is None:
-                asides.append(Aside(unit, rater, True, first.missing or "error"))
+                asides.append(EscapeOrMissing(unit, rater, True, first.missing or "error"))
             elif first.value in code:
                 own_codes[unit] = code[first.value]
             else:
-                asides.append(Aside(unit, rater, False, first.value))
+                asides.append(EscapeOrMissing(unit, rater, False, first.value))
     units = _unit_facts(found.facts, items, queries)
     return VariableFrame(name, scale, units, tuple(raters), codes, scores, tuple(asides))
 
@@ -403,7 +403,9 @@ def _spellings(scale: Scale, values: set[str]) -> dict[str, str]:
     """
     known = {*scale.categories, *scale.escapes}
     if scale.level == "nominal":
-        whole = {value: cut[1] for value in values - known if (cut := _WHOLE.fullmatch(value))}
+        whole = {
+            value: cut[1] for value in values - known if (cut := _WHOLE_NUMBER.fullmatch(value))
+        }
         return {value: to for value, to in whole.items() if to in known | values}
     first: dict[float, str] = {}
     found: dict[str, str] = {}

@@ -14,7 +14,7 @@ KEY = "grade"
 """The member of a label's stored `meta`. It is absent if it equals the label."""
 
 
-def given_grade(meta: Any) -> str:
+def grade_of(meta: Any) -> str:
     """Return the grade in a label's `meta`, empty if it has none."""
     found = meta.get(KEY) if isinstance(meta, dict) else None
     return found if isinstance(found, str) else ""

@@ -12,11 +12,11 @@ from .frame import Frame, Guideline, VariableFrame
 from .labels import LabelKey
 
 UNKNOWN = -1
-Given = Mapping[LabelKey, int]
+GuidelineVersions = Mapping[LabelKey, int]
 """The index of the version that a label was given under, by the label."""
 
 
-def with_guidelines(frame: Frame, versions: Sequence[Guideline], given: Given) -> Frame:
+def with_guidelines(frame: Frame, versions: Sequence[Guideline], given: GuidelineVersions) -> Frame:
     """Add the versions of the guideline to a frame, if people followed more than one."""
     if len(versions) < 2:
         return frame
@@ -27,7 +27,7 @@ def with_guidelines(frame: Frame, versions: Sequence[Guideline], given: Given) -
     return replace(frame, variables=made, guidelines=tuple(versions))
 
 
-def _versions_of(frame: VariableFrame, given: Given) -> dict[int, Ints]:
+def _versions_of(frame: VariableFrame, given: GuidelineVersions) -> dict[int, Ints]:
     units = {place: n for n, place in enumerate(frame.units.names)}
     both = (*frame.columns("human"), *frame.columns("judge"))
     columns = {frame.raters[n].name: n for n in both}
@@ -39,7 +39,7 @@ def _versions_of(frame: VariableFrame, given: Given) -> dict[int, Ints]:
     return found
 
 
-def codes_under(frame: VariableFrame, version: int) -> Ints:
+def people_codes_under(frame: VariableFrame, version: int) -> Ints:
     """Return the codes of people (U, R) that were given under a version, -1 for all others."""
     columns = frame.columns("human")
     if not columns:
@@ -48,7 +48,7 @@ def codes_under(frame: VariableFrame, version: int) -> Ints:
     return np.where(under, frame.codes[:, columns], -1)
 
 
-def judged_under(frame: VariableFrame, judge: int, version: int) -> Ints:
+def judge_codes_under(frame: VariableFrame, judge: int, version: int) -> Ints:
     """Return the codes of a judge's column (U,) that were given under a version, -1 otherwise."""
     followed = frame.guidelines.get(judge)
     if followed is None:

@@ -41,7 +41,7 @@ class LabelFact(NamedTuple):
     exposed: bool | None = None
 
 
-DIGESTED = LabelFact._fields[:-1]
+DIGEST_FIELDS = LabelFact._fields[:-1]
 """The members of a label in the digest. Exposed labels have one more, `true`."""
 
 
@@ -98,7 +98,7 @@ class Scale:
         return np.array([c not in self.foreign for c in self.categories], dtype=bool)
 
 
-class Coded(Protocol):
+class CodedVariable(Protocol):
     """The parts of a protocol's variable that make up its scale."""
 
     @property
@@ -111,7 +111,7 @@ class Coded(Protocol):
     def escapes(self) -> tuple[str, ...]: ...
 
 
-def scale_of(variable: Coded) -> Scale:
+def scale_of(variable: CodedVariable) -> Scale:
     """Return the scale of a protocol's variable."""
     return Scale(variable.codes, variable.level, variable.escapes)
 

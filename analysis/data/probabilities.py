@@ -14,10 +14,10 @@ from .labels import LabelKey
 
 KEY = "probabilities"
 """The member of a label's `meta` that has them, by code."""
-Given = Mapping[LabelKey, Mapping[str, float]]
+CodeProbabilities = Mapping[LabelKey, Mapping[str, float]]
 
 
-def given_probabilities(meta: Any) -> dict[str, float] | None:
+def probabilities_of(meta: Any) -> dict[str, float] | None:
     """Return the probabilities in a label's `meta`, or None if it has none that are usable."""
     found = meta.get(KEY) if isinstance(meta, dict) else None
     if not isinstance(found, dict) or not found:
@@ -30,7 +30,7 @@ def given_probabilities(meta: Any) -> dict[str, float] | None:
     return numbers if len(numbers) == len(found) and sum(numbers.values()) > 0 else None
 
 
-def with_probabilities(frame: Frame, given: Given) -> Frame:
+def with_probabilities(frame: Frame, given: CodeProbabilities) -> Frame:
     """Add the probabilities of judges' labels to the variables of a frame."""
     if not given:
         return frame

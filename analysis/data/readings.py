@@ -13,16 +13,16 @@ from .labels import LabelKey
 
 KEY = "reading"
 """The member of a label's `meta`, the steps joined by +. It is absent where none was needed."""
-Given = Mapping[LabelKey, str]
+ReadingSteps = Mapping[LabelKey, str]
 
 
-def given_steps(meta: Any) -> str:
+def reading_steps_of(meta: Any) -> str:
     """Return the steps in a label's `meta`, empty if it has none."""
     found = meta.get(KEY) if isinstance(meta, dict) else None
     return found if isinstance(found, str) else ""
 
 
-def with_readings(frame: Frame, given: Given) -> Frame:
+def with_readings(frame: Frame, given: ReadingSteps) -> Frame:
     """Add the steps by which judges' labels were read to the variables of a frame."""
     if not given:
         return frame
@@ -30,7 +30,7 @@ def with_readings(frame: Frame, given: Given) -> Frame:
     return replace(frame, variables=made)
 
 
-def texts_of(frame: VariableFrame, given: Given) -> dict[int, Texts]:
+def texts_of(frame: VariableFrame, given: ReadingSteps) -> dict[int, Texts]:
     """Return the texts of judges' labels for each unit (U,) by column, empty where none is."""
     units = {place: n for n, place in enumerate(frame.units.names)}
     columns = {frame.raters[n].name: n for n in frame.columns("judge")}

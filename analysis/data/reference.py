@@ -19,7 +19,7 @@ from .labels import Scale
 
 HUMAN = "human"
 Rule = Literal["majority", "mean"]
-TOGETHER: Mapping[str, str] = {"majority": "people's majority", "mean": "people's mean"}
+JOINT_LABEL_NAMES: Mapping[str, str] = {"majority": "people's majority", "mean": "people's mean"}
 """The name of the reference under each rule."""
 
 
@@ -48,13 +48,13 @@ def reference(frame: VariableFrame, kind: str = HUMAN) -> Reference:
 def reference_of(codes: Ints, scale: Scale) -> Reference:
     """Combine the raters of codes (U, R), -1 = none, as `reference` does."""
     if scale.level == "interval":
-        means = _means(numbered(scale, codes))
+        means = _means(category_numbers(scale, codes))
         return Reference("mean", _nearest(scale, means), means, np.zeros(len(means), np.bool_))
     together, ties = majority(codes)
-    return Reference("majority", together, numbered(scale, together), ties)
+    return Reference("majority", together, category_numbers(scale, together), ties)
 
 
-def decided(frame: VariableFrame) -> Floats:
+def joint_labels(frame: VariableFrame) -> Floats:
     """Return people's joint labels for scores and measures, (U,); NaN without one.
 
     This is the position of the most frequent category, NaN for ties, or the mean if categories are
@@ -68,10 +68,10 @@ def decided(frame: VariableFrame) -> Floats:
 
 def mean_rating(frame: VariableFrame, kind: str = HUMAN) -> Floats:
     """Return the mean of a kind's numbers for each unit, (U,); NaN without any."""
-    return _means(numbered(frame.scale, frame.codes_of(kind)))
+    return _means(category_numbers(frame.scale, frame.codes_of(kind)))
 
 
-def numbered(scale: Scale, codes: Ints) -> Floats:
+def category_numbers(scale: Scale, codes: Ints) -> Floats:
     """Return codes as the numbers of their categories, NaN without a label."""
     values = np.append(scale.values(), np.nan)
     found: Floats = values[codes]

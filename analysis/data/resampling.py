@@ -13,8 +13,8 @@ import numpy as np
 from ..statistics import Bools, Floats, Interval, Ints, Resamples, resamples_of
 from .frame import Frame, VariableFrame
 
-MANY = 60
-TOO_MANY = f"over {MANY} different values: a coefficient of categories says nothing"
+MAX_CATEGORIES = 60
+TOO_MANY = f"over {MAX_CATEGORIES} different values: a coefficient of categories says nothing"
 
 AT_ONCE = 8_000_000
 """The draws that are kept instead of drawn again for each statistic: 64 MB."""
@@ -65,7 +65,7 @@ class Sample:
     @property
     def is_continuous(self) -> bool:
         """Whether there are so many values that tables of them would be large and meaningless."""
-        return self.k > MANY
+        return self.k > MAX_CATEGORIES
 
     @property
     def span(self) -> float:

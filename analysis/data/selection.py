@@ -35,7 +35,7 @@ class UnknownOptionError(ValueError):
         self.problems = problems
 
 
-def about(help: str, **rest: Any) -> JSON:
+def option_metadata(help: str, **rest: Any) -> JSON:
     """Return a field's metadata, which declares an option for `datasets.options`."""
     return {"help": help, **rest}
 
@@ -57,7 +57,7 @@ RESAMPLES = {
     "metavar": "N",
 }
 
-EXPOSED = about(
+EXPOSED = option_metadata(
     "count labels whose rater could see others’ labels beforehand, like all others",
     label="Count labels whose rater could see others’ labels beforehand, like all others",
 )
@@ -77,7 +77,7 @@ class ReportOptions:
     resamples: int | None = field(default=None, metadata=RESAMPLES)
     epsilon: float = field(
         default=0.2,
-        metadata=about(
+        metadata=option_metadata(
             "of the alternative annotator test",
             hint="Of the alternative annotator test. Choose it before you look.",
             least=0,
@@ -86,14 +86,14 @@ class ReportOptions:
     )
     assisted: bool = field(
         default=False,
-        metadata=about(
+        metadata=option_metadata(
             "count labels that were given with a judge’s label in view like all others",
             label="Count labels that were given with a judge’s label in view like all others",
         ),
     )
     threshold: float | None = field(
         default=None,
-        metadata=about(
+        metadata=option_metadata(
             "show only the cut of ratings at T",
             label="Cut ratings at",
             hint="Empty: all cuts are shown.",
@@ -102,7 +102,7 @@ class ReportOptions:
     )
     variables: tuple[str, ...] = field(
         default=(),
-        metadata=about(
+        metadata=option_metadata(
             "only this variable; may be given several times, as the next three",
             name="variable",
             label="Variables",
@@ -111,7 +111,7 @@ class ReportOptions:
     )
     raters: tuple[str, ...] = field(
         default=(),
-        metadata=about(
+        metadata=option_metadata(
             "only this rater, or all of a kind: human, judge or reference; without a judge’s "
             "name all judges stay",
             name="rater",
@@ -122,7 +122,7 @@ class ReportOptions:
     )
     judges: tuple[str, ...] = field(
         default=(),
-        metadata=about(
+        metadata=option_metadata(
             "of the judges only this one",
             name="judge",
             label="Judges",
@@ -131,7 +131,7 @@ class ReportOptions:
     )
     strata: tuple[tuple[str, str], ...] = field(
         default=(),
-        metadata=about(
+        metadata=option_metadata(
             "only items with it, as NAME:VALUE, such as system:bm25 or length:short",
             name="stratum",
             label="Only items with",
@@ -140,7 +140,7 @@ class ReportOptions:
     )
     width: float = field(
         default=0.1,
-        metadata=about(
+        metadata=option_metadata(
             "the width of intervals that plans aim at",
             label="Interval to plan for",
             hint="The report says what an interval of this width would need.",
@@ -150,7 +150,7 @@ class ReportOptions:
     )
     reference: Reference = field(
         default="majority",
-        metadata=about(
+        metadata=option_metadata(
             "compare judges with people’s majority, or with adjudicators’ decisions, too",
             label="Compare judges with",
             hint="What an adjudicator decided is the Reference.",
@@ -159,14 +159,14 @@ class ReportOptions:
     )
     check: bool = field(
         default=False,
-        metadata=about(
+        metadata=option_metadata(
             "have other libraries compute the figures again, even with 100,000 labels or more",
             faces=("command",),
         ),
     )
     pairs: Pairs = field(
         default="distribution",
-        metadata=about(
+        metadata=option_metadata(
             "above 30 people: the distribution of the agreement of pairs, or also all pairs that "
             "share at least 30 units",
             label="Pairs of more than 30 people",
@@ -179,7 +179,7 @@ class ReportOptions:
     )
     bootstrap: Bootstraps = field(
         default="queries",
-        metadata=about(
+        metadata=option_metadata(
             "resample queries, or queries and raters, so that intervals hold for other people, too",
             label="Resample",
             hint="With raters, intervals also hold for other people; roughly, if there are few.",
@@ -189,7 +189,7 @@ class ReportOptions:
     exposed: bool = field(default=False, metadata=EXPOSED)
     background: bool = field(
         default=False,
-        metadata=about(
+        metadata=option_metadata(
             "agreement by people’s answers to background questions, for groups of at least five",
             label="Show agreement by people’s background",
             hint="Groups of fewer than five people are never shown.",
@@ -241,7 +241,7 @@ class ReportOptions:
         return chosen | others
 
 
-EVERYTHING = ReportOptions()
+ALL_LABELS = ReportOptions()
 
 
 @dataclass
@@ -264,10 +264,10 @@ class AvailableValues:
 
     def _problems(self, options: ReportOptions) -> Iterator[tuple[str, str]]:
         pairs = [f"{name}:{value}" for name, values in self.strata.items() for value in values]
-        yield "variable", _lacking("variable", options.variables, self.variables)
-        yield "rater", _lacking("rater", options.raters, [*KINDS, *self.raters])
-        yield "judge", _lacking("judge", options.judges, self.judges())
-        yield "stratum", _lacking("stratum", map(":".join, options.strata), pairs)
+        yield "variable", _describe_unknown("variable", options.variables, self.variables)
+        yield "rater", _describe_unknown("rater", options.raters, [*KINDS, *self.raters])
+        yield "judge", _describe_unknown("judge", options.judges, self.judges())
+        yield "stratum", _describe_unknown("stratum", map(":".join, options.strata), pairs)
         if options.threshold is not None and options.threshold not in self.thresholds:
             cuts = ", ".join(f"{cut:g}" for cut in self.thresholds)
             existing = f"there are {cuts}" if cuts else "nothing is rated by numbers"
@@ -313,7 +313,7 @@ def _by_name(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return found
 
 
-def _lacking(what: str, chosen: Iterable[str], existing: list[str]) -> str:
+def _describe_unknown(what: str, chosen: Iterable[str], existing: list[str]) -> str:
     lacking = [name for name in chosen if name not in existing]
     if not lacking:
         return ""

@@ -20,7 +20,7 @@ ROLES = DEVELOPMENT, EVALUATION, AUDIT = "development", "evaluation", "audit"
 """The splits of queries, by the names that campaigns store."""
 
 
-def evaluated(strata: Strata, options: ReportOptions) -> Collection[str] | None:
+def evaluation_items(strata: Strata, options: ReportOptions) -> Collection[str] | None:
     """Return the items on which judges and people may be compared; None for all.
 
     If the options select a split, it is used instead.
@@ -31,7 +31,7 @@ def evaluated(strata: Strata, options: ReportOptions) -> Collection[str] | None:
     return {item for item, role in roles.items() if role == EVALUATION}
 
 
-def among(items: Sequence[str], evaluated: Collection[str]) -> Bools:
+def item_mask(items: Sequence[str], evaluated: Collection[str]) -> Bools:
     return np.array([item in evaluated for item in items], dtype=bool)
 
 

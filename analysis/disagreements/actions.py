@@ -27,7 +27,7 @@ class ActionError(ValueError):
 
 
 @dataclass(frozen=True)
-class Chosen:
+class SelectedUnits:
     """The units (primary keys) of a list, for an action; gold answers go into `target`."""
 
     campaign: Campaign
@@ -54,8 +54,8 @@ class Action:
     title: str
     about: str
     done: str
-    possible: Callable[[Chosen], Selection]
-    carry_out: Callable[[Chosen, User | None], int]
+    possible: Callable[[SelectedUnits], Selection]
+    carry_out: Callable[[SelectedUnits, User | None], int]
     needs_target: bool = False
 
 
@@ -109,7 +109,7 @@ def target_named(campaign: Campaign, name: str, user: User | None) -> Campaign:
     raise ActionError(f"{said}; {offered}")
 
 
-def plan_action(action: Action, chosen: Chosen) -> Selection:
+def plan_action(action: Action, chosen: SelectedUnits) -> Selection:
     """Return the units that an action can take. Raises ActionError."""
     if len(chosen.units) > MOST:
         raise ActionError(
@@ -119,7 +119,7 @@ def plan_action(action: Action, chosen: Chosen) -> Selection:
     return action.possible(chosen)
 
 
-def carry_out(action: Action, chosen: Chosen, by: User | None) -> tuple[int, Selection]:
+def carry_out(action: Action, chosen: SelectedUnits, by: User | None) -> tuple[int, Selection]:
     """Carry out an action, and return how many units it took, and what it could take.
 
     Raises ActionError if it can take none.
@@ -133,7 +133,7 @@ def carry_out(action: Action, chosen: Chosen, by: User | None) -> tuple[int, Sel
         raise ActionError(f"{error.wrong}; {error.remedy}") from error
 
 
-def sentences(action: Action, found: Selection, chosen: Chosen) -> Iterator[str]:
+def sentences(action: Action, found: Selection, chosen: SelectedUnits) -> Iterator[str]:
     """Yield in words how many units an action can take, and why not the others."""
     total = len(found.units) + sum(found.refused.values())
     yield f"{len(found.units):,} of {chosen.count(total)} can be {action.done}"

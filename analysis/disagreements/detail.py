@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from analysis.data.grades import given_grade
+from analysis.data.grades import grade_of
 from annotation.adjudication.disputes import counted_labels
 from annotation.exposure.ledger import saw_answers
 from annotation.models import Campaign, Item, Label, Rater, Unit
@@ -49,7 +49,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownText:
     """A text of the item in pieces. Texts without evidence of the unit are folded."""
 
     title: str
@@ -62,7 +62,7 @@ class Detail:
     unit: Unit
     words: str
     answers: tuple[Answer, ...]
-    texts: tuple[Shown, ...]
+    texts: tuple[ShownText, ...]
 
 
 def detail_of(campaign: Campaign, unit: Unit) -> Detail:
@@ -78,7 +78,7 @@ def detail_of(campaign: Campaign, unit: Unit) -> Detail:
     )
     answers, spans = _answers(list(labels), schema(campaign).words())
     texts = tuple(
-        Shown(
+        ShownText(
             text.heading,
             tuple(pieces(text.text, spans.get(text.field, []))),
             bool(spans.get(text.field)),
@@ -131,7 +131,7 @@ def _answers(
                 calls = JudgeCall.objects.filter(assignment=assignment).order_by("-pk")
                 answer.call = calls.values_list("pk", flat=True).first()
         answer.values[label.variable] = words.get(label.variable, {}).get(label.value, label.value)
-        if grade := given_grade(label.meta):
+        if grade := grade_of(label.meta):
             answer.grades[label.variable] = grade
         answer.score = label.score if label.score is not None else answer.score
         for span in label.spans.all():

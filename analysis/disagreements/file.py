@@ -10,7 +10,7 @@ from django.db.models import Count, Max
 from analysis.campaigns.jobs import campaign_of
 from analysis.disagreements.jobs import VOTES_KIND
 from analysis.disagreements.jobs import question as votes_question
-from analysis.disagreements.listing import NAMES, Listed
+from analysis.disagreements.listing import FILTER_HELP, UnitList
 from analysis.disagreements.tags import tags_of
 from analysis.disagreements.votes import votes_of
 from analysis.models import UnitTag
@@ -27,7 +27,7 @@ CHUNK = 1000
 
 def question(campaign: Campaign, variable: str, given: Mapping[str, str]) -> dict[str, Any]:
     """Return the question of the file. `given` are the filters of the list."""
-    filters = {name: given[name] for name in sorted(NAMES) if given.get(name)}
+    filters = {name: given[name] for name in sorted(FILTER_HELP) if given.get(name)}
     return {**votes_question(campaign, variable), "given": filters}
 
 
@@ -38,7 +38,7 @@ def _state(options: Options) -> Any:
 
 def _carry_out(options: Options, progress: Progress) -> Result:
     campaign, variable = campaign_of(options), options["variable"]
-    listed = Listed(options["given"], campaign, variable, votes_of(campaign, variable))
+    listed = UnitList(options["given"], campaign, variable, votes_of(campaign, variable))
     saw_answers(LOOK, campaign, units=listed.units)
     raters = listed.table.names_of(listed.found)
     labels = (f"label of {name}" for name in raters)
@@ -48,7 +48,7 @@ def _carry_out(options: Options, progress: Progress) -> Result:
     return Result((line.encode() for line in lines), name, "text/csv; charset=utf-8")
 
 
-def _lines(listed: Listed, progress: Progress) -> Iterator[Mapping[str, object]]:
+def _lines(listed: UnitList, progress: Progress) -> Iterator[Mapping[str, object]]:
     for start in range(0, len(listed.found), CHUNK):
         progress(start, len(listed.found))
         part = list(map(listed.table.votes, listed.found[start : start + CHUNK]))

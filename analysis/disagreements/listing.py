@@ -32,7 +32,7 @@ from datasets.models import Query
 from datasets.text import number_in
 from judging.floor import cached_floor
 
-NAMES: Mapping[str, str] = {
+FILTER_HELP: Mapping[str, str] = {
     "show": "which units: judge, people, judges, all, or another list of the page",
     "variable": "the variable whose labels differ",
     "judge": "the judge that people are compared with",
@@ -59,21 +59,21 @@ TITLES = {STRATUM: "split"}
 
 
 @dataclass(frozen=True)
-class AskedFamily:
+class FamilyFilter:
     """A model family of answers, any if the name is empty, or every `other` one."""
 
     name: str
     other: bool
 
 
-class Listed:
+class UnitList:
     """The units that match the filters (`found`, indices of the table), and the filter options."""
 
     def __init__(
         self, given: Mapping[str, str], campaign: Campaign, variable: str, table: VoteTable
     ) -> None:
         self.campaign, self.variable, self.table = campaign, variable, table
-        self.given = {name: (given.get(name) or "").strip() for name in NAMES}
+        self.given = {name: (given.get(name) or "").strip() for name in FILTER_HELP}
         self.variables = [each.name for each in schema(campaign).variables]
         self.words = schema(campaign).words().get(variable, {})
         asked = [each for each in schema(campaign).variables if each.name == variable]
@@ -127,10 +127,10 @@ class Listed:
         return self.shows[self.choice.show]
 
     @property
-    def family(self) -> AskedFamily:
+    def family(self) -> FamilyFilter:
         """The model family whose answers the list is restricted to."""
         name = self.given["family"]
-        return AskedFamily("" if name == ANY else name.removeprefix("!"), name.startswith("!"))
+        return FamilyFilter("" if name == ANY else name.removeprefix("!"), name.startswith("!"))
 
     def _among(self) -> Bools | None:
         """Return the units that a tag or words restrict the list to, None without either."""

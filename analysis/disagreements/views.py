@@ -21,7 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from analysis.disagreements.actions import (
     ACTIONS,
     ActionError,
-    Chosen,
+    SelectedUnits,
     carry_out,
     plan_action,
     sentences,
@@ -33,7 +33,7 @@ from analysis.disagreements.detail import detail_of, with_words
 from analysis.disagreements.file import LISTED, LOOK
 from analysis.disagreements.file import question as question_of_file
 from analysis.disagreements.jobs import VOTES, question, votes_in
-from analysis.disagreements.listing import Listed
+from analysis.disagreements.listing import UnitList
 from analysis.disagreements.tags import set_tag, tag_counts, tags_of
 from analysis.disagreements.votes import Votes
 from analysis.drafts.tag_groups import sections_of
@@ -71,14 +71,14 @@ def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
         return shown
     context = {"campaign": campaign, "shown": shown}
     if shown.value is not None:
-        listed = Listed(request.GET.dict(), campaign, variable, shown.value)
+        listed = UnitList(request.GET.dict(), campaign, variable, shown.value)
         context |= _list(request, campaign, listed)
     part = request.htmx and not request.htmx.boosted  # type: ignore[attr-defined]
     name = "disagreements/_list.html" if part else "disagreements/list.html"
     return render(request, name, context)
 
 
-def _list(request: HttpRequest, campaign: Campaign, listed: Listed) -> dict[str, Any]:
+def _list(request: HttpRequest, campaign: Campaign, listed: UnitList) -> dict[str, Any]:
     """Return what the page shows of the chosen units."""
     size = _size(request)
     page = Paginator(listed.found, size).get_page(request.GET.get("page"))
@@ -107,11 +107,11 @@ def _size(request: HttpRequest) -> int:
     return asked if asked in SIZES else PAGE
 
 
-def _with_size(listed: Listed, size: int) -> str:
+def _with_size(listed: UnitList, size: int) -> str:
     return listed.query() if size == PAGE else listed.query(rows=str(size))
 
 
-def _sizes(listed: Listed) -> Iterator[tuple[int, str]]:
+def _sizes(listed: UnitList) -> Iterator[tuple[int, str]]:
     """Yield each useful size of a page for the number of units found, with its address's query."""
     for number, size in enumerate(SIZES):
         if number == 0 or len(listed.found) > SIZES[number - 1]:
@@ -119,7 +119,7 @@ def _sizes(listed: Listed) -> Iterator[tuple[int, str]]:
 
 
 def _rows(
-    campaign: Campaign, votes_shown: Iterable[Votes], listed: Listed
+    campaign: Campaign, votes_shown: Iterable[Votes], listed: UnitList
 ) -> Iterator[dict[str, Any]]:
     """Yield what a line of the list shows of each unit."""
     shown = list(votes_shown)
@@ -133,8 +133,8 @@ def _rows(
             "votes": votes,
             "unit": unit,
             "words": words,
-            "people": list(_said(votes.people, listed.words)),
-            "judges": list(_said(votes.judges, listed.words)),
+            "people": list(_answers_with_raters(votes.people, listed.words)),
+            "judges": list(_answers_with_raters(votes.judges, listed.words)),
             "query": unit.item.query,
             "said": votes.judges.get(listed.choice.judge),
             "score": votes.scores.get(listed.choice.judge),
@@ -142,7 +142,9 @@ def _rows(
         }
 
 
-def _said(codes: Mapping[str, str], words: Mapping[str, str]) -> Iterator[tuple[str, str, int]]:
+def _answers_with_raters(
+    codes: Mapping[str, str], words: Mapping[str, str]
+) -> Iterator[tuple[str, str, int]]:
     """Yield who gave an answer, its word, and how many they are; one rater each if they are few."""
     if len(codes) <= FEW:
         yield from ((who, words.get(code, code), 1) for who, code in codes.items())
@@ -212,7 +214,7 @@ def tag(request: HttpRequest, pk: int, unit: int) -> HttpResponse:
     return redirect(f"{back}?{urlencode({'variable': _variable(request, campaign)})}")
 
 
-def _whole_list(request: HttpRequest, campaign: Campaign) -> Listed | HttpResponse:
+def _whole_list(request: HttpRequest, campaign: Campaign) -> UnitList | HttpResponse:
     """Return the listed units as they are now, or the page that waits for them."""
     variable = _variable(request, campaign)
     asked = jobs.follow(request, VOTES, question(campaign, variable))
@@ -220,7 +222,7 @@ def _whole_list(request: HttpRequest, campaign: Campaign) -> Listed | HttpRespon
         page = jobs.address_of(request, reverse("disagreements", args=[campaign.pk]))
         return jobs.waiting(request, asked.job, page)
     try:
-        return Listed(request.GET.dict(), campaign, variable, votes_in(asked.job))
+        return UnitList(request.GET.dict(), campaign, variable, votes_in(asked.job))
     except results.GoneError:
         return redirect(request.get_full_path())
 
@@ -240,7 +242,7 @@ def act(request: HttpRequest, pk: int, name: str) -> HttpResponse:
     return _act(request, listed, name)
 
 
-def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
+def _act(request: HttpRequest, listed: UnitList, name: str) -> HttpResponse:
     campaign, action, user = listed.campaign, ACTIONS[name], get_account(request)
     into = request.POST.get("into", request.GET.get("into", ""))
     context = {"campaign": campaign, "action": action, "query": listed.query(), "listed": listed}
@@ -251,7 +253,7 @@ def _act(request: HttpRequest, listed: Listed, name: str) -> HttpResponse:
         context |= {"targets": targets_of(campaign, user), "into": into}
     try:
         target = target_named(campaign, into, user) if into else None
-        chosen = Chosen(campaign, listed.variable, listed.units, target)
+        chosen = SelectedUnits(campaign, listed.variable, listed.units, target)
         if request.method == "POST":
             number, _ = carry_out(action, chosen, user)
             context["done"] = f"{chosen.count(number)} {action.done}."

@@ -18,7 +18,7 @@ import numpy as np
 from django.db.models import QuerySet
 
 from analysis.campaigns.frames import campaign_strata
-from analysis.data.grades import KEY, given_grade
+from analysis.data.grades import KEY, grade_of
 from analysis.data.selection import OWN_STRATA
 from analysis.statistics import Bools, Floats, Ints
 from annotation.adjudication.disputes import counted_labels, decided_units
@@ -357,7 +357,7 @@ def _grades(labels: QuerySet[Label]) -> dict[int, str]:
     """Return judges' own grades by the primary key of the label."""
     graded = labels.filter(response__assignment__rater__kind=Rater.Kind.JUDGE, meta__has_key=KEY)
     rows = graded.values_list("pk", "meta").iterator(chunk_size=5000)
-    return {pk: grade for pk, meta in rows if (grade := given_grade(meta))}
+    return {pk: grade for pk, meta in rows if (grade := grade_of(meta))}
 
 
 class _Index(dict[Any, int]):

@@ -12,7 +12,7 @@ import numpy as np
 from analysis.campaigns.cache import state_of
 from analysis.campaigns.jobs import campaign_of, may_see
 from analysis.data.labels import scale_of
-from analysis.data.resampling import MANY
+from analysis.data.resampling import MAX_CATEGORIES
 from analysis.statistics import Ints, compared_judges
 from analysis.types import JSON
 from annotation.adjudication.disputes import counted_labels
@@ -106,7 +106,7 @@ def _of_variable(
     pairs = [(key.unit, before[key].value, after[key].value) for key in keys]
     changes = list(_changes(pairs, given))
     measures: JSON = {}
-    if len(codes) <= MANY:
+    if len(codes) <= MAX_CATEGORIES:
         compared = compared_judges(
             judged["after"], judged["before"], people, clusters, max(1, len(codes)),
             named="the judge before", draws=resamples, seed=seed,

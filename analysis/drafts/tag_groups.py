@@ -22,7 +22,7 @@ _HEADING = re.compile(r"^#{1,4}\s+(.+?)\s*#*\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Tagged:
+class TaggedUnit:
     """A tagged unit with its words, and the values of its slices."""
 
     tag: UnitTag
@@ -36,7 +36,7 @@ class Group:
     """The tagged units that have one value in common, such as a question, and their tags."""
 
     name: str
-    units: list[Tagged] = field(default_factory=list)
+    units: list[TaggedUnit] = field(default_factory=list)
 
     @property
     def counts(self) -> list[tuple[str, int]]:
@@ -46,10 +46,10 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Gathered:
+class TaggedUnits:
     """The tagged units of a campaign (`total` in all), and ways to group them, by their names."""
 
-    units: Sequence[Tagged]
+    units: Sequence[TaggedUnit]
     total: int
     groups: Mapping[str, Sequence[Group]]
 
@@ -59,15 +59,15 @@ def sections_of(guideline: str) -> list[str]:
     return list(dict.fromkeys(each[:200] for each in _HEADING.findall(guideline)))
 
 
-def group_tags(campaign: Campaign, tag: str = "") -> Gathered:
+def group_tags(campaign: Campaign, tag: str = "") -> TaggedUnits:
     """Gather the tagged units of a campaign, of one tag or of all, the newest first."""
     rows = UnitTag.objects.filter(unit__item__campaign=campaign)
     rows = rows.filter(tag=tag) if tag else rows
     related = ("unit__item__query", "unit__item__report", "by")
     newest = list(rows.select_related(*related).order_by("-changed_at", "-pk")[:MOST])
     saw_answers(LOOK, campaign, units=[each.unit_id for each in newest])
-    units = list(_tagged(campaign, newest))
-    ways: dict[str, Iterable[tuple[str, Tagged]]] = {
+    units = list(_tagged_units(campaign, newest))
+    ways: dict[str, Iterable[tuple[str, TaggedUnit]]] = {
         "Section of the guideline": ((each.tag.section or NO_SECTION, each) for each in units),
         "Question": ((each.words, each) for each in units),
         "Query": ((each.query, each) for each in units),
@@ -75,16 +75,16 @@ def group_tags(campaign: Campaign, tag: str = "") -> Gathered:
     }
     for name in dict.fromkeys(name for each in units for name in each.slices):
         ways[name.capitalize()] = [(each.slices.get(name, "–"), each) for each in units]
-    groups = {name: _grouped(pairs) for name, pairs in ways.items()}
+    groups = {name: _by_size(pairs) for name, pairs in ways.items()}
     shown = {name: found for name, found in groups.items() if len(found) > 1 or name in TOLD}
-    return Gathered(units, rows.count(), shown)
+    return TaggedUnits(units, rows.count(), shown)
 
 
 TOLD = ("Section of the guideline", "Question")
 """Ways of grouping that are shown even if all units have the same value."""
 
 
-def _tagged(campaign: Campaign, tags: Sequence[UnitTag]) -> Iterator[Tagged]:
+def _tagged_units(campaign: Campaign, tags: Sequence[UnitTag]) -> Iterator[TaggedUnit]:
     items: dict[int, Item] = {}
     for tag in tags:
         tag.unit.item = items.setdefault(tag.unit.item_id, tag.unit.item)
@@ -92,18 +92,18 @@ def _tagged(campaign: Campaign, tags: Sequence[UnitTag]) -> Iterator[Tagged]:
     preload(campaign, items.values())
     strata = campaign_strata(campaign) if tags else {}
     for tag in tags:
-        yield _one(tag, tag.unit, strata)
+        yield _tagged_unit(tag, tag.unit, strata)
 
 
-def _one(tag: UnitTag, unit: Unit, strata: Mapping[str, Mapping[str, str]]) -> Tagged:
+def _tagged_unit(tag: UnitTag, unit: Unit, strata: Mapping[str, Mapping[str, str]]) -> TaggedUnit:
     item, report = unit.item, unit.item.report
     own = {name: getattr(report, name) for name in OWN_STRATA} if report else {}
     slices = {**own, **{name: of.get(item.key) for name, of in strata.items()}}
     words = words_of_unit(item, unit.name)
-    return Tagged(tag, words, item.query.text, {k: v for k, v in slices.items() if v})
+    return TaggedUnit(tag, words, item.query.text, {k: v for k, v in slices.items() if v})
 
 
-def _grouped(pairs: Iterable[tuple[str, Tagged]]) -> list[Group]:
+def _by_size(pairs: Iterable[tuple[str, TaggedUnit]]) -> list[Group]:
     """Return the groups, the largest first."""
     found: dict[str, Group] = {}
     for name, each in pairs:

@@ -15,14 +15,14 @@ from analysis.campaigns.frames import campaign_frame
 from analysis.campaigns.scripted_judges import mark_raters
 from analysis.data.frame import Frame, without_garbage_collection
 from analysis.data.selection import ReportOptions
-from analysis.evaluation.inputs import TOGETHER, Part, QuerySample, Rows
+from analysis.evaluation.inputs import JOINT_EVALUATORS, Part, QuerySample, Rows
 from analysis.evaluation.key_points import key_point_scores
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import batch_parts, parts_of
 from analysis.evaluation.passages import reference_contexts, sampled_orderings
 from analysis.evaluation.people_mean import Persons
 from analysis.evaluation.slicing import Stratum, check_same_batch, labelled_strata
-from analysis.evaluation.stored import answer_points, asked_of, passage_ratings, stored_sample
+from analysis.evaluation.stored import answer_points, asked_content, passage_ratings, stored_sample
 from analysis.evaluation.system_rankings import RANKED, Tables, matrix_of, system_rankings
 from analysis.measures import of_family
 from analysis.measures.answers.refusals import refusal_list
@@ -30,7 +30,7 @@ from analysis.measures.base import Measure, MeasureValues, Pooled, estimate, row
 from analysis.measures.options import Options
 from analysis.measures.tokenizer import tokenizer
 from analysis.statistics import Bools, Estimate, resamples_of
-from analysis.types import JSON, Progress, Steps, unheard
+from analysis.types import JSON, Progress, Steps, ignore_progress
 from annotation.models import Campaign
 from datasets.jobs.guard import for_workers
 from datasets.material import batch_rows
@@ -47,7 +47,7 @@ def measures_report(
     passages: tuple[str, Campaign] | None = None,
     slices: Sequence[Campaign] = (),
     points: Campaign | None = None,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
 ) -> JSON:
     """Compute the measures of a campaign.
 
@@ -65,14 +65,14 @@ def measures_report(
     rated = passages and passage_ratings(passages[1], passages[0], queries, report_options)
     layout = Layout.from_queries(queries)
     tables, persons = Tables(stored_sample(campaign), layout.oracles), Persons()
-    asked = asked_of(campaign)
+    asked = asked_content(campaign)
     parts = list(parts_of(asked, queries, frame, options, rated, layout, of_answers))
     number = sum(len(of_family(part.family)) for part in parts)
     # What follows takes as long again, and a little more.
     steps = Steps(progress, 2 * number + 1)
-    found = _measured(parts, options, report_options, strata, tables, persons, steps)
+    found = _measure_parts(parts, options, report_options, strata, tables, persons, steps)
     for name, measure, part, values in persons.together():
-        _put_all(found[name], measure, values, part, report_options, strata)
+        _add_sliced(found[name], measure, values, part, report_options, strata)
     for place, (name, of) in enumerate(found.items(), start=1):
         of |= _of_tables(tables, name, report_options)
         steps.done(number + number * place // len(found) - steps.number)
@@ -111,7 +111,7 @@ def named_measures(
     which take most of its time, are left out.
     """
     layout = Layout.from_queries(queries)
-    parts = parts_of(asked_of(campaign), queries, frame, options, None, layout)
+    parts = parts_of(asked_content(campaign), queries, frame, options, None, layout)
     found: JSON = {}
     for part in parts:
         for measure in of_family(part.family):
@@ -125,7 +125,7 @@ def batch_measures(
     batch: Batch,
     options: Options,
     report_options: ReportOptions,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
 ) -> JSON:
     """Compute the measures that a batch gives without labels.
 
@@ -137,7 +137,7 @@ def batch_measures(
     tables = Tables(QuerySample(), layout.oracles)
     parts = list(batch_parts(queries, layout, options))
     steps = Steps(progress, sum(len(of_family(part.family)) for part in parts) + 1)
-    found = _measured(parts, options, report_options, (), tables, Persons(), steps)
+    found = _measure_parts(parts, options, report_options, (), tables, Persons(), steps)
     for name, of in found.items():
         of |= _of_tables(tables, name, report_options)
     return {
@@ -151,7 +151,7 @@ def batch_measures(
     }
 
 
-def _measured(
+def _measure_parts(
     parts: Iterable[Part],
     options: Options,
     report_options: ReportOptions,
@@ -258,11 +258,11 @@ def _add(
         },
     )
     values = part.compute(measure, options)
-    _put_all(of, measure, values, part, report_options, strata)
+    _add_sliced(of, measure, values, part, report_options, strata)
     return name, values
 
 
-def _put_all(
+def _add_sliced(
     of: JSON,
     measure: Measure,
     values: MeasureValues,
@@ -272,12 +272,12 @@ def _put_all(
 ) -> None:
     """Add a part's values by system, overall and in every slice."""
     every = np.ones(len(part.rows.systems), bool)
-    _put(of["systems"], _by_system(measure, values, part.rows, every, report_options), part)
+    _add_values(of["systems"], _by_system(measure, values, part.rows, every, report_options), part)
     for stratum, rows in _strata(part.rows, strata):
         slices = of["slices"].setdefault(stratum, {})
         for value, where in rows.items():
             made = _by_system(measure, values, part.rows, where, report_options)
-            _put(slices.setdefault(value, {}), made, part)
+            _add_values(slices.setdefault(value, {}), made, part)
 
 
 def _by_system(
@@ -295,11 +295,11 @@ def _by_system(
     return made
 
 
-def _put(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None:
+def _add_values(systems: JSON, made: Mapping[str, Estimate], part: Part) -> None:
     """Add values under each system, for joint evaluators such as `people` and for every rater."""
     for system, each in made.items():
-        of = systems.setdefault(system, {**dict.fromkeys(TOGETHER), "raters": {}})
-        (of if part.kind in TOGETHER else of["raters"])[part.rater] = each.as_json()
+        of = systems.setdefault(system, {**dict.fromkeys(JOINT_EVALUATORS), "raters": {}})
+        (of if part.kind in JOINT_EVALUATORS else of["raters"])[part.rater] = each.as_json()
 
 
 def _strata(rows: Rows, labelled: Sequence[Stratum]) -> Iterable[tuple[str, dict[str, Bools]]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from analysis.data.selection import about
-from analysis.evaluation.inputs import TEXTS, TOGETHER
+from analysis.data.selection import option_metadata
+from analysis.evaluation.inputs import JOINT_EVALUATORS, TEXTS
 from analysis.types import JSON
 from datasets.options import options_of
 
@@ -14,7 +14,7 @@ NO_CUT = "whole"
 
 
 @dataclass(frozen=True)
-class Shown:
+class DisplayOptions:
     """The parts of a report to show. Empty tuples take everything.
 
     `order` is the measure by which systems are sorted, the highest first, or the lowest with `-`
@@ -24,7 +24,7 @@ class Shown:
 
     measures: tuple[str, ...] = field(
         default=(),
-        metadata=about(
+        metadata=option_metadata(
             "show only this measure; may be given several times, as the next three",
             name="measure",
             label="Measures",
@@ -32,7 +32,7 @@ class Shown:
     )
     evaluators: tuple[str, ...] = field(
         default=(),
-        metadata=about(
+        metadata=option_metadata(
             "only this system ranking: people, a rater, texts or people+JUDGE",
             name="evaluator",
             label="Evaluators",
@@ -40,28 +40,30 @@ class Shown:
     )
     systems: tuple[str, ...] = field(
         default=(),
-        metadata=about(
+        metadata=option_metadata(
             "only this system; it was compared with all others", name="system", label="Systems"
         ),
     )
     cuts: tuple[str, ...] = field(
         default=(),
-        metadata=about(
+        metadata=option_metadata(
             "only this cut of rankings, such as @10, or whole", name="cut", label="Cuts of rankings"
         ),
     )
     order: str = field(
         default="",
-        metadata=about("the measure by which systems are sorted, highest first; -NAME for lowest"),
+        metadata=option_metadata(
+            "the measure by which systems are sorted, highest first; -NAME for lowest"
+        ),
     )
 
 
-SHOWN = options_of(Shown)
+DISPLAY_OPTIONS = options_of(DisplayOptions)
 
 
 @dataclass
 class AvailableParts:
-    """What a report contains: the values that the options of `Shown` can take."""
+    """What a report contains: the values that the options of `DisplayOptions` can take."""
 
     measures: list[str] = field(default_factory=list)
     evaluators: list[str] = field(default_factory=list)
@@ -78,7 +80,7 @@ class AvailableParts:
             list(dict.fromkeys(each["cut"] or NO_CUT for each in report["measures"].values())),
         )
 
-    def lacking(self, shown: Shown) -> list[str]:
+    def lacking(self, shown: DisplayOptions) -> list[str]:
         """Return a sentence for each selected part that does not exist."""
         found = []
         for one, chosen, there in (
@@ -103,7 +105,8 @@ def own_measures(report: JSON) -> list[str]:
 
     def is_own(of: JSON) -> bool:
         return any(
-            bool(said["raters"]) or any(said.get(each) for each in TOGETHER if each != TEXTS)
+            bool(said["raters"])
+            or any(said.get(each) for each in JOINT_EVALUATORS if each != TEXTS)
             for said in of["systems"].values()
         )
 
@@ -115,17 +118,17 @@ def name_of(board: JSON) -> str:
     return f"people+{board['by']}" if board["kind"] == "powered" else str(board["by"])
 
 
-def select_shown(report: JSON, shown: Shown) -> JSON:
+def select_shown(report: JSON, shown: DisplayOptions) -> JSON:
     """Return the selected parts of the report. Raises ValueError for unknown ones."""
     if problems := AvailableParts.from_report(report).lacking(shown):
         raise ValueError(" ".join(problems))
     kept = [
         name
         for name, of in report["measures"].items()
-        if _takes(shown.measures, name) and _takes(shown.cuts, of["cut"] or NO_CUT)
+        if _is_selected(shown.measures, name) and _is_selected(shown.cuts, of["cut"] or NO_CUT)
     ]
     board = report["leaderboard"]
-    chosen = [each for each in board["boards"] if _takes(shown.evaluators, name_of(each))]
+    chosen = [each for each in board["boards"] if _is_selected(shown.evaluators, name_of(each))]
     rows = [_rows(each["systems"], shown.systems, kept) for each in chosen]
     boards = [
         {**each, "systems": _ordered(systems, shown.order, each)}
@@ -135,13 +138,13 @@ def select_shown(report: JSON, shown: Shown) -> JSON:
     return {**report, "leaderboard": {**board, "boards": boards}, "measures": measures}
 
 
-def _takes(chosen: Collection[str], name: str) -> bool:
+def _is_selected(chosen: Collection[str], name: str) -> bool:
     return not chosen or name in chosen
 
 
 def _measure(of: JSON, systems: Collection[str]) -> JSON:
     def only(held: JSON) -> JSON:
-        return {name: each for name, each in held.items() if _takes(systems, name)}
+        return {name: each for name, each in held.items() if _is_selected(systems, name)}
 
     slices = {
         stratum: {value: only(each) for value, each in values.items()}
@@ -158,14 +161,14 @@ def _measure(of: JSON, systems: Collection[str]) -> JSON:
 
 def _both(pairs: list[JSON], systems: Collection[str]) -> list[JSON]:
     """Return the pairs of which both systems are shown."""
-    return [pair for pair in pairs if all(_takes(systems, pair[side]) for side in ("a", "b"))]
+    return [pair for pair in pairs if all(_is_selected(systems, pair[side]) for side in ("a", "b"))]
 
 
 def _rows(rows: JSON, systems: Collection[str], measures: Collection[str]) -> JSON:
     return {
         system: {name: each for name, each in row.items() if name in measures}
         for system, row in rows.items()
-        if _takes(systems, system)
+        if _is_selected(systems, system)
     }
 
 

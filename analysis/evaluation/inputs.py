@@ -14,7 +14,7 @@ import numpy as np
 
 from analysis.data.frame import VariableFrame
 from analysis.data.metadata import MOST_VALUES, OF_META, length_strata, text_of
-from analysis.data.reference import HUMAN, decided
+from analysis.data.reference import HUMAN, joint_labels
 from analysis.evaluation.relevance import RatedRankings
 from analysis.measures.agreement import Labelled
 from analysis.measures.base import MISSING, NO, YES, Measure, MeasureValues, grounding_quality
@@ -23,7 +23,7 @@ from analysis.statistics import Bools, Floats, Ints, majority
 from datasets.rows import Query, Report
 
 PEOPLE, MEAN_OF_PEOPLE, TEXTS = "people", "mean_of_people", "texts"
-TOGETHER = {PEOPLE: "people", MEAN_OF_PEOPLE: "mean of people", TEXTS: "texts"}
+JOINT_EVALUATORS = {PEOPLE: "people", MEAN_OF_PEOPLE: "mean of people", TEXTS: "texts"}
 """Evaluators that are not a single rater, with their names in tables."""
 CHOSEN_ITEMS = "the items that people are asked were chosen, not sampled at random"
 NO_DRAW = "no sample of the queries for people is stored"
@@ -33,7 +33,7 @@ YES_OR_NO: Codes = {"yes": YES, "no": NO}
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedContent:
     """What a campaign asked, as far as its measures depend on it.
 
     `reading` is that of its protocol under its options. `bare` are the queries whose items show no
@@ -238,9 +238,9 @@ def evaluator_labels(frame: VariableFrame) -> Iterator[EvaluatorLabels]:
     )
     values = numbers[frame.codes]
     if frame.columns(HUMAN):
-        together = decided(frame)
+        together = joint_labels(frame)
         yield EvaluatorLabels(
-            PEOPLE, PEOPLE, together, np.isfinite(together) | _nobody(frame, missing)
+            PEOPLE, PEOPLE, together, np.isfinite(together) | _unanswered(frame, missing)
         )
     for column, rater in enumerate(frame.raters):
         applicable = np.isfinite(values[:, column]) | missing.get(rater.name, np.zeros(1, bool))
@@ -256,7 +256,7 @@ def _missing(frame: VariableFrame) -> dict[str, Bools]:
     return found
 
 
-def _nobody(frame: VariableFrame, missing: Mapping[str, Bools]) -> Bools:
+def _unanswered(frame: VariableFrame, missing: Mapping[str, Bools]) -> Bools:
     """Return the units (U,) on which a person's answer is missing and no other person's exists."""
     people = {r.name for r in frame.raters if r.kind == HUMAN and r.excluded is None}
     found = np.zeros(len(frame.codes), bool)

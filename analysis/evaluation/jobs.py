@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 
 from analysis.campaigns.cache import state_of
-from analysis.campaigns.jobs import campaign_of, restored
+from analysis.campaigns.jobs import campaign_of, restore_dataclass
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.build import batch_measures
 from analysis.evaluation.selection import ResolvedOptions, computed_measures
@@ -38,15 +38,15 @@ def question(campaign: Campaign, resolved: ResolvedOptions) -> dict[str, Any]:
     }
 
 
-def _resolved(options: Options) -> ResolvedOptions:
+def _resolve(options: Options) -> ResolvedOptions:
     def found(key: int) -> Campaign:
         return Campaign.objects.select_related("batch").get(pk=key)
 
     passages, points = options["passages"], options["points"]
     return ResolvedOptions(
         options["preset"],
-        restored(MeasureOptions, options["options"]),
-        restored(ReportOptions, options["report_options"]),
+        restore_dataclass(MeasureOptions, options["options"]),
+        restore_dataclass(ReportOptions, options["report_options"]),
         (passages[0], found(passages[1])) if passages else None,
         tuple(map(found, options["slices"])),
         found(points) if points else None,
@@ -70,11 +70,11 @@ def _may_see(user: User, options: Options) -> bool:
 
 
 def _measures(options: Options, progress: Progress) -> Result:
-    return Result.of(computed_measures(campaign_of(options), _resolved(options), progress))
+    return Result.of(computed_measures(campaign_of(options), _resolve(options), progress))
 
 
 def _trec(options: Options, progress: Progress) -> Result:
-    resolved, key = _resolved(options), options["campaign"]
+    resolved, key = _resolve(options), options["campaign"]
     archive = trec_archive(campaign_of(options), resolved.options, resolved.report_options)
     return Result([archive], f"measures-{key}.zip", ARCHIVE)
 

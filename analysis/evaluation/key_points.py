@@ -11,7 +11,7 @@ from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import (
     PEOPLE,
     YES_OR_NO,
-    Asked,
+    AskedContent,
     Part,
     Rows,
     decided_codes,
@@ -30,7 +30,7 @@ from analysis.measures.key_points import (
     Points,
     Verified,
     cuts,
-    kept,
+    retained_points,
 )
 from analysis.measures.options import Options
 from analysis.statistics import Bools, Ints, calibration
@@ -152,7 +152,7 @@ def _aligned(frame: VariableFrame, other: VariableFrame, codes: Ints) -> Ints:
 
 
 def key_point_scores(
-    asked: Asked,
+    asked: AskedContent,
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
@@ -197,7 +197,7 @@ def _verdicts(
         assert isinstance(part.data, Verified)
         verdicts = np.full(len(place), UNKNOWN, np.int64)
         # Points that were not asked about, or on which people tie, are not among the verified ones.
-        verdicts[units[evaluator.applicable]] = kept(part.data, options)
+        verdicts[units[evaluator.applicable]] = retained_points(part.data, options)
         yield part.rater, verdicts
 
 

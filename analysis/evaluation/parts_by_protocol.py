@@ -12,7 +12,7 @@ from analysis.evaluation.answers import (
     rated_parts,
     written_parts,
 )
-from analysis.evaluation.inputs import Asked, Part
+from analysis.evaluation.inputs import AskedContent, Part
 from analysis.evaluation.key_points import answer_point_parts, point_parts, verified_parts
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.passages import PassageRatings, context_parts, ranking_parts, report_parts
@@ -21,7 +21,7 @@ from analysis.measures.tokenizer import tokenizer
 from datasets.rows import Query
 
 Parting = Callable[
-    [Sequence[Query], Frame, Options, Asked, PassageRatings | None, Layout, Frame | None],
+    [Sequence[Query], Frame, Options, AskedContent, PassageRatings | None, Layout, Frame | None],
     Iterable[Part],
 ]
 
@@ -30,7 +30,7 @@ def _contexts(
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
-    asked: Asked,
+    asked: AskedContent,
     passages: PassageRatings | None,
     layout: Layout,
     *_: object,
@@ -40,7 +40,7 @@ def _contexts(
 
 
 def _rated(
-    queries: Sequence[Query], frame: Frame, options: Options, asked: Asked, *_: object
+    queries: Sequence[Query], frame: Frame, options: Options, asked: AskedContent, *_: object
 ) -> Iterable[Part]:
     return rated_parts(queries, frame, asked.bare)
 
@@ -49,7 +49,7 @@ def _reports(
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
-    asked: Asked,
+    asked: AskedContent,
     passages: PassageRatings | None,
     *_: object,
 ) -> Iterable[Part]:
@@ -61,7 +61,7 @@ def _points(
     queries: Sequence[Query],
     frame: Frame,
     options: Options,
-    asked: Asked,
+    asked: AskedContent,
     passages: PassageRatings | None,
     layout: Layout,
     points: Frame | None,
@@ -70,7 +70,7 @@ def _points(
 
 
 def _verified(
-    queries: Sequence[Query], frame: Frame, options: Options, asked: Asked, *_: object
+    queries: Sequence[Query], frame: Frame, options: Options, asked: AskedContent, *_: object
 ) -> Iterable[Part]:
     of_answers = asked.reading == "answers"
     return (answer_point_parts if of_answers else verified_parts)(queries, frame)
@@ -88,7 +88,7 @@ PARTINGS: dict[str, Parting] = {
 
 
 def parts_of(
-    asked: Asked,
+    asked: AskedContent,
     queries: Sequence[Query],
     frame: Frame,
     options: Options,

@@ -31,10 +31,10 @@ from analysis.measures.contexts import (
     in_oracles,
     members,
     of_cells,
+    questions_without_failures,
     required_subset,
     sampled_contexts,
     sizes_of,
-    without_failed,
 )
 from analysis.measures.coverage import ReportQuestions, cut_ratings
 from analysis.measures.options import CONDENSED, Options
@@ -120,14 +120,14 @@ def reference_contexts(
         measured[evaluator.rater] = {
             name: {
                 measure.name: _estimate(layout, measure, of, report_options)
-                for measure, of in _measured(whole, options, name == "required")
+                for measure, of in _context_measures(whole, options, name == "required")
             }
             for name in ("oracle", "required")
         }
     return {"required": required, "reference_contexts": measured}
 
 
-def _measured(
+def _context_measures(
     whole: Contexts, options: Options, required: bool
 ) -> Iterator[tuple[Measure, MeasureValues]]:
     """Yield the measures of the oracle context, or of its required subset, which depends on it."""
@@ -144,15 +144,15 @@ def _measured(
 
 def _required(whole: Contexts) -> Contexts:
     """Return the contexts with the required subset in place of the oracle context."""
-    ranked = as_context(_kept(whole))
+    ranked = as_context(_required_passages(whole))
     return replace(whole, ranked=ranked, depth=sizes_of(ranked), full_ranking=None)
 
 
-def _kept(whole: Contexts) -> Bools:
+def _required_passages(whole: Contexts) -> Bools:
     """Return the passages (Q, P) of the required subset."""
     found = whole.answers
     inside = members(whole.oracle, found.passages.shape[1])
-    counted = without_failed(whole)[:, None, :]
+    counted = questions_without_failures(whole)[:, None, :]
     return required_subset(replace(found, yes=found.yes & counted), inside)
 
 
@@ -173,7 +173,7 @@ def _by_query(layout: Layout, whole: Contexts, options: Options) -> dict[str, li
     return {
         query.id: [names[place] for place in np.flatnonzero(row)] if known_row else None
         for query, names, row, known_row in zip(
-            layout.queries, layout.passages, _kept(whole), known, strict=True
+            layout.queries, layout.passages, _required_passages(whole), known, strict=True
         )
     }
 

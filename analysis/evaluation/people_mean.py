@@ -14,7 +14,14 @@ import numpy as np
 from analysis.data.reference import HUMAN
 from analysis.data.resampling import mean_of
 from analysis.evaluation.inputs import MEAN_OF_PEOPLE, Part
-from analysis.measures.base import Judged, Measure, MeasureValues, Pooled, reason_of, values_of
+from analysis.measures.base import (
+    JudgedValues,
+    Measure,
+    MeasureValues,
+    Pooled,
+    reason_of,
+    values_of,
+)
 from analysis.statistics import Floats, macro
 
 
@@ -39,10 +46,10 @@ class Persons:
             measure, part, _ = of[0]
             if len(of) > 1:
                 mean = replace(part, rater=MEAN_OF_PEOPLE, kind=MEAN_OF_PEOPLE)
-                yield name, measure, mean, mean_found([found for *_, found in of])
+                yield name, measure, mean, mean_over_people([found for *_, found in of])
 
 
-def mean_found(found: Sequence[MeasureValues]) -> MeasureValues:
+def mean_over_people(found: Sequence[MeasureValues]) -> MeasureValues:
     """Return the mean over people of values of the same rows (N,), over those with a value.
 
     For sums it is the mean of people's own figures. If one person's value is unknown, so is the
@@ -52,11 +59,11 @@ def mean_found(found: Sequence[MeasureValues]) -> MeasureValues:
     if pooled:
         return _mean_of_sums(pooled)
     values = mean_of(np.stack([values_of(each) for each in found], axis=1))
-    unknown = [each for each in found if isinstance(each, Judged) and reason_of(each)]
+    unknown = [each for each in found if isinstance(each, JudgedValues) and reason_of(each)]
     if not unknown:
         return values
     refused = np.ones(len(values), bool)
-    return Judged(values, refused=refused, why=f"of a person, {reason_of(unknown[0])}")
+    return JudgedValues(values, refused=refused, why=f"of a person, {reason_of(unknown[0])}")
 
 
 def _mean_of_sums(found: Sequence[Pooled]) -> Pooled:

@@ -13,8 +13,8 @@ from analysis.measures.contexts import (
     in_pools,
     members,
     of_cells,
+    questions_without_failures,
     required_grades,
-    without_failed,
 )
 from analysis.measures.options import Options
 from analysis.measures.ratings import Ratings
@@ -64,7 +64,9 @@ def _relevance(ratings: Ratings, contexts: Contexts, oracle: Bools, options: Opt
         return oracle.astype(float)
     found = contexts.answers
     if options.relevance != REQUIRED:
-        return (found.yes & without_failed(contexts)[:, None, :]).any(axis=2).astype(float)
+        return (
+            (found.yes & questions_without_failures(contexts)[:, None, :]).any(axis=2).astype(float)
+        )
     if found.gaps:
         sound = ~np.asarray(found.failed.any(axis=1))[:, None, :]
         found = replace(found, yes=found.yes & sound)

@@ -19,7 +19,7 @@ from analysis.document import (
     Table,
     in_noun,
 )
-from analysis.evaluation.inputs import JUDGE, MEAN_OF_PEOPLE, PEOPLE, TEXTS, TOGETHER
+from analysis.evaluation.inputs import JOINT_EVALUATORS, JUDGE, MEAN_OF_PEOPLE, PEOPLE, TEXTS
 from analysis.evaluation.methods import methods_section
 from analysis.evaluation.slicing import slice_sections
 from analysis.formats.html import as_json
@@ -92,10 +92,10 @@ def _blocks(report: JSON, board: JSON) -> Iterator[Block]:
     title, kind = title_of(board)
     tables = tuple(board_table(report, board, cut) for cut in cuts_of(report, board))
     if tables:
-        yield Block(title, tables, tested(board), kind)
+        yield Block(title, tables, describe_test(board), kind)
 
 
-def tested(board: JSON) -> str:
+def describe_test(board: JSON) -> str:
     """Describe the test of a board's systems."""
     return f"tested by {board['test']}" if board["test"] else NO_TEST
 
@@ -187,10 +187,10 @@ def _pair(pair: JSON) -> tuple[Cell, Cell]:
 
 def as_csv(report: JSON) -> str:
     """Return rankings, slices, tests of pairs and rank correlations; everything else is in JSON."""
-    return "".join(write_rows(COLUMNS, _filled(report)))
+    return "".join(write_rows(COLUMNS, _csv_rows(report)))
 
 
-def _filled(report: JSON) -> Iterator[JSON]:
+def _csv_rows(report: JSON) -> Iterator[JSON]:
     for parts in (_boards(report), _slices(report), _pairs(report), _orders(report)):
         for row in parts:
             yield {name: row.get(name) for name in COLUMNS}
@@ -231,7 +231,7 @@ def _slices(report: JSON) -> Iterator[JSON]:
 
 
 def _evaluators(said: JSON, kinds: JSON) -> Iterator[tuple[str, str, JSON]]:
-    for name in TOGETHER:
+    for name in JOINT_EVALUATORS:
         if said.get(name):
             yield name, name, said[name]
     for name, cell in said["raters"].items():
@@ -327,7 +327,7 @@ def _measure(name: str, of: JSON, kinds: dict[str, str]) -> Section:
 
 
 def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
-    together = [each for each in TOGETHER if any(of.get(each) for of in systems.values())]
+    together = [each for each in JOINT_EVALUATORS if any(of.get(each) for of in systems.values())]
     raters = list(dict.fromkeys(r for of in systems.values() for r in of["raters"]))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
@@ -337,7 +337,7 @@ def _systems(caption: str, systems: JSON, kinds: dict[str, str]) -> Table:
         )
         for system, of in systems.items()
     )
-    header: tuple[str | RaterName, ...] = ("System", *(TOGETHER[each] for each in together))
+    header: tuple[str | RaterName, ...] = ("System", *(JOINT_EVALUATORS[each] for each in together))
     header += tuple(RaterName(r, kinds.get(r, "")) for r in raters)
     return Table(caption, header, rows)
 

@@ -12,15 +12,15 @@ from django.db.models import Exists, OuterRef
 from django.http import QueryDict
 
 from analysis.campaigns.cache import state_of
-from analysis.data.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, about
+from analysis.data.selection import EXPOSED, RESAMPLES, SEED, ReportOptions, option_metadata
 from analysis.evaluation.build import measures_report
-from analysis.evaluation.display import SHOWN, Shown
+from analysis.evaluation.display import DISPLAY_OPTIONS, DisplayOptions
 from analysis.evaluation.key_points import RECALL, VERIFICATION
 from analysis.evaluation.slicing import SLICING
 from analysis.forms import OptionsForm
 from analysis.measures.answers.refusals import FILE, refusal_list, refusal_lists
 from analysis.measures.options import PRESETS, Options
-from analysis.types import JSON, Progress, unheard
+from analysis.types import JSON, Progress, ignore_progress
 from annotation.access import is_blind
 from annotation.exposure.ledger import Note, collect_looks, deliver
 from annotation.models import Campaign, Rater, Response, User
@@ -68,7 +68,7 @@ class MeasuresOptions:
 
     preset: str = field(
         default="tandem",
-        metadata=about(
+        metadata=option_metadata(
             "what one paper chose",
             hint="What one paper chose, where the papers leave a choice open.",
             values=TITLES,
@@ -76,7 +76,7 @@ class MeasuresOptions:
     )
     option: tuple[str, ...] = field(
         default=(),
-        metadata=about(
+        metadata=option_metadata(
             "another choice, as K=V, such as eta=5; may be given several times",
             metavar="K=V",
             faces=("command", "api"),
@@ -84,7 +84,7 @@ class MeasuresOptions:
     )
     passages: str = field(
         default="",
-        metadata=about(
+        metadata=option_metadata(
             "for report-coverage: whose ratings of passages decide which sub-questions count, as "
             "RATER@CAMPAIGN; people for people together",
             label="Count only sub-questions that passages answer",
@@ -94,7 +94,7 @@ class MeasuresOptions:
     )
     points: str = field(
         default="",
-        metadata=about(
+        metadata=option_metadata(
             "for key-point-recall: the campaign of key-point-verification with points=answers over "
             "the same batch whose labels give KPP and KPF",
             label="Points of answers",
@@ -104,7 +104,7 @@ class MeasuresOptions:
     )
     slices: tuple[str, ...] = field(
         default=(),
-        metadata=about(
+        metadata=option_metadata(
             "a campaign of question-typing or grounding-relevance over the same batch, by whose "
             "labels the queries are sliced; may be given several times",
             label="Slice by the labels from",
@@ -265,7 +265,7 @@ def _check_blind(user: User, campaign: Campaign) -> None:
 
 
 def computed_measures(
-    campaign: Campaign, resolved: ResolvedOptions, progress: Progress = unheard
+    campaign: Campaign, resolved: ResolvedOptions, progress: Progress = ignore_progress
 ) -> JSON:
     """Return the current measures, from the cache if nothing has changed."""
     beside = resolved.passages and (resolved.passages[0], state_of(resolved.passages[1]))
@@ -300,7 +300,7 @@ def computed_measures(
     return found[0]
 
 
-CHOSEN = options_of(MeasuresOptions)
+MEASURES_OPTIONS = options_of(MeasuresOptions)
 
 
 class MeasuresForm(OptionsForm):
@@ -308,7 +308,7 @@ class MeasuresForm(OptionsForm):
 
     def __init__(self, data: QueryDict, user: User, campaign: Campaign) -> None:
         super().__init__(data, auto_id="measures-%s")
-        self.fields.update(form_fields((*CHOSEN, *SHOWN)))
+        self.fields.update(form_fields((*MEASURES_OPTIONS, *DISPLAY_OPTIONS)))
         self.user, self.campaign, self.address = user, campaign, data
         preset = data.get("preset", "")
         own = PRESETS.get(preset, PRESETS["tandem"])
@@ -344,12 +344,12 @@ class MeasuresForm(OptionsForm):
     def _check(self, data: dict[str, Any]) -> None:
         changes = {name: data[name] for name in NAMES if data[name]}
         try:
-            options = MeasuresOptions(**values_of(CHOSEN, data))
+            options = MeasuresOptions(**values_of(MEASURES_OPTIONS, data))
             self.resolved = resolve_options(self.user, self.campaign, options, changes)
         except MeasuresOptionError as error:
             self.add_error(None, _as_sentence(str(error)))
             return
-        self.shown = Shown(**values_of(SHOWN, data))
+        self.shown = DisplayOptions(**values_of(DISPLAY_OPTIONS, data))
 
     def options(self) -> list[forms.BoundField]:
         return [self[name] for name in NAMES]

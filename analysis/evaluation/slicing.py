@@ -11,9 +11,9 @@ from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame, VariableFrame
 from analysis.data.selection import ReportOptions
 from analysis.document import DASH, Block, Cell, Number, RaterName, Section, Table
-from analysis.evaluation.inputs import TOGETHER, Rows
+from analysis.evaluation.inputs import JOINT_EVALUATORS, Rows
 from analysis.measures.base import QUALITY, grounding_quality
-from analysis.report.judges import settled
+from analysis.report.judges import settled_codes
 from analysis.report.words import worded_slices
 from analysis.statistics import Bools
 from analysis.types import JSON
@@ -103,7 +103,7 @@ def _typed(campaign: Campaign, frame: Frame) -> Iterator[Stratum]:
 
 def _of_queries(variable: VariableFrame) -> tuple[dict[str, str], set[str]]:
     """Return the settled code of each query, and the queries whose code is the reference's."""
-    codes, is_decided = settled(variable)
+    codes, is_decided = settled_codes(variable)
     names = [item for item, _, _ in variable.units.names]
     known = np.flatnonzero(codes >= 0).tolist()
     found = {names[n]: variable.scale.categories[codes[n]] for n in known}
@@ -122,7 +122,7 @@ def _grounded(campaign: Campaign, frame: Frame) -> Iterator[Stratum]:
     variable = frame.variables.get("relevant")
     if variable is None:
         return
-    codes, is_decided = settled(variable)
+    codes, is_decided = settled_codes(variable)
     marks: dict[str, list[bool]] = {}
     for (query, _, _), code in zip(variable.units.names, codes.tolist(), strict=True):
         if code >= 0:
@@ -161,7 +161,7 @@ def slice_sections(report: JSON) -> list[Section]:
 def _slices(slices: JSON, kinds: JSON, strata: JSON) -> Iterator[Table]:
     for stratum, groups in slices.items():
         said = [each for systems in groups.values() for each in systems.values()]
-        names = [each for each in TOGETHER if any(of.get(each) for of in said)]
+        names = [each for each in JOINT_EVALUATORS if any(of.get(each) for of in said)]
         judges = list(dict.fromkeys(n for of in said for n in of["raters"] if kinds[n] == "judge"))
         rows = tuple(
             (f"{group} · {system or DASH}", *_cells(of, [*names, *judges]))
@@ -171,7 +171,7 @@ def _slices(slices: JSON, kinds: JSON, strata: JSON) -> Iterator[Table]:
         if rows and names + judges:
             heads: tuple[str | RaterName, ...] = (
                 "Slice and system",
-                *(TOGETHER[name] for name in names),
+                *(JOINT_EVALUATORS[name] for name in names),
             )
             heads += tuple(RaterName(name, "judge") for name in judges)
             yield Table(f"By {_describe_stratum(stratum, strata)}", heads, rows)
@@ -184,5 +184,5 @@ def _describe_stratum(stratum: str, strata: JSON) -> str:
 
 
 def _cells(of: JSON, names: list[str]) -> list[Cell]:
-    found = [of.get(name) if name in TOGETHER else of["raters"].get(name) for name in names]
+    found = [of.get(name) if name in JOINT_EVALUATORS else of["raters"].get(name) for name in names]
     return [Number(None) if each is None else Number.from_estimate(each) for each in found]

@@ -10,7 +10,7 @@ from analysis.campaigns.chosen_items import chosen_items
 from analysis.campaigns.frames import campaign_frame
 from analysis.data.frame import Frame
 from analysis.data.selection import ReportOptions
-from analysis.evaluation.inputs import Asked, QuerySample, evaluator_labels
+from analysis.evaluation.inputs import AskedContent, QuerySample, evaluator_labels
 from analysis.evaluation.key_points import RECALL, VERIFICATION
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.passages import PassageRatings
@@ -25,12 +25,14 @@ RATING = "answer-rating"
 """The protocol whose measures depend on which passages an item shows."""
 
 
-def asked_of(campaign: Campaign) -> Asked:
+def asked_content(campaign: Campaign) -> AskedContent:
     """Return what a campaign asked."""
-    return Asked(campaign.protocol, get_protocol(campaign).reading, _bare(campaign))
+    return AskedContent(
+        campaign.protocol, get_protocol(campaign).reading, _queries_without_passages(campaign)
+    )
 
 
-def _bare(campaign: Campaign) -> frozenset[str] | None:
+def _queries_without_passages(campaign: Campaign) -> frozenset[str] | None:
     """Return the queries whose items show no passage, if the campaign shows only relevant ones."""
     if campaign.protocol != RATING or campaign.options.get("passages", "all") == "all":
         return None
@@ -45,13 +47,15 @@ def stored_sample(campaign: Campaign) -> QuerySample:
             "query__key", "probability", "drawn", "role", "role_probability"
         )
     )
-    kept = {drawn: _kept([r for r in rows if r[2] is drawn]) for drawn in (True, False)}
+    kept = {
+        drawn: _evaluation_chance([r for r in rows if r[2] is drawn]) for drawn in (True, False)
+    }
     evaluated = [row for row in rows if row[3] == EVALUATION]
     sampled = frozenset(key for key, _, drawn, *_ in evaluated if drawn)
     return QuerySample(
         {key: chance_given_split(chance, kept[True], kept[False]) for key, chance, *_ in evaluated},
         sampled,
-        frozenset(_unfinished(campaign)) & sampled,
+        frozenset(_unanswered_queries(campaign)) & sampled,
         chosen_items(campaign) > 0,
     )
 
@@ -65,12 +69,12 @@ def chance_given_split(chance: float, asked: float, others: float) -> float:
     return chance * asked / (chance * asked + (1 - chance) * others)
 
 
-def _kept(rows: Sequence[tuple[str, float, bool, str, float]]) -> float:
+def _evaluation_chance(rows: Sequence[tuple[str, float, bool, str, float]]) -> float:
     """Return the chance of the evaluation split among rows that were sampled alike."""
     return next((chance for *_, role, chance in rows if role == EVALUATION), 1.0)
 
 
-def _unfinished(campaign: Campaign) -> set[str]:
+def _unanswered_queries(campaign: Campaign) -> set[str]:
     """Return the queries with an item that no counted person has answered."""
     answers = Response.objects.filter(
         current=True, assignment__item=OuterRef("pk"), assignment__rater__kind="human"

@@ -10,11 +10,11 @@ import numpy as np
 from analysis.data.reference import HUMAN
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import (
+    JOINT_EVALUATORS,
     JUDGE,
     MEAN_OF_PEOPLE,
     PEOPLE,
     TEXTS,
-    TOGETHER,
     Part,
     QuerySample,
     Rows,
@@ -102,8 +102,8 @@ def _estimate_by(of: JSON, by: str, kind: str, system: str) -> JSON | None:
     if kind == POWERED:
         found = of["powered"].get(by, {}).get("systems", {}).get(system)
         return found
-    estimates = of["systems"].get(system, {**dict.fromkeys(TOGETHER), "raters": {}})
-    found = estimates.get(by) if kind in TOGETHER else estimates["raters"].get(by)
+    estimates = of["systems"].get(system, {**dict.fromkeys(JOINT_EVALUATORS), "raters": {}})
+    found = estimates.get(by) if kind in JOINT_EVALUATORS else estimates["raters"].get(by)
     return found
 
 

@@ -15,7 +15,7 @@ from analysis.data.selection import ReportOptions
 from analysis.evaluation.inputs import evaluator_labels
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.relevance import BY_ORACLE, relevance_of
-from analysis.measures.contexts import Contexts, members, without_failed
+from analysis.measures.contexts import Contexts, members, questions_without_failures
 from analysis.measures.options import Options
 from analysis.measures.ratings import answerable, answers
 from analysis.measures.tokenizer import tokenizer
@@ -25,7 +25,7 @@ from annotation.models import Campaign
 from datasets.material import batch_rows
 
 NOTHING = "-nothing-"
-MADE = (1980, 1, 1, 0, 0, 0)
+ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 """The time of every file, so that the same labels give the same archive."""
 ABOUT = """\
 Runs and relevance judgements of {campaign}, with the options of the measures as chosen.
@@ -59,7 +59,7 @@ def trec_archive(campaign: Campaign, options: Options, report_options: ReportOpt
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in trec_files(campaign, options, report_options).items():
-            archive.writestr(zipfile.ZipInfo(name, MADE), text, zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(name, ZIP_DATE), text, zipfile.ZIP_DEFLATED)
     return held.getvalue()
 
 
@@ -94,7 +94,7 @@ def _of_raters(layout: Layout, frame: VariableFrame, options: Options) -> dict[s
         every = np.ones(len(layout.queries), bool)
         ranked = np.full(oracle.shape, -1, np.int64)
         empty = Contexts(found, ranked, oracle, kept, tokens, (ranked >= 0).sum(1), every)
-        answered = found.yes & without_failed(empty)[:, None, :]
+        answered = found.yes & questions_without_failures(empty)[:, None, :]
         made[f"{name}.diversity.qrels"] = "".join(_diversity(layout, answered))
         if options.relevance != BY_ORACLE:
             gains = relevance_of(ratings, empty, options)

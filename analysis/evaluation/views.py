@@ -13,7 +13,13 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.document import Document, Table, count
-from analysis.evaluation.display import SHOWN, AvailableParts, Shown, own_measures, select_shown
+from analysis.evaluation.display import (
+    DISPLAY_OPTIONS,
+    AvailableParts,
+    DisplayOptions,
+    own_measures,
+    select_shown,
+)
 from analysis.evaluation.jobs import MEASURES, TREC, question
 from analysis.evaluation.rendering import (
     COMPARED,
@@ -21,10 +27,10 @@ from analysis.evaluation.rendering import (
     RANKS,
     board_table,
     cuts_of,
+    describe_test,
     document,
     rank_sections,
     shown_boards,
-    tested,
     title_of,
 )
 from analysis.evaluation.selection import MeasuresForm
@@ -73,7 +79,7 @@ class Filter:
     boxes: list[tuple[str, bool]]
 
 
-def board_views(report: JSON, shown: Shown, query: QueryDict) -> list[BoardView]:
+def board_views(report: JSON, shown: DisplayOptions, query: QueryDict) -> list[BoardView]:
     """Return the boards to show; those of single people only if selected."""
     boards = report["leaderboard"]["boards"] if shown.evaluators else shown_boards(report)
     made = []
@@ -81,11 +87,11 @@ def board_views(report: JSON, shown: Shown, query: QueryDict) -> list[BoardView]
         tables = [board_table(report, board, cut) for cut in cuts_of(report, board)]
         headed = [(table, _heads(table, shown, query)) for table in tables]
         title, kind = title_of(board)
-        made.append(BoardView(title, kind, tested(board), headed))
+        made.append(BoardView(title, kind, describe_test(board), headed))
     return [each for each in made if each.tables]
 
 
-def _heads(table: Table, shown: Shown, query: QueryDict) -> list[Head]:
+def _heads(table: Table, shown: DisplayOptions, query: QueryDict) -> list[Head]:
     return [_head(str(name), shown.order, query) for name in table.header[1:]]
 
 
@@ -103,10 +109,10 @@ def _address(query: QueryDict, **changed: str) -> str:
     return f"?{made.urlencode()}#section-systems"
 
 
-def filters(offered: AvailableParts, shown: Shown, query: QueryDict) -> JSON:
+def filters(offered: AvailableParts, shown: DisplayOptions, query: QueryDict) -> JSON:
     """Return the options of what to show, and the parts of the address that they keep."""
     made = []
-    for option in SHOWN:
+    for option in DISPLAY_OPTIONS:
         if option.kind != "several":
             continue
         there, chosen = getattr(offered, option.field), getattr(shown, option.field)
@@ -116,7 +122,7 @@ def filters(offered: AvailableParts, shown: Shown, query: QueryDict) -> JSON:
     kept = [
         (name, value)
         for name, values in query.lists()
-        if name not in {option.name for option in SHOWN}
+        if name not in {option.name for option in DISPLAY_OPTIONS}
         for value in values
         if value
     ]
@@ -135,7 +141,7 @@ def filters(offered: AvailableParts, shown: Shown, query: QueryDict) -> JSON:
     }
 
 
-def rest_of(report: JSON, matrices: Sequence[str]) -> Document:
+def remaining_sections(report: JSON, matrices: Sequence[str]) -> Document:
     """Return the document without the parts that the page shows elsewhere, such as in figures."""
     whole = document(report)
     above = [*RENDERED_ABOVE, *([COMPARED] if "metrics" in matrices else [])]
@@ -146,17 +152,17 @@ def rest_of(report: JSON, matrices: Sequence[str]) -> Document:
     return replace(whole, sections=tuple(kept))
 
 
-def _drawn(report: JSON, names: Sequence[str]) -> list[str]:
+def _available_figures(report: JSON, names: Sequence[str]) -> list[str]:
     """Return the figures that the report has data for."""
     return [name for name in names if any(subjects(report, FIGURES[name]))]
 
 
-def sliced_by(report: JSON, campaigns: Iterable[str]) -> list[str]:
+def describe_slicing(report: JSON, campaigns: Iterable[str]) -> list[str]:
     """Describe the variables and their number for each campaign that divides the queries."""
-    return [_sliced_by(report, name) for name in campaigns]
+    return [_describe_slicing(report, name) for name in campaigns]
 
 
-def _sliced_by(report: JSON, campaign: str) -> str:
+def _describe_slicing(report: JSON, campaign: str) -> str:
     strata = [each for each in report["strata"].values() if each["campaign"] == campaign]
     if not strata:
         return f"No label is settled in {campaign} yet, so there are no slices by it."
@@ -192,14 +198,14 @@ def measures_context(
         report = select_shown(whole, shown)
     except ValueError as error:
         return {**context, "problem": str(error)}
-    matrices = _drawn(report, MATRICES)
+    matrices = _available_figures(report, MATRICES)
     return context | {
         "board_report": report,
         "boards": board_views(report, shown, query),
-        "document": rest_of(report, matrices),
+        "document": remaining_sections(report, matrices),
         "matrices": matrices,
-        "slices": _drawn(report, SLICES),
-        "sliced": sliced_by(report, [each.name for each in form.resolved.slices]),
+        "slices": _available_figures(report, SLICES),
+        "sliced": describe_slicing(report, [each.name for each in form.resolved.slices]),
     }
 
 

@@ -218,7 +218,7 @@ def key(entries: Sequence[tuple[Mark, str]], left: float, top: float, width: flo
     """Draw the meaning of each mark, in as many lines as needed."""
     parts, x, y = [], left, top + LINE / 2
     for mark, words in entries:
-        shown = svg.fitted(words, width - MARK_ROOM)
+        shown = svg.shorten(words, width - MARK_ROOM)
         wide = MARK_ROOM + svg.width_of(shown)
         if x > left and x + wide > left + width:
             x, y = left, y + LINE + 2
@@ -253,7 +253,7 @@ class Notes:
         parts, y = [], top
         for reason in self.reasons:
             words = f"({_letter(self.reasons.index(reason))}) not defined: {reason}"
-            for each in svg.wrapped(words, width, 11):
+            for each in svg.wrap(words, width, 11):
                 y += LINE
                 parts.append(svg.text("note", left, y, each))
         return Key("".join(parts), y + 4 if parts else top)

@@ -12,7 +12,7 @@ from .svg import Drawing
 NAMES, TOP, GAP, HEAD = 130, 10, 26, 36
 NARROWEST, ROOM = 250, 640
 """The smallest width of a judge's table, and the largest width of all in one row."""
-NEVER = "people never give this category"
+NEVER_GIVEN = "people never give this category"
 
 
 def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
@@ -81,13 +81,13 @@ def _cell(label: str, judged: str, count: int, row: list[int]) -> Cell:
     share = _share(count, row)
     title = f"people {label}, judge {judged}: {count} of {sum(row)}"
     if share.value is None:
-        return Cell(f"{count}", "–", None, f"{title}; {NEVER}")
+        return Cell(f"{count}", "–", None, f"{title}; {NEVER_GIVEN}")
     return Cell(f"{count}", f"{share.value:.0%}", share.value, title)
 
 
 def _share(count: int, row: list[int]) -> Number:
     total = sum(row)
-    return Number(count / total) if total else Number(None, reason=NEVER)
+    return Number(count / total) if total else Number(None, reason=NEVER_GIVEN)
 
 
 def chart(subject: Subject) -> JSON:
@@ -103,7 +103,7 @@ def chart(subject: Subject) -> JSON:
             vega.number("units", "Units"),
         ),
     }
-    return vega.beside("judge", view)
+    return vega.small_multiples("judge", view)
 
 
 FIGURE = Figure(

@@ -34,7 +34,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _PlacedRows:
     """The rows with the height of each one's middle, the scale of the scores, room for names."""
 
     rows: list[tuple[Row, float]]
@@ -66,7 +66,7 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     parts = [_axis(placed), *_groups(placed), *(_row(row, y, placed) for row, y in placed.rows)]
     parts += [_line(placed, judge, n, len(judges)) for n, judge in enumerate(judges)]
     parts += [_people(row, y, placed) for row, y in placed.rows]
-    parts += [_lacking(row, y, judges, placed) for row, y in placed.rows]
+    parts += [_missing_scores(row, y, judges, placed) for row, y in placed.rows]
     title = f"{subject.name.capitalize()} of {len(rows)} reports by people and judges"
     return Drawing(title, left + wide + RIGHT, key.bottom + 8, (*parts, key.markup))
 
@@ -93,7 +93,7 @@ def _judges(rows: list[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row.judges))
 
 
-def _place(rows: list[Row], scale: base.Scale, names: float) -> _Placed:
+def _place(rows: list[Row], scale: base.Scale, names: float) -> _PlacedRows:
     """Place the rows; a system's name is above its first row."""
     placed: list[tuple[Row, float]] = []
     y, group = float(TOP), ""
@@ -102,17 +102,17 @@ def _place(rows: list[Row], scale: base.Scale, names: float) -> _Placed:
         group = row.group
         placed.append((row, y + ROW / 2))
         y += ROW
-    return _Placed(placed, scale, y + 8, names)
+    return _PlacedRows(placed, scale, y + 8, names)
 
 
-def _groups(placed: _Placed) -> Iterator[str]:
+def _groups(placed: _PlacedRows) -> Iterator[str]:
     for group, rows in groupby(placed.rows, key=lambda each: each[0].group):
         if group:
             y = next(rows)[1] - ROW / 2 - 8
             yield svg.name("group", placed.scale.start, y, group, placed.scale.width)
 
 
-def _axis(placed: _Placed) -> str:
+def _axis(placed: _PlacedRows) -> str:
     parts = []
     for tick in placed.scale.ticks():
         x = placed.scale.at(tick)
@@ -121,7 +121,7 @@ def _axis(placed: _Placed) -> str:
     return "".join(parts)
 
 
-def _row(row: Row, y: float, placed: _Placed) -> str:
+def _row(row: Row, y: float, placed: _PlacedRows) -> str:
     start, scale = placed.scale.start, placed.scale
     parts = [svg.name("label", start - 14, y + base.TEXT_DROP, row.label, placed.names, "end")]
     if row.mean is not None:
@@ -130,7 +130,7 @@ def _row(row: Row, y: float, placed: _Placed) -> str:
     return "".join(parts)
 
 
-def _people(row: Row, y: float, placed: _Placed) -> str:
+def _people(row: Row, y: float, placed: _PlacedRows) -> str:
     """Draw people slightly above and below each other, since equal values would overlap."""
     parts = []
     for n, (name, value) in enumerate(row.people.items()):
@@ -139,13 +139,13 @@ def _people(row: Row, y: float, placed: _Placed) -> str:
     return "".join(parts)
 
 
-def _lacking(row: Row, y: float, judges: list[str], placed: _Placed) -> str:
+def _missing_scores(row: Row, y: float, judges: list[str], placed: _PlacedRows) -> str:
     without = [name for name in judges if name not in row.judges]
     title = "; ".join(f"{name}: {NO_SCORE}" for name in without)
     return svg.cross(placed.scale.end + 12, y, title) if without else ""
 
 
-def _line(placed: _Placed, judge: str, number: int, judges: int) -> str:
+def _line(placed: _PlacedRows, judge: str, number: int, judges: int) -> str:
     """Draw a judge's scores, each joined with the mean of people on the same report.
 
     Judges are below people, who would cover them, and slightly beside each other. With several

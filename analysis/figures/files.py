@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from annotation.spreadsheet import write_rows
 
-from ..data.selection import about
+from ..data.selection import option_metadata
 from ..document import Cell, Number, Table, slug
 from ..types import JSON
 from . import FIGURES, subjects
@@ -81,7 +81,7 @@ class Look:
 
     tone: Literal["colour", "black"] = field(
         default="colour",
-        metadata=about(
+        metadata=option_metadata(
             "colours, or black and white, distinguished by mark and dash",
             label="Colours",
             values=TONES,
@@ -89,7 +89,7 @@ class Look:
     )
     paper: Literal["page", "column", "text"] = field(
         default="page",
-        metadata=about(
+        metadata=option_metadata(
             "the width: as on the page, a column (84 mm) or the whole text (174 mm) of a paper, "
             "with type of 7 to 9 points",
             label="Width",
@@ -175,7 +175,7 @@ def figure_of(
     return figure, kind, subject
 
 
-def _drawn(figure: Figure, subject: Subject, look: Look) -> tuple[str, str]:
+def _draw(figure: Figure, subject: Subject, look: Look) -> tuple[str, str]:
     """Return the drawing as SVG, and its title."""
     paper = PAPERS[look.paper]
     drawing = figure.draw(subject, paper.room)
@@ -190,15 +190,15 @@ def _drawn(figure: Figure, subject: Subject, look: Look) -> tuple[str, str]:
 
 
 def svg_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:
-    return _drawn(figure, subject, look)[0].encode()
+    return _draw(figure, subject, look)[0].encode()
 
 
 def pdf_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:
-    return as_pdf(*_drawn(figure, subject, look))
+    return as_pdf(*_draw(figure, subject, look))
 
 
 def png_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:
-    return as_png(*_drawn(figure, subject, look))
+    return as_png(*_draw(figure, subject, look))
 
 
 def vega_file(figure: Figure, subject: Subject, look: Look = AS_SHOWN) -> bytes:

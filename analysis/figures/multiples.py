@@ -152,7 +152,7 @@ def _lines(notes: Iterable[str], top: float, width: float) -> base.Key:
     parts, y = [], top
     for words in filter(None, notes):
         lines = []
-        for line in svg.wrapped(words, width, 11):
+        for line in svg.wrap(words, width, 11):
             y += base.LINE
             lines.append(svg.text("note", 8, y, line))
         parts.append(f"<g><title>{svg.clean(words)}</title>{''.join(lines)}</g>")

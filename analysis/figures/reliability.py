@@ -119,7 +119,7 @@ def chart(subject: Subject) -> JSON:
             ),
         ],
     }
-    return vega.beside("judge", view)
+    return vega.small_multiples("judge", view)
 
 
 FIGURE = Figure(

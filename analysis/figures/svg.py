@@ -103,7 +103,7 @@ def _advance(character: str) -> float:
     return WIDE if unicodedata.east_asian_width(character) in "WF" else NARROW
 
 
-def fitted(text: str, width: float, size: float = SIZE) -> str:
+def shorten(text: str, width: float, size: float = SIZE) -> str:
     """Shorten a text on one line to this width; the end stays, since names differ there."""
     line = " ".join(text.split())
     if width_of(line, size) <= width:
@@ -114,15 +114,15 @@ def fitted(text: str, width: float, size: float = SIZE) -> str:
     return "…" + kept
 
 
-def wrapped(text: str, width: float, size: float = SIZE) -> list[str]:
+def wrap(text: str, width: float, size: float = SIZE) -> list[str]:
     """Break a text at blanks into lines of at most this width."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
         if lines[-1] and width_of(longer, size) > width:
-            lines.append(fitted(word, width, size))
+            lines.append(shorten(word, width, size))
         else:
-            lines[-1] = fitted(longer, width, size)
+            lines[-1] = shorten(longer, width, size)
     return lines
 
 
@@ -134,7 +134,7 @@ def text(css: str, x: float, y: float, words: str, anchor: str = "start", title:
 
 def name(css: str, x: float, y: float, words: str, width: float, anchor: str = "start") -> str:
     """Draw a name cut to a width, with the whole of it as a tooltip."""
-    short = fitted(words, width, BOLD if css == "group" else SIZE)
+    short = shorten(words, width, BOLD if css == "group" else SIZE)
     return text(css, x, y, short, anchor, words if short != words else "")
 
 

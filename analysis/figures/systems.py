@@ -149,7 +149,7 @@ def chart(subject: Subject) -> JSON:
     more = {"y": vega.name("system", None), "yOffset": {"field": "series", "sort": columns}}
     view = {
         "width": 2 * vega.COLUMN,
-        "transform": vega.folded(columns),
+        "transform": vega.fold_columns(columns),
         "layer": vega.whiskers("x", "value", subject.name.capitalize(), channels, more, (0, 1)),
     }
     return {"facet": vega.rows("judge"), "spec": view}

@@ -109,7 +109,7 @@ def _panel(
     x = at.x(-0.5, len(cuts) - 0.5)
     parts = [at.heading(judge), base.y_axis(y, at.left, at.right)]
     for n, cut in enumerate(cuts):
-        words = svg.fitted(f"≥ {cut['threshold']}", at.width / len(cuts), 11)
+        words = svg.shorten(f"≥ {cut['threshold']}", at.width / len(cuts), 11)
         parts.append(svg.text("tick", x.at(n), at.bottom + 14, words, "middle"))
     parts += [_band(cuts, series, x, y) for series in shown if series.banded]
     parts += [_line(cuts, n, x, y, notes) for n in range(len(shown))]
@@ -176,7 +176,7 @@ def chart(subject: Subject) -> JSON:
     lines = {"type": "line", "point": True}
     view = {
         "width": vega.COLUMN,
-        "transform": vega.folded(columns),
+        "transform": vega.fold_columns(columns),
         "layer": [
             {
                 "mark": {"type": "area", "opacity": 0.13},
@@ -185,7 +185,7 @@ def chart(subject: Subject) -> JSON:
             {"mark": lines, "encoding": {**across, "y": value, **channels}},
         ],
     }
-    return vega.beside("judge", view)
+    return vega.small_multiples("judge", view)
 
 
 FIGURE = Figure(

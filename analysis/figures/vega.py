@@ -124,7 +124,7 @@ def series(
     }
 
 
-def folded(columns: list[str], into: str = "value", by: str = "series") -> list[JSON]:
+def fold_columns(columns: list[str], into: str = "value", by: str = "series") -> list[JSON]:
     """Return transforms that make a row of each of several numbers, with its interval."""
     return [
         {"fold": columns, "as": [by, into]},
@@ -176,6 +176,6 @@ def shade(field: str, title: str, scheme: str, bounds: tuple[float, float] | Non
     }
 
 
-def beside(field: str, view: JSON) -> JSON:
+def small_multiples(field: str, view: JSON) -> JSON:
     """Return small multiples: the view once for each value of a column, four in a row."""
     return {"facet": name(field, None), "columns": IN_A_ROW, "spec": view}

@@ -41,7 +41,7 @@ def document(report: JSON) -> Document:
     sections += [methods_section(report)] if report["raters"] and "inputs" in report else []
     made = Document(
         report["campaign"] or "Labels file",
-        _about(report),
+        _describe_report(report),
         _describe_origin(report),
         tuple(sections),
     )
@@ -81,7 +81,7 @@ def _verdict(report: JSON) -> Section:
     return Section(VERDICT, (), points=tuple(points))
 
 
-def _about(report: JSON) -> str:
+def _describe_report(report: JSON) -> str:
     facts = [x for x in (report["protocol"], report["batch"]) if x]
     facts += [
         count(report["queries"], "query", "queries"),
@@ -127,9 +127,9 @@ def _counts_assisted(report: JSON) -> bool:
 
 
 def _describe_origin(report: JSON) -> str:
-    return f"Tandem {report['version']}, {moment(report)}"
+    return f"Tandem {report['version']}, {computed_at(report)}"
 
 
-def moment(report: JSON) -> str:
+def computed_at(report: JSON) -> str:
     """Format the time when the numbers were computed."""
     return str(report["generated_at"]).replace("T", " ").replace("+00:00", " UTC")

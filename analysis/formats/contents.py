@@ -84,7 +84,7 @@ def _judges(report: JSON) -> list[str]:
     return list(dict.fromkeys(of))
 
 
-def _titled(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]:
+def _named_blocks(blocks: Sequence[Block], name: str, report: JSON) -> Iterator[Block]:
     """Yield a variable's blocks under its name, if the report has several variables.
 
     The first block of a single variable needs no fold.
@@ -115,7 +115,7 @@ def people_section(report: JSON) -> Section:
     blocks = [
         block
         for name in report["variables"]
-        for block in _titled(people_blocks(report, name), name, report)
+        for block in _named_blocks(people_blocks(report, name), name, report)
     ]
     blocks += [_raters(report), *exposure_blocks(report)]
     subjects = tuple(report["variables"])
@@ -164,8 +164,12 @@ def judges_sections(report: JSON) -> Iterator[Section]:
         blocks = [
             block
             for name, variable in report["variables"].items()
-            for block in _titled(
-                [*_side_by_side(variable), *between_judges_blocks(variable), *_again(variable)],
+            for block in _named_blocks(
+                [
+                    *_side_by_side(variable),
+                    *between_judges_blocks(variable),
+                    *_consistency(variable),
+                ],
                 name,
                 report,
             )
@@ -179,7 +183,7 @@ def judges_sections(report: JSON) -> Iterator[Section]:
             block
             for name, variable in report["variables"].items()
             if judge in variable["judges"]
-            for block in _titled(
+            for block in _named_blocks(
                 judge_blocks(
                     variable["judges"][judge],
                     variable["measurement"] != "nominal",
@@ -212,7 +216,7 @@ def _side_by_side(variable: JSON) -> list[Block]:
     return [Block("Agreement with people", (Table("Cohen's kappa", header, tuple(rows)),))]
 
 
-def _again(variable: JSON) -> list[Block]:
+def _consistency(variable: JSON) -> list[Block]:
     """Return the consistency of judges that were asked more than once."""
     if not any("consistency" in of for of in variable["judges"].values()):
         return []

@@ -37,7 +37,7 @@ from .people_sections import (
     ANY,
     first_rows,
     gap_tables,
-    judged_table,
+    judge_with_people_table,
     no_floor,
     numbers,
 )
@@ -124,7 +124,7 @@ def judge_blocks(
 def _judge_blocks(block: JSON, ordered: bool, judge: str, codes: Mapping[str, str]) -> list[Block]:
     tables = [_agreement_table(block, judge)]
     if "pairs_distribution" in block:
-        tables.append(judged_table(block["pairs_distribution"]))
+        tables.append(judge_with_people_table(block["pairs_distribution"]))
     tables += gap_tables(block, judge)
     found = [Block("Against people", tuple(tables), _describe_left_out(block, judge, codes))]
     if block["classes"]:

@@ -102,7 +102,7 @@ def _planning(report: JSON) -> str:
     )
 
 
-def named(blocks: Any) -> list[str]:
+def cited_statistics(blocks: Any) -> list[str]:
     """Return the statistics of blocks by name, each once, with their citations."""
     names: dict[str, None] = {}
     for block in blocks:
@@ -148,12 +148,12 @@ def joined(words: list[str]) -> str:
 def among_people(report: JSON) -> str:
     """Name the coefficients of agreement among people, or the reason why there are none."""
     variables = report["variables"]
-    alone = {n: _why_uncompared(v["agreement"]) for n, v in variables.items()}
+    alone = {n: _why_not_compared(v["agreement"]) for n, v in variables.items()}
     sentences = []
     for level in ("nominal", "ordinal", "interval"):
         of = [n for n, v in variables.items() if v["measurement"] == level and not alone[n]]
         if of:
-            found = named(variables[n]["agreement"] for n in of)
+            found = cited_statistics(variables[n]["agreement"] for n in of)
             sentences.append(
                 f"Agreement among people on {joined(of)} ({level}) is given as {joined(found)}."
             )
@@ -165,9 +165,9 @@ def among_people(report: JSON) -> str:
     return " ".join(sentences)
 
 
-def _why_uncompared(agreement: JSON) -> str:
+def _why_not_compared(agreement: JSON) -> str:
     """Explain why people could not be compared; empty if they were."""
-    if agreement["units"] and named([agreement]):
+    if agreement["units"] and cited_statistics([agreement]):
         return ""
     people = agreement["raters"]
     if people < 2:
@@ -203,7 +203,7 @@ def describe_comparisons(report: JSON) -> list[str]:
             "of categories the category nearest to it, rounding halves up."
         )
     blocks = [block for of in held.values() for block in of]
-    if given := named([b["agreement"], b["classes"], b.get("overall")] for b in blocks):
+    if given := cited_statistics([b["agreement"], b["classes"], b.get("overall")] for b in blocks):
         parts.append(
             f"Reported are {joined(given)}; {_describe_pairs(blocks, max(raters.values()))}."
         )
@@ -320,14 +320,14 @@ def _judges(report: JSON) -> str:
     if not blocks:
         return ""
     parts = describe_comparisons(report)
-    if ordered := named(b["correlation"] for b in blocks):
+    if ordered := cited_statistics(b["correlation"] for b in blocks):
         parts.append(f"Ratings were correlated with the mean human rating: {joined(ordered)}.")
     if any(b["thresholds"] for b in blocks):
         parts.append(
             "Ratings were also cut at each threshold, with precision and recall "
             "of reaching it and of staying below it."
         )
-    if areas := named(b.get("curves") for b in blocks):
+    if areas := cited_statistics(b.get("curves") for b in blocks):
         parts.append(f"Scores were compared with people over all thresholds: {joined(areas)}.")
     parts += _alternative([b["alt_test"] for b in blocks])
     parts += floor_methods(blocks)
@@ -382,9 +382,10 @@ def _scores(report: JSON) -> str:
     parts = []
     for name, block in report["scores"].items():
         cited = f" {CITED['ju2025']}" if name == "coverage" else ""
+        statistics = cited_statistics([block.get("pairs", []), block["correlation"]])
         parts.append(
             f"{name.capitalize()}{cited} was averaged by system; rankings of reports were compared "
-            f"by {joined(named([block.get('pairs', []), block['correlation']])) or 'nothing'}."
+            f"by {joined(statistics) or 'nothing'}."
         )
         if block.get("comparisons"):
             parts.append(

@@ -122,7 +122,7 @@ def distribution_tables(found: JSON) -> list[Table]:
     return tables
 
 
-def judged_table(found: JSON) -> Table:
+def judge_with_people_table(found: JSON) -> Table:
     """Return the agreement of a judge with each person."""
     rows = tuple(_quantiles(name, found[key]) for key, name in _OF.items())
     caption = f"Distribution over people who share {found['fewest_units']} {UNITS} with the judge"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..document import DASH, Block, Cell, Number, RaterName, Table
-from ..report.verdict import turned
+from ..report.verdict import reverse_difference
 from ..types import JSON
 from .people_sections import (
     components_tables,
@@ -96,7 +96,7 @@ def _comparisons(pairs: list[JSON], order: list[str]) -> list[Table]:
     rank = {system: n for n, system in enumerate(order)}
     last = len(order)
     seen = [
-        _seen_from_below(each) if rank.get(each["a"], last) > rank.get(each["b"], last) else each
+        _reversed_pair(each) if rank.get(each["a"], last) > rank.get(each["b"], last) else each
         for each in pairs
     ]
     seen.sort(key=lambda each: (rank.get(each["a"], last), rank.get(each["b"], last)))
@@ -114,12 +114,12 @@ def _comparisons(pairs: list[JSON], order: list[str]) -> list[Table]:
     return [Table(caption, header, rows)] if rows else []
 
 
-def _seen_from_below(pair: JSON) -> JSON:
+def _reversed_pair(pair: JSON) -> JSON:
     return {
         **pair,
         "a": pair["b"],
         "b": pair["a"],
-        "difference": turned(pair["difference"]),
+        "difference": reverse_difference(pair["difference"]),
         "higher": pair["lower"],
         "lower": pair["higher"],
     }

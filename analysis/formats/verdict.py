@@ -23,12 +23,12 @@ QUESTIONS = {
     "errors": "What do the judges get wrong?",
     "rankings": "Do the judges rank answers as people do?",
 }
-SHOWN = 4
+MOST_SENTENCES = 4
 """So many judges answer a question in sight; the others are in a fold."""
 
 
 @dataclass(frozen=True)
-class Said:
+class VerdictSentence:
     """A sentence of the verdict with the variable and the judge that it is about."""
 
     sentence: JSON
@@ -59,7 +59,7 @@ def verdict_html(
     rankings = [row for of in found["scores"].values() for row in _of_score(of)]
     sample: Rows = []
     if first := found.get("sample"):
-        sample = [(first["question"], [Said(first)])]
+        sample = [(first["question"], [VerdictSentence(first)])]
     if several:
         blocks = [*([_block("", sample, anchors, units)] if sample else []), *blocks]
         blocks += [_block("Systems", rankings, anchors, units)] if rankings else []
@@ -68,7 +68,7 @@ def verdict_html(
     return f'<section class="verdict" aria-label="Verdict">\n{"".join(blocks)}</section>\n'
 
 
-Rows = list[tuple[str, list[Said]]]
+Rows = list[tuple[str, list[VerdictSentence]]]
 """Questions with one sentence, or one of each judge."""
 
 
@@ -77,22 +77,25 @@ def _of_variables(found: JSON) -> Rows:
 
 
 def _of_variable(of: JSON, name: str) -> Rows:
-    rows = [(of["people"]["question"], [Said(of["people"], name)])]
+    rows = [(of["people"]["question"], [VerdictSentence(of["people"], name)])]
     for what in dict.fromkeys(what for sentences in of["judges"].values() for what in sentences):
-        said = [Said(sentences[what], name, judge) for judge, sentences in of["judges"].items()]
+        said = [
+            VerdictSentence(sentences[what], name, judge)
+            for judge, sentences in of["judges"].items()
+        ]
         rows.append((_question(said, what), said))
     among = of.get("among_judges", {}).values()
-    return [*rows, *((each["question"], [Said(each, name)]) for each in among)]
+    return [*rows, *((each["question"], [VerdictSentence(each, name)]) for each in among)]
 
 
 def _of_score(of: JSON) -> Rows:
     best = of.get("best")
-    said = [Said(each, "", judge) for judge, each in of["judges"].items()]
-    rows = [(best["question"], [Said(best)])] if best else []
+    said = [VerdictSentence(each, "", judge) for judge, each in of["judges"].items()]
+    rows = [(best["question"], [VerdictSentence(best)])] if best else []
     return [*rows, *([(_question(said, "rankings"), said)] if said else [])]
 
 
-def _question(said: Sequence[Said], what: str) -> str:
+def _question(said: Sequence[VerdictSentence], what: str) -> str:
     only: str = said[0].sentence["question"]
     return only if len(said) == 1 else QUESTIONS.get(what, only)
 
@@ -103,21 +106,25 @@ def _block(title: str, rows: Rows, anchors: Anchors, units: Units) -> str:
     return f"{head}<dl>\n{body}</dl>\n"
 
 
-def _row(question: str, said: Sequence[Said], anchors: Anchors, units: Units) -> str:
+def _row(question: str, said: Sequence[VerdictSentence], anchors: Anchors, units: Units) -> str:
     tones = {each.sentence["tone"] for each in said}
     tone = tones.pop() if len(tones) == 1 else "open"
     alike = _alike(said)
     lines = [_line(each, len(said) > 1, anchors, units) for each in alike]
     # No paragraphs: they cannot hold the hints.
     lines = [f"<div>{line}</div>" for line in lines]
-    shown, rest = "".join(lines[:SHOWN]), "".join(lines[SHOWN:])
-    more = f"<details><summary>{len(lines) - SHOWN} more</summary>{rest}</details>" if rest else ""
+    shown, rest = "".join(lines[:MOST_SENTENCES]), "".join(lines[MOST_SENTENCES:])
+    more = (
+        f"<details><summary>{len(lines) - MOST_SENTENCES} more</summary>{rest}</details>"
+        if rest
+        else ""
+    )
     return f'<div class="{escape(tone)}"><dt>{escape(question)}</dt><dd>{shown}{more}</dd></div>\n'
 
 
-def _alike(said: Sequence[Said]) -> list[list[Said]]:
+def _alike(said: Sequence[VerdictSentence]) -> list[list[VerdictSentence]]:
     """Group judges with the same sentence, unless it leads to units, which are each judge's own."""
-    groups: dict[str, list[Said]] = {}
+    groups: dict[str, list[VerdictSentence]] = {}
     for each in said:
         has_units = any("cells" in part for part in each.sentence["parts"])
         key = each.judge if has_units else f" {each.sentence['text']}"
@@ -125,7 +132,7 @@ def _alike(said: Sequence[Said]) -> list[list[Said]]:
     return list(groups.values())
 
 
-def _line(of: Sequence[Said], named: bool, anchors: Anchors, units: Units) -> str:
+def _line(of: Sequence[VerdictSentence], named: bool, anchors: Anchors, units: Units) -> str:
     name, said = "", of[0]
     if named:
         sign = '<span class="sign judge" aria-hidden="true"></span>'
@@ -149,7 +156,7 @@ def _answer(sentence: JSON) -> str:
     )
 
 
-def _parts(said: Said, anchors: Anchors, units: Units) -> Iterator[str]:
+def _parts(said: VerdictSentence, anchors: Anchors, units: Units) -> Iterator[str]:
     for part in said.sentence["parts"]:
         # Blanks and punctuation before the words are not part of the link.
         words = part["text"].lstrip(" ,;(")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from analysis.document import DASH, Block, Cell, Document, Number, RaterName, Section, Table, count
-from analysis.formats.build import moment
+from analysis.formats.build import computed_at
 from analysis.formats.facts import facts
 from analysis.formats.variable_sections import COEFFICIENTS
 from analysis.statistics import SHARE_DIFFERENCE, mean_by_cluster
@@ -24,7 +24,7 @@ ABOUT = (
     "labels, and coefficients by query are not stored. Scores of the items in both are paired."
 )
 HEADER = ("System", "Rater", "Items in both", "Changed", "Mean difference")
-COMPARED = ("Before", "After", "Difference", "Change")
+CHANGE_HEADER = ("Before", "After", "Difference", "Change")
 NAMES = COEFFICIENTS | {
     "cohen_kappa": "Cohen's kappa",
     "cohen_kappa_linear": "Cohen's kappa, linear weights",
@@ -84,7 +84,7 @@ def comparison_document(before: JSON, after: JSON) -> Document:
         *_estimates(before, after),
         *paired_sections(before, after),
     )
-    about = f"before: {moment(before)}; after: {moment(after)}"
+    about = f"before: {computed_at(before)}; after: {computed_at(after)}"
     return Document(before["campaign"] or "Labels file", about, "", sections)
 
 
@@ -165,7 +165,7 @@ def _estimates(before: JSON, after: JSON) -> Iterator[Section]:
         sections.setdefault(variable, {}).setdefault(block, []).append(row)
     for variable, blocks in sections.items():
         made = tuple(
-            Block("", (Table(block, ("Estimate", *COMPARED), tuple(rows)),))
+            Block("", (Table(block, ("Estimate", *CHANGE_HEADER), tuple(rows)),))
             for block, rows in blocks.items()
         )
         yield Section(variable, made)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from analysis.campaigns.cache import computed_report, state_of
-from analysis.campaigns.jobs import campaign_of, may_see, restored
+from analysis.campaigns.jobs import campaign_of, may_see, restore_dataclass
 from analysis.data.selection import ReportOptions
 from analysis.frozen.store import UnequalError, as_frozen, freeze
 from annotation.models import Campaign, User
@@ -38,7 +38,7 @@ def _state(options: Options) -> Any:
 
 def _carry_out(options: Options, progress: Progress) -> Result:
     """Return the snapshot's key, or the labels' new digest, or what another library computes."""
-    campaign, chosen = campaign_of(options), restored(ReportOptions, options["options"])
+    campaign, chosen = campaign_of(options), restore_dataclass(ReportOptions, options["options"])
     computed = computed_report(campaign, chosen, progress)
     report = computed.report
     if report["inputs"]["sha256"] != options["inputs"]:

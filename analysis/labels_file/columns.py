@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from annotation.imports.columns import Codes, LabelColumns, Metas
 from annotation.label_rows import LabelRow
 
-from ..data.exposed import Marks
+from ..data.exposed import ExposedLabels
 from ..data.frame import (
-    Aside,
+    EscapeOrMissing,
     Frame,
     ItemFacts,
     RaterFacts,
@@ -29,18 +29,18 @@ from ..data.frame import (
     VariableFrame,
     coded_scale,
 )
-from ..data.labels import DIGESTED, Inputs, LabelKey, number_of
+from ..data.labels import DIGEST_FIELDS, Inputs, LabelKey, number_of
 from ..data.metadata import meta_strata
 from ..data.readings import KEY as STEPS
 from ..data.selection import OWN_STRATA, AvailableValues, ReportOptions, Strata
 from ..statistics import Bools, Ints
-from ..statistics.arrays import distinct
+from ..statistics.arrays import unique_integers
 
 AT_ONCE = 10_000
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def _moved(of: Metas, place: Ints) -> Metas:
+def _reorder(of: Metas, place: Ints) -> Metas:
     """Return the lines' new positions after a move, -1 for removed ones."""
     lines = place[of.lines]
     kept = np.flatnonzero(lines >= 0)
@@ -73,7 +73,7 @@ class Labels:
         if not every:
             place = np.full(len(read), -1, np.int64)
             place[kept] = np.arange(len(kept))
-            self.metas = {name: _moved(of, place) for name, of in read.metas.items()}
+            self.metas = {name: _reorder(of, place) for name, of in read.metas.items()}
         self._fill("kind", "")
         self._query()
 
@@ -85,7 +85,7 @@ class Labels:
         firsts: list[tuple[int, str, dict[str, str]]] = []
         for name, of in self.metas.items():
             items = self.codes["item"][of.lines].astype(np.int64)
-            for n in distinct(items)[1].tolist():
+            for n in unique_integers(items)[1].tolist():
                 item = self.values["item"][items[n]]
                 firsts.append((int(of.lines[n]), item, {name: of.values[of.codes[n]]}))
         firsts += [(n, row.item, dict(row.meta or {})) for n, row in self.rows.items()]
@@ -141,7 +141,7 @@ class Labels:
     def used(self, name: str) -> list[str]:
         """Return the different values of a column, in the order of their first occurrence."""
         codes = self.codes[name]
-        names, first, _ = distinct(codes[codes >= 0].astype(np.int64))
+        names, first, _ = unique_integers(codes[codes >= 0].astype(np.int64))
         return [self.values[name][n] for n in names[np.argsort(first, kind="stable")]]
 
     def texts(self, name: str, places: Ints) -> list[str | None]:
@@ -153,18 +153,18 @@ class Labels:
         """Yield each different value of each variable."""
         there = self.codes["value"] >= 0
         names, values = self.codes["variable"][there], self.codes["value"][there]
-        for n in distinct(combined(names, values))[1].tolist():
+        for n in unique_integers(combine_codes(names, values))[1].tolist():
             yield self.values["variable"][names[n]], self.values["value"][values[n]]
 
     def kinds(self) -> dict[str, str]:
         """Return raters with their kinds, in the order of their first occurrence."""
-        _, first, _ = distinct(self.codes["rater"].astype(np.int64))
+        _, first, _ = unique_integers(self.codes["rater"].astype(np.int64))
         first = np.sort(first)
         raters, kinds = (self.texts(name, first) for name in ("rater", "rater_kind"))
         return {str(r): str(k) for r, k in zip(raters, kinds, strict=True)}
 
 
-def whole(read: LabelColumns) -> Labels | None:
+def newest_revisions(read: LabelColumns) -> Labels | None:
     """Keep the newest revision of each label; None if the line reader has to locate an error.
 
     That is the case if a label occurs twice, a rater has two kinds, or a label was assisted or
@@ -172,26 +172,28 @@ def whole(read: LabelColumns) -> Labels | None:
     """
     if (read.codes["assisted_by"] >= 0).any() or "true" in read.values["exposed"]:
         return None
-    kinds = combined(read.codes["rater"], read.codes["rater_kind"])
-    if len(distinct(kinds)[0]) != len(distinct(read.codes["rater"].astype(np.int64))[0]):
+    kinds = combine_codes(read.codes["rater"], read.codes["rater_kind"])
+    if len(unique_integers(kinds)[0]) != len(
+        unique_integers(read.codes["rater"].astype(np.int64))[0]
+    ):
         return None
     empty = read.values["kind"].index("") if "" in read.values["kind"] else -1
     kind = np.where(read.codes["kind"] == empty, -1, read.codes["kind"])
     names = ("item", "unit", "variable", "rater")
-    label = combined(*(read.codes[name] for name in names), kind, read.replicate)
-    versions = combined(label, read.revision)
-    if len(distinct(versions)[0]) != len(label):
+    label = combine_codes(*(read.codes[name] for name in names), kind, read.replicate)
+    versions = combine_codes(label, read.revision)
+    if len(unique_integers(versions)[0]) != len(label):
         return None
     if not read.revision.any():
         return Labels(read, np.arange(len(label)))
     order = np.lexsort((-read.revision, label))
     newest = order[np.diff(label[order], prepend=-1) != 0]
     # A label keeps the position of its first revision.
-    _, first, which = distinct(label)
+    _, first, which = unique_integers(label)
     return Labels(read, newest[np.argsort(first[which[newest]], kind="stable")])
 
 
-def combined(*columns: Ints | Codes) -> Ints:
+def combine_codes(*columns: Ints | Codes) -> Ints:
     """Return one number from 0 for each combination of integers from -1 on, (N,)."""
     made = np.zeros(len(columns[0]), np.int64)
     for column in columns:
@@ -267,7 +269,7 @@ def frame_of(labels: Labels, places: Ints, scales: Mapping[str, Scale]) -> Frame
         name: _variable(labels, name, places, scales.get(name), raters, numbers, by_query)
         for name, places in said.items()
     }
-    marks = Marks((), _of_unknown_exposure(labels, places))
+    marks = ExposedLabels((), _of_unknown_exposure(labels, places))
     return Frame(raters, items, frames, len(names), exposed=marks)
 
 
@@ -280,7 +282,7 @@ def _of_unknown_exposure(labels: Labels, places: Ints) -> int:
 
 def _first(codes: Ints | Codes) -> Ints:
     """Return the first position of each different number, in that order."""
-    return np.sort(distinct(codes.astype(np.int64))[1])
+    return np.sort(unique_integers(codes.astype(np.int64))[1])
 
 
 def _variables(labels: Labels, places: Ints) -> Iterator[tuple[int, str]]:
@@ -290,8 +292,8 @@ def _variables(labels: Labels, places: Ints) -> Iterator[tuple[int, str]]:
 
 def _units(labels: Labels, places: Ints) -> Ints:
     """Return the unit of each position, numbered by first occurrence."""
-    units = combined(*(labels.codes[name][places] for name in ("item", "kind", "unit")))
-    order = np.argsort(distinct(units)[1], kind="stable")
+    units = combine_codes(*(labels.codes[name][places] for name in ("item", "kind", "unit")))
+    order = np.argsort(unique_integers(units)[1], kind="stable")
     number = np.empty(len(order), np.int64)
     number[order] = np.arange(len(order))
     found: Ints = number[units]
@@ -303,10 +305,10 @@ def _first_judgements(labels: Labels, places: Ints) -> Ints:
     replicate = labels.replicate[places]
     if not replicate.any():
         return places
-    label = combined(_units(labels, places), labels.codes["rater"][places])
+    label = combine_codes(_units(labels, places), labels.codes["rater"][places])
     order = np.lexsort((np.arange(len(places)), replicate, label))
     kept = order[np.diff(label[order], prepend=-1) != 0]
-    _, first, which = distinct(label)
+    _, first, which = unique_integers(label)
     found: Ints = places[kept[np.argsort(first[which[kept]], kind="stable")]]
     return found
 
@@ -361,9 +363,9 @@ def _variable(
     )
     aside = np.flatnonzero(codes[unit, rater] < 0)
     # By rater, and by unit in the order of first occurrence.
-    _, begins, which = distinct(by["rater"].astype(np.int64))
+    _, begins, which = unique_integers(by["rater"].astype(np.int64))
     turn = np.argsort(begins[which][aside], kind="stable")
-    asides = tuple(_asides(labels, places, unit, aside[turn]))
+    asides = tuple(_escapes_and_missing(labels, places, unit, aside[turn]))
     return VariableFrame(name, scale, facts, tuple(raters), codes, scores, asides)
 
 
@@ -373,10 +375,14 @@ def _is_human(labels: Labels, by: Mapping[str, Codes]) -> Ints:
     return found
 
 
-def _asides(labels: Labels, places: Ints, unit: Ints, aside: Ints) -> Iterator[Aside]:
+def _escapes_and_missing(
+    labels: Labels, places: Ints, unit: Ints, aside: Ints
+) -> Iterator[EscapeOrMissing]:
     texts = (labels.texts(name, places[aside]) for name in ("rater", "value", "missing"))
     for n, rater, value, missing in zip(unit[aside].tolist(), *texts, strict=True):
-        yield Aside(n, str(rater), value is None, str(missing if value is None else value))
+        yield EscapeOrMissing(
+            n, str(rater), value is None, str(missing if value is None else value)
+        )
 
 
 def inputs_of(labels: Labels) -> Inputs:
@@ -384,7 +390,7 @@ def inputs_of(labels: Labels) -> Inputs:
 
     A member's JSON together with what follows it is never the beginning of another's.
     """
-    made = [_encoded(labels, name) for name in DIGESTED]
+    made = [_encoded(labels, name) for name in DIGEST_FIELDS]
     # Members that are the same on all lines do not affect the order.
     ranks = [rank[codes] for rank, _, codes in made if codes.strides[0] and len(rank) > 1]
     order = np.lexsort(ranks[::-1]) if ranks else np.arange(len(labels))
@@ -416,8 +422,8 @@ def _encoded(labels: Labels, name: str) -> tuple[Ints, pa.Array, Ints | Codes]:
             codes = np.broadcast_to(np.int64(len(texts) - 1), codes.shape)
         elif absent.any():
             codes = np.where(absent, len(texts) - 1, codes)
-    begins = "[" if name == DIGESTED[0] else ""
-    ends = "]\n" if name == DIGESTED[-1] else ", "
+    begins = "[" if name == DIGEST_FIELDS[0] else ""
+    ends = "]\n" if name == DIGEST_FIELDS[-1] else ", "
     texts = [f"{begins}{text}{ends}" for text in texts]
     rank = np.empty(len(texts), np.int64)
     rank[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))

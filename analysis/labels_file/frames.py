@@ -16,7 +16,7 @@ from datasets.readers.jsonl import shown
 from datasets.rows import InputError
 
 from ..data.frame import Frame, selected_frame, without_garbage_collection
-from ..data.grades import given_grade, with_grades
+from ..data.grades import grade_of, with_grades
 from ..data.labels import (
     LARGEST,
     Evidence,
@@ -28,12 +28,19 @@ from ..data.labels import (
     scale_of,
 )
 from ..data.metadata import OF_META, meta_strata
-from ..data.probabilities import given_probabilities, with_probabilities
+from ..data.probabilities import probabilities_of, with_probabilities
 from ..data.readings import KEY as STEPS
-from ..data.readings import given_steps, with_readings
-from ..data.selection import EVERYTHING, ReportOptions, available_values
+from ..data.readings import reading_steps_of, with_readings
+from ..data.selection import ALL_LABELS, ReportOptions, available_values
 from ..statistics import Level
-from .columns import Labels, column_values, frame_of, inputs_of, selected_positions, whole
+from .columns import (
+    Labels,
+    column_values,
+    frame_of,
+    inputs_of,
+    newest_revisions,
+    selected_positions,
+)
 
 
 class UnknownLevelError(ValueError):
@@ -42,7 +49,7 @@ class UnknownLevelError(ValueError):
 
 @without_garbage_collection()
 def file_frame(
-    paths: Iterable[Path], levels: Mapping[str, Level], options: ReportOptions = EVERYTHING
+    paths: Iterable[Path], levels: Mapping[str, Level], options: ReportOptions = ALL_LABELS
 ) -> tuple[Frame, set[str]]:
     """Return the frame of files' labels, and the protocols that they name.
 
@@ -52,7 +59,7 @@ def file_frame(
     Only the newest revision of a label counts.
     """
     given = list(paths)
-    labels = whole(read_columns(given, (*OF_META, STEPS)))
+    labels = newest_revisions(read_columns(given, (*OF_META, STEPS)))
     found = None if labels is None else _by_columns(labels, levels, options)
     return found or _by_rows(given, levels, options)
 
@@ -177,10 +184,10 @@ def _with_metas(
     """
     judged = [row for row in rows if row.rater_kind == "judge" and not row.replicate]
     metas = [(_place(row), meta) for row in judged if (meta := row.stored_meta)]
-    shares = {place: p for place, meta in metas if (p := given_probabilities(meta))}
-    steps = {place: s for place, meta in metas if (s := given_steps(meta))} | dict(plain or {})
+    shares = {place: p for place, meta in metas if (p := probabilities_of(meta))}
+    steps = {place: s for place, meta in metas if (s := reading_steps_of(meta))} | dict(plain or {})
     frame = with_readings(with_probabilities(frame, shares), steps)
-    return with_grades(frame, {place: g for place, meta in metas if (g := given_grade(meta))})
+    return with_grades(frame, {place: g for place, meta in metas if (g := grade_of(meta))})
 
 
 def _place(row: LabelRow) -> LabelKey:

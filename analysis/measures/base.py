@@ -28,7 +28,7 @@ OF_BOUNDS = "the bounds are with all of them no, and with all of them yes"
 YES, NO, MISSING = 1, 0, -1
 
 
-def sliced(names: Sequence[str | None], of: Callable[[Bools], T]) -> dict[str, T]:
+def apply_by_name(names: Sequence[str | None], of: Callable[[Bools], T]) -> dict[str, T]:
     """Apply `of` to the rows of each name, in order of name; rows without a name are left out."""
     every = np.array([name or "" for name in names], dtype=str)
     return {str(name): of(every == name) for name in sorted(set(every.tolist()) - {""})}
@@ -77,7 +77,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedValues:
     """Values (N,), NaN = undefined, that depend on cells with and without ratings.
 
     `cells` are those within the cut. A row is `refused` (N,) if no rater was asked about one of the
@@ -93,9 +93,9 @@ class Judged:
     yes: Floats | None = None
     why: str | None = None
 
-    def select(self, kept: Bools) -> Judged:
+    def select(self, kept: Bools) -> JudgedValues:
         """Return the same for some rows."""
-        return Judged(
+        return JudgedValues(
             self.values[kept],
             None if self.cells is None else self.cells.select(kept),
             None if self.refused is None else self.refused[kept],
@@ -134,7 +134,7 @@ def percent(share: float | None) -> str:
     return "more than 99 %" if 99 < whole < 100 else f"{whole:.0f} %"
 
 
-MeasureValues = Floats | Pooled | Judged
+MeasureValues = Floats | Pooled | JudgedValues
 """A value of each row (N,), NaN = undefined, whose mean is the system's; or sums over rows."""
 
 
@@ -142,23 +142,23 @@ def values_of(found: MeasureValues) -> Floats:
     """Return the values of the rows (N,), NaN = none. Raises ValueError for sums."""
     if isinstance(found, Pooled):
         raise ValueError("sums over rows have no value of each row")
-    return found.values if isinstance(found, Judged) else found
+    return found.values if isinstance(found, JudgedValues) else found
 
 
 def reason_of(found: MeasureValues) -> str | None:
     """Explain why a mean is unknown that depends on unrated cells; None if it is known."""
-    return found.reason if isinstance(found, Judged) else None
+    return found.reason if isinstance(found, JudgedValues) else None
 
 
 def rows_of(found: MeasureValues, kept: Bools) -> MeasureValues:
     """Return the same for some rows (N,)."""
     if isinstance(found, Pooled):
         return Pooled(found.sums[kept], found.of)
-    return found.select(kept) if isinstance(found, Judged) else found[kept]
+    return found.select(kept) if isinstance(found, JudgedValues) else found[kept]
 
 
 @dataclass(frozen=True)
-class Measured(Estimate):
+class MeasureEstimate(Estimate):
     """An estimate with `judged`, the share of the cells within the cut that were rated.
 
     `judged` is None without such cells. `bounds` are the figures with all cells that no rater was
@@ -205,8 +205,8 @@ def estimate(
     """
     if isinstance(found, Pooled):
         return _pooled(measure, found, queries, draws, seed)
-    if isinstance(found, Judged):
-        return _judged(measure, found, queries)
+    if isinstance(found, JudgedValues):
+        return _judged_estimate(measure, found, queries)
     return _mean(measure, found, queries)
 
 
@@ -217,7 +217,7 @@ def _mean(measure: Measure, found: Floats, queries: Ints) -> Estimate:
     return _cut(made, made.value, measure.bounds)
 
 
-def _judged(measure: Measure, found: Judged, queries: Ints) -> Estimate:
+def _judged_estimate(measure: Measure, found: JudgedValues, queries: Ints) -> Estimate:
     made = _mean(measure, found.values, queries)
     if reason := found.reason:
         made = undefined(reason, 0, made.method)
@@ -227,7 +227,7 @@ def _judged(measure: Measure, found: Judged, queries: Ints) -> Estimate:
         bounds = (ends[0], ends[1])
     if found.cells is None:
         return made
-    return Measured(**vars(made), judged=found.cells.share(found.cells.rated), bounds=bounds)
+    return MeasureEstimate(**vars(made), judged=found.cells.share(found.cells.rated), bounds=bounds)
 
 
 def _cut(made: Estimate, value: float, bounds: Bounds) -> Estimate:

@@ -13,10 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from ..statistics import Bools, Floats, Ints
-from .base import Cells, Judged
+from .base import Cells, JudgedValues
 from .options import BOUNDS, CONDENSED, Options
 from .ratings import Answers, Ratings, answerable
-from .retrieval import gathered
+from .retrieval import values_at_ranks
 
 CHOSEN, PARTLY, REDUNDANT = 3, 2, 1
 
@@ -45,7 +45,7 @@ class Contexts:
         """Return the first `depth` passages; None: as many as the query's oracle context has."""
         sizes = sizes_of(self.oracle) if depth is None else np.full(len(self.ranked), depth)
         full = self.ranked if self.full_ranking is None else self.full_ranking
-        return replace(self, ranked=_down_to(full, sizes), depth=sizes, full_ranking=full)
+        return replace(self, ranked=_cut_rankings(full, sizes), depth=sizes, full_ranking=full)
 
     def as_oracle(self) -> Contexts:
         """Return the oracle context in place of the system's."""
@@ -71,7 +71,7 @@ class Contexts:
         left = (sizes_of(ranked) > 0) | (sizes_of(full) == 0)
         condensed = replace(
             self,
-            ranked=_down_to(ranked, depth),
+            ranked=_cut_rankings(ranked, depth),
             oracle=oracle,
             depth=depth,
             present=self.present & left,
@@ -110,10 +110,10 @@ class Contexts:
             )
         there, rated, never = found.bests[key]
         within = self.present & found.sampled
-        every = np.where(within, gathered(there, self.ranked).sum(axis=1), 0.0)
+        every = np.where(within, values_at_ranks(there, self.ranked).sum(axis=1), 0.0)
         if found.complete:
             return Cells(every, every, np.zeros(len(every)))
-        counts = (gathered(each, self.ranked).sum(axis=1) for each in (rated, never))
+        counts = (values_at_ranks(each, self.ranked).sum(axis=1) for each in (rated, never))
         return Cells(every, *(np.where(within, each, 0.0) for each in counts))
 
     @cached_property
@@ -126,7 +126,7 @@ class Contexts:
         return at_ranks(which, self.ranked)
 
 
-def _down_to(ranked: Ints, sizes: Ints) -> Ints:
+def _cut_rankings(ranked: Ints, sizes: Ints) -> Ints:
     return np.where(np.arange(ranked.shape[1]) < sizes[:, None], ranked, -1)
 
 
@@ -137,7 +137,7 @@ def _without(ranked: Ints, kept: Bools) -> Ints:
     stays = (ranked >= 0) & np.take_along_axis(kept, np.maximum(ranked, 0), 1)
     order = np.argsort(~stays, axis=1, kind="stable")
     closed = np.take_along_axis(ranked, order, 1)
-    return _down_to(closed, stays.sum(axis=1))
+    return _cut_rankings(closed, stays.sum(axis=1))
 
 
 def at_ranks(which: Bools, ranked: Ints) -> Bools:
@@ -236,7 +236,7 @@ Value = Callable[[Contexts], Floats]
 Needs = Callable[[Contexts], Bools]
 
 
-def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -> Judged:
+def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -> JudgedValues:
     """Compute a measure's values for each query by the option `unrated`, (Q,).
 
     `value` computes them if no cell is open, and `needs` gives the cells (Q, P, M) that they depend
@@ -247,14 +247,16 @@ def of_cells(contexts: Contexts, options: Options, value: Value, needs: Needs) -
     if not found.is_open:
         values = _in_sample(contexts, value(contexts))
         both = values if options.unrated == BOUNDS else None
-        return Judged(values, within, no=both, yes=both)
+        return JudgedValues(values, within, no=both, yes=both)
     if options.unrated == CONDENSED:
         left = contexts.condensed(options)
-        return Judged(_in_sample(left, value(left)), within)
+        return JudgedValues(_in_sample(left, value(left)), within)
     open_cells = needs(contexts) & found.open
     refused = contexts.present & (open_cells.any(axis=(1, 2)) | contexts.unsettled.any(axis=1))
     no = _in_sample(contexts, value(contexts.with_answers(found.all_no, options)))
-    data = Judged(np.where(refused, np.nan, no), within, refused, _needed(contexts, needs))
+    data = JudgedValues(
+        np.where(refused, np.nan, no), within, refused, _needed_cells(contexts, needs)
+    )
     if options.unrated != BOUNDS:
         return data
     yes = _in_sample(contexts, value(contexts.with_answers(found.all_yes, options)))
@@ -279,7 +281,7 @@ def in_oracles(contexts: Contexts) -> Bools:
     return inside[:, :, None] & contexts.answers.questions[:, None, :]
 
 
-def without_failed(contexts: Contexts) -> Bools:
+def questions_without_failures(contexts: Contexts) -> Bools:
     """Return the counted questions (Q, M) without a failed judgement of any passage."""
     if not contexts.answers.gaps:
         return contexts.counted
@@ -291,7 +293,7 @@ def _in_sample(contexts: Contexts, values: Floats) -> Floats:
     return np.where(contexts.answers.sampled, values, np.nan)
 
 
-def _needed(contexts: Contexts, needs: Needs) -> Cells:
+def _needed_cells(contexts: Contexts, needs: Needs) -> Cells:
     """Return the cells that the measure depends on, including those that decide what counts."""
     found = contexts.answers
     which = needs(contexts) | (in_oracles(contexts) & contexts.unsettled[:, None, :])

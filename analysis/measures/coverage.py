@@ -8,11 +8,11 @@ import numpy as np
 
 from ..statistics import Bools, Floats, Ints
 from ..statistics.arrays import ratio
-from .base import AMOUNT, MISSING, NO, YES, Judged, Measure, MeasureValues, share
-from .contexts import Contexts, in_contexts, in_pools, of_cells, without_failed
+from .base import AMOUNT, MISSING, NO, YES, JudgedValues, Measure, MeasureValues, share
+from .contexts import Contexts, in_contexts, in_pools, of_cells, questions_without_failures
 from .ir_measures import alpha_ndcg_by_ir_measures, checked
 from .options import IR_MEASURES, Options
-from .retrieval import discounts, gathered
+from .retrieval import discounts, values_at_ranks
 
 UNKNOWN = (
     "cells of oracle passages that nobody rated hide which sub-questions count; choose "
@@ -46,7 +46,7 @@ def coverage_of_reports(data: ReportQuestions, options: Options) -> MeasureValue
     if data.unsure is None or not data.unsure.any():
         return values
     unsure = data.unsure & (np.bincount(data.row, minlength=data.rows) > 0)
-    return Judged(np.where(unsure, np.nan, values), refused=unsure, why=UNKNOWN)
+    return JudgedValues(np.where(unsure, np.nan, values), refused=unsure, why=UNKNOWN)
 
 
 def report_coverage(data: ReportQuestions, options: Options) -> Floats:
@@ -73,7 +73,7 @@ REPORT_COVERAGE = Measure(
 )
 
 
-def ranked_coverage(contexts: Contexts, options: Options) -> Judged:
+def ranked_coverage(contexts: Contexts, options: Options) -> JudgedValues:
     """Return α-DCG of the context / α-DCG of the best order of all rated passages, to the depth.
 
     α-DCG = sum over ranks r of [sum over questions q of a(r, q) (1 - α)^(times q was answered above
@@ -89,7 +89,7 @@ def ranked_coverage(contexts: Contexts, options: Options) -> Judged:
 
 def alpha_ndcg(contexts: Contexts, options: Options) -> Floats:
     """Return the α-nDCG of contexts without open cells, (Q,)."""
-    contexts = replace(contexts, counted=without_failed(contexts))
+    contexts = replace(contexts, counted=questions_without_failures(contexts))
     ours = _by_us(contexts, options)
     if options.alpha_ndcg != IR_MEASURES:
         return ours
@@ -162,7 +162,7 @@ ALPHA_NDCG = Measure(
 )
 
 
-def coverage(contexts: Contexts, options: Options) -> Judged:
+def coverage(contexts: Contexts, options: Options) -> JudgedValues:
     """Return Cov(Z) = questions of Q_a with G(p, q) >= eta for a p in Z / questions of Q_a.
 
     (Q,), after Ju and others 2025, section 3. An empty context covers nothing: 0. A question is
@@ -195,7 +195,7 @@ COV = Measure(
 )
 
 
-def density(contexts: Contexts, options: Options) -> Judged:
+def density(contexts: Contexts, options: Options) -> JudgedValues:
     """Return Den(Z) = ((Cov(Z) / tokens(Z)) / (Cov(Z*) / tokens(Z*)))^w, (Q,).
 
     Z* is the oracle context; after Ju and others 2025, with w = 0.5. It can exceed 1, and the paper
@@ -229,7 +229,7 @@ def _best(oracle: Contexts) -> Floats:
 
 
 def _tokens(contexts: Contexts) -> Floats:
-    total: Floats = gathered(contexts.tokens, contexts.ranked).sum(axis=1)
+    total: Floats = values_at_ranks(contexts.tokens, contexts.ranked).sum(axis=1)
     return total
 
 

@@ -122,7 +122,7 @@ class Verified:
         return counted
 
 
-def kept(data: Verified, options: Options) -> Ints:
+def retained_points(data: Verified, options: Options) -> Ints:
     """Return which points are kept (U,), grounded and judged key: 1, 0, or -1 if unknown.
 
     Qi and others 2024 leave open whether a neutral point is kept: `keep_neutral`.
@@ -136,7 +136,9 @@ def kept(data: Verified, options: Options) -> Ints:
 def retention(data: Verified, options: Options) -> Floats:
     """Return key points kept / key points of each query, (N,)."""
     counted = data.counted
-    return share(kept(data, options)[counted], data.row[counted], data.rows, options.missing)
+    return share(
+        retained_points(data, options)[counted], data.row[counted], data.rows, options.missing
+    )
 
 
 def retention_of_all(data: Verified, options: Options) -> Pooled:
@@ -144,7 +146,7 @@ def retention_of_all(data: Verified, options: Options) -> Pooled:
 
     The 56.3 % of Qi and others 2024 are 2,055 of 3,651 points, whatever their questions.
     """
-    verdicts = kept(data, options)
+    verdicts = retained_points(data, options)
     counted = data.counted & ((options.missing == ZERO) | (verdicts != MISSING))
     sums = [count(which, data.row, data.rows) for which in (verdicts == YES, counted)]
     return Pooled(np.column_stack(sums), _retained_share)

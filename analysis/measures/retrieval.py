@@ -30,12 +30,12 @@ class Ranked:
     present: Bools
 
 
-def cut(ranked: Ints, depth: Ints) -> Ints:
+def cut_rankings(ranked: Ints, depth: Ints) -> Ints:
     """Cut the rankings at their depth."""
     return np.where(np.arange(ranked.shape[1]) < depth[:, None], ranked, -1)
 
 
-def gathered(values: Floats, ranked: Ints) -> Floats:
+def values_at_ranks(values: Floats, ranked: Ints) -> Floats:
     """Return the values (Q, P) at each rank, (Q, K); 0 at a rank without a passage."""
     if not values.shape[1]:
         return np.zeros(ranked.shape)
@@ -50,7 +50,7 @@ def discounts(ranks: int) -> Floats:
 
 def average_precision(data: Ranked, options: Options | None = None) -> Floats:
     """Return AP = sum of precision at the ranks of relevant passages / relevant passages, (Q,)."""
-    relevant = gathered(data.relevance, cut(data.ranked, data.depth)) > 0
+    relevant = values_at_ranks(data.relevance, cut_rankings(data.ranked, data.depth)) > 0
     precision = np.cumsum(relevant, axis=1) / (np.arange(relevant.shape[1]) + 1.0)
     found = (relevant * precision).sum(axis=1)
     return _where(data, ratio(found, (data.relevance > 0).sum(axis=1)))
@@ -58,7 +58,7 @@ def average_precision(data: Ranked, options: Options | None = None) -> Floats:
 
 def recall(data: Ranked, options: Options | None = None) -> Floats:
     """Return relevant passages ranked / relevant passages, (Q,)."""
-    relevant = gathered(data.relevance, cut(data.ranked, data.depth)) > 0
+    relevant = values_at_ranks(data.relevance, cut_rankings(data.ranked, data.depth)) > 0
     return _where(data, ratio(relevant.sum(axis=1), (data.relevance > 0).sum(axis=1)))
 
 
@@ -68,7 +68,7 @@ def ndcg(data: Ranked, options: Options | None = None) -> Floats:
     The sum ends at the cut. The gain is the relevance itself, as in trec_eval (Järvelin and
     Kekäläinen 2002). An empty ranking has 0.
     """
-    gains = gathered(data.relevance, cut(data.ranked, data.depth))
+    gains = values_at_ranks(data.relevance, cut_rankings(data.ranked, data.depth))
     best = -np.sort(-data.relevance, axis=1)
     # The best order has a first passage even if the ranking has none.
     within = np.arange(best.shape[1]) < np.maximum(data.depth, 1)[:, None]

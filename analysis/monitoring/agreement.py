@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from analysis.data.resampling import MANY, TOO_MANY
+from analysis.data.resampling import MAX_CATEGORIES, TOO_MANY
 from analysis.statistics import Estimate, Floats, Ints, cohen_kappa, counts_of, mean_by_cluster
 from analysis.statistics.estimate import SHARE, defined, undefined
 from annotation.exposure.queries import exposed_labels
@@ -186,7 +186,7 @@ def _kappa(table: Floats, units: int, is_ordered: bool, why: str) -> Estimate:
     method = WEIGHTED if is_ordered else KAPPA
     if not units:
         return undefined(why, 0, method)
-    if len(table) > MANY:
+    if len(table) > MAX_CATEGORIES:
         return undefined(TOO_MANY, units, method)
     value = cohen_kappa(table, "quadratic" if is_ordered else None)
     if not np.isfinite(value):

@@ -16,7 +16,7 @@ from analysis.monitoring.agreement import (
     with_others,
 )
 from analysis.monitoring.pace import flag_pace
-from analysis.statistics import Ints, confirmed
+from analysis.statistics import Ints, confirm_far_off
 from annotation.exposure.ledger import FEWEST_UNITS, saw_figures
 from annotation.models import Campaign
 from annotation.presentation import schema
@@ -45,7 +45,7 @@ def flag_low_kappa(
     `among(out)` returns the agreement where the raters in `out` are not among the others.
     """
     found = {each.rater: each for each in agreement if _is_far_off(each)}
-    sure = confirmed(found, lambda out: [of.rater for of in among(out) if _is_far_off(of)])
+    sure = confirm_far_off(found, lambda out: [of.rater for of in among(out) if _is_far_off(of)])
     for rater in (rater for rater in found if rater in sure):
         each = found[rater]
         text = (
@@ -279,11 +279,13 @@ def _quality(campaign: Campaign, people: CampaignStatus) -> Quality:
         _ordered(found),
         read.exposed,
         max((len(table.units) for table in read.variables.values()), default=0),
-        frozenset(unit for table in read.variables.values() for unit in _few(table)),
+        frozenset(
+            unit for table in read.variables.values() for unit in _units_of_rare_raters(table)
+        ),
     )
 
 
-def _few(table: VariableLabels) -> Iterator[int]:
+def _units_of_rare_raters(table: VariableLabels) -> Iterator[int]:
     """Yield the units of the raters whose agreement covers few."""
     for column in range(len(table.raters)):
         own = table.units[table.codes[:, column] >= 0]

@@ -79,12 +79,12 @@ def flag_pace(
     """
     times = times_of(campaign, names)
     found = paces(times, out, queries_of(times))
-    for rater, pace in odd_ones(found, out).items():
+    for rater, pace in unusual_paces(found, out).items():
         if pace.code == SLOW or rater not in flagged:
             yield Flag(pace.code, rater, names[rater], None, _text(pace))
 
 
-def odd_ones(found: Mapping[int, Pace], out: Collection[int] = ()) -> dict[int, Pace]:
+def unusual_paces(found: Mapping[int, Pace], out: Collection[int] = ()) -> dict[int, Pace]:
     """Return the paces that raise a flag; none if they are those of half of the people or more.
 
     Where as many are slow as fast, there is no usual pace to be far from.

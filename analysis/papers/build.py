@@ -14,7 +14,7 @@ from analysis.data.selection import ReportOptions
 from analysis.models import Study
 from analysis.papers.base import Grid, Paper, PaperTable, Printed
 from analysis.papers.material import Material
-from analysis.types import JSON, Progress, unheard
+from analysis.types import JSON, Progress, ignore_progress
 from datasets.jobs.guard import for_workers
 
 NOT_VALIDATED = (
@@ -29,7 +29,7 @@ def paper_tables(
     study: Study,
     published: bool = False,
     options: ReportOptions | None = None,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
 ) -> JSON:
     """Fill a paper's tables from a study; `published` adds the paper's printed figures.
 

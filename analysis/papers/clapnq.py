@@ -73,7 +73,7 @@ class Answers:
         return {**found, ALL: self.queries}
 
 
-def usable(query: Query) -> list[Reference]:
+def usable_references(query: Query) -> list[Reference]:
     """Return the references that answer: neither deflected nor empty, in their order."""
     return [
         reference
@@ -82,7 +82,7 @@ def usable(query: Query) -> list[Reference]:
     ]
 
 
-def selected(reference: Reference) -> list[str]:
+def selected_sentences(reference: Reference) -> list[str]:
     """Return the sentences of the passage that an answer draws on."""
     if reference.sentences is not None:
         return list(reference.sentences)
@@ -125,12 +125,12 @@ def table_2(material: Material) -> list[Grid]:
 
 
 def _statistics(data: Answers) -> Iterator[tuple[str, Cell]]:
-    queries = [query for query in data.queries if usable(query)]
+    queries = [query for query in data.queries if usable_references(query)]
     place = range(len(queries))
-    answers = [(n, each) for n, query in enumerate(queries) for each in usable(query)]
+    answers = [(n, each) for n, query in enumerate(queries) for each in usable_references(query)]
     at = [n for n, _ in answers]
     questions = {
-        "answers per question": [float(len(usable(q))) for q in queries],
+        "answers per question": [float(len(usable_references(q))) for q in queries],
         "words of the question": [float(len(q.text.split())) for q in queries],
         "words of the passage": [float(len(passage_text(q).split())) for q in queries],
         "sentences of the passage": [
@@ -144,7 +144,7 @@ def _statistics(data: Answers) -> Iterator[tuple[str, Cell]]:
         "words of the answer",
         _mean([float(len(a.text.split())) for _, a in answers], at, "words"),
     )
-    chosen = [(n, len(selected(a))) for n, a in answers if selected(a)]
+    chosen = [(n, len(selected_sentences(a))) for n, a in answers if selected_sentences(a)]
     values = [float(size) for _, size in chosen]
     yield "selected sentences", _mean(values, [n for n, _ in chosen], "selected sentences")
 
@@ -171,7 +171,7 @@ def table_3(material: Material) -> list[Grid]:
     for data in answers_of(material):
         rows: list[tuple[str, tuple[Cell, ...]]] = []
         for split, queries in data.splits.items():
-            yes = sum(bool(usable(query)) for query in queries)
+            yes = sum(bool(usable_references(query)) for query in queries)
             rows.append((split, (yes, len(queries) - yes, len(queries))))
         found.append(Grid(data.name, columns, tuple(rows), stub="Split"))
     return found or [empty("Splits", columns, NO_REFERENCES, "Split")]
@@ -191,9 +191,9 @@ def section_321(material: Material) -> list[Grid]:
 def _rouge_rows(data: Answers, first: bool) -> Iterator[tuple[str, tuple[Cell, ...]]]:
     texts = []
     for n, query in enumerate(data.queries):
-        chosen = [each for each in usable(query) if selected(each)]
+        chosen = [each for each in usable_references(query) if selected_sentences(each)]
         for answer in chosen[:1] if first else chosen:
-            sentences = " ".join(selected(answer))
+            sentences = " ".join(selected_sentences(answer))
             texts.append((n, answer.text, sentences, passage_text(query)))
     for name, left, right in (
         ("selected sentences with passage", 2, 3),
@@ -285,7 +285,11 @@ def tables_7_9(material: Material) -> list[Grid]:
         grades = _first(material, rated, root)
         pairs = _first(material, paired, root)
         found += grids_by_evaluator(material, _graded(grades, pairs), root)
-    return [*found, *_percent_agreement(material, rated, paired), *_needed(material, rated)]
+    return [
+        *found,
+        *_percent_agreement(material, rated, paired),
+        *_needed_passages(material, rated),
+    ]
 
 
 def _first(material: Material, campaigns: Sequence[Campaign], root: str) -> Campaign | None:
@@ -322,7 +326,7 @@ def _percent_agreement(
     return [Grid("Agreement of people", columns, tuple(rows), stub="Variable")]
 
 
-def _needed(material: Material, rated: Sequence[Campaign]) -> list[Grid]:
+def _needed_passages(material: Material, rated: Sequence[Campaign]) -> list[Grid]:
     """Return which passages two or more people call needed, and which questions have one."""
     rows: list[tuple[str, tuple[Cell, ...]]] = []
     for campaign in rated:
@@ -330,14 +334,14 @@ def _needed(material: Material, rated: Sequence[Campaign]) -> list[Grid]:
             variable = material.frame(campaign).variables.get(name)
             if variable is not None:
                 queries = material.queries(campaign.batch)
-                rows.append((f"{words} ({campaign.name})", by_two(variable, queries)))
+                rows.append((f"{words} ({campaign.name})", needed_by_two(variable, queries)))
     reason = "no campaign of answer-rating asks needed_question or needed_answer"
     if not rows:
         return [empty("Passages", NEEDED_COLUMNS, reason, "Share")]
     return [Grid("Passages, by two or more people", NEEDED_COLUMNS, tuple(rows), stub="Share")]
 
 
-def by_two(variable: VariableFrame, queries: Sequence[Query]) -> tuple[Cell, ...]:
+def needed_by_two(variable: VariableFrame, queries: Sequence[Query]) -> tuple[Cell, ...]:
     """Return the share of passages that two people call needed, and of what has one of them.
 
     What has one is the question, or the answer if passages are asked about for each answer. The

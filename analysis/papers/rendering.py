@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.document import Block, Cell, Document, Format, Number, Section, Table
-from analysis.formats.build import moment
+from analysis.formats.build import computed_at
 from analysis.formats.html import as_json, page_html
 from analysis.formats.latex import sections_as_latex
 from analysis.formats.markdown import sections_as_markdown
 from analysis.types import JSON
 
-WHAT = "Tables"
+TITLE = "Tables"
 PRINTED = "printed"
 NOTES, NOT_FILLED = "Notes", "Not filled"
 
@@ -37,7 +37,7 @@ def document(report: JSON) -> Document:
             *(["printed figures are the paper's"] if report["published"] else []),
         )
     )
-    origin = f"Tandem {report['version']}, {moment(report)}"
+    origin = f"Tandem {report['version']}, {computed_at(report)}"
     return Document(report["study"], about, origin, tuple(sections))
 
 
@@ -97,17 +97,17 @@ def _scaled(value: float | None, scale: float) -> float | None:
 
 
 def as_markdown(report: JSON) -> str:
-    return sections_as_markdown(document(report), WHAT)
+    return sections_as_markdown(document(report), TITLE)
 
 
 def as_latex(report: JSON) -> str:
     """Return the tables for `\\input`; a comment at the end says what cannot be computed."""
     comment = report["not_filled"].encode("ascii", "backslashreplace").decode()
-    return f"{sections_as_latex(document(report), WHAT)}% {comment}\n"
+    return f"{sections_as_latex(document(report), TITLE)}% {comment}\n"
 
 
 def as_html(report: JSON) -> str:
-    return page_html(document(report), WHAT, report)
+    return page_html(document(report), TITLE, report)
 
 
 FORMATS: dict[str, Format] = {

@@ -20,9 +20,9 @@ from analysis.presets.world import (
     Topic,
     jsonl,
     label,
-    mistaken,
-    ranked,
-    some,
+    noisy_label,
+    rank_passages,
+    sample_share,
     topics,
 )
 
@@ -97,7 +97,7 @@ def _queries() -> Iterator[Line]:
             "rankings": [
                 {
                     "system": name,
-                    "passages": ranked(Random(f"{SEED} {name} {of.key}"), gains, quality),
+                    "passages": rank_passages(Random(f"{SEED} {name} {of.key}"), gains, quality),
                 }
                 for name, quality in RETRIEVERS.items()
             ],
@@ -162,9 +162,9 @@ def _systems_answers(of: Question) -> Iterator[Answer]:
         if draw.random() < (0.05 if of.is_answerable else declining):
             yield Answer(key, system, NOT_KNOWN, 0.2 if of.is_answerable else 1.0, True)
             continue
-        facts = some(draw, of.selected, share) or [1]
+        facts = sample_share(draw, of.selected, share) or [1]
         others = [n for n in range(1, len(of.sentences) + 1) if n not in of.selected]
-        facts += some(draw, others, (1 - share) / 2)
+        facts += sample_share(draw, others, (1 - share) / 2)
         text = " ".join(of.sentences[n - 1] for n in sorted(set(facts)))
         right = len(set(facts) & set(of.selected)) / max(len(of.selected), 1)
         yield Answer(key, system, text, right if of.is_answerable else 0.0, False)
@@ -208,11 +208,13 @@ def _ratings(rater: str) -> Iterator[Line]:
             good = str(1 + round(3 * answer.quality))
             faithful = "4" if answer.system != "short-3b" else "3"
             for name, right in (("appropriate", good), ("faithful", faithful), ("natural", "4")):
-                yield label(*at, name, mistaken(draw, right, GRADES, rate), rater)
+                yield label(*at, name, noisy_label(draw, right, GRADES, rate), rater)
             abstains = "yes" if answer.declines else "no"
-            yield label(*at, "abstains", mistaken(draw, abstains, ("yes", "no"), rate / 4), rater)
+            yield label(
+                *at, "abstains", noisy_label(draw, abstains, ("yes", "no"), rate / 4), rater
+            )
             off = "yes" if answer.quality < 0.2 and not answer.declines else "no"
-            yield label(*at, "irrelevant", mistaken(draw, off, ("yes", "no"), rate / 4), rater)
+            yield label(*at, "irrelevant", noisy_label(draw, off, ("yes", "no"), rate / 4), rater)
 
 
 def _preferences(rater: str) -> Iterator[Line]:
@@ -225,7 +227,7 @@ def _preferences(rater: str) -> Iterator[Line]:
                 right = "tie-good" if first.quality > 0.5 else "tie-bad"
             else:
                 right = "first" if first.quality > second.quality else "second"
-            said = mistaken(draw, right, codes, ERRORS[rater])
+            said = noisy_label(draw, right, codes, ERRORS[rater])
             yield label(key, key, "pair", "preferred", said, rater)
 
 
@@ -233,7 +235,7 @@ def _retrieved(of: Question) -> list[str]:
     """Return the passages that the best retriever ranks first."""
     gains = {of.gold: 3} | {f"{of.key}-x{n + 1}": 0 for n in range(DISTRACTORS)}
     name, quality = list(RETRIEVERS.items())[-1]
-    return ranked(Random(f"{SEED} {name} {of.key}"), gains, quality)[:RETRIEVED]
+    return rank_passages(Random(f"{SEED} {name} {of.key}"), gains, quality)[:RETRIEVED]
 
 
 def _from_retrieved(of: Question) -> Iterator[Answer]:
@@ -282,15 +284,15 @@ def _rag_ratings(rater: str) -> Iterator[Line]:
             at = of.key, answer.key, "report"
             good = str(1 + round(3 * answer.quality))
             for name, right in (("appropriate", good), ("faithful", "4")):
-                yield label(*at, name, mistaken(draw, right, GRADES, rate), rater)
+                yield label(*at, name, noisy_label(draw, right, GRADES, rate), rater)
         for key in _retrieved(of):
             draw = Random(f"{SEED} needed {rater} {key}")
             right = "yes" if key == of.gold and of.is_answerable else "no"
-            said = mistaken(draw, right, ("yes", "no"), rate / 2)
+            said = noisy_label(draw, right, ("yes", "no"), rate / 2)
             yield label(of.key, f"{of.key}/{key}", "passage", "needed_question", said, rater)
             for answer in answers:
                 right = "yes" if key == of.gold and not answer.declines else "no"
-                said = mistaken(draw, right, ("yes", "no"), rate / 2)
+                said = noisy_label(draw, right, ("yes", "no"), rate / 2)
                 at = of.key, f"{answer.key}/{key}", "report-passage"
                 yield label(*at, "needed_answer", said, rater)
 

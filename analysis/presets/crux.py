@@ -19,9 +19,9 @@ from analysis.presets.world import (
     Topic,
     jsonl,
     label,
-    mistaken,
-    ranked,
-    some,
+    noisy_label,
+    rank_passages,
+    sample_share,
     text_of,
     topics,
 )
@@ -91,7 +91,7 @@ def _ratings(of: Material, rater: str) -> Iterator[tuple[str, int, str]]:
             draw = Random(f"{SEED} rating {rater} {key} {n}")
             high, low = draw.choice("455"), draw.choice("0001")
             sides = (high, low) if n in facts else (low, high)
-            yield key, n, mistaken(draw, sides[0], sides, ERRORS[rater] / 2)
+            yield key, n, noisy_label(draw, sides[0], sides, ERRORS[rater] / 2)
 
 
 def _answers(of: Material) -> dict[str, frozenset[int]]:
@@ -133,17 +133,17 @@ def _reports(of: Material) -> Iterator[Written]:
     for name, context in contexts.items():
         draw = Random(f"{SEED} report {name} {of.topic.key}")
         if context is None:
-            facts = some(draw, range(len(of.topic.facts)), 0.25)
+            facts = sample_share(draw, range(len(of.topic.facts)), 0.25)
         else:
             available = dict.fromkeys(n for key in context for n in of.passages[key])
-            facts = some(draw, available, 0.88)
+            facts = sample_share(draw, available, 0.88)
         yield Written(f"{of.topic.key}-{name}", name, tuple(facts), context)
 
 
 def _ranking(of: Material, system: str) -> list[str]:
     gains = {key: len(facts) for key, facts in of.passages.items()}
     draw = Random(f"{SEED} ranking {system} {of.topic.key}")
-    return ranked(draw, gains, SYSTEMS[system])[:DEPTH]
+    return rank_passages(draw, gains, SYSTEMS[system])[:DEPTH]
 
 
 def sampled_context(query: str, system: str, ranking: list[str], number: int) -> list[str]:
@@ -162,7 +162,7 @@ def _sampled_reports(of: Material) -> Iterator[Written]:
             key = f"{of.topic.key}-{system}-s{number}"
             context = sampled_context(of.topic.key, system, ranking, number)
             available = dict.fromkeys(n for passage in context for n in of.passages[passage])
-            facts = some(Random(f"{SEED} report {key}"), available, 0.88)
+            facts = sample_share(Random(f"{SEED} report {key}"), available, 0.88)
             yield Written(key, f"{system}, sample {number}", tuple(facts), tuple(context))
 
 
@@ -241,7 +241,7 @@ def _sampled_labels(all_of: list[Material], rater: str) -> Iterator[Line]:
 def _report_label(of: Material, report: Written, n: int, rater: str) -> Iterator[Line]:
     draw = Random(f"{SEED} coverage {rater} {report.key} {n}")
     is_stated = n in report.facts
-    answer = mistaken(draw, "yes" if is_stated else "no", ("yes", "no"), ERRORS[rater])
+    answer = noisy_label(draw, "yes" if is_stated else "no", ("yes", "no"), ERRORS[rater])
     rating = draw.choice("455") if answer == "yes" else draw.choice("0012")
     # A rater who wrongly says yes quotes the report's opening, since a yes needs a quote.
     opening = _opening(of)

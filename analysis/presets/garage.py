@@ -18,11 +18,11 @@ from analysis.presets.base import Preset
 from analysis.presets.world import (
     Line,
     Topic,
-    contrary,
     jsonl,
     label,
-    mistaken,
-    some,
+    labels_with_one_error,
+    noisy_label,
+    sample_share,
     text_of,
     topics,
 )
@@ -95,7 +95,7 @@ def _questions() -> list[Question]:
     return found
 
 
-def _kept() -> list[Question]:
+def _kept_questions() -> list[Question]:
     return [question for question in _questions() if question.n not in DROPPED]
 
 
@@ -147,18 +147,22 @@ def _typing() -> Iterator[Line]:
             for person in PEOPLE:
                 yield label(*at, name, value, person)
         for name, codes in TYPES.items() if not wrong else ():
-            said = contrary(draw, PEOPLE, codes[(of.n + len(name)) % len(codes)], codes, 0.3)
+            said = labels_with_one_error(
+                draw, PEOPLE, codes[(of.n + len(name)) % len(codes)], codes, 0.3
+            )
             for person, value in said.items():
                 yield label(*at, name, value, person)
 
 
 def _grounding() -> Iterator[Line]:
-    for of in _kept():
+    for of in _kept_questions():
         for key, facts in of.passages.items():
             draw = Random(f"{SEED} grounding {key}")
             use = USES[0] if len(facts) > 1 and draw.random() < 0.7 else draw.choice(USES[1:])
-            said = contrary(draw, PEOPLE, "yes" if facts else "no", ("yes", "no"), 0.2)
-            uses = contrary(draw, PEOPLE, use, USES, 0.3 if set(said.values()) == {"yes"} else 0)
+            said = labels_with_one_error(draw, PEOPLE, "yes" if facts else "no", ("yes", "no"), 0.2)
+            uses = labels_with_one_error(
+                draw, PEOPLE, use, USES, 0.3 if set(said.values()) == {"yes"} else 0
+            )
             at = of.key, f"{of.key}/{key}", "passage"
             for person in PEOPLE:
                 yield label(*at, "relevant", said[person], person)
@@ -168,7 +172,7 @@ def _grounding() -> Iterator[Line]:
 
 def _people_answers() -> Iterator[Line]:
     """Yield the writer's answers; without a relevant passage they decline."""
-    for of in _kept():
+    for of in _kept_questions():
         cited = of.relevant
         text = " ".join(
             f"{of.topic.facts[of.passages[key][0]].sentence[:-1]} [{n}]."
@@ -202,7 +206,7 @@ def _answers(of: Question) -> Iterator[Answer]:
             yield Answer(key, system, (NOTHING,), ("no-rad",), (), True)
             continue
         available = sorted({n for facts in of.passages.values() for n in facts})
-        chosen = some(draw, available, 0.8) or [0]
+        chosen = sample_share(draw, available, 0.8) or [0]
         support = [
             "supported"
             if n in available and draw.random() < supported
@@ -212,13 +216,13 @@ def _answers(of: Question) -> Iterator[Answer]:
         sentences = [of.topic.facts[n].sentence for n in chosen]
         cited = [key for key in of.relevant if set(of.passages[key]) & set(chosen)]
         others = [key for key, facts in of.passages.items() if not facts]
-        cited += some(draw, others, 0.15)
+        cited += sample_share(draw, others, 0.15)
         opening = f"Here is an overview of {of.topic.name}."
         yield Answer(key, system, (opening, *sentences), ("no-rad", *support), tuple(cited), False)
 
 
 def _systems() -> Iterator[Line]:
-    for of in _kept():
+    for of in _kept_questions():
         yield {
             "id": of.key,
             "reports": [
@@ -238,27 +242,27 @@ def _systems() -> Iterator[Line]:
 
 def _ratings(rater: str, relevant_only: bool) -> Iterator[Line]:
     rate = ERRORS[rater] + (0.04 if relevant_only else 0)
-    for of in _kept():
+    for of in _kept_questions():
         for answer in _answers(of):
             draw = Random(f"{SEED} rating {rater} {answer.key} {relevant_only}")
             at = of.key, answer.key, "report"
             # A person is served badly by a wrong answer, or by none although there is one.
             bad = answer.declines == bool(of.relevant) or "contradictory" in answer.support
             right = "major" if bad else "minor" if "unsupported" in answer.support else "none"
-            said = mistaken(draw, right, ("none", "minor", "major"), rate)
+            said = noisy_label(draw, right, ("none", "minor", "major"), rate)
             yield label(*at, "eligibility", said, rater)
             abstains = "yes" if answer.declines else "no"
             if not relevant_only:
-                said = mistaken(draw, abstains, ("yes", "no"), rate / 2)
+                said = noisy_label(draw, abstains, ("yes", "no"), rate / 2)
                 yield label(*at, "abstains", said, rater)
             for n, right in enumerate(answer.support, start=1):
-                said = right if right == "no-rad" else mistaken(draw, right, SUPPORT, rate)
+                said = right if right == "no-rad" else noisy_label(draw, right, SUPPORT, rate)
                 yield label(of.key, f"{answer.key}#{n}", "sentence", "support", said, rater)
 
 
 def _sampled() -> Iterator[Question]:
     """Yield every third question that the writer answers, whose claims are checked."""
-    yield from [of for of in _kept() if of.relevant][::3]
+    yield from [of for of in _kept_questions() if of.relevant][::3]
 
 
 def _claims() -> Iterator[Line]:
@@ -278,11 +282,11 @@ def _claims() -> Iterator[Line]:
         yield {"id": of.key, "reports": [report]}
 
 
-def _checked(rater: str) -> Iterator[Line]:
+def _grounding_labels(rater: str) -> Iterator[Line]:
     for of in _sampled():
         for n in range(1, len(of.relevant) + 1):
             draw = Random(f"{SEED} claim {rater} {of.key} {n}")
-            said = mistaken(draw, "yes", ("yes", "no"), ERRORS[rater])
+            said = noisy_label(draw, "yes", ("yes", "no"), ERRORS[rater])
             yield label(f"{of.key}-people", f"{of.key}-c{n}", "key-point", "grounded", said, rater)
 
 
@@ -299,7 +303,7 @@ def build(study: str) -> dict[str, str]:
         "labels/judge.jsonl": jsonl(_ratings(JUDGE, False)),
     }
     for person in RATERS:
-        files[f"labels/claims-{person}.jsonl"] = jsonl(_checked(person))
+        files[f"labels/claims-{person}.jsonl"] = jsonl(_grounding_labels(person))
         files[f"labels/answers-{person}.jsonl"] = jsonl(_ratings(person, False))
         files[f"labels/relevant-{person}.jsonl"] = jsonl(_ratings(person, True))
     return files

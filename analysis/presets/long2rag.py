@@ -18,11 +18,11 @@ from analysis.presets.base import Preset
 from analysis.presets.world import (
     Line,
     Topic,
-    contrary,
     jsonl,
     label,
-    mistaken,
-    some,
+    labels_with_one_error,
+    noisy_label,
+    sample_share,
     text_of,
     topics,
 )
@@ -150,9 +150,9 @@ def _answers(topic: Topic) -> Iterator[Answer]:
         for setting, share in SETTINGS.items():
             key = f"{topic.key}-{system}-{setting}"
             draw = Random(f"{SEED} answer {key}")
-            facts = some(draw, range(POINTS), quality * share) or [draw.randrange(POINTS)]
+            facts = sample_share(draw, range(POINTS), quality * share) or [draw.randrange(POINTS)]
             # What is not in the documents: a system makes such points now and then.
-            facts += some(draw, range(POINTS, 9), (1 - quality) / 2)
+            facts += sample_share(draw, range(POINTS, 9), (1 - quality) / 2)
             yield Answer(key, system, setting, tuple(facts), contexts[setting])
 
 
@@ -206,8 +206,8 @@ def _verification() -> Iterator[Line]:
         draw, mine = Random(f"{SEED} verify {point['id']}"), people[point["id"]]
         # Nobody could correct a person who labels alone.
         rates = (0.4, 0.0 if key else 0.3) if len(mine) > 1 else (0.0, 0.0)
-        is_key = contrary(draw, mine, key, ("agree", "neutral", "disagree"), rates[0])
-        said = contrary(draw, mine, grounded, ("yes", "no"), rates[1])
+        is_key = labels_with_one_error(draw, mine, key, ("agree", "neutral", "disagree"), rates[0])
+        said = labels_with_one_error(draw, mine, grounded, ("yes", "no"), rates[1])
         for person in mine:
             at = point["id"], point["id"], "key-point"
             yield label(*at, "grounded", said[person], person)
@@ -225,14 +225,14 @@ def _recall(rater: str, rate: float) -> Iterator[Line]:
 def _recall_label(topic: Topic, answer: Answer, n: int, rater: str, rate: float) -> Iterator[Line]:
     draw = Random(f"{SEED} recall {rater} {answer.key} {n}")
     right = "yes" if n in answer.facts else "no"
-    said = mistaken(draw, right, ENTAILED, rate)
+    said = noisy_label(draw, right, ENTAILED, rate)
     at = answer.key, f"{topic.key}-k{n + 1}", "key-point"
     # A rater who wrongly says yes quotes the nearest text.
     quote = topic.facts[n if right == "yes" else answer.facts[0]].sentence if said == "yes" else ""
     yield label(*at, "entailed", said, rater, quote)
     if said != "yes":
         usual = FAILURES[Random(f"{SEED} failure {answer.key} {n}").choice((0, 1, 2, 2))]
-        yield label(*at, "failure", mistaken(draw, usual, FAILURES, rate), rater)
+        yield label(*at, "failure", noisy_label(draw, usual, FAILURES, rate), rater)
 
 
 def _precision(rater: str, rate: float) -> Iterator[Line]:
@@ -241,7 +241,7 @@ def _precision(rater: str, rate: float) -> Iterator[Line]:
             facts = {n for key in answer.context for n in _documents(topic)[key]}
             for n in answer.facts if answer.context else ():
                 draw = Random(f"{SEED} precision {rater} {answer.key} {n}")
-                said = mistaken(draw, "yes" if n in facts else "no", ("yes", "no"), rate)
+                said = noisy_label(draw, "yes" if n in facts else "no", ("yes", "no"), rate)
                 unit = f"{answer.key}-a{n + 1}"
                 yield label(answer.key, unit, "key-point", "grounded", said, rater)
 
@@ -294,7 +294,7 @@ def _matching(rater: str, rate: float) -> Iterator[Line]:
         for n, each in enumerate(listed, start=1):
             draw = Random(f"{SEED} matching {rater} {topic.key} {n}")
             right = "no" if each.extracted is None else "yes"
-            said = mistaken(draw, right, ("yes", "no"), rate)
+            said = noisy_label(draw, right, ("yes", "no"), rate)
             at = f"{topic.key}/extraction", f"{topic.key}/written/{n}", "key-point"
             quote = extracted[each.extracted or 0] if said == "yes" else ""
             yield label(*at, "entailed", said, rater, quote)

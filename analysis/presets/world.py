@@ -122,12 +122,12 @@ def text_of(topic: Topic, facts: Iterable[int], before: str = "") -> str:
     return " ".join([before, *sentences] if before else sentences)
 
 
-def some(draw: Random, values: Iterable[T], share: float) -> list[T]:
+def sample_share(draw: Random, values: Iterable[T], share: float) -> list[T]:
     """Return a random share of values, each by itself."""
     return [value for value in values if draw.random() < share]
 
 
-def mistaken(draw: Random, value: str, codes: Sequence[str], rate: float) -> str:
+def noisy_label(draw: Random, value: str, codes: Sequence[str], rate: float) -> str:
     """Return a code as given by a rater with this error rate."""
     others = [code for code in codes if code != value]
     return draw.choice(others) if others and draw.random() < rate else value
@@ -152,7 +152,7 @@ def jsonl(lines: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
 
 
-def ranked(draw: Random, gains: Mapping[str, int], quality: float) -> list[str]:
+def rank_passages(draw: Random, gains: Mapping[str, int], quality: float) -> list[str]:
     """Return passages as a retriever of this quality ranks them; 1 is perfect."""
     scores = {
         key: quality * min(gain, 1) + gain / 9 + (1 - quality) * draw.random()
@@ -161,7 +161,7 @@ def ranked(draw: Random, gains: Mapping[str, int], quality: float) -> list[str]:
     return sorted(scores, key=lambda key: (-scores[key], key))
 
 
-def contrary(
+def labels_with_one_error(
     draw: Random, people: Sequence[str], value: str, codes: Sequence[str], rate: float
 ) -> dict[str, str]:
     """Return what each person says: now and then one of them says something else, never two.

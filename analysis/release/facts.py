@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Max, Min
 
-from analysis.evaluation.stored import asked_of
+from analysis.evaluation.stored import asked_content
 from analysis.types import JSON
 from annotation.exports.bundles import counts
 from annotation.models import Assignment, Campaign, Rater, Response
@@ -73,7 +73,7 @@ def campaign_facts(campaign: Campaign) -> JSON:
     """Return a campaign's design, what was asked, who answered, and how much is there."""
     places, numbers, out = answer_totals(campaign), counts(campaign), excluded(campaign.name)
     options = {name: value for name, value in campaign.options.items() if value}
-    bare = asked_of(campaign).bare
+    bare = asked_content(campaign).bare
     return {
         "name": campaign.name,
         "protocol": campaign.protocol,

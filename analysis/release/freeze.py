@@ -183,7 +183,7 @@ class _Release:
             "newest_answer": last or None,
             "licence": licence.text,
             "batches": self.batches,
-            "campaigns": [{k: c[k] for k in _LISTED} for c in self.campaigns],
+            "campaigns": [{k: c[k] for k in _CAMPAIGN_FIELDS} for c in self.campaigns],
             "judges": self.judges,
         }
         yield self.add(layout.FACTS, [_json(facts)], "what the release holds")
@@ -199,7 +199,7 @@ class _Release:
             yield f"{each.sha256}  {each.path}\n".encode()
 
 
-_LISTED = (
+_CAMPAIGN_FIELDS = (
     "name", "protocol", "batch", "folder", "options", "queries_without_passages", "counts",
     "answers_asked", "answers_given",
 )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from analysis.data.frame import Frame
-from analysis.evaluation.inputs import TOGETHER, Asked, Part
+from analysis.evaluation.inputs import JOINT_EVALUATORS, AskedContent, Part
 from analysis.evaluation.layout import Layout
 from analysis.evaluation.parts_by_protocol import parts_of
 from analysis.evaluation.people_mean import Persons
@@ -30,16 +30,18 @@ Values = dict[Place, float | None]
 TOLERANCE = 1e-9
 
 
-def asked_in(facts: JSON) -> Asked | None:
+def asked_content(facts: JSON) -> AskedContent | None:
     """Return what a campaign asked, by the release's facts; None if an older one does not say."""
     if "options" not in facts:
         return None
     bare = facts["queries_without_passages"]
     points = facts["options"].get("points") or ""
-    return Asked(facts["protocol"], points, None if bare is None else frozenset(bare))
+    return AskedContent(facts["protocol"], points, None if bare is None else frozenset(bare))
 
 
-def computed(asked: Asked, frame: Frame, queries: Sequence[Query], options: Options) -> Values:
+def computed(
+    asked: AskedContent, frame: Frame, queries: Sequence[Query], options: Options
+) -> Values:
     """Return the value of each measure, system and evaluator."""
     found, persons = Values(), Persons()
     layout = Layout.from_queries(queries)
@@ -64,12 +66,12 @@ def _by_system(name: str, measure: Measure, part: Part, values: MeasureValues) -
     return found
 
 
-def reported(measures: Mapping[str, Any]) -> Values:
+def reported_values(measures: Mapping[str, Any]) -> Values:
     """Return the values in the measures file of the release."""
     found = Values()
     for name, of in measures.items():
         for system, said in of["systems"].items():
-            together = {each: said.get(each) for each in TOGETHER}
+            together = {each: said.get(each) for each in JOINT_EVALUATORS}
             for evaluator, value in {**together, **said["raters"]}.items():
                 if value is not None:
                     found[name, system, evaluator] = value["value"]
@@ -85,15 +87,15 @@ def options_in(file: JSON) -> Options:
 
 def differences(file: JSON, now: Values) -> Iterator[str]:
     """Yield, in words, each value of the file that does not follow from the labels."""
-    before = reported(file["measures"])
+    before = reported_values(file["measures"])
     for place in dict.fromkeys((*before, *now)):
         one, other = before.get(place), now.get(place)
         if not np.isclose(_number(one), _number(other), rtol=0, atol=TOLERANCE, equal_nan=True):
             name, system, evaluator = place
-            who = TOGETHER.get(evaluator, evaluator)
+            who = JOINT_EVALUATORS.get(evaluator, evaluator)
             yield (
-                f"{name} of {system or 'no system'} by {who}: {_said(one)} in {MEASURES}, "
-                f"{_said(other)} by the labels"
+                f"{name} of {system or 'no system'} by {who}: {_format_value(one)} in {MEASURES}, "
+                f"{_format_value(other)} by the labels"
             )
 
 
@@ -101,5 +103,5 @@ def _number(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def _said(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "no value" if value is None else f"{value:g}"

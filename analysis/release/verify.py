@@ -142,7 +142,7 @@ def _check_measures(
     """Compute a campaign's measures again, from its labels and from its batch."""
     name, file = campaign["name"], _read_json(path)
     batch = batches.get(campaign["batch"])
-    asked = measures.asked_in(dict(campaign))
+    asked = measures.asked_content(dict(campaign))
     if asked is None:
         found.checked.append(f"not the measures of campaign {name}, of an older version's release")
         return

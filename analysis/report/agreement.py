@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from ..data.frame import VariableFrame
-from ..data.reference import numbered
+from ..data.reference import category_numbers
 from ..data.resampling import TOO_MANY, Sample
 from ..statistics import (
     Estimate,
@@ -51,7 +51,7 @@ def pair(
 
 def numbers(sample: Sample, codes: Ints) -> Floats:
     """Return codes as the numbers of their categories, NaN without a label."""
-    return numbered(sample.frame.scale, codes)
+    return category_numbers(sample.frame.scale, codes)
 
 
 def _undefined(sample: Sample, name: str, one: Ints, other: Ints) -> Estimate | None:

@@ -38,14 +38,14 @@ def between_judges(sample: Sample) -> JSON:
         "between_judges": {
             "judges": names,
             "pairs": [_pair(sample, *two) for two in combinations(columns, 2)],
-            "differ": differing(frame.codes[:, columns]),
+            "differ": count_differing(frame.codes[:, columns]),
             "errors": errors_alike(sample, names) if labelled else None,
             "label_first": label_first(frame, columns),
         }
     }
 
 
-def differing(codes: Ints) -> int:
+def count_differing(codes: Ints) -> int:
     """Count the units (U, R) with two different labels, -1 = missing."""
     lowest = np.where(codes >= 0, codes, codes.max(initial=0)).min(axis=1)
     return int((codes.max(axis=1) > lowest).sum())

@@ -17,10 +17,10 @@ from ..data.metadata import in_order
 from ..data.reference import reference
 from ..data.resampling import Sample
 from ..data.selection import OWN_STRATA, ReportOptions, Strata
-from ..data.splits import STRATUM, among, evaluated, splits_as_json
+from ..data.splits import STRATUM, evaluation_items, item_mask, splits_as_json
 from ..document import PLAIN
 from ..statistics import resamples_of
-from ..types import JSON, Progress, Steps, unheard
+from ..types import JSON, Progress, Steps, ignore_progress
 from ..version import VERSION
 from .agreement import agreement, distribution
 from .alt_test import sensitivity_and_power
@@ -49,7 +49,7 @@ def frame_report(
     order: list[str],
     sampled: bool | None,
     check: bool = True,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
     words: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     nouns: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     chosen: int = 0,
@@ -64,7 +64,7 @@ def frame_report(
     sampled, 0 if none were.
     """
     names = [name for name in dict.fromkeys(order) if name in frame.variables]
-    comparable = evaluated(frame.strata, options)
+    comparable = evaluation_items(frame.strata, options)
     judged = (len(frame.variables[name].columns("judge")) for name in names)
     steps = Steps(progress, 2 + len(names) * STEPS_OF_A_VARIABLE + sum(judged))
     variables = {name: _variable(frame, name, options, comparable, steps) for name in names}
@@ -109,7 +109,7 @@ def agreement_of_variables(frame: Frame, options: ReportOptions, order: list[str
 
     These are the agreement of people, and that of each judge with them, under the report's keys.
     """
-    comparable = evaluated(frame.strata, options)
+    comparable = evaluation_items(frame.strata, options)
     found: JSON = {}
     for name in (name for name in order if name in frame.variables):
         of = frame.variables[name]
@@ -223,7 +223,7 @@ def comparable_part(sample: Sample, comparable: Comparable) -> Sample:
     """Leave out the labels on which judges and people may not be compared."""
     if comparable is None:
         return sample
-    return sample.only(among([item for item, _, _ in sample.frame.units.names], comparable))
+    return sample.only(item_mask([item for item, _, _ in sample.frame.units.names], comparable))
 
 
 def _strata(sample: Sample, frame: Frame, options: ReportOptions, comparable: Comparable) -> JSON:

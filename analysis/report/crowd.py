@@ -13,12 +13,12 @@ from ..statistics import (
     Ints,
     WithOthers,
     cohen_kappa,
-    confirmed,
+    confirm_far_off,
     each_with_others,
     far_off,
     pair_counts,
     percent_with_others,
-    with_one,
+    tabulate_against,
 )
 from ..statistics.pairwise import CROWD
 from ..types import JSON
@@ -57,12 +57,12 @@ def pairs_distribution(sample: Sample) -> JSON:
     return {
         "pairs": len(found.units),
         "fewest_units": FEWEST,
-        "units": distributed(found.units.astype(float), "no two people share a unit"),
-        "percent": distributed(large.percent, NO_PAIR),
+        "units": quantiles_of(found.units.astype(float), "no two people share a unit"),
+        "percent": quantiles_of(large.percent, NO_PAIR),
         "cohen_kappa": (
-            distributed(NOTHING, TOO_MANY)
+            quantiles_of(NOTHING, TOO_MANY)
             if sample.is_continuous
-            else distributed(large.kappa, NO_PAIR)
+            else quantiles_of(large.kappa, NO_PAIR)
         ),
         **(_of_values(codes) if sample.is_continuous else _of_categories(sample, codes)),
     }
@@ -76,15 +76,15 @@ def _of_categories(sample: Sample, codes: Ints) -> JSON:
         found: list[int] = far_off(others, FAR_OFF, FEWEST).tolist()
         return found
 
-    stand_out = confirmed(far_off(crowd, FAR_OFF, FEWEST).tolist(), among)
+    stand_out = confirm_far_off(far_off(crowd, FAR_OFF, FEWEST).tolist(), among)
     seen = np.flatnonzero(crowd.units >= FEWEST)
     with_others = {
         "people": len(seen),
-        "percent": distributed(crowd.percent[seen], NO_PERSON),
-        "cohen_kappa": distributed(crowd.kappa[seen], NO_PERSON),
+        "percent": quantiles_of(crowd.percent[seen], NO_PERSON),
+        "cohen_kappa": quantiles_of(crowd.kappa[seen], NO_PERSON),
         "histogram": _histogram(crowd.kappa[seen]),
     }
-    return {"with_others": with_others, "stand_out": _stand_out(sample, crowd, stand_out)}
+    return {"with_others": with_others, "stand_out": _low_agreement(sample, crowd, stand_out)}
 
 
 def _of_values(codes: Ints) -> JSON:
@@ -92,8 +92,8 @@ def _of_values(codes: Ints) -> JSON:
     units, percent = percent_with_others(codes)
     with_others = {
         "people": int((units >= FEWEST).sum()),
-        "percent": distributed(percent[units >= FEWEST], NO_PERSON),
-        "cohen_kappa": distributed(NOTHING, TOO_MANY),
+        "percent": quantiles_of(percent[units >= FEWEST], NO_PERSON),
+        "cohen_kappa": quantiles_of(NOTHING, TOO_MANY),
         "histogram": [],
     }
     return {"with_others": with_others, "stand_out": []}
@@ -106,26 +106,26 @@ def large_pairs(sample: Sample) -> list[tuple[int, int]]:
     return [(people[a], people[b]) for a, b in zip(found.one, found.other, strict=True)]
 
 
-def judged_distribution(sample: Sample, judge: Ints) -> JSON:
+def judge_distribution(sample: Sample, judge: Ints) -> JSON:
     """Return the key `pairs_distribution` of a judge: its agreement with each person."""
     codes = sample.frame.codes_of("human")
     both = (codes >= 0) & (judge >= 0)[:, None]
     units = both.sum(axis=0)
     equal = (both & (codes == judge[:, None])).sum(axis=0)
     seen = units >= FEWEST
-    kappa = distributed(NOTHING, TOO_MANY)
+    kappa = quantiles_of(NOTHING, TOO_MANY)
     if not sample.is_continuous:
-        tables = with_one(codes[:, seen], judge, sample.k)
-        kappa = distributed(np.asarray(cohen_kappa(tables)), NO_JUDGED)
+        tables = tabulate_against(codes[:, seen], judge, sample.k)
+        kappa = quantiles_of(np.asarray(cohen_kappa(tables)), NO_JUDGED)
     return {
         "people": int(seen.sum()),
         "fewest_units": FEWEST,
-        "percent": distributed(equal[seen] / units[seen], NO_JUDGED),
+        "percent": quantiles_of(equal[seen] / units[seen], NO_JUDGED),
         "cohen_kappa": kappa,
     }
 
 
-def distributed(values: Floats, reason: str) -> JSON:
+def quantiles_of(values: Floats, reason: str) -> JSON:
     """Return quantiles and number of the defined values, or the reason why there are none."""
     known = values[np.isfinite(values)]
     if not len(known):
@@ -147,7 +147,7 @@ def _histogram(values: Floats) -> list[JSON]:
     ]
 
 
-def _stand_out(sample: Sample, crowd: WithOthers, found: Collection[int]) -> list[JSON]:
+def _low_agreement(sample: Sample, crowd: WithOthers, found: Collection[int]) -> list[JSON]:
     """Return the people whose agreement is low, the lowest first."""
     people: Sequence[int] = sample.frame.columns("human")
     rows = [

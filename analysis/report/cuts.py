@@ -29,29 +29,33 @@ from .calibration import ANSWERS
 BELOW, REACHED = 0, 1
 
 
-def _right(table: Floats, side: int) -> Value:
+def _precision_of_side(table: Floats, side: int) -> Value:
     return precision(table)[..., side]
 
 
-def _found(table: Floats, side: int) -> Value:
+def _recall_of_side(table: Floats, side: int) -> Value:
     return recall(table)[..., side]
 
 
 MEASURES: dict[str, Measure] = {
     "cohen_kappa": (cohen_kappa, "Cohen's kappa of reaching it", "all labels are on one side"),
     "precision": (
-        partial(_right, side=REACHED),
+        partial(_precision_of_side, side=REACHED),
         "precision of reaching it",
         "the judge never reaches it",
     ),
-    "recall": (partial(_found, side=REACHED), "recall of reaching it", "people never reach it"),
+    "recall": (
+        partial(_recall_of_side, side=REACHED),
+        "recall of reaching it",
+        "people never reach it",
+    ),
     "precision_below": (
-        partial(_right, side=BELOW),
+        partial(_precision_of_side, side=BELOW),
         "precision of staying below it",
         "the judge never stays below it",
     ),
     "recall_below": (
-        partial(_found, side=BELOW),
+        partial(_recall_of_side, side=BELOW),
         "recall of staying below it",
         "people never stay below it",
     ),
@@ -80,7 +84,7 @@ def threshold_at(sample: Sample, rank: int) -> float:
     return int(value) if value.is_integer() else value
 
 
-def people_reach(sample: Sample, rank: int) -> Ints:
+def people_reach_rank(sample: Sample, rank: int) -> Ints:
     """Return whether people together put a unit at or above a rank: 1, 0, or -1 if undecided."""
     if sample.frame.scale.level != "interval":
         return majority(_cut(sample.frame.codes_of("human"), rank))[0]
@@ -89,7 +93,7 @@ def people_reach(sample: Sample, rank: int) -> Ints:
 
 
 def _row(sample: Sample, codes: Ints, rank: int) -> JSON:
-    people, judge = people_reach(sample, rank), _cut(codes, rank)
+    people, judge = people_reach_rank(sample, rank), _cut(codes, rank)
     made = table_estimates(
         people, judge, sample.clusters, 2, MEASURES, **sample.resampling_arguments
     )
@@ -125,7 +129,7 @@ def _curve_targets(sample: Sample, reference: Ints) -> Iterator[tuple[JSON, Ints
         says = reference == scale.categories.index("yes")
         yield {"category": "yes"}, np.where(reference < 0, -1, says).astype(np.int64)
     for rank in cuts(sample):
-        yield {"threshold": threshold_at(sample, rank)}, people_reach(sample, rank)
+        yield {"threshold": threshold_at(sample, rank)}, people_reach_rank(sample, rank)
 
 
 def _curve(sample: Sample, scores: Floats, people: Ints) -> JSON:

@@ -85,7 +85,7 @@ def _texts(labels: VariableFrame, marks: Evidence, lost: Counter[str]) -> Iterat
         if labels.codes[n, column] >= 0
         and (found := marks.spans.get(LabelKey(item, kind, unit, labels.name, rater.name)))
     }
-    usual = marks.fields.get(labels.name) or _usual(given.values())
+    usual = marks.fields.get(labels.name) or _most_marked_text(given.values())
     if usual is None:
         return
     fields: dict[int, set[str]] = {}
@@ -95,9 +95,13 @@ def _texts(labels: VariableFrame, marks: Evidence, lost: Counter[str]) -> Iterat
             lost[labels.raters[column].name] += 1
     first = _first_of_several(marks, usual)
     for n, (item, _, _) in enumerate(labels.units.names):
-        for name in sorted({_named(item, each, marks, first) for each in fields.get(n, {usual})}):
+        for name in sorted(
+            {_resolve_text(item, each, marks, first) for each in fields.get(n, {usual})}
+        ):
             marked = tuple(
-                _marked(given.get((n, column), ()), name) if labels.codes[n, column] >= 0 else None
+                _located_spans(given.get((n, column), ()), name)
+                if labels.codes[n, column] >= 0
+                else None
                 for column in range(len(labels.raters))
             )
             yield _Text(int(labels.units.query[n]), marked, marks.texts.get((item, name)))
@@ -112,18 +116,18 @@ def _first_of_several(marks: Evidence, usual: str) -> dict[str, str]:
     return first
 
 
-def _named(item: str, name: str, marks: Evidence, first: Mapping[str, str]) -> str:
+def _resolve_text(item: str, name: str, marks: Evidence, first: Mapping[str, str]) -> str:
     """Return the text that a name refers to; the name of a kind refers to the item's first text."""
     return name if (item, name) in marks.texts else first.get(item, name)
 
 
-def _usual(given: Iterable[Sequence[EvidenceSpan]]) -> str | None:
+def _most_marked_text(given: Iterable[Sequence[EvidenceSpan]]) -> str | None:
     """Return the most frequently marked text."""
     counted = Counter(mark.field for marks in given for mark in marks)
     return counted.most_common(1)[0][0] if counted else None
 
 
-def _marked(marks: Sequence[EvidenceSpan], field: str) -> Marked | None:
+def _located_spans(marks: Sequence[EvidenceSpan], field: str) -> Marked | None:
     """Return the spans in a text, or None if none of the rater's quotes was located."""
     placed = [mark for mark in marks if mark.start is not None and mark.end is not None]
     if marks and not placed:

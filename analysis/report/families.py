@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.frame import Families
-from ..data.reference import numbered
+from ..data.reference import category_numbers
 from ..data.resampling import Sample, mean_of
 from ..statistics import Floats, family_differences, mean_by_cluster, undefined
 from ..statistics.families import LESS, NO_OWN, PREFERENCE
@@ -81,7 +81,7 @@ def _values(sample: Sample) -> Floats | None:
     """Return each rater's labels as numbers, (U, R); None if categories are not numbers."""
     scale, codes = sample.frame.scale, sample.frame.codes
     if sample.is_ordered:
-        return numbered(scale, codes)
+        return category_numbers(scale, codes)
     own = [c for c in scale.categories if c not in scale.foreign]
     if sorted(own) != sorted(ANSWERS):
         return None

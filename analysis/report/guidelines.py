@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..data.frame import Guideline
-from ..data.guidelines import codes_under, judged_under
+from ..data.guidelines import judge_codes_under, people_codes_under
 from ..data.reference import reference_of
 from ..data.resampling import Sample
 from ..document import PLAIN
@@ -74,7 +74,7 @@ def guidelines(
     labelled this variable are left out. `noun` is what the units are called, one and several.
     Judges are compared with people on the part `compared`; None for the whole sample.
     """
-    codes = {n: codes_under(sample.frame, n) for n in range(len(versions))}
+    codes = {n: people_codes_under(sample.frame, n) for n in range(len(versions))}
     used = [n for n, of in codes.items() if (of >= 0).any()]
     labels = {n: int((codes[n] >= 0).sum()) for n in used}
     every = int((sample.frame.codes_of("human") >= 0).sum())
@@ -109,10 +109,10 @@ def _judges(
 ) -> JSON:
     """Return each judge's agreement with people under the versions that both followed."""
     frame = sample.frame
-    people = {n: reference_of(codes_under(frame, n), frame.scale).codes for n in used}
+    people = {n: reference_of(people_codes_under(frame, n), frame.scale).codes for n in used}
     found: JSON = {}
     for column in frame.columns("judge"):
-        said = {n: judged_under(frame, column, n) for n in used}
+        said = {n: judge_codes_under(frame, column, n) for n in used}
         under = [n for n in used if (said[n] >= 0).any()]
         sides = {n: np.stack([people[n], said[n]], axis=1) for n in under}
         found[frame.raters[column].name] = {

@@ -39,7 +39,7 @@ from ..types import JSON
 from .agreement import NO_ORDER, numbers, pair
 from .alt_test import alternative
 from .calibration import calibration
-from .crowd import is_crowd, judged_distribution
+from .crowd import is_crowd, judge_distribution
 from .cuts import curves, thresholds
 from .floor import Floor, compare_with_floor, floor, gap_of, with_people
 from .grades import grades
@@ -136,7 +136,7 @@ def _pairs(sample: Sample, codes: Ints) -> JSON:
     """Compare a judge's codes (U,) with each person's; in a crowd, by their distribution."""
     frame = sample.frame
     if is_crowd(frame):
-        return {"pairs_distribution": judged_distribution(sample, codes)}
+        return {"pairs_distribution": judge_distribution(sample, codes)}
     names = ("cohen_kappa", "percent")
     return {
         "pairs": {
@@ -255,7 +255,7 @@ def adjudicated(sample: Sample, column: int) -> JSON:
     """Return the key `adjudicated` of a judge.
 
     `references` are the decided units, which are mostly the hard ones: they say too little about a
-    judge's whole work. `settled` uses people's majority on undecided units.
+    judge's whole work. `settled_codes` uses people's majority on undecided units.
     """
     return {
         "references": _against(sample, column, reference(sample.frame, "reference")),
@@ -263,7 +263,7 @@ def adjudicated(sample: Sample, column: int) -> JSON:
     }
 
 
-def settled(frame: VariableFrame) -> tuple[Ints, Bools]:
+def settled_codes(frame: VariableFrame) -> tuple[Ints, Bools]:
     """Return the reference's category on decided units, and people's joint label on others.
 
     Also returns which units were decided, (U,) each; -1 if there is neither.

@@ -50,7 +50,7 @@ WidthOf = Callable[[Bools], Estimate]
 
 def planning(sample: Sample, compared: JSON, target: float) -> JSON:
     """Plan for the alpha of people and each judge's kappa with them, as in the report."""
-    codes = _packed(sample)
+    codes = _packed_codes(sample)
     people = (codes >= 0).sum(axis=1)
     alpha = compared["agreement"]["krippendorff_alpha"]
     shared = people >= 2
@@ -71,7 +71,7 @@ def planning(sample: Sample, compared: JSON, target: float) -> JSON:
     }
 
 
-def _packed(sample: Sample) -> Ints:
+def _packed_codes(sample: Sample) -> Ints:
     """Return people's codes (U, R), moved together in a crowd, since raters are exchangeable."""
     codes = sample.frame.codes_of("human")
     if not is_crowd(sample.frame):
@@ -85,7 +85,7 @@ def _judge(sample: Sample, column: int, judges: JSON, target: float) -> JSON:
 
     An even number ties, and units with ties are left out.
     """
-    frame, codes = sample.frame, _packed(sample)
+    frame, codes = sample.frame, _packed_codes(sample)
     judge = frame.codes[:, column]
     kappa = judges[frame.raters[column].name]["agreement"]["cohen_kappa"]
     people = reference(frame)
@@ -173,14 +173,14 @@ def _widths(codes: Ints, estimate: WidthOf, fewest: int, step: int = 1) -> Width
     for raters in numbers[:MOST_RATERS] + numbers[MOST_RATERS:][-1:]:
         # There is only one way to draw all labels of a unit.
         draws = 1 if raters == usual else DRAWS
-        made = [estimate(_some(labels, raters, generator)) for _ in range(draws)]
+        made = [estimate(_keep_random(labels, raters, generator)) for _ in range(draws)]
         ends = [e.high - e.low for e in made if e.low is not None and e.high is not None]
         if ends:
             found[raters] = float(np.mean(ends))
     return found
 
 
-def _some(labels: Bools, raters: int, generator: np.random.Generator) -> Bools:
+def _keep_random(labels: Bools, raters: int, generator: np.random.Generator) -> Bools:
     """Return which labels to keep: at most `raters` of each unit, chosen at random."""
     ranks = np.where(labels, generator.random(labels.shape), 2.0).argsort(axis=1).argsort(axis=1)
     kept: Bools = labels & (ranks < raters)

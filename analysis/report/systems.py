@@ -33,7 +33,7 @@ from ..statistics import (
     wilcoxon_signed_rank,
 )
 from ..types import JSON
-from .crowd import FEW_ITEMS, FEWEST, distributed, is_crowd
+from .crowd import FEW_ITEMS, FEWEST, is_crowd, quantiles_of
 
 POWERED = "prediction-powered mean (PPI++)"
 Measure = Callable[[VariableFrame, int], Floats]
@@ -308,7 +308,7 @@ def _distribution(table: Scores) -> JSON:
     return {
         "pairs": len(found.units),
         "fewest_items": FEWEST,
-        "spearman": distributed(np.array(made, dtype=float), FEW_ITEMS),
+        "spearman": quantiles_of(np.array(made, dtype=float), FEW_ITEMS),
     }
 
 

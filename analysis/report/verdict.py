@@ -71,11 +71,11 @@ def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON, chosen: int =
         for name, of in scores.items()
         if labelled and any((found := _of_score(of, name)).values())
     }
-    sample = {"sample": _chosen(chosen).as_json()} if chosen else {}
+    sample = {"sample": _about_chosen_items(chosen).as_json()} if chosen else {}
     return {**sample, "variables": of_variables, "scores": of_scores}
 
 
-def _chosen(items: int) -> Sentence:
+def _about_chosen_items(items: int) -> Sentence:
     """Say that the figures hold for chosen items alone."""
     text = (
         f"{count(items, 'item')} were chosen, not sampled at random, so that no figure below is an "
@@ -274,7 +274,7 @@ def _replacement(of: JSON, judge: str, path: Path) -> Sentence:
     beaten = sum(bool(each["wins"]) for each in annotators)
     detail = f"{epsilon}, ahead of {beaten} of {count(len(annotators), 'person', 'people')}"
     if verdict == "passes":
-        beside = Part(_beside(of["floor"]), (*path, "floor"))
+        beside = Part(_compare_floor(of["floor"]), (*path, "floor"))
         return Sentence(question, "Yes", "good", (Part(detail, key), beside), TEST)
     if verdict == "fails":
         return Sentence(question, "No", "poor", (Part(detail, key),), TEST)
@@ -292,7 +292,7 @@ def _replacement(of: JSON, judge: str, path: Path) -> Sentence:
     return Sentence(question, "Not known", "open", (Part(why, key),))
 
 
-def _beside(floor: JSON) -> str:
+def _compare_floor(floor: JSON) -> str:
     """Return whether the baseline fails the test that a judge passes, and if not, why not."""
     if floor["passes"] is None:
         return f"; not tested beside word overlap: {floor['reason']}"
@@ -425,7 +425,7 @@ def _best(of: JSON, name: str) -> Sentence | None:
         return None
     found, p = pair["difference"], pair["paired_t"]["adjusted_p_value"]
     if pair["a"] != first:
-        found = turned(found)
+        found = reverse_difference(found)
     sure = p is not None and p < SURE and found["value"] > 0
     detail = f"{name} {rounded(known[first], DIGITS)} by the mean of people"
     why = f"p {_p(p)} after Holm" if p is not None else pair["paired_t"].get("reason", "")
@@ -439,7 +439,7 @@ def _best(of: JSON, name: str) -> Sentence | None:
     return Sentence("Which system is best?", words, "good" if sure else "open", parts, BEST)
 
 
-def turned(difference: JSON) -> JSON:
+def reverse_difference(difference: JSON) -> JSON:
     """Return a difference, seen from the other side."""
     value, low, high = (difference[name] for name in ("value", "low", "high"))
     ends = {"low": None, "high": None} if low is None else {"low": -high, "high": -low}

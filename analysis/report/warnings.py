@@ -9,9 +9,9 @@ import numpy as np
 
 from ..data.frame import Frame, VariableFrame
 from ..data.labels import Evidence
-from ..data.reference import TOGETHER, reference
+from ..data.reference import JOINT_LABEL_NAMES, reference
 from ..document import PLAIN
-from ..statistics import Bools, confirmed
+from ..statistics import Bools, confirm_far_off
 from ..types import JSON
 
 FEWEST_QUERIES = 10
@@ -79,7 +79,7 @@ def _below_zero(name: str, block: JSON) -> Iterator[Warning]:
     for judge, of in block["judges"].items():
         kappa = of["agreement"]["cohen_kappa"]["value"]
         if kappa is not None and kappa < 0:
-            whom = TOGETHER[of["reference"]]
+            whom = JOINT_LABEL_NAMES[of["reference"]]
             text = f"It agrees with {whom} less than chance would (kappa {kappa:.2f})."
             yield Warning("kappa_below_zero", name, judge, text)
 
@@ -120,7 +120,7 @@ def _far_off(name: str, agreement: JSON, units: str) -> Iterator[Warning]:
 def _far_off_in(name: str, pairs: Sequence[JSON]) -> Iterator[Warning]:
     known = [(p["a"], p["b"], p["cohen_kappa"]["value"]) for p in pairs]
     figures = _mean_kappas(known)
-    for rater in sorted(confirmed(figures, lambda out: _mean_kappas(known, out))):
+    for rater in sorted(confirm_far_off(figures, lambda out: _mean_kappas(known, out))):
         own, rest = figures[rater]
         text = (
             f"Cohen's kappa with the others is {own:.2f} on average. The others have "
@@ -162,8 +162,8 @@ def _missing(labels: VariableFrame, column: int, units: str) -> Iterator[Warning
     if whole:
         low, high = agreed / whole, (agreed + int(away.sum())) / whole
         bounds = (
-            f" Its agreement with {TOGETHER[said.rule]} is between {low:.3f} and {high:.3f}, "
-            "depending on whether missing labels count as wrong or right."
+            f" Its agreement with {JOINT_LABEL_NAMES[said.rule]} is between {low:.3f} and "
+            f"{high:.3f}, depending on whether missing labels count as wrong or right."
         )
     text = (
         f"It has no label on {int(lost.sum())} of {int(asked.sum())} {units} ({share:.1%}). Above "

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest, QueryDict
 
-from analysis.evaluation.display import SHOWN
-from analysis.evaluation.selection import CHOSEN, NAMES
+from analysis.evaluation.display import DISPLAY_OPTIONS
+from analysis.evaluation.selection import MEASURES_OPTIONS, NAMES
 from analysis.forms import KIND_NAMES, OPTIONS
 from datasets.jobs import pages as jobs
 
@@ -15,7 +15,7 @@ MEASURES = "measures"
 OWN, ALL = "own", "all"
 LIVE = ("since", "opened", "shown")
 OF_REPORT = {option.name for option in OPTIONS}
-OF_MEASURES = {option.name for option in (*CHOSEN, *SHOWN)} | set(NAMES)
+OF_MEASURES = {option.name for option in (*MEASURES_OPTIONS, *DISPLAY_OPTIONS)} | set(NAMES)
 SYSTEMS = "#section-systems"
 STRATUM = "stratum"
 FILTERS = {"variable": "variable", "rater": "people", "judge": "judges"}

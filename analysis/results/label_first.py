@@ -1,7 +1,7 @@
 """The units that people should label first, and a new campaign over their items.
 
 The report says which units they are (`analysis.report.between_judges.label_first`). The page, the
-command and the API all make the campaign from `chosen_of`.
+command and the API all make the campaign from `chosen_items_of`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ListedUnits(NamedTuple):
     units: list[JSON]
 
 
-def listed_first(report: JSON) -> list[ListedUnits]:
+def label_first_lists(report: JSON) -> list[ListedUnits]:
     """Return the lists of a report, one for each variable that has any."""
     found = [
         ListedUnits(name, block.get("between_judges", {}).get("label_first", []))
@@ -42,7 +42,7 @@ def list_of(report: JSON, variable: str = "", most: int | None = None) -> Listed
 
     Raises DesignError if there is none.
     """
-    lists = listed_first(report)
+    lists = label_first_lists(report)
     if not lists:
         raise DesignError(NO_LIST, "variable")
     names = [each.variable for each in lists]
@@ -55,7 +55,7 @@ def list_of(report: JSON, variable: str = "", most: int | None = None) -> Listed
     return ListedUnits(found.variable, found.units[:most])
 
 
-def chosen_of(campaign: Campaign, listed: ListedUnits) -> ChosenItems:
+def chosen_items_of(campaign: Campaign, listed: ListedUnits) -> ChosenItems:
     """Return the items of listed units, in the order of the list. Raises DesignError."""
     keys = ((each["item"], each["kind"], each["unit"]) for each in listed.units)
     return choose_items(campaign, keys)

@@ -16,7 +16,7 @@ from analysis.campaigns.cache import labels_since
 from analysis.campaigns.frames import offered_options
 from analysis.campaigns.jobs import REPORT
 from analysis.campaigns.jobs import question as report_question
-from analysis.evaluation.display import Shown
+from analysis.evaluation.display import DisplayOptions
 from analysis.evaluation.jobs import BATCH_MEASURES, batch_question
 from analysis.evaluation.jobs import MEASURES as MEASURES_JOB
 from analysis.evaluation.jobs import question as measures_question
@@ -40,7 +40,7 @@ from analysis.results.address import (
     address_of,
     filters_of,
 )
-from analysis.results.label_first import chosen_of, list_of, listed_first, sentences
+from analysis.results.label_first import chosen_items_of, label_first_lists, list_of, sentences
 from analysis.types import JSON
 from annotation.access import (
     get_account,
@@ -67,7 +67,7 @@ Found = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Asked:
+class ResultsRequest:
     """A campaign with the options of an address, as forms."""
 
     campaign: Campaign
@@ -76,7 +76,7 @@ class Asked:
     measures: MeasuresForm
 
     @classmethod
-    def of(cls, request: HttpRequest, campaign: Campaign) -> Asked:
+    def of(cls, request: HttpRequest, campaign: Campaign) -> ResultsRequest:
         address = address_of(request)
         available = offered_options(campaign)
         form = MeasuresForm(address.measures, get_account(request), campaign)
@@ -114,7 +114,7 @@ def results(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _page(request: HttpRequest, campaign: Campaign) -> HttpResponse:
-    asked = Asked.of(request, campaign)
+    asked = ResultsRequest.of(request, campaign)
     context = asked.context()
     if context["problems"]:
         return render(request, "results/results.html", context, status=422)
@@ -129,7 +129,7 @@ def _page(request: HttpRequest, campaign: Campaign) -> HttpResponse:
 
 
 def _report_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
-    asked = Asked.of(request, campaign)
+    asked = ResultsRequest.of(request, campaign)
     context = asked.context()
     if context["problems"]:
         return _refused(context["problems"])
@@ -140,7 +140,7 @@ def _report_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
 
 
 def _measures_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
-    asked = Asked.of(request, campaign)
+    asked = ResultsRequest.of(request, campaign)
     context = asked.context()
     if problems := asked.measures.problems():
         return _refused(problems)
@@ -150,7 +150,7 @@ def _measures_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
     return render(request, "results/_measures.html", {**context, **found})
 
 
-def _numbers(request: HttpRequest, asked: Asked) -> Found | HttpResponse:
+def _numbers(request: HttpRequest, asked: ResultsRequest) -> Found | HttpResponse:
     """Return what the page shows of the report, or an answer that needs no page."""
     campaign = asked.campaign
     if is_blind(get_account(request), campaign):
@@ -188,7 +188,7 @@ def _exposes(request: HttpRequest, campaign: Campaign, shown: jobs.Shown) -> boo
     return exposes(notes, campaign) and mine.exists()
 
 
-def _measures(request: HttpRequest, asked: Asked) -> Found | HttpResponse:
+def _measures(request: HttpRequest, asked: ResultsRequest) -> Found | HttpResponse:
     """Return what the page shows of the measures, or an answer that needs no page."""
     campaign, form, page = asked.campaign, asked.measures, request.path
     if is_blind(get_account(request), campaign):
@@ -260,12 +260,12 @@ def _pairs(given: QueryDict) -> list[tuple[str, str]]:
 def _label_first(
     request: HttpRequest, campaign: Campaign, report: JSON, context: Found
 ) -> HttpResponse:
-    lists = listed_first(report)
+    lists = label_first_lists(report)
     context |= {"campaign": campaign, "variables": [each.variable for each in lists]}
     try:
         whole = list_of(report, request.GET.get(OF, ""))
         number = _number(request, UNITS) or len(whole.units)
-        chosen = chosen_of(campaign, whole._replace(units=whole.units[:number]))
+        chosen = chosen_items_of(campaign, whole._replace(units=whole.units[:number]))
     except DesignError as error:
         context["problem"] = as_sentence(error)
         return render(request, "results/label_first.html", context, status=422)
@@ -286,7 +286,7 @@ def batch_measures(request: HttpRequest, pk: int) -> HttpResponse:
         return shown
     context = {"batch": batch, "shown": shown}
     if found := shown.value:
-        boards = board_views(found, Shown(), QueryDict())
+        boards = board_views(found, DisplayOptions(), QueryDict())
         context |= {"report": found, "boards": boards, "document": texts_document(found)}
     name = "results/_batch.html" if request.htmx else "results/batch.html"  # type: ignore[attr-defined]
     return render(request, name, context)
@@ -297,7 +297,7 @@ def batch_measures(request: HttpRequest, pk: int) -> HttpResponse:
 def old_report(request: HttpRequest, pk: int) -> HttpResponse:
     """Lead from an address of the report in earlier versions to the page."""
     readable_campaign(request, pk)
-    return _moved(request, pk)
+    return _redirect(request, pk)
 
 
 @require_safe
@@ -305,12 +305,12 @@ def old_report(request: HttpRequest, pk: int) -> HttpResponse:
 def old_measures(request: HttpRequest, pk: int) -> HttpResponse:
     """Lead from an address of the measures in earlier versions to the page, where they are open."""
     readable_campaign(request, pk)
-    answer = _moved(request, pk, {MEASURES: OWN})
+    answer = _redirect(request, pk, {MEASURES: OWN})
     answer["Location"] += SYSTEMS
     return answer
 
 
-def _moved(request: HttpRequest, pk: int, more: dict[str, str] | None = None) -> HttpResponse:
+def _redirect(request: HttpRequest, pk: int, more: dict[str, str] | None = None) -> HttpResponse:
     query = request.GET.copy()
     for name, value in (more or {}).items():
         query[name] = value

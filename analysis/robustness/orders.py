@@ -18,7 +18,7 @@ from judging.robustness.effects import missing_reasons_in
 from judging.runs.ledger import assignments_of
 from judging.runs.planning import sample_count
 
-TURNED = {"first": "second", "second": "first"}
+SWAPPED = {"first": "second", "second": "first"}
 """The answer of a judge about a pair in the other order, if it considers only the position."""
 
 
@@ -41,7 +41,7 @@ class BothOrders:
     @property
     def same_place(self) -> dict[str, int]:
         """Count the pairs of which the answer shown first, or second, was preferred both times."""
-        habit = Counter(one for one, other, _ in self.verdicts if TURNED.get(one) == other)
+        habit = Counter(one for one, other, _ in self.verdicts if SWAPPED.get(one) == other)
         return {"first": habit["first"], "second": habit["second"]}
 
 
@@ -54,15 +54,15 @@ def both_orders(campaign: Campaign, judge: Judge) -> Mapping[str, BothOrders]:
     """Return the verdicts of a judge in both orders, by variable of pairs."""
     variables = [v.name for v in schema(campaign).variables if v.kind == "pair"]
     said = _verdicts(campaign, judge, variables)
-    lost = dict(_lost(campaign, judge))
+    lost = dict(_missing_verdicts(campaign, judge))
     return {name: _paired(judge, said[name], lost) for name in variables}
 
 
-Said = Mapping[tuple[int, int], Mapping[int, str]]
+Verdicts = Mapping[tuple[int, int], Mapping[int, str]]
 """Verdicts by unit and query, and replicate."""
 
 
-def _verdicts(campaign: Campaign, judge: Judge, variables: list[str]) -> Mapping[str, Said]:
+def _verdicts(campaign: Campaign, judge: Judge, variables: list[str]) -> Mapping[str, Verdicts]:
     found: dict[str, dict[tuple[int, int], dict[int, str]]] = {
         name: defaultdict(dict) for name in variables
     }
@@ -79,7 +79,7 @@ def _verdicts(campaign: Campaign, judge: Judge, variables: list[str]) -> Mapping
     return found
 
 
-def _lost(campaign: Campaign, judge: Judge) -> Iterator[tuple[tuple[int, int], str]]:
+def _missing_verdicts(campaign: Campaign, judge: Judge) -> Iterator[tuple[tuple[int, int], str]]:
     """Yield the reason of each unit's replicate without a verdict."""
     rows, asked = assignments_of(campaign, judge), schema(campaign)
     for replicate in range(2 * sample_count(judge)):
@@ -87,7 +87,7 @@ def _lost(campaign: Campaign, judge: Judge) -> Iterator[tuple[tuple[int, int], s
             yield (key.unit, replicate), why
 
 
-def _paired(judge: Judge, said: Said, lost: Mapping[tuple[int, int], str]) -> BothOrders:
+def _paired(judge: Judge, said: Verdicts, lost: Mapping[tuple[int, int], str]) -> BothOrders:
     found = BothOrders()
     queries = dict(said.keys())
     units = sorted(queries.keys() | {unit for unit, _ in lost})

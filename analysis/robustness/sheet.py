@@ -31,7 +31,7 @@ from analysis.statistics import (
 )
 from analysis.statistics.arrays import ratio, unbatch
 from analysis.statistics.resampling import MINIMUM_CLUSTERS
-from analysis.types import JSON, Progress, Steps, unheard
+from analysis.types import JSON, Progress, Steps, ignore_progress
 from annotation.exposure.ledger import FEWEST_UNITS, is_collecting, saw_figures
 from annotation.models import Campaign, Label
 from annotation.presentation import schema
@@ -68,7 +68,7 @@ from judging.runs.ledger import assignments_of
 from judging.runs.planning import sample_count
 
 CONTROL_BAR = 0.2
-NOBODY = "no unit was labelled both times"
+NO_COMMON_UNIT = "no unit was labelled both times"
 NO_SCORES = "no score both times: the server gives none, or the labels have no order"
 ALL_ALIKE = "no interval: all values are the same, and resampling would only repeat them"
 Values = Sequence[tuple[float, int]]
@@ -84,7 +84,7 @@ def compare_pair(pair: Pair, resamples: int | None, seed: int) -> JSON:
     found: JSON = {
         "compared": len(both),
         "missing": missing,
-        "flips": of.share(both, _flipped, how, NOBODY, missing),
+        "flips": of.share(both, _has_changed, how, NO_COMMON_UNIT, missing),
         "score_change": _score_change(pair.variable, both, of, missing),
     }
     if pair.purpose == "control":
@@ -121,7 +121,7 @@ class Samples:
         several = [(labels, query) for labels, query in self.counts if labels.total() > 1]
         shares = [(_unlike(labels) / _pairs(labels.total()), query) for labels, query in several]
         how = "share of pairs of samples that differ"
-        found = _Means(resamples, seed).mean(shares, how, NOBODY).as_json()
+        found = _Means(resamples, seed).mean(shares, how, NO_COMMON_UNIT).as_json()
         bounds = {"missing": dict(self.missing), "bounds": self._bounds()}
         spreads = [(_spread(each), query) for each, query in self.scores if len(each) > 1]
         how = "mean absolute difference of the scores of two samples"
@@ -152,7 +152,7 @@ def _pairs(number: int) -> int:
     return number * (number - 1) // 2
 
 
-def _flipped(before: ComparedLabel, after: ComparedLabel) -> bool:
+def _has_changed(before: ComparedLabel, after: ComparedLabel) -> bool:
     return before.value != after.value
 
 
@@ -205,7 +205,7 @@ def _attack(pair: Pair, of: _Means, both: Sequence[tuple[ComparedLabel, Compared
     open_to = [(b, s) for b, s in both if b.value != wished]
     how, why = f"share that went over to `{wished}`", f"every unit had `{wished}` before"
     missing = pair.missing_but(wished)
-    reason = why if both else NOBODY
+    reason = why if both else NO_COMMON_UNIT
     moved = of.share(open_to, lambda b, s: s.value == wished, how, reason, missing)
     return {"wished": wished, "went_over": moved}
 
@@ -292,7 +292,7 @@ def sheet(
     campaign: Campaign,
     judge: Judge,
     resampling: Resampling | None = None,
-    progress: Progress = unheard,
+    progress: Progress = ignore_progress,
 ) -> Mapping[str, Any]:
     """Return the sheet as JSON, with every trial of the judge that was run in this campaign.
 
@@ -391,7 +391,7 @@ def _orders(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
     return {
         name: {
             "compared": len(found.verdicts),
-            "turned": of.bounded(found.turns, title, NOBODY, found.missing),
+            "turned": of.bounded(found.turns, title, NO_COMMON_UNIT, found.missing),
             "same_place": found.same_place,
         }
         for name, found in both_orders(campaign, judge).items()

@@ -101,13 +101,13 @@ from .paired import (
 from .pairwise import (
     PairCounts,
     WithOthers,
-    confirmed,
+    confirm_far_off,
     crowd_ceiling_estimates,
     each_with_others,
     far_off,
     pair_counts,
     percent_with_others,
-    with_one,
+    tabulate_against,
 )
 from .planning import Plan, more_queries, more_raters
 from .ppi import (
@@ -216,7 +216,7 @@ __all__ = [
     "cohen_kappa",
     "compare_systems",
     "compared_judges",
-    "confirmed",
+    "confirm_far_off",
     "confusion",
     "correlation_estimates",
     "counts_of",
@@ -286,6 +286,7 @@ __all__ = [
     "specificity",
     "system_rank_correlation",
     "table_estimates",
+    "tabulate_against",
     "threshold_sweep",
     "token_alpha",
     "token_codes",
@@ -296,6 +297,5 @@ __all__ = [
     "verdict_beside",
     "wilcoxon_signed_rank",
     "wilson_interval",
-    "with_one",
     "with_people_estimates",
 ]

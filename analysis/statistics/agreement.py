@@ -74,7 +74,7 @@ def weighted_mean(per_unit: Floats, weight: Floats) -> Floats:
     return ratio(weight @ np.where(there, per_unit, 0.0), weight @ there.astype(float))
 
 
-def corrected(agreement: Floats, chance: Value) -> Floats:
+def correct_for_chance(agreement: Floats, chance: Value) -> Floats:
     """Return (agreement - chance) / (1 - chance), or NaN if chance explains everything."""
     return ratio(agreement - chance, 1 - np.asarray(chance))
 
@@ -190,7 +190,7 @@ def gwet_ac(
     shares: Floats = weight @ (counts / np.maximum(size, 1)[:, None])
     share = ratio(shares, np.asarray(weight @ labelled)[..., None])
     spread = (share * (1 - share)).sum(axis=-1)
-    return unbatch(corrected(agreement, ratio(similarity.sum() * spread, k * (k - 1))))
+    return unbatch(correct_for_chance(agreement, ratio(similarity.sum() * spread, k * (k - 1))))
 
 
 def _quadratic(scale: Floats) -> Floats:
@@ -220,7 +220,7 @@ def fleiss_kappa(counts: Ints, weights: Floats | None = None) -> Value:
     on units with two or more.
     """
     weight = unit_weights(weights, len(counts))
-    return unbatch(corrected(_mean_agreement(counts, weight), _chance(counts, weight)))
+    return unbatch(correct_for_chance(_mean_agreement(counts, weight), _chance(counts, weight)))
 
 
 def fleiss_kappa_pooled(counts: Ints, weights: Floats | None = None) -> Value:
@@ -230,13 +230,13 @@ def fleiss_kappa_pooled(counts: Ints, weights: Floats | None = None) -> Value:
     labels.
     """
     weight = unit_weights(weights, len(counts))
-    return unbatch(corrected(_pooled_agreement(counts, weight), _chance(counts, weight)))
+    return unbatch(correct_for_chance(_pooled_agreement(counts, weight), _chance(counts, weight)))
 
 
 def randolph_kappa(counts: Ints, k: int, weights: Floats | None = None) -> Value:
     """Return (P - 1/k) / (1 - 1/k): chance is uniform over the k categories (Randolph 2005)."""
     agreement = _mean_agreement(counts, unit_weights(weights, len(counts)))
-    return unbatch(corrected(agreement, 1 / k))
+    return unbatch(correct_for_chance(agreement, 1 / k))
 
 
 def cohen_kappa(table: Floats, weighting: str | None = None) -> Value:

@@ -45,7 +45,7 @@ def unbatch(values: Floats) -> Value:
     return float(values) if np.ndim(values) == 0 else values
 
 
-def distinct(numbers: Ints) -> tuple[Ints, Ints, Ints]:
+def unique_integers(numbers: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the distinct numbers in order, their first indices, and the inverse.
 
     The result is that of `np.unique`, without sorting if the numbers lie close together.

@@ -14,10 +14,10 @@ from functools import partial
 import numpy as np
 
 from .agreement import counts_of, paired_counts
-from .arrays import Floats, Ints, Value, distinct, unbatch
+from .arrays import Floats, Ints, Value, unbatch, unique_integers
 from .estimate import Estimate, undefined
 from .informative import informative_among, informative_of_each
-from .pairwise import LEAST_SHARED, PairMean, enough, kept_pairs, shared_units
+from .pairwise import LEAST_SHARED, PairMean, kept_pairs, shared_units, with_enough_units
 from .resampling import Bootstrap, Draws, Interval
 from .tally import Tally, kinds_of
 
@@ -83,7 +83,7 @@ def ceiling_estimates(
     who = np.unique(pairs.columns)
     people = codes[:, who]
     enter = (people >= 0).sum(axis=1) >= 2
-    n, queries = int(enter.sum()), len(distinct(clusters[enter])[0])
+    n, queries = int(enter.sum()), len(unique_integers(clusters[enter])[0])
     methods = {name: pairs.method(name) for name in names}
     if not n:
         return {name: undefined(NO_PAIR, n, method) for name, method in methods.items()}
@@ -125,7 +125,7 @@ def gap_estimates(
         return {name: method_of(name, GAP, left_out, "pair", "pairs") for name in names}
 
     beside = _beside(judge, people, clusters, k)
-    if isinstance(beside, _Nothing):
+    if isinstance(beside, _Undefined):
         return {n: undefined(beside.reason, beside.n, m) for n, m in methods(0).items()}
     bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
     means = beside.judge, beside.people
@@ -153,11 +153,11 @@ def with_people_estimates(
         return {name: method_of(name, WITH, left_out, "pair", "pairs") for name in names}
 
     beside = _beside(judge, people, clusters, k)
-    if isinstance(beside, _Nothing):
+    if isinstance(beside, _Undefined):
         return {n: undefined(beside.reason, beside.n, m) for n, m in methods(0).items()}
     bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
     functions = {"cohen_kappa": beside.judge.kappa, "percent": beside.judge.percent}
-    queries = len(distinct(beside.clusters)[0])
+    queries = len(unique_integers(beside.clusters)[0])
     return {
         name: bootstrap.estimate(functions[name], beside.n, method, ALIKE, queries)
         for name, method in methods(beside.left_out).items()
@@ -165,13 +165,13 @@ def with_people_estimates(
 
 
 @dataclass(frozen=True)
-class _Nothing:
+class _Undefined:
     reason: str
     n: int
 
 
 @dataclass(frozen=True)
-class _Beside:
+class _JudgeWithPeople:
     """A judge and people, on units labelled by the judge and by at least two people.
 
     `people` are the pairs of people, or of another judge with people.
@@ -186,23 +186,23 @@ class _Beside:
     clusters: Ints
 
 
-def _beside(judge: Ints, people: Ints, clusters: Ints, k: int) -> _Beside | _Nothing:
+def _beside(judge: Ints, people: Ints, clusters: Ints, k: int) -> _JudgeWithPeople | _Undefined:
     n = int(((judge >= 0) & ((people >= 0).sum(axis=1) >= 2)).sum())
     if not n:
-        return _Nothing(NO_UNIT, n)
+        return _Undefined(NO_UNIT, n)
     shared = shared_units(people[judge >= 0])
     pairs, left_out = kept_pairs(shared, people.shape[1])
     if not len(pairs):
-        return _Nothing(NO_LARGE_PAIR, n)
+        return _Undefined(NO_LARGE_PAIR, n)
     who = np.unique(pairs)
     enter = (judge >= 0) & ((people[:, who] >= 0).sum(axis=1) >= 2)
     # The judge is the first column, and people are the others.
     columns = np.where(enter[:, None], np.column_stack([judge, people[:, who]]), -1)
     rows, kinds = kinds_of(columns)
     tally = Tally.of(kinds, len(rows), clusters)
-    return _Beside(
+    return _JudgeWithPeople(
         tally,
-        PairMean(rows, _with(0, range(1, len(who) + 1)), k),
+        PairMean(rows, _pairs_with(0, range(1, len(who) + 1)), k),
         PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k),
         _informative(tally, rows[:, :1], rows[:, 1:], k),
         left_out,
@@ -232,8 +232,8 @@ def judge_difference(
     name in the method. The other arguments are those of `gap_estimates`.
     """
     less = LESS.format(other=named)
-    beside = _two_beside(judge, other, people, clusters, k)
-    if isinstance(beside, _Nothing):
+    beside = _two_judges_with_people(judge, other, people, clusters, k)
+    if isinstance(beside, _Undefined):
         return {name: undefined(beside.reason, beside.n, method_of(name, less)) for name in names}
     bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
     left_out = beside.left_out
@@ -271,12 +271,12 @@ def compared_judges(
         judge, other, people, clusters, k,
         named=named, draws=draws, seed=seed, interval=interval,
     )  # fmt: skip
-    beside = _two_beside(judge, other, people, clusters, k)
-    if isinstance(beside, _Nothing):
+    beside = _two_judges_with_people(judge, other, people, clusters, k)
+    if isinstance(beside, _Undefined):
         none = {n: undefined(beside.reason, beside.n, method_of(n, WITH)) for n in differences}
         return {n: ComparedJudges(none[n], none[n], differences[n]) for n in differences}
     bootstrap = Bootstrap(beside.tally, draws, seed, interval, beside.informative)
-    queries = len(distinct(beside.clusters)[0])
+    queries = len(unique_integers(beside.clusters)[0])
     functions = {"cohen_kappa": PairMean.kappa, "percent": PairMean.percent}
 
     def mean(name: str, of: PairMean) -> Estimate:
@@ -290,27 +290,27 @@ def compared_judges(
     }
 
 
-def _two_beside(
+def _two_judges_with_people(
     judge: Ints, other: Ints, people: Ints, clusters: Ints, k: int
-) -> _Beside | _Nothing:
+) -> _JudgeWithPeople | _Undefined:
     """Compare two judges with people; the second judge's pairs take the place of people's."""
     both = (judge >= 0) & (other >= 0)
     n = int((both & (people >= 0).any(axis=1)).sum())
     if not n:
-        return _Nothing(NO_SHARED, n)
+        return _Undefined(NO_SHARED, n)
     units = (people[both] >= 0).sum(axis=0)
-    who, left_out = enough(units, people.shape[1])
+    who, left_out = with_enough_units(units, people.shape[1])
     if not len(who):
-        return _Nothing(NO_PERSON, n)
+        return _Undefined(NO_PERSON, n)
     enter = both & (people[:, who] >= 0).any(axis=1)
     columns = np.where(enter[:, None], np.column_stack([judge, other, people[:, who]]), -1)
     rows, kinds = kinds_of(columns)
     places = range(2, len(who) + 2)
     tally = Tally.of(kinds, len(rows), clusters)
-    return _Beside(
+    return _JudgeWithPeople(
         tally,
-        PairMean(rows, _with(0, places), k),
-        PairMean(rows, _with(1, places), k),
+        PairMean(rows, _pairs_with(0, places), k),
+        PairMean(rows, _pairs_with(1, places), k),
         _informative(tally, rows[:, :2], rows[:, 2:], k),
         left_out,
         int(enter.sum()),
@@ -323,7 +323,7 @@ def _informative(tally: Tally, judges: Ints, people: Ints, k: int) -> int:
     return min(together, informative_of_each(tally, *judges.T))
 
 
-def _with(column: int, others: Iterable[int]) -> Ints:
+def _pairs_with(column: int, others: Iterable[int]) -> Ints:
     """Return the pairs (P, 2) of one column with each of the others."""
     return np.array([(column, other) for other in others], dtype=np.int64)
 
@@ -337,7 +337,7 @@ def _differences(
 ) -> dict[str, Estimate]:
     """Return the difference of two means over pairs, by coefficient, on n units."""
     functions = {"cohen_kappa": PairMean.kappa, "percent": PairMean.percent}
-    queries = len(distinct(clusters)[0])
+    queries = len(unique_integers(clusters)[0])
 
     def difference_of(name: str) -> Estimate:
         def difference(weights: Floats) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .arrays import Floats, Ints, distinct, t_quantile
+from .arrays import Floats, Ints, t_quantile, unique_integers
 from .estimate import Estimate, defined, undefined
 from .resampling import MINIMUM_CLUSTERS, too_few
 
@@ -61,6 +61,6 @@ def design_effect(values: Floats, clusters: Ints) -> float:
 
 def sums_by_cluster(values: Floats, clusters: Ints) -> tuple[Floats, Floats]:
     """Return the sum of the values and the number of items of each cluster, in order of cluster."""
-    index = distinct(clusters)[2]
+    index = unique_integers(clusters)[2]
     sums, sizes = np.bincount(index, values), np.bincount(index)
     return sums.astype(float), sizes.astype(float)

@@ -30,7 +30,7 @@ from .alignment import (
     recall,
     specificity,
 )
-from .arrays import Floats, Ints, Level, Value, distinct
+from .arrays import Floats, Ints, Level, Value, unique_integers
 from .estimate import COEFFICIENT, COEFFICIENT_DIFFERENCE, SHARE, SHARE_DIFFERENCE, Estimate
 from .informative import (
     informative_among,
@@ -126,7 +126,7 @@ def agreement_estimates(
     informative = informative_among(tally, paired_counts(rows))
     bootstrap = Bootstrap(tally, draws, seed, interval, informative)
     enter = counts.sum(axis=1) >= 2
-    n, queries = int(enter.sum()), len(distinct(clusters[enter])[0])
+    n, queries = int(enter.sum()), len(unique_integers(clusters[enter])[0])
     reason = reason_undefined(rows)
 
     def estimate_of(function: OfCounts, method: str) -> Estimate:
@@ -164,7 +164,7 @@ def agreement_change(
     bootstrap = Bootstrap(tally, draws, seed, interval, informative)
     enter = [both[:, half].sum(axis=1) >= 2 for half in (slice(0, k), slice(k, None))]
     n = min(int(each.sum()) for each in enter)
-    queries = min(len(distinct(clusters[each])[0]) for each in enter)
+    queries = min(len(unique_integers(clusters[each])[0]) for each in enter)
     reason = next((why for why in map(reason_undefined, sides) if why != UNDEFINED), UNDEFINED)
 
     def change_of(function: OfCounts, method: str) -> Estimate:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import Bools, Floats, Ints, distinct, ratio
+from .arrays import Bools, Floats, Ints, ratio, unique_integers
 from .estimate import COEFFICIENT, Estimate, defined, undefined
 from .informative import informative_of_each
 from .resampling import Bootstrap, Draws, Interval
@@ -78,7 +78,7 @@ def error_correlations(
     """
     m = judges.shape[1]
     enter = (people >= 0) & (judges >= 0).all(axis=1)
-    n, queries = int(enter.sum()), len(distinct(clusters[enter])[0])
+    n, queries = int(enter.sum()), len(unique_integers(clusters[enter])[0])
     if not n or m < 2:
         return _undefined(m, n, ONE if n else NO_UNITS)
     wrong = np.where(enter[:, None], judges != people[:, None], -1).astype(np.int64)

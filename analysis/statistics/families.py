@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import Bools, Floats, Ints, Value, distinct, ratio, unbatch
+from .arrays import Bools, Floats, Ints, Value, ratio, unbatch, unique_integers
 from .cluster_means import mean_by_cluster
 from .estimate import Estimate, undefined
 from .resampling import Bootstrap, Draws, Interval
@@ -81,7 +81,7 @@ def _preference(bootstrap: Bootstrap, sides: Mapping[str, Bools], clusters: Ints
     for name, why in (("own", NO_OWN), ("others", NO_OTHERS)):
         if not sides[name].any():
             return undefined(why, n, PREFERENCE)
-    queries = len(distinct(clusters[either])[0])
+    queries = len(unique_integers(clusters[either])[0])
     return bootstrap.estimate(_less, n, PREFERENCE, clusters=queries)
 
 

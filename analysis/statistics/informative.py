@@ -34,7 +34,7 @@ from .tally import Tally
 SEVERAL = 2
 
 
-def informative(tally: Tally, others: Floats, labels: Floats, least: int = 1) -> int:
+def count_informative(tally: Tally, others: Floats, labels: Floats, least: int = 1) -> int:
     """Count the informative clusters.
 
     The units of each kind hold `labels` (P,), of which `others` (P,) are not the commonest. A
@@ -50,7 +50,7 @@ def informative_among(tally: Tally, counts: Ints | Floats) -> int:
     """Count for several raters together; `counts` (P, K) are the categories of a kind's units."""
     labels = np.asarray(counts.sum(axis=1), float)
     others = labels - counts[:, int(np.argmax(tally.total @ counts))]
-    return informative(tally, others, labels, SEVERAL)
+    return count_informative(tally, others, labels, SEVERAL)
 
 
 def informative_of_each(tally: Tally, *columns: Ints | Floats, least: int = 1) -> int:
@@ -83,4 +83,4 @@ def _of_column(tally: Tally, column: Ints | Floats, least: int) -> int:
         return 0
     others = np.zeros(len(column))
     others[there] = place != np.bincount(place, tally.total[there]).argmax()
-    return informative(tally, others, there.astype(float), least)
+    return count_informative(tally, others, there.astype(float), least)

@@ -17,8 +17,8 @@ from typing import TypeVar
 import numpy as np
 from scipy import sparse
 
-from .agreement import cohen_kappa, corrected, counts_of, paired_counts
-from .arrays import Bools, Floats, Ints, Value, distinct, ratio, t_below, unbatch
+from .agreement import cohen_kappa, correct_for_chance, counts_of, paired_counts
+from .arrays import Bools, Floats, Ints, Value, ratio, t_below, unbatch, unique_integers
 from .estimate import Estimate, undefined
 from .informative import informative_among
 from .paired import holm
@@ -53,11 +53,11 @@ def shared_units(people: Ints) -> sparse.coo_array:
 def kept_pairs(shared: sparse.coo_array, people: int) -> tuple[Ints, int]:
     """Return the pairs (P, 2) to keep, and the number of other pairs that share a unit."""
     pairs = np.column_stack(shared.coords).astype(np.int64)
-    kept, left_out = enough(shared.data, people)
+    kept, left_out = with_enough_units(shared.data, people)
     return pairs[kept], left_out
 
 
-def enough(units: Ints, people: int) -> tuple[Ints, int]:
+def with_enough_units(units: Ints, people: int) -> tuple[Ints, int]:
     """Return the indices with enough shared units, and how many of the others have any."""
     some = np.flatnonzero(units > 0)
     large = np.flatnonzero(units >= LEAST_SHARED)
@@ -168,7 +168,7 @@ class PairCounts:
     @cached_property
     def kappa(self) -> Floats:
         """Cohen's kappa of each pair, NaN if undefined."""
-        return corrected(self.percent, ratio(self.chance, self.units.astype(float) ** 2))
+        return correct_for_chance(self.percent, ratio(self.chance, self.units.astype(float) ** 2))
 
     def least(self, units: int) -> PairCounts:
         """Return the pairs that share at least `units` units."""
@@ -208,7 +208,9 @@ def pair_counts(codes: Ints, k: int, with_uses: bool = True) -> PairCounts:
 def answers_of(codes: Ints) -> tuple[sparse.csr_array, Ints]:
     """Return the A different answers per unit: who gave each, (A, R), and to which unit, (A,)."""
     unit, rater = np.nonzero(codes >= 0)
-    names, first, answer = distinct(unit * (int(codes.max(initial=0)) + 1) + codes[unit, rater])
+    names, first, answer = unique_integers(
+        unit * (int(codes.max(initial=0)) + 1) + codes[unit, rater]
+    )
     shape = (len(names), codes.shape[1])
     return sparse.csr_array((np.ones(len(unit)), (answer, rater)), shape=shape), unit[first]
 
@@ -280,13 +282,13 @@ def _shares(codes: Ints, is_other: Bools) -> tuple[Ints, Ints, Floats]:
     unit, rater = np.nonzero(codes >= 0)
     own = is_other[rater].astype(np.int64)
     others = np.bincount(unit, own, minlength=len(codes))[unit] - own
-    answer = distinct(unit * (int(codes.max(initial=0)) + 1) + codes[unit, rater])[2]
+    answer = unique_integers(unit * (int(codes.max(initial=0)) + 1) + codes[unit, rater])[2]
     same = (np.bincount(answer, own)[answer] if len(answer) else answer) - own
     several = others > 0
     return unit[several], rater[several], same[several] / others[several]
 
 
-def with_one(codes: Ints, one: Ints, k: int) -> Floats:
+def tabulate_against(codes: Ints, one: Ints, k: int) -> Floats:
     """Tabulate each rater of codes (U, R), in the rows, against `one` (U,): (R, K, K)."""
     return _tables(codes, counts_of(one[:, None], k), k)
 
@@ -307,7 +309,9 @@ def far_off(found: WithOthers, gap: float, fewest: int, q: float = 0.05) -> Ints
     return asked[far].astype(np.int64)
 
 
-def confirmed(found: Collection[T], among: Callable[[Collection[T]], Collection[T]]) -> set[T]:
+def confirm_far_off(
+    found: Collection[T], among: Callable[[Collection[T]], Collection[T]]
+) -> set[T]:
     """Return the raters `found` far off whose low agreement is not due to other such raters.
 
     `among(out)` returns the raters who are far off when compared with raters outside of `out` only.
@@ -334,9 +338,9 @@ def _below(
     percent: Floats, expected: Floats, units: Ints, rater: Ints, share: Floats, clusters: Ints
 ) -> Floats:
     """Return p-values of t by rater, from sums over clusters as in `mean_by_cluster`."""
-    of = distinct(clusters)[2]
+    of = unique_integers(clusters)[2]
     width = int(of.max(initial=0)) + 1
-    keys, _, index = distinct(rater * width + of)
+    keys, _, index = unique_integers(rater * width + of)
     who = keys // width
     sums, sizes = np.bincount(index, share), np.bincount(index)
     several = np.bincount(who, minlength=len(units))
@@ -387,7 +391,7 @@ def crowd_ceiling_estimates(
         value, slopes, shared = (
             _percent(pairs, codes) if name == "percent" else _kappa(pairs, codes)
         )
-        queries = len(distinct(clusters[shared])[0])
+        queries = len(unique_integers(clusters[shared])[0])
         tally = Tally.of_sums(slopes[:, None], clusters)
         informative = _informative(codes[shared], clusters[shared], k)
         bootstrap = Bootstrap(tally, draws, seed, interval, informative)

@@ -211,7 +211,7 @@ def prediction_powered_ratio(
         return defined(value, None, n, f"{method}; {too_few_informative(informative, n)}")
     of_labelled, of_rest = drawn or _draw_samples(n, others, resamples_of(n, resamples), seed)
     resampled = _powered(of_labelled @ labelled, of_rest @ rest, found)
-    left_out = _left_out(labelled, rest, found, value)
+    left_out = _jackknife(labelled, rest, found, value)
     interval = bca_interval(value, resampled, left_out, level=expanded_level(informative))
     fewer = f", {informative} of them informative" if informative < n else ""
     how = f"95 % BCa bootstrap, {n} labelled queries{fewer}, {len(resampled)} resamples"
@@ -236,7 +236,7 @@ def fixed_collection_ratio(human: Floats, judge: Floats, judge_only: Floats) -> 
         return undefined(NO_DENOMINATOR, n, method)
     if n < MINIMUM_CLUSTERS:
         return defined(value, None, n, f"{method}; {too_few(n)}")
-    error = np.var(linearised(human) - linearised(judge), ddof=1) / n
+    error = np.var(linearise(human) - linearise(judge), ddof=1) / n
     half = float(t_quantile(0.975, n - 1) * np.sqrt(error * len(judge_only) / len(everything)))
     method = f"{method}; 95 % t interval, {n} labelled queries"
     return defined(value, (value - half, value + half), n, method)
@@ -246,11 +246,11 @@ def effective_labels_of_ratio(human: Floats, judge: Floats, judge_only: Floats) 
     """Return how many labelled queries a ratio's estimate is worth, like `effective_labels`."""
     if not all(len(x) and np.isfinite(_ratio(x)) for x in (human, judge)):
         return None
-    others = linearised(judge_only) if len(judge_only) else np.empty(0)
-    return effective_labels(linearised(human), linearised(judge), others)
+    others = linearise(judge_only) if len(judge_only) else np.empty(0)
+    return effective_labels(linearise(human), linearise(judge), others)
 
 
-def linearised(sums: Floats) -> Floats:
+def linearise(sums: Floats) -> Floats:
     """Return R + (x_q - R y_q) / mean y of each query (n, 2): values whose mean is the ratio R."""
     total = _ratio(sums)
     return np.asarray(total + (sums[:, 0] - total * sums[:, 1]) / sums[:, 1].mean(), float)
@@ -259,7 +259,7 @@ def linearised(sums: Floats) -> Floats:
 def _tuned_ratio(human: Floats, judge: Floats, judge_only: Floats) -> float:
     if not all(np.isfinite(_ratio(x)) for x in (human, judge, judge_only)):
         return 0.0
-    return tuning(linearised(human), linearised(judge), linearised(judge_only))
+    return tuning(linearise(human), linearise(judge), linearise(judge_only))
 
 
 def _ratio(sums: Floats) -> float:
@@ -280,7 +280,7 @@ def _powered(labelled: Floats, rest: Floats, lam: float) -> Floats:
     return people + lam * (ratio(rest[..., 0], rest[..., 1]) - judge)
 
 
-def _left_out(labelled: Floats, rest: Floats, lam: float, value: float) -> Floats:
+def _jackknife(labelled: Floats, rest: Floats, lam: float, value: float) -> Floats:
     """Return the value without each query, its change scaled by (n - 1)/n of the query's sample."""
     total, others = labelled.sum(axis=0), rest.sum(axis=0)
     without = _powered(total - labelled, np.broadcast_to(others, (len(labelled), 2)), lam) - value

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .arrays import Floats, Ints, beta_quantile, distinct, normal_quantile, t_quantile
+from .arrays import Floats, Ints, beta_quantile, normal_quantile, t_quantile, unique_integers
 from .cluster_means import sums_by_cluster
 from .estimate import Estimate, defined, undefined
 from .resampling import MINIMUM_CLUSTERS
@@ -78,7 +78,7 @@ def median_interval(
 
 def _clustered_rank(values: Floats, clusters: Ints, level: float) -> int:
     """Return the rank at which the interval of a median begins, 0 if it has none."""
-    queries = len(distinct(clusters)[0])
+    queries = len(unique_integers(clusters)[0])
     if queries == len(values):
         return queries
     if queries < MINIMUM_CLUSTERS:

@@ -36,7 +36,7 @@ RESAMPLES = 2000
 FEW, RESAMPLES_OF_FEW = 30, 10_000
 #: The number of clusters that must differ from the commonest shares of the kinds.
 FEWEST_DIFFERING = 5
-#: The number of clusters that must hold enough of the rarer labels (`informative`).
+#: The number of clusters that must hold enough of the rarer labels (`count_informative`).
 FEWEST_INFORMATIVE = 5
 #: The weights kept for the next statistic of the same tally: 64 MB.
 AT_ONCE = 8_000_000

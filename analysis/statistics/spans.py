@@ -188,7 +188,7 @@ def _matched(one: Marked, other: Marked, same: Callable[[int, int], bool]) -> fl
     return _dice(hits / 2, len(first), len(second))
 
 
-def merged(fragments: Fragments) -> list[tuple[int, int]]:
+def merge_fragments(fragments: Fragments) -> list[tuple[int, int]]:
     """Return the same ranges in rising order, joined if they touch or overlap."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(fragments):
@@ -203,7 +203,7 @@ def _by_label(marked: Marked) -> dict[str, list[tuple[int, int]]]:
     found: dict[str, list[tuple[int, int]]] = {}
     for span in marked:
         found.setdefault(span.label, []).extend(span.fragments)
-    return {label: merged(fragments) for label, fragments in found.items()}
+    return {label: merge_fragments(fragments) for label, fragments in found.items()}
 
 
 def _length(fragments: Fragments) -> int:
@@ -257,13 +257,13 @@ def _count(row: Floats, document: Document, tokens: Ints, base: int) -> None:
     """Add to `row` how many tokens had each number of raters, and of raters with a span there."""
     worked = [marked for marked in document if marked is not None]
     if any(worked):
-        inside = np.sum([_inside(marked, tokens) for marked in worked], axis=0)
+        inside = np.sum([_inside_tokens(marked, tokens) for marked in worked], axis=0)
         row += np.bincount(len(worked) * base + inside, minlength=len(row))
     else:
         row[len(worked) * base] += len(tokens)
 
 
-def _inside(marked: Marked, tokens: Ints) -> Ints:
+def _inside_tokens(marked: Marked, tokens: Ints) -> Ints:
     found = np.full(len(tokens), OUTSIDE, np.int64)
     for span in marked:
         for start, end in span.fragments:
@@ -368,7 +368,7 @@ def _units(marked: Marked, category: str) -> list[Unit]:
     if not marked:
         return []
     fragments = [f for span in marked if span.label == category for f in span.fragments]
-    return merged(fragments)
+    return merge_fragments(fragments)
 
 
 def _gaps(units: list[Unit], length: int) -> list[int]:

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from .arrays import Floats, Ints, distinct
+from .arrays import Floats, Ints, unique_integers
 
 #: The number of weights that `Resamples.blocks` computes at once: 16 MB.
 BLOCK = 2_000_000
@@ -78,7 +78,7 @@ class Tally:
     @classmethod
     def of(cls, kinds: Ints, size: int, clusters: Ints) -> Tally:
         """Tally the kind 0..size-1 of each unit (U,), -1 = not counted, by its cluster (U,)."""
-        names, _, index = distinct(clusters)
+        names, _, index = unique_integers(clusters)
         if len(names) == len(clusters):
             return cls._of_single_units(kinds, size)
         there = kinds >= 0
@@ -109,7 +109,7 @@ class Tally:
 
         The "kinds" are then the S sums, and a cluster is counted if one of its sums is above 0.
         """
-        names, _, index = distinct(clusters)
+        names, _, index = unique_integers(clusters)
         member = sparse.csr_array(
             (np.ones(len(index)), (index, np.arange(len(index)))), shape=(len(names), len(index))
         )
@@ -231,5 +231,5 @@ def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
             codes = np.unique(codes, return_inverse=True)[1]
             size = int(codes.max(initial=0)) + 1
         codes, size = codes * span + column, size * span
-    _, first, kinds = distinct(codes)
+    _, first, kinds = unique_integers(codes)
     return rows[first], kinds

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from .agreement import cohen_kappa, corrected, positions
+from .agreement import cohen_kappa, correct_for_chance, positions
 from .arrays import Floats, Ints, Level, ratio
 from .pairwise import PairMean, kept_pairs, shared_units
 from .tally import Resamples, Tally, kinds_of
@@ -24,7 +24,7 @@ from .tally import Resamples, Tally, kinds_of
 AT_ONCE = 2_000_000
 
 
-def drawn_raters(raters: int, resamples: int, seed: int) -> Floats:
+def sample_raters(raters: int, resamples: int, seed: int) -> Floats:
     """Count how often each rater is drawn, (B, R), with at least two different ones per resample.
 
     A resample of a single rater has no agreement to measure and is drawn again.
@@ -37,7 +37,7 @@ def drawn_raters(raters: int, resamples: int, seed: int) -> Floats:
     return draws.astype(float)
 
 
-def drawn_together(
+def sample_kinds_and_raters(
     tally: Tally, raters: int, draws: int | Resamples, seed: int, size: int = 1
 ) -> Iterator[tuple[Floats, Floats]]:
     """Yield the weights of kinds (b, P) and how often each rater is drawn (b, R).
@@ -47,7 +47,7 @@ def drawn_together(
     """
     both = tally.weigh(draws) if isinstance(draws, Resamples) else tally.resampled(draws, seed)
     number = len(draws.draws) if isinstance(draws, Resamples) else draws
-    people, start = drawn_raters(raters, number, seed), 0
+    people, start = sample_raters(raters, number, seed), 0
     step = max(1, AT_ONCE // max(1, size))
     for weights in both:
         for at in range(0, len(weights), step):
@@ -76,7 +76,7 @@ def two_way_pairs(
     among = PairMean(rows, np.searchsorted(who, pairs).astype(np.int64) + 1, k)
     tally = Tally.of(kinds, len(rows), clusters)
     blocks = []
-    for weights, people_drawn in drawn_together(tally, len(who), draws, seed):
+    for weights, people_drawn in sample_kinds_and_raters(tally, len(who), draws, seed):
         drawn = np.column_stack([np.ones(len(people_drawn)), people_drawn])
         blocks.append(
             {
@@ -86,7 +86,7 @@ def two_way_pairs(
                 "cohen_kappa_gap": np.asarray(beside.kappa(weights, drawn)),
             }
         )
-    made = _joined(iter(blocks))
+    made = _concatenate(iter(blocks))
     names = ("percent", "cohen_kappa")
     ceiling = {name: made[name] for name in names}
     return ceiling, {name: made[f"{name}_gap"] - made[name] for name in names}, len(who)
@@ -121,11 +121,11 @@ class TwoWay:
         category on a unit, s_k the sum of its raters' squared weights, and sum_k (n_k^2 - s_k) the
         agreeing pairs of different raters.
         """
-        return _joined(self._among(*block) for block in self._blocks())
+        return _concatenate(self._among(*block) for block in self._blocks())
 
     def of_judge(self) -> dict[str, Floats]:
         """Compare `other` with the raters' most frequent label or mean by resample, (B,) each."""
-        return _joined(self._with_other(*block) for block in self._blocks())
+        return _concatenate(self._with_other(*block) for block in self._blocks())
 
     @cached_property
     def _numbers(self) -> Floats:
@@ -150,7 +150,9 @@ class TwoWay:
         """Yield weights of kinds (b, P), of their labels (b, P, K), and the squares (b, P, K)."""
         rows, kinds = self._kinds
         tally, size = Tally.of(kinds, len(rows), self.clusters), len(rows) * self.k
-        for weights, drawn in drawn_together(tally, self.raters, self.draws, self.seed, size):
+        for weights, drawn in sample_kinds_and_raters(
+            tally, self.raters, self.draws, self.seed, size
+        ):
             yield weights, self._labels(drawn), self._labels(drawn**2)
 
     def _labels(self, drawn: Floats) -> Floats:
@@ -168,9 +170,9 @@ class TwoWay:
         chance = np.asarray((shares**2).sum(axis=-1))
         return {
             "percent": percent,
-            "fleiss_kappa": corrected(percent, chance),
-            "fleiss_kappa_pooled": corrected(pooled, chance),
-            "randolph_kappa": corrected(percent, 1 / self.k),
+            "fleiss_kappa": correct_for_chance(percent, chance),
+            "fleiss_kappa_pooled": correct_for_chance(pooled, chance),
+            "randolph_kappa": correct_for_chance(percent, 1 / self.k),
             "krippendorff_alpha": self._alpha(several, n, pairs, totals),
             "gwet_ac": self._gwet(weights, n, s, pairs),
         }
@@ -217,7 +219,9 @@ class TwoWay:
         mean = np.einsum("bp,bpk->bk", weights, np.nan_to_num(ratio(n, size[..., None])))
         share = ratio(mean, (weights * (size > 0)).sum(axis=-1)[:, None])
         spread = (share * (1 - share)).sum(axis=-1)
-        return corrected(agreement, ratio(similarity.sum() * spread, self.k * (self.k - 1)))
+        return correct_for_chance(
+            agreement, ratio(similarity.sum() * spread, self.k * (self.k - 1))
+        )
 
     def _with_other(self, weights: Floats, n: Floats, _: Floats) -> dict[str, Floats]:
         judge = self._kinds[0][:, -1]
@@ -257,6 +261,6 @@ def _mean(values: Floats, weights: Floats) -> Floats:
     return ratio((kept * np.where(there, values, 0.0)).sum(axis=-1), kept.sum(axis=-1))
 
 
-def _joined(blocks: Iterator[dict[str, Floats]]) -> dict[str, Floats]:
+def _concatenate(blocks: Iterator[dict[str, Floats]]) -> dict[str, Floats]:
     found = list(blocks)
     return {name: np.concatenate([each[name] for each in found]) for name in found[0]}

@@ -1,13 +1,13 @@
 """The study: a file that names its batches, campaigns and judges, and its application to the
 database.
 
-`read_study` reads the file. `look` compares it with the database, `apply` brings the database as
-far as the file and people's answers allow, and `status` says how far the chain is.
+`read_study` reads the file. `stages_of` compares it with the database, `apply` updates the database
+as far as the file and people's answers allow, and `status` reports the progress of the chain.
 """
 
 from analysis.study.apply import Applied, apply
 from analysis.study.file import FILE_NAME, Key, Part, StudyFile, parse_study, read_study
-from analysis.study.stages import Action, Stage, look
+from analysis.study.stages import Action, Stage, stages_of
 from analysis.study.status import StudyStatus, status, status_of
 
 __all__ = [
@@ -20,9 +20,9 @@ __all__ = [
     "StudyFile",
     "StudyStatus",
     "apply",
-    "look",
     "parse_study",
     "read_study",
+    "stages_of",
     "status",
     "status_of",
 ]

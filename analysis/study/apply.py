@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 
 from analysis.models import Study
 from analysis.study.file import Key, StudyFile
-from analysis.study.stages import Stage, link, look, look_at, store
+from analysis.study.stages import Stage, link, stage_of, stages_of, store
 from datasets.rows import InputError
 
 
@@ -36,15 +36,15 @@ def apply(file: StudyFile, say: Callable[[Key, str], None] = lambda key, line: N
     are done. Nothing that has labels is changed, and no step is left half done.
     """
     # Contradictions are refused before anything is done.
-    look(file)
+    stages_of(file)
     study = store(file)
     applied = Applied()
     for position, part in enumerate(file.parts):
         link(study, part, position)
-        stage = look_at(file, part, study, applied.stages)
+        stage = stage_of(file, part, study, applied.stages)
         if stage.actions and not stage.blocked:
             applied.done[part.key] = _do(file, stage, study, position, say)
-            stage = look_at(file, part, study, applied.stages)
+            stage = stage_of(file, part, study, applied.stages)
         applied.stages[part.key] = stage
     return applied
 

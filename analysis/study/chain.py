@@ -40,7 +40,7 @@ BLIND = (
     "You have an open item in {}. Once you have answered it, this page shows what was left out, "
     "and why."
 )
-DECIDED = {
+DECISION_RULES = {
     "adjudicated": "the Reference, else the majority",
     "majority": "the majority of people",
     "unanimous": "all people together",
@@ -213,7 +213,7 @@ def chain_of_study(study: Study, user: User) -> Chain:
             batches = {campaign.batch_id: campaign.batch, **batches}
     there = {Key(part.kind, part.name) for part in records}
     chain = _Cards(user, list(batches.values()), campaigns)
-    return chain.build(study.name, _to_come(study, there), there)
+    return chain.build(study.name, _missing_parts(study, there), there)
 
 
 def chain_by_hand(root: Batch, user: User, most: int | None = None) -> Chain:
@@ -231,7 +231,7 @@ def chain_by_hand(root: Batch, user: User, most: int | None = None) -> Chain:
     return replace(chain, earlier=latest.count() - len(shown) if most is not None else 0)
 
 
-def _to_come(study: Study, there: set[Key]) -> list[Part]:
+def _missing_parts(study: Study, there: set[Key]) -> list[Part]:
     """Return the batches and campaigns of the stored file that have not been created yet."""
     try:
         parts = parse_study(study.text).parts
@@ -295,7 +295,7 @@ class _Cards:
             batch.name,
             "behind" if behind else "done",
             page,
-            _how(lineage),
+            _describe_lineage(lineage),
             tuple(_flows(lineage, batch, reasons)),
             _contents(_unchanged(lineage, batch), page),
             note,
@@ -467,13 +467,13 @@ def _sampled(campaign: Campaign, page: str) -> Iterator[Flow]:
         yield Flow("queries", whole, some, (why,))
 
 
-def _how(lineage: Lineage) -> str:
+def _describe_lineage(lineage: Lineage) -> str:
     """Say in a line how a batch was derived."""
     if lineage.kind != RULE:
         return f"{lineage.rule} from {lineage.source.name}"
     title = RULES[lineage.rule].title if lineage.rule in RULES else lineage.rule
     sources = " and ".join(each["name"] for each in lineage.campaigns) or lineage.source.name
-    by = DECIDED.get(lineage.decided_by, lineage.decided_by)
+    by = DECISION_RULES.get(lineage.decided_by, lineage.decided_by)
     decided = f", decided by {by}" if by else ""
     return f"{title} from {sources}{decided}"
 

@@ -60,7 +60,7 @@ class LabelsFile:
 
 
 @dataclass(frozen=True)
-class Asked:
+class JudgeRequest:
     """A judge that a campaign asks, with the terms of its run, as options of `run_judge`."""
 
     judge: str
@@ -82,7 +82,7 @@ class Part:
     line: int | None
     awaits: tuple[Key, ...] = ()
     labels: tuple[LabelsFile, ...] = ()
-    judges: tuple[Asked, ...] = ()
+    judges: tuple[JudgeRequest, ...] = ()
 
     @property
     def name(self) -> str:
@@ -321,7 +321,7 @@ class _Reader:
             path = self._path(_table(key), "labels", options["paths"][0])
             yield LabelsFile(path, options)
 
-    def _judges(self, key: Key, given: Any) -> Iterator[Asked]:
+    def _judges(self, key: Key, given: Any) -> Iterator[JudgeRequest]:
         refuse = self.refuser(_table(key), "judges")
         for each in given if isinstance(given, list) else [given]:
             table = {"judge": each} if isinstance(each, str) else each
@@ -329,7 +329,7 @@ class _Reader:
                 refuse("judges", "judges name no judge", 'write judges = ["NAME"]')
             check_keys(table, keys_of("run_judge"), refuse)
             options = read_options("run_judge", table, refuse)
-            yield Asked(options["judge"], options)
+            yield JudgeRequest(options["judge"], options)
 
     def _judge(self, key: Key, table: Mapping[str, Any]) -> Part:
         refuse = self.refuser(_table(key))

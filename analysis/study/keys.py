@@ -98,18 +98,18 @@ def _value(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
             refuse(key, f"{key} is neither true nor false", "write true or false")
         return given
     if _takes_several(action):
-        values = _listed(given, _quoted if key == "option" else str)
+        values = _list_values(given, _quoted if key == "option" else str)
         if values is None:
             refuse(key, f"{key} is not a list", f'write {key} = ["…"]')
-        return [_single(action, key, each, refuse) for each in values]
-    return _single(action, key, given, refuse)
+        return [_read_single(action, key, each, refuse) for each in values]
+    return _read_single(action, key, given, refuse)
 
 
 def _takes_several(action: Action) -> bool:
     return action.nargs in ("+", "*") or isinstance(action.default, list)
 
 
-def _listed(given: Any, word: Callable[[str], str]) -> list[Any] | None:
+def _list_values(given: Any, word: Callable[[str], str]) -> list[Any] | None:
     """Return what a table or a list stands for; each element of an inner list as a `word`."""
     if isinstance(given, Mapping):
         return [
@@ -121,7 +121,7 @@ def _listed(given: Any, word: Callable[[str], str]) -> list[Any] | None:
     return given if isinstance(given, list) else None
 
 
-def _single(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
+def _read_single(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
     if isinstance(given, (list, Mapping)):
         refuse(key, f"{key} takes one value, and here are several", f"write {key} = …")
     expected = action.type

@@ -17,7 +17,7 @@ from django.core.management.base import CommandError
 
 from analysis.models import Study, StudyPart
 from analysis.study.commands import command_called, run_command
-from analysis.study.file import Asked, Key, LabelsFile, Part, StudyFile, campaigns_of
+from analysis.study.file import JudgeRequest, Key, LabelsFile, Part, StudyFile, campaigns_of
 from annotation.campaign_setup.creation import checked_campaign
 from annotation.campaigns.design import Design, DesignError, design_of
 from annotation.campaigns.settings import CampaignSettings, change, settings_differ
@@ -81,7 +81,7 @@ class Stage:
         return "waiting" if self.waits else "done"
 
 
-def look(file: StudyFile) -> dict[Key, Stage]:
+def stages_of(file: StudyFile) -> dict[Key, Stage]:
     """Return the stages of a study, in the order of its parts. Raises InputError.
 
     A contradiction to something that has labels is refused here, before anything is done.
@@ -89,11 +89,11 @@ def look(file: StudyFile) -> dict[Key, Stage]:
     study = Study.objects.filter(name=file.name).first()
     stages: dict[Key, Stage] = {}
     for part in file.parts:
-        stages[part.key] = look_at(file, part, study, stages)
+        stages[part.key] = stage_of(file, part, study, stages)
     return stages
 
 
-def look_at(file: StudyFile, part: Part, study: Study | None, before: dict[Key, Stage]) -> Stage:
+def stage_of(file: StudyFile, part: Part, study: Study | None, before: dict[Key, Stage]) -> Stage:
     """Return the stage of one part, given the stages of those before it. Raises InputError."""
     absent = [key for key in part.needs if not before[key].exists]
     unfinished = [
@@ -252,7 +252,7 @@ def _judge(
             return Stage(part, exists=True)
         draft(command_called("create_judge").definition(options))
     except (JudgeError, ParamError, CommandError) as error:
-        raise _refused(file, part, str(error)) from error
+        raise _part_error(file, part, str(error)) from error
     action = Action(first_step(part), lambda: run_command("create_judge", **options))
     return Stage(part, exists=False, actions=(action,), blocked=blocked)
 
@@ -266,7 +266,7 @@ def _campaign(
         if campaign is None:
             checked_campaign(part.name, part.options["protocol"], Batch(), design)
     except (DesignError, CommandError) as error:
-        raise _refused(file, part, str(error)) from error
+        raise _part_error(file, part, str(error)) from error
     imported = record.imported if record else {}
     if campaign is None:
         create = Action(first_step(part), lambda: run_command("create_campaign", **part.options))
@@ -339,18 +339,18 @@ def _import(study: str, part: Part, labels: LabelsFile) -> list[str]:
 
 def _runs(part: Part, campaign: Campaign | None) -> Iterator[Action]:
     for asked in part.judges:
-        left = None if campaign is None else _left(campaign, asked.judge)
+        left = None if campaign is None else _remaining_requests(campaign, asked.judge)
         if left == 0:
             continue
         many = "" if left is None else f" ({left} requests)"
         yield Action(f"ask judge {asked.judge}{many}", partial(_run, part, asked))
 
 
-def _run(part: Part, asked: Asked) -> list[str]:
+def _run(part: Part, asked: JudgeRequest) -> list[str]:
     return run_command("run_judge", **{**asked.terms, "campaign": part.name})
 
 
-def _left(campaign: Campaign, name: str) -> int | None:
+def _remaining_requests(campaign: Campaign, name: str) -> int | None:
     """Return how many requests of a judge are left; None if it is not there yet."""
     judge = Judge.objects.select_related("rater").filter(rater__name=name).first()
     if judge is None:
@@ -386,7 +386,7 @@ def waiting(campaign: Campaign, places: AnswerTotals) -> str:
     )
 
 
-def _refused(file: StudyFile, part: Part, message: str) -> InputError:
+def _part_error(file: StudyFile, part: Part, message: str) -> InputError:
     wrong, _, remedy = message.rstrip(".").rpartition("; ")
     return file.error(part, wrong or remedy, remedy if wrong else "correct it")
 

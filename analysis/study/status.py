@@ -8,7 +8,7 @@ from typing import Any
 
 from analysis.models import Study
 from analysis.study.file import Key, StudyFile, parse_study
-from analysis.study.stages import Stage, look
+from analysis.study.stages import Stage, stages_of
 
 STATES = {
     "blocked": "not yet",
@@ -51,7 +51,7 @@ class StudyStatus:
 
 def status(file: StudyFile) -> StudyStatus:
     """Return the status of the study of a file. Raises InputError."""
-    return StudyStatus(file.name, file.preset, tuple(look(file).values()))
+    return StudyStatus(file.name, file.preset, tuple(stages_of(file).values()))
 
 
 def status_of(study: Study) -> StudyStatus:

@@ -28,7 +28,7 @@ from analysis.models import Study
 from analysis.pages import LOOK
 from analysis.papers import PAPERS, Paper
 from analysis.papers.access import studies_of
-from analysis.results.label_first import listed_first
+from analysis.results.label_first import label_first_lists
 from annotation.people.membership import may_manage
 from annotation.presentation import schema
 
@@ -97,7 +97,7 @@ def _manages(context: Context) -> bool:
 def _to_label(context: Context, report: dict[str, Any]) -> Iterator[SafeString]:
     """Yield a link to a new campaign for each list of units that people should label first."""
     campaign = context["campaign"]
-    lists = listed_first(report)
+    lists = label_first_lists(report)
     if not lists or not _manages(context):
         return
     for each in lists:

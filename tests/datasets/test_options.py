@@ -13,8 +13,8 @@ from rest_framework import serializers
 from analysis.api.measures import MeasuresParameters
 from analysis.api.reports import ReportParameters
 from analysis.data.selection import ReportOptions
-from analysis.evaluation.display import SHOWN
-from analysis.evaluation.selection import CHOSEN
+from analysis.evaluation.display import DISPLAY_OPTIONS
+from analysis.evaluation.selection import MEASURES_OPTIONS
 from analysis.management.commands.measures import Command as MeasuresCommand
 from analysis.management.commands.report import Command as ReportCommand
 from datasets.option_fields import form_fields, serializer_fields
@@ -113,8 +113,10 @@ def test_all_interfaces_of_reports_and_measures_take_the_declared_options() -> N
     assert set(ReportParameters().fields) == {each.name for each in every} - {"check"}
     flags = _flags(ReportCommand())
     assert {each.flag for each in every} <= flags
-    assert set(MeasuresParameters().fields) - {"job"} == {each.name for each in (*CHOSEN, *SHOWN)}
-    assert {each.flag for each in CHOSEN} <= _flags(MeasuresCommand())
+    assert set(MeasuresParameters().fields) - {"job"} == {
+        each.name for each in (*MEASURES_OPTIONS, *DISPLAY_OPTIONS)
+    }
+    assert {each.flag for each in MEASURES_OPTIONS} <= _flags(MeasuresCommand())
 
 
 def _flags(command: Any) -> set[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.measures import MEASURES
-from analysis.measures.base import Measure, estimate, grounding_quality, sliced
+from analysis.measures.base import Measure, apply_by_name, estimate, grounding_quality
 from analysis.measures.grounding import (
     Citations,
     Deflections,
@@ -150,5 +150,5 @@ def test_quality_is_binned_at_thirds() -> None:
 
 def test_each_slice_is_computed_from_its_own_rows() -> None:
     values = np.array([1.0, 2.0, 4.0, 8.0])
-    found = sliced(["web", None, "private", "web"], lambda rows: float(values[rows].sum()))
+    found = apply_by_name(["web", None, "private", "web"], lambda rows: float(values[rows].sum()))
     assert found == {"private": 4.0, "web": 9.0}

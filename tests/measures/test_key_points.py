@@ -14,11 +14,11 @@ from analysis.measures.key_points import (
     Points,
     Verified,
     cuts,
-    kept,
     key_point_f,
     key_point_precision,
     key_point_recall,
     points_from_context,
+    retained_points,
     retention,
 )
 from analysis.measures.options import Options
@@ -171,7 +171,7 @@ class TestRetention:
     )
 
     def test_only_points_that_are_grounded_and_key_are_kept(self) -> None:
-        assert kept(self.OF, DEFAULT).tolist() == [1, 0, 0, 0, -1, -1]
+        assert retained_points(self.OF, DEFAULT).tolist() == [1, 0, 0, 0, -1, -1]
         assert retention(self.OF, DEFAULT) == pytest.approx([1 / 4])
 
     def test_in_the_micro_mean_queries_with_many_points_weigh_more(self) -> None:

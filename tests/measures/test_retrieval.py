@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analysis.measures.retrieval import Ranked, average_precision, gathered, ndcg, recall
+from analysis.measures.retrieval import Ranked, average_precision, ndcg, recall, values_at_ranks
 
 pytestmark = pytest.mark.every_case
 
@@ -54,10 +54,10 @@ def test_an_empty_ranking_scores_0(measure: object, depth: int) -> None:
 
 
 def test_a_query_without_passages_has_a_gain_of_0_at_every_rank() -> None:
-    found = gathered(np.zeros((2, 0)), np.full((2, 3), -1))
+    found = values_at_ranks(np.zeros((2, 0)), np.full((2, 3), -1))
     assert found.tolist() == [[0.0] * 3] * 2
 
 
 def test_the_gain_at_each_rank_is_that_of_its_passage_and_0_if_empty() -> None:
-    found = gathered(np.array([[0.5, 0.25], [1.0, 2.0]]), np.array([[1, -1], [0, 1]]))
+    found = values_at_ranks(np.array([[0.5, 0.25], [1.0, 2.0]]), np.array([[1, -1], [0, 1]]))
     assert found.tolist() == [[0.25, 0.0], [1.0, 2.0]]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.measures import MEASURES
-from analysis.measures.base import Measured, estimate, percent, rows_of
+from analysis.measures.base import MeasureEstimate, estimate, percent, rows_of
 from analysis.measures.contexts import Contexts
 from analysis.measures.options import Options
 from analysis.measures.ratings import Ratings, answerable, answers
@@ -35,12 +35,12 @@ def measured(name: str, contexts: Contexts, options: Options) -> Estimate:
 
 
 def judged(made: Estimate) -> float | None:
-    assert isinstance(made, Measured)
+    assert isinstance(made, MeasureEstimate)
     return made.judged
 
 
 def bounds(made: Estimate) -> tuple[float | None, float | None]:
-    assert isinstance(made, Measured)
+    assert isinstance(made, MeasureEstimate)
     assert made.bounds
     return made.bounds
 

@@ -37,11 +37,18 @@ from analysis.statistics import (
     wilcoxon_signed_rank,
 )
 from analysis.statistics.alternative import benjamini_yekutieli, p_below
-from analysis.statistics.arrays import distinct, pack
+from analysis.statistics.arrays import pack, unique_integers
 from analysis.statistics.curves import equal_count_bins
-from analysis.statistics.ppi import linearised, tuning
+from analysis.statistics.ppi import linearise, tuning
 from analysis.statistics.resampling import acceleration, bca_interval, too_few
-from analysis.statistics.spans import Span, exact_f1, iou_f1, merged, overlap_f1, token_alpha
+from analysis.statistics.spans import (
+    Span,
+    exact_f1,
+    iou_f1,
+    merge_fragments,
+    overlap_f1,
+    token_alpha,
+)
 from tests.statistics.cast import interval, number, width
 
 pytestmark = pytest.mark.every_case
@@ -204,13 +211,13 @@ class TestPredictionPowered:
 
     def test_the_linearised_values_of_queries_match_the_calculation_by_hand(self):
         # R = 4/10, mean denominator 5: 0.4 + (3 - 0.4 * 4)/5 and 0.4 + (1 - 0.4 * 6)/5.
-        found = linearised(np.array([[3.0, 4], [1, 6]]))
+        found = linearise(np.array([[3.0, 4], [1, 6]]))
         assert found.tolist() == pytest.approx([0.68, 0.12])
 
     def test_the_interval_of_a_fixed_collection_ratio_matches_its_formula(self):
         human, judge, rest = sums(TEN), sums(SCORED), sums(REST)
         made = fixed_collection_ratio(human, judge, rest)
-        errors = linearised(human) - linearised(judge)
+        errors = linearise(human) - linearise(judge)
         error = np.sqrt(3 / 13 * errors.var(ddof=1) / 10)
         assert width(made) / 2 == pytest.approx(stats.t.ppf(0.975, 9) * error)
         assert "over a fixed collection of 13 queries; 95 % t interval, 10 labelled" in made.method
@@ -324,8 +331,8 @@ class TestSpans:
         assert iou_f1(two, one) == pytest.approx(2 / 3)
 
     def test_adjacent_spans_are_merged_and_separate_ones_are_not(self):
-        assert merged([(4, 6), (0, 2), (2, 3)]) == [(0, 3), (4, 6)]
-        assert merged([(0, 9), (2, 3), (8, 12)]) == [(0, 12)]
+        assert merge_fragments([(4, 6), (0, 2), (2, 3)]) == [(0, 3), (4, 6)]
+        assert merge_fragments([(0, 9), (2, 3), (8, 12)]) == [(0, 12)]
 
     def test_adjacent_spans_do_not_overlap(self):
         assert overlap_f1([Span(((0, 4),))], [Span(((4, 8),))]) == 0
@@ -359,7 +366,7 @@ class TestBins:
 class TestDistinct:
     @pytest.mark.parametrize("numbers", [[-3, 5, -3, 0], [7, 4, 7], [-9_999, 9_999, -9_999], []])
     def test_distinct_numbers_agree_with_numpy_for_negative_numbers_too(self, numbers):
-        found = distinct(np.array(numbers, np.int64))
+        found = unique_integers(np.array(numbers, np.int64))
         expected = np.unique(np.array(numbers, np.int64), return_index=True, return_inverse=True)
         for ours, theirs in zip(found, expected, strict=True):
             assert ours.tolist() == theirs.tolist()

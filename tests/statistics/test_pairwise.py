@@ -8,14 +8,14 @@ import pytest
 from analysis.statistics import (
     Ints,
     cohen_kappa,
-    confirmed,
+    confirm_far_off,
     confusion,
     crowd_ceiling_estimates,
     each_with_others,
     far_off,
     pair_counts,
     percent_with_others,
-    with_one,
+    tabulate_against,
 )
 from analysis.statistics.pairwise import NO_PAIR, _kappa, _percent
 from tests.statistics.cast import interval
@@ -83,19 +83,19 @@ def test_left_out_raters_are_compared_but_nobody_is_compared_with_them():
 def test_a_rater_is_not_flagged_for_disagreeing_with_careless_raters():
     # 0 is careless; 1 shares units with 0 alone, and 2 and 3 share all of theirs with everybody.
     far = {(): {0, 1}, (0, 1): {0}, (0,): {0}}
-    assert confirmed([0, 1], lambda out: far[tuple(sorted(out))]) == {0}
+    assert confirm_far_off([0, 1], lambda out: far[tuple(sorted(out))]) == {0}
     # Nobody else shares units with the two.
-    assert confirmed([0, 1], lambda out: set() if out else {0, 1}) == {0, 1}
+    assert confirm_far_off([0, 1], lambda out: set() if out else {0, 1}) == {0, 1}
     # 2 is far off even without the two who are confirmed.
     far = {(0, 1, 2): {0, 1}, (0, 1): {0, 1, 2}}
-    assert confirmed([0, 1, 2], lambda out: far[tuple(sorted(out))]) == {0, 1, 2}
-    assert confirmed([5], lambda out: set()) == {5}
-    assert confirmed([], lambda out: set()) == set()
+    assert confirm_far_off([0, 1, 2], lambda out: far[tuple(sorted(out))]) == {0, 1, 2}
+    assert confirm_far_off([5], lambda out: set()) == {5}
+    assert confirm_far_off([], lambda out: set()) == set()
 
 
 def test_one_judge_has_a_table_with_each_rater():
     codes, judge = crowd_of(30, 5, 2), np.arange(30) % 3
-    for n, table in enumerate(with_one(codes, judge, 3)):
+    for n, table in enumerate(tabulate_against(codes, judge, 3)):
         assert table.tolist() == confusion(codes[:, n], judge, 3).tolist()
 
 

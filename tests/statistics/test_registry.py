@@ -11,7 +11,7 @@ pytestmark = pytest.mark.every_case
 
 # Public helper functions that are not statistics themselves.
 TOOLS = {
-    "confirmed",
+    "confirm_far_off",
     "confusion",
     "counts_of",
     "estimate",

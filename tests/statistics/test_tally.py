@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from analysis.statistics import Resamples, Tally, counts_of, kinds_of
-from analysis.statistics.arrays import distinct, quantiles
+from analysis.statistics.arrays import quantiles, unique_integers
 from analysis.statistics.informative import informative_of_each
 from tests.statistics.cast import random_codes
 
@@ -40,13 +40,16 @@ def test_many_columns_with_large_counts_do_not_overflow():
 
 @given(arrays(np.int64, st.integers(0, 40), elements=st.integers(-(10**6), 10**6)))
 def test_distinct_numbers_agree_with_numpy(numbers):
-    ours, theirs = distinct(numbers), np.unique(numbers, return_index=True, return_inverse=True)
+    ours, theirs = (
+        unique_integers(numbers),
+        np.unique(numbers, return_index=True, return_inverse=True),
+    )
     assert all((a == b).all() for a, b in zip(ours, theirs, strict=True))
 
 
 def test_close_numbers_are_returned_in_order():
     numbers = np.array([12, 10, 12, 11, 10])
-    values, first, kinds = distinct(numbers)
+    values, first, kinds = unique_integers(numbers)
     assert (values.tolist(), first.tolist(), kinds.tolist()) == (
         [10, 11, 12],
         [1, 3, 0],
@@ -197,7 +200,7 @@ def test_a_table_is_dense_if_it_is_small_and_three_tenths_are_filled(monkeypatch
 
 def test_numbers_far_apart_need_no_large_table():
     numbers = np.array([10**15, 0, -(10**15), 0])
-    values, first, kinds = distinct(numbers)
+    values, first, kinds = unique_integers(numbers)
     assert (values.tolist(), first.tolist(), kinds.tolist()) == (
         [-(10**15), 0, 10**15],
         [2, 1, 0],

@@ -20,7 +20,12 @@ from analysis.statistics import (
     randolph_kappa,
     two_way,
 )
-from analysis.statistics.two_way import TwoWay, drawn_raters, drawn_together, two_way_pairs
+from analysis.statistics.two_way import (
+    TwoWay,
+    sample_kinds_and_raters,
+    sample_raters,
+    two_way_pairs,
+)
 from tests.statistics.cast import random_codes
 
 pytestmark = pytest.mark.every_case
@@ -47,7 +52,7 @@ def of_counts(level, weights=None):
 @pytest.fixture
 def everybody(monkeypatch):
     """Draw each rater once in every resample."""
-    monkeypatch.setattr(two_way, "drawn_raters", lambda raters, n, seed: np.ones((n, raters)))
+    monkeypatch.setattr(two_way, "sample_raters", lambda raters, n, seed: np.ones((n, raters)))
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -84,7 +89,7 @@ def test_if_each_rater_is_drawn_once_ceiling_and_gap_match_resampling_queries(ev
 
 def test_a_rater_drawn_twice_does_not_form_a_pair_with_themselves(monkeypatch):
     # Ada twice and Bram once: pairs are Ada and Bram alone, twice, and they agree on 1 of 2 units.
-    monkeypatch.setattr(two_way, "drawn_raters", lambda *_: np.array([[2.0, 1.0, 0.0]]))
+    monkeypatch.setattr(two_way, "sample_raters", lambda *_: np.array([[2.0, 1.0, 0.0]]))
     codes = np.array([[0, 0, 1], [1, 0, 1]])
     once, query = Resamples(np.ones((1, 1)), np.zeros(2, int)), np.zeros(2, int)
     made = TwoWay(codes, query, 2, "nominal", None, once, 0).of_people()
@@ -95,7 +100,7 @@ def test_a_rater_drawn_twice_does_not_form_a_pair_with_themselves(monkeypatch):
 
 def test_for_interval_ratings_the_reference_is_the_mean_of_the_drawn_raters(monkeypatch):
     # Ada's 0 twice and Bram's 2 once: a mean of 2/3, nearest to the judge's 1.
-    monkeypatch.setattr(two_way, "drawn_raters", lambda *_: np.array([[2.0, 1.0]]))
+    monkeypatch.setattr(two_way, "sample_raters", lambda *_: np.array([[2.0, 1.0]]))
     once, query = Resamples(np.ones((1, 1)), np.zeros(2, int)), np.zeros(2, int)
     codes, judge = np.array([[0, 2], [0, 0]]), np.array([1, 0])
     values = np.arange(3.0)
@@ -104,10 +109,10 @@ def test_for_interval_ratings_the_reference_is_the_mean_of_the_drawn_raters(monk
 
 
 def test_at_least_two_raters_are_drawn():
-    draws = drawn_raters(3, 500, 0)
+    draws = sample_raters(3, 500, 0)
     assert (draws.sum(axis=1) == 3).all()
     assert ((draws > 0).sum(axis=1) >= 2).all()
-    assert (drawn_raters(3, 500, 0) == draws).all()
+    assert (sample_raters(3, 500, 0) == draws).all()
 
 
 def test_if_raters_differ_intervals_are_wider_than_over_queries_only():
@@ -124,18 +129,18 @@ def test_if_raters_differ_intervals_are_wider_than_over_queries_only():
 
 
 def test_two_raters_are_always_both_drawn_and_of_three_at_least_two():
-    assert (drawn_raters(2, 100, 0) == 1).all()
-    different = (drawn_raters(3, 500, 0) > 0).sum(axis=1)
+    assert (sample_raters(2, 100, 0) == 1).all()
+    different = (sample_raters(3, 500, 0) > 0).sum(axis=1)
     assert set(different.tolist()) == {2, 3}
 
 
 @pytest.mark.parametrize("draws", [50, Resamples.draw(QUERIES, 50, 7)], ids=["number", "drawn"])
 def test_smaller_blocks_give_the_same_resamples(monkeypatch, draws):
     tally = Tally.of(np.arange(60), 60, QUERIES)
-    ((weights, people),) = drawn_together(tally, 4, draws, 7, 10)
+    ((weights, people),) = sample_kinds_and_raters(tally, 4, draws, 7, 10)
     whole = TwoWay(CODES, QUERIES, 4, "nominal", None, draws, 7).of_people()
     monkeypatch.setattr(two_way, "AT_ONCE", 200)
-    blocks = list(drawn_together(tally, 4, draws, 7, 10))
+    blocks = list(sample_kinds_and_raters(tally, 4, draws, 7, 10))
     assert [len(some) for some, _ in blocks] == [len(some) for _, some in blocks] == [20, 20, 10]
     for column, joined in enumerate((weights, people)):
         assert np.array_equal(np.concatenate([block[column] for block in blocks]), joined)
@@ -146,7 +151,7 @@ def test_smaller_blocks_give_the_same_resamples(monkeypatch, draws):
 
 def test_a_block_holds_at_least_one_resample(monkeypatch):
     monkeypatch.setattr(two_way, "AT_ONCE", 1)
-    blocks = list(drawn_together(Tally.of(np.arange(60), 60, QUERIES), 4, 5, 0, 100))
+    blocks = list(sample_kinds_and_raters(Tally.of(np.arange(60), 60, QUERIES), 4, 5, 0, 100))
     assert [len(weights) for weights, _ in blocks] == [1] * 5
 
 

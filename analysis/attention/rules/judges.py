@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
-from analysis.attention.base import Action, Finding, count, in_list
+from analysis.attention.base import Action, Finding, count, join_words
 from analysis.attention.facts import Facts
 from judging.models import ACTIVE, JudgeRun
 
@@ -61,7 +61,7 @@ def failed(facts: Facts) -> Iterator[Finding]:
         name = run.judge.rater.name
         if number := facts.failed.get(name):
             reasons = sorted(run.failures.items(), key=lambda each: (-each[1], each[0]))
-            why = in_list([f"{n} {reason}" for reason, n in reasons]) if reasons else ""
+            why = join_words([f"{n} {reason}" for reason, n in reasons]) if reasons else ""
             text = f"{count(number, 'answer')} of {name} {'is' if number == 1 else 'are'} missing"
             shown = (facts.campaign.pk, run.judge_id)
             calls = Action("Look", "judge-answers", shown, query={"state": "failed"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.attention.base import Action, Finding, count, in_list
+from analysis.attention.base import Action, Finding, count, join_words
 from analysis.attention.facts import Facts
 from analysis.document import rounded
 from analysis.types import JSON
@@ -40,14 +40,15 @@ def disputes(facts: Facts) -> Iterator[Finding]:
     decided = f"{found['decided']:,} decided" if found["decided"] else "none decided"
     number = found["open"] + found["decided"]
     noun = count(number, *schema(facts.campaign).noun)
-    text = f"{noun} {'is' if number == 1 else 'are'} in dispute, {decided}.{_whose(found)}"
+    verb, of_people = "is" if number == 1 else "are", _describe_people_disputes(found)
+    text = f"{noun} {verb} in dispute, {decided}.{of_people}"
     whom = {"add": 1, "role": "adjudicator"}
     ask = Action("Ask an adjudicator", "campaign-people", (pk,), whom, changes=True)
     look = Action("Look", "disagreements", (pk,))
     yield Finding("hint" if facts.places.open else "warning", text, (look, ask))
 
 
-def _whose(found: JSON) -> str:
+def _describe_people_disputes(found: JSON) -> str:
     """Say on how many of the open disputes people differ, if a judge causes some of the others."""
     people = found.get("among_people", found["open"])
     if people == found["open"]:
@@ -60,7 +61,7 @@ def guideline_changed(facts: Facts) -> Iterator[Finding]:
     """Find a guideline that changed while people answered."""
     versions = (facts.checks or {}).get("guidelines", ())
     if len(versions) > 1:
-        by_version = in_list(
+        by_version = join_words(
             [f"{count(v['answers'], 'answer')} under {_version(v)}" for v in versions]
         )
         pk = facts.campaign.pk

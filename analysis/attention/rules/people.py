@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis.attention.base import Action, Finding, count, in_list
+from analysis.attention.base import Action, Finding, count, join_words
 from analysis.attention.facts import Facts
 from analysis.report.verdict import THIN
 from annotation.models import Campaign
@@ -14,7 +14,7 @@ from annotation.progress.flags import TITLES
 FAR_OFF = "rater_far_off"
 
 
-def nobody(facts: Facts) -> Iterator[Finding]:
+def no_members(facts: Facts) -> Iterator[Finding]:
     """Find an open campaign that only members may answer, and that has no member."""
     campaign = facts.campaign
     closed_pool = campaign.pool == Campaign.Pool.NAMED
@@ -24,7 +24,7 @@ def nobody(facts: Facts) -> Iterator[Finding]:
         yield Finding("warning", text, (invite,))
 
 
-def odd(facts: Facts) -> Iterator[Finding]:
+def unusual_people(facts: Facts) -> Iterator[Finding]:
     """Find people whose labels differ from the others', or whose work has quality flags."""
     for name, reasons in _reasons(facts).items():
         labels = (facts.report or {}).get("people", {}).get(name)
@@ -43,7 +43,7 @@ def _reasons(facts: Facts) -> dict[str, list[str]]:
     several = len(report.get("variables", ())) > 1
     reason = "agrees less with the others than they do with each other"
     found = {
-        name: [f"{reason} on {in_list(of)}" if several else reason] for name, of in far.items()
+        name: [f"{reason} on {join_words(of)}" if several else reason] for name, of in far.items()
     }
     for flag in (facts.checks or {}).get("flags", ()):
         # Checks of a worker of another version may have flags that this one does not know.
@@ -70,7 +70,7 @@ def _look(campaign: Campaign, rater: int | None) -> tuple[Action, ...]:
     )
 
 
-def thin(facts: Facts) -> Iterator[Finding]:
+def too_few_shared_units(facts: Facts) -> Iterator[Finding]:
     """Find people who share too few units with anybody to say how they agree."""
     odd_ones = _reasons(facts)
     names = sorted(

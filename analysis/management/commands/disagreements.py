@@ -11,13 +11,13 @@ from analysis.disagreements.actions import (
     ACTIONS,
     Action,
     ActionError,
-    Chosen,
+    SelectedUnits,
     carry_out,
     plan_action,
     sentences,
     target_named,
 )
-from analysis.disagreements.listing import NAMES, Listed
+from analysis.disagreements.listing import FILTER_HELP, UnitList
 from analysis.disagreements.votes import votes_of
 from analysis.document import count
 from annotation.management.base import campaign_called
@@ -33,7 +33,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--campaign", required=True)
-        for name, about in NAMES.items():
+        for name, about in FILTER_HELP.items():
             if name != "sort":
                 parser.add_argument(f"--{name}", default="", help=about)
         parser.add_argument("--do", choices=list(ACTIONS), help="what to do with the units")
@@ -50,7 +50,7 @@ class Command(BaseCommand):
         variable = options["variable"] or names[0]
         if variable not in names:
             raise CommandError(f"There is no variable {variable!r}; there are {', '.join(names)}.")
-        listed = Listed(options, campaign, variable, votes_of(campaign, variable))
+        listed = UnitList(options, campaign, variable, votes_of(campaign, variable))
         number = count(len(listed.found), *schema(campaign).noun)
         self.say(f"{number} of {len(listed.table):,} that anybody labelled.")
         if options["do"] is None:
@@ -58,11 +58,13 @@ class Command(BaseCommand):
         action = ACTIONS[options["do"]]
         try:
             target = target_named(campaign, options["into"], None) if action.needs_target else None
-            self._act(action, Chosen(campaign, variable, listed.units, target), options["dry_run"])
+            self._act(
+                action, SelectedUnits(campaign, variable, listed.units, target), options["dry_run"]
+            )
         except ActionError as error:
             raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from error
 
-    def _act(self, action: Action, chosen: Chosen, dry_run: bool) -> None:
+    def _act(self, action: Action, chosen: SelectedUnits, dry_run: bool) -> None:
         """Carry out an action, or say what it could do. Raises ActionError."""
         if not dry_run:
             number, _ = carry_out(action, chosen, None)

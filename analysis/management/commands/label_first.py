@@ -10,7 +10,7 @@ from django.core.management.base import CommandError
 
 from analysis.campaigns.cache import computed_report
 from analysis.data.selection import ReportOptions
-from analysis.results.label_first import chosen_of, list_of, sentences
+from analysis.results.label_first import chosen_items_of, list_of, sentences
 from annotation.campaign_setup.chosen_items import create_chosen
 from annotation.campaigns.design import DesignError
 from annotation.management.base import campaign_called
@@ -48,7 +48,7 @@ class Command(BaseCommand):
         report = computed_report(campaign, ReportOptions()).report
         try:
             listed = list_of(report, options["variable"], options["units"])
-            chosen = chosen_of(campaign, listed)
+            chosen = chosen_items_of(campaign, listed)
             if options["into"]:
                 created = create_chosen(chosen, options["into"], options["raters_per_item"])
         except DesignError as error:

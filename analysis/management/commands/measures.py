@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from analysis.data.selection import ReportOptions
 from analysis.evaluation.build import measures_report
 from analysis.evaluation.rendering import FORMATS, with_slices
-from analysis.evaluation.selection import CHOSEN, read_pairs
+from analysis.evaluation.selection import MEASURES_OPTIONS, read_pairs
 from analysis.evaluation.trec import trec_archive
 from analysis.measures import ir_measures
 from analysis.measures.answers.refusals import refusal_list
@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--campaign", required=True)
-        add_declared(parser, CHOSEN)
+        add_declared(parser, MEASURES_OPTIONS)
         parser.add_argument(
             "--show-slices",
             action="store_true",
@@ -47,7 +47,7 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         try:
-            check_bounds(CHOSEN, options)
+            check_bounds(MEASURES_OPTIONS, options)
         except ValueError as error:
             raise CommandError(str(error)) from error
         campaign = campaign_called(options["campaign"])

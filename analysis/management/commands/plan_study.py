@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from analysis.models import Study
-from analysis.study import Stage, StudyFile, look, read_study
+from analysis.study import Stage, StudyFile, read_study, stages_of
 from datasets.console import LEFT, add_team_option
 from datasets.console import Command as BaseCommand
 
@@ -23,7 +23,7 @@ class Command(BaseCommand):
 
     def run(self, **options: Any) -> None:
         file = read_study(options["file"]).for_team(options["team"])
-        stages = look(file).values()
+        stages = stages_of(file).values()
         for stage in stages:
             for line in lines_of(stage):
                 self.stdout.write(line)

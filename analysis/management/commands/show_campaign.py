@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from analysis.attention import Facts, facts_of, matters
-from analysis.attention.checks import checked
+from analysis.attention.checks import check_campaign
 from analysis.campaigns.cache import computed_report
 from analysis.data.selection import ReportOptions
 from analysis.report.brief import brief_of
@@ -48,7 +48,7 @@ def current_facts(campaign: Campaign) -> Facts:
     """Return a campaign's facts with the report and the checks of this moment."""
     (facts,) = facts_of([campaign.pk])
     report = computed_report(campaign, ReportOptions()).report
-    return replace(facts, report=brief_of(report), checks=checked(campaign))
+    return replace(facts, report=brief_of(report), checks=check_campaign(campaign))
 
 
 def _lines(facts: Facts) -> Iterator[str]:

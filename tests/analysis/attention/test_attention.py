@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 
 from analysis.attention import RULES, Facts, checks, facts_of, matters, matters_for
-from analysis.attention.checks import CHECKS, checked, last_checks
+from analysis.attention.checks import CHECKS, check_campaign, last_checks
 from analysis.monitoring.flags import quality
 from analysis.templatetags import cockpit_tags
 from annotation.answers.submission import submit
@@ -202,7 +202,7 @@ def test_facts_of_many_campaigns_take_no_more_queries_than_of_one(
 def test_the_checks_count_disputes_flags_and_answers_by_guideline(study: Study) -> None:
     plant(study)
     GuidelineVersion.objects.create(campaign=study.campaign, version=1, text="", digest="")
-    found = checked(study.campaign)
+    found = check_campaign(study.campaign)
     assert found["disputes"] == {"open": 0, "among_people": 0, "decided": 0}
     assert (found["flags"], found["guidelines"]) == ([], [])
     assert found["places"] == {"items": 2, "asked": 4, "answered": 1}
@@ -213,7 +213,7 @@ def test_replacing_the_protocols_own_guideline_counts_as_a_change_midway(study: 
     change(study.campaign, CampaignSettings(guideline="Ours."))
     campaign = Campaign.objects.get(pk=study.campaign.pk)
     submit(study.assignment(study.ben), payload("invalid"), "page")
-    found = checked(campaign)
+    found = check_campaign(campaign)
     (version,) = campaign.guidelines.all()
     assert found["guidelines"] == [
         {"version": None, "digest": "", "answers": 1},
@@ -241,9 +241,9 @@ def test_an_excluded_person_raises_no_alert(study: Study, monkeypatch: pytest.Mo
     flag = Flag("fast", ben.pk, "ben", None, "Too fast.")
     found = replace(quality(study.campaign), hints=(flag,))
     monkeypatch.setattr(checks, "quality", lambda campaign: found)
-    assert [each["name"] for each in checked(study.campaign)["flags"]] == ["ben"]
+    assert [each["name"] for each in check_campaign(study.campaign)["flags"]] == ["ben"]
     found = replace(found, excluded={ben.pk: "guessed"})
-    assert checked(study.campaign)["flags"] == []
+    assert check_campaign(study.campaign)["flags"] == []
 
 
 def test_a_disagreement_with_a_judge_only_is_no_dispute_among_people(study: Study) -> None:
@@ -253,7 +253,11 @@ def test_a_disagreement_with_a_judge_only_is_no_dispute_among_people(study: Stud
     item = study.campaign.items.get(position=0)
     asked = Assignment.objects.create(item=item, rater=judge, asked=["q:0", "q:1", "q:2"])
     submit(asked, payload("invalid"), "api")
-    assert checked(study.campaign)["disputes"] == {"open": 3, "among_people": 0, "decided": 0}
+    assert check_campaign(study.campaign)["disputes"] == {
+        "open": 3,
+        "among_people": 0,
+        "decided": 0,
+    }
 
 
 def test_checks_stored_by_an_earlier_release_are_repeated(
@@ -265,9 +269,9 @@ def test_checks_stored_by_an_earlier_release_are_repeated(
     monkeypatch.setattr(cockpit_tags, "FEWEST_UNITS", 1)
     rita, pk = client_of(study.rita), study.campaign.pk
     with monkeypatch.context() as earlier:
-        old = {**checked(study.campaign), "disputes": {"open": 3, "decided": 0}}
+        old = {**check_campaign(study.campaign), "disputes": {"open": 3, "decided": 0}}
         earlier.setattr(checks, "FORM", 1)
-        earlier.setattr(checks, "checked", lambda campaign: old)
+        earlier.setattr(checks, "check_campaign", lambda campaign: old)
         rita.get(f"/campaigns/{pk}/?now=1")
     assert last_checks(study.campaign) == old
     rita.get(f"/campaigns/{pk}/disagreements/")

@@ -12,7 +12,7 @@ import tandem
 from analysis.campaigns.reports import campaign_report
 from analysis.data.frame import make_frame, selected_frame
 from analysis.data.labels import Inputs, LabelFact
-from analysis.data.selection import EVERYTHING, ReportOptions
+from analysis.data.selection import ALL_LABELS, ReportOptions
 from analysis.report.build import frame_report
 from annotation.answers.submission import submit
 from annotation.exposure import ledger
@@ -133,7 +133,7 @@ def test_answers_older_than_the_ledger_count_and_are_reported_as_unknown() -> No
     study = make_study()
     submit(study.assignment(study.ada), payload("no"), "page")
     Response.objects.update(exposed=None)
-    report = campaign_report(study.campaign, EVERYTHING)
+    report = campaign_report(study.campaign, ALL_LABELS)
     assert report["exposed"] == {
         "labels": 0, "answers": 0, "unknown": 3, "included": False, "people": {},
     }  # fmt: skip

@@ -14,7 +14,7 @@ from analysis.data.selection import ReportOptions
 from analysis.formats import FORMATS
 from analysis.formats.methods import methods
 from analysis.labels_file.reports import labels_report
-from analysis.report.judges import adjudicated, judges, settled
+from analysis.report.judges import adjudicated, judges, settled_codes
 from tests.analysis.cast import JUDGE, fact, frame_of, sample_of, table
 from tests.cast import write_lines
 
@@ -91,7 +91,7 @@ def test_bounds_for_missing_answers_cover_all_units() -> None:
 def test_units_without_an_adjudicated_label_use_the_mean() -> None:
     decided = fact("r0", "q0", "chair", "4", "stars", rater_kind="reference")
     frame = rated(ROWS, decided)
-    codes, is_decided = settled(frame.variables["stars"])
+    codes, is_decided = settled_codes(frame.variables["stars"])
     assert codes.tolist() == [3, 2, 4, 2, 4, 4]
     assert is_decided.tolist() == [True, *[False] * 5]
     sample = sample_of(frame, "stars")

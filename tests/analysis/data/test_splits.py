@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.data.selection import ReportOptions
-from analysis.data.splits import among, evaluated, splits_as_json
+from analysis.data.splits import evaluation_items, item_mask, splits_as_json
 
 STRATA = {
     "role": {"a": "evaluation", "b": "development", "c": "evaluation", "d": "audit"},
@@ -13,26 +13,26 @@ WITHOUT = {"role": {}, "system": {"a": "one"}}
 
 
 def test_comparisons_use_items_of_evaluation_queries() -> None:
-    assert evaluated(STRATA, ReportOptions()) == {"a", "c"}
+    assert evaluation_items(STRATA, ReportOptions()) == {"a", "c"}
     by_system = ReportOptions(strata=(("system", "one"),))
-    assert evaluated(STRATA, by_system) == {"a", "c"}
+    assert evaluation_items(STRATA, by_system) == {"a", "c"}
 
 
 def test_choosing_a_split_compares_all_of_its_items() -> None:
     chosen = ReportOptions(strata=(("system", "one"), ("role", "audit")))
-    assert evaluated(STRATA, chosen) is None
+    assert evaluation_items(STRATA, chosen) is None
 
 
 def test_without_splits_all_items_are_compared() -> None:
     for strata in ({}, WITHOUT):
-        assert evaluated(strata, ReportOptions()) is None
+        assert evaluation_items(strata, ReportOptions()) is None
         assert splits_as_json(strata, None) is None
 
 
 def test_a_mask_marks_the_items_that_are_compared() -> None:
-    assert among(["c", "b", "a", "c"], {"a", "c"}).tolist() == [True, False, True, True]
-    assert among([], {"a"}).tolist() == []
-    assert among(["a"], set()).dtype == bool
+    assert item_mask(["c", "b", "a", "c"], {"a", "c"}).tolist() == [True, False, True, True]
+    assert item_mask([], {"a"}).tolist() == []
+    assert item_mask(["a"], set()).dtype == bool
 
 
 def test_the_report_counts_the_items_of_each_split_and_names_the_compared_one() -> None:

@@ -11,7 +11,7 @@ from django.test import Client
 
 from analysis.campaigns.reports import campaign_report
 from analysis.data.selection import ReportOptions
-from analysis.disagreements.listing import Listed
+from analysis.disagreements.listing import UnitList
 from analysis.disagreements.votes import VoteTable, votes_of
 from analysis.document import UnitCount
 from analysis.formats.build import document
@@ -33,7 +33,7 @@ def counts(campaign: Campaign, caption: str) -> list[UnitCount]:
 
 def listed(campaign: Campaign, count: UnitCount) -> int:
     variable = count.filters["variable"]
-    return len(Listed(count.filters, campaign, variable, votes_of(campaign, variable)).found)
+    return len(UnitList(count.filters, campaign, variable, votes_of(campaign, variable)).found)
 
 
 def grade(campaign: Campaign, *given: str) -> list[Label]:
@@ -86,7 +86,7 @@ def test_pairs_of_labels_lead_to_what_they_are_of_and_say_so(labelled: Campaign)
 
 def test_a_label_of_any_person_is_a_list(labelled: Campaign) -> None:
     table = votes_of(labelled, "answerable")
-    found = Listed({"show": "all", "label": "no"}, labelled, "answerable", table).found
+    found = UnitList({"show": "all", "label": "no"}, labelled, "answerable", table).found
     said = [table.votes(int(n)).people.values() for n in found]
     assert said
     assert all("no" in labels for labels in said)

@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 
 from analysis.disagreements import views
 from analysis.disagreements.detail import Piece, pieces
-from analysis.disagreements.listing import Listed
+from analysis.disagreements.listing import UnitList
 from analysis.disagreements.votes import votes_of
 from analysis.models import UnitTag
 from annotation.models import Campaign, Label, Look, Unit, User
@@ -91,7 +91,7 @@ def test_each_count_in_the_results_links_to_as_many_units(rita: Client, labelled
     found = [(dict(parse_qsl(address)), int(number)) for address, number in counts]
     table = votes_of(labelled, "answerable")
     for given, number in found:
-        assert len(Listed(given, labelled, "answerable", table).found) == number, given
+        assert len(UnitList(given, labelled, "answerable", table).found) == number, given
     shows = {given["show"] for given, _ in found}
     assert shows >= {"judge", "people", "ties", "agree", "several", "decided", "all"}
     parts = set().union(*(given for given, _ in found))
@@ -301,9 +301,9 @@ def test_the_address_sets_how_many_units_a_page_shows(
 def test_many_raters_of_a_unit_are_counted_by_their_answers() -> None:
     words = {"yes": "Yes", "no": "No"}
     few = dict.fromkeys(("ada", "bram"), "yes")
-    assert list(views._said(few, words)) == [("ada", "Yes", 1), ("bram", "Yes", 1)]
+    assert list(views._answers_with_raters(few, words)) == [("ada", "Yes", 1), ("bram", "Yes", 1)]
     many = {**dict.fromkeys(("ada", "bram", "chidi", "dora"), "no"), "emil": "yes"}
-    assert list(views._said(many, words)) == [
+    assert list(views._answers_with_raters(many, words)) == [
         ("ada, bram, chidi, dora", "No", 4),
         ("emil", "Yes", 1),
     ]

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from analysis.evaluation.display import Shown, select_shown
+from analysis.evaluation.display import DisplayOptions, select_shown
 from analysis.evaluation.methods import PAPERS
 from analysis.evaluation.system_rankings import system_rankings
 from analysis.formats.citations import CITED
@@ -245,13 +245,13 @@ def test_a_system_is_marked_higher_if_the_adjusted_p_is_below_the_level() -> Non
 
 def test_ordering_and_filtering_systems_does_not_change_letters_and_tests() -> None:
     whole = {"measures": MEASURED, "leaderboard": system_rankings(MEASURED, RATERS)}
-    first = select_shown(whole, Shown(order="M"))["leaderboard"]["boards"][0]
+    first = select_shown(whole, DisplayOptions(order="M"))["leaderboard"]["boards"][0]
     assert list(first["systems"]) == ["y", "z", "x"]
-    last = select_shown(whole, Shown(order="-M", systems=("x", "y")))["leaderboard"]
+    last = select_shown(whole, DisplayOptions(order="-M", systems=("x", "y")))["leaderboard"]
     assert list(last["boards"][0]["systems"]) == ["x", "y"]
     assert last["letters"] == {"x": "A", "y": "B", "z": "C"}
     assert last["boards"][0]["systems"]["y"]["M"]["higher_than"] == ["x", "z"]
-    only = select_shown(whole, Shown(evaluators=("people+j",)))["leaderboard"]["boards"]
+    only = select_shown(whole, DisplayOptions(evaluators=("people+j",)))["leaderboard"]["boards"]
     assert [board["kind"] for board in only] == ["powered"]
     with pytest.raises(ValueError, match="There is no system 'w'; there are x, y, z"):
-        select_shown(whole, Shown(systems=("w",)))
+        select_shown(whole, DisplayOptions(systems=("w",)))

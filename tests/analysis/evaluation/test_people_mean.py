@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.evaluation.people_mean import mean_found
-from analysis.measures.base import Judged, Pooled
+from analysis.evaluation.people_mean import mean_over_people
+from analysis.measures.base import JudgedValues, Pooled
 from annotation.models import Campaign
 from tests.analysis.conftest import run
 from tests.analysis.evaluation.test_powered import QUERIES, SYSTEMS, line
@@ -133,20 +133,20 @@ def test_for_pooled_measures_it_is_the_mean_of_each_persons_figure() -> None:
 
     one = Pooled(np.array([[2.0, 2.0], [1.0, 2.0]]), share)
     other = Pooled(np.array([[0.0, 3.0], [1.0, 3.0]]), share)
-    made = mean_found([one, other])
+    made = mean_over_people([one, other])
     assert isinstance(made, Pooled)
     assert made.of(made.sums.sum(axis=0)) == pytest.approx((3 / 4 + 1 / 6) / 2)
 
 
 def test_for_each_row_it_is_the_mean_of_people_with_a_value() -> None:
-    made = mean_found([np.array([1.0, 0.0, np.nan]), np.array([0.0, np.nan, np.nan])])
+    made = mean_over_people([np.array([1.0, 0.0, np.nan]), np.array([0.0, np.nan, np.nan])])
     assert isinstance(made, np.ndarray)
     np.testing.assert_array_equal(made, [0.5, 0.0, np.nan])
 
 
 def test_if_one_persons_figure_is_unknown_the_mean_is_unknown() -> None:
-    known = Judged(np.array([1.0, 1.0]))
-    hidden = Judged(np.array([np.nan, 1.0]), refused=np.array([True, False]), why="unrated")
-    made = mean_found([known, hidden])
-    assert isinstance(made, Judged)
+    known = JudgedValues(np.array([1.0, 1.0]))
+    hidden = JudgedValues(np.array([np.nan, 1.0]), refused=np.array([True, False]), why="unrated")
+    made = mean_over_people([known, hidden])
+    assert isinstance(made, JudgedValues)
     assert made.reason == "of a person, unrated"

@@ -18,7 +18,7 @@ from analysis.document import Number
 from analysis.figures import FIGURES, Subject, subjects
 from analysis.figures.base import Notes, Scale
 from analysis.figures.files import available_kinds, csv_file, svg_file, vega_file
-from analysis.figures.svg import fitted, width_of, wrapped
+from analysis.figures.svg import shorten, width_of, wrap
 from analysis.figures.vega import LONGEST
 from tests.analysis.figure_cast import report_of
 from tests.analysis.figures.conftest import ODD
@@ -292,12 +292,12 @@ def test_axis_ticks_are_round_numbers() -> None:
 
 
 def test_a_long_name_is_cut_but_keeps_its_end() -> None:
-    short = fitted("a-common-beginning-of-systems-v1", 80)
+    short = shorten("a-common-beginning-of-systems-v1", 80)
     assert short.startswith("…")
     assert short.endswith("-v1")
     assert width_of(short) <= 80
     assert width_of("中文") > width_of("ab")
-    assert wrapped("one two three", 50) == ["one two", "three"]
+    assert wrap("one two three", 50) == ["one two", "three"]
 
 
 def test_each_reason_has_one_letter_in_the_notes() -> None:

@@ -8,9 +8,9 @@ import pytest
 from django.core.cache import caches
 from django.urls import reverse
 
-from analysis.attention.checks import checked
+from analysis.attention.checks import check_campaign
 from analysis.monitoring.flags import quality
-from analysis.monitoring.pace import Times, odd_ones, paces
+from analysis.monitoring.pace import Times, paces, unusual_paces
 from annotation.answers.submission import submit
 from annotation.models import Assignment, Item, User, rater_of
 from annotation.people.membership import exclude
@@ -27,7 +27,7 @@ def table(seconds: dict[int, float], items: int = 24) -> Times:
 
 
 def codes(times: Times, out: tuple[int, ...] = ()) -> dict[int, str]:
-    return {rater: of.code for rater, of in sorted(odd_ones(paces(times, out), out).items())}
+    return {rater: of.code for rater, of in sorted(unusual_paces(paces(times, out), out).items())}
 
 
 class TestRule:
@@ -140,7 +140,7 @@ class TestCampaign:
     def test_the_overview_and_the_persons_page_link_to_the_flag(self, study: Study) -> None:
         name = rater_of(study.ada).name
         assert {"code": "slow", "rater": rater_of(study.ada).pk, "name": name,
-                "variable": None} in checked(study.campaign)["flags"]  # fmt: skip
+                "variable": None} in check_campaign(study.campaign)["flags"]  # fmt: skip
         where = reverse("rater-quality", args=[study.campaign.pk, rater_of(study.ada).pk])
         page = content(study.root, where)
         assert "Far slower than the others" in page

@@ -57,9 +57,9 @@ def measured(**systems: Any) -> dict[str, Any]:
 class TestClapnq:
     def test_sentences_used_by_an_answer_come_from_the_answer_or_its_meta(self) -> None:
         meta = {"selected_sentences": ["Two.", 3]}
-        assert clapnq.selected(Reference("x", sentences=("One.",), meta=meta)) == ["One."]
-        assert clapnq.selected(Reference("x", meta=meta)) == ["Two.", "3"]
-        assert clapnq.selected(Reference("x")) == []
+        assert clapnq.selected_sentences(Reference("x", sentences=("One.",), meta=meta)) == ["One."]
+        assert clapnq.selected_sentences(Reference("x", meta=meta)) == ["Two.", "3"]
+        assert clapnq.selected_sentences(Reference("x")) == []
 
     def test_the_gold_passage_is_the_marked_one_or_the_only_one_without_marks(self) -> None:
         passages = (Passage("a", "A.", relevant=False), Passage("b", "B."), Passage("c", "C."))
@@ -102,7 +102,7 @@ class TestClapnq:
         (none,) = clapnq._percent_agreement(study, [], [])
         assert "no campaign of answer-rating and none" in reason(none.rows[0][1][0])
         frames = material(frame={"a": SimpleNamespace(variables={})})
-        (needed,) = clapnq._needed(frames, [campaign("a")])
+        (needed,) = clapnq._needed_passages(frames, [campaign("a")])
         assert "asks needed_question or needed_answer" in reason(needed.rows[0][1][0])
 
 

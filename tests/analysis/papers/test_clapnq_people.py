@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from analysis.papers.base import Cell
-from analysis.papers.clapnq import by_two
+from analysis.papers.clapnq import needed_by_two
 from datasets import rows
 from tests.analysis.cast import fact, frame_of, table
 
@@ -16,7 +16,7 @@ def value_of(cell: Cell) -> float:
 def test_a_passage_counts_if_two_people_who_saw_it_call_it_needed() -> None:
     # Two passages a question; only Ada saw the last one, so that it does not count.
     frame = frame_of(table({"Ada": "yyny", "Bram": "ynn.", "Chidi": "nnn."}))
-    passages, questions, seen = by_two(frame.variables["answerable"], ())
+    passages, questions, seen = needed_by_two(frame.variables["answerable"], ())
     assert (value_of(passages), value_of(questions), seen) == (0.3333, 0.5, 3)
 
 
@@ -31,5 +31,5 @@ def test_passages_shown_with_several_answers_are_counted_for_each_answer() -> No
         for unit, both in needed.items()
         for rater, said in zip(("Ada", "Bram"), both, strict=True)
     ]
-    passages, answers, seen = by_two(frame_of(facts).variables["answerable"], [query])
+    passages, answers, seen = needed_by_two(frame_of(facts).variables["answerable"], [query])
     assert (value_of(passages), value_of(answers), seen) == (0.5, 0.6667, 6)

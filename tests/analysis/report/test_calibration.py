@@ -10,7 +10,7 @@ import pytest
 
 from analysis.data.frame import LabelFact
 from analysis.data.labels import LabelKey, Scale
-from analysis.data.probabilities import Given, given_probabilities, with_probabilities
+from analysis.data.probabilities import CodeProbabilities, probabilities_of, with_probabilities
 from analysis.data.selection import ReportOptions
 from analysis.formats.markdown import as_markdown
 from analysis.labels_file.reports import labels_report
@@ -80,14 +80,16 @@ def test_an_expected_rating_does_not_count_as_a_probability() -> None:
     assert "calibration" not in found
 
 
-def shared(variable: str, *rows: dict[str, float]) -> Given:
+def shared(variable: str, *rows: dict[str, float]) -> CodeProbabilities:
     return {
         LabelKey(f"r{n // 2}", "question", f"q{n}", variable, JUDGE): row
         for n, row in enumerate(rows)
     }
 
 
-def judged_on(variable: str, people: str, given: Given, **scales: Scale) -> dict[str, Any]:
+def judged_on(
+    variable: str, people: str, given: CodeProbabilities, **scales: Scale
+) -> dict[str, Any]:
     """The judge's block on a variable for which it gave each code a probability."""
     facts = table({"Ada": people}, variable)
     facts += [fact(f"r{n // 2}", f"q{n}", JUDGE, people[0], variable) for n in range(len(people))]
@@ -126,7 +128,7 @@ def test_escapes_are_not_a_category_of_the_calibration() -> None:
      {"probabilities": {"a": 1.5}}, {"probabilities": {"a": True}}, {"probabilities": {"a": 0}}],
 )  # fmt: skip
 def test_invalid_probabilities_in_a_file_are_ignored(meta: Any) -> None:
-    assert given_probabilities(meta) is None
+    assert probabilities_of(meta) is None
 
 
 def test_probabilities_are_read_from_a_labels_file(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.data.labels import LabelKey
-from analysis.data.readings import given_steps, with_readings
+from analysis.data.readings import reading_steps_of, with_readings
 from analysis.data.selection import ReportOptions
 from analysis.formats.markdown import as_markdown
 from analysis.labels_file.frames import file_frame
@@ -53,9 +53,8 @@ def test_the_steps_of_reading_are_a_table_in_the_report(tmp_path: Path) -> None:
 
 
 def test_values_that_are_no_text_and_unknown_raters_are_left_out(tmp_path: Path) -> None:
-    assert [given_steps(meta) for meta in (None, {}, {"reading": 3}, {"reading": "fence"})] == [
-        "", "", "", "fence",
-    ]  # fmt: skip
+    metas: tuple[Any, ...] = (None, {}, {"reading": 3}, {"reading": "fence"})
+    assert [reading_steps_of(meta) for meta in metas] == ["", "", "", "fence"]
     frame, _ = file_frame([file(tmp_path)], {"answerable": "nominal"})
     strange = LabelKey("nowhere", "", "q0", "answerable", "J")
     assert with_readings(frame, {strange: "fence"}).variables["answerable"].readings == {}
