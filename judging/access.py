@@ -45,7 +45,7 @@ def visible_judges(user: User) -> QuerySet[Judge]:
 
 
 def judge_of_a_team(user: User) -> Q:
-    """Return the condition that a rater is a judge which an account may read."""
+    """Return a filter for raters that are judges which an account may read."""
     return Q(judge__in=visible_judges(user).order_by().values("pk"))
 
 
@@ -77,7 +77,7 @@ def visible_calls(user: User) -> QuerySet[JudgeCall]:
 
 
 def note_call_look(call: JudgeCall) -> None:
-    """Note in the ledger that what a judge wrote in a call is being shown, with its labels."""
+    """Record in the ledger that a call's answer and labels are being shown."""
     asked, units = call.assignment, stored_units(call.assignment.item)
     shown = [units[name] for name in asked.asked if name in units]
     saw_answers("judge", call.run.campaign, units=shown, rater=asked.rater_id)
@@ -96,7 +96,7 @@ def managed_run(request: HttpRequest | Request, pk: int) -> JudgeRun:
 
 
 def may_review(user: User, campaign: Campaign) -> bool:
-    """Whether the account manages a campaign, or is named as a researcher in it."""
+    """Whether the account manages the campaign or is one of its researchers."""
     member = campaign.memberships.filter(user=user, ended_at=None, role=Membership.Role.RESEARCHER)
     return member.exists() or may_manage(user, campaign.pk)
 
@@ -145,7 +145,7 @@ def authored_responses(user: User) -> QuerySet[Response]:
 
 
 def find_authored_answer(user: User, uid: uuid.UUID) -> AuthoredAnswer:
-    """Return the current answer to an assignment in a campaign that the account may read."""
+    """Return the current answer to an assignment. Raises Http404 if the campaign is not readable."""
     response = get_object_or_404(with_related(authored_responses(user).filter(assignment__uid=uid)))
     item = response.assignment.item
     saw_answers("prepared", item.campaign, items=[item.pk])

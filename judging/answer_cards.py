@@ -1,7 +1,7 @@
-"""A judge's answers as people read them: an item's question and texts, and each unit's verdict.
+"""A judge's answers as cards: an item's question and texts, and the verdict on each unit.
 
-Pages go over items in their order, so that a page costs the same however many answers there are.
-Whether other raters' labels may be seen is for the caller to check.
+Pages follow the order of items, so the cost of a page does not depend on the number of answers. The
+caller checks whether other raters' labels may be seen.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ GAP = "\u2009…\u2009"
 class Choice:
     """Which answers are shown.
 
-    `verdict` is a code of `variable`, and `state` is *failed*, *repaired* or empty. `reason` is why
-    an answer is missing as a whole. `find` is in the query, or in the item's or system's name.
-    `item` is the position of one item.
+    `verdict` is a code of `variable`, and `state` is *failed*, *repaired* or empty. `reason` is the
+    missing reason of a whole answer. `find` is text to look for in the query and in the names of
+    item and system. `item` is the position of one item.
     """
 
     variable: str = ""
@@ -60,10 +60,10 @@ class Choice:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A judge's label on a variable of a unit, in the words of its button, and those of people.
+    """A judge's label on one variable of a unit, as the button words it, with people's labels.
 
-    `people` has the word of each person by name. `grade` is the judge's own scale, and `score` the
-    probability or expected rating.
+    `people` maps names to words. `grade` is the judge's own scale, and `score` the probability or
+    expected rating.
     """
 
     variable: str
@@ -78,10 +78,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class CallTotals:
-    """What the calls of one assignment took: `call` is the last, None for an imported answer.
+    """Totals over the calls of one assignment. `call` is the last one, None for an imported answer.
 
-    `seconds` are of all calls, and `cost` in US dollars, None if no price is known. `thought` is
-    what the model wrote before its answer, and `wrote` the answer, verbatim.
+    `seconds` is the total time, and `cost` is in US dollars, None if no price is known. `thought`
+    is the model's reasoning, and `wrote` its answer, verbatim.
     """
 
     call: int | None = None
@@ -143,7 +143,7 @@ class Card:
 
     @property
     def tally(self) -> list[tuple[str, str, int]]:
-        """How often each word was said on the first variable, with its tone."""
+        """Count the words chosen for the first variable; each has its tone."""
         said: dict[tuple[str, str], int] = {}
         for unit in self.units:
             found = unit.verdicts[0] if unit.verdicts else None
@@ -189,9 +189,9 @@ def _is_incomplete() -> Q:
 def cards_of(
     campaign: Campaign, judge: Judge, items: Sequence[Item], choice: Choice, by_unit: bool
 ) -> list[Card]:
-    """Return a card for each item, or for each of their units that was chosen, in a few queries.
+    """Return a card for each item, or for each chosen unit, in a few queries.
 
-    A look at all their answers is noted.
+    Records a look at all their answers.
     """
     saw_answers(LOOK, campaign, items=[item.pk for item in items])
     preload(campaign, items)
@@ -225,7 +225,7 @@ class _Answers:
         self.payloads = self._payloads(keys)
 
     def _payloads(self, keys: Sequence[int]) -> Mapping[int, Mapping[str, Any]]:
-        """Return the answers themselves by assignment, where they contain written texts."""
+        """Return the answers by assignment, if they contain written texts."""
         if not any(self.schema.free_keys(v.kind) for v in self.schema.variables):
             return {}
         rows = Response.objects.filter(assignment__in=keys, current=True)
@@ -291,7 +291,7 @@ class _Answers:
         )
 
     def _written(self, row: Assignment, name: str, kind: str) -> str:
-        """Return what the judge wrote for a unit besides labels: a text, or a list of points."""
+        """Return the text or the list of points that the judge wrote for a unit."""
         answer = (self.payloads.get(row.pk, {}).get("units") or {}).get(name) or {}
         if (rule := self.schema.written(kind)) and (text := answer.get(rule.name)):
             return str(text.get("text", "")) if isinstance(text, Mapping) else str(text)
@@ -304,7 +304,9 @@ class _Answers:
     def _texts(
         self, item: Item, units: Sequence[int], own: Sequence[str]
     ) -> tuple[tuple[Excerpt, ...], int]:
-        """Return the quoted texts; without quotes, the units' own ones or the item's first."""
+        """Return the quoted texts. Without quotes, return the units' own texts, or the item's
+        first.
+        """
         spec = present(item)
         spans: Mapping[str, list[Span]] = defaultdict(list)
         for unit in units:
@@ -337,7 +339,7 @@ def _verdict(label: Label, variable: Variable, people: Mapping[str, str]) -> Ver
 
 
 def _people(campaign: Campaign, items: Sequence[Item]) -> Mapping[tuple[int, str], dict[str, str]]:
-    """Return people's labels that count, by unit and variable: a code by name."""
+    """Return people's current labels by unit and variable, as codes by name."""
     rows = counted_labels(campaign).filter(
         unit__item__in=items, response__assignment__rater__kind=Rater.Kind.HUMAN
     )
@@ -349,7 +351,7 @@ def _people(campaign: Campaign, items: Sequence[Item]) -> Mapping[tuple[int, str
 
 
 def _call_totals(assignments: Sequence[int]) -> dict[int, CallTotals]:
-    """Return what the calls of each assignment took."""
+    """Return the totals of each assignment's calls."""
     calls: Mapping[int, list[JudgeCall]] = defaultdict(list)
     rows = JudgeCall.objects.filter(assignment__in=assignments)
     for call in rows.defer("body", "logprobs").order_by("pk"):
@@ -397,7 +399,7 @@ def _excerpt(text: Text, spans: Sequence[Span]) -> Excerpt:
 
 
 def _visible_ranges(length: int, ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the parts of a text that are shown: all of a short one, else what is near quotes."""
+    """Return the visible ranges: all of a short text, otherwise the surroundings of quotes."""
     if length <= WHOLE:
         return [(0, length)]
     kept: list[tuple[int, int]] = []

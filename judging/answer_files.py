@@ -72,7 +72,7 @@ def _completions(path: Path, rows: Iterable[LabelRow], write: Write) -> Iterator
         except ValueError as error:
             raise AnswerFileError(f"{path}: unit {unit!r} of item {item!r}: {error}") from error
         for number, completion in written:
-            # Replicates that the labels file has itself get no invented completions.
+            # The file's own replicates get no generated completions.
             if number == replicate or (item, unit, kind) not in alone:
                 yield Line(item, unit, kind, number, COMPLETION, completion, None)
 
@@ -85,6 +85,6 @@ def _line(row: LabelRow) -> Line:
 
 
 def scripted_among(names: Collection[str]) -> list[str]:
-    """Return which of these raters are scripted judges, or trials of one, by name."""
+    """Return the names of the raters that are scripted judges or trials of one."""
     found = Judge.objects.filter(rater__name__in=names, backend=SCRIPTED)
     return sorted(found.values_list("rater__name", flat=True))

@@ -1,4 +1,4 @@
-"""App configuration: what judges cost in a dry run of a design, and which a design may name."""
+"""App configuration: registers judges' costs and names for dry runs of designs."""
 
 from __future__ import annotations
 

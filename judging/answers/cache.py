@@ -37,7 +37,7 @@ def reused_results(run: JudgeRun, prepared: Sequence[Prepared]) -> list[Result]:
 
 
 class EqualRequests:
-    """Of equal requests in one run, asks the first and lets the others wait for its answer.
+    """Asks the first of several equal requests in a run; the others wait for its answer.
 
     The `waiting` ones stay leased. Reads the database; for use in one thread.
     """
@@ -50,7 +50,7 @@ class EqualRequests:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many requests wait that no more may be claimed."""
+        """Whether too many requests are waiting to claim more."""
         return self.waiting >= MAX_WAITING
 
     def claim_firsts(self, prepared: Sequence[Prepared]) -> list[Prepared]:

@@ -27,10 +27,10 @@ Attempt = tuple[int, int, str, "Call"]
 
 @dataclass(frozen=True)
 class Call:
-    """One attempt, as it will be stored. Without a `cost` the cost follows from the usage.
+    """One attempt, as it will be stored. If `cost` is not set, it is computed from the usage.
 
-    `request_hash` is the hash of what was sent if that is not the assignment's own request.
-    `reading` names the steps of the ladder by which the answer was read.
+    `request_hash` is set if the request sent was not the assignment's own. `reading` names the
+    steps of the ladder by which the answer was read.
     """
 
     state: str

@@ -63,12 +63,12 @@ def score_answer(prepared: Prepared, answer: Answer, reading: Reading) -> Detail
 def select_logprobs(prepared: Prepared, answer: Answer, reading: Reading) -> Any:
     """Select the part of an answer's `logprobs` to store: its labels' tokens and alternatives.
 
-    `score_answer` computes the same scores from them. No score needs the tokens of quotes and
-    texts, which would be most of a run's data. Returned unchanged are logprobs that were selected
-    before, and those of a text that is stored escaped, since escapes would shift its tokens.
+    `score_answer` computes the same scores from them. Scores do not need the tokens of quotes and
+    texts, which are most of a run's data. Logprobs that were selected before are returned
+    unchanged. So are those of a text that is stored with escapes, which would shift its tokens.
     """
     logprobs, text = answer.logprobs, answer.text
-    # A parser that reads probabilities needs all of them to read the answer once more.
+    # A parser of probabilities needs all of them if it reads the answer again.
     if not logprobs or reading.scores or is_stored(logprobs) or storable_text(text) != text:
         return logprobs
     tokens = _locate(answer)

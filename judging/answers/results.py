@@ -51,7 +51,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Result:
-    """The new calls of an assignment, and its outcome. Without an outcome it stays open.
+    """The new calls of an assignment and its outcome. Without an outcome, it stays open.
 
     After a repair, `first` is the answer before it, which counts if the outcome cannot be read.
     """
@@ -67,7 +67,7 @@ def record(run: JudgeRun, lease: uuid.UUID, schema: Schema, results: Sequence[Re
     """Store calls and answers, and return the number of closed assignments.
 
     Raises LostLeaseError. The calls are stored even if the lease is lost or closing fails, since
-    they were made and paid. Assignments that another worker has leased meanwhile stay with it.
+    they have been paid for. Assignments that another worker has leased meanwhile stay with it.
     """
     readings = Readings()
     attempts = [attempt for result in results for attempt in _attempts(result, readings)]
@@ -97,7 +97,7 @@ def record(run: JudgeRun, lease: uuid.UUID, schema: Schema, results: Sequence[Re
 
 
 class Readings:
-    """Reads answers, each of them once."""
+    """Reads each answer once."""
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[Answer, Reading | UnreadError]] = {}
@@ -169,7 +169,7 @@ def _prepare_closing(
 
 
 def _validated(prepared: Prepared, reading: Reading, schema: Schema) -> PreparedAnswer | None:
-    """Check a reading before storing it. None if it lacks the form that was asked for."""
+    """Check a reading before it is stored. Return None if it does not have the requested form."""
     try:
         return prepare(
             prepared.assignment,
@@ -223,7 +223,7 @@ def _with_notes(
 
 
 def _meta(score: Score, swapped: Mapping[str, str]) -> dict[str, Any]:
-    """Return what is known of a label, with codes as they are stored."""
+    """Return the label's metadata, with codes as they are stored."""
     meta = dict(score.meta)
     if shares := meta.get("probabilities"):
         meta["probabilities"] = {swapped.get(code, code): p for code, p in shares.items()}
@@ -267,7 +267,7 @@ def _add(run: JudgeRun, tally: Tally) -> None:
 
 
 def _add_calls(run: JudgeRun, tally: Tally) -> None:
-    """Count the calls of a run whose lease was lost, since they were made and paid."""
+    """Count the calls of a run that lost its lease, since they have been paid for."""
     sums = {name: F(name) + getattr(tally, name) for name in SUMS if name != "done"}
     JudgeRun.objects.filter(pk=run.pk).update(**sums)
 
@@ -275,7 +275,8 @@ def _add_calls(run: JudgeRun, tally: Tally) -> None:
 def find_stored_results(prepared: Sequence[Prepared]) -> list[Result]:
     """Return results whose answers are stored as calls but not as labels.
 
-    A process that dies between the two leaves such answers. They are paid and not asked again.
+    They remain if a process dies between the two steps. They are paid for, so they are not asked
+    again.
     """
     tried = {p.assignment.pk: p for p in prepared if p.assignment.attempts}
     if not tried:
@@ -310,7 +311,7 @@ def _outcome_of(call: JudgeCall) -> Answer | Failure:
 
 
 def answer_of(call: JudgeCall) -> Answer:
-    """Return the answer that a stored call has."""
+    """Return the answer from a stored call."""
     return Answer(call.completion or "", call.finish_reason, logprobs=call.logprobs)
 
 

@@ -30,7 +30,7 @@ class RunOfStepSerializer(serializers.Serializer[Any]):
 
 
 class AuthorSerializer(serializers.Serializer[AuthorStatus]):
-    """How far one author of a step is."""
+    """The progress of one author in a step."""
 
     author = serializers.CharField(source="rater.name")
     answers = serializers.DictField(

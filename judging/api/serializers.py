@@ -170,7 +170,7 @@ class RunSerializer(serializers.Serializer[JudgeRun]):
 
 
 class PlanningSerializer(serializers.Serializer[Any]):
-    """How far the requests of a queued run are planned."""
+    """The progress of planning a queued run's requests."""
 
     done = serializers.IntegerField(help_text="items that have their requests")
     items = serializers.IntegerField(help_text="all items that the run is for")

@@ -1,6 +1,6 @@
 """The backend for Anthropic's Messages API, `/v1/messages`.
 
-An answer of a given form is asked for as the input of a tool that the model has to use. The
+An answer in a given form is requested as the input of a tool that the model has to use. The
 protocol has no seed and no log probabilities.
 """
 
@@ -49,7 +49,7 @@ class Messages(Wire):
         "temperature": ("temperature",),
         "top_p": ("top_p",),
         "reasoning_effort": ("output_config",),
-        # The protocol cannot do without them.
+        # The protocol requires them.
         "max_tokens": (),
         "max_completion_tokens": (),
     }
@@ -107,7 +107,7 @@ class Messages(Wire):
         blocks = [block for block in content if isinstance(block, dict)]
         inputs = [block.get("input") for block in blocks if block.get("type") == "tool_use"]
         texts = _texts(blocks, "text")
-        # Words beside the tool's input are not part of the answer.
+        # Text next to the tool's input is not part of the answer.
         thoughts = _texts(blocks, "thinking") + (texts if inputs else [])
         written = [json.dumps(given, ensure_ascii=False) for given in inputs] or ["".join(texts)]
         answer = Answer(
@@ -153,7 +153,7 @@ def _usage(usage: Any) -> JSON:
 
 
 class Anthropic(WireBackend):
-    """Asks Anthropic's server, or another one that has its Messages API."""
+    """Asks Anthropic's server, or another one with the same Messages API."""
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup, Messages(), PUBLIC_URL)

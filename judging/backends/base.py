@@ -54,10 +54,10 @@ class AskedVariable:
 class AskedUnit:
     """A unit and the fields of its answer.
 
-    `about` is the number of the text that the unit is, or that it is a sentence of. For a passage
-    that is judged beside an answer, `answer` is the answer's number. `evidence` names the variable
-    that quotes support, and the code that requires them, if any. `written` is the key of a text
-    that must be written where `written_if` holds. `listed` is the key of a list of points.
+    `about` is the number of the unit's text, or of the text that contains the sentence. For a
+    passage that is judged beside an answer, `answer` is the answer's number. `evidence` names the
+    variable that quotes support, and the code that requires them, if any. `written` is the key of a
+    text that must be written where `written_if` holds. `listed` is the key of a list of points.
     `matches` names the key for the numbers of such points, and the variable and code that they
     belong to. `key` is the unit's own key, where `name` is what the judge is shown.
     """
@@ -95,9 +95,9 @@ class Facts:
 class Request:
     """One question to a judge: as messages with the JSON schema of the answer, and as facts.
 
-    `sample` counts repetitions of the same question from 0. It is added to the seed. A backend
-    may cache the bytes that it sends in `written`, with itself as the key, or with a key of its own
-    what it received of an answer so far.
+    `sample` counts repetitions of the same question from 0. It is added to the seed. In `written`,
+    a backend may cache the bytes that it sends, with itself as the key, or a partly received
+    answer, with a key of its own.
     """
 
     messages: tuple[Message, ...]
@@ -111,7 +111,7 @@ class Request:
 class Answer:
     """A judge's reply, verbatim. `status` is the HTTP status; `model` is the server's own claim.
 
-    `reasoning` is what the model thought before it answered, if the server returns that apart.
+    `reasoning` is the model's reasoning before the answer, if the server returns it separately.
     """
 
     text: str
@@ -167,7 +167,7 @@ class RateError(BackendError):
 
 
 class RejectedError(BackendError):
-    """The server rejects this request, however often it is sent."""
+    """The server rejects this request, and a retry would not help."""
 
 
 class FatalError(BackendError):

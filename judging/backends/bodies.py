@@ -1,4 +1,4 @@
-"""Encode the bodies of requests quickly: the parts that recur are written once and cached."""
+"""Encode request bodies quickly: recurring parts are encoded once and cached."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ FrameKey = tuple[int, int, tuple[Message, ...]]
 class Bodies:
     """Encodes the bodies of one server's requests, and caches the parts that recur.
 
-    `body` returns the JSON of a request, whose key `listed` holds its messages. Messages of the
-    roles `apart` are elsewhere in the body. The bytes equal those of `json.dumps` with
+    `body` returns the JSON of a request, whose key `listed` holds its messages. Messages with a
+    role in `apart` are elsewhere in the body. The bytes equal those of `json.dumps` with
     `ensure_ascii=False`.
     """
 
@@ -68,7 +68,7 @@ class Bodies:
         return frame[1], frame[2]
 
     def _head(self, before: str, earlier: list[Message], last: Message) -> tuple[bytes, Digest]:
-        """Return the bytes up to the last message's own part, and their digest."""
+        """Return the bytes before the last message's own part, and their digest."""
         shared = last.content[: last.shared]
         key = before, last.role, shared, *(text for m in earlier for text in (m.role, m.content))
         head = self._heads.get(key)

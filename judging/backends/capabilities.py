@@ -1,8 +1,8 @@
 """Probe a server before a run: which model answers, log probabilities, support of schemas.
 
 A probe makes at most ten completions. It requests the list of models, a choice among invented
-words, the answer to a long prompt twice, and answers to a few short questions that distinguish
-models. Its messages repeat nothing that the server wrote except names of models.
+words, two answers to a long prompt, and answers to a few short questions that distinguish models.
+Apart from model names, its messages repeat nothing from the server.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LABEL_SCHEMA: JSON = {
     "required": ["word"],
     "additionalProperties": False,
 }
-# Longer than the 1,024 tokens from which hosted servers cache.
+# Longer than 1,024 tokens, the minimum for caching on hosted servers.
 LONG_TEXT = "\n".join(f"Line {n} of this text says nothing of interest." for n in range(150))
 LONG_TOKENS = 2_000
 MAX_NAMES = 5
@@ -93,7 +93,7 @@ class Server(Protocol):
         ...
 
     def without(self, body: Mapping[str, Any], names: Iterable[str]) -> JSON:
-        """Return a body without the keys that these parameters set."""
+        """Return a body without the keys set by these parameters."""
         ...
 
     async def complete(self, body: JSON) -> tuple[Answer, JSON]:
@@ -135,8 +135,8 @@ async def short_answers(
 ) -> list[str] | None:
     """Return a hash of each answer to a few questions, to distinguish models.
 
-    Return None if a question gets no answer, or different answers when it is repeated. The answer
-    of a model that only thought is its thoughts.
+    Return None if a question gets no answer, or different answers when it is repeated. If a model
+    returned only reasoning, that is its answer.
     """
 
     async def one(question: str) -> str | None:
@@ -163,7 +163,7 @@ async def _short_answer(server: Server, question: str) -> str | None:
         answer = error.answer
     except BackendError:
         return None
-    # A model that thinks may spend so few tokens before it answers.
+    # A reasoning model may use up so few tokens before it answers.
     said = answer.text.strip() or answer.reasoning.strip()
     return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:16] if said else None
 
@@ -218,7 +218,7 @@ class _Probe:
         return Findings(self.facts, tuple(self.warnings), self.refusal)
 
     async def _check_answers(self) -> None:
-        """Ask as much as possible at once, since a run waits for the result."""
+        """Send as many requests at once as possible, since a run waits for the result."""
         short = asyncio.ensure_future(short_answers(self.server, self.slots, times=2))
         try:
             if not await self._check_schema():
@@ -246,7 +246,7 @@ class _Probe:
             self.facts["listed"] = bool(own)
 
     async def _check_schema(self) -> bool:
-        """Ask as the judge would, and return whether the server answers at all."""
+        """Send a request like the judge's, and return whether the server answers at all."""
         body = self.server.body(_request_for(QUESTION, LABEL_SCHEMA))
         self.structured = body != self.server.body(_request_for(QUESTION, ANY_FORM))
         try:
@@ -352,7 +352,9 @@ class _Probe:
             self.facts["prefix_cache"] = enabled[1] == "True"
 
     def _refuse(self, error: FatalError) -> None:
-        """Store what a person has to correct. Raises the error if it affects the whole server."""
+        """Store a problem that a person has to correct. Raises the error if it affects the whole
+        server.
+        """
         model = self.server.model
         if error.status == 404:
             names = [str(each["id"])[:MAX_NAME_LENGTH] for each in self.models][:MAX_NAMES]
@@ -373,7 +375,7 @@ class _Probe:
     async def _find_rejected_part(self, body: JSON, error: RejectedError) -> str:
         """Find out why the server rejects this judge's requests, by leaving parts out.
 
-        Several parts may be rejected, so each is added to what is left without any of them.
+        Several parts may be rejected, so each is added alone to a request without any of them.
         """
         parts = [n for n in _OPTIONAL_PARTS if self.server.without(body, [n]) != body]
         if parts and await self._is_accepted(self.server.without(body, parts)):

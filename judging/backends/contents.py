@@ -1,4 +1,4 @@
-"""What a person may leave out of a request's body, and add to it.
+"""Keys that a person may remove from a request's body or add to it.
 
 A key in the param `omit` is not sent, and the keys of `extra_body` are sent unchanged. Keys
 that would break the protocol, hide text from the judge's page or repeat a param are rejected.
@@ -46,7 +46,7 @@ def read_omitted(text: str) -> list[str]:
 
 
 def check_omitted(names: Iterable[Any]) -> list[str]:
-    """Return the names of what is not sent, in order and each once. Raises ContentsError."""
+    """Return the names of the omitted keys, sorted and without repetition. Raises ContentsError."""
     found = sorted({name.strip() if isinstance(name, str) else str(name) for name in names})
     if unknown := [name for name in found if name not in OMITTED]:
         raise ContentsError(
@@ -73,7 +73,7 @@ def read_object(text: str) -> JSON:
 
 
 def read_extra(text: str) -> JSON:
-    """Read what is added to a body. Raises ContentsError if a key is not free for that."""
+    """Read the keys to add to a body. Raises ContentsError if a key may not be added."""
     extra = read_object(text)
     for key in extra:
         if not _KEY.fullmatch(key):

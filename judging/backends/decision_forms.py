@@ -1,4 +1,4 @@
-"""The forms in which a server takes questions: two kinds of decision endpoint, and the first token.
+"""Request forms for questions: two kinds of decision endpoint, and the first token.
 
 `SystemOne` is the form of vLLM and of several hosted models, and `Decisions` that of OpenAI. A
 server that has neither is asked for a chat completion of one token, whose alternatives are read.
@@ -29,9 +29,9 @@ _AROUND = " \t\r\n\"'`*().:▁Ġ"
 class Dialect:
     """What a server accepts besides the essential keys, as a probe found out.
 
-    `instructions` says that it takes them in a key of their own. Otherwise they come before the
-    state. `quiet` turns the thinking of a chat template off. `top` is the number of alternatives
-    of a token.
+    `instructions` tells whether it takes them under a key of their own; otherwise they precede the
+    state. `quiet` turns off the chat template's thinking. `top` is the number of alternatives per
+    token.
     """
 
     instructions: bool = True
@@ -41,7 +41,7 @@ class Dialect:
 
 @dataclass(frozen=True)
 class Sheet:
-    """What all questions of an item share: the instructions, and the state that they are about."""
+    """The part that all questions about an item share: the instructions and the state."""
 
     model: str
     instructions: str
@@ -55,7 +55,8 @@ class Sheet:
 class Form(Protocol):
     """A form of questions and answers. `dialects` are tried in their order.
 
-    `path` is below the base URL. `questions` and `options` are the initial maxima of a request.
+    `path` is below the base URL. `questions` and `options` are the initial maximum numbers per
+    request.
     """
 
     name: str
@@ -79,7 +80,7 @@ class SystemOne:
     """`POST /v1/systemone`."""
 
     name, path = "systemone", "systemone"
-    # Those of vLLM 0.32. A server that takes fewer says so.
+    # The limits of vLLM 0.32. A server with lower limits reports them.
     questions, options = 64, 26
     dialects: tuple[Dialect, ...] = tuple(
         Dialect(instructions, quiet) for instructions in (True, False) for quiet in (False, True)
@@ -141,10 +142,10 @@ class SystemOne:
 
 
 def _by_level(listed: JSON, legend: JSON, question: Question) -> JSON:
-    """Return probabilities by code, of levels that are named by their numbers or their words."""
+    """Return probabilities by code, from levels named by number or by word."""
     words = {_level(code, text): code for code, text in question.options}
     numbers = {str(n): code for n, code in enumerate(question.codes)}
-    # A legend says which number is which level, whatever the server counts from.
+    # The legend maps numbers to levels, wherever the server starts counting.
     said = {
         key: words[text] for key, text in legend.items() if isinstance(text, str) and text in words
     }
@@ -216,7 +217,7 @@ class Decisions:
 
 
 class FirstToken:
-    """`POST /v1/chat/completions` for one token, with the alternatives to it."""
+    """`POST /v1/chat/completions` for one token and its alternatives."""
 
     name, path = "first-token", "chat/completions"
     # An option that is not among the alternatives would have no probability.
@@ -296,7 +297,7 @@ FORMS: dict[str, Form] = {form.name: form for form in (SystemOne(), Decisions(),
 
 
 def _alternatives(token: JSON) -> Iterable[tuple[str, float]]:
-    """Yield the words listed at a token, each once, with their probabilities."""
+    """Yield the words listed for a token, without repetition, with their probabilities."""
     listed: dict[str, float] = {}
     for entry in (*map(_object, _list(token.get("top_logprobs"))), token):
         word, logprob = entry.get("token"), entry.get("logprob")

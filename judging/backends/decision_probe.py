@@ -1,6 +1,6 @@
-"""Find out in which form a server takes questions, by asking it one.
+"""Find the form in which a server takes questions, by asking a test question.
 
-That a path is in the server's description proves nothing: vLLM lists it for models that cannot.
+The server's description is no proof: vLLM lists the path even for models that lack the feature.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class AbsentFormError(Exception):
 
 
 class Server(Protocol):
-    """The part of a backend that this needs. Its failures are already redacted."""
+    """The part of a backend that the probe needs. Its failures are already redacted."""
 
     model: str
     api_key_env: str
@@ -63,7 +63,7 @@ class Server(Protocol):
 class FormProbe:
     """The form and dialect in which a server answers, with its answer to the test question.
 
-    `tried` says what came of the forms before it.
+    `tried` has the results of the forms tried before.
     """
 
     form: Form
@@ -88,8 +88,8 @@ class FormProbe:
         found, mass = [], self.decision.mass
         if self.form.name == FALLBACK and self.tried:
             found.append(
-                f"the server takes no decisions ({describe_attempts(self.tried)}); probabilities are "
-                "read from the first token of a chat completion, one question at a time"
+                f"the server takes no decisions ({describe_attempts(self.tried)}); probabilities "
+                "are read from the first token of a chat completion, one question at a time"
             )
         if mass is None:
             found.append(
@@ -171,7 +171,7 @@ async def describe_server(server: Server) -> tuple[JSON, list[str]]:
 
 
 def explain_denial(error: FatalError, server: Server) -> FatalError:
-    """Return the error with words that say what to do."""
+    """Add to the error what to do."""
     if words := _DENIALS.get(error.status or 0):
         error.message = f"{words} (status {error.status})"
         if error.status == 401 and server.api_key_env:

@@ -1,7 +1,7 @@
-"""Questions of a decision model: what is asked of each unit, and which label an answer means.
+"""Questions to a decision model: what to ask about each unit, and how answers become labels.
 
 Each variable of each unit is one question, whose options are the variable's codes and escapes. A
-variable under a condition is due once the labels that its condition names are known.
+conditional variable is asked once the labels in its condition are known.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Labels = dict[str, dict[str, str | None]]
 
 
 class NoLabelError(ValueError):
-    """An answer means no label. `fault` is the missing reason."""
+    """An answer gives no label. `fault` is the missing reason."""
 
     def __init__(self, fault: Undecided) -> None:
         super().__init__(f"the answer means no label: {fault}")
@@ -38,8 +38,8 @@ class NoLabelError(ValueError):
 class Question:
     """A question about one variable of a unit.
 
-    `options` are the codes with their descriptions, which may be empty: yes and no of a predicate,
-    the levels of a score from low to high.
+    `options` are the codes with their descriptions, which may be empty: yes and no for a predicate,
+    the levels from low to high for a score.
     """
 
     unit: str
@@ -82,7 +82,7 @@ class Decision:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any], codes: Sequence[str]) -> Decision:
-        """Read a stored decision, without what is not a probability of a known code."""
+        """Read a stored decision, dropping everything but valid probabilities of known codes."""
         listed = found.get("probabilities")
         bounded = found.get("bounded")
         choice = found.get("choice")
@@ -102,7 +102,7 @@ def _short(number: float) -> float:
 
 
 def probability(value: object) -> float | None:
-    """Return a number as a probability, or None if it is none. Rounding errors are forgiven."""
+    """Return a number as a probability, or None if it is not one. Tolerates rounding errors."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if not math.isfinite(value) or not -TIE <= value <= 1 + 1e-3:
@@ -121,8 +121,8 @@ def probabilities_of(listed: Mapping[str, object], codes: Sequence[str]) -> dict
 def label_of(decision: Decision, floor: float) -> str:
     """Return the most probable code. Raises NoLabelError.
 
-    A model that puts less than `floor` of its probability on the options did not answer. Neither
-    did one that gives two codes the same, highest probability.
+    A model that puts less than `floor` of its probability on the options did not answer. A model
+    that gives two codes the same, highest probability did not either.
     """
     if decision.refused:
         raise NoLabelError("refused")
@@ -139,7 +139,9 @@ def label_of(decision: Decision, floor: float) -> str:
 
 
 def is_closed(facts: Facts) -> bool:
-    """Return whether only codes are asked: no text, no list, no numbers of a list's points."""
+    """Return whether the answer consists of codes only, without a text, a list or matches in a
+    list.
+    """
     return not any(unit.written or unit.listed or unit.matches for unit in facts.units)
 
 
@@ -161,7 +163,7 @@ def next_questions(facts: Facts, labels: Labels, two_codes: str) -> list[Questio
 
 
 def every_question(facts: Facts, two_codes: str) -> list[Question]:
-    """Return all questions that may be asked, whatever the conditions."""
+    """Return all questions that may be asked, regardless of conditions."""
     return [
         _question(facts, unit, variable, {}, two_codes)
         for unit in facts.units
@@ -232,7 +234,7 @@ def _single_line(text: str) -> str:
 
 
 def split_question(question: Question, most: int) -> list[Question]:
-    """Split a question with more options than a server takes: first which group, then each group.
+    """Split a question with too many options into a choice of group and a question per group.
 
     A question with few enough options is returned as it is.
     """
@@ -253,7 +255,7 @@ def split_question(question: Question, most: int) -> list[Question]:
 
 
 def join_decisions(question: Question, answers: Sequence[Decision]) -> Decision:
-    """Return the decision from the answers to `split_question`: p(group) times p(code within it)."""
+    """Combine the answers to the parts of a split question: p(group) times p(code in the group)."""
     if len(answers) == 1:
         return answers[0]
     first, *rest = answers

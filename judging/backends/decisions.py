@@ -1,10 +1,10 @@
 """The backend for decision models: typed questions about one state, and a probability per answer.
 
-All units of an item share one state and, up to the server's limits, one request. Variables under a
-condition are asked afterwards, of the units for which the condition holds. How a server is asked
-is found out by asking it one question: a path in its description proves nothing. `decision_forms`
-has the forms, and `decision_questions` what is asked. The answer's text is JSON of the decisions,
-in one form for all servers: `{"form", "answers": {unit: {variable: decision}}}`.
+All units of an item share one state and, up to the server's limits, one request. Conditional
+variables are asked afterwards, for the units that meet the condition. A test question finds the
+form that a server accepts, since a path in its description proves nothing. `decision_forms` has the
+forms, and `decision_questions` what is asked. The answer's text is JSON of the decisions, in one
+form for all servers: `{"form", "answers": {unit: {variable: decision}}}`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _OPTIONS = re.compile(r"option|alternative|choices|criteria|label", re.I)
 
 @dataclass
 class Progress:
-    """What is known of an item's answer so far, and what it has cost."""
+    """The part of an item's answer received so far, and its cost."""
 
     decisions: dict[str, dict[str, Decision]] = field(default_factory=dict)
     labels: Labels = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Progress:
 
 
 async def find_offered_form(setup: Setup) -> str:
-    """Return the name of the decision endpoint that a server has, empty if none is found.
+    """Return the name of the server's decision endpoint, empty if none is found.
 
     Asks at most a few short questions, each for `OFFER_SECONDS` at most.
     """
@@ -89,7 +89,7 @@ async def find_offered_form(setup: Setup) -> str:
 class DecisionModel:
     """Asks a server for decisions, over the session of the openai backend.
 
-    `form` and `dialect` are those that a probe has found, or that were given.
+    A probe has found `form` and `dialect`, or the judge's parameters set them.
     """
 
     def __init__(self, setup: Setup) -> None:
@@ -157,7 +157,7 @@ class DecisionModel:
         try:
             await self._follow(request, form, progress)
         except (BackendError, asyncio.CancelledError):
-            # A repetition asks only for the rest.
+            # A retry asks only the remaining questions.
             request.written[key] = _progress_as_json(progress)
             raise
         answers = {
@@ -179,7 +179,7 @@ class DecisionModel:
     async def _decide(
         self, form: Form, sheet: Sheet, questions: Sequence[Question], progress: Progress
     ) -> None:
-        """Ask questions in as few requests as the server takes, and note their labels."""
+        """Ask questions in as few requests as the server allows, and store their labels."""
         rest, before = list(questions), self._limits
         while rest:
             parts, number = self._part(rest)
@@ -250,7 +250,7 @@ class DecisionModel:
         return True
 
     def _note(self, question: Question, decision: Decision, progress: Progress) -> None:
-        # The parser reads the numbers as they are written, and must come to the same label.
+        # The parser reads the rounded numbers and must arrive at the same label.
         decision = Decision.from_json(decision.as_json(), question.codes)
         progress.decisions.setdefault(question.unit, {})[question.variable] = decision
         try:
@@ -297,7 +297,7 @@ class DecisionModel:
             return read_reply(status, headers, raw, lambda reply, status: reply)
         except BackendError as error:
             self.http._redact(error)
-            # A model that cannot decide now will not be able to a moment later.
+            # A retry would not help if the model cannot decide.
             if error.status == 501:
                 raise FatalError("status-501", error.message, status=501) from error
             raise

@@ -99,7 +99,7 @@ class Match:
 
 
 class Lexical:
-    """Answers from the request's facts alone. Equal requests get equal answers."""
+    """Answers from the request's facts only. Equal requests get equal answers."""
 
     endpoint = ""
 
@@ -115,7 +115,7 @@ class Lexical:
     def identity(self, request: Request) -> JSON:
         facts = request.facts
         units = [
-            # Without the numbers of their texts, masked units with equal words would be identical.
+            # Without text numbers, masked units with equal words would be identical.
             [u.name, u.kind, u.text, [v.name for v in u.variables]]
             + ([u.about, u.answer] if u.answer is not None else [])
             for u in facts.units

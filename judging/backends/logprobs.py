@@ -43,7 +43,7 @@ class Token:
 
 
 LocatedToken = tuple[int, bytes, Mapping[str, Any]]
-"""Where a token begins in the bytes of its answer, its bytes, and its entry as it was sent."""
+"""A token's byte offset in the answer, its bytes, and the server's entry for it."""
 
 
 def locate_tokens(text: str, logprobs: Any) -> list[LocatedToken]:
@@ -77,7 +77,7 @@ def tokens_as_json(tokens: Sequence[LocatedToken]) -> dict[str, Any]:
 
 
 def unplaced_as_json(why: NoLikelihoodError) -> dict[str, Any]:
-    """Convert the error of `locate_tokens` to JSON from which it raises the same error again."""
+    """Convert an error from `locate_tokens` to JSON, from which `locate_tokens` raises it again."""
     return {STORED_KEY: [], "unplaced": str(why)}
 
 
@@ -110,7 +110,7 @@ def _finite(logprob: Any) -> float | None:
 
 
 def _located_by_words(text: str, content: Sequence[Mapping[str, Any]]) -> Iterator[LocatedToken]:
-    """Locate the tokens of a server that writes a part of a character as U+FFFD.
+    """Locate the tokens from a server that replaces partial characters by U+FFFD.
 
     The next token may start at most one character later for each such token.
     """
@@ -171,10 +171,10 @@ def _number(logprob: Any) -> float:
 class Likelihoods:
     """The probability of each code, before renormalising. They need not sum to 1.
 
-    A code in `bounded` was not listed, and its value is an upper bound. The codes of a set in
-    `joint` begin alike, and only the sum of their probabilities is known. `masked` is true if the
-    server removed all tokens that belong to no code, so that the codes' total probability means
-    nothing.
+    A code in `bounded` was not listed, and its value is an upper bound. The codes in a set of
+    `joint` begin with the same tokens, so only the sum of their probabilities is known. `masked` is
+    true if the server removed all tokens that belong to no code, so that the codes' total
+    probability means nothing.
     """
 
     codes: Mapping[str, float]
@@ -184,7 +184,7 @@ class Likelihoods:
 
     @property
     def mass(self) -> float:
-        """The known probability that any of the codes is given."""
+        """The known total probability of the codes."""
         known = sum(p for code, p in self.codes.items() if code not in self.bounded)
         return min(1.0, known + sum((self.joint or {}).values()))
 
@@ -233,7 +233,7 @@ def _likelihoods(
 
 
 class _Walk:
-    """Follows the chosen code token by token. The open codes begin as it does so far."""
+    """Follows the chosen code token by token. The open codes have the same beginning so far."""
 
     def __init__(self, chosen: str, codes: Sequence[str], quoted: bool) -> None:
         self.chosen, self.quoted = chosen, quoted

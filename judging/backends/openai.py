@@ -107,7 +107,7 @@ APIS: Mapping[str, Wire] = {"chat": ChatCompletions(), "responses": Responses()}
 
 
 class OpenAICompatible(WireBackend):
-    """Asks a server through the API that the param `api` names, chat completions by default."""
+    """Asks a server through the API named by the param `api`, by default chat completions."""
 
     def __init__(self, setup: Setup) -> None:
         api = setup.params.get("api", "chat")

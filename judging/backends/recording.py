@@ -1,6 +1,6 @@
 """Record a server's replies to a few requests, without secrets, so that tests can read them again.
 
-Each reply is stored with what is read of it: `expected`. Five short requests are made.
+Sends five short requests. Each reply is stored with the result of reading it, `expected`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ _IDS = re.compile(r"\b(?:sk|org|proj|req)[-_][\w*.-]{8,}", re.ASCII)
 
 
 def requests_of(backend: WireBackend) -> Iterator[tuple[str, JSON]]:
-    """Yield the bodies to send, by name: a good one of each kind, a truncated one, and two bad."""
+    """Yield named request bodies: a good one of each kind, one that gets truncated, and two bad
+    ones.
+    """
     labelled = backend.body(_request(LABEL_SCHEMA))
     yield "label", labelled
     yield "free", backend.body(_request(ANY_FORM))
@@ -62,7 +64,7 @@ async def record(backend: WireBackend) -> list[JSON]:
 
 
 def reread_reply(backend: WireBackend, reply: Mapping[str, Any]) -> JSON:
-    """Return what is read of a recorded reply."""
+    """Read a recorded reply again."""
     body = reply["body"]
     raw = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
     try:
@@ -88,7 +90,7 @@ def _answer(answer: Answer) -> JSON:
 
 
 def parse_recorded_body(raw: bytes) -> Any:
-    """Return a body as JSON, or as text if it is none."""
+    """Parse a body as JSON, or return it as text."""
     text = raw.decode("utf-8", "replace")
     try:
         return json.loads(text)
@@ -97,7 +99,7 @@ def parse_recorded_body(raw: bytes) -> Any:
 
 
 def without_secrets(value: Any) -> Any:
-    """Remove from JSON what names an account or a request, and what only the server can read."""
+    """Remove ids of accounts and requests, and encrypted values, from JSON."""
     if isinstance(value, Mapping):
         return {
             key: REMOVED if key in _PRIVATE and isinstance(each, str) else without_secrets(each)

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API, `/v1/responses`, which the openai backend speaks with `api=responses`.
+"""OpenAI's Responses API, `/v1/responses`, which the openai backend uses with `api=responses`.
 
 Nothing is stored at the provider. There is no seed.
 """
@@ -109,7 +109,7 @@ def _unusable(answer: Answer, state: str, written: bool, refused: bool) -> Backe
 
 
 def _failure(body: JSON) -> BackendError:
-    """Translate a response that failed under a good status."""
+    """Translate a failed response that has a success status."""
     error = body.get("error")
     code = word_of(error.get("code")) if isinstance(error, dict) else ""
     words = f"the server sent no output. {error_in(body)}".strip()
@@ -131,7 +131,7 @@ def _parts(output: Iterable[Any], kind: str, key: str = "content") -> Iterator[J
 
 
 def _reasoning(output: list[Any]) -> str:
-    """Join what is shown of the reasoning: the reasoning itself, or else its summary."""
+    """Join the visible reasoning: the reasoning itself, or else its summary."""
     for key in ("content", "summary"):
         texts = [word_of(part.get("text")) for part in _parts(output, "reasoning", key)]
         if any(texts):

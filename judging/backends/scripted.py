@@ -1,4 +1,4 @@
-"""Backends that give prepared answers: a labels file's, or in tests whatever a script says.
+"""Backends with prepared answers: from a labels file, or in tests from a script.
 
 `Replay` is the backend `scripted` of the registry. `Scripted` serves tests and benchmarks.
 """
@@ -165,9 +165,9 @@ def unpack(packed: str) -> Answers:
 class Replay:
     """A fake judge, which replays the labels of a file by item and unit.
 
-    The labels are part of the judge's parameters, so the judge does not change with the file. A
-    unit without a label of each variable that applies to it has a missing answer: for the file's
-    own reason, or as an error that names the label. The labels of a judge with a judge file are
+    The labels are part of the judge's parameters, so the judge does not change with the file. If a
+    unit lacks a label for a variable that applies to it, its answer is missing, for the reason in
+    the file or with an error that names the label. The labels of a judge with a judge file are
     completions that its parser reads, one for each unit.
     """
 

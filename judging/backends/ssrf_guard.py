@@ -1,7 +1,7 @@
 """The guard against requests to internal servers, for judges that are defined in the browser.
 
 A name may resolve to another address when a connection is opened than when it was checked. So the
-guard checks the address of each socket. Hosts that the operator listed may be private.
+guard checks the address of each socket. Hosts listed by the operator may be private.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ METADATA = tuple(
         "fd20:ce::/32",
     )
 )
-# These contain an IPv4 address in their last 32 bits: mapped, translated, NAT64 and compatible.
+# Mapped, translated, NAT64 and compatible addresses contain an IPv4 address in the last 32 bits.
 _EMBEDDING = tuple(
     IPv6Network(each) for each in ("::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "::/96")
 )
-# Under a network's own NAT64 prefix, its operator chooses where the address is.
+# With a local NAT64 prefix, the network's operator chooses the position of the address.
 _LOCAL_NAT64 = IPv6Network("64:ff9b:1::/48")
 NO_CONNECTION = (
     "no connection to the server; check its address, and that TANDEM_JUDGE_HOSTS lists it if it "
@@ -108,7 +108,8 @@ class Guard:
         return socket.socket(family, kind, protocol)
 
     def redact(self, error: BackendError) -> None:
-        """Remove the server's text from a failure, so that it cannot serve to scan a network.
+        """Remove the server's text from a failure, so that failures cannot be used to scan a
+        network.
 
         Only the class of the status remains, and all failures to connect look the same. Failures
         of servers that the operator chose stay as they are.
@@ -154,7 +155,7 @@ def _may_connect(written: str, port: int, trusted: bool) -> bool:
 
 
 def _unwrapped(address: Address) -> Address | None:
-    """Return the address that is finally reached, or None if only the network knows it."""
+    """Return the address of the actual destination, or None if only the network knows it."""
     if isinstance(address, IPv4Address):
         return address
     if address in _LOCAL_NAT64 or address.teredo:
@@ -189,7 +190,7 @@ def _may_be_asked(host: str) -> bool:
     try:
         return is_public(host)
     except ValueError:
-        # Old forms such as 127.1, 2130706433 or 0x7f.1 are numbers in disguise.
+        # Legacy forms such as 127.1, 2130706433 or 0x7f.1 are numeric addresses.
         last = host.rpartition(".")[2]
         numeric = last.isdigit() or last.startswith("0x")
         return not numeric and last not in ("localhost", "local", "internal") and "." in host

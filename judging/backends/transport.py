@@ -62,7 +62,7 @@ def redact_key(key: str, raw: bytes) -> bytes:
 
 
 def transport_failure(error: Exception, timeout: float) -> BackendError:
-    """Translate a network exception into a failure; the most specific exceptions come first."""
+    """Translate a network exception into a failure. The most specific classes are checked first."""
     detail = " ".join(str(error).split())[:200]
     match error:
         case aiohttp.ConnectionTimeoutError():
@@ -203,7 +203,7 @@ def _parse_body(raw: bytes) -> JSON:
 
 
 def _finite(number: str) -> float | None:
-    """Turn a number that overflows into null, since no database stores infinity in JSON."""
+    """Return null for a number that overflows, since databases cannot store infinity in JSON."""
     value = float(number)
     return value if math.isfinite(value) else None
 
@@ -214,7 +214,7 @@ _FINITE = json.JSONDecoder(parse_constant=lambda constant: None, parse_float=_fi
 
 
 def text_of(content: Any) -> str | None:
-    """Return a content as one text, since it may come in parts. None if it has no text."""
+    """Join the parts of a content into one text. Return None if it has no text."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -225,7 +225,7 @@ def text_of(content: Any) -> str | None:
 
 
 def word_of(value: Any) -> str:
-    """Return the value if it is a text, otherwise an empty one."""
+    """Return the value if it is a string, otherwise an empty string."""
     return value if isinstance(value, str) else ""
 
 

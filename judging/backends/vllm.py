@@ -34,14 +34,14 @@ from judging.backends.vllm_server import (
 )
 
 PLACEHOLDER_URL = "http://127.0.0.1:1"
-# Shorter than any call's deadline, so that a restart of the server is not a call's timeout.
+# Shorter than any call's deadline, so that a server restart does not time a call out.
 WAIT_SECONDS = 20.0
-# A dying process closes its connections a moment before it can be observed as dead.
+# A dying process closes its connections shortly before its end can be observed.
 NOTICE_SECONDS = 1.0
 
 
 class VLLM:
-    """Asks a server that this process starts for it, through the openai backend.
+    """Starts a server in this process and asks it through the openai backend.
 
     If the server cannot be started, every request fails with the reason. `queues` says that a
     busy server queues requests instead of rejecting them.

@@ -34,7 +34,7 @@ TAIL_BYTES = 256 * 1024
 MAX_LINE_LENGTH = 300
 PORT_TAKEN = re.compile(r"address already in use", re.IGNORECASE)
 
-# The first pattern that matches anywhere in the log names the cause, so certain ones come first.
+# The first pattern found anywhere in the log names the cause, so the most reliable come first.
 _CAUSES = tuple(
     (re.compile(pattern, re.IGNORECASE), words)
     for pattern, words in (
@@ -132,10 +132,10 @@ PARAM_FLAGS = {
     "dtype": "--dtype",
     "revision": "--revision",
 }
-# Answers are not meant to depend on where a server's weights are.
+# Answers should not depend on where the server's weights are stored.
 PLACEMENT_PARAMS = ("tensor_parallel", "gpu_memory")
 # Without the first flag a model can spend its whole answer on blanks inside the JSON. The second
-# reports what the prefix cache served. The last keeps a line for each call out of the log.
+# reports prefix cache hits. The last avoids a log line per call.
 DEFAULT_FLAGS = (
     "--structured-outputs-config",
     json.dumps({"backend": "xgrammar", "disable_any_whitespace": True}),
@@ -144,7 +144,7 @@ DEFAULT_FLAGS = (
     "--seed=0",
     "--uvicorn-log-level=warning",
 )
-# A model server does not need Tandem's secrets, and Tandem's packages would hide its own.
+# The model server does not need Tandem's secrets, and Tandem's packages would shadow its own.
 WITHHELD_VARIABLES = (
     "SECRET_KEY",
     "DATABASE_URL",
@@ -188,7 +188,7 @@ def explain_log(text: str) -> str:
 
 
 def _error_line(text: str) -> str:
-    """Return the first line that names an error, unless it only passes on another error."""
+    """Return the first line that names an error, skipping lines that only repeat another error."""
     lines = [_PREFIX.sub("", line.strip(), count=1).strip() for line in text.splitlines()]
     errors = [line for line in lines if _ERROR.search(line)]
     root = [line for line in errors if not _OUTER.search(line)]
@@ -352,8 +352,8 @@ class Server:
     async def wait_until_ready(self) -> ServerProcess:
         """Wait until the server is ready. Raises FatalError.
 
-        The only limit is on how long the log stays unchanged, since downloading and loading
-        weights may take an hour but keeps writing to the log.
+        The time limit applies only while the log does not change: downloading and loading weights
+        may take an hour, but keeps writing to the log.
         """
         size, since = -1, self.clock()
         while not (started := self.current()).ready:

@@ -42,19 +42,19 @@ def main(command: list[str]) -> int:
 
 
 def _end_with_us() -> None:
-    """On Linux, have the kernel end the command when this process is killed."""
+    """On Linux, ask the kernel to end the command if this process is killed."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _pipe_ended() -> bool:
-    """Wait a moment for the end of standard input. Signals and dead children do not interrupt."""
+    """Wait briefly for the end of standard input. Signals and dead children do not interrupt it."""
     readable, _, _ = select.select([0], [], [], TICK_SECONDS)
     return bool(readable) and os.read(0, 1024) == b""
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Ask the command to end, and kill what is left of its group."""
+    """Ask the command to end, then kill the rest of its group."""
     if child.poll() is None:
         child.terminate()
         until = time.monotonic() + GRACE_SECONDS

@@ -45,9 +45,9 @@ from judging.backends.transport import (
 
 DEFAULT_TIMEOUT = 600.0
 FETCH_SECONDS = 10.0
-# No tokenizer comes close to packing prose this tightly.
+# No tokenizer packs this many characters of prose into a token.
 MAX_CHARACTERS_PER_TOKEN = 16
-# A short question differs from the judge's requests in what bounds and samples its answer.
+# A short question has its own limits and sampling parameters.
 SHORT_PARAMS: JSON = {"temperature": 0.0, "seed": 0}
 KEPT_PARAMS = ("reasoning_effort", "chat_template_kwargs", "extra_body")
 _VERSION = re.compile(r"/v\d[^/]*(/.*)?$")
@@ -60,9 +60,9 @@ class Wire(ABC):
 
     `path` is where requests go, under the base URL, and `models` is where the models are listed.
     `listed` is the body's key for the messages, except those of the roles in `apart`. `defaults`
-    are the params that are sent unless a judge sets or omits them. `keys` has each param that a
-    body can do without, with its keys in the body. `unknown` are params that the protocol does not
-    have, and that are not sent. `batch_url` is empty if there are no batch files of this protocol.
+    are the params that are sent unless a judge sets or omits them. `keys` maps each optional param
+    to its keys in the body. `unknown` are params that the protocol does not have, and that are not
+    sent. `batch_url` is empty if there are no batch files of this protocol.
     """
 
     path: ClassVar[str]
@@ -105,7 +105,7 @@ def empty_answer_error(answer: Answer) -> FinalError:
 
 
 def reported_usage(prompt: Any, completion: Any, cached: Any, reasoning: Any) -> JSON:
-    """Return token counts under the names of chat completions, without those that are unknown."""
+    """Return the known token counts under the names used by chat completions."""
     usage = {"prompt_tokens": prompt, "completion_tokens": completion}
     found: JSON = {name: count for name, count in usage.items() if isinstance(count, int)}
     if isinstance(cached, int):
@@ -116,7 +116,7 @@ def reported_usage(prompt: Any, completion: Any, cached: Any, reasoning: Any) ->
 
 
 def parse_base_url(text: str, public_url: str) -> str:
-    """Check a base URL and add a version if its path has none. Raises SetupError."""
+    """Check a base URL, and add a version to a path without one. Raises SetupError."""
     url = (text or public_url).strip().rstrip("/")
     for path in _PATHS:
         url = url.removesuffix(path).rstrip("/")
@@ -161,7 +161,7 @@ class WireBackend:
         self._session = aiohttp.ClientSession(
             connector=self.guard.connector(),
             cookie_jar=aiohttp.DummyCookieJar(),
-            # A small compressed body could expand past the limit on what is read.
+            # A small compressed body could expand beyond the size limit.
             headers={"Accept-Encoding": "identity"},
             auto_decompress=False,
         )
@@ -175,7 +175,7 @@ class WireBackend:
         """Return the address and a digest of the exact bytes that are sent to it."""
         request.written[self], sent = self._bodies.encode(request)
         found: JSON = {"endpoint": self.base_url, "sent": sent}
-        # Without a seed, repetitions are sent as equal bytes, although each is a sample of its own.
+        # Without a seed, repetitions are equal bytes, although each is a separate sample.
         if request.sample and "seed" not in self.params:
             found["sample"] = request.sample
         return found
@@ -262,7 +262,7 @@ class WireBackend:
         return {name: value for name, value in params.items() if name not in unsent}
 
     def _completed_body(self, request: Request, params: Mapping[str, Any]) -> JSON:
-        """Return a body without what is omitted, and with what is added."""
+        """Return a body without the omitted keys and with the additional ones."""
         body = self.wire.body(self.model, request, params)
         return self.without(body, self._omitted) | self._extra if self._changes else body
 
@@ -271,7 +271,7 @@ class WireBackend:
         return bool(self._omitted or self._extra)
 
     def _check_length(self, request: Request) -> None:
-        """Reject a prompt that cannot fit with any tokenizer. The server checks the others."""
+        """Reject a prompt that is too long for any tokenizer. The server checks shorter ones."""
         length = sum(len(message.content) for message in request.messages)
         if self.context is not None and length > self.context * MAX_CHARACTERS_PER_TOKEN:
             limit = f"the model takes {self.context:,} tokens"
@@ -295,7 +295,7 @@ class WireBackend:
         key = self._key()
         headers = {"Content-Type": "application/json"} if data else {}
         headers |= self.wire.headers(key)
-        # Naming the payload's kind saves aiohttp the search by the type of the data.
+        # An explicit payload class saves aiohttp a lookup by type.
         payload = aiohttp.BytesPayload(data) if data else None
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS)
         try:
@@ -320,6 +320,6 @@ class WireBackend:
         return key
 
     def _redact(self, error: BackendError) -> None:
-        """Remove from a failure what must stay secret: the key, and a guarded server's text."""
+        """Remove secrets from a failure: the key, and a guarded server's text."""
         redact_error(self._key(), error)
         self.guard.redact(error)

@@ -35,7 +35,7 @@ ReadReply = Callable[[int, Mapping[str, str], bytes], Answer]
 class Index:
     """The offset and number of each assignment's line in a file of one run's results.
 
-    `digests` has the SHA-256 of the request that a line answers, where the line names one.
+    `digests` has the SHA-256 of the answered request, for lines that contain it.
     """
 
     path: Path
@@ -191,7 +191,7 @@ class Part:
         self.is_moved = True
 
     def finish_interrupted(self) -> bool:
-        """Move the file into place unless it is there already. False if it is gone."""
+        """Move the file into place unless it is already there. Return False if it no longer exists."""
         if _digest(self.path) == self.sha256:
             self.is_moved = True
         elif _digest(self.temporary) != self.sha256:
@@ -212,8 +212,8 @@ class Part:
 class Files:
     """Requests in as many files as they need, which are moved into place once all are complete.
 
-    The files of a dead process are found by their `token`. Those for a runner without a server are
-    `offline`: all requests are in one file, in a folder of its own.
+    The files of a dead process are found by their `token`. With `offline`, they are for a runner
+    without a server: one file with all requests, in its own folder.
     """
 
     def __init__(self, path: Path, token: str = "", offline: bool = False) -> None:
@@ -234,7 +234,7 @@ class Files:
 
     @property
     def intent(self) -> dict[str, Any]:
-        """The record from which another process can finish. It lists only complete files."""
+        """The record from which another process can continue. It lists only complete files."""
         whole = [part for part in self.parts if part.sha256]
         files = [
             {
@@ -266,7 +266,9 @@ class Files:
         _sync(self.first.parent)
 
     def finish_interrupted(self) -> bool:
-        """Move the remaining files into place. False if one is gone. Raises BatchError."""
+        """Move the remaining files into place. Return False if one no longer exists. Raises
+        BatchError.
+        """
         moved = [part.finish_interrupted() for part in self.parts]
         _sync(self.first.parent)
         return all(moved)

@@ -31,7 +31,7 @@ README = "README.md"
 RUNNER = Path(runner.__file__)
 CHAT = "/v1/chat/completions"
 MAX_FACTS, MAX_FACTS_BYTES = 100, 20_000
-# As the server that Tandem starts itself; see `judging.backends.vllm_server`.
+# Like the server that Tandem starts itself; see `judging.backends.vllm_server`.
 ENGINE: dict[str, Any] = {
     "seed": 0,
     "enable_prefix_caching": True,
@@ -135,13 +135,13 @@ def _has_results(folder: Path) -> bool:
 
 
 def _facts(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what the runner wrote about itself, at most once for each of its latest starts."""
+    """Yield the runner's facts about itself, at most one record for each of its latest starts."""
     try:
         lines = (folder / runner.FACTS).read_bytes().splitlines()[-MAX_FACTS:]
     except OSError:
         return
     for line in lines:
-        # They only describe, so that a damaged line must not hold back the answers.
+        # Facts are only descriptive, so a damaged line must not block the answers.
         with suppress(ValueError, RecursionError):
             found = json.loads(line[:MAX_FACTS_BYTES])
             if isinstance(found, dict):

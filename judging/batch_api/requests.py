@@ -1,9 +1,9 @@
 """Write a run's requests to files in OpenAI's batch format, one request per line.
 
-While a run's requests are out, its assignments stay open, but no other run of the judge over the
-campaign may start. `JudgeRun.manifest["batch"]` names the files with their hashes.
-`judging.batch_api.results` loads the answers. `judging.runs.lifecycle.ask_to_stop` gives the batch
-up.
+While requests await their results, the run's assignments stay open, but no other run of the judge
+over the campaign may start. `JudgeRun.manifest["batch"]` names the files with their hashes.
+`judging.batch_api.results` loads the answers. `judging.runs.lifecycle.ask_to_stop` abandons the
+batch.
 """
 
 from __future__ import annotations
@@ -57,9 +57,10 @@ class WritesBodies(Protocol):
 
 @dataclass(frozen=True)
 class BatchFiles:
-    """The run whose requests are out, its files, and the number of answers already known.
+    """A run that awaits batch results, its files, and the number of answers already known.
 
-    `left_out` assignments are in no file. Workers died while asking them, so they are asked alone.
+    `left_out` counts assignments in no file: workers died while asking them, so they are asked
+    alone.
     """
 
     run: JudgeRun
@@ -202,14 +203,16 @@ def _lines(
 
 
 def _publish(files: Files, run: JudgeRun, lease: uuid.UUID, known: int) -> BatchFiles:
-    """Move the files into place and mark the run as out. A run without requests is done."""
+    """Move the files into place and mark the run as waiting for results. A run without requests is
+    done.
+    """
     left_out = ledger.count_isolated(run.campaign, run.judge)
     if not files.requests:
         _give_up(files, run, lease, JudgeRun.State.DONE)
         manifest.end(run)
         return BatchFiles(run, (), 0, known, left_out)
     files.close()
-    # Recorded before and after, so that `finish_interrupted` can finish what a dead process left.
+    # Recorded before and after, so that `finish_interrupted` can complete it if this process dies.
     _store_intent(run, lease, files)
     files.move_into_place()
     return _record_files(files, run, lease, known, left_out)

@@ -57,8 +57,8 @@ Outcome = Answer | Failure | None
 class LoadedResults:
     """The counts of a file of results.
 
-    `before` counts lines that were loaded earlier, `late` answers to assignments that have been
-    answered otherwise meanwhile, and `missing` requests without a result so far.
+    `before` counts lines loaded earlier, `late` answers to assignments that were answered in
+    another way meanwhile, and `missing` requests without a result so far.
     """
 
     run: JudgeRun
@@ -196,11 +196,11 @@ def _lease(run: JudgeRun) -> uuid.UUID:
 
 
 def _wait_for_rest(run: JudgeRun, lease: uuid.UUID) -> None:
-    """Release the lease, and let the run wait for the rest of its answers."""
+    """Release the lease and let the run wait for its remaining answers."""
     with transaction.atomic():
         lifecycle.hand_over(run, lease)
         waiting = JudgeRun.objects.filter(pk=run.pk, lease=None, state=State.RUNNING)
-        # Workers must not take it, even if it was queued meanwhile.
+        # Workers must not take the run, even if it was queued meanwhile.
         waiting.update(state=State.QUEUED, queued=False)
 
 
@@ -257,7 +257,7 @@ class _Group:
         call, outcome = _read_line(line, self.read_reply)
         if row.uid in self.settled or (row.uid in self.returned and outcome is None):
             loaded.before += 1
-            # A process that died before the labels were stored has left only the call.
+            # If a process died before it stored the labels, only the call exists.
             paid = find_stored_results([prepared]) if is_ours and row.uid in self.settled else []
             return paid[0] if paid else None
         if outcome is None:

@@ -51,7 +51,7 @@ OTHER_KEYS = (
     "model", "messages", "max_tokens", "max_completion_tokens", "response_format",
     "structured_outputs", "logprobs", "top_logprobs", "chat_template_kwargs", "reasoning_effort",
 )  # fmt: skip
-# A server takes these from the model's own settings where a request does not have them.
+# A server uses the model's own settings for those that a request does not set.
 MODEL_DEFAULTS = (
     "temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty",
     "repetition_penalty",
@@ -60,7 +60,7 @@ CLIENT_ERRORS = ("VLLMClientError", "VLLMValidationError")
 
 
 class RunnerError(Exception):
-    """The work cannot go on. The message says what is wrong and what to do."""
+    """The runner cannot continue. The message says what is wrong and what to do."""
 
 
 class RequestLine(NamedTuple):
@@ -141,7 +141,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def read_results(file: BinaryIO, asked: Sequence[RequestLine]) -> dict[str, bool]:
-    """Return by id which requests have an answer, and False for those with an error.
+    """Return by request id whether there is an answer (True) or an error (False).
 
     A line that a killed runner left incomplete is cut off. Raises RunnerError.
     """
@@ -198,7 +198,7 @@ class Engine:
     """vLLM's `LLM` with one model, and the sampling parameters that its requests share."""
 
     def __init__(self, model: str, settings: JSON) -> None:
-        # An engine in a process of its own outlives a killed runner, and keeps the GPU's memory.
+        # A separate engine process would outlive a killed runner and keep the GPU's memory.
         os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
         try:
             self.vllm = importlib.import_module("vllm")
@@ -214,7 +214,7 @@ class Engine:
         self._sampling: dict[str, Any] = {}
 
     def sampling(self, body: JSON) -> Any:
-        """Return the sampling parameters of a body, one object for all that are equal."""
+        """Return the sampling parameters of a body. Equal ones share one object."""
         given = {name: body[name] for name in SAMPLING_KEYS if body.get(name) is not None}
         given["max_tokens"] = body.get("max_completion_tokens") or body.get("max_tokens")
         if body.get("logprobs"):
@@ -250,7 +250,7 @@ class Engine:
         return found
 
     def _chat(self, group: Sequence[tuple[JSON, Any]], template: JSON) -> list[Any]:
-        """Ask a group, and if vLLM refuses it, each half, until the refused request is alone."""
+        """Ask a group. If vLLM refuses it, ask its halves, until the refused request is isolated."""
         try:
             outputs = self.llm.chat(
                 [body["messages"] for body, _ in group],
@@ -333,7 +333,7 @@ def structure_of(form: JSON | None) -> JSON | None:
 
 
 def template_arguments(body: JSON) -> JSON:
-    """Return the arguments of the chat template, with the effort of reasoning as servers add it."""
+    """Return the chat template's arguments, including the reasoning effort as servers add it."""
     given = dict(body.get("chat_template_kwargs") or {})
     if (effort := body.get("reasoning_effort")) is not None:
         return {"reasoning_effort": effort, "enable_thinking": effort != "none", **given}
@@ -381,7 +381,7 @@ def answer_all(
 
 
 def facts_of(engine: Engine, settings: JSON, manifest: JSON) -> JSON:
-    """Describe the versions, weights and hardware that give the answers."""
+    """Describe the versions, weights and hardware behind the answers."""
     config = getattr(getattr(engine.llm, "llm_engine", None), "model_config", None)
     commit = getattr(getattr(config, "hf_config", None), "_commit_hash", None)
     return {

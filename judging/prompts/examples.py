@@ -194,7 +194,10 @@ def selectable_units(campaign: Campaign, units: Collection[int]) -> Selection:
 
 
 def choose_examples(campaign: Campaign, units: Collection[int], by: User | None) -> int:
-    """Choose units as examples, and return how many. Units that `selectable_units` rejects are left out."""
+    """Choose units as examples, and return how many.
+
+    Units that `selectable_units` does not return are left out.
+    """
     with transaction.atomic():
         Campaign.objects.select_for_update().get(pk=campaign.pk)
         found = selectable_units(campaign, units).units
