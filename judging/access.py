@@ -145,7 +145,10 @@ def authored_responses(user: User) -> QuerySet[Response]:
 
 
 def find_authored_answer(user: User, uid: uuid.UUID) -> AuthoredAnswer:
-    """Return the current answer to an assignment. Raises Http404 if the campaign is not readable."""
+    """Return the current answer to an assignment.
+
+    Raises Http404 if the campaign is not readable.
+    """
     response = get_object_or_404(with_related(authored_responses(user).filter(assignment__uid=uid)))
     item = response.assignment.item
     saw_answers("prepared", item.campaign, items=[item.pk])

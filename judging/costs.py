@@ -53,7 +53,7 @@ FREE = Rates(Decimal(0), Decimal(0), Decimal(0))
 def tokens_in(usage: Mapping[str, Any]) -> tuple[int, int, int] | None:
     """Read prompt, cached and completion tokens from a usage. None if a count is missing.
 
-    What a model writes while it thinks is paid like the answer, and is a part of the completion.
+    Thinking tokens are billed like the answer and are a part of the completion.
     """
     prompt = _count(usage.get("prompt_tokens"))
     completion = _count(usage.get("completion_tokens"))
@@ -109,9 +109,9 @@ def _thinking_tokens(usage: Mapping[str, Any]) -> int:
 
 
 def _thinking_outside_completion(usage: Mapping[str, Any]) -> int:
-    """Return the thinking tokens that a server counts beside the completion, as its total shows.
+    """Return the thinking tokens that are not counted in the completion, judging by the total.
 
-    OpenAI's servers, and most others, count them within the completion.
+    OpenAI's servers and most others count them within the completion.
     """
     thinking, total = _thinking_tokens(usage), _count(usage.get("total_tokens"))
     prompt, completion = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
@@ -136,10 +136,10 @@ def format_money(amount: Decimal) -> str:
 
 
 def find_rates(model: str, on: date, endpoint: str = "", team: int | None = None) -> Rates | None:
-    """Return the newest rates of a model that a team pays on a day. None if there are none.
+    """Return the newest rates that a team pays for a model on a day. None if there are none.
 
-    Without a team they are those of any. Without a stored price, it is the
-    provider's list price if the endpoint is the provider's own.
+    Without a team, the rates of any team count. Without a stored price, it is the provider's list
+    price if the endpoint is the provider's own.
     """
     prices = Price.objects.filter(model=model, since__lte=on)
     prices = prices if team is None else prices.filter(team=team)
@@ -151,13 +151,15 @@ def find_rates(model: str, on: date, endpoint: str = "", team: int | None = None
 def cost_of_call(
     usage: Mapping[str, Any], model: str, on: date, endpoint: str = "", team: int | None = None
 ) -> Decimal | None:
-    """Return the cost of one call. None, which is not 0, if the usage or the price is unknown."""
+    """Return the cost of one call. None (not 0) if the usage or the price is unknown."""
     rates = find_rates(model, on, endpoint, team)
     return rates.cost(usage) if rates else None
 
 
 class PriceBook:
-    """A team's rates of one model at an endpoint, looked up once a day: a run may pass midnight."""
+    """A team's rates for one model at an endpoint, looked up once a day since a run may pass
+    midnight.
+    """
 
     def __init__(self, model: str, endpoint: str = "", team: int | None = None) -> None:
         self.model, self.endpoint, self.team = model, endpoint, team
@@ -191,7 +193,7 @@ def with_last_cost(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
 def known_cost(
     total: Decimal, calls: int, lane: int | None, last: Decimal | None
 ) -> Decimal | None:
-    """Return the known cost in US dollars. None if calls were answered and none has a price.
+    """Return the known cost in US dollars. None if no answered call has a price.
 
     `last` is the cost of the newest paid call. Runs without a lane cost nothing.
     """
@@ -225,7 +227,7 @@ def _paid_calls(of: Q) -> QuerySet[JudgeCall]:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The expected use of a call: tokens of its prompt and its completion, and US dollars."""
+    """The expected usage of a call: tokens of prompt and completion, and US dollars."""
 
     prompt: int
     completion: int
@@ -275,7 +277,7 @@ class Budget:
         return ""
 
     def reserve(self, request: Request) -> Estimate | None:
-        """Reserve what a call may spend. None if the limits leave no room for it now."""
+        """Reserve the expected usage of a call. Return None if the limits leave no room for it now."""
         if self.bounds_nothing:
             return NOTHING
         estimate = self._estimate(request)

@@ -42,7 +42,7 @@ class RunStatus:
 
 @dataclass(frozen=True)
 class Planning:
-    """How far the requests of a run are planned: over `done` of the campaign's `items`."""
+    """The progress of planning: requests are planned for `done` of the campaign's `items`."""
 
     done: int
     items: int
@@ -82,7 +82,7 @@ class Progress:
 
 
 def with_clock(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
-    """Add to runs their latest cost, and as `now` the time of the database, as leases use it."""
+    """Annotate runs with their latest cost, and with the database's time as `now`, as for leases."""
     related = runs.select_related("judge__rater", "campaign", "lane")
     return with_last_cost(related).annotate(now=Now())
 
@@ -98,7 +98,7 @@ def describe_status(run: Any) -> RunStatus:
     if run.lane is not None and run.lane.paused:
         return RunStatus("Paused", "no", run.lane.paused, paused=True)
     if leased:
-        # The error of a run at work describes the present problem with its server.
+        # The error of an active run describes the current problem with its server.
         return RunStatus("Running", "warn" if run.error else "plain", run.error)
     if run.lane is not None and (other := lanes.current_run(run.lane)) is not None:
         return RunStatus(
@@ -165,7 +165,7 @@ def progress_of(run: Any) -> Progress:
 
 
 def planning_of(run: JudgeRun) -> Planning | None:
-    """Return how far a queued run is planned, until its worker has planned all and begins."""
+    """Return the planning progress of a queued run, until its worker has planned everything."""
     to_plan = run.queued and run.state in ACTIVE and run.judge.base_id is None
     if not to_plan or manifest.has_begun(run):
         return None

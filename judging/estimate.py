@@ -1,8 +1,8 @@
 """The estimate of a run: its requests, cost and duration, before anything is asked.
 
-Prompts are measured on a sample of the requests. Characters per token, lengths of answers and
-seconds are learned from the model's newest calls. Without such calls, lengths are guessed, which
-the estimate says. Cost and duration are then unknown rather than guessed.
+Prompts are measured on a sample of the requests. Characters per token, answer lengths and durations
+are learned from the model's newest calls. Without such calls, lengths are guessed, as the estimate
+says, and the duration is unknown. The cost is unknown without a price.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def estimate(
 ) -> Estimate:
     """Estimate a run that would start now, without storing anything.
 
-    Of a trial, `copied` are the assignments of its judge that it would repeat. Reused answers are
+    For a trial, `copied` are the judge's assignments that it would repeat. Reused answers are
     counted one by one up to 1,000 assignments, and from a sample above that. Raises SetupError,
     PromptError.
     """
@@ -225,7 +225,7 @@ def _learn(judge: Judge, campaign: Campaign) -> CallAverages:
 
 
 def _characters(calls: QuerySet[JudgeCall]) -> float | None:
-    """Return characters per token, over requests that can still be built as they were sent."""
+    """Return characters per token, over requests that can still be rebuilt as sent."""
     preparers: dict[int, Preparer] = {}
     sent = tokens = 0
     for call in _with_rows(calls):

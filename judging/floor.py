@@ -1,8 +1,8 @@
-"""The baseline of a campaign: what word overlap answers on its items, shown beside every judge.
+"""The baseline of a campaign: the answers from word overlap on its items, shown beside every judge.
 
-The baseline is not a rater: it has no run, and nothing is stored among labels. It follows from the
-batch, the protocol and the campaign's options, none of which ever change. It is computed once and
-kept in the cache `floors`.
+The baseline is not a rater: it has no run, and stores no labels. It follows from the batch, the
+protocol and the campaign's options, none of which ever change. It is computed once and kept in the
+cache `floors`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _load_items(campaign: Campaign) -> Iterator[Item]:
 
 
 def _facts(item: Item, asked: Schema) -> tuple[Facts, dict[str, UnitKey]]:
-    """Return what the rule reads of an item, and the key of each unit by its name."""
+    """Return the item's facts that the rule reads, and the key of each unit by its name."""
     spec = present(item)
     fields = {text.field: n for n, text in reversed(list(enumerate(spec.texts)))}
     named = name_units(spec.units)

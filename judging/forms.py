@@ -225,7 +225,9 @@ class JudgeForm(forms.Form):
 
     @property
     def prompt_origin(self) -> str:
-        """Where the messages come from, one of `PROMPTS`: the choice, or else what is filled in."""
+        """The source of the messages, one of `PROMPTS`: the choice, or else the field that is
+        filled in.
+        """
         given = self.data if self.is_bound else self.initial
         if given.get("backend") == "lexical":
             return "protocol"
@@ -281,7 +283,7 @@ class JudgeForm(forms.Form):
         data = self.cleaned_data
         if data["backend"] == "lexical":
             return Definition(data["name"], "lexical", granularity=data["granularity"])
-        # A server without a key never gets the default one.
+        # The default key is never sent to a server without a key.
         guarded = self.chosen.guarded or not self.chosen.api_key_env
         return Definition(
             data["name"],
@@ -349,7 +351,7 @@ class JudgeForm(forms.Form):
 
 
 def _applies(name: str, backend: str) -> bool:
-    """Return whether judges of a backend that asks a server use a parameter."""
+    """Return whether judges of a backend with a server use a parameter."""
     return name in OF_DECISIONS if backend == "decisions" else name not in OWN_PARAMS
 
 

@@ -1,6 +1,6 @@
-"""Checks of what must hold at any instant after any failure. Each yields a line per violation.
+"""Checks of the invariants, which hold at any instant after any failure, a line per violation.
 
-- I1: one answer counts for each question.
+- I1: exactly one answer counts for each question.
 - I2: nothing acknowledged is lost.
 - I3: no item has more people than planned.
 - I4: every assignment of a judge is in one state, and runs count the closed ones.
@@ -47,7 +47,7 @@ CHUNK = 500
 
 @contextmanager
 def one_instant() -> Iterator[None]:
-    """Read everything in the block as of one moment, without blocking other processes."""
+    """Read everything in the block from one consistent snapshot, without blocking other processes."""
     if connection.in_atomic_block:
         yield
         return
@@ -85,7 +85,7 @@ def one_answer_stands() -> Iterator[str]:
 
 
 def no_item_has_too_many_people() -> Iterator[str]:
-    """I3: as many slots are taken as are counted, at most the quota, and no person twice."""
+    """I3: taken slots match the counter, stay within the quota, and no person has two."""
     held = Count("assignments", filter=Q(assignments__slot__isnull=False))
     counted = Item.objects.order_by().annotate(held=held)
     wrong = counted.exclude(held=F("taken")) | counted.filter(held__gt=F("quota"))
@@ -101,7 +101,7 @@ def no_item_has_too_many_people() -> Iterator[str]:
 
 
 def every_row_is_in_one_state() -> Iterator[str]:
-    """I4: each assignment of a judge has one state, and a lease only while it is leased."""
+    """I4: each assignment of a judge has a valid state, and a lease if and only if it is leased."""
     rows = Assignment.objects.filter(rater__judge__isnull=False)
     for row in rows.exclude(status__in=Assignment.Status.values):
         yield f"I4: {_row(row.pk)} is {row.status!r}, which is not a state"
@@ -129,10 +129,10 @@ def leased_rows_are_of_a_run() -> Iterator[str]:
 
 
 def runs_count_what_was_closed() -> Iterator[str]:
-    """I4: all runs of a judge over a campaign together count its closed assignments."""
+    """I4: the counts of all runs of a judge over a campaign sum up to its closed assignments."""
     for campaign, judge in _pairs():
         rows = ledger.assignments_of(campaign, judge)
-        # Imported and carried answers of this rater were closed by no run.
+        # No run has closed imported answers and answers carried over from another campaign.
         answered = Q(responses__current=True, responses__door__in=JUDGE_CHANNELS)
         there = (
             rows.filter(answered, status=Assignment.Status.DONE, responses__carried=None).count(),
@@ -158,13 +158,13 @@ def failures_are_no_labels() -> Iterator[str]:
 
 
 def runs_count_their_calls() -> Iterator[str]:
-    """I6 and I8: calls, tokens and cost of a run are the sums over its calls."""
+    """I6 and I8: a run's calls, tokens and cost equal the sums over its calls."""
     for run in JudgeRun.objects.select_related("campaign", "judge__rater"):
         calls = JudgeCall.objects.filter(run=run).exclude(NOT_ASKED)
         counted = {"calls": calls.count(), **_tokens_of(_usages(calls))}
         for name, there in counted.items():
             if there != (stated := getattr(run, name)):
-                # Up to version 0.5 a run counted what its server said.
+                # Up to version 0.5, a run stored the server's own count.
                 if name == "cached_tokens" and stated == sum(
                     map(reported_cached_tokens, _usages(calls))
                 ):
@@ -207,7 +207,7 @@ def differs_from_server(stats: Mapping[str, Any], kills: int) -> Iterator[str]:
     beside = stats["calls"] - calls.exclude(usage={}).count()
     for name in ("prompt_tokens", "completion_tokens"):
         ours, counted = sum(getattr(run, name) for run in runs), stats["usage"].get(name, 0)
-        # A probe or a lost call, which are not stored, is at most as long as these.
+        # A probe or a lost call, neither of which is stored, is at most as long as these.
         longest = max([PROBE_TOKENS, *_tokens_of_each(calls, name)])
         if not ours <= counted <= ours + beside * longest:
             most = ours + beside * longest

@@ -1,6 +1,6 @@
 """The jobs of judges: estimates of runs and trials, plans of trials, manifests, comparisons.
 
-The notices at the end of runs and trials are here, too.
+Also the notices at the end of runs and trials.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ RUN_FIELDS = (
 
 
 def estimate_question(judge: Judge, campaign: Campaign, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the question of an estimate. `given` are the limits of the run that are not empty."""
+    """Return the question of an estimate. `given` has the run's limits that are not empty."""
     return {"judge": judge.pk, "campaign": campaign.pk, "given": dict(given)}
 
 
@@ -68,7 +68,7 @@ def comparison_question(campaign: Campaign) -> dict[str, Any]:
 
 
 def trials_question(judge: Judge, campaign: Campaign, selection: TrialSelection) -> dict[str, Any]:
-    """Return the question of what each kind of trial of a judge would cost."""
+    """Return the question that estimates each kind of trial of a judge."""
     given = {"items": selection.items, "seed": selection.seed, "prompt": selection.prompt}
     return {"judge": judge.pk, "campaign": campaign.pk, **given}
 
@@ -88,12 +88,12 @@ def find_plan(user: User, key: str, judge: Judge, campaign: Campaign) -> Job | N
 
 
 def estimate_in(job: Job) -> Estimate:
-    """Return what a finished job estimated. Raises GoneError."""
+    """Return the estimate of a finished job. Raises GoneError."""
     return _estimate_of(results.value(job))
 
 
 def trials_in(job: Job) -> list[KindEstimate]:
-    """Return what a finished job estimated of trials, kind by kind. Raises GoneError."""
+    """Return the estimates of trials by kind from a finished job. Raises GoneError."""
     return [
         KindEstimate(
             each["kind"],
@@ -225,7 +225,7 @@ def _sees_campaign(user: User, options: Options) -> bool:
 
 
 def _sees_plan(user: User, options: Options) -> bool:
-    """Whether it is the person's own, of a judge and a campaign that they manage now."""
+    """Whether the plan is the person's own, and they still manage its judge and campaign."""
     judges = manageable_judges(user).filter(pk=options["judge"])
     managed = may_manage(user, options["campaign"])
     return user.pk == options["user"] and judges.exists() and managed
@@ -236,7 +236,7 @@ def _sees_manifest(user: User, options: Options) -> bool:
 
 
 def _sees_build(user: User, options: Options) -> bool:
-    """Whether a person may build from the batch, and now read what was written for it."""
+    """Whether a person may build from the batch and may currently read the authored answers."""
     batch = visible_batches(user).filter(pk=options["batch"]).first()
     may_build = batch is not None and manages(user, batch)
     may_see = options["campaign"] is None or may_read(user, options["campaign"])
@@ -257,7 +257,7 @@ def _runs(user: Any, keys: Sequence[str]) -> Iterator[Work]:
 
 
 def _trials(user: Any, keys: Sequence[str]) -> Iterator[Work]:
-    """Yield a judge's trials in a campaign together, named by the keys of both."""
+    """Yield one notice for all trials of a judge in a campaign, under the keys of both."""
     for key in keys:
         of, _, judge = key.partition("-")
         campaign = find_readable(user, number_in(of))

@@ -66,11 +66,12 @@ class JudgeError(ValueError):
 
 @dataclass(frozen=True)
 class Definition:
-    """A judge as a person entered it. `prompt` is a file, or the name of a protocol.
+    """A judge as a person entered it.
 
-    `text` is a checked prompt that replaces it, and `file` the text of a judge file, whose params
-    apply where `params` has none. If no key is named, the default key applies unless the params say
-    `guarded`. `answers` is the labels file that a scripted judge replays.
+    `prompt` is a file, or the name of a protocol. `text` is a checked prompt that replaces it.
+    `file` is the text of a judge file, whose params apply unless `params` overrides them. If no key
+    is named, the default key applies unless the params say `guarded`. `answers` is the labels file
+    that a scripted judge replays.
     """
 
     name: str
@@ -92,9 +93,9 @@ def define(
 ) -> tuple[Judge, bool]:
     """Return the judge, and whether it is new. An equal definition returns the existing judge.
 
-    It belongs to `team`, by default to the site's only one, and so does its key if it is new. `by`
-    is None for a command. Raises JudgeError if the definition cannot work, its name is taken, or
-    its key is another team's.
+    The judge belongs to `team`, by default the site's only one, and so does a new key. `by` is None
+    for a command. Raises JudgeError if the definition cannot work, its name is taken, or its key is
+    another team's.
     """
     judge = _judge(definition)
     judge.team, judge.made_by = team or only_team(), by
@@ -129,7 +130,7 @@ def baseline_judge(campaign: Campaign, user: User) -> Judge:
 
 
 def claim_key(judge: Judge) -> None:
-    """Check that the judge's team may use its key, and give it a key that is nobody's yet.
+    """Check that the judge's team may use its key, and assign an unowned key to the team.
 
     Raises JudgeError.
     """
@@ -153,10 +154,10 @@ def draft(definition: Definition) -> Judge:
 
 
 def params_under(judge: Judge, text: str) -> dict[str, Any]:
-    """Return a judge's parameters under another text of its judge file.
+    """Return a judge's parameters with a different text of its judge file.
 
-    Those that the judge has from its present file become those of the new text, and those that were
-    given beside the file stay. Raises JudgeError.
+    Parameters from the current file are replaced by those of the new text. Parameters given in
+    addition to the file stay. Raises JudgeError.
     """
     plain = Definition(
         judge.rater.name, judge.backend, judge.model, judge.base_url, judge.api_key_env,
@@ -172,7 +173,7 @@ def params_under(judge: Judge, text: str) -> dict[str, Any]:
 def _record_creation(judge: Judge) -> None:
     """Record the judge's whole definition in the audit log, with the name of its key."""
     definition = {name: getattr(judge, name) for name in DEFINITION_FIELDS}
-    # Digests stand for the text of the file, which the judge has, and for the replayed labels.
+    # Digests replace the text of the file, which the judge stores, and the replayed labels.
     definition["file_sha256"] = judge.file_sha256
     del definition["file"]
     definition["params"] = {name: v for name, v in judge.params.items() if name != ANSWERS}
@@ -258,7 +259,7 @@ def _with_file(definition: Definition) -> Definition:
     if definition.backend == SCRIPTED:
         own = {}
     if not file.parser.whole and definition.backend in ("openai", "vllm"):
-        # The probe would ask for a schema, which this judge's requests never do.
+        # The probe would request a schema, which this judge's requests never do.
         own = add_omitted(own, [STRUCTURE])
     return replace(
         definition,
@@ -268,9 +269,9 @@ def _with_file(definition: Definition) -> Definition:
 
 
 def _over(own: Mapping[str, Value], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a file's parameters with those given beside it, which take precedence.
+    """Combine a file's parameters with separately given ones, which take precedence.
 
-    A key that either omits stays omitted, unless it is given a value beside the file.
+    A key omitted by either stays omitted, unless it is given a value separately.
     """
     both = {**own, **given}
     before, added = own.get("omit", []), given.get("omit", [])
@@ -303,7 +304,7 @@ def _line_of_param(file: JudgeFile) -> int | None:
 
 
 def file_granularity(file: JudgeFile, granularity: str) -> str:
-    """Return how a file's judge is asked: unit by unit, if it shows or reads one unit at a time."""
+    """Return the granularity of a file's judge: by unit if it shows or reads one unit at a time."""
     alone = not file.parser.several or file.isolate == "unit"
     return Judge.Granularity.UNIT if alone else granularity
 
@@ -318,7 +319,7 @@ def _judge(definition: Definition) -> Judge:
     if not definition.file and params.get("isolate") == "unit":
         granularity = Judge.Granularity.UNIT
     if definition.backend == SCRIPTED:
-        # Where a unit has no label, the item's other units keep theirs.
+        # If a unit has no label, the item's other units keep theirs.
         granularity = Judge.Granularity.UNIT
         params |= _answers(definition)
     return Judge(
@@ -338,7 +339,7 @@ def _judge(definition: Definition) -> Judge:
 
 
 def _answers(definition: Definition) -> dict[str, str]:
-    """Return the labels that a scripted judge replays, written as its file reads them, if any."""
+    """Return the labels that a scripted judge replays, in the form that its judge file reads."""
     path = Path(definition.answers)
     try:
         digest = sha256(path.read_bytes()).hexdigest()
@@ -352,12 +353,14 @@ def _answers(definition: Definition) -> dict[str, str]:
 
 @lru_cache(maxsize=4)
 def _answers_of(path: Path, digest: str, file: str) -> dict[str, str]:
-    """Cached by the file's content, since a study asks several times for its judges."""
+    """Like `_answers`, cached by the file's content, since a study requests its judges several
+    times.
+    """
     return read_answers(path, _writer(read_file(file)) if file else None)
 
 
 def _writer(file: JudgeFile) -> Write:
-    """Return a function that writes completions, caching those of equal labels."""
+    """Return a function that writes completions and caches them by labels."""
     known: dict[tuple[Any, ...], str] = {}
 
     def write(labels: Mapping[str, str], grades: Mapping[str, str]) -> str:
@@ -376,8 +379,7 @@ def _completions(
 ) -> Iterator[tuple[int, str]]:
     """Yield the completions of a unit by replicate. Labels that the file does not read are skipped.
 
-    A judge that is asked in both orders sees the answers of a pair swapped in every second
-    replicate.
+    A judge asked in both orders sees a pair's answers swapped in every second replicate.
     """
     labels = {row.variable: row.value or "" for row in rows if row.variable in file.parser.reads}
     grades = {row.variable: row.grade for row in rows if row.grade}

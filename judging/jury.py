@@ -1,8 +1,8 @@
 """Juries: several judges, or several samples of one, whose votes become one judge's labels.
 
 A jury is a rater of the kind *judge* whose labels are computed from its members' current labels and
-submitted like imported ones. So they have revisions, and computing them again stores only changes.
-A jury has no definition of its own. The `meta` of each label lists the members, the rule and the
+submitted like imported ones. So they have revisions, and recomputing them stores only changes. A
+jury has no definition of its own. The `meta` of each label lists the members, the rule and the
 votes.
 """
 
@@ -46,8 +46,8 @@ class Vote:
 class JuryLabel:
     """The result of the votes: a label, or why it is `undecided`.
 
-    `score` is on the scale of the variable: a category's number, or its rank from 0 if categories
-    are words. For *yes* and *no* it is the share of *yes*. It is None if categories have no order.
+    `score` is on the variable's scale: a category's number, or its rank from 0 if categories are
+    words. For *yes* and *no*, it is the share of *yes*. It is None if categories have no order.
     `winners` are the voters closest to the label.
     """
 
@@ -85,8 +85,8 @@ def decide_samples(
 ) -> JuryLabel:
     """Decide the label of several samples of one judge, with a score from their frequencies.
 
-    The share of a category is (n + 1/2) / (N + K/2), after Jeffreys: of N samples that gave one of
-    the K categories, n gave this one. Escapes are not categories.
+    A category's share is (n + 1/2) / (N + K/2), after Jeffreys, if n of the N samples with one of
+    the K categories gave this one. Escapes are not categories.
     """
     bare = [Vote(vote.voter, vote.value) for vote in votes]
     decision = decide(variable, bare, samples, rule)
@@ -135,7 +135,7 @@ def _nearest(variable: Variable, mean: float) -> str:
 
 
 def _distance(a: float, b: float) -> float:
-    """Return the rounded distance, since equal distances may differ in the last bits."""
+    """Return the distance, rounded because equal distances may differ in the last bits."""
     return round(math.fabs(a - b), 9)
 
 
@@ -155,7 +155,7 @@ class JuryError(ValueError):
 
 @dataclass(frozen=True)
 class Jury:
-    """The members and the rule of a jury: several raters, or the `samples` of one."""
+    """A jury's members and rule. The members are several raters, or the `samples` of one."""
 
     members: tuple[Rater, ...]
     rule: Rule
@@ -163,13 +163,13 @@ class Jury:
 
     @property
     def voters(self) -> list[tuple[int, int]]:
-        """Return the primary keys of raters, each with the replicate that counts."""
+        """Return the raters' primary keys with the replicate that counts."""
         if self.samples:
             return [(self.members[0].pk, replicate) for replicate in range(self.samples)]
         return [(member.pk, 0) for member in self.members]
 
     def facts(self) -> dict[str, Any]:
-        """Return what identifies the jury."""
+        """Return the facts that identify the jury."""
         names = [member.name for member in self.members]
         return {"members": names, "rule": self.rule, "samples": self.samples or None}
 
@@ -223,7 +223,7 @@ def check_name(name: str, jury: Jury) -> Rater | None:
 
 
 def voting_judges(name: str) -> list[str]:
-    """Return the names of the judges that vote in a jury, empty if there is no such jury."""
+    """Return the names of the judges in a jury, empty if there is no such jury."""
     rater = Rater.objects.filter(name=name, kind=Rater.Kind.JUDGE, judge=None).first()
     facts = _facts_of(rater)[0] if rater else None
     voting = Judge.objects.filter(rater__name__in=facts["members"] if facts else ())
@@ -231,7 +231,7 @@ def voting_judges(name: str) -> list[str]:
 
 
 def _facts_of(rater: Rater) -> tuple[dict[str, Any] | None, bool]:
-    """Return what identifies a rater as a jury, if it is one, and whether it has any label."""
+    """Return the facts of a rater that is a jury, or None, and whether it has any labels."""
     label = Label.objects.filter(response__assignment__rater=rater).first()
     return (label.meta or {}).get("jury") if label else None, label is not None
 
@@ -285,7 +285,7 @@ def convene(
     jury: Jury,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Session:
-    """Compute the jury's labels of all items that its members have answered. Raises JuryError.
+    """Compute the jury's labels for all items that its members have answered. Raises JuryError.
 
     The rater of a new jury is created in one transaction with its first labels. Each chunk has a
     transaction of its own, since people save answers meanwhile.
@@ -365,7 +365,7 @@ def _quotes(label: Label) -> tuple[dict[str, Any], ...]:
 
 
 def _store(item: Item, rater: Rater, answer: _Answer, session: Session) -> None:
-    """Submit the answer to the jury's assignment. An equal answer changes nothing."""
+    """Submit the answer for the jury's assignment. An unchanged answer is not stored again."""
     row, _ = Assignment.objects.get_or_create(
         item=item, rater=rater, defaults={"asked": answer.asked}
     )
@@ -439,6 +439,6 @@ class _Answer:
 
 
 def _merge_quotes(votes_given: Sequence[_QuotedVote], decision: JuryLabel) -> list[dict[str, Any]]:
-    """Return the quotes of the voters for the label, each once."""
+    """Return the quotes of the voters for the label, without repetition."""
     of = (q for each in votes_given if each.vote.voter in decision.winners for q in each.quotes)
     return list({(q["field"], q["start"], q["quote"]): q for q in of}.values())

@@ -55,7 +55,7 @@ def acquire(lane: int | None, token: uuid.UUID) -> bool:
 
 
 def renew(lane: int | None, token: uuid.UUID) -> bool:
-    """Extend the lease. Return False if another run has the lane now."""
+    """Extend the lease. Return False if another run now has the lane."""
     if lane is None:
         return True
     return bool(Lane.objects.filter(pk=lane, lease=token).update(lease_until=Now() + LEASE))
@@ -85,6 +85,6 @@ def resume(lane: Lane) -> None:
 
 
 def remember_ceiling(lane: Lane, ceiling: int | None) -> None:
-    """Store how many calls at once the server handled. The next run starts with that number."""
+    """Store how many concurrent calls the server handled. The next run starts with that number."""
     if ceiling:
         Lane.objects.filter(pk=lane.pk).update(ceiling=ceiling)

@@ -1,7 +1,7 @@
 """Public list prices of providers' models, from a dated file, and price files in the same form.
 
-A list price applies to a provider's own host alone: a model of the same name on another server has
-the price of that server, which nobody lists.
+A list price applies only to the provider's own host. A model of the same name on another server has
+that server's price, which is not listed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PriceFileError(ValueError):
 
 @dataclass(frozen=True)
 class ListPrice:
-    """US dollars per million tokens of a model, from a day on, and where they were read."""
+    """A model's price in US dollars per million tokens from a given day, and its source."""
 
     model: str
     since: date
@@ -95,7 +95,7 @@ def _is_name(model: Any) -> bool:
 
 
 def _amount(entry: dict[str, Any], name: str, where: str) -> Decimal:
-    """Read an amount. Without one for cached tokens, these cost as much as the others."""
+    """Read an amount. Cached tokens without a price of their own cost as much as others."""
     try:
         return read_amount(str(entry.get(name, entry["prompt"])))
     except ValueError as error:

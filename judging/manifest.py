@@ -2,8 +2,8 @@
 
 A worker calls two functions under the run's lease:
 
-- `begin(run, backend, findings)` after the server was probed. When the next worker calls it again,
-  it only notes that the run was resumed.
+- `begin(run, backend, findings)` after the server was probed. If the next worker calls it again, it
+  only records that the run was resumed.
 - `end(run, findings=None, limits=())` after `finish`. `findings` are those of a probe at the end,
   if there was one. `limits` is the history of the limit, as pairs of seconds and calls at once.
 
@@ -66,7 +66,7 @@ def has_begun(run: JudgeRun) -> bool:
 
 
 def begin(run: JudgeRun, backend: Backend, findings: Findings) -> None:
-    """Store the setup of the run, or when called again, only that it was resumed."""
+    """Store the setup of the run. If called again, only record that the run was resumed."""
     run.refresh_from_db(fields=["manifest"])
     manifest = dict(run.manifest)
     facts = storable(dict(findings.facts))
@@ -98,7 +98,7 @@ def end(
 def manifest_of(run: JudgeRun) -> JSON:
     """Return the sealed manifest with the current results of the judge's trials.
 
-    For a run without an end, return what the manifest would be now.
+    For a run that has not ended, return the manifest as it would be now.
     """
     stored = dict(run.manifest)
     if not is_sealed(stored):
@@ -121,7 +121,7 @@ def platform_facts() -> JSON:
 
 
 def commit_in(folder: Path) -> str | None:
-    """Return the commit that is checked out in a folder. None if it is unknown."""
+    """Return the commit checked out in a folder, or None if it is unknown."""
     git = folder / ".git"
     try:
         head = (git / "HEAD").read_text("utf-8").strip()
@@ -260,7 +260,7 @@ def _sealed(manifest: JSON) -> JSON:
 
 
 def _controls(run: JudgeRun) -> list[JSON]:
-    """Return the current results of the judge's trials, from any of their runs."""
+    """Return the current results of the judge's trials, from all their runs."""
     return [_control(run.campaign, trial) for trial in trials_in(run.campaign, run.judge)]
 
 

@@ -1,4 +1,4 @@
-"""Models of judges: their definitions, their runs over campaigns, and every call they made.
+"""Models of judges: their definitions, their runs over campaigns, and all their calls.
 
 Their assignments are in `annotation.models.Assignment`, which judges share with people.
 """
@@ -35,7 +35,7 @@ class _WrittenOnce(models.Model):
 
 
 class Key(Owned):
-    """A server's key by the name of its environment variable: whose judges may use it.
+    """A server's key, by the name of its environment variable, and whose judges may use it.
 
     The key itself is never stored. It belongs to the team whose judge used it first.
     """
@@ -84,7 +84,7 @@ class Lane(models.Model):
 
 
 class Price(Owned):
-    """What a team pays for a model from a day on, in US dollars per million tokens."""
+    """The price that a team pays for a model from a given day, in US dollars per million tokens."""
 
     model = models.CharField(max_length=200)
     since = models.DateField()
@@ -148,7 +148,7 @@ class Judge(_WrittenOnce, Owned):
 
 
 class JudgeShare(Share):
-    """To manage a judge is to run it, with its key and at its team's cost."""
+    """Shares a judge. To manage it means to run it, with its key and at its team's cost."""
 
     of = models.ForeignKey(Judge, models.CASCADE, related_name="shares")
 
@@ -277,7 +277,7 @@ class JudgeCall(_WrittenOnce):
 
 
 class Strike(models.Model):
-    """How many workers died while they had an assignment leased.
+    """The number of workers that died while they leased an assignment.
 
     With two strikes it is asked alone, with three it is closed.
     """

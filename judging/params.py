@@ -1,4 +1,4 @@
-"""A judge's parameters: their names, what each may be, and how `K=V` is read."""
+"""A judge's parameters: names, permitted values, and the parser of `K=V`."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ PARAMS: dict[str, tuple[Callable[[str], Value], str]] = {
 
 
 def read_params(pairs: Iterable[str]) -> dict[str, Value]:
-    """Read parameters of the form `K=V`, where `K=null` omits what is sent. Raises ParamError."""
+    """Read parameters of the form `K=V`; `K=null` omits one from requests. Raises ParamError."""
     params: dict[str, Value] = {}
     omitted: list[str] = []
     for pair in pairs:
@@ -122,14 +122,14 @@ def check_params(given: Mapping[str, Any]) -> dict[str, Value]:
 
 
 def param_text(value: Any) -> str:
-    """Return a parameter's value as it is written after `K=`."""
+    """Format a parameter's value as written after `K=`."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ",".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def add_omitted(params: dict[str, Value], omitted: list[str]) -> dict[str, Value]:
-    """Add what is not sent to the parameters."""
+    """Add the names of omitted keys to the parameters."""
     if omitted:
         before = params.get("omit", [])
         assert isinstance(before, list)

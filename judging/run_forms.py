@@ -1,4 +1,4 @@
-"""Forms of what a judge does: try it on an item, start a run or trials, change a run's pace."""
+"""Forms to try a judge on an item, start a run or trials, or change a run's concurrency."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class StartForm(forms.Form):
 
 
 class TrialsForm(forms.Form):
-    """Which trials of a judge to run, over how many items. A valid form gives what is `wanted`."""
+    """Which trials of a judge to run, over how many items."""
 
     kinds = forms.MultipleChoiceField(
         label="Trials",
@@ -132,7 +132,7 @@ class TrialsForm(forms.Form):
         return text
 
     def selection(self) -> TrialSelection:
-        """Return what the valid fields say. Fields that are not valid count as empty."""
+        """Return the selection from the valid fields. Invalid fields count as empty."""
         data = self.cleaned_data
         return TrialSelection(
             tuple(data.get("kinds") or ()),

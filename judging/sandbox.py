@@ -1,4 +1,4 @@
-"""Try a judge on one item without storing an answer: one request, and all that came of it.
+"""Try a judge on one item with a single request, without storing an answer.
 
 A model may take minutes, so workers do this (`judging.tries`), never the web server.
 """
@@ -52,7 +52,7 @@ class NothingToTryError(LookupError):
 
 @dataclass(frozen=True)
 class Entry:
-    """An answer's labels for one unit, the number of its quotes, and grades before mapping."""
+    """An answer's labels for one unit, the number of quotes, and the grades before mapping."""
 
     unit: str
     text: str
@@ -88,7 +88,7 @@ class Trial:
         return found.reasoning if found else ""
 
     def as_json(self) -> dict[str, Any]:
-        """Return all that pages and the API show, as values for JSON."""
+        """Return everything that pages and the API show, as JSON values."""
         answer, error = self.answer, self.error
         return {
             "item": self.item.key,
@@ -118,10 +118,10 @@ class Trial:
 
 @for_workers
 def try_judge(judge: Judge, campaign: Campaign, number: int | None = None) -> Trial:
-    """Ask a judge, which need not be stored, about the item of a number from 1, or a random item.
+    """Ask a judge, which need not be stored, about an item by its number from 1, or a random item.
 
-    A judge that takes several requests for an item is asked the first of them. Raises
-    NothingToTryError, SetupError, PromptError, ForgottenItemError.
+    If an item takes several requests, only the first is sent. Raises NothingToTryError, SetupError,
+    PromptError, ForgottenItemError.
     """
     if judge.backend == "vllm":
         raise NothingToTryError(
@@ -180,7 +180,7 @@ async def _ask_backend(
         return None, TransientError("deadline", f"no answer within {DEADLINE:g} s")
     except BackendError as error:
         if guarded and isinstance(error, TransientError) and error.unreachable:
-            # A refusal must take as long as silence, or it would reveal which ports are open.
+            # A refused connection must take as long as a timeout, or it would reveal open ports.
             await asyncio.sleep(max(0.0, UNCONNECTED_SECONDS - (time.monotonic() - started)))
         return getattr(error, "answer", None), error
 

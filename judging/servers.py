@@ -1,8 +1,8 @@
-"""The servers that judges defined in the browser may ask, and with which keys.
+"""Servers and keys available to judges defined in the browser.
 
-A person who could choose both an address and the name of a key could have any secret of the
-environment sent to that address. So a key is sent only to an address that already uses it, unless
-an admin combines the two. For that, only keys that the operator reserved may be used.
+If a person could choose both an address and the name of a key, any secret in the environment could
+be sent to that address. So a key is sent only to an address that already uses it, unless an admin
+combines the two. For that, only keys that the operator reserved may be used.
 """
 
 from __future__ import annotations
@@ -70,19 +70,20 @@ def known_servers(user: User) -> list[Server]:
 def may_use_key(user: User, variable: str) -> bool:
     """Whether an account may define judges that use a key.
 
-    On a site with several teams these are the keys of its teams, and an admin gives out new ones.
+    On a site with several teams, these are the keys of the account's teams; an admin assigns new
+    ones.
     """
     if not variable or user.role == User.Role.ADMIN or not there_are_several():
         return True
     key = Key.objects.filter(variable=variable)
     if not key.exists():
-        # A key that no judge uses yet is for the first team, which had the site to itself.
+        # A key that no judge uses yet belongs to the first team, which once was the only one.
         return managed_teams(user).contains(Team.objects.earliest("pk"))
     return managed_by(user, key).exists()
 
 
 def has_key(judge: Judge) -> bool:
-    """Whether the judge's team may use its key. That may end, when a key is no longer shared.
+    """Whether the judge's team may use its key. This changes when a key is no longer shared.
 
     A judge that is not stored has no team; the form asks `may_use_key` about its account.
     """

@@ -1,8 +1,8 @@
 """Background tasks that start and resume runs, and the sweep that finds runs without a worker.
 
-A message says only that a run may be due, and the database says what is due. So lost, late or
-duplicate messages do no harm: the first worker takes the lease, and the sweep sends a new message
-for runs without a worker.
+A message only says that a run may be due; the database decides. So lost, late or duplicate messages
+do no harm: the first worker takes the lease, and the sweep sends a new message for runs without a
+worker.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def pump(run: int) -> None:
 
 @shared_task
 def sweep() -> None:
-    """Send a message for every run without a worker, and end those with a wish to end."""
+    """Send a message for every run without a worker, and end runs that a person wants to end."""
     lifecycle.apply_wishes()
     for run in lifecycle.runs_without_worker().values_list("pk", flat=True):
         ring(run)
@@ -91,7 +91,7 @@ def sweep() -> None:
 
 @worker_ready.connect
 def sweep_by_itself(sender: Any, **kwargs: Any) -> None:
-    """Have each worker sweep from its start on, so that it needs no beat process.
+    """Make each worker sweep from its start on, so that no beat process is needed.
 
     Several workers and a beat send more messages than needed, which does no harm.
     """
@@ -120,7 +120,7 @@ def begin(judge: Judge, campaign: Campaign, limits: dict[str, Any]) -> JudgeRun:
 
 
 def _wake(run: JudgeRun) -> None:
-    """Have a worker take a run up, or work on it here where the site has none."""
+    """Have a worker take a run, or work on it here if the site has no workers."""
     ring(run.pk)
     if not launcher.has_workers():
         launcher.start_here(run)

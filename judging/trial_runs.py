@@ -1,4 +1,4 @@
-"""Runs of trials: what those of a judge would ask and cost, starting them, and stopping them.
+"""Runs of a judge's trials: estimate, start and stop them.
 
 The command `robustness` and the page of a judge's trials call these functions.
 """
@@ -29,9 +29,9 @@ ReportProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class TrialSelection:
-    """Which trials of a judge are wanted: of these `kinds`, or of all that are possible.
+    """A selection of a judge's trials: of these `kinds`, or of all possible ones.
 
-    Each repeats a number of `items` that the judge has answered, or without one its usual share, in
+    Each repeats `items` of the items that the judge has answered, by default its usual share, in
     the order of the `seed`. `prompt` is a checked text that replaces the built-in paraphrase.
     """
 
@@ -43,7 +43,7 @@ class TrialSelection:
 
 @dataclass(frozen=True)
 class KindEstimate:
-    """What the trials of one kind would ask: an estimate for each, or why there can be none."""
+    """The estimates of one kind's trials, or the reason why they are impossible."""
 
     kind: str
     problem: str = ""
@@ -55,7 +55,7 @@ class KindEstimate:
 
     @property
     def reason(self) -> str:
-        """Why the kind is impossible, without the advice to leave it out."""
+        """The reason why the kind is impossible, without the advice to leave it out."""
         return self.problem.removesuffix("; leave it out")
 
     @property
@@ -71,14 +71,14 @@ class KindEstimate:
 
     @property
     def seconds(self) -> float | None:
-        """The time of all trials of the kind one after the other; None if unknown for one."""
+        """The total time of the kind's trials, one after the other; None if unknown for one."""
         known = [each.seconds for _, each in self.trials if each.seconds is not None]
         return sum(known) if len(known) == len(self.trials) else None
 
 
 @dataclass(frozen=True)
 class TrialStatus:
-    """A trial with its newest run over a campaign, if it has one, and how far it is."""
+    """A trial with its newest run over a campaign, if any, and its progress."""
 
     trial: Judge
     progress: Progress | None
@@ -95,7 +95,7 @@ class TrialStatus:
 
 
 def possible_kinds(campaign: Campaign, base: Judge, selection: TrialSelection) -> dict[str, str]:
-    """Return every kind with why it is impossible, empty if it is possible."""
+    """Map each kind to the reason why it is impossible, empty if it is possible."""
     found = kind_problems(campaign, base)
     if selection.prompt and not base.file:
         found["paraphrase"] = ""
@@ -111,8 +111,8 @@ def estimates(
 ) -> list[KindEstimate]:
     """Estimate the wanted trials, kind by kind, without storing anything.
 
-    A kind that is named and impossible has its reason, and without names every kind is listed.
-    Raises TrialError for a judge without trials, SetupError or PromptError.
+    A named kind that is impossible has a reason. Without names, every kind is listed. Raises
+    TrialError for a judge without trials, SetupError or PromptError.
     """
     problems = possible_kinds(campaign, base, selection)
     kinds = selection.kinds or tuple(KINDS)
@@ -138,9 +138,9 @@ def plan_trials(
     selection: TrialSelection,
     heard: ReportProgress = lambda done, total: None,
 ) -> list[Judge]:
-    """Return the wanted trials, each created with its assignments as far as they are missing.
+    """Return the selected trials, and create missing ones with their assignments.
 
-    Nothing is asked yet. Raises TrialError.
+    No request is sent yet. Raises TrialError.
     """
     kinds = selection.kinds
     if not kinds:
@@ -158,7 +158,7 @@ def plan_trials(
 
 
 class _Samples:
-    """The answers that trials repeat, read once for all trials with samples of the same size."""
+    """Caches the answers that trials repeat, for trials with equally large samples."""
 
     def __init__(self, campaign: Campaign, base: Judge, selection: TrialSelection) -> None:
         self._campaign, self._base, self._wanted = campaign, base, selection

@@ -1,8 +1,8 @@
-"""Tries: a judge is asked about one item by a worker, within the limits of an account.
+"""Tries: a worker asks a judge about one item, within an account's limits.
 
-Each press of the button is a job of its own; one that is under way is joined by a second press. The
-judge is a stored one, or a draft: the fields of the form of a new judge. The result is kept with
-those of other jobs, only for the person who asked, and gives no label.
+Each press of the button creates a job, unless one is in progress, which it joins. The judge is a
+stored one, or a draft: the fields of the form of a new judge. The result is kept with those of
+other jobs, only for the person who asked, and gives no label.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def try_question(
 ) -> dict[str, Any]:
     """Return the question of a try: of a judge, or of a draft by the `fields` of a valid form.
 
-    Without the `number` of an item, from 1, it is about a random one.
+    `number` is an item's number from 1; without it, a random item is chosen.
     """
     return {
         "user": user.pk,
@@ -73,7 +73,7 @@ def ask_once(question: Options, user: User, address: str) -> Asked:
 
 
 def check_limits(question: Options, user: User) -> None:
-    """Raise TooOftenError unless the account may try now, or waits for just this try already."""
+    """Raise TooOftenError unless the account may try now or is already waiting for this try."""
     mine = _tries(user)
     under_way = mine.filter(state__in=ACTIVE, askers__withdrawn=False)
     if under_way.filter(question=question_of(TRY, question)).exists():
@@ -94,7 +94,7 @@ def _tries(user: User) -> QuerySet[Job]:
 
 
 def find_try(user: User, key: str, judge: Judge | None = None) -> Job | None:
-    """Return an account's own try of a judge, or without one of a draft."""
+    """Return an account's own try of a judge, or of a draft if no judge is given."""
     job = find_any_try(user, key)
     return job if job and job.options["judge"] == (judge.pk if judge else None) else None
 
@@ -121,7 +121,7 @@ def _carry_out(options: Options, progress: Progress) -> Result:
         found = try_judge(_judge(options, user), campaign, options["item"])
     except REFUSED as error:
         raise JobError(str(error)) from error
-    # A model may write half of a surrogate pair, which has no bytes.
+    # A model may write half of a surrogate pair, which cannot be encoded.
     return Result([json.dumps(found.as_json()).encode("ascii")])
 
 

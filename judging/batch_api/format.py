@@ -191,7 +191,10 @@ class Part:
         self.is_moved = True
 
     def finish_interrupted(self) -> bool:
-        """Move the file into place unless it is already there. Return False if it no longer exists."""
+        """Move the file into place unless it is already there.
+
+        Return False if it no longer exists.
+        """
         if _digest(self.path) == self.sha256:
             self.is_moved = True
         elif _digest(self.temporary) != self.sha256:

@@ -250,7 +250,10 @@ class Engine:
         return found
 
     def _chat(self, group: Sequence[tuple[JSON, Any]], template: JSON) -> list[Any]:
-        """Ask a group. If vLLM refuses it, ask its halves, until the refused request is isolated."""
+        """Ask a group.
+
+        If vLLM refuses it, ask its halves, until the refused request is isolated.
+        """
         try:
             outputs = self.llm.chat(
                 [body["messages"] for body, _ in group],

@@ -89,8 +89,8 @@ async def drain_calls(
 ) -> bool:
     """Wait for the calls in flight, and return whether all of them ended by themselves.
 
-    If only the time is over, each call may use its deadline of up to `longest` seconds, since a
-    cancelled call would be paid again. An `urgent` reason cuts this short.
+    If only the time budget is over, each call may take up to its deadline, at most `longest`
+    seconds, since a cancelled call would be paid for again. An `urgent` reason cuts this short.
     """
     if how != "time":
         await dispatcher.drain(_grace(how))
@@ -118,7 +118,7 @@ def run_engine(
     patience: Patience | None = None,
     control: Control | None = None,
 ) -> Ending:
-    """Work on a run until nothing is left, a limit is reached, or it is told to stop.
+    """Work on a run until nothing is left, a limit is reached, or `control` stops it.
 
     The caller acquires the lease before and releases it after. `concurrency` is the maximum of
     calls at once, unless the run's own number is set meanwhile.
@@ -128,9 +128,9 @@ def run_engine(
 
 
 def extension(seconds: float, latency: float) -> float:
-    """Return by how many seconds to exceed a time budget so that `LONG_CALLS` calls fit into it.
+    """Return by how many seconds to extend a time budget so that `LONG_CALLS` calls fit into it.
 
-    A call takes `latency` seconds. All in all the engine takes at most `LONGER` times the budget.
+    A call takes `latency` seconds. The engine never takes more than `LONGER` times the budget.
     """
     return max(0.0, min(LONG_CALLS * latency, LONGER * seconds) - seconds)
 
@@ -242,7 +242,7 @@ class _Engine:
         self.end(Ending("crashed", str(error)))
 
     def end(self, ending: Ending) -> None:
-        """Start no more calls. The first reason is kept, and a later one may be urgent."""
+        """Start no more calls. The first reason is kept, but a later one may be urgent."""
         if self.ending is None:
             self.ending = ending
         elif ending.how != "time" and not self.urgent.done():
@@ -259,7 +259,7 @@ class _Engine:
         self._check_queue()
 
     async def _keep_asking(self) -> None:
-        """Claim assignments while there are any, and wait for those that were claimed."""
+        """Claim assignments as long as there are any, and wait for the claimed ones."""
         outcomes = self.dispatcher.outcomes
         while self.ending is None:
             self.changed.clear()
@@ -269,7 +269,7 @@ class _Engine:
             if self._has_enough and outcomes.only_suspects:
                 outcomes.judge_suspects()
                 self.writer.hurry()
-                # Assignments may have been added, or have waited until all others were closed.
+                # New assignments may exist, and some may have waited until all others were closed.
                 if not self.writer.unwritten and not await self._refill():
                     return
                 if not self._has_enough:
@@ -316,7 +316,7 @@ class _Engine:
             self._accept(*released)
 
     def _record_group(self, group: list[Result]) -> tuple[list[Prepared], list[Result]]:
-        """Store results, and return what they release among requests that wait for an equal one."""
+        """Store results, and return the waiting equal requests that they release."""
         preparer = self.preparer
         self.settled += record(self.judge_run, self.lease, preparer.schema, group)
         self.control.progress(self.settled)
@@ -354,16 +354,18 @@ class _Engine:
         outcomes = self.dispatcher.outcomes
         ended = await drain_calls(self.dispatcher, how, longest, self.urgent)
         if ended and self.exhausted and outcomes.only_suspects:
-            # Otherwise assignments that time out would stay open from one worker to the next.
+            # Otherwise assignments that time out would stay open across workers.
             outcomes.judge_suspects()
         return outcomes.open_rows()
 
     async def _watch_clock(self) -> None:
-        """Stop the engine in time, or later if calls take so long that stopping costs too much."""
+        """Stop the engine in time, or later if calls take so long that stopping would waste too
+        much.
+        """
         if (seconds := self.control.seconds) is None:
             return
         await asyncio.sleep(seconds)
-        # If no call has ended yet, those in flight take at least this long.
+        # If no call has ended yet, the calls in flight take at least this long.
         unknown = seconds if self.limit.under_way else 0.0
         await asyncio.sleep(extension(seconds, self.limit.latencies.p95 or unknown))
         self.end(Ending("time"))

@@ -1,7 +1,7 @@
 """Dispatch: ask the next job when there is room, and turn its reply into a result or a retry.
 
-Everything runs on one event loop, so nothing needs locks. A call takes a slot of the limit, and a
-job that waits for its next attempt takes none. A job counts as failed only if the server answers
+Everything runs on one event loop, so nothing needs locks. A call occupies a slot of the limit. A
+job that waits for its next attempt does not. A job counts as failed only if the server answers
 others. While a server fails or refuses everything, the engine waits and no job loses an attempt.
 """
 
@@ -55,7 +55,7 @@ class Resources:
 
     `timeout` is the judge's own time limit in seconds. Without it, the deadline follows from the
     latencies. `proven` says that the server has answered in this run before. `down_for` and
-    `busy_for` say for how many seconds it has not responded, or has refused everything, so far.
+    `busy_for` are the seconds for which it has not responded, or has refused everything.
     """
 
     backend: Backend
@@ -77,8 +77,8 @@ class Resources:
 class Outcomes:
     """The jobs in hand and the state of their server. `changed` is called when a job is done.
 
-    `unfinished` counts the jobs without a result. `trouble` describes an outage or a busy server,
-    and starts with the text of the previous engine.
+    `unfinished` counts the jobs without a result. `trouble` describes an outage or a busy server.
+    Its initial value comes from the previous engine.
     """
 
     def __init__(self, resources: Resources, changed: Callable[[], None]) -> None:
@@ -96,7 +96,7 @@ class Outcomes:
 
     @property
     def unwritten(self) -> int:
-        """How many answers are not stored yet, so that a crash would lose them."""
+        """The number of answers not yet stored, which a crash would lose."""
         return self.resources.writer.unwritten + self._repairing
 
     @property
@@ -110,13 +110,13 @@ class Outcomes:
         return [job.open_result() for job in rows if job.calls]
 
     def judge_suspects(self) -> None:
-        """Count the suspects as failed, since others were answered or none are left to ask."""
+        """Count the suspects as failed, since other jobs were answered or none are left to ask."""
         for job, reply in self._suspects:
             self._settle(job, job.failed(reason_for(reply)))
         self._suspects.clear()
 
     def abandon(self, job: Job) -> None:
-        """Keep a call that was cancelled at the end, since it may have been paid."""
+        """Keep a call that was cancelled at the end, since it may have been billed."""
         seconds = self._clock() - job.begun
         sent_at = datetime.now(UTC) - timedelta(seconds=seconds)
         call = Call("abandoned", sent_at, seconds)
@@ -168,7 +168,7 @@ class Outcomes:
         return 0.0
 
     def _note_answer(self) -> None:
-        """Note that the server answers, so that earlier failures are the jobs' own."""
+        """Note that the server answers, so earlier failures were caused by the jobs."""
         self._answered_at, self._busy_since = self._clock(), None
         self._refusals.answered()
         if not self.breaker.is_open:
@@ -265,7 +265,7 @@ class Outcomes:
     def _suspect_server(self, reply: CallReply) -> None:
         """Blame the server, since many jobs failed and none was answered."""
         if not isinstance(reply, TransientError):
-            # A rejection comes sooner than an answer, so wait for the calls in flight.
+            # A rejection arrives sooner than an answer, so wait for the calls in flight.
             if self.limit.under_way < len(self._suspects):
                 self.resources.end("fatal", getattr(reply, "message", ""), False)
             return
@@ -307,7 +307,7 @@ class Dispatcher:
         self.closed = False
 
     def add(self, rows: Iterable[Prepared]) -> None:
-        """Add claimed requests. Each gets at least one attempt, even if it timed out before."""
+        """Add claimed requests. Each gets at least one attempt, even if it has timed out before."""
         for prepared in rows:
             tries = min(prepared.late, self.resources.patience.attempts - 1)
             self.queue.fresh.add(Job(prepared, tries=tries))
@@ -316,7 +316,7 @@ class Dispatcher:
 
     @property
     def needs_more(self) -> bool:
-        """Whether more should be claimed, since fewer wait than are asked at once."""
+        """Whether to claim more, since fewer jobs wait than can be asked at once."""
         size = self.limit.size
         return len(self.queue.fresh) < size and self.outcomes.unfinished < 3 * size
 
@@ -348,7 +348,7 @@ class Dispatcher:
             self._crashed(error)
 
     async def _serve(self, first: Job) -> None:
-        """Make one call after another, as long as there are any."""
+        """Make one call after another while there are jobs."""
         job: Job | None = first
         while job is not None:
             limit = self.resources.timeout or deadline(self.limit.latencies.p95)
@@ -365,7 +365,7 @@ class Dispatcher:
                 self.wake()
 
     def _take(self) -> Job | None:
-        """Return the next job, and take a slot, a probe and a share of the budget for it."""
+        """Return the next job, and reserve a slot, a probe and a share of the budget for it."""
         if self.closed or self._is_full():
             return None
         if not self.breaker.allows():
@@ -394,12 +394,12 @@ class Dispatcher:
                 self._arm()
             return True
         if not self.limit.under_way and not self.resources.writer.unwritten:
-            # Only answers that wait for a repair are unwritten, and they need a call.
+            # The only unwritten answers wait for a repair, which needs a call.
             return False
         return self.limit.under_way + self.outcomes.unwritten >= self.limit.size + GROUP
 
     def _arm(self) -> None:
-        """Set a timer for the next job that only needs time. The end of a call needs no timer."""
+        """Set a timer for the next job that becomes due. No timer is needed for the end of a call."""
         self._disarm()
         if self.breaker.probing:
             return

@@ -38,7 +38,7 @@ PATIENT_STATES = {"status-402": 3, "status-403": 3}
 
 
 class Latencies:
-    """The latencies of the latest good calls, in seconds. None before the first call ends."""
+    """The latencies of the latest successful calls, in seconds. None before the first call ends."""
 
     def __init__(self) -> None:
         self._kept: deque[float] = deque(maxlen=LATENCIES)
@@ -58,8 +58,8 @@ class Latencies:
 class Limit:
     """The number of calls that may be in flight: `size`, never above `maximum`.
 
-    `remembered` is the number that the server handled last. `queues` says that the server never
-    refuses calls but queues them. The limit then follows latency and throughput. Times and
+    `remembered` is the number that the server handled last time. `queues` tells whether the server
+    queues calls instead of refusing them. The limit then follows latency and throughput. Times and
     durations are in seconds of `clock`.
     """
 
@@ -99,7 +99,7 @@ class Limit:
 
     @property
     def learned(self) -> int | None:
-        """The number to start with next time. None if nothing was found out."""
+        """The number to start with next time. None if nothing was learned."""
         return self.size if self.ceiling is not None or self.size > self._start else None
 
     def room(self) -> int:
@@ -179,7 +179,8 @@ class Limit:
             self._resize(now, self._size + 1)
 
     def _may_pass(self, now: float) -> bool:
-        """Return whether the limit may rise: below the last ceiling, or if it is time to probe it.
+        """Return whether the limit may rise: it is below the last ceiling, or it is time to probe
+        that.
 
         A successful round above the ceiling raises it.
         """
@@ -214,7 +215,7 @@ class Limit:
 
 
 class _Throughput:
-    """Decides from the latencies of each round whether more calls at once raise throughput."""
+    """Decides from each round's latencies whether more calls at once raise throughput."""
 
     def __init__(self) -> None:
         self._round: list[float] = []
@@ -231,7 +232,7 @@ class _Throughput:
         rate = size / max(median, 1e-6)
         rises = rate > RISES * self._best
         self._quickest = min(median, self._quickest or median)
-        # The best rate decays slowly, so that a server that gets faster is tried again.
+        # The best rate decays slowly, so that the limit is tested again if the server gets faster.
         self._best = max(rate, FORGETS * self._best)
         if median > 2 * self._quickest and not rises:
             return QUEUE_CUT
@@ -282,7 +283,7 @@ class Breaker:
         return False
 
     def trip(self) -> None:
-        """Open the breaker at once, for signs of an outage before many calls have failed."""
+        """Open the breaker at once, on signs of an outage before many calls have failed."""
         if not self.is_open:
             self.opened_at = self._clock()
             self.probes_at = self.opened_at + self.probe_seconds
@@ -297,7 +298,7 @@ class Breaker:
 
 
 class RetryBudget:
-    """A budget: one in ten calls of a minute may be a retry, and a few in any case."""
+    """A budget for retries: one in ten calls of the last minute, and always a few."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -334,7 +335,9 @@ class Refusals:
         self._counts: Counter[str] = Counter()
 
     def is_final(self, state: str) -> bool:
-        """Count a refusal; return whether it is final: the first, or as many as may be chance."""
+        """Count a refusal, and return whether it is final: the first one, or one too many for
+        chance.
+        """
         self._counts[state] += 1
         return self._counts[state] >= PATIENT_STATES.get(state, 1)
 

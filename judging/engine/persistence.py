@@ -1,7 +1,7 @@
 """Claim assignments, turn them into requests, and store results in groups.
 
-An assignment is answered from stored calls where possible. Only a limited number of results ever
-waits to be stored.
+If possible, an assignment is answered from stored calls. The number of results waiting to be stored
+is limited.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ BUSY = "rate"
 class ServerHistory:
     """The state of the server at the end of earlier work on this run.
 
-    `proven` says whether it has answered. `down_for` and `busy_for` say for how many seconds it has
-    not responded, or has refused everything.
+    `proven` says whether it has answered. `down_for` and `busy_for` are the seconds for which it
+    has not responded, or has refused everything.
     """
 
     proven: bool
@@ -63,11 +63,11 @@ def claim_requests(
 ) -> Claim:
     """Claim up to `count` assignments. Raises LostLeaseError.
 
-    Answers that are stored without labels, or that the run may reuse from an equal request, are not
-    paid again.
+    Answers that are stored without labels, or reusable from an equal request, are not paid for
+    again.
     """
     with brief_transaction():
-        # A process that slept until its lease was lost must lease nothing.
+        # A process that was suspended until it lost its lease must not lease anything.
         if not lifecycle.has_lease(run, lease):
             raise LostLeaseError
         rows = ledger.claim(run.campaign, run.judge, lease, count)
@@ -81,9 +81,10 @@ def claim_requests(
 
 
 def _with_history(run: JudgeRun, rows: list[Prepared]) -> list[Prepared]:
-    """Add to each request how often it timed out and for how long it was refused before.
+    """Add to each request its earlier timeouts and the time for which it was refused.
 
-    Otherwise a request that hangs would start from zero with every worker, and the run never end.
+    Otherwise a request that hangs would start from zero with every worker, and the run would never
+    end.
     """
     tried = [each.assignment.pk for each in rows if each.assignment.attempts]
     if not tried:
@@ -140,8 +141,8 @@ def _without(prepared: list[Prepared], known: list[Result]) -> list[Prepared]:
 class Writer:
     """Collects results and stores them, at most `GROUP` at a time or after `GROUP_SECONDS`.
 
-    A group is started early if, judging by the last one, the results that arrive while it is stored
-    would fill the next. So calls never wait for the database as long as it can keep up.
+    A group is started early if the results arriving while it is stored would fill the next group,
+    judging by the last one. So calls do not wait for the database as long as it keeps up.
     """
 
     def __init__(
@@ -159,7 +160,7 @@ class Writer:
 
     @property
     def unwritten(self) -> int:
-        """How many results are not stored yet, so that a crash would lose them."""
+        """The number of results not yet stored, which a crash would lose."""
         return len(self._waiting) + self._writing
 
     def add(self, result: Result) -> None:

@@ -2,7 +2,8 @@
 
 A backend may have an `async fingerprint(answers)`, which returns a mapping with the model and its
 version and, with `answers`, hashes of a few answers. If the fingerprint changes during a run, its
-labels come from two judges. `recall(facts)` gives the backend the facts of an earlier probe.
+labels come from two different judges. `recall(facts)` gives the backend the facts of an earlier
+probe.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def probe_run(
 ) -> Findings | Ending:
     """Probe the server for the first worker on a run, or compare it with the stored findings.
 
-    Return an ending if the run was stopped or lost meanwhile, or if its server refuses everything
+    Return an ending if the run was stopped or lost meanwhile, or if the server refuses everything
     or has changed. If the server does not respond, the run starts anyway and the next worker
     probes. Raises RefusedRunError.
     """
@@ -122,7 +123,7 @@ async def _probe(backend: Backend, run: JudgeRun) -> tuple[Findings, Fingerprint
 
 
 async def _offered_decisions(run: JudgeRun) -> str:
-    """Return the server's decision endpoint, if the campaign could be asked by decisions alone."""
+    """Return the server's decision endpoint, if decisions alone could answer the campaign."""
     if run.judge.backend != "openai" or not await in_database(_is_closed, run):
         return ""
     return await find_offered_form(setup_of(run.judge))

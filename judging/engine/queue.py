@@ -1,8 +1,8 @@
 """The queue: the order in which jobs are asked, and one attempt at a job with its deadline.
 
 Requests about the same texts share their beginning, which a server computes only once if the first
-request is done before the others arrive. So the first request of an item goes ahead alone, and the
-others follow when it is back. Meanwhile several items take turns.
+request is done before the others arrive. So the first request of an item is sent alone, and the
+others follow once it is answered. Meanwhile, several items take turns.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ CallReply = Answer | BackendError
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """An assignment in hand: its calls so far, and how often it was tried.
+    """An assignment in progress: its calls so far, and the number of attempts.
 
-    Times are of the engine's clock. `repair` is asked instead once an `answer` could not be read.
+    Times are of the engine's clock. If an `answer` could not be read, `repair` is asked instead.
     """
 
     prepared: Prepared
@@ -59,11 +59,13 @@ class Job:
         return Result(self.prepared, tuple(self.calls))
 
     def answered(self, answer: Answer) -> Result:
-        """Return the result of an answer. If a repair cannot be read, the answer before counts."""
+        """Return the result of an answer. If a repair cannot be read, the original answer counts."""
         return Result(self.prepared, tuple(self.calls), answer, self._seconds(), self.answer)
 
     def failed(self, reason: Reason) -> Result:
-        """Return the result of a failure: the answer before a repair, or a missing reason."""
+        """Return the result of a failure: the original answer if a repair failed, or a missing
+        reason.
+        """
         outcome = self.answer or Failure(reason)
         return Result(self.prepared, tuple(self.calls), outcome, self._seconds())
 
@@ -116,7 +118,7 @@ def _call(reply: CallReply, sent_at: datetime, seconds: float) -> Call:
 
 
 class FreshQueue:
-    """Jobs that have not been asked. If `grouped`, jobs wait until their item is warm."""
+    """Jobs that have not been asked yet. If `grouped`, jobs wait until their item is warm."""
 
     def __init__(self, grouped: bool) -> None:
         self._grouped, self._count = grouped, 0
@@ -156,12 +158,12 @@ class FreshQueue:
         return job
 
     def back(self, job: Job) -> None:
-        """Note that a request of this job's item is back, so that the others may follow."""
+        """Note that a request of this job's item is answered, so the others may follow."""
         if self._grouped and job.item in self._warming:
             self._release(job.item)
 
     def opens_at(self, median: float | None) -> float | None:
-        """Return when `take` may return a job although no request has come back."""
+        """Return when `take` may return a job even if no request has been answered."""
         began = next(iter(self._warming.values()), None)
         return began[0] + _grace(median) if began else None
 
@@ -181,7 +183,7 @@ class FreshQueue:
         return job
 
     def _wants_more(self, places: int) -> bool:
-        """Return whether too few items take turns to fill all slots while one of them warms."""
+        """Return whether there are too few items to fill all slots while one of them warms up."""
         size = len(next(iter(self._fresh.values())))
         return len(self._open) + len(self._warming) < -(-places // size) + 1
 
@@ -206,7 +208,7 @@ def _grace(median: float | None) -> float:
 
 
 class Queue:
-    """All waiting jobs: for their first attempt, for a time, or until nothing else is left."""
+    """All waiting jobs: for a first attempt, for a point in time, or until nothing else is left."""
 
     def __init__(self, grouped: bool) -> None:
         self.fresh = FreshQueue(grouped)
@@ -220,7 +222,7 @@ class Queue:
         self._next.append(job)
 
     def wait(self, job: Job, until: float, for_others: bool = False) -> None:
-        """Make a job due at a time, or with `for_others` only once no fresh job is left either."""
+        """Make a job due at a time, or with `for_others` only once no fresh job is left."""
         self._number += 1
         heapq.heappush(self._later if for_others else self._due, (until, self._number, job))
 
@@ -236,7 +238,7 @@ class Queue:
         return None
 
     def ready_at(self, floor: float, now: float, median: float | None) -> float | None:
-        """Return when time alone makes a job ready, at the earliest at `floor`."""
+        """Return when the next delayed job becomes ready, not before `floor`."""
         times = [heap[0][0] for heap in (self._due, self._later) if heap]
         if (opens := self.fresh.opens_at(median)) is not None:
             times.append(opens)

@@ -64,8 +64,8 @@ def work(
         ending = Ending("fatal", str(refused))
         lifecycle.finish(run, lease, State.STOPPED, ending.error)
     except (OperationalError, InterfaceError):
-        # A short outage of the database is not the run's fault. Another worker continues it once
-        # its lease is released or has expired.
+        # A short database outage must not end the run. Another worker continues it once its lease
+        # is released or has expired.
         with suppress(Error):
             connection.close()
             lifecycle.hand_over(run, lease)
@@ -104,7 +104,7 @@ def _work(
 
 @contextmanager
 def _gc_frozen() -> Iterator[None]:
-    """Exempt the objects in memory from garbage collection, since they stay anyway."""
+    """Exempt existing objects from garbage collection, since they stay in memory anyway."""
     gc.freeze()
     try:
         yield
@@ -147,7 +147,7 @@ def _plan(run: JudgeRun, lease: uuid.UUID) -> bool:
 
 
 def _note_lane(run: JudgeRun, ending: Ending) -> Ending:
-    """Store on the lane what an ending shows: the server's capacity, and whether to pause it."""
+    """Store the server's capacity on the lane, and pause the lane if the ending requires it."""
     if run.lane is not None:
         lanes.remember_ceiling(run.lane, ending.ceiling)
         if ending.pauses:
@@ -193,8 +193,8 @@ def _remember_pool(sender: Any, **kwargs: Any) -> None:
 def _signal_children(**kwargs: Any) -> None:
     """Signal the pool's children. Only Celery's default pool has any.
 
-    In other pools an engine stops with its time budget. A child that starts from now on inherits
-    the flag.
+    In other pools, an engine stops when its time budget is over. Children started later inherit the
+    flag.
     """
     _ending.set()
     for pool in _pools:
@@ -204,7 +204,7 @@ def _signal_children(**kwargs: Any) -> None:
 
 
 def is_ending() -> bool:
-    """Return whether this process is shutting down, since it may still receive messages."""
+    """Return whether this process is shutting down. It may still receive messages."""
     return _ending.is_set()
 
 
@@ -231,7 +231,7 @@ def summary(run: JudgeRun) -> str:
 
 
 def status_line(run_done: int, reasons: dict[str, int]) -> str:
-    """Describe the results where nothing is left to do."""
+    """Describe the results if nothing is left to do."""
     return f"{run_done:,} done, {sum(reasons.values()):,} missing{format_reasons(reasons)}"
 
 

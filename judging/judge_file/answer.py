@@ -85,7 +85,7 @@ def _map(name: str, codes: Table, protocol: Protocol) -> Mapping[str, str]:
 def variables_named(
     name: str, protocol: Protocol, path: tuple[str, ...] = ()
 ) -> Sequence[Variable]:
-    """Return the variables of a name, one for each kind of unit that has it. Raises FileError."""
+    """Return the variables with a name, one for each kind of unit. Raises FileError."""
     if found := [variable for variable in protocol.variables if variable.name == name]:
         return found
     names = ", ".join(dict.fromkeys(variable.name for variable in protocol.variables))
@@ -93,7 +93,7 @@ def variables_named(
 
 
 def _variable(table: Table, protocol: Protocol) -> str:
-    """Return the one variable that a parser reads: the one that is named, mapped, or the only."""
+    """Return the variable that a parser reads: the named one, the mapped one, or the only one."""
     named, maps = table.get("variable"), table.get("map")
     candidates = [named] if named else list(maps) if isinstance(maps, Mapping) else []
     if not candidates:

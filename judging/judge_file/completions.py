@@ -30,8 +30,9 @@ WRITABLE = "regex, letter, tags, and json without each"
 def completion_for(file: JudgeFile, labels: Mapping[str, str], grades: Mapping[str, str]) -> str:
     """Return a completion that the file reads as the labels of one unit.
 
-    Only labels of variables that its parser reads count. A grade is written as it is, else the
-    first word that the file maps to the code. Raises FileError if no such completion is found.
+    Only labels of variables that its parser reads count. A grade is written unchanged. Without a
+    grade, the first word that maps to the code is written. Raises FileError if no such completion
+    is found.
     """
     parser, unit = file.parser, asked_unit(file, 1)
     read = {name: code for name, code in labels.items() if name in parser.reads}
@@ -88,7 +89,7 @@ def _put(value: dict[str, Any], path: Path, word: str) -> None:
 
 
 def _like(parser: RegexParser, completion: str, words: Words) -> Iterator[str]:
-    """Yield a fixture's completion with other words where the pattern captures them."""
+    """Yield a fixture's completion with the captured words replaced."""
     pattern = compile_pattern(parser.pattern)
     groups = pattern.groupindex or {parser.variables[0]: 1}
     if (match := pattern.search(completion)) is None:

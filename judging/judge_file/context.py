@@ -1,4 +1,4 @@
-"""What the template of a judge file may name: the parts of an item that its rater is shown.
+"""The names in a judge file's template: the parts of an item that its rater is shown.
 
 Ids, systems and settings are not among them: like people, judges do not learn who wrote what.
 """
@@ -101,7 +101,7 @@ class RequestItem:
 
 
 def template_context(shown: RequestItem) -> dict[str, Any]:
-    """Return the values of all names. A part that the item lacks is an empty list or text."""
+    """Return the values of all names. A part that the item lacks is an empty list or an empty text."""
     left = [MAX_STEPS]
     parts: dict[str, list[Mapping[str, Any]]] = {
         name: [] for name in (*TEXT_KINDS.values(), *UNIT_KINDS.values(), "units")
@@ -133,7 +133,7 @@ def _single(
     parts: Mapping[str, Sequence[Mapping[str, Any]]],
     numbers: Mapping[int, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the singular names: what the one unit is about, else the only part of its kind."""
+    """Return the singular names: the part that the one unit is about, or the only part of its kind."""
     found: dict[str, Any] = {}
     for plural in (*TEXT_KINDS.values(), *dict.fromkeys(UNIT_KINDS.values()), "units"):
         if len(parts[plural]) == 1:

@@ -1,6 +1,6 @@
 """Read a judge file: TOML with the messages, the parser, the parameters and fixtures of a judge.
 
-Everything is checked before anything is asked: an error names the line and says what to correct.
+Everything is checked before a request is sent. An error names the line and says what to correct.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ OPEN_TABLES = ("answer", "params", "extra_body")
 
 @dataclass(frozen=True)
 class Fixture:
-    """A completion, and what it is read as: the labels of each unit, or a missing reason."""
+    """A completion and the expected reading: the labels of each unit, or a missing reason."""
 
     completion: str
     labels: tuple[Mapping[str, str], ...]
@@ -62,7 +62,9 @@ class Fixture:
 
 @dataclass(frozen=True)
 class Examples:
-    """How many answered units of development queries the messages show, and how they are drawn."""
+    """The number of example units from development queries in the messages, and how they are
+    sampled.
+    """
 
     k: int
     draw: str = "any"
@@ -149,7 +151,7 @@ _KEY = re.compile(r"^\s*([\w.-]+|\"[^\"]*\"|'[^']*')\s*=")
 
 
 def _open_quote(line: str, quote: str) -> str:
-    """Return the mark of a text of several lines that is open after a line, if any is."""
+    """Return the quotation mark of a multi-line text that is still open after a line, if any."""
     for mark in re.findall(r'"""|\'\'\'', line):
         quote = "" if quote == mark else quote or mark
     return quote

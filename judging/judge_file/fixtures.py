@@ -16,8 +16,9 @@ from judging.parsers.base import ExpectedAnswer, Step, UnreadError
 class FixtureReading:
     """How the parser reads a fixture, whose `number` counts from 1.
 
-    `labels` are those of each unit, after the `steps` of the ladder; without them, `fault` is the
-    missing reason. `wrong` says how this differs from the file, and is empty where it does not.
+    `labels` has each unit's labels, read after the `steps` of the ladder. Without labels, `fault`
+    is the missing reason. `wrong` describes the difference from the file, and is empty if there is
+    none.
     """
 
     number: int
@@ -40,7 +41,7 @@ def readings(file: JudgeFile) -> Iterator[FixtureReading]:
 
 
 def failures(file: JudgeFile) -> Iterator[str]:
-    """Yield a line for each fixture that is read in another way than it says."""
+    """Yield a line for each fixture whose reading differs from the file."""
     for reading in readings(file):
         if reading.wrong:
             yield f"fixture {reading.number}, line {reading.fixture.line}: {reading.wrong}"
@@ -83,7 +84,7 @@ def _format_labels(labels: Sequence[Mapping[str, str]]) -> str:
 
 
 def asked_unit(file: JudgeFile, number: int) -> AskedUnit:
-    """Return a unit of the first kind that has a variable of the parser's."""
+    """Return a unit of the first kind with a variable that the parser reads."""
     schema = Schema(file.protocol, file.protocol.variables)
     kind = next(
         variable.kind

@@ -1,7 +1,7 @@
 """Templates of messages: Jinja2 without assignments, calls or arithmetic.
 
-A researcher's file runs on the server. What is left of the language can neither loop without end
-nor grow a text beyond what it was given, and a bound on loops and output covers the rest.
+A researcher's file runs on the server. The remaining language can neither loop forever nor make a
+text grow without limit, since loops and output are bounded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NAMES = {nodes.Call: "a call", nodes.Assign: "set", nodes.Mul: "*", nodes.Add: 
 class FileError(ValueError):
     """A judge file cannot be used.
 
-    `line` is where, from 1, if it is known, and `path` the keys that lead there.
+    `line` is the line, from 1, if known, and `path` the keys that lead to it.
     """
 
     def __init__(self, message: str, line: int | None = None, path: tuple[str, ...] = ()) -> None:
@@ -79,14 +79,14 @@ def join(values: Sequence[Any], between: str = "") -> str:
 
 
 def numbered(values: Sequence[Any]) -> str:
-    """Write texts as lines with numbers from 1."""
+    """Format texts as lines numbered from 1."""
     if isinstance(values, str | Mapping):
         raise FileError("numbered takes a list, such as passages")
     return "\n".join(f"{n}. {_text(value)}" for n, value in enumerate(values, start=1))
 
 
 def cited(values: Sequence[Any]) -> str:
-    """Write passages with the numbers by which an answer cites them: `[1] Title`, and the text."""
+    """Format passages with the numbers by which an answer cites them: `[1] Title`, then the text."""
     if isinstance(values, str | Mapping):
         raise FileError("cited takes a list, such as passages")
     return "\n\n".join(_cited(n, value) for n, value in enumerate(values, start=1))
@@ -123,7 +123,7 @@ FILTERS = {
 
 
 def _environment() -> ImmutableSandboxedEnvironment:
-    # The output is a prompt and no page: escapes would change what the model reads.
+    # The output is a prompt, not HTML, so escapes would change what the model reads.
     made = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
     made.globals.clear()
     made.filters.clear()
@@ -182,7 +182,7 @@ class MessageTemplate:
 
 @dataclass(frozen=True)
 class _Scope:
-    """The names at a place in a template. `aliases` are the variables of its loops."""
+    """The names available at a position in a template. `aliases` are loop variables."""
 
     fields: Mapping[str, frozenset[str]]
     aliases: Mapping[str, str | None]

@@ -15,7 +15,7 @@ __all__ = ["account_called", "batch_called", "reviewer_called", "work_called"]
 
 
 def work_called(step: Step, batch: Batch, judge: str) -> tuple[Campaign, Rater]:
-    """Return the campaign of a step over a batch, and its author."""
+    """Return a step's campaign over a batch, and its author."""
     campaign = Campaign.objects.filter(name=campaign_name(batch, step)).first()
     if campaign is None:
         raise CommandError(f"{step.name} of {batch} has not started; run prepare_batch first.")

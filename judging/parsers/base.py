@@ -1,4 +1,4 @@
-"""The interface of a parser: what is owed, what was read, and why nothing could be.
+"""The interface of a parser: the expected answer, the reading, and the error if there is none.
 
 A parser knows neither Django nor a server.
 """
@@ -30,9 +30,9 @@ class UnreadError(ValueError):
 
 @dataclass(frozen=True)
 class ExpectedAnswer:
-    """What an answer owes: an entry for each unit.
+    """The form of a complete answer: an entry for each unit.
 
-    `fits` tells whether an object is such an answer, and is asked only where a text holds several
+    `fits` tells whether an object is such an answer; it is called only if a text contains several
     objects. With `by_unit`, the object is the one unit's entry.
     """
 
@@ -43,7 +43,7 @@ class ExpectedAnswer:
 
 @dataclass(frozen=True)
 class Score:
-    """What is known of a label besides its code, as `annotation.answers.types.Detail` has it."""
+    """A label's details besides its code, as in `annotation.answers.types.Detail`."""
 
     value: float | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
@@ -51,13 +51,12 @@ class Score:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read of one answer.
-
-    `units` has an entry for each unit, by name. `steps` are the steps of the ladder that were
-    needed. `text` is the corrected completion; each correction is as long as what it replaces. The
-    object that was read begins at `start`. `scores` and `missing` are given by parsers that read
-    probabilities: a variable in `missing` has a reason instead of a code. `grades` are the verdicts
-    as the judge gave them, where its file maps several of them to one code.
+    """The result of reading one answer. `units` has an entry for each unit, by name. `steps` are
+    the steps of the ladder that were needed. `text` is the corrected completion, in which
+    corrections keep the length. The object that was read begins at `start`. `scores` and `missing`
+    are given by parsers that read probabilities: a variable in `missing` has a reason instead of a
+    code. `grades` are the verdicts as the judge gave them, where its file maps several of them to
+    one code.
     """
 
     units: Mapping[str, Any]
@@ -72,7 +71,7 @@ class Reading:
 class Parser(Protocol):
     """Reads a judge's answers.
 
-    `whole` tells whether it reads every key that a unit has; else `reads` names its variables.
+    `whole` tells whether it reads every key of a unit; otherwise `reads` names its variables.
     `several` tells whether it reads an answer to several units.
     """
 

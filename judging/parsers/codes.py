@@ -1,9 +1,9 @@
-"""Verdicts: captured words become codes of a variable, and several verdicts become one.
+"""Verdicts: turns captured words into codes of a variable, and several verdicts into one.
 
-A verdict is read as its author maps it, or as the code that it is. A word that is neither is no
-verdict, and two verdicts that differ are ambiguous, unless the author takes the first or the last.
-Where a map leads from several words to one code, such as a cut through a scale, the word is kept
-beside the label, as its *grade*.
+A verdict is read by the author's map, or as a code. Any other word is not a verdict. Two different
+verdicts are ambiguous, unless the author takes the first or the last. Where a map leads from
+several words to one code, such as a cut through a scale, the word is kept beside the label, as its
+*grade*.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CodeMap = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Verdict:
-    """A code, and the word of the author's scale that it was mapped from, if that says more."""
+    """A code, and the word of the author's scale that was mapped to it, if that says more."""
 
     code: str
     grade: str = ""
@@ -31,16 +31,16 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Verdicts:
-    """How a parser's captures become labels: `maps` by variable, and what `refusal` looks like."""
+    """Rules that turn captures into labels: `maps` by variable, and patterns of a `refusal`."""
 
     maps: Mapping[str, CodeMap] = field(default_factory=dict)
     take: Take = ""
     refusal: tuple[str, ...] = ()
 
     def verdict(self, variable: AskedVariable, captured: Sequence[str]) -> Verdict:
-        """Return what the captured words say of one variable. Raises UnreadError.
+        """Return the verdict on one variable from the captured words. Raises UnreadError.
 
-        Different words that lead to one code have no grade together.
+        Different words for the same code give no grade.
         """
         chosen = captured[:1] if self.take == "first" else captured
         chosen = captured[-1:] if self.take == "last" else chosen
@@ -58,16 +58,16 @@ class Verdicts:
         return Verdict(codes.pop(), self.grade(variable, words.pop()) if len(words) == 1 else "")
 
     def table(self, variable: AskedVariable) -> CodeMap:
-        """Return the words of a variable with their codes: its map, or else its codes."""
+        """Return a variable's words with their codes: its map, or otherwise the codes themselves."""
         return self.maps.get(variable.name) or {code: code for code in variable.codes}
 
     def grade(self, variable: AskedVariable, word: str) -> str:
-        """Return a word of the table if the table is coarser than its words, else nothing."""
+        """Return the word if several words of the table share a code, otherwise nothing."""
         codes = {key.casefold(): code for key, code in self.table(variable).items()}
         return word if len(set(codes.values())) < len(codes) else ""
 
     def _word(self, variable: AskedVariable, captured: str) -> str:
-        """Return the word of the table that was captured, whatever its case. Raises UnreadError."""
+        """Return the captured word of the table, ignoring case. Raises UnreadError."""
         said, table = captured.strip(), self.table(variable)
         if said in table:
             return said
@@ -109,7 +109,7 @@ def reading_of(
 
 
 def entry_of(unit: AskedUnit, labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return a unit's entry, without labels of variables that the other labels rule out."""
+    """Return a unit's entry, without variables that do not apply given the other labels."""
     entry: dict[str, Any] = {}
     for variable in unit.variables:
         holds = all(

@@ -1,8 +1,8 @@
 """`decisions`: the probabilities that a decision model gives, and the label that they mean.
 
-The label is the most probable code. A refused question, one whose probability is mostly off the
-labels, and one whose two highest probabilities are equal have a missing reason of their own,
-beside the labels of the other questions. There are no quotes and no texts.
+The label is the most probable code. A question gets a missing reason of its own if it was refused,
+if most probability is on other tokens than the labels, or if the two highest probabilities are
+equal. The other questions keep their labels. There are no quotes and no texts.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _answers(text: str) -> Mapping[str, Any]:
 
 
 def score_from(variable: AskedVariable, decision: Decision) -> Score:
-    """Return the score of a label, and in its meta the probabilities and the mass behind it."""
+    """Return a label's score, with its probabilities and their mass in `meta`."""
     value, variance = score_of(variable, decision.probabilities)
     meta: dict[str, Any] = {"mass": decision.mass}
     if decision.mass is None:

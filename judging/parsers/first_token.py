@@ -1,9 +1,9 @@
 """`first-token` and `expected`: the probabilities of the options where the answer begins.
 
-They are read from the log probabilities of the first token, renormalised over the options, and kept
-with the mass that the options had before. The label is the most probable option. Where its variable
-is ordered, its score is the expected level: the mean of the scale under these probabilities (Liu
-et al. 2023, G-Eval), for which `expected` is the other name.
+They are read from the log probabilities of the first token, renormalised over the options, and
+stored with the options' mass before that. The label is the most probable option. Where its variable
+is ordered, its score is the expected level: the mean of the scale under these probabilities (Liu et
+al. 2023, G-Eval), for which `expected` is the other name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MARKS = " \t\r\n*_`\"'“‘([{"
 class FirstTokenParser:
     """Reads one variable. The keys of its map, or else its codes, are the options.
 
-    A mass on the options below `floor` makes the label missing as `off-label`.
+    If the options' mass is below `floor`, the label is missing as `off-label`.
     """
 
     variable: str
@@ -58,7 +58,7 @@ class FirstTokenParser:
         except NoLabelError as error:
             raise UnreadError(str(error), error.fault) from error
         option = answer.text[slice(*span)]
-        # The most probable code may be that of several options which were not sampled.
+        # The most probable code may belong to several options that were not sampled.
         grade = self.verdicts.grade(variable, option) if table[option] == label else ""
         read = reading_of([(unit, {variable.name: Verdict(label, grade)})], body.steps)
         score = score_from(variable, decision)
@@ -66,7 +66,7 @@ class FirstTokenParser:
 
 
 def _option(body: Part, table: Mapping[str, str]) -> tuple[int, int] | None:
-    """Return the span of the option with which an answer begins, the longest of several."""
+    """Return the span of the option with which an answer begins; the longest if several match."""
     start = body.start + len(body.inside) - len(body.inside.lstrip(_MARKS))
     for option in sorted(table, key=len, reverse=True):
         end = start + len(option)
@@ -76,7 +76,7 @@ def _option(body: Part, table: Mapping[str, str]) -> tuple[int, int] | None:
 
 
 def _decision(likely: Likelihoods, table: Mapping[str, str]) -> Decision:
-    """Add up the options of each code."""
+    """Sum the probabilities of each code's options."""
     whole = sum(likely.codes.values())
     shares: dict[str, float] = {}
     for option, probability in likely.codes.items():

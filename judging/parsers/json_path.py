@@ -36,7 +36,7 @@ def read_path(text: str) -> Path:
 
 
 def values_at(value: Any, path: Path) -> Iterator[Any]:
-    """Yield the values at a path, none where it leads nowhere."""
+    """Yield the values at a path; none if the path does not exist."""
     if not path:
         yield value
         return
@@ -54,8 +54,8 @@ def values_at(value: Any, path: Path) -> Iterator[Any]:
 class JsonParser:
     """Reads each variable at its path.
 
-    With `each`, the path of an array, the answer has an element for each unit, in the order in
-    which they were asked, and the paths of the variables begin at the element.
+    With `each`, the path of an array, the answer has an element for each unit in the order of the
+    request, and the variables' paths begin at the element.
     """
 
     paths: Mapping[str, Path]
@@ -86,7 +86,7 @@ class JsonParser:
         return reading_of(read, found.part.steps)
 
     def _fits(self, value: Any) -> bool:
-        """Whether a value has what the paths lead to. A text in braces may be no answer at all."""
+        """Whether a value contains the paths. Text in braces need not be an answer."""
         heads = [self.each] if self.each is not None else list(self.paths.values())
         return any(next(values_at(value, path), None) is not None for path in heads)
 
@@ -111,7 +111,7 @@ class JsonParser:
 
 
 def as_text(value: Any) -> str | None:
-    """Return a plain JSON value as a map's key is written, None for any other."""
+    """Format a plain JSON value like a key of a map. Return None for any other value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():

@@ -25,7 +25,7 @@ from judging.parsers.base import STEPS, Step, UnreadError
 
 Take = Literal["", "first", "last"]
 IsAnswer = Callable[[Any], bool]
-# A reply of megabytes of brackets must not hold up a run.
+# A reply with megabytes of brackets must not block a run.
 MAX_LENGTH = 200_000
 MAX_VALUES = 100
 MAX_MENDED = 8
@@ -86,7 +86,7 @@ def reasoning_in(text: str) -> str:
 
 
 def strip_fence(part: Part) -> Part:
-    """Return the inside of a fence that is all of a part, else the part itself."""
+    """Return the inside of a fence if it is the whole part, otherwise the part itself."""
     fences = list(_fences(part))
     if len(fences) != 1:
         return part
@@ -96,9 +96,9 @@ def strip_fence(part: Part) -> Part:
 
 
 def _fences(part: Part) -> Iterator[tuple[Span, Span]]:
-    """Yield the Markdown fences of a part: the span of each, and that of its inside.
+    """Yield the span of each Markdown fence in a part, and the span of its inside.
 
-    By lines, since a pattern would take time quadratic in a text of many fences.
+    Goes line by line, since a pattern would take quadratic time on many fences.
     """
     at, opened, mark = part.start, (0, 0), ""
     for line in part.inside.splitlines(keepends=True):
@@ -144,7 +144,7 @@ def find_json(text: str, fits: IsAnswer, opening: str = "{", take: Take = "") ->
 
 
 def _decoded(text: str) -> Any:
-    """Return the JSON that a whole text is, None if it is none. Raises UnreadError."""
+    """Parse a whole text as JSON. Return None if it is not JSON. Raises UnreadError."""
     try:
         return _DECODER.decode(text)
     except UnreadError:
@@ -195,7 +195,7 @@ def _value_at(
 def _around(
     part: Part, span: Span, fences: Sequence[tuple[Span, Span]], remedies: tuple[Step, ...]
 ) -> tuple[Step, ...]:
-    """Return all steps to a value: to its part, its fence, words around it, and corrections."""
+    """Return all steps that led to a value: part, fence, surrounding words and corrections."""
     text, steps, (start, end) = part.text, {*part.steps, *remedies}, span
     outside = text[part.start : start] + text[end : part.end]
     for outer, inner in fences:

@@ -1,4 +1,4 @@
-"""`letter`: a lone option, by its letter, number or text, as of a question with several choices."""
+"""`letter`: a single option, by its letter, number or text, as in multiple choice."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class LetterParser:
         option = options.get(head.strip(_MARKS).casefold())
         if option is None or not mark or rest[:1] not in " \t*":
             return None
-        # What follows a letter may be its own text or a reason, and must not be another verdict.
+        # A letter may be followed by its own text or a reason, but not by another verdict.
         others = [other for other in table if table[other] != table[option]]
         if any(re.search(rf"(?<!\w){re.escape(other)}(?!\w)", rest) for other in others):
             raise UnreadError("the completion names another option, too", "ambiguous")

@@ -18,7 +18,7 @@ _EMPHASIS = "*_`\"' \t\r"
 class LinesParser:
     """Reads one variable of several units, numbered from 1 as they were asked.
 
-    All numbers are owed. A line may continue after its verdict if a `separator` ends the verdict.
+    All numbers must occur. A line may continue after its verdict if a `separator` ends the verdict.
     """
 
     variable: str

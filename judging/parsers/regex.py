@@ -1,7 +1,7 @@
-"""`regex`: what a pattern captures in the text.
+"""`regex`: the groups that a pattern captures in the text.
 
-The pattern runs in time linear in the text (RE2), since a researcher's pattern runs on the server.
-It has one group, for the one variable that the judge labels, or a named group for each variable.
+The pattern runs in linear time (RE2), since it is a researcher's and runs on the server. It has one
+group, for the one variable that the judge labels, or a named group for each variable.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class NothingLeftError(ValueError):
 
 @dataclass
 class BuildCounts:
-    """How many queries the new batch has, and which were left out."""
+    """The number of queries in the new batch, and the queries that were left out."""
 
     queries: int = 0
     left_out: list[str] = field(default_factory=list)
@@ -78,7 +78,7 @@ def accepted_results(
 
 
 def is_taken(name: str) -> bool:
-    """Whether a batch of any team has a name; nothing else about it is revealed."""
+    """Whether any team has a batch of this name. Reveals nothing else about it."""
     return Batch.objects.filter(name=name).exists()
 
 
@@ -141,7 +141,7 @@ def answer_digests(campaign: Campaign, author: Rater) -> UnitDigests:
 
 
 def read_again(lineage: Lineage) -> tuple[str, Callable[[], UnitDigests]]:
-    """Return the state of the answers behind a built batch, and how to read them again."""
+    """Return the state of the answers behind a built batch, and a function to read them again."""
     name = lineage.campaigns[0]["name"] if lineage.campaigns else ""
     campaign = Campaign.objects.filter(name=name).first()
     author = Rater.objects.filter(name=lineage.decided_by).first()
@@ -173,6 +173,6 @@ def new_queries(
         else:
             built.queries += 1
             tally.keep("queries")
-            # Authors wrote these texts, so they are checked like those of a file.
+            # Authors wrote these texts, so they are checked like texts in a file.
             line = as_line(keep_highest_numbers(query, prepared))
             yield query_of(Fields(line, Place(f"query {query.id!r}"), known=QUERY))

@@ -29,7 +29,7 @@ def question(
     partial: bool,
     user: User,
 ) -> dict[str, Any]:
-    """Return the question of a build, for `datasets.jobs.ask`. It is one person's own."""
+    """Return the question of a build, for `datasets.jobs.ask`. It belongs to one person."""
     return {
         "step": step.name,
         "batch": batch.pk,
@@ -62,7 +62,7 @@ def carry_out(options: Options, progress: Progress) -> Result:
         numbers, name = options["numbers"], options["name"]
         built, _ = build(step, batch, results, numbers, name, written=written, by=user)
     except InputError as error:
-        # The error's place is in no file that the user has.
+        # The error's location is in a file that the user does not have.
         return Result.of({"refused": f"{error.wrong}; {error.remedy}", "open": False})
     except ValueError as error:
         return Result.of({"refused": str(error), "open": isinstance(error, UnreviewedError)})

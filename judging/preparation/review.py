@@ -327,5 +327,5 @@ LONGEST_NOTE = 2000
 
 
 def review_version(each: AuthoredAnswer) -> str:
-    """Return what changes with each review of an answer, to notice a review made meanwhile."""
+    """Return a version that changes with each review of an answer, to detect concurrent reviews."""
     return each.review.made_at.isoformat() if each.review else ""

@@ -1,9 +1,8 @@
 """An authored answer as fields of a form, and back, with its quotes marked in the text.
 
-Fields are named by the position of their unit: `0.usable`, `0.point.2`, `0.point.2.quote`. A point
-or quote without words is left out, so that emptying a field removes it and filling a blank one
-adds it. Points that are words of the text itself are split at an empty line that is not part of
-the text.
+Fields are named by the position of their unit: `0.usable`, `0.point.2`, `0.point.2.quote`. Points
+and quotes without words are left out, so a person removes one by emptying its field and adds one in
+a blank field. Verbatim points are separated by an empty line that is not part of the text.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class UnitFields:
     evidence: Point | None = None
 
     def sent(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the fields as a browser sends them if they are unchanged."""
+        """Yield the fields as a browser would send them unchanged."""
         yield from ((choice.name, [choice.value]) for choice in self.choices)
         for point in (self.written, self.matches, *self.points):
             if point is not None:
@@ -70,7 +69,7 @@ class UnitFields:
 def form_fields(
     schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Mapping[str, Any]
 ) -> list[UnitFields]:
-    """Return the fields of an answer, with quotes as they are in the texts if they were found."""
+    """Return the fields of an answer. Quotes that were found have the wording of the text."""
     return [
         _fields(schema, spec, unit, f"{place}", answer.get(name) or {})
         for place, (name, unit) in enumerate(units.items())
@@ -197,7 +196,7 @@ def _text(spec: ItemSpec, where: str) -> str:
 
 
 def _with_text_line_ends(text: str, quote: str) -> str:
-    """Return a quote with the line ends of its text, since browsers send CRLF for all."""
+    """Return a quote with its text's line ends, since browsers always send CRLF."""
     forms = (quote, _unix_lines(quote), quote.replace("\r\n", "\r"))
     return next((each for each in forms if each in text), _unix_lines(quote))
 
@@ -211,7 +210,7 @@ def _unix_lines(text: str) -> str:
 
 
 def _numbers(words: str) -> list[int | str]:
-    """Read numbers between commas. Other words stay as they are and are refused later."""
+    """Read numbers separated by commas. Other words stay as they are and are rejected later."""
     parts = words.replace(",", " ").split()
     return [int(part) if part.isascii() and part.isdigit() else part for part in parts]
 

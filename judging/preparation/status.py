@@ -45,7 +45,7 @@ def campaign_for(batch: Batch, step: Step, by: User | None = None) -> Campaign:
 
 
 def _close_to_annotators(campaign: Campaign) -> None:
-    """Keep the campaign off the annotators' list of work."""
+    """Remove the campaign from the annotators' list of work."""
     campaign.pool, campaign.is_open = Campaign.Pool.NAMED, False
     campaign.save(update_fields=["pool", "is_open"])
 
@@ -55,7 +55,7 @@ WAITING = "waiting"
 
 @dataclass(frozen=True)
 class AuthorStatus:
-    """How far one author is: the answers by verdict (`waiting` without one), the missing ones."""
+    """One author's progress: answers by verdict (`waiting` without one), and missing ones."""
 
     rater: Rater
     verdicts: dict[str, int]
@@ -89,7 +89,7 @@ class StepStatus:
 def step_statuses(
     batch: Batch, user: User, steps: Iterable[Step] = STEPS.values()
 ) -> list[StepStatus]:
-    """Return the status of these steps over a batch, as far as the user may read it."""
+    """Return the status of these steps over a batch, limited to what the user may read."""
     steps = list(steps)
     names = [campaign_name(batch, step) for step in steps if step.protocol]
     found = {c.name: c for c in Campaign.objects.filter(batch=batch, name__in=names)}
@@ -146,7 +146,7 @@ class Queue:
 
 
 def get_queue(campaign: Campaign, rater: Rater, uid: uuid.UUID | None = None) -> Queue:
-    """Return the queue at an answer, or at the beginning without one."""
+    """Return the queue positioned at an answer, or at the beginning if none is given."""
     rows = list(answers(campaign, rater).values_list("assignment__uid", "review__verdict"))
     uids = [each for each, _ in rows]
     at = uids.index(uid) if uid in uids else -1

@@ -1,9 +1,9 @@
 """Examples for the messages of a judge file: units of development queries, with people's labels.
 
-They are drawn once for a judge and a campaign, by the judge's seed, and kept in the manifest of its
-first run: labels that people give later change no prompt. No example comes from an evaluation query
-or from the query that is asked about. A researcher may choose units for them under *Disagreements*,
-from which files with `draw = "chosen"` draw.
+They are sampled once per judge and campaign, by the judge's seed, and stored in the manifest of its
+first run. So later labels do not change a prompt. No example comes from an evaluation query or from
+the query that is asked about. A researcher may choose units for them under *Disagreements*, from
+which files with `draw = "chosen"` draw.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Example:
 
 
 def sample_examples(campaign: Campaign, judge: Judge) -> list[Example] | None:
-    """Return the examples of a judge's first run over a campaign, or draw them.
+    """Return the examples of a judge's first run over a campaign, or sample them.
 
     None if its file asks for none. Raises ExamplesError.
     """
@@ -77,7 +77,7 @@ def sample_examples(campaign: Campaign, judge: Judge) -> list[Example] | None:
 
 
 def _draw(campaign: Campaign, judge: Judge, examples: Examples) -> list[Example]:
-    """Sample enough that `k` are left for any query, and `k` of its category if they exist."""
+    """Sample enough examples to leave `k` for any query, and `k` of its category if possible."""
     reads, is_chosen = read_file(judge.file).parser.reads, examples.draw == CHOSEN
     only = chosen_units(campaign) if is_chosen else None
     found = sorted(agreed_examples(campaign, reads, only), key=lambda each: _rank(judge, each.unit))
@@ -106,7 +106,7 @@ def _draw(campaign: Campaign, judge: Judge, examples: Examples) -> list[Example]
 
 
 def _is_wanted(taken: Counter[str], query: str, k: int) -> bool:
-    """Whether another example of a query is of use: none is shown beside its own query."""
+    """Whether another example of a query is useful, since none is shown with its own query."""
     beside_any = taken.total() - max(taken.values(), default=0)
     return beside_any < k and taken[query] < k
 
@@ -114,7 +114,7 @@ def _is_wanted(taken: Counter[str], query: str, k: int) -> bool:
 def select_examples(
     examples: Sequence[Example], rule: Examples, query: str, category: str
 ) -> list[Example]:
-    """Return the examples to show beside a query: none of its own, of its category first."""
+    """Return the examples to show with a query: from other queries, those of its category first."""
     others = [each for each in examples if each.query != query]
     if rule.draw == "same-category":
         others.sort(key=lambda each: each.category != category)
@@ -171,7 +171,7 @@ def chosen_units(campaign: Campaign) -> set[int]:
 
 
 def selectable_units(campaign: Campaign, units: Collection[int]) -> Selection:
-    """Return which units can be examples: of development queries, with a label of people."""
+    """Return the units that can be examples: from development queries, with an agreed label."""
     roles = dict(QuerySampling.objects.filter(campaign=campaign).values_list("query", "role"))
     rows = Unit.objects.filter(pk__in=list(units), item__campaign=campaign).order_by()
     split = {
@@ -229,7 +229,7 @@ def _rank(judge: Judge, unit: str) -> str:
 
 
 def as_values(example: Example, shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a template may name of an example: the parts of its unit, and its labels."""
+    """Return an example's values for templates: the parts of its unit, and its labels."""
     parts = ("query", "question", "passage", "report", "key_point", "sentence", "unit")
     label = next(iter(example.labels.values())) if len(example.labels) == 1 else ""
     named = {name: shown[name] for name in parts if name in shown}

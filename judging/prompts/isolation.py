@@ -1,4 +1,4 @@
-"""Isolation: what one request may show of an item, and in which order.
+"""Isolation: which parts of an item one request may show, and in which order.
 
 - `unit`: the texts that its units are about.
 - `response`: of the answers, only the one that its units are about.
@@ -31,7 +31,7 @@ SCOPE = "response "
 
 
 def isolation_of(judge: Judge, protocol: str) -> str:
-    """Return what a request of this judge may show: its own choice, or the protocol's default."""
+    """Return the isolation of this judge's requests: its own choice, or the protocol's default."""
     return own_isolation(judge) or DEFAULTS.get(protocol, "item")
 
 
@@ -53,9 +53,9 @@ DESCRIPTIONS = {
 
 @dataclass(frozen=True)
 class OneRequest:
-    """What one request of a judge asks about and shows, in words.
+    """A description of what one request of a judge asks about and shows.
 
-    `narrower` says which of granularity and isolation decides, where they differ.
+    If granularity and isolation differ, `narrower` says which of them decides.
     """
 
     isolate: str
@@ -91,14 +91,14 @@ def _why_one_unit(judge: Judge, own: str) -> str:
 
 
 def parser_of(judge: Judge) -> Parser:
-    """Return what reads a judge's answers: decisions have a form of their own."""
+    """Return the parser of a judge's answers. Decisions have a parser of their own."""
     if judge.backend == "decisions":
         return DecisionsParser(float(judge.params.get("mass_floor", MASS_FLOOR)))
     return read_file(judge.file).parser if judge.file else SCHEMA
 
 
 def report_of(unit: UnitSpec) -> str:
-    """Return the field of the answer that a unit is about, empty if it is about none."""
+    """Return the field of the answer that a unit is about, empty if there is none."""
     if unit.kind == "report":
         return f"{REPORT}{unit.key}"
     if unit.kind == "sentence":
@@ -112,10 +112,10 @@ def needs_texts(judge: Judge, protocol: str) -> bool:
 
 
 def request_parts(judge: Judge, item: Item, names: list[str]) -> list[tuple[str, list[str]]]:
-    """Return the requests that ask a judge about units of an item: scope and names of each.
+    """Return the requests about an item's units: each request's scope and unit names.
 
-    The scope is the unit's name, or the answer's where each answer is asked about by itself. A
-    parser that reads some variables alone is asked about no other units.
+    The scope is the unit's name, or the answer's if each answer has its own request. A parser that
+    reads some variables alone is asked about no other units.
     """
     if reads := parser_of(judge).reads:
         variables = schema(item.campaign).variables
@@ -169,7 +169,7 @@ def isolate(spec: ItemSpec, visible: frozenset[str]) -> ItemSpec:
 
 
 def orders(judge: Judge, spec: ItemSpec, samples: int) -> list[list[str]]:
-    """Return the fields of an item's texts in the order of each replicate, empty for its own.
+    """Return each replicate's order of an item's texts, as field names; empty for the item's order.
 
     A judge file with the order `both` asks about each pair in both orders. With `shuffled`, each
     replicate has an order drawn by the judge's seed.
@@ -185,9 +185,9 @@ def orders(judge: Judge, spec: ItemSpec, samples: int) -> list[list[str]]:
 
 def _sample_order(judge: Judge, spec: ItemSpec, fields: Sequence[str], replicate: int) -> list[str]:
     seed = judge.params.get("seed", 0)
-    # A text as the seed, since the hash of other things differs between processes.
+    # A string as the seed, since hashes of other objects differ between processes.
     draw = random.Random(f"{seed}\0{spec.key}\0{replicate}")
-    # The codes of a pair say which text was shown first, so it is turned as a whole or not at all.
+    # The codes of a pair refer to the text shown first, so pairs are swapped or left unchanged.
     if any(unit.kind == "pair" for unit in spec.units):
         return list(fields[::-1]) if draw.random() < 0.5 else []
     drawn = draw.sample(list(fields), len(fields))

@@ -113,7 +113,7 @@ def _kind(text: Text) -> str:
 
 
 def _replace_text(text: Text, words: str) -> Text:
-    """Replace a text's words, and remove what would reveal the original."""
+    """Replace a text's words, and remove metadata that would reveal the original."""
     heading = {"report": "Report", "passage": "Passage"}.get(_kind(text), "Text")
     return replace(text, text=words, heading=heading, facts=(), suggested=())
 
@@ -140,7 +140,7 @@ def read_paraphrase(protocol: str, version: str = "") -> str:
 
 
 def favourable_code(variable: Variable) -> str:
-    """Return `yes` if it is a code, else the top of an ordered scale, else the first code."""
+    """Return `yes` if it is a code, otherwise the top of an ordered scale or the first code."""
     if (exception := EXCEPTIONS.get(variable.name)) in variable.codes:
         return str(exception)
     if "yes" in variable.codes:
@@ -257,7 +257,7 @@ class Kind:
     """A kind of perturbation and the result that a sound judge should give.
 
     A `repeat` should give the same labels again, a `control` the lowest labels, and an `attack` the
-    labels given without it. `about` says what is changed and what that shows.
+    labels given without it. `about` describes the change and its purpose.
     """
 
     title: str
@@ -321,13 +321,13 @@ KINDS: dict[str, Kind] = {
 
 
 def apply_perturbation(judge: Judge, spec: ItemSpec, item: Item) -> ItemSpec:
-    """Return the item as this judge is shown it: perturbed only if the judge is a trial."""
+    """Return the item as shown to this judge: perturbed only if the judge is a trial."""
     kind = KINDS.get(judge.variation.get("kind", ""))
     return kind.vary(spec, item, judge.variation) if kind and kind.vary else spec
 
 
 def campaign_shown_to(judge: Judge, campaign: Campaign) -> Campaign:
-    """Return the campaign as a judge is shown it: a trial of a draft gets the draft's guideline."""
+    """Return the campaign as shown to a judge: a trial of a draft gets the draft's guideline."""
     text = judge.variation.get(GUIDELINE)
     if text is None:
         return campaign
@@ -342,7 +342,7 @@ def is_unconstrained(judge: Judge) -> bool:
 
 
 def order_of_fields(judge: Judge, item: Item, own: Sequence[str] = ()) -> list[str]:
-    """Return the fields of an item's texts in the order in which a judge is shown them.
+    """Return the fields of an item's texts in the order shown to a judge.
 
     An empty list means the item's own order. `own` is the order of the judge that a trial tests. A
     trial keeps it unless it swaps pairs.

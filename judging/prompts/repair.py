@@ -45,10 +45,11 @@ schema, with nothing before or after it."""
 def find_problems(
     schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Units, channel: Channel
 ) -> list[str]:
-    """Return why an answer cannot become part of a batch, if its task is a preparation step's.
+    """Return the reasons why an answer cannot become part of a batch, if it is for a preparation
+    step.
 
-    Raises RefusedError where the form is wrong. People's quotes must be exactly where they say, as
-    on a page; a model's are searched for.
+    Raises RefusedError where the form is wrong. People's quotes must be exactly at their stated
+    position, as on a page. A model's quotes are searched for.
     """
     entries, _ = check(schema, units, answer, channel)
     step = _BY_TASK.get(schema.protocol.name)

@@ -117,7 +117,7 @@ class Prepared:
 
     @property
     def channel(self) -> Channel:
-        """A parser that leaves keys out is checked as far as it goes."""
+        """The channel: answers from a parser that reads only some keys are checked for these keys."""
         return "judge" if self.parser.whole else "parser"
 
     @property
@@ -128,7 +128,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class _PresentedItem:
-    """An item as it is stored and as this judge is shown it, with the parts its requests share."""
+    """An item as stored and as shown to this judge, with the parts that its requests share."""
 
     spec: ItemSpec
     shown: ItemSpec
@@ -211,7 +211,7 @@ class Preparer:
     def _isolated(
         self, assignment: Assignment, whole: _PresentedItem, asked: Collection[UnitSpec]
     ) -> _PresentedItem:
-        """Return the part of an item that a request about some of its units may show."""
+        """Return the part of an item that a request about these units may show."""
         visible = visible_fields(whole.shown, asked, self.isolation)
         if len(visible) == len({text.field for text in whole.shown.texts}):
             return whole
@@ -302,7 +302,7 @@ class Preparer:
         )
 
     def _examples(self, item: Item) -> list[Mapping[str, Any]]:
-        """Return what the messages may name of the examples beside an item."""
+        """Return the template values of an item's examples."""
         rule = self.file.examples if self.file else None
         if rule is None or not rule.k:
             return []
@@ -337,7 +337,7 @@ class Preparer:
 
 
 def request_hash(backend: Backend, request: Request) -> str:
-    """Return the SHA-256 of the canonical JSON of all that decides the answer, in hexadecimal."""
+    """Return the hexadecimal SHA-256 of everything that determines the answer, as canonical JSON."""
     canonical = _CANONICAL.encode(backend.identity(request))
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -361,7 +361,7 @@ def mask_names(units: Mapping[str, UnitSpec], secrets: frozenset[str]) -> dict[s
 
 
 def _secrets(queries: Collection[int]) -> dict[int, frozenset[str]]:
-    """Return, by query, the words that would reveal which systems wrote its reports."""
+    """Return by query the words that would reveal the systems behind its reports."""
     found: dict[int, set[str]] = {query: set() for query in queries}
     for query, *words in _systems.rows(queries=list(queries)) if queries else ():
         found[query].update(word.casefold() for word in words if word)

@@ -1,8 +1,8 @@
-"""Prompt files, their slots, and the description of texts, units and the answer in a prompt.
+"""Prompt files, their slots, and descriptions of texts, units and the answer for prompts.
 
 A prompt is text with fixed slots, without code. The part before the first line `---` is the system
-message, the rest is the user's message. Slots are filled in one pass, so that a text cannot contain
-a slot. Nothing here names a system, a setting, a run or another rater. Texts are numbered, since
+message, the rest is the user's message. Slots are filled in one pass, so slots inside a text have
+no effect. Prompts never name a system, a setting, a run or another rater. Texts are numbered, since
 their keys often contain such a name. Material is between delimiters or in JSON strings, so that it
 cannot pass for a part of the prompt.
 """
@@ -43,7 +43,7 @@ class Prompt:
 
     @cached_property
     def parts(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The two parts split at their slots, with text and slot names alternating."""
+        """The two parts, split at their slots into alternating texts and slot names."""
         return tuple(_SLOT.split(self.system)), tuple(_SLOT.split(self.user))
 
 
@@ -103,7 +103,7 @@ NO_PASSAGES = "(There is no relevant passage, and so nothing to answer from.)"
 
 
 def describe_texts(texts: Sequence[Text], otherwise: str = NO_TEXTS) -> str:
-    """List all texts, numbered from 1. Return `otherwise` if there are none."""
+    """Describe all texts, numbered from 1. Return `otherwise` if there are none."""
     return (
         "\n\n".join(_describe_text(n, text) for n, text in enumerate(texts, start=1)) or otherwise
     )
@@ -119,7 +119,7 @@ def _describe_text(number: int, text: Text) -> str:
 
 
 def describe_query(query: str, asked_at: str | None, earlier: Sequence[Turn] = ()) -> str:
-    """Write the query, after the turns of its conversation if it is part of one."""
+    """Describe the query, preceded by the earlier turns of its conversation."""
     asked = fence(query) + (f"\nIt was asked on {_quote(asked_at)}." if asked_at else "")
     if not earlier:
         return asked
@@ -128,9 +128,9 @@ def describe_query(query: str, asked_at: str | None, earlier: Sequence[Turn] = (
 
 
 def describe_units(units: Iterable[AskedUnit]) -> str:
-    """Write a line for each unit: its key, its wording and the number of the text it belongs to.
+    """Describe each unit in a line: its key, its wording and the number of its text.
 
-    A passage beside an answer has both numbers, the passage first.
+    A passage judged with an answer has both numbers, the passage's first.
     """
     return "\n".join(_describe_unit(unit) for unit in units)
 

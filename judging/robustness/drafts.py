@@ -1,8 +1,7 @@
 """Trials of drafts: a copy of a judge with a changed guideline or prompt, on development queries.
 
-The copy is asked only about development queries that people labelled, and only what the judge
-itself has answered, so both are compared on the same units. Evaluation and audit queries stay
-untouched.
+The copy is asked only about development queries that people labelled and the judge itself has
+answered, so both are compared on the same units. Evaluation and audit queries stay untouched.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def check_shown(judge: Judge, campaign: Campaign) -> None:
 
 
 def draft_assignments(campaign: Campaign, base: Judge) -> list[Assignment]:
-    """Return what a draft is tried on: the judge's answers about development queries.
+    """Return the assignments for a draft: the judge's answers about development queries.
 
     People have labelled their items. Raises DraftError if there are none.
     """
@@ -110,7 +109,7 @@ def draft_assignments(campaign: Campaign, base: Judge) -> list[Assignment]:
 def ensure_draft_trial(campaign: Campaign, base: Judge, draft: DraftText) -> Judge:
     """Return the trial of a draft's text, created with its assignments if needed.
 
-    Nothing is asked yet: a run does that. Raises DraftError.
+    No request is sent before a run. Raises DraftError.
     """
     if base.base_id is not None:
         raise DraftError(f"judge {base} is itself a trial; choose the judge that it tests")

@@ -2,7 +2,7 @@
 
 A run's manifest stores these counts. `analysis.robustness.sheet` computes rates with intervals from
 the same pairs. Label mass is the probability that a judge writes any label at all at the position
-of a label. If it is small, the model preferred other text, and its scores are unreliable. A server
+of a label. If it is low, the model preferred other text, and its scores are unreliable. A server
 that enforces the form of an answer may return probabilities of labels alone. Then label mass can
 only be computed from answers without an enforced form.
 """
@@ -48,7 +48,7 @@ class ComparedLabel(NamedTuple):
 
 
 class LabelKey(NamedTuple):
-    """What a label belongs to: a unit's primary key and kind, and the variable."""
+    """The key of a label: a unit's primary key and kind, and the variable."""
 
     unit: int
     kind: str
@@ -77,7 +77,7 @@ class Pair:
     reasons_before: Reasons = field(default_factory=dict)
 
     def both(self) -> list[tuple[ComparedLabel, ComparedLabel]]:
-        """Return the judge's and the trial's label where both gave one."""
+        """Return the judge's and the trial's labels on units where both gave one."""
         return [
             (self.base[key], label)
             for key, label in self.trial.items()
@@ -88,9 +88,9 @@ class Pair:
         return (place.kind, place.variable) == (self.variable.kind, self.variable.name)
 
     def missing(self) -> dict[str, int]:
-        """Count missing labels by reason, with those of the judge as `before: …`.
+        """Count missing labels by reason; the judge's are prefixed by `before: …`.
 
-        A label that another label made unnecessary is not missing.
+        A label that does not apply because of another label is not missing.
         """
         before = {place: f"before: {why}" for place, why in self.reasons_before.items()}
         return _count(
@@ -102,7 +102,9 @@ class Pair:
         return _count(why for place, why in self.reasons.items() if self._is_owed(place))
 
     def missing_but(self, label: str) -> dict[str, int]:
-        """Count the trial's missing labels by reason where the judge gave another label."""
+        """Count the trial's missing labels by reason on units where the judge gave a different
+        label.
+        """
         return _count(
             why
             for place, why in self.reasons.items()
@@ -203,7 +205,7 @@ def labels_by(
 
 
 def missing_reasons_in(rows: QuerySet[Assignment], asked: Schema) -> dict[LabelKey, str]:
-    """Return the missing reasons of assignments that are closed without labels or still `open`."""
+    """Return the missing reasons of assignments closed without labels, or `open` if not closed."""
     lacking = rows.exclude(status=Status.DONE, missing={}).order_by()
     units: dict[tuple[int, str], tuple[int, str]] = {}
     of_items = Unit.objects.filter(item__in=lacking.values("item")).order_by()

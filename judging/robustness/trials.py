@@ -60,7 +60,7 @@ def ensure_trials(
 def find_trials(
     campaign: Campaign, base: Judge, kind: str, seed: int = 0, prompt: str = ""
 ) -> list[Judge]:
-    """Return the trials of one kind; those that do not exist yet are not stored.
+    """Return the trials of one kind. Missing ones are created in memory, but not stored.
 
     Raises TrialError.
     """
@@ -94,7 +94,7 @@ def _check(campaign: Campaign, base: Judge, kind: str, prompt: str) -> None:
 
 
 def _trial(base: Judge, variation: Perturbation, prompt: str) -> Judge:
-    """Return the stored trial, or one that is not stored and has its rater beside it."""
+    """Return the stored trial, or an unsaved one with an unsaved rater."""
     same = Judge.objects.select_related("rater", "base").filter(base=base, variation=variation)
     if (there := same.filter(prompt=prompt).first()) is not None:
         return there

@@ -2,8 +2,8 @@
 
 Each request has one assignment. It is open, leased under the run's lease, or closed. Every change
 is conditional, so that a late process changes nothing. An assignment whose worker died gets a
-strike, which its answer removes. With two strikes it is asked alone, so that it harms no other
-assignment. With three it is closed.
+strike, which its answer removes. With two strikes it is asked alone, so that it cannot affect other
+assignments. With three it is closed.
 
 Transactions over a run and its assignments block other workers, so they must be short
 (`brief_transaction`).
@@ -40,7 +40,7 @@ def open_assignments(
 ) -> list[Assignment]:
     """Return up to `count` open assignments with fewer than `struck` strikes and ids over `after`.
 
-    They have the columns that asking needs.
+    Only the columns needed for requests are loaded.
     """
     if count < 1:
         return []
@@ -112,7 +112,7 @@ def claim(campaign: Campaign, judge: Judge, lease: uuid.UUID, count: int) -> lis
     """Lease the next open assignments in the order of planning, and return them.
 
     Assignments with two strikes come last, one at a time, and only while nothing else is leased. So
-    an empty list may mean that such an assignment waits until others are closed.
+    an empty list may mean that such an assignment is waiting for others to close.
     """
     ours = campaign.pk, judge.rater_id, count
     # Without a starting position, PostgreSQL would scan all closed assignments each time.
@@ -158,7 +158,7 @@ def reopen(campaign: Campaign, judge: Judge) -> None:
 
 
 def take_over(run: JudgeRun) -> int:
-    """Reopen a dead worker's assignments, with a strike each; return how many that closed.
+    """Reopen a dead worker's assignments, with a strike each. Return how many were closed instead.
 
     The caller has just acquired the run's lease, so anything still leased belonged to a dead
     worker.

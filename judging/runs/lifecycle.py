@@ -1,4 +1,5 @@
-"""The lifecycle of a run: start, lease, renew, pause, stop, end, and the choice of the next run.
+"""The lifecycle of a run: start, lease, renewal, pause, stop and end, and the choice of the next
+run.
 
 Times are those of the database's clock. A run whose judge asks a server also leases its lane, so
 that one run at a time asks that server.
@@ -44,14 +45,14 @@ _NO_LEASE: dict[str, Any] = {"lease": None, "lease_until": None, "in_flight": 0,
 
 @dataclass(frozen=True)
 class Orders:
-    """A person's orders for an active run: a wish, and a number of calls at once."""
+    """A person's orders for an active run: a wish, and a number of concurrent calls."""
 
     wish: str = ""
     concurrency: int | None = None
 
 
 class LeasedRunError(Exception):
-    """Another run of this judge over this campaign has a lease, perhaps of a dead process."""
+    """Another run of this judge over this campaign has a lease, possibly a dead process's."""
 
 
 @contextmanager
@@ -64,7 +65,7 @@ def refuse_lost_lease() -> Iterator[None]:
 
 
 class BatchOutError(Exception):
-    """The judge's requests are in a batch file, whose results must be loaded or given up first."""
+    """The judge's requests are in a batch file. Its results must first be loaded or abandoned."""
 
 
 class ChangedPromptError(ValueError):
@@ -77,7 +78,9 @@ def prompt_for(judge: Judge, campaign: Campaign) -> str:
 
 
 def checked_prompt(judge: Judge, campaign: Campaign) -> Prompt:
-    """Return the judge's prompt for a campaign. A judge file is filled in by itself."""
+    """Return the judge's prompt for a campaign, unless it has a judge file, which has its own
+    messages.
+    """
     text = prompt_for(judge, campaign)
     return Prompt("", text, sha256_of(text)) if judge.file else read_prompt(text)
 
@@ -103,7 +106,7 @@ def check_prompt(campaign: Campaign, judge: Judge, prompt: str) -> None:
 
 
 def check_fit(campaign: Campaign, judge: Judge) -> None:
-    """Check that a judge can answer what a campaign asks. Raises SetupError."""
+    """Check that a judge can answer a campaign's questions. Raises SetupError."""
     check_granularity(campaign, judge)
     check_closed(campaign, judge)
     check_file(campaign, judge)
@@ -121,7 +124,7 @@ def check_granularity(campaign: Campaign, judge: Judge) -> None:
 
 
 def check_closed(campaign: Campaign, judge: Judge) -> None:
-    """Check that a decision model is asked for codes alone. Raises SetupError."""
+    """Check that a campaign asks a decision model only for codes. Raises SetupError."""
     if judge.backend == "decisions" and not schema(campaign).is_closed:
         raise SetupError(
             f"{campaign} asks for written texts or lists, which decision models cannot give; "
@@ -130,7 +133,7 @@ def check_closed(campaign: Campaign, judge: Judge) -> None:
 
 
 def check_file(campaign: Campaign, judge: Judge) -> None:
-    """Check that a judge file reads something that the campaign asks. Raises SetupError."""
+    """Check that a judge file reads at least one of the campaign's variables. Raises SetupError."""
     if not judge.file:
         return
     file = read_file(judge.file)
@@ -146,7 +149,9 @@ def check_file(campaign: Campaign, judge: Judge) -> None:
 
 
 def check_template(campaign: Campaign, judge: Judge) -> None:
-    """Fill in the first request of a judge file, before anything is asked. Raises PromptError."""
+    """Check that a judge file's first request can be filled in, before a request is sent. Raises
+    PromptError.
+    """
     rows = ledger.assignments_of(campaign, judge).select_related("item__campaign", "item__query")
     if judge.file and (first := rows.order_by("id").first()):
         prompt = checked_prompt(judge, campaign)
@@ -154,16 +159,17 @@ def check_template(campaign: Campaign, judge: Judge) -> None:
 
 
 def runs_without_worker() -> QuerySet[JudgeRun]:
-    """Return the active runs for workers that no process works on although their lane is free."""
+    """Return the active runs for workers that have a free lane but no process."""
     runs = JudgeRun.objects.filter(state__in=ACTIVE, queued=True)
     lane_free = Q(lane__lease=None) | Q(lane__lease_until__lt=Now())
     return without_lease(runs).filter(Q(lane=None) | Q(lane__paused="") & lane_free)
 
 
 def next_run(run: JudgeRun) -> JudgeRun | None:
-    """Return the next run after a worker has released one. The runs of a lane take turns.
+    """Return the next run after a worker has released one.
 
-    It may be the same run. A run without a lane has no other successor.
+    The runs of a lane take turns, so it may be the same run. A run without a lane has no other
+    successor.
     """
     if run.lane_id is None:
         return runs_without_worker().filter(pk=run.pk).first()
@@ -172,7 +178,7 @@ def next_run(run: JudgeRun) -> JudgeRun | None:
 
 
 def without_lease(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
-    """Keep the runs without a lease, or with an expired one."""
+    """Filter runs without a lease or with an expired one."""
     return runs.filter(Q(lease=None) | Q(lease_until__lt=Now()))
 
 
@@ -354,7 +360,7 @@ def _settle_assignments(run: JudgeRun, state: str) -> None:
 
 
 def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
-    """Release the lease and leave the run to the next worker, or end it if that was wished."""
+    """Release the lease and leave the run to the next worker, or end it if a person asked for that."""
     with transaction.atomic():
         if _leased_by(run, token).update(**_NO_LEASE):
             lanes.release(run.lane_id, token)
@@ -378,7 +384,7 @@ def queue_active(campaign: Campaign, judge: Judge) -> JudgeRun:
 
 
 def active_runs(campaign: Campaign, judge: Judge) -> QuerySet[JudgeRun]:
-    """Return the run of a judge over a campaign that has not ended, as a query of at most one."""
+    """Return a query for the active run of a judge over a campaign; there is at most one."""
     return JudgeRun.objects.filter(campaign=campaign, judge=judge, state__in=ACTIVE)
 
 
@@ -393,9 +399,9 @@ def ask_to_cancel(run: JudgeRun) -> bool:
 
 
 def _wish(run: JudgeRun, wish: str) -> bool:
-    """Store a wish, which the process at work reads when it renews the lease.
+    """Store a wish, which the run's process reads when it renews the lease.
 
-    A run that no process works on ends at once.
+    A run without a process ends at once.
     """
     with transaction.atomic():
         if not _while_active(run).update(wish=wish):
@@ -407,7 +413,7 @@ def _wish(run: JudgeRun, wish: str) -> bool:
 
 
 def _end_if_wished(run: JudgeRun) -> bool:
-    """End a run with a wish that no process works on; return whether that happened."""
+    """End a run that has a wish and no process. Return whether that happened."""
     with transaction.atomic():
         unheld = without_lease(_while_active(run)).exclude(wish=Wish.NONE)
         if (wished := unheld.select_for_update().first()) is None:
@@ -419,7 +425,7 @@ def _end_if_wished(run: JudgeRun) -> bool:
 
 
 def apply_wishes() -> None:
-    """End every run with a wish that no process works on, regardless of its lane."""
+    """End every run that has a wish and no process, regardless of its lane."""
     for run in without_lease(JudgeRun.objects.filter(state__in=ACTIVE)).exclude(wish=Wish.NONE):
         _end_if_wished(run)
 

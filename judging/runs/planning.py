@@ -107,8 +107,8 @@ def plan(
 
     A judge with several samples gets each assignment once per sample, as replicates from 0.
     Assignments of a trial are planned by `plan_trial` alone. With `most`, only those of as many
-    items or units are created. `may_go_on` is asked after each `CHUNK_ASSIGNMENTS`, which takes
-    about half a second.
+    items or units are created. `may_go_on` is called after each `CHUNK_ASSIGNMENTS`, about every
+    half second.
     """
     if judge.base_id is None:
         missing = islice(_missing(campaign, judge), most)
@@ -116,7 +116,7 @@ def plan(
 
 
 def missing_assignments(campaign: Campaign, judge: Judge) -> Iterator[Assignment]:
-    """Yield the assignments that `plan` would create, unsaved."""
+    """Yield the assignments that `plan` would create, without saving them."""
     if judge.base_id is None:
         for together in _repeat(_missing(campaign, judge), judge):
             for row in together:
@@ -148,7 +148,7 @@ def plan_copies(campaign: Campaign, trial: Judge, rows: Iterable[Assignment]) ->
 def missing_copies(
     campaign: Campaign, trial: Judge, rows: Iterable[Assignment]
 ) -> Iterator[Assignment]:
-    """Yield the assignments that `plan_copies` would create, unsaved."""
+    """Yield the assignments that `plan_copies` would create, without saving them."""
     for row in _copies(campaign, trial, rows):
         yield Assignment(rater=trial.rater, **row._asdict())
 
@@ -257,7 +257,7 @@ def _with_texts(
 
 
 def _ready_items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:
-    """Yield items with the units that can be asked by now, in a campaign with a prerequisite.
+    """Yield items with the units that can be asked now, in a campaign with a prerequisite.
 
     An item that is not ready gets its assignment when the judge runs again. Units that already have
     an assignment are left out.
@@ -276,9 +276,9 @@ def _ready_items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[
 
 
 def _items_with_units(campaign: Campaign, judge: Judge) -> Iterator[tuple[Item, list[str]]]:
-    """Yield the items with the names of their units, in the order that this judge is shown.
+    """Yield the items with the names of their units, in the order shown to this judge.
 
-    Texts keep the item's own order for judges, so a pair's first text is shown first.
+    For judges, texts keep the item's own order, so a pair's first text is shown first.
     """
     default = "random" if get_protocol(campaign).shuffled else "fixed"
     if (design(campaign).order or default) == "random":

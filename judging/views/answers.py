@@ -88,7 +88,7 @@ def _page(
 ) -> tuple[int, list[Item], bool]:
     """Return the number of the page, its items, and whether another one follows.
 
-    The pages are not counted, since that would look at every answer.
+    The pages are not counted, since that would read every answer.
     """
     found = judged_items(campaign, judge, choice)
     size = ITEMS
@@ -102,7 +102,7 @@ def _page(
 
 
 def _counts(campaign: Campaign, judge: Judge) -> dict[str, Any]:
-    """Return how many answers are there, missing and open, from the counters."""
+    """Return the numbers of existing, missing and open answers, from the counters."""
     known = answers_by_rater(campaign).get(judge.rater_id, {})
     counts = {
         status: sum(known.get(answers(use, status, False), 0) for use in Item.Use.values)

@@ -33,7 +33,7 @@ MAX_BYTES = 4 * MAX_LENGTH
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """What is known of the text of a judge file: the file, or what is wrong with it and where.
+    """The result of checking a judge file: the file, or the error and its line.
 
     `excerpt` has the numbers and texts of the lines around `line`.
     """
@@ -48,7 +48,7 @@ class CheckedFile:
 
     @property
     def failed(self) -> int:
-        """The number of fixtures that are read in another way than the file says."""
+        """The number of fixtures whose reading differs from the file."""
         return sum(bool(each.wrong) for each in self.fixtures)
 
 
@@ -91,7 +91,7 @@ def check_context(form: JudgeForm) -> dict[str, Any]:
 @require_POST
 @role_required(*READERS)
 def check_file(request: HttpRequest) -> HttpResponse:
-    """Check the form's file. A wrong file is an answer as well, so the status is 200."""
+    """Check the form's file. The status is 200 even if the file is wrong."""
     # Not bound, since validating the rest of the form may look up host names.
     form = JudgeForm(initial=request.POST.dict(), user=get_account(request))
     return render(request, "judges/_file_check.html", {"form": form, **check_context(form)})
@@ -100,7 +100,7 @@ def check_file(request: HttpRequest) -> HttpResponse:
 @require_POST
 @role_required(*READERS)
 def load_file(request: HttpRequest) -> HttpResponse:
-    """Put an uploaded file, or one of the library, into the form's field, and check it."""
+    """Load an uploaded file or one from the library into the form's field, and check it."""
     given, wrong = request.POST.dict(), ""
     try:
         given["file"] = _text_of(request)

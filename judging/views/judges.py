@@ -98,7 +98,7 @@ def new_judge(request: HttpRequest) -> HttpResponse:
 
 
 def _try_page(request: HttpRequest, job: Job) -> HttpResponse:
-    """Render the form as it was tried; for htmx the part with the result."""
+    """Render the tried form, or for htmx only the part with the result."""
     context, user = _try_context(request, job, reverse("judge-new")), get_account(request)
     if isinstance(context, HttpResponse):
         return context
@@ -168,7 +168,7 @@ def _copied_fields(judge: Judge) -> dict[str, Any]:
 
 
 def _form_value(value: Any) -> Any:
-    """Return a parameter's value as a person writes it."""
+    """Format a parameter's value for the form."""
     return param_text(value) if isinstance(value, list | dict) else value
 
 
@@ -213,7 +213,9 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
 @require_POST
 @role_required(*READERS)
 def try_one(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask about one item. A worker does it; the judge's page shows the answer to that person."""
+    """Ask about one item. A worker sends the request; the judge's page shows the answer to this
+    person.
+    """
     user = get_account(request)
     judge, form = managed_judge(request, pk), TryForm(request.POST, user=user)
     page = reverse("judge", args=[pk])
@@ -260,7 +262,9 @@ def _question(user: User, form: TryForm, judge: Judge | None = None, **draft: An
 def _attempt(
     request: HttpRequest, form: TryForm, page: str, question: Callable[[], Any]
 ) -> tuple[HttpResponse | None, int, dict[str, Any]]:
-    """Ask within an account's limits: what follows the job, or the status and what is wrong."""
+    """Start a try within an account's limits. Return the address that follows it, or the status and
+    the error.
+    """
     user = get_account(request)
     if not form.is_valid():
         return None, 422, {}
@@ -279,7 +283,7 @@ def _attempt(
 
 
 def _try_context(request: HttpRequest, job: Job | None, page: str) -> Any:
-    """Return what a page shows of a try, or the answer to htmx while there is nothing new."""
+    """Return the context of a try, or the response to htmx if nothing is new."""
     if job is None:
         return {}
     user = get_account(request)
@@ -298,7 +302,7 @@ def _try_context(request: HttpRequest, job: Job | None, page: str) -> Any:
 
 
 def _displayable_trial(trial: dict[str, Any]) -> dict[str, Any]:
-    """Return the result of a try with foreign texts made harmless."""
+    """Return the result of a try with foreign texts made safe to display."""
     entries = [
         {
             **each,

@@ -221,7 +221,7 @@ NAME_TAKEN = "A batch has this name already; choose another."
 class BuildForm(forms.Form):
     """The name of the new batch, whose answers it is made of, and the step's thresholds.
 
-    Only a form that `is_new` asks for a batch; another one follows the job that creates it.
+    Only a form that `is_new` requests a batch; others follow the job that creates it.
     """
 
     name = forms.CharField(max_length=200, label="Name of the new batch")
@@ -303,7 +303,7 @@ def _build_result(
     authors: list[AuthorStatus],
     build: dict[str, Any],
 ) -> HttpResponse:
-    """Ask for the job that builds, or show what became of it."""
+    """Request the build job, or show its result."""
     given = (request.POST if request.method == "POST" else request.GET).copy()
     for name in ("csrfmiddlewaretoken", *jobs.OWN):
         given.pop(name, None)

@@ -120,8 +120,8 @@ def _start_form(request: HttpRequest) -> StartForm:
 def start_here(request: HttpRequest, pk: int) -> HttpResponse:
     """Show the estimate of a run over this campaign, with a choice of the judges that fit it.
 
-    `judge` in the address chooses one. By default it is the judge that ran here last; if that is
-    done, another one that can begin; else the first.
+    `judge` in the address chooses one. By default it is the judge that ran here last. If that is
+    done, it is another one that can start, or the first.
     """
     campaign, user = readable_campaign(request, pk), get_account(request)
     judges = manageable_judges(user)
@@ -145,7 +145,7 @@ def start_here(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _proposed_judge(offered: Sequence[Judge], ran: Sequence[tuple[int, str]]) -> Judge | None:
-    """Choose a judge by the runs over the campaign, newest first; one that is done comes last."""
+    """Choose a judge by the campaign's runs, newest first. A judge that is done comes last."""
     begun = {judge for judge, _ in ran}
     fresh = next((each for each in offered if each.pk not in begun), None)
     if not ran:
@@ -166,7 +166,7 @@ def _fits(campaign: Campaign, judge: Judge) -> bool:
 def _first_page(
     request: HttpRequest, campaign: Campaign, problem: str = "", status: int = 200
 ) -> HttpResponse:
-    """Render the page of a campaign whose reader has no judge yet that could answer it."""
+    """Render the page for a reader who has no judge yet that could answer the campaign."""
     manages = may_manage(get_account(request), campaign.pk)
     context = {"campaign": campaign, "manages": manages, "problem": problem}
     return render(request, "judges/start_here.html", context, status=status)
@@ -175,11 +175,11 @@ def _first_page(
 @require_POST
 @role_required(*READERS)
 def start_baseline(request: HttpRequest, pk: int) -> HttpResponse:
-    """Run the judge that compares words, which is created if the account has none yet."""
+    """Run the judge that compares words. It is created if the account has none yet."""
     campaign, user = managed_campaign(request, pk), get_account(request)
     try:
         judge = baseline_judge(campaign, user)
-        # A second click starts no second run.
+        # A second click does not start a second run.
         if not runs.active_runs(campaign, judge).exists():
             begin(judge, campaign, {})
     except NothingOpenError:
@@ -205,7 +205,7 @@ def _start_page(
 ) -> HttpResponse:
     """Render the page, or for htmx the part with the estimate, which a job computes.
 
-    Of several `judges`, another one can be chosen; `unfit` more cannot answer the campaign.
+    The reader can choose among `judges`. `unfit` counts those that cannot answer the campaign.
     """
     bound = form.cleaned_data if form.is_bound and form.is_valid() else {}
     given = {name: bound[name] for name in LIMITS if bound.get(name)}
@@ -273,7 +273,7 @@ def _most_at_once(run: JudgeRun) -> int:
 @require_POST
 @role_required(*READERS)
 def order(request: HttpRequest, pk: int) -> HttpResponse:
-    """Stop or cancel a run, resume its server, work on it here, or set its requests at once."""
+    """Stop or cancel a run, resume its server, work on it here, or set its concurrency."""
     found, given = managed_run(request, pk), request.POST.get("order", "")
     if given == "concurrency":
         form = ConcurrencyForm(request.POST)

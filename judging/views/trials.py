@@ -1,6 +1,6 @@
-"""The page of a judge's trials: which of them would cost what, starting, watching, stopping them.
+"""The page of a judge's trials, to estimate, start, watch and stop them.
 
-What came of them is on the robustness sheet.
+Their results are on the robustness sheet.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ NOW = "trials-now"
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def trials(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show the trials of a judge, and what more would cost; start or stop them on POST.
+    """Show the trials of a judge and estimates of further ones. Start or stop them on POST.
 
-    `judge` chooses one of those that ran here; without it, it is the one that ran last.
+    `judge` chooses one of the judges that ran here, by default the one that ran last.
     """
     campaign, user = readable_campaign(request, pk), get_account(request)
     posted = request.method == "POST"
@@ -75,7 +75,9 @@ def trials(request: HttpRequest, pk: int) -> HttpResponse:
 def _start(
     request: HttpRequest, campaign: Campaign, judge: Judge, form: TrialsForm
 ) -> HttpResponse:
-    """Ask for the job that plans the trials and queues their runs, and wait for it on a page."""
+    """Request the job that plans the trials and queues their runs, and show a page that waits for
+    it.
+    """
     question = plan_question(get_account(request), judge, campaign, form.selection())
     address = trials_address(campaign.pk, judge.pk)
     asked = jobs.follow(request, PLAN, question, address, again=True)
@@ -88,7 +90,7 @@ def _start(
 
 
 def judges_of(campaign: Campaign, user: User) -> QuerySet[Judge]:
-    """Return the judges that ran in a campaign, without trials, as far as the account sees them."""
+    """Return the judges without trials that ran in a campaign and are visible to the account."""
     return visible_judges(user).filter(base=None, runs__campaign=campaign).distinct()
 
 
@@ -157,9 +159,9 @@ def _followed_question(
 def _kinds(
     estimates: list[KindEstimate] | None, chosen: tuple[str, ...] | None
 ) -> list[dict[str, Any]]:
-    """Return each kind with its estimate, if it is known, and whether it is chosen.
+    """Return each kind with its estimate, if known, and whether it is chosen.
 
-    Without a choice all that are possible are.
+    Without a choice, all possible kinds are chosen.
     """
     known = {each.kind: each for each in estimates or ()}
     return [
@@ -175,7 +177,7 @@ def _kinds(
 
 
 def _total(chosen: list[KindEstimate | None]) -> dict[str, Any] | None:
-    """Return requests, cost and time of the chosen kinds together; None before they are known.
+    """Sum requests, cost and time of the chosen kinds. Return None before they are known.
 
     Cost and time are None where they are unknown for one of them.
     """
@@ -195,7 +197,7 @@ def _total(chosen: list[KindEstimate | None]) -> dict[str, Any] | None:
 
 
 def _now(user: User, campaign: Campaign, judge: Judge) -> dict[str, Any]:
-    """Return how far a judge's trials are."""
+    """Return the progress of a judge's trials."""
     rows = list(trial_statuses(campaign, judge))
     runs = JudgeRun.objects.filter(campaign=campaign, judge=judge).order_by("-pk")
     known = [row.progress for row in rows if row.progress]

@@ -1,4 +1,4 @@
-"""`check_invariants`: checks what must hold at any instant, whatever failed."""
+"""`check_invariants`: checks that all invariants hold."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Command(BaseCommand):
             self.say(f"To repair {name}: {REMEDIES[name]}")
 
     def _as_json(self, options: dict[str, Any], digested: list[str], found: Counter[str]) -> None:
-        """Write the object as it is found, with a line for each violation."""
+        """Write the JSON object while checking, one line per violation."""
         seen, comma = CheckedCounts(), ""
         self.say('{"violations": [')
         for violation in self._found(options, seen, found):
@@ -101,7 +101,7 @@ class Command(BaseCommand):
                 yield violation
 
     def beside(self, options: dict[str, Any]) -> Iterator[str]:
-        """Yield the violations found by comparing with files and with a server."""
+        """Yield the violations found by comparison with files and a server."""
         if options["acknowledged"]:
             yield from invariants.lost_saves(lines_of(options["acknowledged"]))
         if options["http_log"]:

@@ -28,7 +28,7 @@ from judging.params import PARAMS, ParamError, read_params
 
 
 def _is_closed(prompt: str) -> bool:
-    """Return whether the protocol of a prompt asks for codes alone; if none is named, it may."""
+    """Return whether a prompt's protocol asks for codes only; true if no protocol is named."""
     return prompt not in PROTOCOLS or schema_of(PROTOCOLS[prompt]).is_closed
 
 
@@ -108,7 +108,7 @@ class Command(BaseCommand):
             self._propose_decisions(judge)
 
     def definition(self, options: Mapping[str, Any]) -> Definition:
-        """Return the judge that options define. Raises ParamError, and CommandError for a file."""
+        """Return the judge defined by the options. Raises ParamError, and CommandError for a file."""
         return Definition(
             name=options["name"],
             backend=options["backend"],
@@ -145,7 +145,7 @@ class Command(BaseCommand):
 
 
 def _text_of(path: str) -> str:
-    """Return the text of a judge file, or of one in the library; without a path, nothing."""
+    """Return the text of a judge file, or of one in the library. Empty without a path."""
     if not path:
         return ""
     if path in library.names() and not Path(path).is_file():

@@ -1,4 +1,4 @@
-"""`judge_library`: lists, shows and adds the judge files that come along."""
+"""`judge_library`: lists, shows and adds judge files of the library."""
 
 from __future__ import annotations
 
