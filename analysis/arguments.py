@@ -1,4 +1,4 @@
-"""A report's options as arguments of a command, whether it has a database or not."""
+"""A report's options as command-line arguments, with or without a database."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEVELS = ("nominal", "ordinal", "interval")
 
 
 class OptionError(ValueError):
-    """A value that an option does not take."""
+    """An option has an invalid value."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -47,7 +47,7 @@ def read_options(given: dict[str, Any]) -> ReportOptions:
 
 
 def levels_of(given: list[str]) -> dict[str, Level]:
-    """Read the levels that `--level` gives. Raises OptionError."""
+    """Read the levels given with `--level`. Raises OptionError."""
     levels: dict[str, Level] = {}
     for each in given:
         name, _, level = each.rpartition("=")

@@ -1,7 +1,7 @@
-"""The declaration of a format, and the document that formats print: sections of tables of cells.
+"""The declaration of formats, and the document that they print: sections, tables and cells.
 
-The document knows no format. Every format prints these cells with the digits that are rounded here,
-so that no two formats can disagree.
+The document is independent of formats. Numbers are rounded here, so that all formats print the same
+digits.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ DASH = "–"
 UNIT, UNITS, UNIT_HEAD, UNITS_HEAD = "\ufdd0", "\ufdd1", "\ufdd2", "\ufdd3"
 """Slots for the task's noun in texts: one, several, and both with a capital.
 
-They are noncharacters, so that no name in a text is taken for one. `formats.nouns` fills them.
+They are noncharacters, which cannot occur in names. `formats.nouns` fills them.
 """
 PLAIN = ("unit", "units")
-"""The noun where the task has none of its own, as in a labels file."""
+"""The noun if the task has none of its own, as in a labels file."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class RaterName:
 class Number:
     """A printed number, or a dash if `value` is None; `reason` says why.
 
-    `above` are the letters of the rows whose value is significantly lower. `is_p` keeps a small p
-    from being printed as 0. `judged` is the rated share of the cells that the number depends on,
-    and `bounds` are its values with the other cells no and yes.
+    `above` are the letters of the rows whose value is significantly lower. With `is_p`, a small p
+    is not printed as 0. `judged` is the rated share of the cells that the number depends on, and
+    `bounds` are its values with the other cells no and yes.
     """
 
     value: float | None
@@ -121,10 +121,10 @@ class Number:
 
 
 class UnitCount(int):
-    """A count of units, with the filters of the list of disagreements that shows just these.
+    """A count of units, with the filters of the list of disagreements that shows these units.
 
-    On a page `address` is that list's. `about` says what is counted if the list has fewer units, as
-    of pairs of labels.
+    On a page, `address` leads to that list. `about` says what is counted if the list has fewer
+    units, such as pairs of labels.
     """
 
     filters: Mapping[str, str] = {}
@@ -153,7 +153,7 @@ class UnitCount(int):
 
 
 class CountedText(str):
-    """A text with counts of units: the words of each, in the text's order, with the count."""
+    """A text with counts of units: each count with its words, in the order of the text."""
 
     counts: tuple[tuple[str, UnitCount], ...] = ()
 
@@ -211,7 +211,7 @@ class Block:
 
 
 def with_counts(block: Block, change: Callable[[UnitCount], UnitCount]) -> Block:
-    """Return a block whose counts of units are changed."""
+    """Return a block with its counts of units mapped."""
     about = block.about
     if isinstance(about, CountedText):
         about = CountedText.of(about, *((words, change(of)) for words, of in about.counts))
@@ -220,7 +220,7 @@ def with_counts(block: Block, change: Callable[[UnitCount], UnitCount]) -> Block
 
 
 def table_with_counts(table: Table, change: Callable[[UnitCount], UnitCount]) -> Table:
-    """Return a table whose counts of units are changed."""
+    """Return a table with its counts of units mapped."""
     rows = (
         tuple(change(cell) if isinstance(cell, UnitCount) else cell for cell in row)
         for row in table.rows
@@ -233,7 +233,7 @@ class Section:
     """Blocks under a title. Text comes first: `paragraphs`, then `points` as a list.
 
     `name` is its address on a page; if empty, the address is made from the title. The figures of
-    `place` are drawn for each of `subjects`: variables or scores of the report.
+    `place` are drawn for each of `subjects`, which are variables or scores.
     """
 
     title: str
@@ -260,7 +260,7 @@ class Document:
     sections: tuple[Section, ...]
 
     def linked(self, address: Callable[[Mapping[str, str]], str]) -> Document:
-        """Return the document with an address for each count of units, from its filters."""
+        """Return the document with an address for each count of units, built from its filters."""
 
         def at(count: UnitCount) -> UnitCount:
             return count.at(address(count.filters))

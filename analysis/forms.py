@@ -85,12 +85,12 @@ class ReportForm(OptionsForm):
 
     @property
     def has_references(self) -> bool:
-        """Whether there is anything to choose but people's majority."""
+        """Whether there is a choice other than people's majority."""
         return "reference" in self.available.raters.values()
 
     @property
     def has_crowd(self) -> bool:
-        """Whether there are so many people that pairs are shown as a distribution."""
+        """Whether there are so many people that pairs appear as a distribution."""
         kinds = list(self.available.raters.values())
         return kinds.count("human") > CROWD
 

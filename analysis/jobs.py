@@ -1,4 +1,4 @@
-"""The registry of the jobs of reports, with a line for each kind."""
+"""The registry of report jobs, with a line for each kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots of reports, which never change; studies with their parts; tags, drafts of a change."""
+"""Models of snapshots, studies with their parts, tags of units, and drafts of changes."""
 
 from __future__ import annotations
 
@@ -123,10 +123,10 @@ class StudyPart(models.Model):
 
 
 class UnitTag(models.Model):
-    """What a reader makes of the labels of a unit: a tag, and a note that may be empty.
+    """A reader's assessment of a unit's labels: a tag, and a note that may be empty.
 
     A unit has one tag for each variable; a later one replaces it, and both are in the audit trail.
-    `section` is the heading of the guideline that it is about, and may be empty.
+    `section` is the heading of the relevant guideline section, and may be empty.
     """
 
     class Tag(models.TextChoices):
@@ -161,8 +161,8 @@ class UnitTag(models.Model):
 class Draft(models.Model):
     """A drafted change of a campaign's guideline or of a judge's prompt, which changes nothing yet.
 
-    `base` is the text that the draft began from. Of a prompt, `judge` is the one whose prompt or
-    judge file it is; of a guideline it is None. A draft that somebody discarded is kept.
+    `base` is the text that the draft began from. For a prompt or judge file, `judge` is its judge;
+    for a guideline, it is None. Discarded drafts are kept.
     """
 
     class Kind(models.TextChoices):

@@ -24,7 +24,7 @@ from datasets.options import values_of
 
 LOOK = declared(Look)
 BESIDE = ("of", *(option.name for option in LOOK))
-"""The parameters of a figure's file beside the options of its report."""
+"""The parameters of a figure's file in addition to the report's options."""
 
 
 def options_query(request: HttpRequest) -> str:
@@ -42,14 +42,14 @@ def report_address(campaign: Campaign, query: str) -> str:
 
 
 def attached(content: str | bytes, media_type: str, name: str) -> HttpResponse:
-    """Return text or bytes as a file to download."""
+    """Return a text or bytes as a download."""
     response = HttpResponse(content, content_type=media_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 
 class LookForm(forms.Form):
-    """How a figure's file is to look, from an address."""
+    """The look of a figure's file, from an address."""
 
     def __init__(self, request: HttpRequest) -> None:
         given = {option.name: request.GET.get(option.name) or option.default for option in LOOK}

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 JSON = dict[str, Any]
 
 Progress = Callable[[int, int], None]
-"""Gets the number of finished steps of a computation, and of all."""
+"""Called with the number of finished steps of a computation, and of all."""
 Value = TypeVar("Value")
 
 
@@ -28,6 +28,6 @@ class Steps:
         self.progress(min(self.number, self.total), self.total)
 
     def after(self, value: Value) -> Value:
-        """Note that the step with this value is done."""
+        """Record that the step with this value is done."""
         self.done()
         return value

@@ -1,6 +1,6 @@
-"""Counts of units with the filters of the list of disagreements that shows just these.
+"""Counts of units, with filters for the list of disagreements that shows exactly these units.
 
-Tables of the report and those below its figures count the same units, so that both lead there.
+Tables of the report and tables below figures count the same units, so both link to that list.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from .document import UnitCount
 from .types import JSON
 
-COUNTED_PAIRS = "a label counts once for each other person; the list shows it once"
+COUNTED_PAIRS = "a label counts once for each other person, but the list shows it only once"
 
 
 def shared_units(units: int, one: str, other: str) -> UnitCount:
@@ -22,7 +22,7 @@ def of_several(units: int, rater: str) -> UnitCount:
 
 
 def pairs_of_labels(labels: int, who: str) -> UnitCount:
-    """Return the count of a person's labels beside those of each other person."""
+    """Return the count of a person's labels paired with those of each other person."""
     return of_several(labels, who).counting(COUNTED_PAIRS)
 
 
@@ -34,9 +34,9 @@ def compared_units(block: JSON, judge: str, units: int) -> int:
 
 
 def units_in_bin(block: JSON, judge: str, bin_: JSON) -> int:
-    """Return the count of a bin's units, with a way to their list for a probability of yes.
+    """Return the count of a bin's units, linked to their list for a probability of yes.
 
-    Other probabilities than that of yes are no scores of labels. Older snapshots have no range.
+    Only the probability of yes is the score of a label. Older snapshots have no range.
     """
     if block["calibration"].get("of", "yes") != "yes" or "lowest" not in bin_:
         units: int = bin_["units"]
@@ -48,7 +48,7 @@ def units_in_bin(block: JSON, judge: str, bin_: JSON) -> int:
 def units_of_slice(units: int, names: str, group: str) -> UnitCount:
     """Return the count of the units that several people labelled in one value of a stratum.
 
-    Of several strata that are alike, `names` has the first one's before a comma.
+    If several strata are alike, `names` has the first one's name before a comma.
     """
     name = names.split(", ")[0]
     of = {"system": group} if name == "system" else {"slice": f"{name}:{group}"}
@@ -61,5 +61,5 @@ def units_of_cell(number: int, people: str, said: str) -> UnitCount:
 
 
 def _of_reference(block: JSON) -> str:
-    """Return the list of all units with a label from people together."""
+    """Return the filter for all units with a joint label from people."""
     return "labelled" if block["reference"] == "mean" else "decided"

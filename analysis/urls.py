@@ -1,6 +1,6 @@
-"""URLs of reports; each format of the registry has its own, by its file's suffix.
+"""URLs of reports. Each format of the registry has its own URL, with the file's suffix.
 
-A robustness sheet is about a judge over a campaign, which a run of the judge identifies.
+A robustness sheet is about a judge over a campaign; a run identifies both.
 """
 
 from __future__ import annotations

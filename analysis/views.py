@@ -1,4 +1,4 @@
-"""The report as a file, its figures, its snapshots, and robustness sheets; jobs compute all."""
+"""The report as a file, its figures and snapshots, and robustness sheets. Jobs compute them all."""
 
 from __future__ import annotations
 
@@ -81,9 +81,10 @@ def _current_job(request: HttpRequest, campaign: Campaign, form: ReportForm) -> 
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
-    """Store the numbers on the page as a snapshot; if labels are newer, show their number first.
+    """Store the numbers on the page as a snapshot. If there are newer labels, show their number
+    first.
 
-    A GET shows what became of the job that stores it.
+    A GET shows the result of the job that stores it.
     """
     campaign = managed_campaign(request, pk)
     if blind := blind_page(request, campaign):
@@ -103,7 +104,7 @@ def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _stored(request: HttpRequest, campaign: Campaign, job: Job) -> HttpResponse:
-    """Show what became of the job of a snapshot."""
+    """Show the result of a snapshot's job."""
     query = options_query(request)
     if not results.is_there(job):
         return jobs.waiting(request, job, report_address(campaign, query))
@@ -119,7 +120,7 @@ def _stored(request: HttpRequest, campaign: Campaign, job: Job) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpResponseBase:
-    """Return a figure as a file; `of` in the address names the variable or score that it shows."""
+    """Return a figure as a file. `of` in the address names the variable or score."""
     campaign = readable_campaign(request, pk)
     if name not in FIGURES or suffix not in {each.suffix for each in available_kinds()}:
         raise Http404("No such figure, or not as such a file.")
@@ -138,7 +139,7 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
 @require_safe
 @role_required(*READERS)
 def robustness(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the robustness sheet of a run's judge over its campaign; of a trial, its base's."""
+    """Render the robustness sheet of a run's judge (or, for a trial, its base) over the campaign."""
     run = get_object_or_404(
         visible_runs(get_account(request)).select_related("judge__base", "campaign__batch"), pk=pk
     )
@@ -157,7 +158,7 @@ def robustness(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _form(request: HttpRequest, campaign: Campaign, *beside: str) -> ReportForm:
-    """Return the options in the address, apart from the parameters `beside`."""
+    """Return the options in the address, ignoring the parameters in `beside`."""
     query = jobs.options_of(request, *beside)
     return ReportForm(query, offered_options(campaign))
 

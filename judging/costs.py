@@ -277,7 +277,10 @@ class Budget:
         return ""
 
     def reserve(self, request: Request) -> Estimate | None:
-        """Reserve the expected usage of a call. Return None if the limits leave no room for it now."""
+        """Reserve the expected usage of a call.
+
+        Return None if the limits leave no room for it now.
+        """
         if self.bounds_nothing:
             return NOTHING
         estimate = self._estimate(request)

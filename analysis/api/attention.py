@@ -1,4 +1,4 @@
-"""API endpoint of what needs attention in a campaign: the same list as on its first page."""
+"""API endpoint of the matters that need attention in a campaign, as listed on its first page."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class CampaignAttention(Resource):
 
     @described(
         "Read what needs attention",
-        "What needs somebody's attention in a campaign, as its first page shows it. What is "
-        "expensive comes from the last finished report and checks, which are not computed here.",
+        "What needs somebody's attention in a campaign, as its first page shows it. Expensive "
+        "figures come from the last finished report and checks; nothing is computed here.",
         {200: AttentionSerializer},
         tag="studies",
         example={"report_at": "2026-11-26T14:12:00Z", "matters": [A_MATTER]},

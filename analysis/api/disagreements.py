@@ -1,4 +1,4 @@
-"""API endpoint of what can be done with a list of disagreements."""
+"""API endpoint of the actions on a list of disagreements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class ActionOrderSerializer(Strict):
         help_text="the name of the campaign that gets the gold answers; for `gold` alone",
     )
     dry_run = serializers.BooleanField(
-        default=False, help_text="only return how many units could be taken, and why not the rest"
+        default=False,
+        help_text="only return how many units could be taken, and why the others could not",
     )
 
     def get_fields(self) -> dict[str, Any]:

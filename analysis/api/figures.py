@@ -57,7 +57,7 @@ LONGEST = 500
 
 
 class FigureQuery(JobKey):
-    """What a figure shows and how its file looks, and perhaps the job that wrote it."""
+    """The subject and look of a figure's file, and optionally the job that wrote it."""
 
     of = serializers.CharField(
         required=False,
@@ -125,7 +125,7 @@ class CampaignFigure(Resource):
 
 
 def _question(request: Request, campaign: Campaign, name: str) -> tuple[str, dict[str, Any]]:
-    """Return the kind and the question of the job whose report the figure is drawn from."""
+    """Return the kind and question of the job that computes the figure's report."""
     if FIGURES[name].of_measures:
         options = resolve_options(get_account(request), campaign, MeasuresOptions(), {})
         return MEASURES, measures_question(campaign, options)

@@ -37,7 +37,7 @@ from datasets.options import values_of
 
 
 class MeasuresParameters(JobKey):
-    """The options of the measures, and perhaps the job whose result is wanted."""
+    """The options of the measures, and optionally the job whose result is requested."""
 
     def get_fields(self) -> dict[str, Any]:
         return {**super().get_fields(), **serializer_fields((*MEASURES_OPTIONS, *DISPLAY_OPTIONS))}

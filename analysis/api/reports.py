@@ -59,7 +59,7 @@ class ReportParameters(Strict):
 
 
 class ReportQuery(JobKey, ReportParameters):
-    """The options of a report, and perhaps the job whose result is wanted."""
+    """The options of a report, and optionally the job whose result is requested."""
 
 
 class RaterSerializer(serializers.Serializer[Any]):
@@ -287,7 +287,7 @@ class FrozenReports(List):
         asked = snapshot_question(campaign, options, inputs, _query(data), user)
         found: dict[str, Any] = {}
         if not was_answered(request):
-            # Before the transaction of the key, since this may take seconds.
+            # Before the idempotency key's transaction, since this may take seconds.
             job = current_job(request, SNAPSHOT, asked)
             if job is None:
                 return accepted(request)

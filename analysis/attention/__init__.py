@@ -1,6 +1,6 @@
-"""What needs somebody's attention in a campaign: one registry, which all pages share.
+"""What needs attention in a campaign: one registry for all pages.
 
-`facts` reads what the rules look at, for many campaigns in a few queries. What is expensive comes
+`facts` reads the input of the rules, for many campaigns in a few queries. Expensive figures come
 from the last finished jobs: the report, and the `checks` of disputes and people's work. A rule of
 `rules` turns facts into findings, and `registry` lists the rules, with who may see what they find.
 Cockpit, progress, results, the list of campaigns, the API and `tandem campaign show` ask `matters`.

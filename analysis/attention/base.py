@@ -52,7 +52,7 @@ class Finding:
 class Rule:
     """A rule of the registry.
 
-    A rule that `tells_answers` says how others answered, so it is hidden from accounts with an open
+    A rule that `tells_answers` reveals others' answers, so it is hidden from accounts with an open
     item in the campaign.
     """
 
@@ -64,7 +64,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Matter:
-    """A finding with its rule, as pages, the API and the command show it."""
+    """A finding and its rule, in the form that pages, the API and the command show."""
 
     code: str
     topic: Topic
@@ -73,7 +73,7 @@ class Matter:
     actions: tuple[Action, ...]
 
     def as_json(self, site: Callable[[str], str]) -> dict[str, Any]:
-        """Return it as JSON; `site` makes an address of a path."""
+        """Return the matter as JSON. `site` turns a path into an address."""
         return {
             "code": self.code,
             "topic": self.topic,
@@ -91,5 +91,5 @@ def count(number: int, one: str, several: str = "") -> str:
 
 
 def join_words(parts: Sequence[str]) -> str:
-    """Return parts as they are listed in a sentence: a, b and c."""
+    """Join parts like a list in a sentence: a, b and c."""
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

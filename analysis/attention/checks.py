@@ -1,6 +1,6 @@
 """The job of a campaign's checks: disputes, flags on people's work, answers by guideline.
 
-They read all labels, so a worker computes them, and pages show the last ones.
+They read all labels, so a worker computes them, and pages show the last results.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def check_campaign(campaign: Campaign) -> JSON:
 
 
 def _guidelines(campaign: Campaign) -> list[JSON]:
-    """Count answers by version, the protocol's own guideline first: it is no version (None)."""
+    """Count answers by version. The protocol's own guideline (None) comes first; it is not a
+    version.
+    """
     versions = list(campaign.guidelines.exclude(digest="").order_by("version"))
     if not versions:
         return []
@@ -89,15 +91,15 @@ CHECKS_KIND = Kind(CHECKS, "Checks", _state, _carry_out, may_see, listed=False)
 
 
 def last_checks(campaign: Campaign) -> JSON | None:
-    """Return a campaign's last finished checks; callers note the look in the ledger."""
+    """Return a campaign's last finished checks. Callers record the look in the ledger."""
     job = queue.last_finished(queue.question_of(CHECKS, question(campaign)))
     return quiet_value(job) if job else None
 
 
 def quiet_value(job: Job) -> JSON | None:
-    """Return a job's result without noting its looks, None if its file is gone.
+    """Return a job's result without recording its looks. None if its file no longer exists.
 
-    Code that shows a part of a result notes only that part.
+    Code that shows only a part of a result records that part.
     """
     with collect_looks():
         try:

@@ -1,7 +1,7 @@
-"""What the rules look at: a campaign, its judges' newest runs, and the last finished jobs.
+"""The input of the rules: a campaign, its judges' newest runs, and the last finished jobs.
 
-The facts of many campaigns take as many queries as those of one, so that a list can show what each
-needs. Of a report only the brief is kept, in the cache, since its file never changes.
+Many campaigns take no more queries than one, so a list can show what each needs. Only the brief of
+a report is kept, in the cache, since a report's file never changes.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Facts:
 
 
 def report_of(campaign: Campaign) -> str:
-    """Return the question of a campaign's report under the usual options, as jobs name it."""
+    """Return the job question of a campaign's report with default options."""
     return queue.question_of(REPORT, report_question(campaign, ReportOptions()))
 
 
@@ -188,7 +188,7 @@ def _idle(campaigns: Sequence[int], now: datetime) -> dict[int, int]:
 
 
 def _jobs(campaigns: Sequence[Campaign]) -> tuple[dict[str, Job], set[str]]:
-    """Return the last finished job of each question, and the questions that no worker takes up."""
+    """Return each question's last finished job, and the questions that no worker takes up."""
     questions = [of(each) for each in campaigns for of in (report_of, checks_of)]
     rows = Job.objects.filter(question__in=questions)
     last: dict[str, Job] = {}

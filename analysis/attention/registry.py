@@ -35,7 +35,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def matters(facts: Facts, manages: bool = True, blind: bool = False) -> list[Matter]:
-    """Return what needs attention, most urgent first.
+    """Return the matters that need attention, most urgent first.
 
     An account that does not manage the campaign gets no actions that change it; one that is `blind`
     does not learn how others answered.
@@ -54,9 +54,9 @@ def _find_matters(facts: Facts, manages: bool, blind: bool) -> Iterator[Matter]:
 
 
 def matters_for(user: User, campaign: Campaign, *topics: str) -> list[Matter]:
-    """Return what needs attention in a campaign that an account may read, and note the look.
+    """Return the matters that need attention in a readable campaign, and record the look.
 
-    `topics` restricts it to some.
+    `topics` restricts them.
     """
     (facts,) = facts_of([campaign.pk])
     manages = may_manage(user, campaign.pk)
@@ -67,7 +67,7 @@ def matters_for(user: User, campaign: Campaign, *topics: str) -> list[Matter]:
 
 
 def note_look(facts: Facts, shown: Sequence[Matter]) -> None:
-    """Note in the ledger the figures over people's answers that these matters name."""
+    """Record in the ledger the figures over people's answers that these matters show."""
     revealing = {rule.code for rule in RULES if rule.tells_answers}
     units = [each["units"] for each in (facts.report or {}).get("variables", ())]
     units.append((facts.checks or {}).get("units", 0))

@@ -44,7 +44,7 @@ ABOUT_ERRORS = (
 
 
 def bench_document(found: JSON, noun: Noun = PLAIN) -> Document:
-    """Return the numbers in reading order; units are called `noun`, one and several."""
+    """Arrange the numbers as a document. `noun` is the units' name in singular and plural."""
     about = " · ".join(
         (
             found["protocol"],
@@ -77,7 +77,9 @@ def _sections(found: JSON) -> Iterator[Section]:
 
 
 def _judges(found: JSON) -> Table:
-    """Return the table; variables have a column if there are several, and trials if there are."""
+    """Return the table, with columns for variables if there are several and for trials if any
+    exist.
+    """
     columns = dict(COLUMNS)
     if len(found["variables"]) == 1:
         del columns["Variable"]

@@ -38,7 +38,7 @@ REPORT_KEYS = (
     "floor",
 )
 WORST = {"repeat": "flips", "attack": "went_over", "control": "mean_score"}
-"""By purpose of a trial, the figure that is worse the higher it is."""
+"""By a trial's purpose, the figure of which higher values are worse."""
 
 
 class BenchError(ValueError):
@@ -53,8 +53,8 @@ def bench(
 ) -> JSON:
     """Return the figures of several judges over a campaign, in the order named (default: all).
 
-    Figures against people are those of the report with the same options. Without a judge in the
-    campaign there are none. Raises BenchError if a named one has no label there.
+    Figures against people are those of the report with the same options. The result is empty for a
+    campaign without judges. Raises BenchError if a named judge has no label there.
     """
     options = replace(options, judges=tuple(sorted(judges)))
     report = computed_report(campaign, options, progress).report
@@ -112,7 +112,7 @@ def _of_report(block: JSON) -> JSON:
 def _facts(
     campaign: Campaign, names: Sequence[str], report: JSON, options: ReportOptions
 ) -> list[JSON]:
-    """Return what each judge is, what its runs took, and its trials."""
+    """Return each judge's definition, the usage of its runs, and its trials."""
     defined = {j.rater.name: j for j in Judge.objects.filter(rater__name__in=names)}
     ran = {row["judge"].pk: row for row in compare_judges(campaign)}
     seconds = _seconds(campaign, defined.values())

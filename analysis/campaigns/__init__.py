@@ -2,5 +2,5 @@
 
 `frames` reads a campaign's labels as a frame, `evidence` its highlights, and `free_text` its
 written answers. `reports` creates the report with the warnings of `contamination` and
-`misplaced_flags`, and `cache` keeps it as long as neither labels nor options change.
+`misplaced_flags`, and `cache` keeps it until labels or options change.
 """

@@ -1,4 +1,4 @@
-"""What people answered to a campaign's background questions, as groups for its report."""
+"""People's answers to a campaign's background questions, as groups for its report."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from annotation.people.consent import revoked_raters
 
 
 def background_questions(campaign: Campaign) -> tuple[Question, ...]:
-    """Return the questions with their groups. Texts that people wrote make no groups."""
+    """Return the questions with their groups. Free-text answers form no groups."""
     return tuple(_questions(campaign))
 
 

@@ -9,12 +9,12 @@ from datasets.lineage import ancestors
 
 
 def units_behind(campaign: Campaign) -> dict[str, int]:
-    """Return how many units have other labels by now, by each batch of the lineage behind them."""
+    """Return the number of units whose labels have changed since, by batch of the lineage."""
     return {each.batch.name: each.behind for each in ancestors(campaign.batch) if each.behind}
 
 
 def behind_warnings(campaign: Campaign) -> list[JSON]:
-    """Return a warning for each batch behind the campaign that is itself *behind*."""
+    """Return a warning for each batch in the campaign's lineage that is *behind*."""
     return [
         Warning("batch_behind", None, None, behind_sentence(name, units))._asdict()
         for name, units in units_behind(campaign).items()

@@ -27,9 +27,9 @@ from judging.models import JudgeRun
 
 @dataclass(frozen=True)
 class Computed:
-    """A report, and the newest response at the time when its computation started.
+    """A report, and the newest response when its computation started.
 
-    `looks` are those that the ledger gets when it is read.
+    `looks` are recorded in the ledger when the report is read.
     """
 
     report: JSON
@@ -66,7 +66,7 @@ def labels_since(campaign: Campaign, newest: int) -> int:
 def state_of(campaign: Campaign, *asked: object) -> tuple[int, str]:
     """Return the newest response, and a digest of everything that a report depends on.
 
-    Responses never change, so the number and the newest of the current ones identify them.
+    Responses never change, so the number of current ones and the newest of them identify all.
     """
     own = answers_of(campaign.name)
     also = {source_campaign(campaign)}

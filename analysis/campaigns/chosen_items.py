@@ -1,4 +1,4 @@
-"""Campaigns whose items were chosen, not sampled: what their figures must say."""
+"""Campaigns whose items were chosen, not sampled: the caveat of their figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from annotation.models import Campaign
 
 
 def chosen_items(campaign: Campaign) -> int:
-    """Return how many items were chosen; 0 in a campaign of all items or of a random sample."""
+    """Return the number of chosen items; 0 if the campaign has all items or a random sample."""
     return len(campaign.options.get("chosen", ()))
 
 
@@ -21,7 +21,7 @@ def describe_chosen(items: int) -> str:
 
 
 def chosen_warnings(campaign: Campaign) -> list[JSON]:
-    """Return a warning for figures that come without a verdict, which would say the same."""
+    """Return a warning for figures without a verdict, which would say the same."""
     if not (items := chosen_items(campaign)):
         return []
     return [Warning("chosen_items", None, None, describe_chosen(items))._asdict()]

@@ -1,7 +1,7 @@
-"""How often a judge gives a unit the same label again: over replicates, and over both orders.
+"""How often a judge repeats its label of a unit: over replicates, and over both orders.
 
-A judge file with the order `both` is asked about each pair twice: replicates 2n and 2n + 1 differ
-in the order alone, and all others are repetitions of the same request.
+With the order `both` in its file, a judge is asked about each pair twice: replicates 2n and 2n + 1
+differ only in the order. All others repeat the same request.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ def _asks_both_orders(judge: Judge) -> bool:
 def _compare_replicates(
     values: Mapping[int, str], in_both_orders: bool
 ) -> Iterator[tuple[str, bool]]:
-    """Yield for each pair of a unit's labels how their requests differ, and if they are equal."""
+    """Yield for each pair of a unit's labels how the requests differed, and whether the labels are
+    equal.
+    """
     for one, other in combinations(sorted(values), 2):
         same = values[one] == values[other]
         if not in_both_orders or one % 2 == other % 2:

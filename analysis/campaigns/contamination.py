@@ -1,4 +1,4 @@
-"""Warning: judges whose prompt contains the very texts that they are evaluated on."""
+"""Warning about judges whose prompt contains texts from their evaluation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from annotation.models import Assignment, Campaign, Item, QuerySampling
 from judging.models import Judge
 
 SHORTEST = 40
-"""In characters. A shorter text may be in a prompt by chance."""
+"""In characters. Shorter texts may occur in a prompt by chance."""
 
 
 def contaminated_prompts(campaign: Campaign, judges: Collection[str]) -> list[JSON]:
     """Return a warning for each judge whose prompt quotes a text that it is evaluated on.
 
-    A quote is found word for word, whatever its blanks and line breaks; a paraphrase is not found.
-    Texts of development queries may be in a prompt.
+    Quotes are found word for word, ignoring blanks and line breaks; paraphrases are not. Texts of
+    development queries may be in a prompt.
     """
     asked = Judge.objects.filter(rater__name__in=judges, runs__campaign=campaign).exclude(prompt="")
     prompts = {j.rater.name: _plain(j.prompt) for j in asked.select_related("rater").distinct()}
@@ -30,7 +30,7 @@ def contaminated_prompts(campaign: Campaign, judges: Collection[str]) -> list[JS
         rater__kind="human",
         responses__current=True,
     )
-    # A prompt may be tuned on the items that are not compared.
+    # Prompts may be tuned on items that are not compared.
     tuned = QuerySampling.objects.filter(campaign=campaign, role=DEVELOPMENT)
     labelled = labelled.exclude(item__query__in=tuned.values("query"))
     columns = ("item__key", "item__report__text", "item__passage__text", "item__query__text")

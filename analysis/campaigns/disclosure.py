@@ -1,4 +1,4 @@
-"""What the figures of a frame reveal about single units, for the ledger of looks.
+"""Which units the figures of a frame reveal, for the ledger of looks.
 
 A figure over many units says next to nothing about one of them. If a stratum, a variable, or the
 score of a single report covers few units, the look exposes their items.
@@ -17,7 +17,7 @@ from annotation.models import Campaign, Item
 
 
 def saw_frame(kind: str, campaign: Campaign, frame: Frame) -> None:
-    """Note a look at the figures of a frame; `kind` says which figures.
+    """Record a look at the figures of a frame. `kind` says which figures.
 
     A report lists the scores of single items, too, where the frame has any.
     """
@@ -33,7 +33,7 @@ def saw_frame(kind: str, campaign: Campaign, frame: Frame) -> None:
 
 
 def _in_small_figures(frame: Frame, name: str, kind: str) -> Iterator[str]:
-    """Yield the keys of the items on which a figure of a variable covers too few units."""
+    """Yield the keys of items in figures that cover too few units."""
     variable = frame.variables[name]
     items = [item for item, _, _ in variable.units.names]
     if len(items) < FEWEST_UNITS:
@@ -49,7 +49,7 @@ def _in_small_figures(frame: Frame, name: str, kind: str) -> Iterator[str]:
 
 
 def _of_raters(variable: VariableFrame, items: list[str]) -> Iterator[str]:
-    """Yield the items of raters with few labels: their agreement covers no more units."""
+    """Yield the items of raters with few labels, since their agreement covers few units."""
     for column in range(variable.codes.shape[1]):
         units = (variable.codes[:, column] >= 0).nonzero()[0]
         if len(units) < FEWEST_UNITS:

@@ -47,7 +47,7 @@ from judging.floor import UnitKey as FloorPlace
 from judging.floor import get_floor
 from judging.models import Judge
 
-NO_RULE = "the lexical rule says nothing of categories that are neither yes and no nor in an order"
+NO_RULE = "the lexical rule has no answer for categories other than yes and no or an ordered scale"
 NO_TEXT = "the items show no text in which the lexical rule could look for words"
 _NOT_MISSING: Value = Value(None, CharField())
 _COLUMNS = (
@@ -80,7 +80,7 @@ _ORDER = ("response__assignment__item__position", "unit__position", "id")
 
 
 def with_floor(frame: Frame, campaign: Campaign) -> Frame:
-    """Add the baseline to the frame of a campaign that has a judge to compare with it."""
+    """Add the baseline to the frame of a campaign with a judge to compare."""
     if not any(rater.kind == "judge" for rater in frame.raters):
         return frame
     floor = get_floor(campaign)
@@ -102,7 +102,7 @@ def with_families(frame: Frame, campaign: Campaign) -> Frame:
 
 
 def families_of_answers(campaign: Campaign) -> Families:
-    """Return the model families of the answers in a campaign's batch, without those of judges."""
+    """Return the model families of the answers in a campaign's batch, but not those of judges."""
     reports = Report.objects.filter(batch=campaign.batch, family__isnull=False)
     answers = {key: family for key, family in reports.values_list("key", "family") if family}
     if not answers:
@@ -130,7 +130,7 @@ def campaign_frame(
     """Return the frame of a campaign's selected current labels and missing ones.
 
     Labels of trials, and answers to gold and practice items, whose right answers were known
-    beforehand, are left out. The ledger notes a look of this `kind` at figures of the frame.
+    beforehand, are left out. Records a look of this `kind` at the frame's figures in the ledger.
     """
     asked = schema(campaign)
     scales = {v.name: scale_of(v) for v in asked.variables}
@@ -149,7 +149,7 @@ def campaign_frame(
 
 
 def _judges_metas(campaign: Campaign) -> list[tuple[LabelKey, dict[str, Any]]]:
-    """Return grades, probabilities and steps of reading of judges' first labels of the units."""
+    """Return grades, probabilities and reading steps of the judges' first labels."""
     labels = Label.objects.filter(
         response__current=True,
         response__assignment__item__campaign=campaign,
@@ -172,7 +172,7 @@ def _stored_labels(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
     if not marked:
         yield from map(LabelFact._make, ordered.values_list(*_COLUMNS).iterator(chunk_size=5000))
     else:
-        # An answer may be exposed in some of its units only.
+        # Only some units of an answer may be exposed.
         for pk, *row in ordered.values_list("pk", *_COLUMNS).iterator(chunk_size=5000):
             fact = LabelFact._make(row)
             yield fact._replace(exposed=pk in marked) if fact.exposed else fact
@@ -197,7 +197,7 @@ def verdicts_in_other_campaigns(campaign: Campaign) -> dict[AssistedKey, str]:
 
 
 def _missing(campaign: Campaign, asked: Schema) -> Iterator[LabelFact]:
-    """Yield a fact for each variable that an assignment was asked for and gave no label of."""
+    """Yield a fact for each variable that an assignment was asked for without giving a label."""
     closed = Assignment.objects.filter(item__campaign=campaign).exclude(
         status__in=("open", "leased", "done", "cancelled"), missing={}
     )
@@ -231,7 +231,7 @@ def _missing_fact(assignment: Assignment, unit: Unit, variable: str, reason: str
 
 
 def campaign_strata(campaign: Campaign) -> Strata:
-    """Return the strata of a campaign's items, without those of a single value."""
+    """Return the strata of a campaign's items that have more than one value."""
     source = Grounding.objects.filter(query=OuterRef("query"), passage=OuterRef("passage"))
     rows = list(
         Item.objects.filter(campaign=campaign)
@@ -249,9 +249,9 @@ def campaign_strata(campaign: Campaign) -> Strata:
 
 
 def offered_options(campaign: Campaign) -> AvailableValues:
-    """Return the values that the options of a campaign's report may take, quickly.
+    """Return the values that the options of a campaign's report may take, from a cache.
 
-    The strata's values are kept in a cache while the campaign has the same items.
+    The strata's values are cached until the campaign's items change.
     """
     items = Item.objects.filter(campaign=campaign).aggregate(number=Count("pk"), newest=Max("pk"))
     parts = (campaign.pk, campaign.created_at, items["number"], items["newest"], VERSION)

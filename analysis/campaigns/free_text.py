@@ -17,7 +17,7 @@ from datasets.readers.clapnq import NO_ANSWER
 
 
 class WrittenFact(NamedTuple):
-    """One person's current answer; `round` if the file that it was imported from gives it."""
+    """One person's current answer. `round` is set if the imported file gives it."""
 
     query: str
     rater: str
@@ -30,9 +30,9 @@ def written_answers(campaign: Campaign, with_exposed: bool = False) -> WrittenAn
 
     Answers by people who could see others' answers are left out, unless `with_exposed`.
 
-    If the campaign has a prerequisite, its own answers are the second ones, and the prerequisite
-    holds the first ones. Otherwise imported answers name their rounds. A question has a pair if it
-    has exactly one usable answer of each round.
+    If the campaign has a prerequisite, the prerequisite has the first answers, and the campaign the
+    second ones. Otherwise imported answers name their rounds. A question has a pair if it has
+    exactly one usable answer of each round.
     """
     if schema(campaign).written("query") is None:
         return None
@@ -53,7 +53,7 @@ def _facts(campaign: str, with_exposed: bool) -> Iterator[WrittenFact]:
         assignment__assisted_by="",
     ).exclude(assignment__rater__name__in=excluded(campaign))
     columns = ("assignment__item__query__key", "assignment__rater__name", "payload")
-    # Unknown is not exposed.
+    # Answers of unknown exposure are not counted as exposed.
     unmarked = current if with_exposed else current.exclude(exposed__isnull=False, exposed=True)
     for query, rater, payload in unmarked.order_by("assignment_id").values_list(*columns):
         text = next(filter(None, map(_text, payload["units"].values())), None)
@@ -62,7 +62,7 @@ def _facts(campaign: str, with_exposed: bool) -> Iterator[WrittenFact]:
 
 
 def _text(answer: Any) -> str | None:
-    """Return the text with uniform line ends: a browser's field ends lines differently."""
+    """Return the text with uniform line ends, since browsers send other ones."""
     written = answer.get("written")
     return "\n".join(lines_of(written["text"])) if written else None
 
@@ -81,7 +81,7 @@ def _texts(facts: list[WrittenFact]) -> dict[str, list[str]]:
 
 
 def _paired_rounds(second: list[WrittenFact], campaign: Campaign) -> Rounds:
-    """Pair each second answer with the first answer that its writer was shown."""
+    """Pair each second answer with the first answer shown to its writer."""
     there: dict[str, list[tuple[str, str]]] = {}
     columns = ("assignment__item__query__key", "assignment__rater__name", "payload")
     for query, rater, payload in first_answers(campaign).values_list(*columns):
@@ -110,7 +110,7 @@ def _declared_rounds(facts: list[WrittenFact], campaign: Campaign) -> Rounds | N
 
 
 def _count_skips(campaign: Campaign) -> int:
-    """Count the skips of people: declared ones, and empty answers."""
+    """Count people's skips: declared ones and empty answers."""
     people = Assignment.objects.filter(
         item__campaign=campaign, rater__kind="human", replicate=0, assisted_by=""
     ).exclude(rater__name__in=excluded(campaign.name))

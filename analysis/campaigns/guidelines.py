@@ -1,8 +1,8 @@
-"""The versions of the guideline that the labels of a campaign were given under.
+"""Guideline versions of a campaign's labels.
 
-A judge's labels count under the versions that people followed, too. A text is known by its digest.
-One that comes back counts as its first version, and all texts that are no version of the campaign's
-are the protocol's own guideline.
+A judge's labels count under the versions that people followed, too. A text is identified by its
+digest. If a text is used again, it counts as its first version. Any text that is not one of the
+campaign's versions is the protocol's own guideline.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def with_followed_versions(frame: Frame, campaign: Campaign) -> Frame:
 
 
 def _labels(campaign: Campaign) -> Iterator[tuple[Any, ...]]:
-    """Yield labels with the basis of their answers, which imported ones do not have."""
+    """Yield labels with the basis of their answers. Imported answers have none."""
     labels = Label.objects.filter(
         response__current=True,
         response__basis__isnull=False,

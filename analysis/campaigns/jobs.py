@@ -25,7 +25,7 @@ def question(campaign: Campaign, options: ReportOptions) -> dict[str, Any]:
 
 
 def restore_dataclass(kind: type[Declared], values: Mapping[str, Any]) -> Declared:
-    """Return a dataclass of options from its fields as JSON, where tuples are lists."""
+    """Restore a dataclass of options from its fields as JSON, in which tuples are lists."""
     known = {each.name for each in fields(kind)}  # type: ignore[arg-type]
     return kind(**{name: _as_tuples(value) for name, value in values.items() if name in known})
 
@@ -63,12 +63,12 @@ def figure_question(
 
 
 def figure_key(key: str | None) -> str | None:
-    """Return the key of a job if it draws a figure's file, and None if it computes a report."""
+    """Return a job's key if it draws a figure, and None if it computes a report."""
     return key if key and Job.objects.filter(key=key, kind=FIGURE).exists() else None
 
 
 def report_in(job: Job) -> JSON:
-    """Return the report that a finished job computed, the agreement report or that of measures.
+    """Return the report from a finished job, either the agreement report or the report of measures.
 
     Raises GoneError if it was deleted meanwhile.
     """

@@ -8,12 +8,12 @@ from annotation.models import Campaign
 
 
 def misplaced_flags(campaign: Campaign) -> list[JSON]:
-    """Return the raters with rationales from another text than the judged one, and their number."""
+    """Return the raters with rationales from a text other than the judged one, with their counts."""
     return [flag_as_json(found) for found in find_misplaced_evidence(campaign)]
 
 
 def flag_as_json(found: MisplacedEvidence) -> JSON:
-    """Return the flag as the report has it."""
+    """Return the flag in the form used by the report."""
     return {
         "name": found.rater,
         "kind": found.rater_kind,

@@ -14,7 +14,7 @@ JURY = (
 
 
 def mark_raters(raters: list[JSON]) -> dict[str, str]:
-    """Mark each fake judge among a report's raters; return what to say of each, by name."""
+    """Mark each fake judge among a report's raters. Return a warning text for each, by name."""
     judges = [rater["name"] for rater in raters if rater["kind"] == "judge"]
     fakes = dict.fromkeys(scripted_among(judges), FAKE)
     fakes |= {name: JURY for name in judges if scripted_among(voting_judges(name))}
@@ -25,7 +25,7 @@ def mark_raters(raters: list[JSON]) -> dict[str, str]:
 
 
 def mark_fakes(report: JSON) -> None:
-    """Mark each fake judge among the report's raters, and warn of it."""
+    """Mark each fake judge among the report's raters, and add a warning."""
     fakes = mark_raters(report["raters"])
     report["warnings"] += [
         Warning("scripted_judge", None, name, text)._asdict() for name, text in fakes.items()

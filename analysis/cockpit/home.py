@@ -1,4 +1,4 @@
-"""The first page of a researcher: campaigns, with those first that need somebody."""
+"""A researcher's first page: the campaigns, those that need attention first."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from annotation.people.membership import manageable, readable
 from annotation.registry import get_protocol
 
 MOST_CHECKED = 200
-"""Of more open campaigns than this, only the newest are checked for what they need."""
+"""If there are more open campaigns, only the newest ones are checked for matters."""
 STATES = {"open": "open", "closed": "closed", "archived": "archived"}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A campaign of the list: its facts, what it needs, and the study that it belongs to."""
+    """A campaign in the list: its facts, its matters, and its study."""
 
     campaign: Campaign
     title: str
@@ -32,13 +32,13 @@ class Row:
 
     @property
     def urgency(self) -> int:
-        """How urgently somebody is needed: urgent matters weigh most, hints nothing."""
+        """The campaign's urgency: urgent matters weigh most, hints do not count."""
         weights = {"urgent": 100, "warning": 1, "hint": 0}
         return sum(weights[each.severity] for each in self.needs)
 
 
 def search_campaigns(user: User, state: str, find: str) -> QuerySet[Campaign]:
-    """Return the campaigns that an account may read, of a state and with words in their names.
+    """Return readable campaigns in a state, with the given words in their names.
 
     The words are looked for in the names of the campaign, its batch, its task and its study.
     """
@@ -62,7 +62,9 @@ def counts_of(user: User) -> dict[str, int]:
 
 
 def rows_of(user: User, campaigns: Sequence[int]) -> list[Row]:
-    """Return rows of campaigns by primary key, those that need somebody first, then by name."""
+    """Return rows for campaigns given by primary key, those that need attention first, then by
+    name.
+    """
     studies, blind = _studies(campaigns), _blind(user, campaigns)
     managed = set(manageable(user).filter(pk__in=campaigns).values_list("pk", flat=True))
     rows = [
@@ -80,7 +82,7 @@ def rows_of(user: User, campaigns: Sequence[int]) -> list[Row]:
 
 
 def note_looks(rows: Sequence[Row]) -> None:
-    """Note in the ledger what the shown rows reveal of people's answers."""
+    """Record in the ledger what the shown rows reveal about people's answers."""
     for row in rows:
         note_look(row.facts, row.needs)
 
@@ -91,7 +93,7 @@ def _studies(campaigns: Sequence[int]) -> Mapping[int, str]:
 
 
 def _blind(user: User, campaigns: Sequence[int]) -> set[int]:
-    """Return the campaigns in which the account has an open item, as `is_blind` says of one."""
+    """Return the campaigns in which the account has an open item, like `is_blind` for one."""
     begun = my_assignments(user).filter(
         status=Assignment.Status.OPEN,
         item__campaign__in=campaigns,

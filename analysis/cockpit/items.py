@@ -1,4 +1,4 @@
-"""The items of a campaign with everybody's answers: a page of them, and one with all its labels."""
+"""The items of a campaign with all answers: a page of items, and one item with all its labels."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Row:
     """An item with the answers to one variable.
 
     `people` counts those who labelled it. `labels` counts the units by the word of people's
-    majority, or of the only label. Of the units with two people, `alike` have equal labels; of
-    those with a majority and a label of a judge, `with_judge` has the number of equal ones and of
+    majority, or of the only label. Among units with two people, `alike` have equal labels. Among
+    those with a majority and a judge's label, `with_judge` has the numbers of equal labels and of
     all, by judge.
     """
 
@@ -99,7 +99,7 @@ class ItemAnswers:
 
 
 def answers_of(campaign: Campaign, item: Item) -> ItemAnswers:
-    """Return all labels of an item that count, unit by unit."""
+    """Return all current labels of an item, unit by unit."""
     saw_answers(LOOK, campaign, items=[item.pk])
     item.campaign = campaign
     preload(campaign, [item])

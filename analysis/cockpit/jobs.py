@@ -14,14 +14,14 @@ from datasets.jobs.kinds import Options
 from datasets.models import Job
 
 REST = 10
-"""A figure is computed again once it is this many times as old as it took to compute."""
+"""A figure is recomputed once its age is this multiple of its computing time."""
 
 
 def jobs_for_page(request: HttpRequest, asked: Mapping[str, Options], page: str) -> list[Job]:
     """Return the jobs that compute a page's figures, and request those that are due.
 
-    `asked` has the options of each kind of job. A job under way is named in the page's address, by
-    its kind. `page` is where the account finds the result.
+    `asked` has the options of each kind of job. The page's address names jobs in progress, by kind.
+    `page` is where the account finds the result.
     """
     found = []
     for kind, options in asked.items():
@@ -38,7 +38,7 @@ def jobs_for_page(request: HttpRequest, asked: Mapping[str, Options], page: str)
 
 
 def _is_due(last: Job | None, now: datetime) -> bool:
-    """Return whether to compute again: less often what takes long to compute."""
+    """Return whether to recompute a figure, less often if that takes long."""
     if last is None or last.started_at is None or last.ended_at is None:
         return True
     took = max(last.ended_at - last.started_at, timedelta(0))

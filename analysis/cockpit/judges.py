@@ -1,7 +1,7 @@
-"""The judges of a campaign: how well each agrees with people, what it cost, and how far it is.
+"""The judges of a campaign: agreement with people, cost and progress.
 
 Agreement comes from the last finished report and costs from the last finished comparison, each with
-its age. Only how far a run is comes from the counters, at once.
+its age. Only a run's progress comes directly from the counters.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ LOOK = "judges"
 class JudgeRow:
     """A judge of a campaign. `judge` and `run` are None if its labels come from a file.
 
-    `done`, `failed` and `open` count its requests. `figures` are those of the report on the page's
-    variable, and `spent` those of the comparison; both are None where they are not known.
-    `progress` is of a run under way, and `left` the time that it takes, in words.
+    `done`, `failed` and `open` count its requests. `figures` come from the report, for the page's
+    variable, and `spent` from the comparison; both are None if unknown. `progress` belongs to an
+    active run, and `left` is its remaining time in words.
     """
 
     name: str
@@ -130,9 +130,9 @@ def _context(request: HttpRequest, campaign: Campaign, blind: bool) -> dict[str,
 
 
 def _figures(campaign: Campaign, report: JSON | None, variable: str) -> Mapping[str, JSON]:
-    """Return the judges' figures by name, and note that they are shown.
+    """Return the judges' figures by name, and record that they are shown.
 
-    Figures over fewer than `FEWEST_UNITS` units are left out, so that the page exposes nobody.
+    Figures over fewer than `FEWEST_UNITS` units are left out, so that the page exposes no labels.
     """
     blocks = [each for each in (report or {}).get("variables", ()) if each["name"] == variable]
     found = {
@@ -193,7 +193,7 @@ def _rows(
 
 
 def _page_state(jobs: Sequence[Job], rows: Sequence[JudgeRow]) -> str:
-    """Return a short text that changes whenever the changing parts of the page do."""
+    """Return a short text that changes whenever the polled part of the page changes."""
     moving = [f"{job.key}-{job.state}" for job in jobs]
     moving += [
         f"{row.run.pk}-{row.status.word}-{row.done}-{row.failed}"

@@ -1,4 +1,4 @@
-"""Search over the whole site: campaigns, batches, people, judges and queries that one may read."""
+"""Search over the whole site: readable campaigns, batches, people, judges and queries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST, MOST_WORDS, SHORTEST = 8, 6, 2
 
 @dataclass(frozen=True)
 class Hit:
-    """What was found: its name, what it is part of, and its page."""
+    """A search result: its name, its context and its page."""
 
     name: str
     of: str
@@ -30,7 +30,7 @@ class Hit:
 
 
 def search(user: User, text: str) -> dict[str, list[Hit]]:
-    """Return hits by kind, at most `MOST` of each; every word has to be in the name or text."""
+    """Return hits by kind, at most `MOST` of each. The name or text must contain every word."""
     words = [word for word in text.split() if len(word) >= SHORTEST][:MOST_WORDS]
     if not words:
         return {}
@@ -54,7 +54,9 @@ def _batches(user: User, words: list[str]) -> Iterator[Hit]:
 
 
 def _people(user: User, words: list[str]) -> Iterator[Hit]:
-    """Yield accounts for an admin, and for a researcher people by pseudonym where they answered."""
+    """Yield accounts for admins; for researchers, pseudonyms of people who answered their
+    campaigns.
+    """
     if user.role == User.Role.ADMIN:
         for each in _containing(User.objects.all(), words, "username", "rater__name")[:MOST]:
             yield Hit(each.username, each.role, reverse("person", args=[each.pk]))
@@ -81,7 +83,7 @@ def _queries(user: User, words: list[str]) -> Iterator[Hit]:
 
 
 def _studies(user: User, words: list[str]) -> Iterator[Hit]:
-    """Yield studies with such a name, then their campaigns, since some people read only those."""
+    """Yield studies by name, then their campaigns, since some people may read only those."""
     for study in _containing(readable_studies(user), words, "name")[:MOST]:
         yield Hit(study.name, "", reverse("study", args=[study.pk]))
     mine = Campaign.objects.filter(pk__in=readable(user).values("pk"))
@@ -93,7 +95,7 @@ def _studies(user: User, words: list[str]) -> Iterator[Hit]:
 
 
 def _containing(rows: QuerySet, words: list[str], *fields: str) -> QuerySet:
-    """Keep the rows that have each word in one of the fields, whatever its case."""
+    """Filter rows in which each word occurs in one of the fields, ignoring case."""
     for word in words:
         one = Q()
         for field in fields:

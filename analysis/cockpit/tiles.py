@@ -1,7 +1,7 @@
 """The tiles of a campaign's first page: what each shows, or what is missing.
 
-Figures over fewer than `FEWEST_UNITS` units are not shown here. They say little, and an account
-that read them would be marked as having seen others' answers: the first page must be free to open.
+Figures over fewer than `FEWEST_UNITS` units are not shown here. They say little, and reading them
+would count as having seen others' answers; opening the first page must have no such consequence.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Tiles:
     """What the tiles show. A part that is None or empty has a reason in `missing` under its name.
 
     `people` and `judges` are of the first `variable`, and `others` counts the rest. `score` has the
-    systems. `hidden` says that the reader has an open item, and so is shown no figure.
+    systems. `hidden` means that no figures are shown because the reader has an open item.
     """
 
     labels: Labels
@@ -61,9 +61,9 @@ class Tiles:
 
 
 def tiles_of(facts: Facts, blind: bool, is_computing: bool = False) -> Tiles:
-    """Return the tiles of a campaign, and note in the ledger which figures they show.
+    """Return the tiles of a campaign, and record in the ledger which figures they show.
 
-    `is_computing` says that a report is under way, which a tile without figures then tells.
+    `is_computing` says that a report is being computed; tiles without figures then say so.
     """
     campaign: Any = facts.campaign
     places, report = facts.places, None if blind else facts.report
@@ -92,7 +92,7 @@ def tiles_of(facts: Facts, blind: bool, is_computing: bool = False) -> Tiles:
 
 
 def _score(scores: Sequence[JSON], variable: JSON) -> JSON | None:
-    """Return the first score whose systems rest on enough units each, by the mean of an item."""
+    """Return the means of the first score that has enough units for each system."""
     for score in scores:
         items = sum(each["items"] for each in score["systems"])
         per_item = variable.get("units", 0) / items if items else 0
@@ -140,7 +140,7 @@ def _no_judge(facts: Facts, variable: JSON, waits: str) -> str:
 
 
 def _no_answer(facts: Facts) -> str:
-    """Say why no judge has an answer: none ran, or what ran has given none that can be used."""
+    """Explain why no judge has an answer: none has run, or the runs gave no usable answer."""
     if missing := sum(facts.failed.values()):
         what = "its answer is" if missing == 1 else f"all {missing:,} answers are"
         return f"A judge has run, but {what} missing."

@@ -43,13 +43,13 @@ SHOWS = {"": "All items", "open": "Answers missing", "done": "Answers complete"}
 @require_safe
 @role_required(*READERS)
 def campaigns(request: HttpRequest) -> HttpResponse:
-    """List the campaigns that the account may read, those first that need somebody."""
+    """List the campaigns that the account may read, those that need attention first."""
     user = get_account(request)
     given = {name: request.GET.get(name, "").strip() for name in ("state", "find")}
     state = given["state"] if given["state"] in STATES else "open"
     found = search_campaigns(user, state, given["find"]).order_by("-pk")
     keys = list(found.values_list("pk", flat=True))
-    # Beyond what is checked, campaigns keep the order of their age.
+    # Campaigns that are not checked stay in order of age.
     rows = rows_of_home(user, keys[:MOST_CHECKED]) if state == "open" else []
     order = [row.campaign.pk for row in rows] + keys[len(rows) :]
     page = Paginator(order, MOST_LISTED).get_page(request.GET.get("page"))
@@ -114,7 +114,7 @@ def _context(found: Campaign, user: User, blind: bool, is_computing: bool) -> di
 @require_safe
 @role_required(*READERS)
 def search_all(request: HttpRequest) -> HttpResponse:
-    """Show what the words of `q` find in the names and texts that the account may read."""
+    """Show the results of searching for `q` in readable names and texts."""
     text = request.GET.get("q", "").strip()[:LONGEST_SEARCH]
     context = {"text": text, "found": search(get_account(request), text), "most": MOST}
     return render(request, "cockpit/search.html", context)
@@ -157,7 +157,7 @@ def _items(campaign: Campaign, show: str, find: str) -> QuerySet[Item]:
 
 
 def items_with_missing(campaign: Campaign) -> QuerySet[Item]:
-    """Return, for a query over items, the same item if answers of people are missing on it."""
+    """Return a subquery for items on which people's answers are missing."""
     done = Q(assignments__status="done", assignments__rater__kind=Rater.Kind.HUMAN)
     people = Count("assignments__rater", filter=done, distinct=True)
     return Item.objects.filter(pk=OuterRef("pk")).annotate(n=people).filter(n__lt=F("quota"))

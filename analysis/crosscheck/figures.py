@@ -1,4 +1,4 @@
-"""The figures of a report that other libraries can compute, with the labels that they need."""
+"""The figures of a report that other libraries can compute, with the required labels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..data.frame import VariableFrame
 from ..types import JSON
 
-# The words of the job, as `libraries` reads them: no module is in both processes.
+# Keywords of the job, as `libraries` reads them. The processes share no module.
 OF_CODES, OF_VALUES, PEOPLE, TASKS = "codes", "values", "people", "tasks"
 CORRELATIONS = ("spearman", "kendall", "pearson")
 KAPPAS = {"cohen_kappa": None, "cohen_kappa_linear": "linear", "cohen_kappa_quadratic": "quadratic"}
@@ -23,7 +23,7 @@ BENJAMINI_YEKUTIELI = {"figure": "adjusted", "method": "fdr_by", "level": 0.05}
 
 @dataclass
 class Figures:
-    """Our figures by their paths in the report, and a library's input for each.
+    """Tandem's figures by their paths in the report, and a library's input for each.
 
     Figures without a value are left out, since there is nothing to compare.
     """
@@ -116,7 +116,7 @@ def _of_judge(found: Figures, matrix: str, frame: VariableFrame, judge: str, blo
 
 
 def _wins(found: Figures, path: str, test: JSON) -> None:
-    """Collect the people whom a judge beats, with Benjamini and Yekutieli's correction."""
+    """Collect the people whom a judge beats, by Benjamini and Yekutieli's correction."""
     rows = [row for row in test.get("annotators", ()) if row["p_value"] is not None]
     found.arrays[path] = np.array([row["p_value"] for row in rows], float)
     for place, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""The child process: figures by krippendorff, statsmodels and SciPy, without code of ours.
+"""The child process: figures by krippendorff, statsmodels and SciPy, without Tandem's code.
 
 It reads a job from standard input, a NumPy archive of label matrices with the list of figures, and
 writes their values as JSON to standard output, null if a library has none. It is a program of its
@@ -98,7 +98,7 @@ FIGURES: Mapping[str, Callable[[Mapping[str, Any], Task], Any]] = {
 
 
 def _raters(arrays: Mapping[str, Any], task: Task, as_majority: bool = True) -> Ints:
-    """Return the task's columns, (U, R); people beside a judge become their majority."""
+    """Return the task's columns, (U, R). With a judge, people are replaced by their majority."""
     codes: Ints = arrays[f"{task['matrix']}/{OF_CODES}"][:, task["columns"]]
     if not as_majority or task.get("with") != PEOPLE:
         return codes

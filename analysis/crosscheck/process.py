@@ -27,7 +27,7 @@ IS_ON = True
 
 
 def run_crosscheck(figures: Callable[[], Figures], labels: int, requested: bool) -> JSON:
-    """Check a report of this many labels, if the check is due or requested."""
+    """Check a report if it has few enough labels or the check was requested."""
     if not IS_ON:
         return skipped_crosscheck("the check is switched off")
     if labels >= LABELS and not requested:
@@ -87,7 +87,7 @@ def run_libraries(arrays: Mapping[str, Any], tasks: Sequence[JSON]) -> JSON:
     packed = io.BytesIO()
     job: dict[str, Any] = {**arrays, TASKS: np.array(json.dumps(tasks))}
     np.savez(packed, **job)
-    # Run it without Tandem's own folders on the path of modules.
+    # Run without Tandem's folders on the module path.
     done = subprocess.run(
         [sys.executable, "-I", str(CHILD)],
         input=packed.getvalue(),

@@ -1,4 +1,4 @@
-"""Labels that were given with a judge's label in view, and how often they follow it.
+"""Labels given with a judge's label in view, and how often they agree with it.
 
 They are left out of human agreement, of comparisons with judges, and of every estimate, because
 people who see an answer first tend to give the same one.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..statistics import proportion
 from ..types import JSON
 
-UNSEEN = "no such label of the judge is here to compare with"
+UNSEEN = "the judge's own label is not available for comparison"
 
 AssistedKey = tuple[str, str, str, str, str]
 """Judge, item, kind, unit and variable."""

@@ -1,6 +1,6 @@
-"""Groups of people by what they answered to a background question, and which may be shown.
+"""Groups of people by their answers to a background question, and which groups may be shown.
 
-A group is shown only if it and the people beside it are at least `FEWEST_PEOPLE`. A hidden figure
+A group is shown only if it and the rest each have at least `FEWEST_PEOPLE` people. A hidden figure
 must not follow from the others by subtraction, so a large group is hidden, too, if the small ones
 together are too few.
 """
@@ -18,7 +18,7 @@ FEWEST_PEOPLE = 5
 class Question:
     """A background question with the raters who gave each answer.
 
-    Groups overlap where people could choose several answers (`several`).
+    Groups overlap if people could choose several answers (`several`).
     """
 
     name: str
@@ -27,12 +27,12 @@ class Question:
     several: bool = False
 
     def people(self, there: Collection[str]) -> frozenset[str]:
-        """Return which of some raters answered."""
+        """Return the raters, among those given, who answered."""
         return frozenset[str]().union(*self.groups.values()) & frozenset(there)
 
 
 def shown_groups(question: Question, there: Collection[str]) -> dict[str, frozenset[str]]:
-    """Return the groups of a question among some raters that are large enough to be shown."""
+    """Return the groups of a question, among some raters, that are large enough to show."""
     groups = {value: of & frozenset(there) for value, of in question.groups.items()}
     everybody = question.people(there)
     large = {value: of for value, of in groups.items() if len(of) >= FEWEST_PEOPLE}
@@ -48,7 +48,7 @@ def _is_safe(rest: Collection[str]) -> bool:
 
 
 def halves(numbers: Mapping[str, float]) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield people up to the median of their numbers, and those above it, by rater."""
+    """Yield two groups of raters: those up to the median of their numbers, and those above it."""
     ordered = sorted(numbers.values())
     if not ordered:
         return

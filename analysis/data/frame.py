@@ -110,9 +110,9 @@ class VariableFrame:
         return self.codes[:, self.columns(kind)]
 
     def without_foreign(self) -> VariableFrame:
-        """Return the frame without the categories that only judges used, and their labels."""
+        """Return the frame without the categories that only judges used and without their labels."""
         own = self.scale.own()
-        # The last place is that of -1, no category.
+        # The last element is for -1, no category.
         place = np.append(np.where(own, np.cumsum(own) - 1, -1), -1)
         categories = tuple(c for c in self.scale.categories if c not in self.scale.foreign)
         scale = replace(self.scale, categories=categories, foreign=frozenset())
@@ -164,7 +164,7 @@ class ItemFacts:
 
 @dataclass(frozen=True)
 class Families:
-    """The model families of answers, by the item that shows one alone and by id, and of judges.
+    """The model families of answers (by item with a single answer, and by id) and of judges.
 
     An item may show several answers; its units then say which one they are about.
     """
@@ -174,7 +174,7 @@ class Families:
     judges: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, item: str, kind: str, unit: str) -> str:
-        """Return the family of the answer that a unit is about, empty if it is none or unknown."""
+        """Return the family of the answer that a unit is about, empty if none or unknown."""
         if kind == "report":
             return self.answers.get(unit, "")
         if kind == "sentence":
@@ -190,7 +190,8 @@ class Families:
     def is_about(self, item: str, kind: str, unit: str, family: str, other: bool = False) -> bool:
         """Whether a unit is about an answer of a family (empty: any), or of any `other` known one.
 
-        A pair is about a family if just one of its answers is, and the other's is known.
+        A pair is about a family if exactly one of its answers is of it and the other's family is
+        known.
         """
         if kind == "pair":
             both = self.of_pair(unit)
@@ -203,7 +204,7 @@ class Families:
         cuts = (n for n, letter in enumerate(unit) if letter == "/")
         halves = [(unit[:cut], unit[cut + 1 :]) for cut in cuts]
         known = [half for half in halves if half[0] in self.answers or half[1] in self.answers]
-        # Ids may contain the slash that separates them; the cut that fits both counts.
+        # Ids may contain the slash that separates them, so try each slash.
         best = max(known, key=lambda half: sum(h in self.answers for h in half), default=("", ""))
         return self.answers.get(best[0], ""), self.answers.get(best[1], "")
 
@@ -247,8 +248,8 @@ class _Columns:
         unit = self.units.setdefault(key, len(self.facts))
         if unit == len(self.facts):
             self.facts.append(fact)
-        # Repeated judgements are not more raters. The first one represents the rater even if it is
-        # missing, since a later one would be selected for having an answer.
+        # Repeated judgements are not additional raters. The first one represents the rater even if
+        # it is missing, since a later one would be selected for having an answer.
         first = self.first[fact.rater]
         if fact.replicate < first.setdefault(unit, fact).replicate:
             first[unit] = fact
@@ -298,7 +299,7 @@ def make_frame(
         people.setdefault(fact.rater, fact.rater_kind)
     raters = tuple(_raters(people, columns, excluded or {}))
     numbers = {key: n for n, key in enumerate(items)}
-    # Sorted by name, so that the same labels in another order get the same resamples.
+    # Sorted by name, so that the order of the labels does not affect the resamples.
     named = {fact.query for found in columns.values() for fact in found.facts}
     queries = {q: n for n, q in enumerate(sorted(named | {i.query for i in items.values()}))}
     frames = {
@@ -385,7 +386,7 @@ def _unit_facts(
 
 
 def coded_scale(scale: Scale, used: Collection[tuple[bool, str]]) -> tuple[Scale, dict[str, int]]:
-    """Return a scale as `whole_scale` does, and the code of each of its categories and spellings.
+    """Return a scale like `whole_scale`, and the code of each of its categories and spellings.
 
     `used` pairs whether a person gave it with each value.
     """
@@ -396,7 +397,7 @@ def coded_scale(scale: Scale, used: Collection[tuple[bool, str]]) -> tuple[Scale
 
 
 def _spellings(scale: Scale, values: set[str]) -> dict[str, str]:
-    """Return the values that spell the number of another category, with that category.
+    """Return the values that are other spellings of a category's number, with that category.
 
     A data frame writes 3 as 3.0 as soon as one cell of its column is empty. If the categories have
     no order, no other spelling counts as the same.
@@ -430,7 +431,7 @@ def whole_scale(scale: Scale, used: Collection[tuple[bool, str]]) -> Scale:
 
 
 def _ranked(declared: tuple[str, ...], others: set[str]) -> tuple[str, ...]:
-    """Return declared categories in their order and others after them; numbers in their order."""
+    """Return declared categories in their order, then others; numbers are sorted."""
     every = [*declared, *sorted(others)]
     if others and all(number_of(category) is not None for category in every):
         every.sort(key=float)
@@ -445,7 +446,7 @@ def selected_frame(
     verdicts: dict[AssistedKey, str] | None = None,
     out: Mapping[str, str] | None = None,
 ) -> Frame:
-    """Return the frame of the labels that the options select; its inputs count all of them."""
+    """Return the frame of the selected labels. Its `inputs` count all labels."""
     kept = options.select(facts, strata)
     frame = make_frame(kept, scales, out, verdicts, options.assisted, options.exposed)
     return replace(frame, strata=strata, inputs=Inputs.from_facts(facts))
@@ -455,9 +456,8 @@ def selected_frame(
 def without_garbage_collection() -> Iterator[None]:
     """Pause the search for reference cycles while many lasting objects are created.
 
-    Each search goes through all objects created before, which takes a tenth of the time of a
-    report. The pause affects the whole process. Of two threads in this block, the first to leave
-    ends it.
+    Each search visits all existing objects, which takes a tenth of a report's time. The pause
+    affects the whole process. If two threads are in this block, the first to leave ends it.
     """
     before = gc.isenabled()
     gc.disable()

@@ -11,7 +11,7 @@ from .labels import LabelKey
 from .readings import texts_of
 
 KEY = "grade"
-"""The member of a label's stored `meta`. It is absent if it equals the label."""
+"""The key in a label's stored `meta`. Absent if the grade equals the label."""
 
 
 def grade_of(meta: Any) -> str:

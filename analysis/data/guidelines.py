@@ -1,4 +1,4 @@
-"""The version of the guideline that people and judges followed, for each of their labels."""
+"""The guideline version that people and judges followed, for each label."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .labels import LabelKey
 
 UNKNOWN = -1
 GuidelineVersions = Mapping[LabelKey, int]
-"""The index of the version that a label was given under, by the label."""
+"""The index of each label's guideline version."""
 
 
 def with_guidelines(frame: Frame, versions: Sequence[Guideline], given: GuidelineVersions) -> Frame:

@@ -67,7 +67,7 @@ class Inputs:
 
 
 def _lines(facts: list[LabelFact]) -> list[str]:
-    """Encode each label as a JSON array, all at once; JSON escapes line feeds within texts."""
+    """Encode each label as a JSON array. JSON escapes line feeds within texts."""
     encoder = json.JSONEncoder(ensure_ascii=False, separators=(", \n", ": "))
     rows = [fact if fact.exposed else fact[:-1] for fact in facts]
     arrays = encoder.encode(rows)[1:-1].replace("], \n[", "]\n[").replace(", \n", ", ")
@@ -94,7 +94,7 @@ class Scale:
         return np.array(numbers, dtype=float)
 
     def own(self) -> Bools:
-        """Return which categories are the protocol's or people's own."""
+        """Return which categories come from the protocol or from people."""
         return np.array([c not in self.foreign for c in self.categories], dtype=bool)
 
 
@@ -133,12 +133,12 @@ class FloorCodes:
 
 
 def number_of(text: str) -> float | None:
-    """Return the number that a text spells, or None, also for one beyond `LARGEST`."""
+    """Parse a number from a text. Return None if it is none or beyond `LARGEST`."""
     try:
         number = float(text)
     except ValueError:
         return None
-    # Python reads 1_0 as ten; no data file means that.
+    # Python reads 1_0 as ten, which no data file intends.
     return number if abs(number) <= LARGEST and "_" not in text else None
 
 
@@ -153,7 +153,7 @@ class LabelKey(NamedTuple):
 
 
 class EvidenceSpan(NamedTuple):
-    """A range of the text `field` in code points; without ends if its quote was not found."""
+    """A range of the text `field` in code points. Its ends are None if the quote was not found."""
 
     field: str
     start: int | None

@@ -27,7 +27,7 @@ def meta_strata(metas: Iterable[tuple[str, Mapping[str, Any] | None]]) -> Strata
 
 
 def length_strata(lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the tertile of each item's length; equal lengths are in the same one."""
+    """Return the tertile of each item's length. Equal lengths share a tertile."""
     if not lengths:
         return {}
     low, high = np.quantile(list(lengths.values()), (1 / 3, 2 / 3), method="lower")
@@ -35,7 +35,7 @@ def length_strata(lengths: Mapping[str, int]) -> dict[str, str]:
 
 
 def dividing_strata(strata: Strata) -> Strata:
-    """Return the strata that divide items: neither a single value nor too many values do."""
+    """Return the strata with more than one value and not too many."""
     return {name: of for name, of in strata.items() if 1 < len(set(of.values())) <= MOST_VALUES}
 
 

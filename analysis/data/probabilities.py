@@ -18,7 +18,7 @@ CodeProbabilities = Mapping[LabelKey, Mapping[str, float]]
 
 
 def probabilities_of(meta: Any) -> dict[str, float] | None:
-    """Return the probabilities in a label's `meta`, or None if it has none that are usable."""
+    """Return the probabilities in a label's `meta`, or None if there are no usable ones."""
     found = meta.get(KEY) if isinstance(meta, dict) else None
     if not isinstance(found, dict) or not found:
         return None

@@ -1,4 +1,4 @@
-"""How judges' answers were read: the steps of the ladder, from the meta of their labels."""
+"""Reading steps of judges' answers (the ladder), from the meta of their labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .frame import Frame, Texts, VariableFrame
 from .labels import LabelKey
 
 KEY = "reading"
-"""The member of a label's `meta`, the steps joined by +. It is absent where none was needed."""
+"""The member of a label's `meta`, the steps joined by +. Absent if none was needed."""
 ReadingSteps = Mapping[LabelKey, str]
 
 
@@ -31,7 +31,7 @@ def with_readings(frame: Frame, given: ReadingSteps) -> Frame:
 
 
 def texts_of(frame: VariableFrame, given: ReadingSteps) -> dict[int, Texts]:
-    """Return the texts of judges' labels for each unit (U,) by column, empty where none is."""
+    """Return a text for each unit (U,) by judge's column, empty if there is none."""
     units = {place: n for n, place in enumerate(frame.units.names)}
     columns = {frame.raters[n].name: n for n in frame.columns("judge")}
     found: dict[int, Texts] = {}

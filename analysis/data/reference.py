@@ -1,4 +1,4 @@
-"""Reference labels of people together, defined once so that reports and measures agree.
+"""People's joint labels as a reference, defined once so that reports and measures agree.
 
 *people* are decided unit by unit: the most frequent label, or the mean if labels are numbers. *mean
 of people* is another figure: the value of each person's own labels first, and then the mean over
@@ -38,9 +38,9 @@ class Reference:
 
 
 def reference(frame: VariableFrame, kind: str = HUMAN) -> Reference:
-    """Combine the raters of a kind: the mean of interval-level variables, else the majority.
+    """Combine the raters of a kind: the mean for interval-level variables, otherwise the majority.
 
-    Numbers with equal steps never tie: every unit has a mean.
+    Interval-level variables never tie, since every unit has a mean.
     """
     return reference_of(frame.codes_of(kind), frame.scale)
 
@@ -67,7 +67,7 @@ def joint_labels(frame: VariableFrame) -> Floats:
 
 
 def mean_rating(frame: VariableFrame, kind: str = HUMAN) -> Floats:
-    """Return the mean of a kind's numbers for each unit, (U,); NaN without any."""
+    """Return each unit's mean over a kind of raters, (U,); NaN without a label."""
     return _means(category_numbers(frame.scale, frame.codes_of(kind)))
 
 
@@ -89,7 +89,7 @@ def _means(values: Floats) -> Floats:
 def _nearest(scale: Scale, means: Floats) -> Ints:
     """Return the people's own categories with numbers nearest to the means (U,), -1 for NaN.
 
-    Halfway between two the higher one is taken, as wherever ratings are rounded.
+    Halfway between two, the higher one is taken, as always when ratings are rounded.
     """
     numbers = scale.values()
     places = np.flatnonzero(scale.own())

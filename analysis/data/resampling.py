@@ -17,7 +17,7 @@ MAX_CATEGORIES = 60
 TOO_MANY = f"over {MAX_CATEGORIES} different values: a coefficient of categories says nothing"
 
 AT_ONCE = 8_000_000
-"""The draws that are kept instead of drawn again for each statistic: 64 MB."""
+"""The maximum size of draws that statistics share instead of drawing again: 64 MB."""
 MEAN = "mean"
 
 
@@ -30,10 +30,11 @@ class ResamplingArguments(TypedDict):
 
 
 def resampling_arguments(clusters: Ints, asked: int | None, seed: int) -> ResamplingArguments:
-    """Return draws of whole queries for several statistics, as many as asked for.
+    """Return shared draws of whole queries for several statistics.
 
-    None draws as many as suit the number of queries. If each unit is a query of its own, or the
-    draws would fill the memory, the statistics draw themselves: equal seeds give equal draws.
+    Without a number of resamples, it depends on the number of queries. If each unit is a query of
+    its own, or the draws would fill the memory, each statistic draws itself: equal seeds give equal
+    draws.
     """
     queries = len(np.unique(clusters))
     resamples = resamples_of(queries, asked)
@@ -44,7 +45,7 @@ def resampling_arguments(clusters: Ints, asked: int | None, seed: int) -> Resamp
 
 @dataclass(frozen=True)
 class Sample:
-    """The units of a variable that a block is about, and how their queries are resampled."""
+    """The units of a variable in a block, and how their queries are resampled."""
 
     frame: VariableFrame
     resamples: int | None
@@ -127,7 +128,7 @@ class Scores:
 
 
 def mean_of(values: Floats) -> Floats:
-    """Return the mean along the second axis of the defined values; NaN without any."""
+    """Return the mean of the defined values along the second axis; NaN without any."""
     there = np.isfinite(values)
     total = np.where(there, values, 0.0).sum(axis=1)
     return np.divide(

@@ -28,7 +28,7 @@ OWN_STRATA = ("system", "setting")
 
 
 class UnknownOptionError(ValueError):
-    """An option that names something unknown; `problems` are sentences by the option's name."""
+    """An option names something unknown. `problems` maps options to sentences."""
 
     def __init__(self, problems: Mapping[str, str]) -> None:
         super().__init__(" ".join(problems.values()))
@@ -47,7 +47,7 @@ SEED = {
     "metavar": "S",
 }
 RESAMPLES = {
-    "help": "how many; else 10,000 below 30 queries, and 2,000; the command takes more",
+    "help": "how many; by default 10,000 below 30 queries, otherwise 2,000; the command takes more",
     "hint": (
         f"At most {MOST_RESAMPLES} here; the command allows more. "
         "Empty: 10000 below 30 queries, otherwise 2000. Snapshots use 10000 by default."
@@ -67,7 +67,7 @@ EXPOSED = option_metadata(
 class ReportOptions:
     """The options of a report, declared once for its form, API, command and documentation.
 
-    Empty tuples take everything. `raters` apply to judges only where a judge or the kind is named
+    Empty tuples select everything. `raters` apply to judges only where a judge or the kind is named
     among them; `judges` take precedence. `strata` are pairs of a stratum and its value, and a unit
     has to have one of the values given for each stratum. `resamples_of` gives the number of
     resamples where there is None.
@@ -233,7 +233,7 @@ class ReportOptions:
                     yield fact
 
     def selected_raters(self, kinds: Mapping[str, str]) -> set[str]:
-        """Return the selected ones of raters with their kinds. Selecting people drops no judge."""
+        """Return the selected raters with their kinds. Selecting people does not drop judges."""
         judges = {name for name, kind in kinds.items() if kind == "judge"}
         named = {n for n, kind in kinds.items() if n in self.raters or kind in self.raters}
         others = named - judges if self.raters else kinds.keys() - judges

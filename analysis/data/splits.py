@@ -1,7 +1,7 @@
 """Splits: comparisons of people and judges use the labels of evaluation queries.
 
-The queries on which a prompt was tuned say nothing about the judge on other queries, and audit
-queries are left aside. Agreement among people uses all of their labels.
+Queries on which a prompt was tuned say nothing about the judge on other queries, and audit queries
+are set aside. Agreement among people uses all of their labels.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def item_mask(items: Sequence[str], evaluated: Collection[str]) -> Bools:
 
 
 def splits_as_json(strata: Strata, comparable: Collection[str] | None) -> JSON | None:
-    """Return the items of each split, and the ones that comparisons use; None with one split."""
+    """Return the items of each split, and those used in comparisons; None with a single split."""
     roles = strata.get(STRATUM)
     if not roles:
         return None

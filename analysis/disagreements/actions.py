@@ -1,6 +1,6 @@
-"""What can be done with a list of disagreements: adjudicate, make gold, use as examples.
+"""Actions on a list of disagreements: adjudicate, create gold answers, use as examples.
 
-A page, the command and the API call the same two functions of an action: one says how many of the
+The page, the command and the API call the same two functions of an action: one returns how many
 units it can take and why not the others, and one carries it out.
 """
 
@@ -49,7 +49,7 @@ class SelectedUnits:
 
 @dataclass(frozen=True)
 class Action:
-    """An action: its title, what it does, and its two functions. `done` says what was done."""
+    """An action: its title, a description, and its two functions. `done` describes the result."""
 
     title: str
     about: str
@@ -120,7 +120,7 @@ def plan_action(action: Action, chosen: SelectedUnits) -> Selection:
 
 
 def carry_out(action: Action, chosen: SelectedUnits, by: User | None) -> tuple[int, Selection]:
-    """Carry out an action, and return how many units it took, and what it could take.
+    """Carry out an action. Return how many units it took, and what it could take.
 
     Raises ActionError if it can take none.
     """
@@ -134,7 +134,7 @@ def carry_out(action: Action, chosen: SelectedUnits, by: User | None) -> tuple[i
 
 
 def sentences(action: Action, found: Selection, chosen: SelectedUnits) -> Iterator[str]:
-    """Yield in words how many units an action can take, and why not the others."""
+    """Yield sentences on how many units an action can take, and why not the others."""
     total = len(found.units) + sum(found.refused.values())
     yield f"{len(found.units):,} of {chosen.count(total)} can be {action.done}"
     for reason, number in sorted(found.refused.items(), key=lambda each: -each[1]):

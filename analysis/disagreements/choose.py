@@ -1,4 +1,4 @@
-"""Which units a list of disagreements shows, in which order, and the counts beside it."""
+"""Selects and sorts the units of a list of disagreements, and counts cells."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ WHOLE = ("several", "decided", "labelled", "all")
 
 @dataclass(frozen=True)
 class Choice:
-    """What a list shows; empty parts restrict nothing. `cell` is people's code and the judge's.
+    """The filters of a list. Empty parts do not restrict it. `cell` is people's code and the
+    judge's.
 
     A cell with one empty code is a row or a column: units with any category from that side.
     `stratum` is a name and a value, `guideline` the digest of the one that people followed, and
@@ -88,7 +89,7 @@ def choose_units(table: VoteTable, choice: Choice, among: Bools | None = None) -
 
 
 def cells(table: VoteTable, choice: Choice) -> dict[tuple[str, str], int]:
-    """Count the units by people's majority and the judge's label, as the report's table does."""
+    """Count the units by people's majority and the judge's label, like the report's table."""
     people, judge = table.majority, table.codes_by(choice.judge)
     both = _is_of(table, choice) & (people >= 0) & (judge >= 0)
     k = len(table.values)
@@ -170,7 +171,7 @@ _SHOWS: Mapping[Show, Callable[[VoteTable, Choice], Bools]] = {
 
 
 def _doubt(table: VoteTable, judge: str) -> Floats:
-    """Return how unsure the judge's probabilities are, from 0 to 0.5; last without one."""
+    """Return the judge's uncertainty, from 0 to 0.5. Units without a probability come last."""
     scores = table.scores_by(judge)
     known = (scores >= 0) & (scores <= 1)
     return np.where(known, 0.5 - np.abs(scores - 0.5), 1.0)

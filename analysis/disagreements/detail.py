@@ -1,4 +1,4 @@
-"""One unit opened in place: its texts with everybody's evidence in layers, and the answers."""
+"""One opened unit: its texts with all raters' evidence in layers, and the answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_LAYERS = 8
 
 @dataclass
 class Answer:
-    """What one rater said of the unit. `layer` numbers the rater's highlights, from 1.
+    """One rater's answer about the unit. `layer` numbers the rater's highlights, from 1.
 
     `grades` are a judge's labels on its own scale, by variable.
     """
@@ -36,7 +36,7 @@ class Answer:
 
     @property
     def labels(self) -> list[tuple[str, str, str]]:
-        """Each variable with its label, and its grade, empty if it has none."""
+        """Each variable with its label and its grade, which may be empty."""
         return [(name, value, self.grades.get(name, "")) for name, value in self.values.items()]
 
 
@@ -66,7 +66,7 @@ class Detail:
 
 
 def detail_of(campaign: Campaign, unit: Unit) -> Detail:
-    """Return a unit with all answers that count, people before judges."""
+    """Return a unit with all current answers, people before judges."""
     saw_answers("disagreements", campaign, units=[unit.pk])
     unit.item.campaign = campaign
     labels = (
@@ -89,7 +89,7 @@ def detail_of(campaign: Campaign, unit: Unit) -> Detail:
 
 
 def _texts(item: Item) -> tuple[Text, ...]:
-    """Return the texts of an item, none if they were changed; its answers are shown then, too."""
+    """Return the texts of an item. None if they were changed; its answers are shown anyway."""
     try:
         return present(item).texts
     except FORGOTTEN:
@@ -97,7 +97,7 @@ def _texts(item: Item) -> tuple[Text, ...]:
 
 
 def with_words(campaign: Campaign, units: Iterable[int]) -> dict[int, tuple[Unit, str]]:
-    """Return units by primary key with their words, in as many queries as one unit takes."""
+    """Return units by primary key with their words, in a constant number of queries."""
     rows = Unit.objects.select_related("item__query").in_bulk(list(units))
     items: dict[int, Item] = {}
     for unit in rows.values():
@@ -113,9 +113,9 @@ Spans = dict[str, list[tuple[int, int, int]]]
 def _answers(
     labels: Sequence[Label], words: Mapping[str, Mapping[str, str]]
 ) -> tuple[list[Answer], Spans]:
-    """Group labels by rater, and the spans by field as start, end and layer.
+    """Group labels by rater, and spans by field as start, end and layer.
 
-    `words` are those of codes, by variable.
+    `words` maps codes to words, by variable.
     """
     found: dict[int, Answer] = {}
     spans: Spans = {}

@@ -1,4 +1,4 @@
-"""The job that collects everybody's labels of one variable by unit, for the list to choose from."""
+"""The job that collects all labels of one variable by unit, as the basis of the list."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def question(campaign: Campaign, variable: str) -> dict[str, Any]:
 
 
 def votes_in(job: Job) -> VoteTable:
-    """Return what a finished job collected; the newest tables stay in memory. Raises GoneError."""
+    """Return the table from a finished job. The newest tables stay in memory. Raises GoneError."""
     name = str(job.result["file"])
     with _LOCK:
         found = _READ.get(name)
@@ -42,7 +42,7 @@ def votes_in(job: Job) -> VoteTable:
 
 
 def _state(options: Options) -> Any:
-    """Return the state that the table depends on, cheaply, since every page asks for it."""
+    """Return the state that the table depends on. It must be cheap, since every page asks for it."""
     campaign = campaign_of(options)
     return [
         campaign.created_at.isoformat(),

@@ -1,4 +1,4 @@
-"""A list of disagreements: the units that its filters leave, for the page, the file and actions."""
+"""A list of disagreements: the units that match its filters, for the page, the file and actions."""
 
 from __future__ import annotations
 
@@ -116,14 +116,14 @@ class UnitList:
 
     @property
     def shows(self) -> dict[str, str]:
-        """What the list can show, in words; above and below only where codes have an order."""
+        """The lists to choose from, in words. Above and below exist only if codes have an order."""
         return {
             name: text for name, text in SHOWS.items() if self.is_ordered or name not in ORDERED
         }
 
     @property
     def shown_as(self) -> str:
-        """What the list shows, in words."""
+        """The title of the current list."""
         return self.shows[self.choice.show]
 
     @property
@@ -133,7 +133,7 @@ class UnitList:
         return FamilyFilter("" if name == ANY else name.removeprefix("!"), name.startswith("!"))
 
     def _among(self) -> Bools | None:
-        """Return the units that a tag or words restrict the list to, None without either."""
+        """Return the units matched by a tag or by words. None without either."""
         found: Bools | None = None
         if self.tag:
             found = self._have(tagged_units(self.campaign, self.variable, self.tag))
@@ -166,7 +166,9 @@ class UnitList:
         )
 
     def _placed(self, is_of: Callable[[str, str, str], bool]) -> Bools:
-        """Return the units of which this is true by their item's key, their kind and their key."""
+        """Return the units for which the test is true, given the item's key, the unit's kind and
+        its key.
+        """
         rows = Unit.objects.filter(item__campaign=self.campaign).order_by()
         places = rows.values_list("pk", "item__key", "kind", "key").iterator(chunk_size=5000)
         return self._have({pk for pk, *place in places if is_of(*place)})
@@ -186,7 +188,7 @@ class UnitList:
 
     @property
     def kept(self) -> list[tuple[str, str]]:
-        """The filters that have no field of their own on the page, for the form to keep."""
+        """The filters without a field on the page, which the form keeps."""
         names = ["one", "other"] if self.choice.pair else []
         names += ["one", "label"] if self.choice.by else []
         names += ["people", "said"] if self.choice.cell else []
@@ -196,7 +198,7 @@ class UnitList:
 
     @property
     def word_of(self) -> dict[str, str]:
-        """The words of the codes in the address, by the part that has them."""
+        """The words of the codes in the address, by parameter."""
         codes = {name: self.given[name] for name in ("people", "said", "label", "baseline")}
         return {name: self.words.get(code, code) for name, code in codes.items()}
 
@@ -234,7 +236,9 @@ class UnitList:
         return list(rows.values_list("pk", "text"))
 
     def crosstab(self) -> list[dict[str, Any]]:
-        """Return rows of people's codes with the judge's, each a count with its address."""
+        """Return the table of people's codes by the judge's codes, each cell a count with its
+        address.
+        """
         if not self.choice.judge or self.choice.show not in WITH_CELL or self.choice.pair:
             return []
         counts = cells(self.table, self.choice)

@@ -1,4 +1,4 @@
-"""Tags of units: what a reader makes of a disagreement, with a note."""
+"""Tags of units: a reader's view of a disagreement, with a note."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def set_tag(
 ) -> UnitTag | None:
     """Set the tag of a unit and variable, or remove it if `tag` is empty.
 
-    `section` is the heading of the guideline that it is about. Raises ValueError for an unknown
+    `section` is the heading of the relevant guideline section. Raises ValueError for an unknown
     tag, or a note over 1,000 characters.
     """
     section = section.strip()[:MAX_SECTION]

@@ -1,6 +1,6 @@
 """Pages of disagreements: the list, a unit opened in place, its tag, and the list as a file.
 
-A job collects the labels by unit. The list chooses from those of the last one.
+A job collects the labels by unit. The list uses the last finished job.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ from datasets.text import as_sentence, number_in
 from judging.access import blind_page, check_reviewer, may_review
 
 PAGE = 15
-"""How many units a page shows: a telephone has them all on two screens."""
+"""The number of units on a page, which fit on two screens of a phone."""
 SIZES = (PAGE, 50, 100)
 FEW = 4
-"""Up to so many raters of a kind, a row names each one; more are counted by answer."""
+"""Up to this many raters of a kind, a row names each one; otherwise it counts them by answer."""
 
 
 @require_safe
@@ -79,7 +79,7 @@ def disagreements(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _list(request: HttpRequest, campaign: Campaign, listed: UnitList) -> dict[str, Any]:
-    """Return what the page shows of the chosen units."""
+    """Return the page's context for the chosen units."""
     size = _size(request)
     page = Paginator(listed.found, size).get_page(request.GET.get("page"))
     counts, user = tag_counts(campaign, listed.variable), get_account(request)
@@ -112,7 +112,7 @@ def _with_size(listed: UnitList, size: int) -> str:
 
 
 def _sizes(listed: UnitList) -> Iterator[tuple[int, str]]:
-    """Yield each useful size of a page for the number of units found, with its address's query."""
+    """Yield each useful page size for the number of units found, with its query string."""
     for number, size in enumerate(SIZES):
         if number == 0 or len(listed.found) > SIZES[number - 1]:
             yield size, _with_size(listed, size)
@@ -121,7 +121,7 @@ def _sizes(listed: UnitList) -> Iterator[tuple[int, str]]:
 def _rows(
     campaign: Campaign, votes_shown: Iterable[Votes], listed: UnitList
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a line of the list shows of each unit."""
+    """Yield the content of each unit's line in the list."""
     shown = list(votes_shown)
     saw_answers(LOOK, campaign, units=[each.unit for each in shown])
     saw_figures(LOOK, campaign, len(listed.table))
@@ -145,7 +145,7 @@ def _rows(
 def _answers_with_raters(
     codes: Mapping[str, str], words: Mapping[str, str]
 ) -> Iterator[tuple[str, str, int]]:
-    """Yield who gave an answer, its word, and how many they are; one rater each if they are few."""
+    """Yield each answer's raters, word and count; one line per rater if there are few."""
     if len(codes) <= FEW:
         yield from ((who, words.get(code, code), 1) for who, code in codes.items())
         return
@@ -247,7 +247,7 @@ def _act(request: HttpRequest, listed: UnitList, name: str) -> HttpResponse:
     into = request.POST.get("into", request.GET.get("into", ""))
     context = {"campaign": campaign, "action": action, "query": listed.query(), "listed": listed}
     few = listed.units if len(listed.units) < FEWEST_UNITS else ()
-    # An empty list is itself a look at all units that are compared.
+    # An empty list reveals all compared units, too.
     saw_figures(LOOK, campaign, len(listed.units) or len(listed.table), units=few)
     if action.needs_target:
         context |= {"targets": targets_of(campaign, user), "into": into}

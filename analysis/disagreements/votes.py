@@ -1,4 +1,4 @@
-"""The labels of one variable by unit, as columns: what each person and each judge said.
+"""The labels of one variable by unit, as columns, from each person and each judge.
 
 A table of 100,000 units is filtered and counted in some milliseconds, and only the units that a
 page shows become objects.
@@ -30,14 +30,14 @@ from datasets.jobs.guard import for_workers
 NONE = -1
 """The code of a unit without a value."""
 ANY = "*"
-"""The filter of units with any value, such as any grade."""
+"""The filter value for units with any value, such as any grade."""
 
 
 @dataclass(slots=True)
 class Votes:
     """Raters' labels of a unit. `position` is the item's and the unit's in the campaign.
 
-    `escapes` are answers that are not a category, and so no part of a majority.
+    `escapes` are answers outside the categories, which do not count in a majority.
     """
 
     unit: int
@@ -180,13 +180,13 @@ class VoteTable:
         return found
 
     def given(self, code: str) -> Bools:
-        """Return the units to which any person gave a code or an escape, (U,)."""
+        """Return which units got a code or an escape from any person, (U,)."""
         if code not in self.values:
             return np.zeros(len(self), bool)
         return np.asarray(self._counts(by_people=True)[:, self.values.index(code)] > 0, bool)
 
     def graded(self, judge: str, grade: str) -> Bools:
-        """Return the units to which a judge gave a grade of its own, (U,); any if it is `ANY`."""
+        """Return which units got a grade from a judge, (U,); any grade for `ANY`."""
         found = np.zeros(len(self), bool)
         if judge in self.names and self.own_grades:
             own = (self.raters == self.names.index(judge)) & (self.grades >= 0)
@@ -306,8 +306,8 @@ _ARRAYS = tuple(each.name for each in fields(VoteTable) if each.type in ("Ints",
 def votes_of(campaign: Campaign, variable: str) -> VoteTable:
     """Return the units of a variable that anybody labelled, in the campaign's order.
 
-    Excluded raters, replicates, labels given with a judge's in view and labels of units whose other
-    labels their rater had seen are left out, as from the report.
+    As in the report, this leaves out excluded raters, replicates, labels given with a judge's label
+    in view, and labels whose rater had seen other labels of the unit.
     """
     labels = counted_labels(campaign).filter(variable=variable)
     exposed = exposed_labels(labels)
@@ -361,7 +361,7 @@ def _grades(labels: QuerySet[Label]) -> dict[int, str]:
 
 
 class _Index(dict[Any, int]):
-    """Numbers things from 0 in the order in which they come."""
+    """Numbers values from 0 in order of first appearance."""
 
     def of(self, thing: Any) -> int:
         return self.setdefault(thing, len(self))
@@ -369,7 +369,9 @@ class _Index(dict[Any, int]):
 
 @dataclass(frozen=True)
 class _UnitFacts:
-    """The columns of units in the campaign's order; `places` (U,) has that of each given one."""
+    """The units' columns in the campaign's order. `places` (U,) has the position of each given
+    unit.
+    """
 
     units: Ints
     queries: Ints
@@ -416,7 +418,7 @@ def _stratum(values: Sequence[str | None]) -> Stratum:
 
 
 def _raters(keys: Sequence[int]) -> tuple[int, tuple[str, ...], Ints]:
-    """Return the number of people, all names with people's first, and each key's place in them."""
+    """Return the number of people, all names (people first), and each key's position among them."""
     known = {
         pk: (kind != Rater.Kind.HUMAN, name)
         for pk, kind, name in Rater.objects.filter(pk__in=keys).values_list("pk", "kind", "name")

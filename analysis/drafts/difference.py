@@ -26,7 +26,7 @@ Line = tuple[Piece, ...]
 
 
 def difference(old: str, new: str, around: int = 3) -> list[Line | None]:
-    """Return the changed lines with some equal ones around; None stands for equal lines left out.
+    """Return the changed lines with some context; None stands for omitted equal lines.
 
     Without any change the list is empty.
     """

@@ -27,7 +27,7 @@ from judging.robustness.effects import Labels, count_missing, labels_by, variabl
 EFFECT = "draft"
 LOOK = "draft"
 MOST = 200
-"""The most changed units of a kind that a page lists."""
+"""The maximum number of changed units of a kind on a page."""
 RIGHT, WRONG, OTHER = "wrong to right", "right to wrong", "otherwise"
 TURNS = (RIGHT, WRONG, OTHER)
 
@@ -131,7 +131,7 @@ def _of_variable(
 def people_of(
     campaign: Campaign, variable: Variable, units: Sequence[int]
 ) -> Mapping[int, dict[str, str]]:
-    """Return people's labels of a variable that count, by unit and rater."""
+    """Return people's current labels of a variable, by unit and rater."""
     found: dict[int, dict[str, str]] = defaultdict(dict)
     labels = counted_labels(campaign).filter(
         variable=variable.name,

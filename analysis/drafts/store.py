@@ -1,4 +1,4 @@
-"""Drafts as they are stored: begun from the present text, changed, discarded, tried by a judge."""
+"""Stored drafts: begin with the current text, change, discard, and try with a judge."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def begin(campaign: Campaign, judge: Judge | None, text: str, note: str, by: Use
 
 
 def change(draft: Draft, text: str, note: str, from_present: bool = False) -> None:
-    """Store a draft's new text and note. `from_present` takes the present text as its new base.
+    """Store a draft's new text and note. `from_present` takes the current text as its new base.
 
     Raises DraftError.
     """
@@ -82,9 +82,9 @@ def set_state(draft: Draft, state: str) -> None:
 
 
 def trial_of(draft: Draft, judge: Judge) -> Judge:
-    """Return the trial of a draft's present text with a judge, created if needed.
+    """Return the trial of a draft's current text with a judge, created if needed.
 
-    Nothing is asked yet. Raises DraftError.
+    No request is sent yet. Raises DraftError.
     """
     if draft.text == draft.base:
         raise DraftError("the draft has the same text as before; change it first")

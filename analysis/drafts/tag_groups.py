@@ -16,7 +16,7 @@ from annotation.presentation import preload, words_of_unit
 
 LOOK = "draft"
 MOST = 500
-"""The most tagged units that a page gathers, the newest."""
+"""The maximum number of tagged units on a page; the newest are shown."""
 NO_SECTION = "no section"
 _HEADING = re.compile(r"^#{1,4}\s+(.+?)\s*#*\s*$", re.MULTILINE)
 
@@ -33,7 +33,7 @@ class TaggedUnit:
 
 @dataclass
 class Group:
-    """The tagged units that have one value in common, such as a question, and their tags."""
+    """The tagged units with a common value, such as a question, and their tags."""
 
     name: str
     units: list[TaggedUnit] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Group:
 
 @dataclass(frozen=True)
 class TaggedUnits:
-    """The tagged units of a campaign (`total` in all), and ways to group them, by their names."""
+    """The tagged units of a campaign (`total` in all), and their groupings by name."""
 
     units: Sequence[TaggedUnit]
     total: int
@@ -60,7 +60,7 @@ def sections_of(guideline: str) -> list[str]:
 
 
 def group_tags(campaign: Campaign, tag: str = "") -> TaggedUnits:
-    """Gather the tagged units of a campaign, of one tag or of all, the newest first."""
+    """Group the tagged units of a campaign, with one tag or any, newest first."""
     rows = UnitTag.objects.filter(unit__item__campaign=campaign)
     rows = rows.filter(tag=tag) if tag else rows
     related = ("unit__item__query", "unit__item__report", "by")

@@ -1,4 +1,4 @@
-"""Pages of drafts: tags gathered beside a new draft, one draft with its effect, and trying it."""
+"""Pages of drafts: the tags beside a new draft, one draft with its effect, and its trials."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def drafts(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def judges_of(campaign: Campaign, user: User) -> Any:
-    """Return the judges that ran here, read a prompt and may be asked by an account, by name."""
+    """Return by name the judges that ran here, use a prompt and may be run by the account."""
     rows = manageable_judges(user).filter(runs__campaign=campaign)
     return rows.exclude(backend__in=WITHOUT_PROMPT).distinct()
 
@@ -149,7 +149,7 @@ def trials_of(draft: Draft) -> Any:
 
 
 def _effect(request: HttpRequest, campaign: Campaign, trial: Judge) -> Any:
-    """Return what the page shows of a trial: how far it is, and its effect if it has answered."""
+    """Return a trial's context: its progress, and its effect if it has answered."""
     rows = assignments_of(campaign, trial)
     total, waiting = rows.count(), count_waiting(campaign, trial)
     tried = trial.variation.get(GUIDELINE, trial.file or trial.prompt)
@@ -196,7 +196,9 @@ def _changes(campaign: Campaign, effect: dict[str, Any]) -> dict[str, list[tuple
 @require_POST
 @role_required(*READERS)
 def try_draft(request: HttpRequest, pk: int, draft: int) -> HttpResponse:
-    """Create the trial of a draft, and lead to the estimate of its run, where it is started."""
+    """Create the trial of a draft, and redirect to the estimate of its run, where it can be
+    started.
+    """
     campaign = managed_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind

@@ -1,4 +1,6 @@
-"""What a report of measures shows: which measures, evaluators, systems and cuts, in which order."""
+"""The visible parts of a report of measures: measures, evaluators, systems and cuts, and their
+order.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,7 @@ class AvailableParts:
         )
 
     def lacking(self, shown: DisplayOptions) -> list[str]:
-        """Return a sentence for each selected part that does not exist."""
+        """Return an error message for each selected part that does not exist."""
         found = []
         for one, chosen, there in (
             ("measure", shown.measures, self.measures),
@@ -114,7 +116,7 @@ def own_measures(report: JSON) -> list[str]:
 
 
 def name_of(board: JSON) -> str:
-    """Return the name of a ranking: a judge has its own, and one that is combined with people's."""
+    """Return the name of a ranking. A judge has its own ranking, and one combined with people."""
     return f"people+{board['by']}" if board["kind"] == "powered" else str(board["by"])
 
 

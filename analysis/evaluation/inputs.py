@@ -34,10 +34,10 @@ YES_OR_NO: Codes = {"yes": YES, "no": NO}
 
 @dataclass(frozen=True)
 class AskedContent:
-    """What a campaign asked, as far as its measures depend on it.
+    """The content of a campaign's questions on which its measures depend.
 
-    `reading` is that of its protocol under its options. `bare` are the queries whose items show no
-    passage, if it shows only relevant ones; None for other campaigns.
+    `reading` comes from its protocol and options. `bare` are the queries whose items show no
+    passage, if the campaign shows only relevant ones; None for other campaigns.
     """
 
     protocol: str
@@ -65,7 +65,7 @@ class Rows:
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """The ids of the queries, each once, in their order."""
+        """The distinct ids of the queries, in their order."""
         return tuple(sorted({query.id for query in self.queries}))
 
     @cached_property
@@ -76,7 +76,7 @@ class Rows:
 
     @cached_property
     def system_names(self) -> tuple[str, ...]:
-        """The systems, each once, in their order."""
+        """The distinct systems, in their order."""
         return tuple(dict.fromkeys(self.systems))
 
     @cached_property
@@ -89,7 +89,7 @@ class Rows:
     def strata(self) -> dict[str, list[str | None]]:
         """The strata of the rows: the queries' `meta`, grounding quality, thirds of lengths.
 
-        Strata of one value, and of many, are left out.
+        Strata with a single value or with too many are left out.
         """
         found = {name: [text_of(q.meta, name) for q in self.queries] for name in OF_META}
         found["source"] = [text_of(q.meta, "source") or _sources(q) for q in self.queries]
@@ -107,7 +107,7 @@ class Rows:
 
 
 def _sources(query: Query) -> str | None:
-    """Return where a query's passages come from, such as `private + web`; None if unknown."""
+    """Return the sources of a query's passages, such as `private + web`; None if unknown."""
     return " + ".join(sorted({p.source for p in query.passages if p.source})) or None
 
 
@@ -174,7 +174,7 @@ class QuerySample:
         return np.array([not self.chances or each in self.chances for each in queries], dtype=bool)
 
     def combined(self, queries: int) -> int:
-        """Return how many of this many queries combine people and judges."""
+        """Return how many of the first queries combine people and judges."""
         return len(self.chances) if self.chances else queries
 
     def labelled(self, queries: Sequence[str], human: Floats, judge: Floats) -> Labelled:
@@ -202,8 +202,8 @@ class EvaluatorLabels:
 
     `values` (U,) are indices of the scale's categories, or their numbers if they are ordered; NaN =
     none. `applicable` (U,) marks the units that count at all: units not asked about, escapes and
-    people's ties are not missing judgements. People together fail if some of them were asked and
-    none gave an answer.
+    people's ties are not missing judgements. People together have failed if some of them were asked
+    and none answered.
     """
 
     rater: str
@@ -226,7 +226,7 @@ class EvaluatorLabels:
 
 
 def evaluator_labels(frame: VariableFrame) -> Iterator[EvaluatorLabels]:
-    """Yield people together, then each rater alone; excluded raters are left out.
+    """Yield people together, then each single rater. Excluded raters are left out.
 
     People's joint labels are decided unit by unit, see `analysis.data.reference`.
     """
@@ -279,7 +279,7 @@ def label_codes(frame: VariableFrame, evaluator: EvaluatorLabels, meaning: Codes
 def decided_codes(
     frame: VariableFrame, evaluator: EvaluatorLabels, meaning: Codes
 ) -> tuple[Ints, Bools]:
-    """Return one rater's labels by their meaning, (U,), -1 = missing, and which units count (U,).
+    """Return one rater's labels mapped to meanings, (U,), -1 = missing, and which units count (U,).
 
     People's joint label is the most frequent meaning, not the most frequent label: two labels with
     the same meaning do not tie. A tie between meanings does not count.

@@ -54,7 +54,7 @@ def _resolve(options: Options) -> ResolvedOptions:
 
 
 def _campaigns(options: Options) -> list[int]:
-    """Return the campaigns whose labels a result rests on, by key."""
+    """Return the campaigns whose labels a result depends on, by key."""
     passages = [options["passages"][1]] if options["passages"] else []
     points = [options["points"]] if options["points"] else []
     return [options["campaign"], *passages, *options["slices"], *points]
@@ -80,7 +80,7 @@ def _trec(options: Options, progress: Progress) -> Result:
 
 
 def batch_question(batch: Batch) -> dict[str, Any]:
-    """Return the question of the measures that a batch gives without labels."""
+    """Return the question of the measures of a batch without labels."""
     return {"batch": batch.pk}
 
 

@@ -45,7 +45,7 @@ STEPS = tuple(n / 10 for n in range(10))
 def point_parts(
     queries: Sequence[Query], frame: Frame, of_answers: Frame | None = None
 ) -> Iterator[Part]:
-    """Yield the key points that reports make, and how they fail to make the others.
+    """Yield the key points that reports make, and the kinds of failure for the others.
 
     `of_answers` are labels of the reports' own points, for KPP and KPF: each evaluator's KPR is
     joined with its own labels there. Without them both measures have no value.
@@ -73,7 +73,7 @@ def point_parts(
 
 
 def answer_point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
-    """Yield the points that reports make themselves, compared with the context of each."""
+    """Yield the reports' own points, compared with each report's context."""
     row, reports, rows = report_rows(queries)
     of = dict(_supported(reports, row, frame))
     for evaluator in evaluator_labels(frame.variables["grounded"]) if of else ():
@@ -83,7 +83,7 @@ def answer_point_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]
 def _supported(
     reports: Sequence[Report], row: Mapping[str, int], frame: Frame | None
 ) -> Iterator[tuple[str, AnswerPoints]]:
-    """Yield by evaluator which points of reports their context supports."""
+    """Yield by evaluator which of the reports' points are supported by their context."""
     grounded = frame.variables.get("grounded") if frame else None
     if grounded is None:
         return
@@ -98,7 +98,7 @@ def _supported(
 
 
 def _sources(point: KeyPoint) -> frozenset[str]:
-    """Return the passages that hold a key point: its own, and those of points merged into it."""
+    """Return the passages with a key point: its own, and those of points merged into it."""
     return frozenset({point.passage, *_merged(point.meta)})
 
 
@@ -146,7 +146,7 @@ def verified_parts(queries: Sequence[Query], frame: Frame) -> Iterator[Part]:
 
 
 def _aligned(frame: VariableFrame, other: VariableFrame, codes: Ints) -> Ints:
-    """Return another variable's codes in the order of this one's units, -1 where it has none."""
+    """Return another variable's codes in the order of this one's units, -1 for missing ones."""
     found = dict(zip(other.units.names, codes.tolist(), strict=True))
     return np.array([found.get(name, MISSING) for name in frame.units.names], dtype=np.int64)
 
@@ -158,7 +158,8 @@ def key_point_scores(
     options: Options,
     report_options: ReportOptions,
 ) -> JSON | None:
-    """Return cuts of the scores at tenths and the option's, with calibration; None without any.
+    """Return the scores cut at tenths and at the option's value, with calibration; None without
+    scores.
 
     A point is key if people together keep it (`Retention`), and for each rater if that rater does:
     Qi and others 2024 print the mean of two annotators.

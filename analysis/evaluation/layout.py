@@ -1,4 +1,4 @@
-"""The passages of queries in one order, with contexts, oracles, ratings and lengths as arrays."""
+"""Passages of queries in a fixed order, with contexts, oracles, ratings and lengths as arrays."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Layout:
 
     @cached_property
     def oracles(self) -> frozenset[str]:
-        """The systems that are the oracle, by their name or by the setting of their reports."""
+        """The oracle systems, recognised by name or by the setting of their reports."""
         found = {
             system_of(report)
             for query in self.queries
@@ -125,7 +125,7 @@ class Layout:
     def outside(self) -> tuple[Bools, Bools]:
         """The passages (Q, P) that the batch calls not relevant, and those that only contexts name.
 
-        The latter are not the query's own, so no rater could be asked about them.
+        The latter do not belong to the query, so no rater could be asked about them.
         """
         marked = np.zeros(self.masks()[0].shape, bool)
         unlisted = marked.copy()
@@ -156,7 +156,7 @@ class Layout:
             found = [(*items[item], question[unit]) for item, _, unit in names]
             return np.array(found, dtype=np.int64).reshape(-1, 3)
 
-        # A batch that was derived from the rated one may have lost a query or a question.
+        # A batch derived from the rated one may lack a query or a question.
         there = np.array(
             [item in items and unit in question for item, _, unit in frame.units.names], bool
         )

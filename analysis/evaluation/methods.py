@@ -25,7 +25,7 @@ WORKS = {
     "Järvelin": "jarvelin2002",
     "Lin": "lin2004",
 }
-"""Words of a measure's source, and the work that they name."""
+"""Words in a measure's source, and the cited work."""
 
 
 def methods_section(report: JSON) -> Section:

@@ -1,4 +1,4 @@
-"""The inputs that a campaign provides, by its protocol: one line for each protocol."""
+"""The inputs from a campaign by its protocol, one line for each protocol."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def parts_of(
     layout: Layout,
     points: Frame | None = None,
 ) -> Iterator[Part]:
-    """Yield all inputs of a campaign: from its labels, and from its batch alone.
+    """Yield all inputs from a campaign: from its labels, and from its batch alone.
 
     `points` are labels of the points of reports, from another campaign.
     """
@@ -107,6 +107,6 @@ def parts_of(
 
 
 def batch_parts(queries: Sequence[Query], layout: Layout, options: Options) -> Iterator[Part]:
-    """Yield the inputs that a batch gives without any label."""
+    """Yield the inputs from a batch without labels."""
     yield from ranking_parts(layout, options)
     yield from written_parts(queries, options, {})

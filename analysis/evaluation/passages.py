@@ -164,7 +164,9 @@ def _estimate(
 
 
 def _by_query(layout: Layout, whole: Contexts, options: Options) -> dict[str, list[str] | None]:
-    """Return the required subset of each query; None if some cell of its oracle was unasked."""
+    """Return the required subset of each query; None if nobody was asked about a cell of its
+    oracle.
+    """
     known = whole.answers.sampled
     if options.unrated == CONDENSED:
         whole = whole.condensed(options)
@@ -188,7 +190,7 @@ class PassageRatings:
     def counted_questions(self, options: Options) -> CountedQuestions:
         """Return the sub-questions that an oracle passage answers by these ratings.
 
-        A query is `unsure` if unrated cells of oracle passages hide whether another one is
+        A query is `unsure` if, because of unrated cells of oracle passages, further ones might be
         answered.
         """
         found = answers(self.ratings, options)
@@ -276,7 +278,7 @@ def sampled_orderings(
     measured at the oracle's size and at every cut.
     """
     tokens = layout.tokens(tokenizer(options.tokenizer))
-    # A passage that only a context names has no text, and could not be rated.
+    # A passage that occurs only in a context has no text and could not be rated.
     passages = layout.masks()[0] & np.isfinite(tokens)
     # A longer sample starts with the shorter one.
     sizes = np.maximum(sizes_of(layout.oracle(options)), max(options.cuts, default=0))
@@ -300,7 +302,9 @@ def _tables(
     drawn: Sequence[Ints],
     options: Options,
 ) -> tuple[dict[str, Floats], dict[str, str]]:
-    """Return by measure and cut the values on each query and context, or why there are none."""
+    """Return by measure and cut the values on each query and context, or the reason for their
+    absence.
+    """
     ratings = layout.ratings(frame, evaluator)
     found = answers(ratings, options)
     oracle = layout.oracle(options)

@@ -30,7 +30,7 @@ from analysis.types import JSON
 from annotation.spreadsheet import write_rows
 
 NO_VALUE = "no value here"
-NO_TEST = "not tested: people together, unit by unit, are tested instead"
+NO_TEST = "not tested: people's joint labels are tested instead"
 TITLES = {
     PEOPLE: "Under people together",
     MEAN_OF_PEOPLE: "Under the mean of people",
@@ -60,7 +60,7 @@ CUT = ("Kept", "Share", "False discovery rate", "False positive rate")
 
 
 def board_sections(report: JSON) -> list[Section]:
-    """Return the system rankings; single people are only under their measures."""
+    """Return the system rankings. Single people appear only under their measures."""
     blocks = tuple(block for board in shown_boards(report) for block in _blocks(report, board))
     return [Section("System rankings", blocks, _about(report))] if blocks else []
 

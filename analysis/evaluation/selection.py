@@ -117,7 +117,7 @@ class MeasuresOptions:
 
 
 class MeasuresOptionError(ValueError):
-    """An option `name` of the measures with a value that it does not take."""
+    """The option `name` of the measures has an invalid value."""
 
     def __init__(self, name: str, error: Exception | str) -> None:
         super().__init__(str(error))
@@ -127,7 +127,7 @@ class MeasuresOptionError(ValueError):
 def resolve_options(
     user: User, campaign: Campaign, given: MeasuresOptions, changes: Mapping[str, str]
 ) -> ResolvedOptions:
-    """Return the options as a page or the API may take them, with names resolved for this account.
+    """Return the options that a page or the API accepts, with names resolved for this account.
 
     `changes` are options of the measures as text. Raises MeasuresOptionError.
     """
@@ -176,7 +176,7 @@ def options_over_the_web(preset: str, given: Mapping[str, str]) -> Options:
 
 
 def available_passages(user: User, campaign: Campaign) -> dict[str, tuple[str, Campaign]]:
-    """Return the raters whose passage ratings may say which sub-questions count, by name."""
+    """Return by name the raters whose passage ratings may decide which sub-questions count."""
     if campaign.protocol != "report-coverage":
         return {}
     found: dict[str, tuple[str, Campaign]] = {}
@@ -207,7 +207,7 @@ def find_passages(user: User, campaign: Campaign, name: str) -> tuple[str, Campa
 
 
 def available_points(user: User, campaign: Campaign) -> dict[str, Campaign]:
-    """Return, by name, the campaigns whose labels add KPP and KPF to a key-point recall."""
+    """Return by name the campaigns whose labels add KPP and KPF to a key-point recall."""
     if campaign.protocol != RECALL:
         return {}
     beside = readable(user).filter(protocol=VERIFICATION, batch=campaign.batch)

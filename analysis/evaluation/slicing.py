@@ -43,7 +43,7 @@ class Stratum:
 
     @property
     def name(self) -> str:
-        """The name beside those of the batch's own strata."""
+        """The name of the stratum, distinct from the batch's own strata."""
         return f"{self.variable}@{self.campaign}"
 
     def among(self, rows: Rows) -> dict[str, Bools]:
@@ -70,7 +70,7 @@ class Stratum:
 def labelled_strata(
     campaign: Campaign, of: Campaign, report_options: ReportOptions
 ) -> list[Stratum]:
-    """Return the strata that a campaign's labels give to another one's queries.
+    """Return the strata that a campaign's labels define for another campaign's queries.
 
     Adjudicated units have the reference's label, and the others people's most frequent one, without
     ties and escapes. Raises ValueError for a campaign of another protocol or batch.
@@ -91,7 +91,7 @@ def check_same_batch(campaign: Campaign, of: Campaign) -> None:
 
 
 def _typed(campaign: Campaign, frame: Frame) -> Iterator[Stratum]:
-    """Yield the types of questions, for those that pass the settled gate variables."""
+    """Yield the types of the questions that pass the settled gate variables."""
     asked = schema(campaign)
     said = {name: _of_queries(variable) for name, variable in frame.variables.items()}
     for name, (codes, decided) in said.items():
@@ -138,7 +138,7 @@ SLICING: dict[str, Callable[[Campaign, Frame], Iterator[Stratum]]] = {
     "question-typing": _typed,
     "grounding-relevance": _grounded,
 }
-"""How the labels of a protocol divide queries."""
+"""By protocol, the function that divides queries by its labels."""
 
 
 def slice_views(report: JSON) -> list[tuple[str, list[Table]]]:

@@ -1,4 +1,4 @@
-"""What measures need of a campaign beside its frame, from the database."""
+"""Data that measures need from the database in addition to a campaign's frame."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RATING = "answer-rating"
 
 
 def asked_content(campaign: Campaign) -> AskedContent:
-    """Return what a campaign asked."""
+    """Return the content of a campaign's questions."""
     return AskedContent(
         campaign.protocol, get_protocol(campaign).reading, _queries_without_passages(campaign)
     )
@@ -70,7 +70,7 @@ def chance_given_split(chance: float, asked: float, others: float) -> float:
 
 
 def _evaluation_chance(rows: Sequence[tuple[str, float, bool, str, float]]) -> float:
-    """Return the chance of the evaluation split among rows that were sampled alike."""
+    """Return the chance of the evaluation split among rows sampled in the same way."""
     return next((chance for *_, role, chance in rows if role == EVALUATION), 1.0)
 
 

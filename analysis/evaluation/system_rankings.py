@@ -143,7 +143,7 @@ def orders_as_json(found: Sequence[Ordering]) -> list[JSON]:
 
 
 def matrix_of(pairs: Sequence[JSON]) -> JSON | None:
-    """Return the taus of pairs as a square of everything compared, null for pairs without one.
+    """Return the taus as a square matrix over everything compared, null for pairs without a tau.
 
     None without pairs.
     """
@@ -171,7 +171,7 @@ def pairs_as_json(found: Sequence[Setting], bounds: Bounds) -> list[JSON]:
 
 
 def p_values(of: Setting) -> JSON:
-    """Return the p-value of a pair before and after adjustment, or the reason for its absence."""
+    """Return a pair's p-value before and after adjustment, or the reason for its absence."""
     found = {"p_value": of.test.p_value, "adjusted_p_value": of.adjusted_p_value}
     return found if of.test.reason is None else {**found, "reason": of.test.reason}
 
@@ -253,12 +253,12 @@ class Tables:
         return self.values[name][rater][:, kept]
 
     def _why(self, name: str, rater: str) -> str | None:
-        """Return why a rater has no figure of one of the systems, the oracle apart."""
+        """Return the reason why a rater has no figure for a system other than the oracle."""
         named = self.systems[name][rater]
         return self._unknown(name, (rater,), [s for s in named if s not in self.oracles])
 
     def _unknown(self, name: str, raters: Iterable[str], systems: Iterable[str]) -> str | None:
-        """Return the first reason why one of the raters has no figure of one of the systems."""
+        """Return the first reason why one of the raters has no figure for one of the systems."""
         every = [(name, rater, system) for rater in raters for system in systems]
         return next((self.unknown[each] for each in every if each in self.unknown), None)
 
@@ -380,7 +380,8 @@ class Tables:
         }
 
     def metrics(self, report_options: ReportOptions) -> dict[str, list[JSON]]:
-        """Compare systems' orders by measures under each rater: rankings by cuts, and forms.
+        """Compare the systems' orders by different measures under each rater, including cuts and
+        forms.
 
         Measures that ask no rater are given beside each rater's measures of rankings.
         """
@@ -403,7 +404,7 @@ class Tables:
         return made
 
     def _by(self, rater: str, names: list[str]) -> dict[str, Floats]:
-        """Return the tables of measures under a rater, or else of the batch alone."""
+        """Return the tables of measures under a rater, or otherwise from the batch alone."""
         tables = {name: self.values[name] for name in names}
         known = {name: of.get(rater, of.get(TEXTS)) for name, of in tables.items()}
         return {name: table for name, table in known.items() if table is not None}

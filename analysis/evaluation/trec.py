@@ -1,4 +1,4 @@
-"""Runs and qrels in the format of TREC's tools, which compute the report's numbers from them."""
+"""Runs and qrels in TREC format, from which TREC's tools compute the report's numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from datasets.material import batch_rows
 
 NOTHING = "-nothing-"
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
-"""The time of every file, so that the same labels give the same archive."""
+"""A fixed time for every file, so that the same labels give the same archive."""
 ABOUT = """\
 Runs and relevance judgements of {campaign}, with the options of the measures as chosen.
 
@@ -103,7 +103,7 @@ def _of_raters(layout: Layout, frame: VariableFrame, options: Options) -> dict[s
 
 
 def _run(layout: Layout, system: str, tag: str) -> Iterator[str]:
-    """Yield a system's contexts; scores fall with the rank, so that tools have no ties to break."""
+    """Yield a system's contexts as run lines, with scores that fall by rank to avoid ties."""
     contexts = layout.systems[system]
     for query in layout.queries:
         if query.id in contexts:
@@ -127,7 +127,7 @@ def _diversity(layout: Layout, answered: Bools) -> Iterator[str]:
 
 
 def _id(name: str) -> str:
-    """Return an identifier with blanks encoded, which would split it."""
+    """Encode the blanks in an identifier, which would split it."""
     return "".join(
         c if not c.isspace() and c != "%" else "".join(f"%{b:02X}" for b in c.encode())
         for c in name

@@ -1,4 +1,4 @@
-"""What the page of results shows of measures, and measures as files; jobs compute them."""
+"""Measures on the page of results and as files. Jobs compute them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _heads(table: Table, shown: DisplayOptions, query: QueryDict) -> list[Head]:
 
 
 def _head(name: str, order: str, query: QueryDict) -> Head:
-    """Return a column's head, which sorts the highest first, on a second click the lowest."""
+    """Return a column's head, a link that sorts highest first, or lowest first on a second click."""
     turned = f"-{name}" if order == name else name
     now = {name: "descending", f"-{name}": "ascending"}.get(order, "")
     return Head(name, _address(query, order=turned), now)
@@ -110,7 +110,7 @@ def _address(query: QueryDict, **changed: str) -> str:
 
 
 def filters(offered: AvailableParts, shown: DisplayOptions, query: QueryDict) -> JSON:
-    """Return the options of what to show, and the parts of the address that they keep."""
+    """Return the display options, and the parameters of the address that they keep."""
     made = []
     for option in DISPLAY_OPTIONS:
         if option.kind != "several":
@@ -142,7 +142,7 @@ def filters(offered: AvailableParts, shown: DisplayOptions, query: QueryDict) ->
 
 
 def remaining_sections(report: JSON, matrices: Sequence[str]) -> Document:
-    """Return the document without the parts that the page shows elsewhere, such as in figures."""
+    """Return the document without the parts already on the page, such as figures."""
     whole = document(report)
     above = [*RENDERED_ABOVE, *([COMPARED] if "metrics" in matrices else [])]
     kept = [each for each in whole.sections if each.title not in above]
@@ -158,7 +158,7 @@ def _available_figures(report: JSON, names: Sequence[str]) -> list[str]:
 
 
 def describe_slicing(report: JSON, campaigns: Iterable[str]) -> list[str]:
-    """Describe the variables and their number for each campaign that divides the queries."""
+    """Describe by campaign the variables that divide the queries, with counts."""
     return [_describe_slicing(report, name) for name in campaigns]
 
 
@@ -176,10 +176,10 @@ def _describe_slicing(report: JSON, campaign: str) -> str:
 def measures_context(
     whole: JSON | None, form: MeasuresForm, query: QueryDict, only_own: bool
 ) -> dict[str, Any]:
-    """Return what the page shows of measures, nothing before they are computed.
+    """Return the page's context for measures, empty before they are computed.
 
-    With `only_own` measures that come from the batch alone are left out, unless they are named.
-    `query` has all parameters of the page.
+    With `only_own`, measures from the batch alone are left out, unless they are named. `query` has
+    all parameters of the page.
     """
     if whole is None:
         return {}

@@ -54,7 +54,7 @@ FIGURES: dict[str, Figure] = {
 def subjects(report: dict[str, Any], figure: Figure) -> Iterator[Subject]:
     """Yield the parts of a report that a figure can show: variables, scores, or measures.
 
-    They have the words of annotators' buttons in place of codes.
+    Codes are replaced by the words on annotators' buttons.
     """
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     for name, block in report.get(figure.part, {}).items():

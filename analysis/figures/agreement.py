@@ -21,7 +21,7 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
         return _of_crowd(subject, bars, room)
     found = _pairs(subject)
     columns = list(dict.fromkeys(b for _, b in found))
-    # Names fit above few columns only; with many, numbers replace them and precede the names.
+    # Names fit only above a few columns. With more, numbers replace them and precede the row names.
     many = len(columns) > MOST_NAMED
     rows = list(dict.fromkeys([*(columns if many else ()), *(a for a, _ in found)]))
     notes = base.Notes()
@@ -42,7 +42,9 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
 
 
 def _of_crowd(subject: Subject, bars: list[JSON], room: base.Room) -> Drawing:
-    """Draw how many people have each kappa with the others; a matrix of hundreds is unreadable."""
+    """Draw how many people have each kappa with the others, since a matrix of hundreds is
+    unreadable.
+    """
     wide = room.plot(LEFT + 24, WIDTH)
     x = base.Scale(bars[0]["from"], bars[-1]["to"], LEFT, LEFT + wide)
     y = base.Scale(0, max(bar["people"] for bar in bars), TOP + HEIGHT, TOP)
@@ -88,14 +90,14 @@ def _pairs(subject: Subject) -> dict[tuple[str, str], JSON]:
 
 
 def _bars(subject: Subject) -> list[JSON]:
-    """Return the bars of a crowd: the number of people by tenths of kappa."""
+    """Return a crowd's bars: the number of people by tenths of kappa."""
     found = subject.block["agreement"].get("pairs_distribution", {})
     bars: list[JSON] = found.get("with_others", {}).get("histogram", [])
     return bars
 
 
 def _in_pairs(subject: Subject) -> bool:
-    """Return whether to draw a matrix; a crowd has none, even if its large pairs are listed."""
+    """Return whether to draw a matrix. A crowd gets none, even if its large pairs are listed."""
     return "pairs_distribution" not in subject.block["agreement"] and bool(_pairs(subject))
 
 

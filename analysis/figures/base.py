@@ -13,7 +13,8 @@ from . import svg
 from .svg import Drawing
 
 Part = Literal["variables", "scores", "measures", "metrics", "sampled"]
-"""The part of a report with a figure's subjects; the last three are parts of that of measures."""
+"""The part of a report with a figure's subjects. The last three belong to the report of measures.
+"""
 Place = Literal["people", "judges", "systems", "slices"]
 """The section that a figure is in."""
 MARK_ROOM, KEY_GAP, LINE = 46, 18, 16
@@ -30,9 +31,10 @@ NAMES_SHARE = 0.34
 CELL, CELL_GAP = 40, 2
 NARROWEST_CELL, WIDEST, LEAST_CELL = 48, 104, 33
 NUMBER_ROOM, SIGN_ROOM = 8, 14
-"""The room that a cell keeps free beside its words."""
+"""The free space in a cell beside its words."""
 DARKEST = 0.45
-"""The share of colour in the darkest cell, on which letters are readable in light and dark."""
+"""The share of colour in the darkest cell, chosen to keep letters readable in light and dark mode.
+"""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class Subject:
 
     @property
     def noun(self) -> Sequence[str]:
-        """What its units are called, one and several."""
+        """The name of its units, in singular and plural."""
         found: Sequence[str] = self.block.get("noun", PLAIN)
         return found
 
@@ -114,7 +116,7 @@ class Figure:
     turns: bool = False
 
     def caption_of(self, subject: Subject) -> str:
-        """Return the caption with the noun of what the subject's raters label."""
+        """Return the caption with the subject's noun for units."""
         return in_noun(self.caption, subject.noun)
 
     @property
@@ -148,12 +150,12 @@ class Scale:
 
     @classmethod
     def over(cls, values: Iterable[float], start: float, end: float) -> Scale:
-        """Return a scale from 0 to 1, extended to a whole fifth if some of the values need it."""
+        """Return a scale from 0 to 1, extended in steps of one fifth if values lie outside."""
         return cls(*bounds_of(values), start, end)
 
 
 def bounds_of(values: Iterable[float]) -> tuple[float, float]:
-    """Return the ends of an axis from 0 to 1, extended to a whole fifth if values need it."""
+    """Return the ends of an axis from 0 to 1, extended in steps of one fifth if values lie outside."""
     known = tuple(values)
     low, high = min((0.0, *known)), max((1.0, *known))
     return math.floor(low * 5) / 5, math.ceil(high * 5) / 5
@@ -208,14 +210,14 @@ def _tick(tick: float, ticks: Sequence[float]) -> str:
 
 
 def whisker(css: str, scale: Scale, y: float, low: float, high: float) -> str:
-    """Draw an interval along the x axis, with ends that are visible without colour, too."""
+    """Draw an interval along the x axis, with ends that are visible without colour."""
     x1, x2 = scale.at(low), scale.at(high)
     ends = [svg.line(css, (x, y - 3), (x, y + 3)) for x in (x1, x2)]
     return svg.line(css, (x1, y), (x2, y)) + "".join(ends)
 
 
 def key(entries: Sequence[tuple[Mark, str]], left: float, top: float, width: float) -> Key:
-    """Draw the meaning of each mark, in as many lines as needed."""
+    """Draw the key of the marks, in as many lines as needed."""
     parts, x, y = [], left, top + LINE / 2
     for mark, words in entries:
         shown = svg.shorten(words, width - MARK_ROOM)
@@ -239,7 +241,7 @@ class Key:
 
 @dataclass
 class Notes:
-    """The reasons for missing values, each once, under a letter shown in place of the value."""
+    """The distinct reasons for missing values, each under a letter shown in place of the value."""
 
     reasons: list[str] = field(default_factory=list)
 
@@ -268,7 +270,7 @@ def _letter(index: int) -> str:
 
 
 def gutter(names: Iterable[str], most: float, least: float = 0) -> float:
-    """Return the width that names need, within bounds."""
+    """Return the width needed for names, within bounds."""
     return max(least, min(most, max((svg.width_of(each) for each in names), default=0)))
 
 
@@ -323,8 +325,8 @@ def extent(placed: Sequence[Panel], room: Room = PAGE) -> tuple[float, float]:
 class Cell:
     """The content of a cell; `share` from 0 to 1 is its darkness, and None leaves it empty.
 
-    `edge` is a further class of its frame. A `short` cell keeps what is below only if it is a
-    letter for a reason.
+    `edge` is a further class of its frame. A `short` cell keeps the text below its words only if it
+    is the letter of a reason.
     """
 
     words: str
@@ -341,7 +343,7 @@ class Cell:
 class Grid:
     """Rows of cells under the names of columns; None leaves a cell out.
 
-    In a narrow `room` cells are narrower, and lose what is below their words first. `kinds` of
+    In a narrow `room`, cells are narrower, and first lose the text below their words. `kinds` of
     raters, one for each row or none at all, are signs after the names.
     """
 

@@ -35,7 +35,7 @@ class Row:
 
 @dataclass(frozen=True)
 class _PlacedRows:
-    """The rows with the height of each one's middle, the scale of the scores, room for names."""
+    """The rows with their vertical centres, the scale of the scores, and the room for names."""
 
     rows: list[tuple[Row, float]]
     scale: base.Scale
@@ -131,7 +131,7 @@ def _row(row: Row, y: float, placed: _PlacedRows) -> str:
 
 
 def _people(row: Row, y: float, placed: _PlacedRows) -> str:
-    """Draw people slightly above and below each other, since equal values would overlap."""
+    """Draw people with a vertical offset, since equal values would overlap."""
     parts = []
     for n, (name, value) in enumerate(row.people.items()):
         place = y - ABOVE + (n % 3 - 1) * 4
@@ -148,7 +148,7 @@ def _missing_scores(row: Row, y: float, judges: list[str], placed: _PlacedRows) 
 def _line(placed: _PlacedRows, judge: str, number: int, judges: int) -> str:
     """Draw a judge's scores, each joined with the mean of people on the same report.
 
-    Judges are below people, who would cover them, and slightly beside each other. With several
+    Judges are drawn below people, who would cover them, with a horizontal offset. With several
     judges the lines are faint.
     """
     aside = UNDER + (number - (judges - 1) / 2) * min(3.0, 6.0 / judges)

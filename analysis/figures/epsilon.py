@@ -27,7 +27,7 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
     chosen = next(iter(drawn.values()))["epsilon"]
     parts = [_frame(x, y, chosen, LEFT + wide)]
     for n, (judge, test) in enumerate(drawn.items()):
-        # Judges are drawn slightly beside each other, since equal rates would overlap.
+        # Judges are drawn with an offset, since equal rates would overlap.
         aside = (n - (len(drawn) - 1) / 2) * min(BESIDE, 2.5 * BESIDE / len(drawn))
         place = replace(x, start=x.start + aside, end=x.end + aside)
         parts.append(_line(judge, test, n, place, y))
@@ -68,12 +68,12 @@ def _tests(subject: Subject) -> dict[str, JSON]:
 
 
 def _named(judge: str, test: JSON) -> str:
-    # Isolated, so that signs of direction in the name do not reverse the words after it.
+    # Isolated, so that direction marks in the name do not reverse the following words.
     return f"\u2068{judge}\u2069, by {READINGS[test['decides']]}"
 
 
 def rate(test: JSON, point: JSON) -> float:
-    """Return the winning rate that decides."""
+    """Return the winning rate that decides the test."""
     reading = point if test["decides"] == "items" else point["by_query"]
     return float(reading["winning_rate"])
 

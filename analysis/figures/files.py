@@ -21,7 +21,7 @@ DOCUMENT = b"""\
 #set document(title: sys.inputs.title, date: none)
 #image(bytes(sys.inputs.svg), format: "svg", alt: sys.inputs.title)
 """
-"""The title and the drawing are passed as data, so that nothing in them is executed."""
+"""The title and the drawing are passed as data, so they cannot be executed."""
 DOTS_PER_INCH = 300
 BY_TYPST = ("pdf", "png")
 
@@ -50,7 +50,7 @@ def as_png(svg: str, title: str) -> bytes:
 
 @dataclass(frozen=True)
 class Paper:
-    """A width in print: its words, its millimetres, and the room of a drawing that is set in it."""
+    """A width in print: its label, its millimetres, and the room for a drawing at this width."""
 
     label: str
     millimetres: float | None
@@ -59,7 +59,7 @@ class Paper:
 
 PIXELS = 96 / 25.4
 TYPE = 0.9
-"""The factor by which type is smaller in print, where it has 7 to 9 points, than on a page."""
+"""The factor from type on a page to type in print, which has 7 to 9 points."""
 PAGE_OF_A_PAPER = 1000
 
 
@@ -77,7 +77,7 @@ TONES = {"colour": "in colour", "black": "black and white"}
 
 @dataclass(frozen=True)
 class Look:
-    """How a figure's file is to look, declared once for form, API, command and docs."""
+    """The look of a figure's file, declared once for form, API, command and docs."""
 
     tone: Literal["colour", "black"] = field(
         default="colour",
@@ -102,11 +102,11 @@ AS_SHOWN = Look()
 
 
 class FigureError(ValueError):
-    """A figure that cannot be written as such a file; the text says why."""
+    """A figure cannot be written as such a file. The text says why."""
 
 
 class NoFigureError(FigureError):
-    """A figure that does not exist, or that the report has no data for."""
+    """A figure does not exist, or the report has no data for it."""
 
 
 class Render(Protocol):
@@ -119,8 +119,8 @@ class Render(Protocol):
 class FileKind:
     """A kind of file for figures: its label, its suffix, its media type.
 
-    One that another program draws is `slow`: on a site a job writes it. One that is `drawn` has a
-    look.
+    A kind that another program draws is `slow`: on a site, a job writes it. A kind that is `drawn`
+    has a look.
     """
 
     label: str
@@ -157,7 +157,9 @@ def figure_file(
 def figure_of(
     report: JSON, name: str, suffix: str, of: str, look: Look
 ) -> tuple[Figure, FileKind, Subject]:
-    """Return what a file of a figure needs. Raises FigureError if the report has no such figure."""
+    """Return the figure, its subject and the kind of file. Raises FigureError if the report has no
+    such figure.
+    """
     figure, kind = FIGURES.get(name), FILES.get(suffix)
     if figure is None:
         raise NoFigureError(f"there is no figure {name!r}; there are {', '.join(FIGURES)}")

@@ -22,7 +22,7 @@ _OTHERS = {"human": "person", "": "both"}
 
 @dataclass(frozen=True)
 class Row:
-    """A row: its name, the units that it rests on (None: not counted), and a number by rater."""
+    """A row: its name, the number of its units (None: not counted), and a number by rater."""
 
     name: str
     units: int | None
@@ -57,7 +57,7 @@ class Series:
 
 @dataclass(frozen=True)
 class _Frame:
-    """What all panels share: the raters, where the plot is in a panel, and the numbers' range."""
+    """The properties that all panels share: raters, the plot's position, and the numbers' range."""
 
     series: Sequence[Series]
     names: float
@@ -75,7 +75,7 @@ class _Frame:
 
 
 def sorted_rows(rows: Sequence[Row], first: str) -> list[Row]:
-    """Return rows by their number of one rater, the highest first; undefined ones come last."""
+    """Return rows sorted by one rater's number, highest first; undefined ones come last."""
 
     def rank(row: Row) -> float:
         value = row.numbers[first].value if first in row.numbers else None
@@ -85,7 +85,7 @@ def sorted_rows(rows: Sequence[Row], first: str) -> list[Row]:
 
 
 def reasons(panels: Sequence[Panel], series: Sequence[Series]) -> list[str]:
-    """Return why raters that are not series have no number, a sentence for each of them."""
+    """Return a sentence for each rater that is not a series, with the reason why it has no number."""
     drawn = {each.name for each in series}
     found: dict[str, dict[str, None]] = {}
     for row in (row for panel in panels for row in panel.rows):
@@ -116,8 +116,7 @@ def draw(
 ) -> Drawing:
     """Draw panels in rows of two, one below the other in a column, until the height is used up.
 
-    `missing` says of each rater without any number why there is none, and `units` is what the rows
-    count.
+    `missing` has a sentence for each rater without a number, and `units` is the noun for counts.
     """
     columns = 1 if room.is_narrow or len(panels) == 1 else 2
     wide = room.plot(8 + GAP * (columns - 1), NATURAL * columns) / columns

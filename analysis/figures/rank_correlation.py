@@ -14,9 +14,11 @@ from .svg import Drawing
 
 NAMES, TOP = 170, 8
 MOST_NAMED, LONGEST = 8, 98
-"""The most columns, and the widest name of one, that names fit above; numbers replace others."""
+"""The largest number of columns and the widest name that still fit; otherwise numbers replace
+names.
+"""
 SHADE = 0.8
-"""The factor from a tau to its cell's shade, since ink is darker than the colours of raters."""
+"""The factor from a tau to its cell's shade, since ink is darker than the raters' colours."""
 NOT_COMPARED, INSIDE = "not compared in this report", "a person is part of people together"
 PEOPLE = {"people": "people together", "mean_of_people": "mean of people", "mean": "mean of people"}
 ORDER = (
@@ -27,7 +29,7 @@ ORDER = (
 
 @dataclass(frozen=True)
 class Pair:
-    """Two things that order others, by name, with the tau of their orders over `n` of them."""
+    """Two orderings by name, with the tau between them over `n` objects."""
 
     a: str
     b: str
@@ -40,7 +42,9 @@ Pairs = Callable[[Subject], list[Pair]]
 
 @dataclass(frozen=True)
 class Compared:
-    """What a matrix compares: words for a row and for what is ordered, and how to get pairs."""
+    """The subject of a matrix: labels for rows and ordered objects, and a function that returns the
+    pairs.
+    """
 
     row: str
     ordered: str
@@ -111,7 +115,7 @@ def _kind(name: str, subject: Subject) -> str:
 
 
 def _absent(a: str, b: str, subject: Subject) -> Pair:
-    """Return a pair that the report does not have, with the reason."""
+    """Return a placeholder for a pair that the report lacks, with the reason."""
     together = (a in PEOPLE or b in PEOPLE) and _kind(a, subject) == _kind(b, subject)
     return Pair(a, b, Number(None, reason=INSIDE if together else NOT_COMPARED), 0)
 
@@ -194,7 +198,7 @@ def _pair(of: JSON) -> Pair:
 
 
 def _of_raters(subject: Subject) -> list[Pair]:
-    """Return the pairs of people, and those of each judge; in a crowd people are together."""
+    """Return the pairs of people and of each judge. In a crowd, people are combined."""
     found = [_pair(pair) for pair in subject.block.get("pairs", ())]
     for judge, others in subject.block["correlation"].items():
         found += [_pair({"a": judge, "b": other, **of}) for other, of in others.items()]

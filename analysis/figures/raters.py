@@ -116,7 +116,7 @@ def _ends(kappa: Number) -> list[float]:
 
 
 def _numbers(found: Iterable[Place], band: Place | None) -> list[float]:
-    """Return all numbers and ends of intervals, from which the axis takes its ends."""
+    """Return all numbers and ends of intervals, for the range of the axis."""
     return [n for each in (*found, *([band] if band else [])) for n in _ends(each.kappa)]
 
 

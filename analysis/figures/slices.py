@@ -58,19 +58,19 @@ def _row(name: str, group: str, block: JSON) -> Row:
     numbers = {PEOPLE: Number.from_estimate(block["agreement"]["fleiss_kappa"])}
     for judge, of in block["judges"].items():
         numbers[judge] = Number.from_estimate(of["agreement"]["cohen_kappa"])
-    # Where people labelled as many units as any judge, the count leads to theirs.
+    # If people labelled as many units as any judge, the count links to people's units.
     units = [units_of_slice(block["agreement"]["units"], name, group)]
     units += [of["units"] for of in block["judges"].values()]
     return Row(group, max(units), numbers)
 
 
 def _in_order(subject: Subject, series: Sequence[Series]) -> list[Panel]:
-    """Return the panels, the one whose parts differ most first."""
+    """Return the panels, those with the largest differences between parts first."""
     return sorted(panels_of(subject), key=lambda panel: -multiples.spread(panel.rows, series))
 
 
 def _series(subject: Subject) -> list[Series]:
-    """Return people and each judge, without those that have no number in any part."""
+    """Return people and each judge that have a number in at least one part."""
     rows = [row for panel in panels_of(subject) for row in panel.rows]
     known = {name for row in rows for name, of in row.numbers.items() if of.value is not None}
     judges = dict.fromkeys(name for row in rows for name in row.numbers if name != PEOPLE)
@@ -124,7 +124,7 @@ def multiples_chart(
         "layer": vega.whiskers("x", *value, channels, more, bounds),
     }
     return {
-        # Vega-Lite sorts wrapped panels by their names if it is told to keep the data's order.
+        # Vega-Lite sorts wrapped panels by name if told to keep the data's order.
         "facet": {**vega.name(facet[0], None), "sort": [each.title for each in facet[1]]},
         "columns": IN_A_ROW,
         "spec": view,

@@ -34,7 +34,7 @@ def file_style(is_black: bool = False) -> str:
 
 
 def _grey(colour: re.Match[str]) -> str:
-    """Return the grey that is as light as a colour."""
+    """Return the grey of the same lightness as a colour."""
     red, green, blue = (int(colour[0][n : n + 2], 16) for n in (1, 3, 5))
     return "#" + 3 * f"{round(0.2126 * red + 0.7152 * green + 0.0722 * blue):02x}"
 
@@ -53,14 +53,14 @@ class Drawing:
     parts: tuple[str, ...]
 
     def inline(self, css: str = "figure") -> str:
-        """Return it for a page, whose style sheet gives the colours for light, dark and print."""
+        """Return the SVG for a page, whose style sheet has the colours for light, dark and print."""
         name = f'role="img" aria-label="{attribute(self.title)}"'
         return self._svg(name, f'width="{self.width}" height="{self.height}"', "", css)
 
     def file(self, is_black: bool = False, millimetres: float | None = None) -> str:
-        """Return it as a self-contained file: light colours on white, as on paper.
+        """Return the SVG as a self-contained file with light colours on white.
 
-        `millimetres` is its width in print; otherwise a pixel is one of a page's.
+        `millimetres` is its width in print; without it, the size is in pixels as on a page.
         """
         paper = f'<rect class="paper" width="{self.width}" height="{self.height}"/>'
         head = f"<title>{clean(self.title)}</title><style>{file_style(is_black)}</style>{paper}"
@@ -78,7 +78,7 @@ class Drawing:
 
 
 def clean(text: str) -> str:
-    """Return a text on one line as XML; characters that XML forbids become the replacement sign."""
+    """Escape a text as one line of XML. Characters that XML forbids become replacement characters."""
     kept = "".join("\ufffd" if _is_unfit(c) else c for c in " ".join(text.split()))
     return escape(kept)
 
@@ -104,7 +104,7 @@ def _advance(character: str) -> float:
 
 
 def shorten(text: str, width: float, size: float = SIZE) -> str:
-    """Shorten a text on one line to this width; the end stays, since names differ there."""
+    """Shorten a text on one line to this width. Its end is kept, since names differ there."""
     line = " ".join(text.split())
     if width_of(line, size) <= width:
         return line
@@ -133,7 +133,7 @@ def text(css: str, x: float, y: float, words: str, anchor: str = "start", title:
 
 
 def name(css: str, x: float, y: float, words: str, width: float, anchor: str = "start") -> str:
-    """Draw a name cut to a width, with the whole of it as a tooltip."""
+    """Draw a name shortened to a width, with the full name as a tooltip."""
     short = shorten(words, width, BOLD if css == "group" else SIZE)
     return text(css, x, y, short, anchor, words if short != words else "")
 
@@ -169,7 +169,7 @@ def square(css: str, x: float, y: float, title: str = "", side: float = 9) -> st
 
 
 def triangle(css: str, x: float, y: float, title: str = "", size: float = 6) -> str:
-    """Draw a triangle on its base; with a negative size it is on its tip."""
+    """Draw a triangle that points up, or down if its size is negative."""
     return area(
         css,
         [(x, y - size), (x + abs(size), y + size * 0.7), (x - abs(size), y + size * 0.7)],

@@ -104,7 +104,7 @@ def _panel(
     ends: list[float],
     notes: base.Notes,
 ) -> str:
-    """Draw a judge's plot; all share `ends` of the y axis, so that they can be compared."""
+    """Draw a judge's plot. All plots share the y axis `ends`, so that they can be compared."""
     y = at.y(ends)
     x = at.x(-0.5, len(cuts) - 0.5)
     parts = [at.heading(judge), base.y_axis(y, at.left, at.right)]
@@ -155,7 +155,7 @@ def _point(series: Series, at: svg.Point, estimate: JSON) -> str:
 def _undefined(
     series: Series, place: int, x: float, y: base.Scale, estimate: JSON, notes: base.Notes
 ) -> str:
-    """Draw a cross at the foot with the letter of the reason; series are above each other."""
+    """Draw a cross at the bottom with the letter of the reason, one row per series."""
     height = y.start - 9 - 14 * place
     letter = notes.letter(f"{series.label}, {estimate['reason']}")
     mark = svg.cross(x, height, f"{series.label}: {estimate['reason']}")

@@ -28,16 +28,16 @@ COLUMN = 240
 """The width of a plot, in pixels: 84 mm, a column of a paper in two columns."""
 IN_A_ROW = 4
 LONGEST = 180
-"""How long the name of a row of panels may be, in pixels, before it ends in dots."""
+"""The longest name of a row of panels in pixels; longer ones are cut off with dots."""
 
 
 def column(head: str) -> str:
-    """Return the name of a column of the data for the head of a table's column."""
+    """Return the data column's name for a table heading."""
     return in_noun(head).lower().replace("'", "").replace(",", "").replace(" ", "_")
 
 
 def as_vega(table: Table, chart: JSON, caption: str) -> str:
-    """Return the specification of a chart of a table, as JSON."""
+    """Return the Vega-Lite specification of a table's chart, as JSON."""
     whole = {
         "$schema": SCHEMA,
         "title": {"text": table.caption, "anchor": "start"},
@@ -79,9 +79,9 @@ def name(field: str, title: str | None) -> JSON:
 
 
 def rows(field: str) -> JSON:
-    """Return the facet of panels under each other, their names beside them from left to right.
+    """Return the facet of stacked panels, with horizontal names beside them.
 
-    Turned names, which are the default, run into each other where panels are low.
+    Rotated names, the default, overlap if panels are low.
     """
     header = {"labelAngle": 0, "labelAlign": "right", "labelLimit": LONGEST}
     return {"row": {**name(field, None), "header": header}}
@@ -96,7 +96,7 @@ def kinds(field: str) -> JSON:
 
 
 def raters(field: str, kind_of: Mapping[str, str]) -> JSON:
-    """Return the channels that name raters: a kind's colour, and a shape of each one's own."""
+    """Return the channels that identify raters: a colour by kind, and a shape for each rater."""
     colours = {"human": PEOPLE, "judge": JUDGE}
     used: Counter[str] = Counter()
     shapes = []
@@ -125,7 +125,7 @@ def series(
 
 
 def fold_columns(columns: list[str], into: str = "value", by: str = "series") -> list[JSON]:
-    """Return transforms that make a row of each of several numbers, with its interval."""
+    """Return transforms that turn each of several numbers into a row, with its interval."""
     return [
         {"fold": columns, "as": [by, into]},
         {"calculate": f"datum[datum.{by} + '_low']", "as": f"{into}_low"},
@@ -141,7 +141,7 @@ def whiskers(
     more: JSON,
     bounds: tuple[float, float] | None = None,
 ) -> list[JSON]:
-    """Return layers of points with their intervals along `at`, x or y; `more` has the rest."""
+    """Return layers of points with intervals along `at` (x or y); `more` has the other encodings."""
     place = number(field, title, bounds)
     channels = {**channels, **more}
     colour = {"color": channels["color"]} if "color" in channels else {}
@@ -166,7 +166,7 @@ def cells(row: JSON, across: JSON, shade: JSON, words: JSON) -> list[JSON]:
 
 
 def shade(field: str, title: str, scheme: str, bounds: tuple[float, float] | None = None) -> JSON:
-    """Return the encoding of a number as a colour on which words stay readable."""
+    """Return the encoding of a number as a colour that keeps words readable."""
     domain = {"domain": list(bounds)} if bounds else {}
     return {
         "field": field,

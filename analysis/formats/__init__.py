@@ -1,9 +1,8 @@
 """The formats of the report, each written from its JSON.
 
-`build` turns the JSON into a document of sections, tables and cells (`analysis.document`), with the
-help of the modules of sections and of `methods`, which cites the works in `citations`. `html`,
-`latex` and `markdown` print the document, and `facts` lists every number as CSV. `FORMATS` is the
-registry.
+`build` turns the JSON into a document of sections, tables and cells (`analysis.document`), using
+the section modules and `methods`, which cites the works in `citations`. `html`, `latex` and
+`markdown` print the document, and `facts` lists every number as CSV. `FORMATS` is the registry.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judges among themselves as tables: agreement, alike errors, and the units to label first."""
+"""Tables that compare judges with each other: agreement, similar errors, and units to label first."""
 
 from __future__ import annotations
 

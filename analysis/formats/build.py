@@ -28,7 +28,7 @@ VERDICT = "Verdict"
 def document(report: JSON) -> Document:
     """Return the report in reading order: the verdict, then a section for each answer.
 
-    It has the words of annotators' buttons in place of codes.
+    Codes are replaced by the words on annotators' buttons.
     """
     report = replace_codes(report)
     sections = [_verdict(report)] if report.get("verdict") else []
@@ -61,7 +61,7 @@ def _validated_elsewhere(report: JSON) -> list[Section]:
 
 
 def _verdict(report: JSON) -> Section:
-    """Return the questions with their answers, each after its variable if there are several."""
+    """Return the questions with their answers, grouped by variable if there are several."""
     found, several = report["verdict"], len(report["variables"]) > 1
     points = (
         [f"{found['sample']['question']} {found['sample']['text']}"] if found.get("sample") else []

@@ -1,4 +1,4 @@
-"""Tables on whether a judge's probabilities mean what they say."""
+"""Tables on the calibration of a judge's probabilities."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def calibration_tables(
 ) -> list[Table]:
     """Return the scores and the reliability by bins; older snapshots are about yes.
 
-    `units` links a count of units to its list, and `within` does so for a bin.
+    `units` links a count of units to its list, and `within` links a bin.
     """
     of = found.get("of", "yes")
     rows: tuple[tuple[Cell, ...], ...] = tuple(

@@ -156,7 +156,7 @@ REFERENCES: Mapping[str, tuple[str, str]] = {
         "International Conference on Machine Learning.",
     ),
 }
-"""By key: how a text cites the work, and the work itself."""
+"""By key: the citation in a text, and the full reference."""
 _BY_START = {
     "Fleiss' kappa": "fleiss1971",
     "Randolph's free-marginal kappa": "randolph2005",
@@ -170,7 +170,7 @@ _BY_START = {
     "Pearson": "pearson1895",
     "area under the ROC curve": "hanley1982",
 }
-"""The beginnings of methods, longer ones first."""
+"""The prefixes of methods, longer ones first."""
 CITED: Mapping[str, str] = {start: REFERENCES[key][0] for start, key in _BY_START.items()} | {
     key: mark for key, (mark, _) in REFERENCES.items()
 }

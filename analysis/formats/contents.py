@@ -1,4 +1,4 @@
-"""The report's sections in reading order, each one answer that a reader looks for.
+"""The report's sections in reading order, each answering one question of a reader.
 
 People, judges side by side and one by one, systems, evidence, slices, planning. Every format and
 every page prints them in this order; on pages all of them are folded.
@@ -50,7 +50,7 @@ PARTS = {
     "guidelines": GUIDELINE,
 }
 """The section of each part of a variable."""
-ANSWERED = "answers to whole items; the list shows their parts, one by one"
+ANSWERED = "answers to whole items; the list shows single units"
 LABELLED = "labels of every variable; the list shows those of one"
 KINDS = {"human": "person", "judge": "judge", "reference": "reference"}
 
@@ -103,12 +103,12 @@ def _of_variable(block: Block, name: str) -> Block:
 
 
 def _within(title: str) -> str:
-    """Return a title as written after a name; names of people in it keep their capitals."""
+    """Return a title in lower case, to follow a name; people's names in it keep their capitals."""
     return title[:1].lower() + title[1:]
 
 
 def people_section(report: JSON) -> Section:
-    """Return how well people agree, who answered, and what else to know about their labels."""
+    """Return the section on agreement among people, their answers and their labels."""
     if not report["raters"]:
         text = "No labels yet. The results fill as people and judges answer."
         return Section("People", (), text, name=PEOPLE)
@@ -149,7 +149,7 @@ def _raters(report: JSON) -> Block:
 
 
 def _answered_by(rater: JSON, key: str, about: str) -> int:
-    """Return a count of a rater's answers; no list has those of references and of excluded ones."""
+    """Return a count of a rater's answers, without a link for references and excluded raters."""
     number: int = rater[key]
     if rater["kind"] not in ("human", "judge") or rater["excluded"]:
         return number
@@ -157,7 +157,7 @@ def _answered_by(rater: JSON, key: str, about: str) -> int:
 
 
 def judges_sections(report: JSON) -> Iterator[Section]:
-    """Yield the judges side by side, if there are several, and a section on each."""
+    """Yield a comparison of judges, if there are several, and a section on each."""
     names = _judges(report)
     subjects = tuple(report["variables"])
     if len(names) > 1:
@@ -202,7 +202,7 @@ def judges_sections(report: JSON) -> Iterator[Section]:
 
 
 def _side_by_side(variable: JSON) -> list[Block]:
-    """Return a table with a row for each judge, if there is anything to compare them with."""
+    """Return a table with a row for each judge, if there is a reference."""
     rows: list[tuple[Cell, ...]] = []
     for name, of in variable["judges"].items():
         gap, own = of.get("gap", {}), of.get("with_people", {})
@@ -224,7 +224,7 @@ def _consistency(variable: JSON) -> list[Block]:
 
 
 def systems_section(report: JSON) -> list[Section]:
-    """Return the scores of systems; none of a protocol without scores."""
+    """Return the scores of systems, empty for a protocol without scores."""
     several = len(report["scores"]) > 1
     blocks: list[Block] = []
     for name in report["scores"]:
@@ -238,7 +238,7 @@ def systems_section(report: JSON) -> list[Section]:
 
 
 def evidence_section(report: JSON) -> list[Section]:
-    """Return how similar the highlights are, and which were quoted from another text."""
+    """Return the section on the similarity of highlights and on misplaced evidence."""
     several = len(report["variables"]) > 1
     blocks: list[Block] = []
     for name, variable in report["variables"].items():
@@ -265,7 +265,7 @@ def slices_section(report: JSON) -> list[Section]:
 
 
 def planning_section(report: JSON) -> list[Section]:
-    """Return how many more queries or raters would narrow the intervals, in words and numbers."""
+    """Return the section on how many more queries or raters would narrow the intervals."""
     several = len(report["variables"]) + len(report["scores"]) > 1
     found: list[tuple[str, Block]] = [
         (name, block)

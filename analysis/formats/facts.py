@@ -1,8 +1,8 @@
 """The report as one long table: one row for each number, in full precision, with its position.
 
-Texts that a spreadsheet would run as a formula are defused, and numbers stay numbers. The walk
-knows which objects map names (of judges, raters, categories …) and which have fixed keys. An object
-that it does not know is treated as one with fixed keys, so that nothing is left out.
+Texts that a spreadsheet would run as a formula are escaped; numbers stay numbers. The traversal
+knows which objects map names (of judges, raters, categories …) and which have fixed keys. Unknown
+objects are treated as having fixed keys, so nothing is left out.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _MAPS: Mapping[str, tuple[str, ...]] = {
     "majority": ("group",),
     "unanchored": ("rater",),
 }
-"""Members that map names to objects, with the columns that their keys fill."""
+"""Keys whose objects map names to objects, with the columns for these names."""
 
 _NAMES = {
     "name": "rater", "a": "rater", "b": "other", "item": "item", "query": "query",
     "system": "group", "threshold": "category", "category": "category",
     "judge_name": "judge", "source": "category", "facet": "category", "aim": "group",
 }  # fmt: skip
-"""Members that say what an object describes."""
+"""Keys that identify the subject of an object."""
 
 _OF_MAP = {
     "systems": "mean",
@@ -70,7 +70,7 @@ _ESTIMATE = {"value", "low", "high", "n", "method"}
 
 @dataclass(frozen=True)
 class _At:
-    """The position of the walk: the path, the structural names on it, and the filled columns."""
+    """The position of the traversal: the path, the structural names on it, and the filled columns."""
 
     path: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def facts(report: JSON) -> Iterator[JSON]:
 
     `path` is the JSON Pointer (RFC 6901) of the number in the report's JSON. Yes and no are 1 and
     0. Warnings and options have rows with their text under `reason`. Other texts are only in the
-    JSON, except why a rater is excluded.
+      JSON, except the reasons for excluding raters.
     """
     texts = {"warnings": (), "choices": _numbers(report.get("choices", {}))}
     yield from _object({key: texts.get(key, of) for key, of in report.items()}, _At())
@@ -188,7 +188,7 @@ def _each(statistic: str, value: Any, at: _At) -> Iterator[JSON]:
 
 
 def _is_number(value: object) -> bool:
-    """Return whether nothing is below: a number, an estimate, a text, or null."""
+    """Return whether the value is a leaf: a number, an estimate, a text, or null."""
     if isinstance(value, dict):
         return set(value) >= _ESTIMATE
     return not isinstance(value, list)

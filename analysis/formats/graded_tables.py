@@ -1,4 +1,4 @@
-"""Tables on a judge's own grades, beside the codes to which its file maps them."""
+"""Tables on a judge's own grades, which its file maps to codes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def graded_tables(
     judge: str = "",
     codes: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Table]:
-    """Return the grades with what people say at each, their correlation, and their curves.
+    """Return the grades with people's labels at each, their correlation, and their curves.
 
-    `units` links a count of units to its list. `codes` are those of labels' words.
+    `units` links a count of units to its list. `codes` maps words to codes.
     """
     tables = []
     if found["grades"]:

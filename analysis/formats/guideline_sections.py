@@ -24,10 +24,10 @@ from .nouns import noun_of
 GUIDELINE = "guideline"
 NAMES = {"fleiss_kappa": "Fleiss' kappa", "krippendorff_alpha": "Krippendorff's alpha"}
 ALPHA = "Krippendorff's alpha"
-OF_ALL_RATERS = "labels that all gave under this version; the list asks it of one person only"
+OF_ALL_RATERS = "labels that all raters gave under this version; the list filters only one person's"
 CAVEAT = (
-    "A pair of labels counts under the version that both raters followed. Other people and other "
-    "texts may stand behind another version, so a difference need not come from the guideline."
+    "A pair of labels counts under the version that both raters followed. The versions may differ "
+    "in people and texts, so a difference need not come from the guideline."
 )
 
 
@@ -58,7 +58,7 @@ def named(version: int | None) -> str:
 
 
 def _sentences(variable: JSON) -> Iterator[str]:
-    """Say of each change how agreement was before and after it, or why that is not known."""
+    """Describe the agreement before and after each change, or why it is unknown."""
     key, sign = coefficient_of(variable)
     versions = {each["version"]: each for each in variable["guidelines"]["versions"]}
     for change in variable["guidelines"]["changes"]:
@@ -81,7 +81,7 @@ def _sentences(variable: JSON) -> Iterator[str]:
 
 
 def _of_judge(judge: str, found: JSON, variable: JSON) -> Iterator[str]:
-    """Say how a judge agreed with people around each change, or why that cannot be said."""
+    """Describe a judge's agreement with people before and after each change, or why it is unknown."""
     versions = {each["version"]: each for each in found["versions"]}
     if len(versions) < 2:
         under = f"only under {named(next(iter(versions)))}" if versions else "under none of them"
@@ -101,7 +101,7 @@ def _of_judge(judge: str, found: JSON, variable: JSON) -> Iterator[str]:
 
 
 def _change_of(judge: str, of: JSON) -> str:
-    """Tell what the interval of a judge's difference supports."""
+    """Describe the conclusion from the interval of a judge's difference."""
     if of["low"] is None or of["low"] <= 0 <= of["high"]:
         return f"No change of the judge {judge} with people can be shown"
     how = "better" if of["low"] > 0 else "less"
@@ -109,7 +109,7 @@ def _change_of(judge: str, of: JSON) -> str:
 
 
 def _direction(of: JSON) -> str:
-    """Tell what the interval of the difference supports."""
+    """Describe the conclusion from the interval of the difference."""
     if of["low"] is None or of["low"] <= 0 <= of["high"]:
         return "No change of agreement among people can be shown"
     how = "better" if of["low"] > 0 else "less"
@@ -117,7 +117,7 @@ def _direction(of: JSON) -> str:
 
 
 def _difference(of: JSON) -> str:
-    """Give a difference with its interval, or with the reason why it has none."""
+    """Format a difference with its interval, or with the reason why it has none."""
     _, none, why = of["method"].partition("no interval: ")
     return f"a difference of {number(of)}{f'; {none}{why}' if of['low'] is None else ''}"
 
@@ -156,14 +156,14 @@ def _tables(variable: JSON) -> Iterator[Table]:
 
 
 def _units_under(digest: str, units: int, **filters: str) -> int:
-    """Return the count of units under a version; the protocol's own guideline has no list."""
+    """Return the count of units under a version, without a link for the protocol's own guideline."""
     if not digest:
         return units
     return UnitCount.of(units, guideline=digest, **filters).counting(OF_ALL_RATERS)
 
 
 def _judges_tables(variable: JSON) -> Iterator[Table]:
-    """Yield judges with people under each version, and the changes, of those that have several."""
+    """Yield tables of judges' agreement with people by version, and of its changes."""
     judges, noun = variable["guidelines"].get("judges", {}), noun_of(variable)[1]
     several = {name: of for name, of in judges.items() if of["changes"]}
     if not several:

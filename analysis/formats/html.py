@@ -35,26 +35,26 @@ from .nouns import table_in_noun
 from .verdict import Units, verdict_html, without_units
 
 FEW, MANY, WIDEST = 3, 5, 6
-"""Up to `FEW` columns fit a telephone; from `MANY` on, intervals are below their numbers."""
+"""Up to `FEW` columns fit on a phone. From `MANY` on, intervals are below their numbers."""
 MOST_ROWS = 300
-"""The most rows of a figure's data on a page; the file has all."""
+"""The maximum number of rows of a figure's data on a page. The file has all."""
 CODE = re.compile(r"`([^`]+)`")
 SHEETS = ("css/tandem.css", "css/pages.css", "css/report.css", "css/figures.css")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 FIRST = "raters"
 """The figure below the verdict."""
 OPEN = "slices"
-"""The section whose figures are open, since they take the place of its tables."""
+"""The section whose figures are unfolded, since they replace its tables."""
 AFTER = ("evidence", "slices", "planning", "methods")
-"""The sections before which systems come."""
+"""The sections that follow the systems."""
 
 
 @dataclass(frozen=True)
 class Links:
-    """Where the numbers of a page lead.
+    """The links in a page.
 
-    `files` renders the HTML after a figure, which links to the figure's files, and `units` returns
-    the address of the list of units with these filters.
+    `files` renders the links to a figure's files, and `units` returns the address of the list of
+    units with the given filters.
     """
 
     files: Callable[[Figure, Subject], str]
@@ -91,7 +91,7 @@ def rows(table: Table) -> Iterator[Row]:
 
 
 def words_html(text: str) -> str:
-    """Render a line of text whose codes are between backticks."""
+    """Render a line of text with codes in backticks."""
     return CODE.sub(r'<span class="id">\1</span>', escape(text))
 
 
@@ -104,7 +104,7 @@ def sign_html(kind: str) -> str:
 
 
 def cell_html(value: Cell) -> str:
-    """Render a cell: a name with its sign, a number with its interval, or a dash and why."""
+    """Render a cell: a name with its sign, a number with its interval, or a dash with the reason."""
     if isinstance(value, Number):
         return _number(value)
     if isinstance(value, RaterName):
@@ -116,7 +116,7 @@ def cell_html(value: Cell) -> str:
 
 
 def text_html(text: str) -> str:
-    """Render a text whose counts of units are links, where they have an address."""
+    """Render a text in which counts of units with an address are links."""
     made, rest = "", str(text)
     for words, of in text.counts if isinstance(text, CountedText) else ():
         before, found, after = rest.partition(words)
@@ -154,7 +154,7 @@ def table_html(table: Table) -> str:
         for name, is_numeric in heads(table)
     )
     body = "".join(map(_row, rows(table)))
-    # A frame that scrolls has to be reached by the keyboard.
+    # A scrolling frame has to be reachable by keyboard.
     reached = f' role="group" aria-label="{escape(table.caption)}" tabindex="0"'
     frame = f'class="table-frame{width}"{reached if columns >= WIDEST else ""}'
     return (
@@ -191,19 +191,19 @@ def document_html(
 
     Sections and their blocks are folds, which are open unless `folded`: they follow the verdict, if
     the report has one, and the contents. `units` links to the units of a verdict's part. `inside`
-    is HTML at the end of sections, by their names, and `opened` names sections that are open
+    has HTML for the end of sections, by name. `opened` names sections that are unfolded
     nevertheless.
     """
     inside = inside or {}
     origin = f" · {escape(shown.origin)}" if shown.origin else ""
     about = f'<p class="about">{escape(shown.about)}{origin}</p>\n'
     rest = [each for each in shown.sections if each.title != VERDICT or not report.get("verdict")]
-    # A file has no links; there, all is open.
+    # A file has no links, so everything is unfolded.
     names = {each.address for each in rest} if folded else set()
     head = verdict_html(report, partial(_anchor, report, names), units)
     head += _first_figure(report, links) if head else ""
     if "systems" in inside and not any(each.address == "systems" for each in rest):
-        # Measures of systems, of a protocol without scores.
+        # Measures of systems, for a protocol without scores.
         place = next((n for n, each in enumerate(rest) if each.address in AFTER), len(rest))
         rest.insert(place, Section("Systems", (), name="systems"))
     sections = "".join(
@@ -255,7 +255,7 @@ def _section(
     if section.points:
         text += _points(section, folded)
     blocks = [_block(block, folded) for block in section.blocks]
-    # The first block has the answer; its figures come next, and folded parts last.
+    # The first block has the answer, followed by figures and then folded parts.
     first = 1 if section.blocks and not section.blocks[0].title else 0
     figures = _figures(section, report, links, folded)
     body = "".join([*blocks[:first], figures, *blocks[first:]])
@@ -270,7 +270,7 @@ def _section(
 
 
 def _points(section: Section, folded: bool) -> str:
-    """Render a section's list; the works that a text cites are folded below it."""
+    """Render a section's list, with the references folded below it."""
     points = "".join(f"<li>{words_html(point)}</li>" for point in section.points)
     listed = f'<ul class="points">{points}</ul>\n'
     if not section.paragraphs:
@@ -303,7 +303,7 @@ def _block(block: Block, folded: bool, level: int = 3) -> str:
         paragraph = f'<p class="about">{text_html(block.about)}</p>\n' if block.about else ""
         return f"\n{paragraph}{tables}"
     if isinstance(block.about, CountedText):
-        # A link within the summary would be hit in place of the fold.
+        # Clicks on the summary would hit a link inside it instead of the fold.
         words = text_html(block.about)
         paragraph = f'<p class="about">{words[:1].upper()}{words[1:]}</p>\n'
         tables, about = f"{paragraph}{tables}", ""
@@ -321,7 +321,7 @@ def _figures(section: Section, report: JSON, links: Links, folded: bool) -> str:
     for figure in FIGURES.values() if section.subjects else ():
         drawn = [each for each in subjects(report, figure) if each.name in section.subjects]
         several = len(drawn)
-        # The first axis is at the head already.
+        # The first axis is already at the top.
         drawn = drawn[1:] if figure.name == FIRST and report.get("verdict") else drawn
         for n, subject in enumerate(drawn if figure.place == section.place else (), start=1):
             anchor = f"figure-{section.address}-{figure.name}-{n}"
@@ -340,7 +340,7 @@ def _figure_fold(title: str, made: str, is_open: bool, level: int = 3) -> str:
 
 
 def figures_html(report: JSON, names: Iterable[str], links: Links = NO_LINKS) -> str:
-    """Render figures by name, each in a fold below a heading of the third level, the first open."""
+    """Render figures by name, each folded under a third-level heading; the first is unfolded."""
     found: list[str] = []
     for name in names:
         figure = FIGURES[name]
@@ -355,7 +355,7 @@ def figures_html(report: JSON, names: Iterable[str], links: Links = NO_LINKS) ->
 def _figure(figure: Figure, subject: Subject, anchor: str, links: Links, name: str = "") -> str:
     """Render a drawing above its data; the drawing escapes every name in it.
 
-    A drawing of more rows than a page has is only in the files.
+    A drawing with too many rows for a page is only in the files.
     """
     title, size = escape(name or figure.title), figure.size(subject)
     files = links.files(figure, subject)
@@ -388,7 +388,7 @@ def _figure(figure: Figure, subject: Subject, anchor: str, links: Links, name: s
 
 
 def _linked(data: Table, subject: Subject, links: Links) -> Table:
-    """Return a figure's data whose counts of units lead to them, if the page has their list."""
+    """Return a figure's data with counts of units linked, if the page has their list."""
     if links.units is None:
         return data
     address = links.units
@@ -398,7 +398,7 @@ def _linked(data: Table, subject: Subject, links: Links) -> Table:
 
 
 def _drawings(figure: Figure, subject: Subject) -> str:
-    """Render the drawing, and one for telephones if the figure has another form there."""
+    """Render the drawing, and a second one for phones if the figure has a different form there."""
     if not figure.turns:
         return figure.draw(subject).inline()
     narrow = figure.draw(subject, TELEPHONE)
@@ -407,7 +407,7 @@ def _drawings(figure: Figure, subject: Subject) -> str:
 
 @cache
 def style() -> str:
-    """Return the site's style sheets in one, without the lines that would fetch an image."""
+    """Return the site's style sheets combined, without rules that would fetch an image."""
     texts = [(STATIC / sheet).read_text("utf-8") for sheet in SHEETS]
     lines = [line for text in texts for line in text.splitlines() if "url(" not in line]
     # They are our own files and contain no `</style`.
@@ -454,7 +454,7 @@ HTML_FILE = Format("html", "HTML", "html", "text/html; charset=utf-8", as_html)
 
 
 def as_json(report: JSON) -> str:
-    """Return the report as `formats` describes it, without NaN and Infinity."""
+    """Return the report's JSON as documented, without NaN and Infinity."""
     return json.dumps(report, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What the report says of a judge on one variable, as blocks: its agreement, errors and test."""
+"""The report's blocks on a judge and a variable: agreement, errors and test."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def judge_blocks(
 ) -> list[Block]:
     """Return a judge's agreement with people on a variable, its errors, and the test.
 
-    `codes` has the code of each word, since the block may have words in place of codes.
+    `codes` maps words to codes, since the block may contain words instead of codes.
     """
     found = _judge_blocks(block, ordered, judge, codes)
     return [with_counts(each, lambda count: count.within(judge=judge)) for each in found]
@@ -161,7 +161,7 @@ ABOUT_AGAIN = (
 
 
 def consistency_table(judges: JSON) -> Table:
-    """Return how often judges with `consistency` gave the same label again; names may be empty."""
+    """Return the consistency of judges that have one; names may be empty."""
     rows = tuple(
         (RaterName(name, "judge") if name else label, *((label,) if name else ()), *cells)
         for name, of in judges.items()
@@ -218,7 +218,7 @@ def _describe_left_out(block: JSON, judge: str, codes: Mapping[str, str]) -> Cou
 
 
 def _describe_bounds(bounds: JSON | None) -> list[str]:
-    """Describe the agreement with all missing answers counted as wrong, or as right."""
+    """Describe the agreement with all missing answers counted as wrong, and as right."""
     if not bounds:
         return []
     ends = {"percent": bounds["percent"], "kappa": bounds["cohen_kappa"]}
@@ -249,14 +249,14 @@ def _agreement_table(block: JSON, judge: str) -> Table:
 
 
 def _further(block: JSON, ordered: bool, judge: str) -> Table:
-    """Return the tables that the block has figures for; snapshots may have fewer."""
+    """Return the tables for which the block has figures. Snapshots may have fewer."""
     against = _WITH_PEOPLE | (_ORDERED_WITH_PEOPLE if ordered else {})
     with_people = {key: label.format(block["reference"]) for key, label in against.items()}
     units = partial(compared_units, block, judge)
     rows = _rows(block["agreement"], with_people, units)
     rows += _rows(block.get("overall", {}), _OVERALL, units)
     if ordered:
-        # A tie has a mean, too.
+        # Tied units have a mean, too.
         labelled = partial(_of_labelled, judge)
         of_mean = {key: f"{label} with the mean rating" for key, label in _CORRELATIONS.items()}
         rows += _rows(block.get("overall", {}), _ERROR, labelled)
@@ -302,7 +302,7 @@ def _own_family(block: JSON, judge: str) -> list[Table]:
 
 
 def _of_family(own_family: JSON, key: str, judge: str) -> int:
-    """Return the count of units about answers of the judge's family or of others."""
+    """Return the count of units about answers from the judge's family or from others."""
     units, family = own_family[key]["n"], own_family["family"]
     if not family:
         return int(units)

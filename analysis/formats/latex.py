@@ -1,8 +1,8 @@
 r"""The report as LaTeX tables (booktabs), for `\input` in a paper.
 
 The file is plain ASCII and needs `booktabs`, and `longtable` if a table is longer than a page. A
-command that a paper may redefine sets a number with its interval. An undefined number is a dash
-with its reason under the table.
+command, which papers may redefine, typesets a number with its interval. An undefined number is a
+dash with its reason under the table.
 """
 
 from __future__ import annotations
@@ -40,17 +40,18 @@ _ACCENTS = {
 UNICODE = r"""\DeclareRobustCommand{\tandemcode}[1]{{\ttfamily U+#1}}
 \DeclareRobustCommand{\tandemunicode}[2]{\ifdefined\Umathcode
   \iffontchar\font#1 \char#1\relax\else\tandemcode{#2}\fi\else\tandemcode{#2}\fi}"""
-"""Any other character: itself if engine and font have it, else its number."""
+"""Any other character: itself if engine and font support it, otherwise its code point."""
 
-# An empty group is needed only between signs that would join, and is noise elsewhere.
+# An empty group is only needed between signs that would form a ligature.
 _NEEDLESS = re.compile(r"(?<=[-,'`])\{\}(?![-,'`])")
 WIDTH = 98
 """Characters of a line at \\small on A4 or letter; a wider table is split."""
 LONGEST_NAME = 38
 LONGEST_FLOAT = 40
 MANY_FLOATS = 12
-"""This many tables without text between them are flushed to pages before more follow, since LaTeX
-holds only a few dozen."""
+"""The number of consecutive tables after which they are flushed to pages, since LaTeX holds only a
+few dozen.
+"""
 COMMANDS = rf"""\providecommand{{\tandemci}}[3]{{#1 {{\scriptsize [#2, #3]}}}}
 \providecommand{{\tandemundefined}}[1]{{--\textsuperscript{{#1}}}}
 {UNICODE}"""
@@ -128,7 +129,7 @@ def _tables(whole: Document) -> Iterator[str]:
 
 
 def _abouts(section: Section, block: Block, table: Table) -> list[str]:
-    """Return the texts below headings, which LaTeX has below the first table."""
+    """Return the texts below headings, which LaTeX prints below the first table."""
     first = table is block.tables[0]
     opens = first and block is section.blocks[0]
     return [section.about if opens else "", block.about if first else ""]
@@ -140,7 +141,7 @@ def _caption(whole: Document, section: Section, block: Block, table: Table) -> s
 
 
 def split(table: Table) -> Iterator[Table]:
-    """Split a table into several that fit a line; each has the first column."""
+    """Split a table into several that fit the line width; each repeats the first column."""
     widths = [
         max(_width(row[n]) for row in (table.header, *table.rows)) + 2
         for n in range(len(table.header))
@@ -249,7 +250,7 @@ def _cell(cell: Cell, marks: dict[str, str]) -> str:
 
 
 def _figure(number: str) -> str:
-    """Set signs as mathematics that text fonts lack or draw differently."""
+    """Typeset in math mode the signs that text fonts lack or draw differently."""
     return f"${number[0]}${number[1:]}" if number[0] in "-<" else number
 
 

@@ -1,4 +1,4 @@
-"""The report as Markdown: for the terminal, a repository, an issue."""
+"""The report as Markdown, for terminals, repositories and issues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The methods paragraph of a paper, from the report's JSON: what was computed, by whose method.
+"""The methods paragraph of a paper from the report's JSON: computed figures and cited methods.
 
 Statistics and intervals are read from the `method` of each estimate, so that the text mentions
 nothing that was not computed. A method without a known citation is named without one.
@@ -103,7 +103,7 @@ def _planning(report: JSON) -> str:
 
 
 def cited_statistics(blocks: Any) -> list[str]:
-    """Return the statistics of blocks by name, each once, with their citations."""
+    """Return the distinct statistics of blocks by name, with their citations."""
     names: dict[str, None] = {}
     for block in blocks:
         for method in methods_of(block, defined=True):
@@ -119,9 +119,9 @@ def _cited(name: str) -> str:
 
 
 def methods_of(node: Any, defined: bool = False) -> Iterator[str]:
-    """Yield the methods of all estimates below.
+    """Yield the methods of all nested estimates.
 
-    Strata repeat those above them, and the items of a score have none.
+    Strata repeat their parent's methods, and items of a score have none.
     """
     if isinstance(node, dict):
         if "method" in node and "value" in node:
@@ -178,7 +178,7 @@ def _why_not_compared(agreement: JSON) -> str:
 
 
 def describe_comparisons(report: JSON) -> list[str]:
-    """Describe the reference of each judge and the coefficients, or say that there was none."""
+    """Describe each judge's reference and coefficients, or say that there was none."""
     judges = list(dict.fromkeys(j for v in report["variables"].values() for j in v["judges"]))
     who = "Each judge" if len(judges) > 1 else f"The judge {judges[0]}"
     held = {n: of for n, v in report["variables"].items() if (of := _compared_blocks(v))}
@@ -221,7 +221,7 @@ def _on_variables(names: list[str], held: JSON) -> str:
 
 
 def _describe_pairs(blocks: list[JSON], people: int) -> str:
-    """Describe the figures beside the judge's agreement with people together."""
+    """Describe the figures given in addition to the judge's agreement with people's joint labels."""
     if people < 2:
         return "one person alone shows nothing about human agreement"
     said = (
@@ -435,7 +435,9 @@ def _intervals(report: JSON) -> str:
 
 
 def _describe_level(methods: list[str]) -> str:
-    """Describe the level of the bootstrap's quantiles, for the fewest and the most queries."""
+    """Describe the level of the bootstrap's quantiles for the smallest and largest number of
+    queries.
+    """
     pattern = r"95 % BCa bootstrap of (\d+) queries(?:, (\d+) of them informative)?"
     found = [re.match(pattern, each) for each in methods]
     queries = sorted({int(each[2] or each[1]) for each in found if each})
@@ -450,7 +452,7 @@ def _describe_level(methods: list[str]) -> str:
 
 
 def _describe_scope(report: JSON) -> str:
-    """Say whether intervals hold for these raters only or for others, too."""
+    """Describe whether intervals hold for these raters only or also for others."""
     if report["choices"].get("bootstrap", "queries") == "two-way":
         return (
             "In the two-way bootstrap queries and raters were resampled, each with replacement "
@@ -465,7 +467,7 @@ def _describe_scope(report: JSON) -> str:
 
 
 def _kind_of_interval(interval: str) -> str:
-    """Return an interval's method without the parts that differ between estimates."""
+    """Return an interval's method without the details that differ between estimates."""
     interval = re.sub(r", \d+ of them informative", "", interval)
     text = re.sub(r" (of|clustered by) \d+ (queries|query)", r" \1 whole queries", interval[5:])
     text = re.sub(r" and \d+ raters?", " and raters", text)

@@ -1,7 +1,7 @@
-"""The task's own noun in a document: questions, passages, key points, where there is one.
+"""The task's own noun in a document, such as questions, passages or key points.
 
-Texts of ours have slots for it (`document.UNIT` and its kin), which are filled here. The statistics
-know no task, and their methods and reasons say *unit*: the phrases in which they do are listed.
+Our texts have slots for it (`document.UNIT` and others), which are filled here. Statistics do not
+know the task, so their methods and reasons say *unit*; these phrases are listed here.
 """
 
 from __future__ import annotations
@@ -37,32 +37,32 @@ PHRASES = (
     "equally many units",
     f"{FEWEST_SHARED} units",
 )
-"""The phrases of methods and reasons that say *unit*; a test holds them against all of these."""
+"""Phrases with *unit* in methods and reasons. A test checks that the list is complete."""
 _SLOTTED = {each: each.replace("units", UNITS).replace("unit", UNIT) for each in PHRASES}
 Noun = Sequence[str]
 
 
 def noun_of(variable: JSON) -> Noun:
-    """Return what the units of a variable are called, one and several."""
+    """Return the name of a variable's units, in singular and plural."""
     noun: Noun = variable.get("noun", PLAIN)
     return noun
 
 
 def common_noun(report: JSON) -> Noun:
-    """Return the noun that all variables of a report have in common, or *unit*."""
+    """Return the noun common to all variables of a report, or *unit*."""
     nouns = {tuple(noun_of(variable)) for variable in report["variables"].values()}
     return nouns.pop() if len(nouns) == 1 else PLAIN
 
 
 def slotted(text: str) -> str:
-    """Return a method or a reason of the statistics with slots for the noun."""
+    """Return a method or reason from the statistics with slots for the noun."""
     for phrase, slots in _SLOTTED.items():
         text = text.replace(phrase, slots)
     return text
 
 
 def table_in_noun(table: Table, noun: Noun) -> Table:
-    """Return a table whose caption, heads, methods and reasons have the noun."""
+    """Return a table with the noun in its caption, headings, methods and reasons."""
     header = tuple(in_noun(head, noun) if isinstance(head, str) else head for head in table.header)
     rows = tuple(tuple(_cell(cell, noun) for cell in row) for row in table.rows)
     return replace(table, caption=in_noun(table.caption, noun), header=header, rows=rows)

@@ -35,10 +35,10 @@ _BY_BACKGROUND = {
 _OF = {"cohen_kappa": "Cohen's kappa", "percent": "Percent"}
 ANY = "*"
 """The filter of the list of disagreements for any grade, or any label of the baseline."""
-OF_LABELS = "labels from all people together; the list shows each of what they labelled once"
+OF_LABELS = "labels from all people together; the list shows each unit only once"
 GAP = (
-    "Gap to people, in pairs. The majority above is less noisy than a person, so it is not "
-    "compared with pairs"
+    "Gap to people, in pairs. A majority is less noisy than a single person, so it is not compared "
+    "with pairs"
 )
 
 
@@ -130,7 +130,7 @@ def judge_with_people_table(found: JSON) -> Table:
 
 
 def background_blocks(variable: JSON) -> list[Block]:
-    """Return agreement by people's background, if the report was asked for it."""
+    """Return agreement by people's background, if the report's options include it."""
     asked = variable.get("backgrounds")
     if not asked:
         return []
@@ -158,7 +158,7 @@ def _background(of: JSON) -> Table:
 
 
 def ranking_table(found: JSON) -> Table:
-    """Return how far the people of a crowd agree in ranking the reports."""
+    """Return the agreement of a crowd's people on the ranking of reports."""
     row = _quantiles("Spearman of a pair", found["spearman"])
     caption = f"Do people rank the reports alike? Pairs who share {found['fewest_items']} items"
     return Table(caption, ("Agreement", "Pairs", *_QUANTILES.values()), (row,))
@@ -172,7 +172,7 @@ def _quantiles(name: str, of: JSON) -> tuple[Cell, ...]:
 def counted_rows(
     counts: Mapping[str, Mapping[str, int]], kinds: Mapping[str, str], codes: Sequence[str]
 ) -> list[tuple[Cell, ...]]:
-    """Return labels by category: a row for each rater, or one for all people of a crowd."""
+    """Return labels by category, with a row for each rater, or one row for a crowd."""
     people = [name for name in counts if kinds.get(name) == "human"]
     rows: list[tuple[Cell, ...]] = []
     if len(people) > MOST_ROWS:
@@ -185,7 +185,7 @@ def counted_rows(
 
 
 def sum_of_people(counts: Sequence[int]) -> int:
-    """Return the sum of people's counts of one label, which leads to the units that have it."""
+    """Return the sum of people's counts of one label, linked to its units."""
     label = next((of.filters["label"] for of in counts if isinstance(of, UnitCount)), "")
     whole = sum(counts)
     return UnitCount.of(whole, show="all", label=label).counting(OF_LABELS) if label else whole
@@ -194,7 +194,9 @@ def sum_of_people(counts: Sequence[int]) -> int:
 def first_rows(
     caption: str, rows: Sequence[tuple[Cell, ...]], order: Sequence[float], what: str
 ) -> tuple[str, tuple[tuple[Cell, ...], ...]]:
-    """Return a table's caption and rows, reduced to those with the highest `order` if too many."""
+    """Return a table's caption and rows. If there are too many, only those with the highest
+    `order`.
+    """
     if len(rows) <= MOST_ROWS:
         return caption, tuple(rows)
     ranked = sorted(range(len(rows)), key=lambda n: -order[n])[:MOST_ROWS]
@@ -285,7 +287,7 @@ def floor_methods(blocks: list[JSON]) -> list[str]:
 
 
 def _of_floor(label: str, estimate: JSON, **filters: str) -> tuple[Cell, ...]:
-    """Return a row of the baseline, whose count leads to the units that it labelled."""
+    """Return the baseline's row, with its count linked to the labelled units."""
     units = UnitCount.of(estimate["n"], baseline=ANY, **filters)
     return label, Number.from_estimate(estimate), units
 

@@ -1,4 +1,4 @@
-"""Tables on how a judge's answers were read."""
+"""Tables on the reading steps of a judge's answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STEPS = {
 
 
 def reading_tables(found: JSON, reference: str) -> list[Table]:
-    """Return the agreement of labels by how they were read, and the steps that were needed."""
+    """Return the agreement of labels by reading step, and the number of times each step was needed."""
     labels = {"as_is": "As they stood", "mended": "After a step of the ladder"}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (label, found[key]["labels"], Number.from_estimate(found[key]["agreement"]))

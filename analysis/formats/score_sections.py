@@ -1,4 +1,4 @@
-"""What the report says of one score, as blocks: systems, rankings, estimates."""
+"""The report's blocks on one score: systems, rankings, estimates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MEAN = "mean"
 
 
 def score_blocks(report: JSON, name: str) -> list[Block]:
-    """Return what the report says of one score, the systems' means first."""
+    """Return the blocks on one score, the systems' means first."""
     block = report["scores"][name]
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     order = _order(block)
@@ -35,7 +35,7 @@ def score_blocks(report: JSON, name: str) -> list[Block]:
 
 
 def _order(block: JSON) -> list[str]:
-    """Return the systems, the highest by the mean of people first, and those without one last."""
+    """Return the systems by people's mean, highest first, and those without a mean last."""
 
     def value(system: str) -> float | None:
         found = block["systems"][system].get(MEAN) or block.get("majority", {}).get(system)

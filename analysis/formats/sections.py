@@ -55,7 +55,7 @@ ABOUT_SPANS = (
     f"a document is one text for one {UNIT}; F1 is 1 if both raters marked nothing, and 0 if only "
     "one did; a judge is treated as one more annotator"
 )
-OF_DOCUMENTS = "texts of what was labelled; the list shows all that can have evidence"
+OF_DOCUMENTS = "texts with evidence; the list shows every unit that can have evidence"
 VALIDATED = ("Labels", "Confirmed", "Corrected", "Share confirmed")
 _SIMILARITY = {
     "rouge_l_differing": "ROUGE-L F1, differing answers only",
@@ -99,13 +99,13 @@ def _planning_row(name: Cell, plan: JSON) -> tuple[Cell, ...]:
 
 
 def _numbers(plan: Mapping[str, Any]) -> tuple[Number, Number]:
-    """Return the number needed and how many more that is, with the reason on the first."""
+    """Return the required number and how many more that is; the first has the reason."""
     needed = Number(plan["needed"], reason=plan.get("reason", ""), digits=0)
     return needed, Number(plan["more"], digits=0)
 
 
 def planning_sentences(report: JSON) -> Iterator[str]:
-    """Say how many queries the headlines of each variable and each judge's test need."""
+    """Describe how many queries the main figures of each variable and each judge's test need."""
     several = len(report["variables"]) > 1
     if report.get("chosen_items") and any(
         of.get("planning") for of in report["variables"].values()
@@ -143,7 +143,7 @@ def _planned(the: str, what: str, plan: JSON, width: float) -> str:
 
 
 def quality_block(report: dict[str, Any]) -> list[Block]:
-    """Return rationales quoted from another text, a row for each rater and variable."""
+    """Return the rationales quoted from a text other than the judged one, by rater and variable."""
     if not report.get("hints"):
         return []
     header = ("Rater", "Variable", "Rationales", *(f"only {where}" for where in PLACES.values()))
@@ -161,7 +161,7 @@ def quality_block(report: dict[str, Any]) -> list[Block]:
 
 
 def soft_blocks(variable: JSON) -> list[Block]:
-    """Return the block on soft labels; none without them."""
+    """Return the block on soft labels, if there are any."""
     found = variable.get("soft_labels")
     if not found or "reason" in found:
         return []
@@ -213,7 +213,7 @@ def _soft_label_judges(judges: JSON) -> Table:
 
 
 def span_blocks(variable: JSON) -> list[Block]:
-    """Return the block on spans; none if no rater marked any."""
+    """Return the block on spans, if a rater marked any."""
     found = variable.get("spans")
     if not found:
         return []
@@ -243,18 +243,18 @@ def _span_table(
 
 
 def _documents(name: str | RaterName, sizes: JSON) -> UnitCount:
-    """Return the number of documents, with the list of the units that they belong to."""
+    """Return the number of documents, linked to the list of their units."""
     judge = {"show": "labelled", "one": str(name)} if isinstance(name, RaterName) else {}
     listed = UnitCount.of(sizes["documents"], **(judge or {"show": "several"}))
     return listed.counting(OF_DOCUMENTS)
 
 
 NOT_EXPOSED: JSON = {"labels": 0}
-"""Stands in for the exposed labels that a snapshot of an earlier version does not count."""
+"""The default for snapshots from earlier versions, which do not count exposed labels."""
 
 
 def exposure_blocks(report: JSON) -> list[Block]:
-    """Return one block, or none if no label was given after a look at others' labels."""
+    """Return the block on exposed labels, if there are any."""
     exposed = report.get("exposed", NOT_EXPOSED)
     if not exposed["labels"]:
         return []
@@ -278,7 +278,7 @@ def describe_exposed(exposed: JSON) -> str:
 
 
 def validation_blocks(report: JSON, judge: str) -> list[Block]:
-    """Return one block, or none if no person was shown a label of this judge."""
+    """Return the block on validation, if a person was shown a label from this judge."""
     assisted = report.get("assisted")
     if not assisted or judge not in assisted["by"]:
         return []

@@ -1,4 +1,4 @@
-"""What the report says of one variable among people and in slices, as blocks."""
+"""The report's blocks on one variable: people, and slices."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ _OF_ORDERED_PAIRS = {
 }
 OF_OTHERS = f"mean over pairs, weighted by shared {UNITS}"
 FEWEST_COMPARED = 3
-"""Two people differ from each other equally, so that neither is compared with the others."""
+"""With only two people, neither can be compared with the others."""
 MOST = 12
-"""The most categories of a table that still fits a page."""
+"""The maximum number of categories in a table that fits a page."""
 
 
 def describe_variable(variable: JSON) -> str:
@@ -81,7 +81,7 @@ def people_blocks(report: JSON, name: str) -> list[Block]:
 
 
 def _of_several(units: int, of: int) -> int:
-    """Return the count of units that several people labelled, with a list if it has them all."""
+    """Return the count of units that several people labelled, linked if the list has all of them."""
     return UnitCount.of(units, show="several") if units == of else units
 
 
@@ -113,7 +113,7 @@ def _with_others(block: JSON) -> list[Table]:
 
 
 def _pairs(block: JSON, ordered: bool) -> list[Block]:
-    """Return the block of pairs of people: one by one, or of a crowd as a distribution."""
+    """Return the block on pairs of people: one by one, or as a distribution for a crowd."""
     names = _OF_PAIRS | (_OF_ORDERED_PAIRS if ordered else {})
     tables = []
     if "pairs_distribution" in block:
@@ -129,7 +129,7 @@ def _pairs(block: JSON, ordered: bool) -> list[Block]:
 
 
 def _answered(report: JSON, variable: JSON) -> Block:
-    """Return each rater's answers: with unequal shares no coefficient can reach 1."""
+    """Return each rater's shares of answers. With unequal shares, no coefficient can reach 1."""
     block, codes = variable["distribution"], codes_of(variable)
     kinds = {rater["name"]: rater["kind"] for rater in report["raters"]}
     words = list(dict.fromkeys(word for counts in block["counts"].values() for word in counts))

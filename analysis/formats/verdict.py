@@ -1,4 +1,4 @@
-"""The verdict as HTML: questions and answers, whose numbers lead to their section or units."""
+"""The verdict as HTML: questions and answers, with numbers linked to their section or units."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..types import JSON
 
 Cells = list[list[str]]
 Units = Callable[[str, str, Cells, str], str]
-"""Returns the address of units, by variable, judge, cells (people's code, the judge's) and list.
+"""Returns the address of units by variable, judge, cells (people's code, the judge's) and list.
 
-Without cells the list names who differs, such as `people`.
+Without cells, the list says between whom labels differ, such as `people`.
 """
 Anchors = Callable[[Sequence[str]], str]
-"""Returns the name of the section of a place in the report, empty if there is none."""
+"""Returns the name of a place's section in the report, empty if there is none."""
 QUESTIONS = {
     "agreement": "Do the judges agree with people?",
     "replacement": "Could a judge replace a person?",
@@ -24,7 +24,7 @@ QUESTIONS = {
     "rankings": "Do the judges rank answers as people do?",
 }
 MOST_SENTENCES = 4
-"""So many judges answer a question in sight; the others are in a fold."""
+"""The number of judges shown under a question. Further ones are folded."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def without_anchors(key: Sequence[str]) -> str:
 def verdict_html(
     report: JSON, anchors: Anchors = without_anchors, units: Units = without_units
 ) -> str:
-    """Render the verdict, empty if the report has none; one variable after the other."""
+    """Render the verdict, one variable after the other. Empty if the report has none."""
     found = report.get("verdict")
     if not found:
         return ""
@@ -69,7 +69,7 @@ def verdict_html(
 
 
 Rows = list[tuple[str, list[VerdictSentence]]]
-"""Questions with one sentence, or one of each judge."""
+"""Questions with one sentence, or with one for each judge."""
 
 
 def _of_variables(found: JSON) -> Rows:
@@ -111,7 +111,7 @@ def _row(question: str, said: Sequence[VerdictSentence], anchors: Anchors, units
     tone = tones.pop() if len(tones) == 1 else "open"
     alike = _alike(said)
     lines = [_line(each, len(said) > 1, anchors, units) for each in alike]
-    # No paragraphs: they cannot hold the hints.
+    # Not paragraphs, since they cannot contain the hints.
     lines = [f"<div>{line}</div>" for line in lines]
     shown, rest = "".join(lines[:MOST_SENTENCES]), "".join(lines[MOST_SENTENCES:])
     more = (
@@ -123,7 +123,9 @@ def _row(question: str, said: Sequence[VerdictSentence], anchors: Anchors, units
 
 
 def _alike(said: Sequence[VerdictSentence]) -> list[list[VerdictSentence]]:
-    """Group judges with the same sentence, unless it leads to units, which are each judge's own."""
+    """Group judges with the same sentence, unless the sentence links to units, which differ by
+    judge.
+    """
     groups: dict[str, list[VerdictSentence]] = {}
     for each in said:
         has_units = any("cells" in part for part in each.sentence["parts"])
@@ -144,7 +146,7 @@ def _line(of: Sequence[VerdictSentence], named: bool, anchors: Anchors, units: U
 
 
 def _answer(sentence: JSON) -> str:
-    """Render the first words, with their bands in a hint that opens by mouse or key."""
+    """Render the first words, with an explanation of their bands in a hint for mouse or keyboard."""
     words = f"<strong>{escape(sentence['answer'])}</strong>"
     bands = HINTS.get(sentence.get("bands", ""))
     if not bands:

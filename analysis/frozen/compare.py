@@ -20,8 +20,8 @@ from analysis.statistics import SHARE_DIFFERENCE, mean_by_cluster
 from analysis.types import JSON
 
 ABOUT = (
-    "Differences of coefficients have no interval, because two reports rest on partly the same "
-    "labels, and coefficients by query are not stored. Scores of the items in both are paired."
+    "Differences of coefficients have no interval, because two reports partly use the same labels, "
+    "and coefficients by query are not stored. Scores of the items in both are paired."
 )
 HEADER = ("System", "Rater", "Items in both", "Changed", "Mean difference")
 CHANGE_HEADER = ("Before", "After", "Difference", "Change")
@@ -78,7 +78,7 @@ def _row(
 
 
 def comparison_document(before: JSON, after: JSON) -> Document:
-    """Return the differences in `after`; estimates of equal value are only counted."""
+    """Return the changes from `before` to `after`. Unchanged estimates are only counted."""
     sections = (
         _inputs(before, after),
         *_estimates(before, after),
@@ -124,7 +124,7 @@ def _rater(name: str, before: JSON | None, after: JSON | None) -> tuple[Cell, ..
 
 
 def _describe_exclusion(before: JSON | None, after: JSON | None) -> str:
-    """Describe whether a rater counts in one report and is excluded in the other, and why."""
+    """Describe the change if a rater is excluded in only one of the reports, with the reason."""
     if not before or not after or bool(before["excluded"]) == bool(after["excluded"]):
         return ""
     return f"excluded: {after['excluded']}" if after["excluded"] else "counts again"
@@ -175,7 +175,7 @@ def _estimates(before: JSON, after: JSON) -> Iterator[Section]:
 
 
 def _by_path(report: JSON) -> dict[str, JSON]:
-    """Return every estimate by its path; list items are named, since their index may change."""
+    """Return every estimate by its path. List items have names, since their index may change."""
     return {_stable(row): row for row in facts(report) if "method" in row}
 
 
@@ -188,7 +188,7 @@ def _stable(row: JSON) -> str:
 
 
 def _location(row: JSON) -> tuple[str, str, str]:
-    """Return the section, the table and the name of an estimate."""
+    """Return an estimate's section, table and name."""
     names = [row.get("judge"), row.get("rater"), row.get("other"), row.get("category")]
     stratum = f"{row['stratum']} {row['group']}" if row.get("group") else ""
     words = NAMES.get(row["statistic"]) or str(row["statistic"]).replace("_", " ")

@@ -37,7 +37,9 @@ def _state(options: Options) -> Any:
 
 
 def _carry_out(options: Options, progress: Progress) -> Result:
-    """Return the snapshot's key, or the labels' new digest, or what another library computes."""
+    """Return the snapshot's key, the labels' new digest, or the differing figure of another
+    library.
+    """
     campaign, chosen = campaign_of(options), restore_dataclass(ReportOptions, options["options"])
     computed = computed_report(campaign, chosen, progress)
     report = computed.report

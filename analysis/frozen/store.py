@@ -1,4 +1,4 @@
-"""Store a report as a snapshot: the numbers on the page become a row that never changes."""
+"""Store a report as a snapshot, a row that never changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def frozen_reports(campaign: Campaign) -> QuerySet[FrozenReport]:
 
 
 class UnequalError(ValueError):
-    """Another library computes another figure; the text names it."""
+    """Another library computes a different figure, named in the text."""
 
 
 def as_frozen(choices: ReportOptions) -> ReportOptions:
@@ -39,10 +39,10 @@ def freeze(
     user: User,
     looks: Sequence[Note] | None = None,
 ) -> FrozenReport:
-    """Store the report as a snapshot; the same report is stored once.
+    """Store the report as a snapshot; the same report is stored only once.
 
-    `looks` are those of the report's computation; without them, reading the snapshot counts as a
-    look at all existing answers.
+    `looks` come from the report's computation. Without them, reading the snapshot counts as a look
+    at all existing answers.
 
     Raises UnequalError if another library computes a different figure from the labels.
     """
@@ -80,7 +80,7 @@ def revoked_since(frozen: FrozenReport) -> int:
 
 
 def saw_snapshot(frozen: FrozenReport) -> None:
-    """Note in the ledger that a snapshot is shown, with the answers from before its creation."""
+    """Record in the ledger that a snapshot is shown, with the answers older than it."""
     if frozen.looks is None:
         saw_answers("snapshot", frozen.campaign_id, until=frozen.created_at)
     else:

@@ -81,7 +81,7 @@ class Labels:
         return len(self.score)
 
     def strata(self) -> Strata:
-        """Return strata as `meta_strata` does: an item's first line with a value counts."""
+        """Return strata like `meta_strata`: the first line with a value for an item counts."""
         firsts: list[tuple[int, str, dict[str, str]]] = []
         for name, of in self.metas.items():
             items = self.codes["item"][of.lines].astype(np.int64)
@@ -92,7 +92,7 @@ class Labels:
         return meta_strata((item, meta) for _, item, meta in sorted(firsts, key=lambda f: f[0]))
 
     def steps(self) -> Iterator[tuple[LabelKey, str]]:
-        """Yield the steps by which answers of judges' first labels were read, from `metas`."""
+        """Yield the reading steps of judges' first labels, from `metas`."""
         if (of := self.metas.get(STEPS)) is None:
             return
         first = self.replicate[of.lines] == 0
@@ -116,7 +116,7 @@ class Labels:
             )
 
     def _query(self) -> None:
-        """Make each item a query of its own if no query is named."""
+        """Treat each item as a query of its own if no query is named."""
         absent = (self.codes["query"] < 0) | self._is_empty("query")
         if not absent.any():
             return
@@ -139,7 +139,7 @@ class Labels:
         return found
 
     def used(self, name: str) -> list[str]:
-        """Return the different values of a column, in the order of their first occurrence."""
+        """Return the distinct values of a column, in order of first occurrence."""
         codes = self.codes[name]
         names, first, _ = unique_integers(codes[codes >= 0].astype(np.int64))
         return [self.values[name][n] for n in names[np.argsort(first, kind="stable")]]
@@ -150,7 +150,7 @@ class Labels:
         return [values[n] for n in self.codes[name][places].tolist()]
 
     def answers(self) -> Iterator[tuple[str, str]]:
-        """Yield each different value of each variable."""
+        """Yield the distinct values of each variable."""
         there = self.codes["value"] >= 0
         names, values = self.codes["variable"][there], self.codes["value"][there]
         for n in unique_integers(combine_codes(names, values))[1].tolist():
@@ -165,7 +165,7 @@ class Labels:
 
 
 def newest_revisions(read: LabelColumns) -> Labels | None:
-    """Keep the newest revision of each label; None if the line reader has to locate an error.
+    """Keep the newest revision of each label. Return None if the line reader has to take over.
 
     That is the case if a label occurs twice, a rater has two kinds, or a label was assisted or
     exposed.
@@ -205,7 +205,7 @@ def combine_codes(*columns: Ints | Codes) -> Ints:
 
 
 def column_values(labels: Labels, strata: Strata) -> AvailableValues:
-    """Return the available options, as `available_values` does."""
+    """Return the available options, like `available_values`."""
     values: dict[str, set[str]] = {name: set(of.values()) for name, of in strata.items()}
     for name in OWN_STRATA:
         if own := set(filter(None, labels.used(name))):
@@ -220,7 +220,7 @@ def column_values(labels: Labels, strata: Strata) -> AvailableValues:
 
 
 def selected_positions(labels: Labels, options: ReportOptions, strata: Strata) -> Ints:
-    """Return the positions of the selected labels, as `ReportOptions.kept` does."""
+    """Return the positions of the selected labels, like `ReportOptions.select`."""
     kept = np.ones(len(labels), dtype=bool)
     if options.variables:
         kept &= _among(labels, "variable", lambda text: text in options.variables)
@@ -281,7 +281,7 @@ def _of_unknown_exposure(labels: Labels, places: Ints) -> int:
 
 
 def _first(codes: Ints | Codes) -> Ints:
-    """Return the first position of each different number, in that order."""
+    """Return the first position of each distinct number, in that order."""
     return np.sort(unique_integers(codes.astype(np.int64))[1])
 
 
@@ -301,7 +301,7 @@ def _units(labels: Labels, places: Ints) -> Ints:
 
 
 def _first_judgements(labels: Labels, places: Ints) -> Ints:
-    """Return a rater's first judgement of each unit, in the order of units and raters."""
+    """Return each rater's first judgement of each unit, ordered by unit and rater."""
     replicate = labels.replicate[places]
     if not replicate.any():
         return places
@@ -388,7 +388,7 @@ def _escapes_and_missing(
 def inputs_of(labels: Labels) -> Inputs:
     """Digest the labels as `Inputs.from_facts` does: lines sort like the ranks of their members.
 
-    A member's JSON together with what follows it is never the beginning of another's.
+    A member's JSON together with the following separator is never a prefix of another's.
     """
     made = [_encoded(labels, name) for name in DIGEST_FIELDS]
     # Members that are the same on all lines do not affect the order.
@@ -406,7 +406,7 @@ def inputs_of(labels: Labels) -> Inputs:
 
 
 def _encoded(labels: Labels, name: str) -> tuple[Ints, pa.Array, Ints | Codes]:
-    """Encode a field of the labels: each value's rank and JSON, and each label's value, (N,)."""
+    """Encode a field of the labels: the rank and JSON of each value, and each label's value (N,)."""
     codes: Ints | Codes
     if name == "replicate":
         numbers, codes = np.unique(labels.replicate, return_inverse=True)

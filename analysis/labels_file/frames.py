@@ -44,14 +44,14 @@ from .columns import (
 
 
 class UnknownLevelError(ValueError):
-    """A level for a variable without any label."""
+    """A level was given for a variable without labels."""
 
 
 @without_garbage_collection()
 def file_frame(
     paths: Iterable[Path], levels: Mapping[str, Level], options: ReportOptions = ALL_LABELS
 ) -> tuple[Frame, set[str]]:
-    """Return the frame of files' labels, and the protocols that they name.
+    """Return the frame of the labels in files, and the protocols that the files name.
 
     Raises InputError, UnknownLevelError and UnknownOptionError.
 
@@ -67,7 +67,7 @@ def file_frame(
 def _by_columns(
     labels: Labels, levels: Mapping[str, Level], options: ReportOptions
 ) -> tuple[Frame, set[str]] | None:
-    """Return the frame by columns, or None if a line has to be named in an error."""
+    """Return the frame by columns, or None if an error has to name a line."""
     protocols = set(filter(None, labels.used("protocol")))
     scales = _scales(labels.used("variable"), protocols, levels)
     for variable, value in labels.answers():
@@ -75,7 +75,7 @@ def _by_columns(
             return None
     rich = list(labels.rows.values())
     if any(row.spans and row.replicate for row in rich):
-        # The first judgement of a unit can only be found from all of its lines.
+        # A unit's first judgement can only be found from all of its lines.
         return None
     strata = labels.strata()
     column_values(labels, strata).check(options)
@@ -91,7 +91,7 @@ def _by_rows(
     paths: Iterable[Path], levels: Mapping[str, Level], options: ReportOptions
 ) -> tuple[Frame, set[str]]:
     read = [row for path in paths for row in read_labels(path)]
-    # A duplicate label, and a rater of two kinds, are refused as they are on import.
+    # As on import, duplicate labels and raters of two kinds are rejected.
     group_rows(CheckedRow(row, f"{row.kind or ''}:{row.unit}") for row in read)
     newest: dict[tuple[str, ...], LabelRow] = {}
     for row in read:
@@ -120,7 +120,7 @@ def _identity(row: LabelRow) -> tuple[str, ...]:
 
 
 def _is_word(value: str, scale: Scale | None) -> bool:
-    """Return whether a value is a word in a numeric scale, whose rank no file states."""
+    """Return whether a value is a word on a numeric scale, so that its rank is unknown."""
     if scale is None or scale.level == "nominal":
         return False
     known = value in scale.categories or value in scale.escapes
@@ -178,7 +178,7 @@ def file_evidence(rows: Iterable[LabelRow]) -> Evidence:
 def _with_metas(
     frame: Frame, rows: Iterable[LabelRow], plain: Mapping[LabelKey, str] | None = None
 ) -> Frame:
-    """Add what judges' first labels have in their meta: probabilities, how they were read, grades.
+    """Add the metadata of judges' first labels: probabilities, reading steps and grades.
 
     `plain` has the steps of labels that are not among the rows.
     """

@@ -12,7 +12,8 @@ from ..types import JSON
 from .frames import file_frame
 
 NO_BACKGROUND = (
-    "A labels file says nothing of people's background; leave --background out, or name a campaign."
+    "A labels file does not contain people's background; leave --background out, or name a "
+    "campaign."
 )
 
 

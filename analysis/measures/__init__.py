@@ -1,11 +1,11 @@
 """The papers' measures: pure functions of labels and texts, declared one by one.
 
-`base` holds what a measure is, the options and the estimates. These modules compute the measures of
-one family each: `coverage` those of CRUX, `grounding` of GaRAGe, `key_points` of Long2RAG,
-`answers` of CLAPnq, and `retrieval` rankings as trec_eval defines them. CRUX's measures start from
-`ratings` of passages and the `contexts` of systems; `thresholds` is its table of them, and
-`ir_measures` checks α-nDCG. `agreement` compares evaluators by the order in which they rank
-systems. `MEASURES` lists all measures by name.
+`base` defines measures and estimates. These modules compute the measures of one family each:
+`coverage` those of CRUX, `grounding` of GaRAGe, `key_points` of Long2RAG, `answers` of CLAPnq, and
+`retrieval` rankings as trec_eval defines them. CRUX's measures start from `ratings` of passages and
+the `contexts` of systems; `thresholds` is its table of them, and `ir_measures` checks α-nDCG.
+`agreement` compares evaluators by the order in which they rank systems. `MEASURES` lists all
+measures by name.
 """
 
 from . import answers, coverage, grounding, key_points, retrieval
@@ -36,9 +36,9 @@ MEASURES: dict[str, Measure] = {
         answers.WIN_RATE,
     )
 }
-"""Every measure by its name, in the order in which reports show them."""
+"""Every measure by name, in the order of reports."""
 
 
 def of_family(family: str) -> list[Measure]:
-    """Return the measures that are computed from the same input."""
+    """Return the measures of a family, which share their input."""
     return [measure for measure in MEASURES.values() if measure.family == family]

@@ -112,20 +112,20 @@ def _orderings(
 def _taus(tables: int, weights: Floats) -> Floats:
     """Return tau-b of each pair of tables, (..., pairs), from sums and sizes (..., T * 2 S)."""
     sums, sizes = np.moveaxis(weights.reshape(*weights.shape[:-1], tables, 2, -1), -2, 0)
-    # Means of decimal fractions that are equal on paper differ in the last bits.
+    # Equal means of decimal fractions may differ in the last bits.
     means = np.round(ratio(sums, sizes), DECIMALS)
     ranks = _ranks(means)
     excess = _excess(ranks.reshape(-1, *ranks.shape[-2:])).reshape(*ranks.shape[:-1], tables)
     untied = np.diagonal(excess, axis1=-2, axis2=-1)
     untied = np.where(np.isnan(means).any(axis=-1), np.nan, untied)
-    # The root of the product, so that equal orders have exactly 1.
+    # The root of the product, so that equal orders give exactly 1.
     whole = ratio(excess, np.sqrt(untied[..., :, None] * untied[..., None, :]))
-    # Rounding lifts equal orders slightly above 1.
+    # For equal orders, rounding gives slightly more than 1.
     return np.clip(whole[(..., *np.triu_indices(tables, 1))], -1.0, 1.0)
 
 
 def _excess(ranks: Ranks) -> Floats:
-    """Return pairs of systems that two tables order alike less those that they order oppositely.
+    """Return the number of concordant minus discordant pairs of systems for two tables.
 
     The result is (B, T, T) for ranks (B, T, S). Blocks of B keep the pairs in the processor's
     cache.

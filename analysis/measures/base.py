@@ -24,12 +24,12 @@ QUALITY_CUTS = (1 / 3, 2 / 3)
 Bounds = tuple[float, float]
 SHARE: Bounds = (0.0, 1.0)
 AMOUNT: Bounds = (0.0, inf)
-OF_BOUNDS = "the bounds are with all of them no, and with all of them yes"
+OF_BOUNDS = "the bounds assume that all of them are no, and that all are yes"
 YES, NO, MISSING = 1, 0, -1
 
 
 def apply_by_name(names: Sequence[str | None], of: Callable[[Bools], T]) -> dict[str, T]:
-    """Apply `of` to the rows of each name, in order of name; rows without a name are left out."""
+    """Apply `of` to the rows of each name, in order of name. Rows without a name are left out."""
     every = np.array([name or "" for name in names], dtype=str)
     return {str(name): of(every == name) for name in sorted(set(every.tolist()) - {""})}
 
@@ -58,9 +58,8 @@ class Pooled:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of each row, (N,): all, those with a rating, those that no rater was asked about.
-
-    In the remaining cells a judgement was asked for but failed.
+    """The numbers of cells of each row, (N,): all, those with a rating, and those that no rater was
+    asked about. In the remaining cells, a requested judgement failed.
     """
 
     total: Floats
@@ -107,9 +106,9 @@ class JudgedValues:
 
     @property
     def reason(self) -> str | None:
-        """Explain why the mean is unknown; None if it is known.
+        """Explain why the mean is unknown. None if it is known.
 
-        The rows that happen to be complete are not a sample of all: they tend to be the easy ones.
+        Complete rows are not a random sample: they tend to be the easy ones.
         """
         if self.refused is None or not self.refused.any():
             return None
@@ -127,7 +126,7 @@ class JudgedValues:
 
 
 def percent(share: float | None) -> str:
-    """Format a share, as neither 0 nor 100 % unless it is exactly that."""
+    """Format a share in percent, with 0 and 100 only for exact values."""
     whole = 100 * (share or 0.0)
     if 0 < whole < 1:
         return "less than 1 %"

@@ -1,4 +1,4 @@
-"""Contexts of systems: their ranked passages, the oracle's passages, and the cells they hold.
+"""Contexts of systems: their ranked passages, the oracle's passages, and their cells.
 
 A measure of contexts computes its values from a `Contexts` by `of_cells`, which applies the option
 `unrated`. Shapes are those of `ratings`; K is the largest number of ranks.
@@ -81,7 +81,9 @@ class Contexts:
 
     @cached_property
     def unsettled(self) -> Bools:
-        """The questions, (Q, M), that may or may not count because of open oracle cells."""
+        """The questions (Q, M) of which it is unknown whether they count, because of open oracle
+        cells.
+        """
         return self.hidden(self.answers.open)
 
     def hidden(self, cells: Bools) -> Bools:
@@ -122,7 +124,7 @@ class Contexts:
         return self.at_its_ranks(self.answers.yes)
 
     def at_its_ranks(self, which: Bools) -> Bools:
-        """Return what holds for each passage and question (Q, P, M) at each rank: (Q, K, M)."""
+        """Return the values for each passage and question (Q, P, M) at each rank: (Q, K, M)."""
         return at_ranks(which, self.ranked)
 
 

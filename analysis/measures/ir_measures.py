@@ -15,7 +15,7 @@ ABSENT = "α-nDCG by ir-measures needs the package ir-measures with pyndeval; in
 
 
 def library() -> Any:
-    """Import the package. Raises ValueError if it, or what it computes with, is not installed."""
+    """Import the package. Raises ValueError if it or its backend is not installed."""
     try:
         import ir_measures
         import pyndeval  # noqa: F401
@@ -41,7 +41,7 @@ def alpha_ndcg_by_ir_measures(contexts: Contexts, alpha: float) -> Floats:
 
 
 def checked(ours: Floats, theirs: Floats) -> Floats:
-    """Return their figures (Q,). Raises ValueError if ours, which check them, differ."""
+    """Return the package's figures (Q,). Raises ValueError if they differ from Tandem's."""
     apart = ~np.isclose(ours, theirs, rtol=0, atol=WITHIN, equal_nan=True)
     if apart.any():
         query = int(np.flatnonzero(apart)[0])

@@ -115,7 +115,9 @@ class Verified:
 
     @property
     def counted(self) -> Bools:
-        """Return the points (U,) that count: all but grounded ones without the second question."""
+        """Return the points (U,) that count: all except grounded ones that lack the second
+        question.
+        """
         if self.applicable is None:
             return np.ones(len(self.grounded), bool)
         counted: Bools = self.applicable | (self.grounded != YES)

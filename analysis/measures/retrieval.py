@@ -1,4 +1,4 @@
-"""Rankings against relevance: average precision, recall, nDCG, as trec_eval defines them.
+"""Measures of rankings: average precision, recall and nDCG, as defined by trec_eval.
 
 `relevance` (Q, P) is the gain of each passage, 0 = not relevant; `ranked` (Q, K) the positions of
 passages in rank order, -1 = none; `depth` (Q,) the cut. A query without a relevant passage is
@@ -36,7 +36,7 @@ def cut_rankings(ranked: Ints, depth: Ints) -> Ints:
 
 
 def values_at_ranks(values: Floats, ranked: Ints) -> Floats:
-    """Return the values (Q, P) at each rank, (Q, K); 0 at a rank without a passage."""
+    """Return the values (Q, P) at each rank, (Q, K); 0 for a rank without a passage."""
     if not values.shape[1]:
         return np.zeros(ranked.shape)
     return np.where(ranked >= 0, np.take_along_axis(values, np.maximum(ranked, 0), 1), 0.0)

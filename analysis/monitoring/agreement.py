@@ -1,4 +1,4 @@
-"""Agreement of each person with the others, and of these with each other, while they work.
+"""Live agreement of each person with the others, and of the others with each other.
 
 Both use the same coefficients, over all pairs of labels of a unit. Only the newest labels of a
 campaign are read, so that a large campaign takes no longer than a medium one. The report uses all

@@ -26,7 +26,7 @@ from annotation.protocols.base import Variable
 from datasets.jobs.guard import for_workers
 
 FEWEST = 20
-"""With fewer units of a person, or labels of others on them, there is no flag."""
+"""With fewer units from a person, or fewer labels from others on them, no flag is raised."""
 NEARLY_ALWAYS, LESS_OFTEN = 0.95, 0.15
 LONGEST_RUN, RUN_SHARE = 15, 0.7
 ESCAPES = 0.2
@@ -174,12 +174,12 @@ def longest_run(codes: Ints) -> tuple[int, int]:
 
 
 def _count_labels(others: Ints, codes: Sequence[int]) -> tuple[int, int]:
-    """Count the others' labels with the codes, and all of their labels."""
+    """Count the others' labels with these codes, and all their labels."""
     return int(np.isin(others, codes).sum()), int((others >= 0).sum())
 
 
 def _most_less(others: Ints, codes: Sequence[int], bound: float) -> bool:
-    """Return whether most of the others gave the codes in at most this share of their labels.
+    """Return whether most others gave these codes in at most this share of their labels.
 
     A single unusual person among the others therefore raises no flag.
     """
@@ -205,8 +205,8 @@ class Quality:
     """Each person's agreement with the others by variable, and the flags.
 
     They are computed from `labels` of people, only the newest ones if `is_part`, without the
-    `exposed` ones. `units` is how many units each person's agreement covers, and `few` are the
-    primary keys of units behind figures that cover few.
+    `exposed` ones. `units` is the number of units in each person's agreement, and `few` has the
+    primary keys of units in figures that cover few.
     """
 
     labels: int
@@ -286,7 +286,7 @@ def _quality(campaign: Campaign, people: CampaignStatus) -> Quality:
 
 
 def _units_of_rare_raters(table: VariableLabels) -> Iterator[int]:
-    """Yield the units of the raters whose agreement covers few."""
+    """Yield the units of raters whose agreement covers few units."""
     for column in range(len(table.raters)):
         own = table.units[table.codes[:, column] >= 0]
         if len(own) < FEWEST_UNITS:
@@ -294,7 +294,7 @@ def _units_of_rare_raters(table: VariableLabels) -> Iterator[int]:
 
 
 def _labelled_variables(campaign: Campaign, read: Newest) -> Iterable[Variable]:
-    """Return the variables with any label, each once, in the protocol's order."""
+    """Return the distinct variables with labels, in the protocol's order."""
     asked = {variable.name: variable for variable in schema(campaign).variables}
     return [variable for name, variable in asked.items() if name in read.variables]
 
@@ -306,7 +306,7 @@ def _agreement(table: VariableLabels, variable: Variable, out: Collection[int]) 
 
 @dataclass(frozen=True)
 class _Among:
-    """Each person's agreement with the others, of whom some can be left out."""
+    """Computes each person's agreement with the others, optionally leaving some of them out."""
 
     table: VariableLabels
     variable: Variable

@@ -20,7 +20,7 @@ def question(campaign: Campaign) -> dict[str, Any]:
 
 
 def quality_in(job: Job) -> Quality:
-    """Return what a finished job found. Raises GoneError."""
+    """Return the result of a finished job. Raises GoneError."""
     return Quality.from_json(results.value(job))
 
 

@@ -23,9 +23,9 @@ from annotation.progress.flags import Flag
 from annotation.progress.status import format_seconds
 
 FEWEST_ITEMS = 20
-"""With fewer items that others answered, too, there is no flag."""
+"""With fewer items that others also answered, no flag is raised."""
 FEWEST_OTHERS, FEWEST_EACH = 2, 5
-"""So many others must each share so many items: of two people, either may be the odd one."""
+"""This many others must each share enough items, since with two people either may be unusual."""
 CHUNK = 5000
 FACTOR = 2.0
 SLOW, QUICK = "slow", "quick"
@@ -74,8 +74,8 @@ def flag_pace(
 ) -> Iterator[Flag]:
     """Flag people who are far slower or faster than most others on the same items.
 
-    Raters in `out` are compared, but are not among the others. Those `flagged` have one for reading
-    too fast already.
+    Raters in `out` are compared, but are not among the others. Raters in `flagged` already have a
+    flag for reading too fast.
     """
     times = times_of(campaign, names)
     found = paces(times, out, queries_of(times))
@@ -85,9 +85,8 @@ def flag_pace(
 
 
 def unusual_paces(found: Mapping[int, Pace], out: Collection[int] = ()) -> dict[int, Pace]:
-    """Return the paces that raise a flag; none if they are those of half of the people or more.
-
-    Where as many are slow as fast, there is no usual pace to be far from.
+    """Return the paces that raise a flag; none if half of the people or more would get one, since
+    there is no usual pace then.
     """
     odd = {rater: pace for rater, pace in found.items() if pace.code}
     counted = [rater for rater, pace in found.items() if pace.people and rater not in out]
@@ -116,7 +115,7 @@ def times_of(campaign: Campaign, raters: Collection[int]) -> Times:
 
 
 def queries_of(times: Times) -> Queries:
-    """Return the query of each item that has times, in a few queries of the database."""
+    """Return the query of each item that has times, in a few database queries."""
     found: dict[int, int] = {}
     for items in chunks(iter(times), CHUNK):
         rows = Item.objects.filter(pk__in=items).order_by()
@@ -127,7 +126,7 @@ def queries_of(times: Times) -> Queries:
 def paces(
     times: Times, out: Collection[int] = (), queries: Queries = MappingProxyType({})
 ) -> dict[int, Pace]:
-    """Compare each person with the others on the items that both answered."""
+    """Compare each person with the others on items that both answered."""
     shared: dict[int, list[tuple[float, float]]] = defaultdict(list)
     where: dict[int, list[int]] = defaultdict(list)
     with_each: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))

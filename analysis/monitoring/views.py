@@ -72,7 +72,7 @@ def rater_quality(request: HttpRequest, pk: int, rater: int) -> HttpResponse:
 
 
 def _shown(request: HttpRequest, campaign: Campaign) -> Shown | HttpResponse:
-    """Return the last figures with the status of newer ones, or an answer that needs no page."""
+    """Return the last figures with the status of newer ones, or a response without a page."""
     job_options, page = question(campaign), request.path
     return jobs.shown(request, QUALITY, job_options, page, page, "#quality", quality_in)
 
@@ -86,7 +86,7 @@ def _with_addresses(campaign: Campaign, hints: Any) -> list[dict[str, Any]]:
     return [
         {"flag": each, "title": TITLES[each.code], "labels": labels_address(campaign, each)}
         for each in hints
-        # A worker of another version may have raised flags that this one does not know.
+        # A worker of another version may have raised flags that are unknown here.
         if each.code in TITLES
     ]
 

@@ -1,7 +1,7 @@
 """The papers' own tables, filled from a study: `tandem paper NAME --study STUDY`.
 
-A paper is a module here that declares its tables, and a line in `PAPERS`. `material` collects what
-a study has for them, `base` defines a table, and `build` and `rendering` create the output.
+A paper is a module here that declares its tables, and a line in `PAPERS`. `material` collects a
+study's data for them, `base` defines a table, and `build` and `rendering` create the output.
 """
 
 from analysis.papers import clapnq, crux, garage, long2rag

@@ -12,7 +12,7 @@ from annotation.people.membership import readable
 
 
 def paper_called(name: str) -> Paper:
-    """Return a paper. Raises Http404 if there is none of that name."""
+    """Return a paper by name. Raises Http404 if there is none."""
     if name not in PAPERS:
         raise Http404
     return PAPERS[name]

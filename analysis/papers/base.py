@@ -23,7 +23,7 @@ PERCENT = 100.0
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, what its values are multiplied by in print, and their decimals."""
+    """A column: its heading, the factor for its values in print, and their decimals."""
 
     name: str
     scale: float = 1.0
@@ -52,7 +52,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Printed:
-    """A figure as the paper prints it, for a row and a column of a table."""
+    """A figure printed in the paper, for a row and a column of a table."""
 
     row: str
     column: str
@@ -64,7 +64,7 @@ class PaperTable:
     """A table or figure of a paper.
 
     `build` fills it from a study; `printed` are the paper's figures. `data_released` says whether
-    the labels behind it were released; where they were not, only made-up studies have tested it.
+    the labels behind it were released. If not, it has been tested only on made-up studies.
     """
 
     key: str
@@ -87,7 +87,7 @@ class Paper:
 
 
 def missing(reason: str) -> JSON:
-    """Return a cell that cannot be filled, and why."""
+    """Return an empty cell with the reason."""
     return undefined(reason, 0, "").as_json()
 
 
@@ -96,13 +96,13 @@ def as_cell(found: Estimate) -> JSON:
 
 
 def plain(value: float | None, n: int, method: str, reason: str = "") -> JSON:
-    """Return a number without an interval as an estimate, for statistics that need none."""
+    """Wrap a number without an interval as an estimate, for statistics that need none."""
     if value is None:
         return missing(reason)
     return Estimate(float(value), None, None, n, method).as_json()
 
 
 def empty(caption: str, columns: Sequence[Column], reason: str, stub: str = "System") -> Grid:
-    """Return the grid of a table for which the study has nothing, with the reason in its cells."""
+    """Return the grid of a table that the study cannot fill, with the reason in its cells."""
     cells = tuple(missing(reason) for _ in columns)
     return Grid(caption, tuple(columns), (("none yet", cells),), stub=stub)

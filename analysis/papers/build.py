@@ -1,4 +1,4 @@
-"""A paper's tables as JSON: what command, page and API show of a study."""
+"""A paper's tables as JSON, for the command, the page and the API."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def paper_tables(
 ) -> JSON:
     """Fill a paper's tables from a study; `published` adds the paper's printed figures.
 
-    `progress` gets the number of finished tables, and of all.
+    `progress` is called with the number of finished tables, and of all.
     """
     options = options or ReportOptions()
     material = Material(study, paper.name, options)
@@ -83,7 +83,7 @@ def _table(table: PaperTable, material: Material, published: bool) -> JSON:
 
 
 def _place(printed: Printed, grids: list[Grid]) -> int:
-    """Return the grid of a printed figure: one with its row and column, else with its column."""
+    """Return the grid for a printed figure: the one with its row and column, or with its column."""
     same = [n for n, grid in enumerate(grids) if printed.column in {c.name for c in grid.columns}]
     rows = [n for n in same if printed.row in {name for name, _ in grids[n].rows}]
     return next(iter((*rows, *same)), -1)

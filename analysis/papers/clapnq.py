@@ -44,7 +44,7 @@ NO_REFERENCES = (
 NO_RANKINGS = "no batch of the study has rankings"
 NEEDED = {
     "needed_question": "relevant to the question",
-    "needed_answer": "what an answer is faithful to",
+    "needed_answer": "the texts to which an answer is faithful",
 }
 NEEDED_COLUMNS = (
     percent("Passages"),
@@ -150,7 +150,7 @@ def _statistics(data: Answers) -> Iterator[tuple[str, Cell]]:
 
 
 def _agreement(material: Material) -> Iterator[Grid]:
-    """Yield the mean pairwise Rouge-L F of people's answers, of differing ones and of all."""
+    """Yield the mean pairwise Rouge-L F of people's answers, for differing answers and for all."""
     columns = (Column("Rouge-L F"), Column("Questions", digits=0))
     for campaign in material.campaigns("grounded-answer"):
         written = material.written(campaign)
@@ -178,7 +178,7 @@ def table_3(material: Material) -> list[Grid]:
 
 
 def section_321(material: Material) -> list[Grid]:
-    """Rouge-L of selected sentences, answers and passages: how much of each is in the other."""
+    """Rouge-L between selected sentences, answers and passages."""
     columns = tuple(percent(head) for head in ("Precision", "Recall", "F"))
     found = []
     for data in answers_of(material):
@@ -327,7 +327,9 @@ def _percent_agreement(
 
 
 def _needed_passages(material: Material, rated: Sequence[Campaign]) -> list[Grid]:
-    """Return which passages two or more people call needed, and which questions have one."""
+    """Return the passages that two or more people call needed, and the questions with such a
+    passage.
+    """
     rows: list[tuple[str, tuple[Cell, ...]]] = []
     for campaign in rated:
         for name, words in NEEDED.items():
@@ -342,10 +344,9 @@ def _needed_passages(material: Material, rated: Sequence[Campaign]) -> list[Grid
 
 
 def needed_by_two(variable: VariableFrame, queries: Sequence[Query]) -> tuple[Cell, ...]:
-    """Return the share of passages that two people call needed, and of what has one of them.
-
-    What has one is the question, or the answer if passages are asked about for each answer. The
-    last number counts the passages that two people saw, for each answer if so asked.
+    """Return the share of passages that two people call needed, and the share of questions (or
+    answers, if asked about for each answer) with such a passage. The last number counts the
+    passages that two people saw, for each answer if asked that way.
     """
     codes = variable.codes_of("human")
     categories = variable.scale.categories
@@ -363,7 +364,7 @@ def needed_by_two(variable: VariableFrame, queries: Sequence[Query]) -> tuple[Ce
 
 
 def _about(variable: VariableFrame, queries: Sequence[Query]) -> NDArray[np.str_]:
-    """Return what each unit's passage is asked about: an answer, or a question."""
+    """Return the subject of each unit's passage: an answer, or a question."""
     answers = {f"{r.id}/{p.id}": r.id for q in queries for r in q.reports for p in q.passages}
     return np.array(
         [

@@ -51,7 +51,9 @@ TOO_FEW = "fewer than three retrieval settings"
 
 @dataclass(frozen=True)
 class Values:
-    """A measure's values by query, (Q,) NaN = none, for each system, or why there are none."""
+    """A measure's values by query, (Q,) NaN = none, for each system, or the reason for their
+    absence.
+    """
 
     measure: Measure
     by_system: Mapping[str, MeasureValues] = field(default_factory=dict)
@@ -81,7 +83,7 @@ class Values:
 
 @dataclass
 class DataSet:
-    """A data set: the campaign of its reports, that of its passages, or only one of the two."""
+    """A data set: the campaign with its reports and the campaign with its passages, or one of them."""
 
     name: str
     material: Material
@@ -117,7 +119,7 @@ class DataSet:
 
     @cached_property
     def pairs(self) -> dict[str, tuple[str, str]]:
-        """Two judges of one model, as one evaluator: who rated passages, and who rated reports.
+        """Two judges of one model as one evaluator: the rater of passages and the rater of reports.
 
         Another prompt is another judge, and a judge file is for one protocol. A model with several
         judges for only one of the two does not count.
@@ -145,7 +147,7 @@ class DataSet:
 
     @cached_property
     def systems(self) -> list[str]:
-        """The systems with reports in the batch's order, or those with rankings if none has."""
+        """The systems with reports in the batch's order; if there are none, those with rankings."""
         written = [system_of(report) for query in self.queries for report in query.reports]
         return list(dict.fromkeys(written)) or list(self.layout.systems)
 

@@ -117,7 +117,7 @@ def _taus(data: DataSet, by: str) -> Iterator[Cell]:
 
 
 def _unscaled(cell: JSON) -> JSON:
-    """Return a correlation in a column of percent, which is printed as it is."""
+    """Return a correlation for a percent column, to be printed unscaled."""
     return {**cell, "scale": 1.0, "digits": 3}
 
 
@@ -162,7 +162,7 @@ def _coverage_cell(value: float, data: DataSet) -> JSON:
 
 
 def _mean_of(tables: Sequence[Floats], nobody: Floats) -> Floats:
-    """Return the mean of the raters who have a value, (N,), NaN without one."""
+    """Return the mean over raters with a value, (N,), NaN without one."""
     return _column_means(np.array([*tables, nobody]))
 
 
@@ -171,7 +171,7 @@ def _reports(data: DataSet) -> list[tuple[str, str]]:
 
 
 def _coverage_of_reports(data: DataSet) -> dict[str, Floats]:
-    """Return each rater's coverage of reports over all sub-questions, (N,), as people gave it."""
+    """Return each rater's coverage of reports over all sub-questions, (N,)."""
     assert data.reports is not None
     frame = data.material.frame(data.reports)
     found: dict[str, Floats] = {}
@@ -232,7 +232,7 @@ def _kappa_grid(data: DataSet) -> Grid:
 
 
 def _threshold_grids(material: Material) -> Iterator[Grid]:
-    """Yield precision and recall of each judge at η, on both sides, people's ratings as truth."""
+    """Yield precision and recall of each judge at η, on both sides, against people's ratings."""
     heads = ("Precision", "Recall")
     columns = tuple(Column(f"{side}: {head}") for side in ("answerable", "not") for head in heads)
     for data in data_sets(material):
@@ -250,7 +250,7 @@ def _threshold_grids(material: Material) -> Iterator[Grid]:
 
 
 def _sides(data: DataSet, judge: str) -> tuple[Cell, ...]:
-    """Return precision and recall of a judge on each person's ratings, on both sides of η."""
+    """Return a judge's precision and recall against each person's ratings, on both sides of η."""
     frame = data.ratings
     assert frame is not None
     machine = labels_by(frame, judge)
@@ -269,7 +269,7 @@ def _sides(data: DataSet, judge: str) -> tuple[Cell, ...]:
         return tuple(missing(f"no person and {judge} rated the same passage") for _ in range(4))
     options = data.material.options
     bootstrap = Bootstrap(Tally.of_sums(sums, queries), options.resamples, options.seed)
-    # Hits over all that the judge says, and over all that people say, on either side.
+    # Hits over all the judge's labels, and over all people's labels, on either side.
     over = ((0, (0, 2)), (0, (0, 1)), (3, (1, 3)), (3, (2, 3)))
     return tuple(
         as_cell(
@@ -382,7 +382,7 @@ def _written_matrix(data: DataSet, by: str) -> Grid:
 
 
 def _sampled_matrices(data: DataSet) -> Iterator[Grid]:
-    """Yield τ over contexts that are drawn here from the rated passages, without reports."""
+    """Yield τ over contexts sampled here from the rated passages, without reports."""
     if data.passages is None:
         return
     sampled = data.material.measures(data.passages)["sampled"]
@@ -445,7 +445,9 @@ def _statistics(data: DataSet) -> Iterator[tuple[str, Cell]]:
 
 
 def _required_and_redundant(data: DataSet, by: str) -> tuple[Cell, Cell]:
-    """Return the mean size of P**, and how many other passages answer a question that counts."""
+    """Return the mean size of P**, and the mean number of other passages that answer a counted
+    question.
+    """
     rated = data.passage_ratings(by)
     if rated is None:
         cell = missing(data.no_ratings(by))

@@ -1,4 +1,4 @@
-"""Extraction judged: which of the points that a rater wrote were extracted as well (Long²RAG).
+"""Evaluation of extraction: which of a rater's own points were extracted as well (Long²RAG).
 
 In `key-point-writing` a rater lists a passage's key points unaided, and then matches the extracted
 ones to that list. People do so, and judges with lists of their own. Another way is to match
@@ -130,7 +130,7 @@ def _ratio(sums: Any) -> Value:
 
 
 def _by_others(material: Material) -> Iterator[Grid]:
-    """Yield the recall of the extraction: its KPR of people's lists, as others matched them."""
+    """Yield the recall of the extraction: its KPR on people's lists, matched by other people."""
     for campaign in material.campaigns("key-point-recall"):
         if not material.is_derived_by(campaign.batch, WRITTEN):
             continue

@@ -175,7 +175,7 @@ def tables_3_4(material: Material) -> list[Grid]:
     report = material.measures(campaign)
     found = []
     for by in ("texts", *all_evaluators(material, [campaign])):
-        # Citations are of the texts, and no rater is asked about them.
+        # Citations come from the texts; no rater is asked about them.
         names = [name for name in ATTRIBUTION if by == "texts" or name.startswith("Deflection")]
         cells = {
             (system, name): _own_cell(report, name, system, by)
@@ -198,7 +198,7 @@ def tables_3_4(material: Material) -> list[Grid]:
 
 
 def _own_cell(report: JSON, name: str, system: str, by: str) -> JSON | None:
-    """Return an evaluator's own estimate; never the one from texts in its place."""
+    """Return an evaluator's own estimate, never the one from texts as a substitute."""
     found = report["measures"][name]["systems"].get(system)
     if found is None:
         return None
@@ -223,7 +223,7 @@ def figures_5_6(material: Material) -> list[Grid]:
 
 
 def section_2(material: Material) -> list[Grid]:
-    """The share of claims that at least one passage supports, of the sample that was checked."""
+    """The share of claims supported by at least one passage, in the sample that was checked."""
     found = []
     for campaign in verifications(material, True):
         variable = material.frame(campaign).variables.get("grounded")
@@ -239,7 +239,7 @@ def section_2(material: Material) -> list[Grid]:
 def _claims(
     variable: VariableFrame, labels: EvaluatorLabels
 ) -> Iterator[tuple[str, tuple[Cell, ...]]]:
-    """Yield the supported share of each system's claims, and how many claims and answers."""
+    """Yield the supported share of each system's claims, and the numbers of claims and answers."""
     units = variable.units
     known = np.isfinite(labels.values)
     supported = labels.values == variable.scale.categories.index("yes")
@@ -252,7 +252,7 @@ def _claims(
 
 
 def _validated(material: Material) -> Iterator[Grid]:
-    """Yield the grounded share of the sentences that people wrote, from validation passes."""
+    """Yield the grounded share of people's sentences, from validation passes."""
     for campaign in material.campaigns("grounded-answer"):
         variable = material.frame(campaign).variables.get("grounded")
         if variable is None:

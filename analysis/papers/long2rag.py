@@ -1,4 +1,6 @@
-"""The tables of Long²RAG (Qi and others 2024): key points of documents, and which answers make."""
+"""The tables of Long²RAG (Qi and others 2024): documents' key points, and which of them answers
+make.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,7 @@ def table_2(material: Material) -> list[Grid]:
 
 
 def _settings(material: Material, campaign: Campaign) -> dict[str, tuple[str, str]]:
-    """Return the system and setting of each name that tables give to the two together."""
+    """Map the names used in tables to system and setting."""
     return {
         system_of(report): (report.system or "", report.setting or "")
         for query in material.queries(campaign.batch)
@@ -101,7 +103,7 @@ def _settings(material: Material, campaign: Campaign) -> dict[str, tuple[str, st
 
 
 def table_3(material: Material) -> list[Grid]:
-    """KPR under two judges side by side, in order, and how similarly they order the systems."""
+    """KPR under two judges side by side, and how similarly they order the systems."""
     found = []
     for campaign in recall_campaigns(material):
         named = judges(material.frame(campaign))

@@ -1,8 +1,8 @@
-"""What a paper's tables take from a study: its campaigns by protocol, their labels and batches.
+"""The input of a paper's tables from a study: campaigns by protocol, their labels and batches.
 
 Campaigns belong together if their batches come from the same loaded batch, which is the *data set*:
 ratings of passages made before the systems answered belong to the systems' reports, since derived
-batches keep identifiers. Everything that is read is kept for the tables that follow.
+batches keep identifiers. Everything that has been read is kept for the following tables.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ JUDGE = "judge"
 
 @dataclass
 class Material:
-    """A study's campaigns, batches and labels, read once each. `preset` names the options."""
+    """A study's campaigns, batches and labels, each read once. `preset` names the options."""
 
     study: Study
     preset: str
@@ -86,7 +86,7 @@ class Material:
         return self._agreement[campaign.pk]
 
     def written(self, campaign: Campaign) -> JSON:
-        """Return the agreement of people's written answers, as in the report; else nothing."""
+        """Return the agreement of people's written answers, as in the report. Empty without any."""
         answers = written_answers(campaign, self.options.exposed)
         return {} if answers is None else written(answers)
 

@@ -17,7 +17,7 @@ NOTES, NOT_FILLED = "Notes", "Not filled"
 
 
 def document(report: JSON) -> Document:
-    """Return the tables as sections; the last one says what cannot be computed."""
+    """Return the tables as sections. The last one lists what cannot be computed."""
     sections = [
         Section(
             table["name"],
@@ -42,7 +42,7 @@ def document(report: JSON) -> Document:
 
 
 def _table(grid: JSON) -> Table:
-    """Return a grid with its printed figures: beside a row that has them, else in own rows."""
+    """Return a grid with the printed figures, next to matching rows or in rows of their own."""
     columns = grid["columns"]
     printed = {(each["row"], each["column"]): each["value"] for each in grid["printed"]}
     known = {row["name"] for row in grid["rows"]}

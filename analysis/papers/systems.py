@@ -1,4 +1,4 @@
-"""Tables of systems: a column is a measure of a campaign, and each evaluator has a grid."""
+"""Tables of systems, with a grid for each evaluator and a column for each campaign's measure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from analysis.types import JSON
 from annotation.models import Campaign
 
 Measured = tuple[Column, str, JSON | None, str]
-"""A column, the measure's name, the report of measures that has it, and why there is none."""
+"""A column, the measure's name, its report of measures, and the reason if there is none."""
 Spec = tuple[Column, str, Campaign | None, str]
-"""The same with the campaign, before its report is computed."""
+"""Like `Measured`, with the campaign, before its report is computed."""
 
 
 ORDERED = (
@@ -23,7 +23,7 @@ ORDERED = (
     ("head", "torso", "tail"),
 )
 ORDER = {value: n for values in ORDERED for n, value in enumerate(values)}
-"""The places of values that have an order; others are sorted by name."""
+"""The order of values that have one. Others are sorted by name."""
 
 
 def estimate_of(report: JSON, name: str, system: str, by: str) -> JSON | None:

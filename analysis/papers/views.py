@@ -1,4 +1,4 @@
-"""Pages of a study's tables, which show the last ones at once, and files; a job fills new ones."""
+"""Pages and files of a study's tables. Pages show the last tables at once; a job computes new ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presets: studies of the papers' kinds on made-up data, which run to their end without changes.
+"""Presets: studies like those of the papers, on made-up data, which run without changes.
 
 A preset is one module and one line here. `files` returns a folder's files, README included.
 """

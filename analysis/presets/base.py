@@ -11,10 +11,10 @@ Files = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Preset:
-    """A study of a paper's kind on made-up data.
+    """A study like a paper's, on made-up data.
 
-    `build` returns the folder's files for a study of a name, `study.toml` among them. `own` has the
-    README's lines on which files to replace with one's own.
+    `build` returns the folder's files for a study name, including `study.toml`. `own` has the
+    README's lines on which files to replace by one's own.
     """
 
     name: str

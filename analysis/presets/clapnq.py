@@ -34,12 +34,12 @@ ERRORS = {"mona": 0.1, "nils": 0.15, "olga": 0.2, JUDGE: 0.18}
 SPLITS = ("train", "train", "dev", "test")
 RETRIEVERS = {"bm25": 0.25, "dense": 0.45, "dense-large": 0.7}
 SYSTEMS = {"short-3b": (0.5, 0.4), "long-12b": (0.8, 0.6), "careful-70b": (0.9, 0.95)}
-"""The share of an answer's facts that a system tells, and how often it says that it cannot."""
+"""The share of an answer's facts that a system states, and how often it declines."""
 RETRIEVED = 3
-"""Passages that the answers of the retrieval setting are written from."""
+"""The passages from which the retrieval setting's answers are written."""
 GRADES = tuple("1234")
 TELLS = (0, 2, 5)
-"""The facts that answer the question, told by sentences that do not follow each other."""
+"""The facts that answer the question, stated by sentences that are not adjacent."""
 NOT_KNOWN = "I cannot answer this from the passage."
 
 
@@ -120,7 +120,7 @@ def _first_text(of: Question) -> str:
 
 
 def _second_text(of: Question) -> str:
-    """Return the second person's answer, which changes every third one."""
+    """Return the second person's answer, which differs from the first in every third case."""
     text = _first_text(of)
     return f"In short: {text}" if of.n % 3 == 1 else text
 
@@ -146,7 +146,7 @@ def _written(of: Question, second: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer to be graded, with how good it is from 0 to 1, and whether it declines."""
+    """An answer to be graded, with its quality from 0 to 1, and whether it declines."""
 
     key: str
     system: str
@@ -188,7 +188,7 @@ def _systems() -> Iterator[Line]:
 
 
 def _references(of: Question) -> Iterator[Answer]:
-    """Yield the references as the rule numbers them: equal texts are one."""
+    """Yield the references as numbered by the rule, which merges equal texts."""
     texts = list(dict.fromkeys((_first_text(of), _second_text(of))))
     for n, text in enumerate(texts, start=1):
         key = f"{of.key}/reference/{n}" if len(texts) > 1 else f"{of.key}/reference"

@@ -39,19 +39,19 @@ SYSTEMS = {
     "hybrid": 0.3,
     "hybrid-rerank": 0.5,
 }
-"""The retrieval settings, each with how well it ranks."""
+"""The retrieval settings with the quality of their ranking."""
 RATINGS = tuple("012345")
 RELEVANT, PASSAGES, DEPTH = 8, 24, 20
-"""Passages of a topic that tell something about it, all of them, and how many are ranked."""
+"""Numbers of a topic's passages: about the topic, in total, and in a ranking."""
 SAMPLES, SIZE = 1, 4
 """Random contexts of each system, and their passages."""
 NEVER = (3, 8)
-"""Facts that no passage tells, so that their questions cannot be answered."""
+"""Facts that no passage states, so that their questions cannot be answered."""
 
 
 @dataclass(frozen=True)
 class Material:
-    """A topic with its passages: the facts that each tells."""
+    """A topic with its passages, as the facts that each states."""
 
     topic: Topic
     passages: Mapping[str, tuple[int, ...]]
@@ -147,7 +147,7 @@ def _ranking(of: Material, system: str) -> list[str]:
 
 
 def sampled_context(query: str, system: str, ranking: list[str], number: int) -> list[str]:
-    """Return a random context of a system, as the rule sampled-contexts draws it."""
+    """Return a random context of a system, as sampled by the rule sampled-contexts."""
 
     def place(key: str) -> bytes:
         return sha256(f"0\0context {number} {system} {query}\0{key}".encode()).digest()

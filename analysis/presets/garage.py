@@ -33,11 +33,11 @@ RATERS = ("gesa", "hugo")
 WRITER, JUDGE = "inga", "judge"
 ERRORS = {"gesa": 0.05, "hugo": 0.08, JUDGE: 0.1}
 DROPPED = {5: "valid", 11: "false_premise", 17: "information_seeking"}
-"""Questions that do not pass the gate, with what is wrong with them."""
+"""Questions that do not pass the gate, with the reason."""
 RELEVANT = (2, 5, 1, 3, 0, 4, 2, 6)
-"""How many of a question's passages are relevant, in turn; some have none."""
+"""The number of relevant passages of each question in turn; some have none."""
 SYSTEMS = {"cautious": (0.95, 0.9), "fluent": (0.8, 0.35), "plain": (0.87, 0.6)}
-"""How often a sentence of a system is supported, and how often it declines where it should."""
+"""How often a system's sentence is supported, and how often it correctly declines."""
 CATEGORIES = ("travel", "history", "food-and-drink", "engineering", "other")
 SENSITIVITY = ("static", "slow-changing", "fast-changing")
 COMPLEXITY = (
@@ -64,7 +64,7 @@ ASKED_AT = date(2026, 3, 1)
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its passages: the facts that each tells, none where it is irrelevant."""
+    """A question with its passages, as the facts that each states; none if it is irrelevant."""
 
     n: int
     topic: Topic

@@ -1,4 +1,4 @@
-"""Long²RAG (Qi and others 2024): key points of documents, and which of them answers make.
+"""Long²RAG (Qi and others 2024): documents' key points, and which of them answers make.
 
 Four people verify key points: each a quarter of them, and a tenth together. What most of them call
 grounded and key are the points that answers are compared with. Three systems answer in four
@@ -58,7 +58,7 @@ DOMAINS = (
 )
 SYSTEMS = {"small-8b": 0.5, "medium-32b": 0.66, "large-70b": 0.82}
 SETTINGS = {"full": 1.0, "summary": 0.85, "snippet": 0.7, "none": 0.45}
-"""Of the points that a system would make, the share that is left in each document setting."""
+"""The share of a system's points that remains in each document setting."""
 MISSED = 0.1
 """How often a writer lists a point of a document that was not extracted."""
 FAILURES = ("incomplete", "general", "missing")
@@ -67,7 +67,7 @@ ENTAILED = ("yes", "no", "neutral")
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of a system in a setting: the facts that it tells, and its context."""
+    """A system's answer in a setting: its facts, and its context."""
 
     key: str
     system: str
@@ -77,7 +77,7 @@ class Answer:
 
 
 def _documents(topic: Topic) -> dict[str, tuple[int, ...]]:
-    """Return the documents of a topic with the facts of each; the last tells nothing of its own."""
+    """Return a topic's documents with their facts. The last one has no fact of its own."""
     return {
         f"{topic.key}-d1": (0, 1),
         f"{topic.key}-d2": (2, 3),
@@ -151,7 +151,7 @@ def _answers(topic: Topic) -> Iterator[Answer]:
             key = f"{topic.key}-{system}-{setting}"
             draw = Random(f"{SEED} answer {key}")
             facts = sample_share(draw, range(POINTS), quality * share) or [draw.randrange(POINTS)]
-            # What is not in the documents: a system makes such points now and then.
+            # Not in the documents: a system occasionally makes such points.
             facts += sample_share(draw, range(POINTS, 9), (1 - quality) / 2)
             yield Answer(key, system, setting, tuple(facts), contexts[setting])
 
@@ -182,7 +182,7 @@ def _systems() -> Iterator[Line]:
 
 
 def split(points: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return who verifies each key point, as the campaign's overlap and fixed shares have it."""
+    """Return who verifies each key point, by the campaign's overlap and fixed shares."""
 
     def draw(text: str) -> bytes:
         return sha256(text.encode()).digest()
@@ -204,7 +204,7 @@ def _verification() -> Iterator[Line]:
     people = split([point["id"] for point, _, _ in points])
     for point, grounded, key in points:
         draw, mine = Random(f"{SEED} verify {point['id']}"), people[point["id"]]
-        # Nobody could correct a person who labels alone.
+        # The errors of a person who labels alone could not be outvoted.
         rates = (0.4, 0.0 if key else 0.3) if len(mine) > 1 else (0.0, 0.0)
         is_key = labels_with_one_error(draw, mine, key, ("agree", "neutral", "disagree"), rates[0])
         said = labels_with_one_error(draw, mine, grounded, ("yes", "no"), rates[1])
@@ -248,7 +248,7 @@ def _precision(rater: str, rate: float) -> Iterator[Line]:
 
 @dataclass(frozen=True)
 class Listed:
-    """A point that the writer lists of a document. `extracted` is the place of its key point."""
+    """A point that the writer lists of a document. `extracted` is the position of its key point."""
 
     text: str
     extracted: int | None

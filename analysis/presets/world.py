@@ -1,7 +1,7 @@
-"""A made-up world for the presets: places that do not exist, facts about them, and who labels them.
+"""A made-up world for the presets: fictitious places, facts about them, and their raters.
 
-Everything follows from a seed, in words of our own. A text is a list of facts, so that it is known
-which question it answers, and people and judges err from there with known rates.
+Everything follows from a seed, in words of our own. A text is a list of facts, so it is known which
+questions it answers. People and judges err with known rates.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _topic(n: int, draw: Random) -> Topic:
     kind, place = KINDS[n % len(KINDS)], PLACES[n % len(PLACES)]
     year = draw.randint(1740, 1899)
     words = {
-        # The place is named in each sentence, so that none is true of two places.
+        # Each sentence names the place, so that it is true of only one.
         "it": f"{kind} of {place}",
         "year": year,
         "later": year + draw.randint(12, 60),
@@ -153,7 +153,7 @@ def jsonl(lines: Iterable[Mapping[str, Any]]) -> str:
 
 
 def rank_passages(draw: Random, gains: Mapping[str, int], quality: float) -> list[str]:
-    """Return passages as a retriever of this quality ranks them; 1 is perfect."""
+    """Rank passages like a retriever of this quality; 1 is perfect."""
     scores = {
         key: quality * min(gain, 1) + gain / 9 + (1 - quality) * draw.random()
         for key, gain in gains.items()
@@ -164,9 +164,10 @@ def rank_passages(draw: Random, gains: Mapping[str, int], quality: float) -> lis
 def labels_with_one_error(
     draw: Random, people: Sequence[str], value: str, codes: Sequence[str], rate: float
 ) -> dict[str, str]:
-    """Return what each person says: now and then one of them says something else, never two.
+    """Return each person's label. Occasionally one of them differs, never two.
 
-    So most of three people are right, and the results from their labels are known beforehand.
+    So the majority of three people is always right, and results from their labels are known
+    beforehand.
     """
     said = dict.fromkeys(people, value)
     others = [code for code in codes if code != value]

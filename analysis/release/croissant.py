@@ -77,7 +77,7 @@ LABEL_COLUMNS = (
     "rater_kind",
     "replicate",
 )
-"""The columns of labels that are never left out, so that a reader finds them in each file."""
+"""The columns of labels that are in every file."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-"""The datasheet of a release: who labelled, how it was chosen, what was asked, and its limits.
+"""The datasheet of a release: raters, sampling, questions and limits.
 
-What the database knows is filled in. What only people know is marked as a blank, and never guessed.
+Facts from the database are filled in. Facts that only people know are marked as blanks, never
+guessed.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def _collection(campaigns: Sequence[JSON]) -> Iterator[str]:
 
 
 def _people(campaign: JSON) -> Iterator[str]:
-    """Yield how people were recruited and paid, what they agreed to, and who they are."""
+    """Yield lines on people's recruitment, pay, consent and background."""
     consent, work = campaign["consent"], campaign["work"]
     if consent:
         gone = f"; {consent['revoked']} revoked that" if consent["revoked"] else ""
@@ -129,7 +130,7 @@ def _hourly(campaign: JSON) -> str:
 
 
 def _answers(of: JSON) -> str:
-    """Return the counts of a question's answers; of written ones only how many there are."""
+    """Return the counts of a question's answers. For written answers, only their number."""
     out = f"; {of['left_out']} left it out" if of["left_out"] else ""
     if "counts" in of:
         given = ", ".join(f"{name} {number}" for name, number in of["counts"].items())

@@ -1,4 +1,4 @@
-"""What the files of a release say of a study: its batches, campaigns, raters and judges."""
+"""The facts of a study in a release's files: batches, campaigns, raters and judges."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Licence:
 
 
 def batch_facts(batch: Batch) -> JSON:
-    """Return a batch's counts and digest, and how it was made of another one."""
+    """Return a batch's counts and digest, and how it was derived."""
     lineage = lineage_of(batch)
     return {
         "name": batch.name,
@@ -70,7 +70,7 @@ def _lineage_facts(lineage: Lineage) -> JSON:
 
 
 def campaign_facts(campaign: Campaign) -> JSON:
-    """Return a campaign's design, what was asked, who answered, and how much is there."""
+    """Return a campaign's design, questions, raters and counts."""
     places, numbers, out = answer_totals(campaign), counts(campaign), excluded(campaign.name)
     options = {name: value for name, value in campaign.options.items() if value}
     bare = asked_content(campaign).bare
@@ -104,7 +104,7 @@ def campaign_facts(campaign: Campaign) -> JSON:
 
 
 def _people(campaign: Campaign) -> JSON:
-    """Return what is known of a campaign's people together: pay and time, consent, background."""
+    """Return facts about a campaign's people as a group: pay, time, consent, background."""
     table = pay_table(campaign)
     everybody = work_line(table.everybody, table.rate)
     hourly = sorted(float(each.hourly) for each in table.people if each.hourly is not None)

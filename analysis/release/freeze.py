@@ -1,7 +1,7 @@
 """Freeze a study: its batches, labels, judges, reports and measures as a folder for others.
 
-The same state of the database gives the same bytes: no file says when it was written; wherever a
-time is needed, it is that of the newest answer.
+The same state of the database gives the same bytes: no file contains the time when it was written.
+Where a time is needed, it is that of the newest answer.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Release:
         about: str = "",
         columns: tuple[str, ...] = (),
     ) -> tuple[str, Iterable[bytes]]:
-        """Return a file whose size and digest are noted while it is written."""
+        """Return a file whose size and digest are recorded while it is written."""
 
         def counted() -> Iterator[bytes]:
             self.say(path)
@@ -99,14 +99,14 @@ class _Release:
                 size += len(piece)
                 digest.update(piece)
                 yield piece
-            # An empty file has no columns to be read.
+            # An empty file has no columns to read.
             kept = columns if size else ()
             self.released.append(Released(path, size, digest.hexdigest(), about, kept))
 
         return path, counted()
 
     def there(self, kind: str, model: Any) -> list[tuple[str, Any]]:
-        """Return the parts of a kind in the file's order, with their folder or file name."""
+        """Return the parts of a kind in the study file's order, with their folder or file names."""
         stored = {part.name: getattr(part, kind) for part in self.study.parts.filter(kind=kind)}
         names = [part.name for part in self.file.parts if part.key == Key(kind, part.name)]
         plain = layout.folder_names(names)

@@ -1,7 +1,7 @@
 """The headline numbers of a labels file, as `verify` computes them from the labels alone.
 
-They are the labels of each rater in each category, the agreement of people, that of each judge with
-most of them, and the score of each system by each rater.
+They are each rater's number of labels by category, agreement among people, each judge's agreement
+with the majority, and each system's score by each rater.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from analysis.statistics.agreement import (
 from analysis.types import JSON
 
 DIGITS = 9
-"""The decimals in which two computations have to agree."""
+"""The number of decimals to which two computations have to agree."""
 Numbers = dict[str, Any]
 
 
 def released_frame(path: Path, report: JSON) -> Frame:
     """Return the frame of a labels file. Raises InputError.
 
-    The report says at which level a variable is measured, and whom it excludes.
+    The report determines levels of measurement and excluded raters.
     """
     frame, _ = file_frame([path], _levels(report))
     out = {rater["name"]: rater["excluded"] for rater in report["raters"]}
@@ -92,7 +92,7 @@ def _computed(of: VariableFrame, has_roles: bool) -> Iterator[tuple[str, Any]]:
     yield "fleiss_kappa", _number(fleiss_kappa(counts))
     if level != "interval":
         yield "krippendorff_alpha", _number(krippendorff_alpha(counts, level))
-    # A judge is compared on the evaluation queries alone, which labels do not name.
+    # Judges are compared on evaluation queries only, which labels do not identify.
     for column in () if has_roles or level == "interval" else of.columns("judge"):
         table = confusion(reference(of).codes, of.codes[:, column], k)
         name = of.raters[column].name
@@ -145,11 +145,11 @@ def _number(value: Any) -> float | None:
 
 
 def differences(frame: Frame, report: JSON) -> Iterator[str]:
-    """Yield, in words, each number of the report that does not follow from the labels."""
+    """Yield a description of each number in the report that does not follow from the labels."""
     now, before = compute_headline(frame, report), headline_from_report(report)
     for variable in dict.fromkeys((*before, *now)):
         found, stated = now.get(variable, {}), before.get(variable, {})
-        # Of a crowd a report has only the mean, and labels of one category alone make no score.
+        # For a crowd, a report has only the mean, and a single category gives no score.
         is_score = variable in report["scores"]
         for name in (
             (n for n in stated if n in found) if is_score else dict.fromkeys((*stated, *found))

@@ -17,14 +17,14 @@ LICENCE = "LICENCE.txt"
 LABELS, WIDE, RESPONSES = "labels.jsonl", "labels-wide.csv", "responses.jsonl"
 REPORT, REPORT_TEXT, MEASURES = "report.json", "report.md", "measures.json"
 WIDE_FACTS = ("item", "unit", "kind", "query", "system", "setting")
-"""The columns of the wide labels before those of raters."""
+"""The columns of the wide labels that precede the raters' columns."""
 
 
 GRADE = " (grade)"
 
 
 def wide_column(variable: str, rater: str, replicate: int) -> str:
-    """Return the name of a rater's column; repeated judgements are numbered from 1."""
+    """Return the name of a rater's column. Repeated judgements are numbered from 1."""
     return f"{variable}: {rater}" + (f" #{replicate}" if replicate else "")
 
 
@@ -34,7 +34,7 @@ def graded(variable: str) -> str:
 
 
 def folder_names(names: Iterable[str]) -> dict[str, str]:
-    """Return a file name for each name, unique also where case does not count."""
+    """Return a file name for each name, unique even if case is ignored."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for name in names:

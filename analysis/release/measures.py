@@ -1,7 +1,7 @@
 """The measures of a released campaign, as `verify` computes them from its labels and batch alone.
 
-Compared are the values of each measure for each system: of people together, of the mean of people,
-of each rater, and of texts where no rater is asked. Intervals, slices and tests are not.
+The values of each measure for each system are compared: by people together, by the mean of people,
+by each rater, and from texts if no rater is asked. Intervals, slices and tests are not compared.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOLERANCE = 1e-9
 
 
 def asked_content(facts: JSON) -> AskedContent | None:
-    """Return what a campaign asked, by the release's facts; None if an older one does not say."""
+    """Return a campaign's content from the release's facts. None if an older release lacks them."""
     if "options" not in facts:
         return None
     bare = facts["queries_without_passages"]
@@ -60,7 +60,7 @@ def _by_system(name: str, measure: Measure, part: Part, values: MeasureValues) -
     rows, found = part.rows, Values()
     for column, system in enumerate(rows.system_names):
         kept = rows.columns == column
-        # Only the value counts, and it needs no resamples.
+        # Only the value is compared, which needs no resamples.
         made = estimate(measure, rows_of(values, kept), rows.numbers[kept], draws=1)
         found[name, system, part.rater] = made.value
     return found
@@ -79,14 +79,14 @@ def reported_values(measures: Mapping[str, Any]) -> Values:
 
 
 def options_in(file: JSON) -> Options:
-    """Return the options that the file says its measures were computed by."""
+    """Return the options of the measures, as stated in the file."""
     known = {each.name for each in fields(Options)}
     said: dict[str, Any] = {n: of["value"] for n, of in file["options"].items() if n in known}
     return Options(**said | {n: tuple(v) for n, v in said.items() if isinstance(v, list)})
 
 
 def differences(file: JSON, now: Values) -> Iterator[str]:
-    """Yield, in words, each value of the file that does not follow from the labels."""
+    """Yield a description of each value in the file that does not follow from the labels."""
     before = reported_values(file["measures"])
     for place in dict.fromkeys((*before, *now)):
         one, other = before.get(place), now.get(place)

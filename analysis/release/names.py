@@ -1,6 +1,6 @@
-"""The study file as a release has it: with pseudonyms where its shares name accounts.
+"""The study file in a release, with pseudonyms for accounts named in shares.
 
-Only an admin knows whose pseudonym is whose, and a release is for everybody.
+Only admins may see who is behind a pseudonym, and a release is public.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def published_text(file: StudyFile) -> str:
     known = dict(raters.values_list("user__username", "name"))
     names = {name: known.get(name, f"person-{n}") for n, name in enumerate(accounts, start=1)}
     longest = sorted(map(re.escape, names), key=len, reverse=True)
-    # A name appears before an equals sign, bare or in quotation marks.
+    # A name precedes an equals sign, bare or in quotation marks.
     pattern = re.compile(rf"(?<![\w.-])(?:{'|'.join(longest)})(?=[\"']?\s*=)")
     text = pattern.sub(lambda found: names[found[0]], file.text)
     if tomllib.loads(text) != _renamed(tomllib.loads(file.text), names):

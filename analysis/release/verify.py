@@ -1,8 +1,8 @@
 """Check a folder without a database: a release of a study, or an export with its manifest.
 
-Checksums show that a file is not the released one. Beyond them, the labels are compared in all the
-forms in which a release has them, and the headline numbers and the measures of systems are computed
-from the labels again: so a changed label is found, and named, even if the checksums were updated.
+Checksums detect changed files. In addition, the labels are compared across all forms in the
+release, and the headline numbers and the measures of systems are recomputed from the labels. So a
+changed label is found and named even if the checksums were updated.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ from datasets.rows import InputError, Place
 MANIFEST = "manifest.json"
 MOST_NAMED = 5
 Cell = tuple[str, str, str, str, str, int]
-"""Item, unit, kind, variable, rater and replicate of a label, or of a grade under its own name."""
+"""Item, unit, kind, variable, rater and replicate of a label, or of a grade."""
 
 
 @dataclass
 class Verified:
-    """What was checked, and what is wrong, both in words."""
+    """Descriptions of what was checked and of what is wrong."""
 
     what: str
     checked: list[str] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Verified:
 
 
 def verify(folder: Path) -> Verified:
-    """Check what is in a folder. Raises InputError if it is nothing that can be checked."""
+    """Check the content of a folder. Raises InputError if it is neither a release nor an export."""
     for name, check in KINDS.items():
         if (folder / name).is_file():
             return check(folder)
@@ -139,7 +139,7 @@ def _check_measures(
     frame: Frame,
     found: Verified,
 ) -> None:
-    """Compute a campaign's measures again, from its labels and from its batch."""
+    """Recompute a campaign's measures from its labels and its batch."""
     name, file = campaign["name"], _read_json(path)
     batch = batches.get(campaign["batch"])
     asked = measures.asked_content(dict(campaign))
@@ -166,7 +166,7 @@ def _check_measures(
 def _contradictions(
     labels: Mapping[Cell, str | None], others: Mapping[Cell, str | None], whole: bool
 ) -> Iterator[tuple[Cell, str | None, str | None]]:
-    """Yield the cells that differ; unless `whole`, the others may have more and fewer."""
+    """Yield the cells that differ. Unless `whole`, cells may be missing on either side."""
     for cell, value in labels.items():
         if (whole or cell in others) and others.get(cell) != value:
             yield cell, value, others.get(cell)
@@ -202,14 +202,14 @@ def _wide(path: Path, labels: Mapping[Cell, str | None]) -> Iterator[tuple[Cell,
 
 
 def _answered(path: Path, labels: Mapping[Cell, str | None]) -> Iterator[tuple[Cell, str | None]]:
-    """Yield the labels of these cells as the file of whole answers has them."""
+    """Yield the labels of these cells from the file of whole answers."""
     answers: dict[tuple[str, str, int, str], Mapping[str, Any]] = {}
     for line in _lines(path):
         for name, answer in line["units"].items():
             answers[line["item"], line["rater"], line.get("replicate", 0), name] = answer
     for cell in labels:
         item, unit, kind, variable, rater, replicate = cell
-        # A unit is named by its key, and by its kind too where two kinds share a key.
+        # A unit is named by its key, and also by its kind if two kinds share a key.
         for name in (f"{kind}:{unit}", unit):
             if (answer := answers.get((item, rater, replicate, name))) is not None:
                 if isinstance(value := answer.get(variable), str):
@@ -256,4 +256,4 @@ def _export(folder: Path) -> Verified:
 
 
 KINDS: dict[str, Callable[[Path], Verified]] = {FACTS: _release, MANIFEST: _export}
-"""What can be checked, by the file that says what it is."""
+"""The kinds of folders that can be checked, by their identifying file."""

@@ -21,7 +21,7 @@ def wide_pieces(campaign: Campaign) -> Iterator[bytes]:
 
 
 def _columns(campaign: Campaign) -> list[str]:
-    """Return the columns of raters, by variable, rater and replicate; those of grades come last."""
+    """Return the raters' columns by variable, rater and replicate. Columns of grades come last."""
     labels, grades = set[tuple[str, str, int]](), set[tuple[str, str, int]]()
     for row in label_rows(campaign):
         if row.value is not None:

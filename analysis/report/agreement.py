@@ -41,7 +41,7 @@ def pair(
     others = [name for name in names if name not in apart]
     k = sample.k
     if sample.is_continuous:
-        # A share needs only whether two labels are equal, whatever the number of values.
+        # A share depends only on whether two labels are equal, not on the number of values.
         one, other, k = *_equal_or_not(one, other), 2
     made = pair_estimates(
         one, other, sample.clusters, k, names=others, **sample.resampling_arguments
@@ -96,8 +96,8 @@ def _by_category(frame: VariableFrame, column: int) -> dict[str, int]:
 def agreement(sample: Sample, with_pairs: bool = False) -> JSON:
     """Return the agreement of people on the units of a sample.
 
-    In a crowd, pairs with enough shared units are listed only with `with_pairs`. A category that
-    only judges used changes nothing here, not even the ranks of people's.
+    In a crowd, pairs with enough shared units are listed only with `with_pairs`. Categories that
+    only judges used have no effect here, not even on the ranks of people's.
     """
     if sample.frame.scale.foreign:
         sample = replace(sample, frame=sample.frame.without_foreign())
@@ -129,7 +129,7 @@ def _coefficients(sample: Sample, codes: Ints) -> dict[str, Estimate]:
 def own_codes(sample: Sample, codes: Ints) -> tuple[Ints, int, Level, Floats | None]:
     """Return people's codes (U, R) without categories that only judges used.
 
-    Also returns the number of the categories left, the level, and the categories' numbers.
+    Also returns the number of remaining categories, the level, and the categories' numbers.
     """
     scale = sample.frame.scale
     own = scale.own()

@@ -22,12 +22,12 @@ from ..statistics.alternative import describe_undecided
 from ..types import JSON
 from .agreement import numbers
 
-#: How much lower the worse judge's accuracy is than people's.
+#: The amount by which the worse judge's accuracy is below people's.
 WORSE = 0.1
 #: With more items the power is simulated for this number.
 MOST_ITEMS = 500
 TRIALS = 400
-#: With more people it is simulated for this number, beyond which little changes.
+#: With more people, the power is simulated for this number, beyond which little changes.
 MOST_ANNOTATORS = 30
 ORDERED = "simulated for categories without order only"
 
@@ -105,7 +105,7 @@ def _summary(test: AltTest) -> JSON:
 def _power(
     sample: Sample, agreement: float | None, test: JSON, items: float | None, epsilon: float
 ) -> JSON:
-    """Return how often a judge as good as people would pass, and one that is worse."""
+    """Return how often a judge as good as people would pass, and how often a worse one would."""
     k = int(sample.frame.scale.own().sum())
     reason = test.get("reason") or (ORDERED if sample.frame.scale.level != "nominal" else None)
     if reason or agreement is None or items is None or k < 2 or sample.is_continuous:
@@ -140,8 +140,8 @@ def _passing(
 def describe_verdict(test: JSON, floor: JSON | None = None) -> str:
     """Describe the verdict of a test, or of one rule or point of its curve.
 
-    Snapshots of old reports have none. With a judge's `floor`, it also says at which epsilon the
-    baseline does not pass.
+    Snapshots of old reports have none. With a judge's `floor`, the description also names the
+    epsilon at which the baseline does not pass.
     """
     if test.get("verdict") == "floor-passes":
         return f"cannot be said at this ε: word overlap passes too{_smaller(floor)}"

@@ -1,4 +1,4 @@
-"""Section: agreement of people by what they answered to background questions."""
+"""Section: agreement of people by their answers to background questions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section: judges among themselves, which needs no people's labels.
+"""Section: judges compared with each other, without people's labels.
 
 Agreement of two judges beyond chance is not agreement with people: judges may share their errors
 (`errors`, once people have labelled). The units to label first are those on which the judges
@@ -23,7 +23,7 @@ from .errors import errors_alike
 NAMES = ("percent", "cohen_kappa")
 MOST_UNITS = 50
 MOST_OF_A_QUERY = 0.1
-"""The largest share of the units to label first that one query may fill, if others have some."""
+"""The largest share of the units to label first from one query, if other queries have any."""
 
 
 def between_judges(sample: Sample) -> JSON:
@@ -63,8 +63,8 @@ def label_first(frame: VariableFrame, columns: list[int]) -> list[JSON]:
     """Return the units without a person's label that people should label first, with the reason.
 
     The order is by the entropy of the judges' labels, then by how far their scores are from sure,
-    then by a hash of the unit. At most 50, and of one query a tenth of them unless there are too
-    few others.
+    then by a hash of the unit. At most 50, and at most a tenth of them from one query unless there
+    are too few others.
     """
     codes = frame.codes[:, columns]
     open_units = np.flatnonzero(
@@ -96,7 +96,7 @@ def entropies(codes: Ints, k: int) -> Floats:
 
 
 def _doubts(frame: VariableFrame, columns: list[int]) -> Floats:
-    """Return how unsure the judges' probabilities are on average, from 0 to 1; 0 without any."""
+    """Return the judges' mean uncertainty, from 0 to 1; 0 without probabilities."""
     doubts = np.zeros(len(frame.codes))
     scores = frame.scores[:, columns]
     known = np.isfinite(scores) & (scores >= 0) & (scores <= 1)
@@ -107,7 +107,7 @@ def _doubts(frame: VariableFrame, columns: list[int]) -> Floats:
 
 
 def _over_queries(ranked: list[int], query: Ints) -> list[int]:
-    """Take units in order, at most a number of each query, and then fill up with the others."""
+    """Take units in order, at most a given number from each query, then fill up with the others."""
     most = max(1, round(MOST_UNITS * MOST_OF_A_QUERY))
     taken: list[int] = []
     used = Counter[int]()

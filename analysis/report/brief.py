@@ -1,6 +1,6 @@
 """The report in brief: the few numbers that a campaign's first page shows, from the report's JSON.
 
-Nothing is computed here, and the words are those of the verdict, so that the first page and the
+Nothing is computed here, and the wording is that of the verdict, so that the first page and the
 results cannot contradict each other.
 """
 
@@ -18,7 +18,7 @@ BOUNDS = (0.001, 0.01, SURE)
 
 
 def brief_of(report: JSON) -> JSON:
-    """Return the numbers of a report that a first page shows, as JSON.
+    """Return a report's numbers for the first page, as JSON.
 
     `people` and `judges` count labels by rater. `variables` and `scores` are lists in the report's
     order, and `warnings` are the report's own.
@@ -73,9 +73,8 @@ def _variable(name: str, block: JSON, sentences: JSON) -> JSON:
 
 
 def thin_raters(agreement: JSON) -> dict[str, int]:
-    """Return the people whose largest overlap with anybody is below `THIN`, with that overlap.
-
-    Nobody is returned if that would be everybody.
+    """Return the people whose largest overlap with another person is below `THIN`, with that
+    overlap. If that is true of everyone, nobody is returned.
     """
     most: dict[str, int] = {}
     for pair in agreement.get("pairs", ()):
@@ -122,7 +121,7 @@ def _worst(confusion: JSON) -> JSON | None:
 
 
 def _score(name: str, of: JSON) -> JSON | None:
-    """Return the systems of a score by the mean of people, best first; None without any.
+    """Return a score's systems by the mean of people, best first; None without any.
 
     Their comparisons are by that mean, too.
     """
@@ -146,7 +145,7 @@ def _score(name: str, of: JSON) -> JSON | None:
 
 
 def _above(comparisons: Sequence[JSON], order: Sequence[str]) -> Iterator[JSON]:
-    """Yield each system with those significantly below it, and a bound of the largest p."""
+    """Yield each system with the systems significantly below it, and a bound on the largest p."""
     found: dict[str, dict[str, float]] = {}
     for each in comparisons:
         p, apart = each["paired_t"]["adjusted_p_value"], each["difference"]["value"]

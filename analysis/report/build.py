@@ -136,7 +136,7 @@ def _own_categories(of: VariableFrame) -> list[str]:
 def _check(
     frame: Frame, variables: JSON, of: JSON, options: ReportOptions, comparable: Comparable
 ) -> JSON:
-    """Check the figures that other libraries have, by these libraries."""
+    """Check the figures that other libraries can compute."""
 
     def figures() -> Figures:
         found = Figures()
@@ -215,19 +215,19 @@ def _comparison(
 
 
 def _only(cuts: list[JSON], threshold: float | None) -> list[JSON]:
-    """Return the cuts at one threshold, and those without a threshold."""
+    """Return the cuts at one threshold, and the cuts without a threshold."""
     return [cut for cut in cuts if cut.get("threshold", threshold) == threshold]
 
 
 def comparable_part(sample: Sample, comparable: Comparable) -> Sample:
-    """Leave out the labels on which judges and people may not be compared."""
+    """Drop the labels on which judges and people may not be compared."""
     if comparable is None:
         return sample
     return sample.only(item_mask([item for item, _, _ in sample.frame.units.names], comparable))
 
 
 def _strata(sample: Sample, frame: Frame, options: ReportOptions, comparable: Comparable) -> JSON:
-    """Repeat the sections for each part of each stratum; equal parts are computed once."""
+    """Repeat the sections for each part of each stratum. Equal parts are computed only once."""
     done: dict[tuple[bool, tuple[tuple[int, ...], ...]], JSON] = {}
     strata: JSON = {}
     for name, values in _values(sample.frame.units, frame.strata).items():

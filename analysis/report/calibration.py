@@ -1,7 +1,7 @@
-"""Section: whether a judge's probabilities mean what they say, against people's labels.
+"""Section: calibration of a judge's probabilities against people's labels.
 
-A judge of yes and no is compared by its probability of yes. One of other categories is compared by
-all of its probabilities, and by that of its most probable category.
+A judge of yes and no is compared by its probability of yes. A judge of other categories is compared
+by all its probabilities, and by that of its most probable category.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ANSWERS = {"yes", "no"}
 def calibration(sample: Sample, column: int, reference: Ints) -> JSON:
     """Return the key `calibration` of a judge, or nothing if it has no probabilities.
 
-    `of` says whose probability is meant: that of `yes`, or that of the most probable `label`.
+    `of` says which probability is meant: that of `yes`, or that of the most probable `label`.
     """
     scale = sample.frame.scale
     own = {c for c in scale.categories if c not in scale.foreign}

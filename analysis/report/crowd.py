@@ -88,7 +88,7 @@ def _of_categories(sample: Sample, codes: Ints) -> JSON:
 
 
 def _of_values(codes: Ints) -> JSON:
-    """Return the distributions of a variable with too many values for kappas."""
+    """Return the distributions for a variable with too many values for kappas."""
     units, percent = percent_with_others(codes)
     with_others = {
         "people": int((units >= FEWEST).sum()),

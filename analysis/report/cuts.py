@@ -123,7 +123,7 @@ def curves_of(sample: Sample, scores: Floats, reference: Ints) -> list[JSON]:
 
 
 def _curve_targets(sample: Sample, reference: Ints) -> Iterator[tuple[JSON, Ints]]:
-    """Yield the subject of each curve, and whether people affirm it: 1, 0 or -1."""
+    """Yield the subject of each curve, and whether people affirm it: 1, 0, or -1 if undecided."""
     scale = sample.frame.scale
     if {c for c in scale.categories if c not in scale.foreign} == ANSWERS:
         says = reference == scale.categories.index("yes")

@@ -38,7 +38,7 @@ NO_TEXTS = "the texts are not known: a labels file does not hold them"
 
 @dataclass(frozen=True)
 class _Text:
-    """Each rater's spans in one text for one unit, and the text if it is known."""
+    """Each rater's spans in one text for one unit, and the text if known."""
 
     query: int
     marked: tuple[Marked | None, ...]
@@ -75,7 +75,7 @@ def spans(labels: VariableFrame, marks: Evidence, resamples: int | None, seed: i
 def _texts(labels: VariableFrame, marks: Evidence, lost: Counter[str]) -> Iterator[_Text]:
     """Yield the documents; labels with unlocated quotes are counted in `lost`, by rater.
 
-    Spans of excluded raters neither create a document nor show where evidence belongs.
+    Spans of excluded raters neither create a document nor indicate where evidence belongs.
     """
     counted = [(n, rater) for n, rater in enumerate(labels.raters) if rater.excluded is None]
     given = {
@@ -108,7 +108,7 @@ def _texts(labels: VariableFrame, marks: Evidence, lost: Counter[str]) -> Iterat
 
 
 def _first_of_several(marks: Evidence, usual: str) -> dict[str, str]:
-    """Return by item the first text of the usual kind, for items with several such texts."""
+    """Return by item the first text of the most marked kind, for items with several such texts."""
     first: dict[str, str] = {}
     for item, name in marks.texts:
         if name.startswith(f"{usual}:"):
@@ -144,7 +144,7 @@ def _workers(text: _Text) -> int:
 
 
 def _people(texts: Sequence[_Text], draws: _Draws) -> JSON:
-    # Alpha for unitising needs the same raters throughout; with gaps it is computed by pair.
+    # Unitising alpha needs the same raters throughout; otherwise it is computed by pair.
     if any(marked is None for text in texts for marked in text.marked):
         pairs = [pair for text in texts for pair in _paired(text, None)]
         return _block(texts, pairs, draws, None, PAIRS)

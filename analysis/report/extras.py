@@ -106,9 +106,10 @@ class WrittenAnswers:
 def written(answers: WrittenAnswers) -> JSON:
     """Return the report's block on written answers.
 
-    Two identical answers count as 1, or under `differing` not at all. The second reading is that of
-    CLAPnq (Rosenthal and others 2025), whose release lists identical answers once. A second person
-    who saw the first answer does not agree independently, so neither reading is chance-corrected.
+    Two identical answers count as 1, or under `differing` not at all. The second reading is
+    CLAPnq's (Rosenthal and others 2025), whose release lists identical answers once. A second
+    person who saw the first answer does not agree independently, so neither reading is
+    chance-corrected.
     """
     several = {query: texts for query, texts in answers.texts.items() if len(texts) > 1}
     block: JSON = {

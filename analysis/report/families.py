@@ -23,10 +23,10 @@ PAIRS = "share of wins of the own family's answer, judge's less people's, ties o
 def own_family(sample: Sample, column: int, families: Families) -> JSON:
     """Return the key `own_family` of a judge, or nothing if no answer has a family.
 
-    `own` and `others` are the judge's numbers less people's mean, and `preference` is own less
-    others. A number is a yes as 1, a rating, or a rank. Of pairs, only those of which one answer
-    is of the own family count, and `preference` is the judge's share of wins of that answer less
-    people's.
+    `own` and `others` are the judge's numbers minus people's mean, and `preference` is own minus
+    others. A number is a yes as 1, a rating, or a rank. For pairs, only those with exactly one
+    answer from the own family count, and `preference` is the judge's share of wins for that answer
+    minus people's.
     """
     if not families.answers:
         return {}
@@ -64,7 +64,7 @@ def _of_pairs(sample: Sample, column: int, families: Families, family: str) -> J
     codes, categories = sample.frame.codes, sample.frame.scale.categories
     wins = np.array([WON.get(category, TIE) for category in categories])
     firsts = np.where(codes >= 0, wins[codes], np.nan)
-    # (U, R): the own answer's win, whichever place it has.
+    # (U, R): the own answer's win, in either position.
     own = np.where(second[:, np.newaxis], 1 - firsts, firsts)
     less = own[:, column] - mean_of(own[:, sample.frame.columns("human")])
     kept = (first | second) & np.isfinite(less)

@@ -1,4 +1,4 @@
-"""Section: a judge beside people and beside the baseline, with its gap to people.
+"""Section: a judge compared with people and with the baseline, and its gap to people.
 
 The kappa with people's majority is in another section and is not compared with these figures. A
 majority is less noisy than a person, so a judge may agree with it better than people agree with

@@ -1,4 +1,4 @@
-"""Section: a judge's own grades, such as 4 of 5, beside the codes to which its file maps them."""
+"""Section: a judge's own grades, such as 4 of 5, and the codes to which its file maps them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .calibration import ANSWERS
 from .cuts import curves_of
 
 MANY = 40
-"""With more different grades than this, a table of them is not readable."""
+"""With more distinct grades than this, a table is unreadable."""
 
 
 def grades(sample: Sample, column: int, with_curves: bool) -> JSON:
     """Return the key `graded` of a judge, or nothing if its labels have no grades.
 
-    `grades` counts labels by grade and code, with what people say there: their mean rating, or the
-    share of them that say yes. If all grades are numbers, `correlation` compares them with that,
+    `grades` counts labels by grade and code, with people's labels on these units: their mean
+    rating, or their share of yes. If all grades are numbers, `correlation` compares them with that,
     and `curves` has every cut through them.
     """
     given = sample.frame.grades.get(column)
@@ -49,7 +49,7 @@ def grades(sample: Sample, column: int, with_curves: bool) -> JSON:
 
 
 def _people(sample: Sample) -> tuple[Floats, str]:
-    """Return what people say of each unit as a number (U,), NaN without one, and its name."""
+    """Return people's labels of each unit as a number (U,), NaN without one, and its name."""
     scale, codes = sample.frame.scale, sample.frame.codes_of("human")
     if sample.is_ordered:
         return mean_rating(sample.frame), "mean rating"
@@ -75,7 +75,7 @@ def _numbers(given: Any) -> Floats | None:
 
 
 def _by_grade(sample: Sample, given: Any, codes: Ints, people: Floats) -> Iterator[JSON]:
-    """Yield a row for each grade, in the order of numbers, else by the codes that they lead to."""
+    """Yield a row for each grade, in numerical order, or otherwise by the mapped codes."""
     places: dict[tuple[str, int], list[int]] = {}
     for n, grade in enumerate(given):
         if grade:

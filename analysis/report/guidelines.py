@@ -1,4 +1,4 @@
-"""Section: agreement of people, and of judges with them, around each change of the guideline."""
+"""Section: agreement of people, and of judges with people, before and after guideline changes."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from .agreement import own_codes
 FEWEST = 30
 """With fewer units that two people labelled under a version, no figure of it is shown.
 
-So few units support no statement, and their figures would tell single answers.
+So few units support no conclusion, and their figures would reveal single answers.
 """
 
 
 def _on_scale(sample: Sample, codes: Ints) -> tuple[Ints, int, Level, Floats | None]:
-    """Return codes as they are, with the number of codes, the level and the values of the scale."""
+    """Return codes unchanged, with the number of codes, the level and the values of the scale."""
     scale = sample.frame.scale
     return codes, sample.k, scale.level, scale.values() if scale.categories else None
 
 
 @dataclass(frozen=True)
 class _Raters:
-    """Whose labels are compared, by which coefficients, and on which codes."""
+    """The raters to compare, the coefficients, and the codes."""
 
     whose: str
     method: str
@@ -71,8 +71,8 @@ def guidelines(
     """Return people's agreement under each version of the guideline, and from one to the next.
 
     A pair of labels counts if both were given under the version. Versions under which nobody
-    labelled this variable are left out. `noun` is what the units are called, one and several.
-    Judges are compared with people on the part `compared`; None for the whole sample.
+    labelled this variable are left out. `noun` is the units' name in singular and plural. Judges
+    are compared with people on the part `compared`; None for the whole sample.
     """
     codes = {n: people_codes_under(sample.frame, n) for n in range(len(versions))}
     used = [n for n, of in codes.items() if (of >= 0).any()]

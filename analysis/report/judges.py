@@ -216,7 +216,7 @@ def _error(sample: Sample, gaps: Floats, method: str) -> Estimate:
 
 
 def human_ceiling(sample: Sample, judge: Ints) -> JSON:
-    """Return human agreement on the units that a judge (U,) labelled, and the pairs that count.
+    """Return human agreement on the units that a judge (U,) labelled, and the pairs used.
 
     It holds kappa and the share of equal labels, as means over pairs of people weighted by shared
     units. Units on which people tie are included: leaving them out would leave out disagreement.

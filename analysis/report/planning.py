@@ -45,7 +45,7 @@ SAME = "its interval has no width: all resamples agree"
 
 Widths = Mapping[int, float]
 WidthOf = Callable[[Bools], Estimate]
-"""Maps the labels to keep, (U, R), to the estimate that they give."""
+"""Maps the labels to keep, (U, R), to the resulting estimate."""
 
 
 def planning(sample: Sample, compared: JSON, target: float) -> JSON:
@@ -72,7 +72,7 @@ def planning(sample: Sample, compared: JSON, target: float) -> JSON:
 
 
 def _packed_codes(sample: Sample) -> Ints:
-    """Return people's codes (U, R), moved together in a crowd, since raters are exchangeable."""
+    """Return people's codes (U, R), packed for a crowd, since raters are exchangeable."""
     codes = sample.frame.codes_of("human")
     if not is_crowd(sample.frame):
         return codes
@@ -83,7 +83,7 @@ def _packed_codes(sample: Sample) -> Ints:
 def _judge(sample: Sample, column: int, judges: JSON, target: float) -> JSON:
     """Plan for a judge, with odd numbers of raters if people's joint label is the majority.
 
-    An even number ties, and units with ties are left out.
+    Even numbers can tie, and units with ties are left out.
     """
     frame, codes = sample.frame, _packed_codes(sample)
     judge = frame.codes[:, column]
@@ -125,7 +125,7 @@ def _system(of: Scores, items: Ints, shown: JSON, target: float) -> JSON:
 def _plans(
     shown: JSON, queries: int, target: float, widths: Widths, whole: Estimate | None = None
 ) -> JSON:
-    """Return the width of an estimate, and what would narrow it.
+    """Return the width of an estimate, and plans for narrowing it.
 
     `whole` is the same estimate before its interval is cut to its range. The part that is cut off
     does not shrink with more queries, so plans use the uncut width, unless the cut one is narrow

@@ -1,4 +1,4 @@
-"""Section: how a judge's answers were read, and whether those that needed more agree as well."""
+"""Section: reading steps of a judge's answers, and agreement with and without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sentence of the verdict: its parts, the bands of its first words, and how it puts numbers.
+"""A sentence of the verdict: its parts, the bands of its first words, and its number formats.
 
 The bands are those of Landis and Koch (Biometrics 33, 1977) for kappas and alphas (`BANDS`), and
 `RANK_BANDS` for rank correlations.
@@ -42,10 +42,10 @@ DIGITS = 2
 
 @dataclass(frozen=True)
 class Part:
-    """Some words of a sentence.
+    """Part of a sentence.
 
-    `key` is their place in the report, member by member. `cells` are their units, as pairs of
-    people's code and the judge's; `show` names the list of disagreements that they are instead.
+    `key` is its place in the report, key by key. `cells` identify its units, as pairs of people's
+    code and the judge's; alternatively, `show` names a list of disagreements.
     """
 
     text: str
@@ -63,7 +63,7 @@ class Part:
 class Sentence:
     """An answer to a question: its first words, its tone, and the parts that follow.
 
-    `bands` names the bands that its first words come from (`HINTS`).
+    `bands` names the bands behind its first words (`HINTS`).
     """
 
     question: str
@@ -121,11 +121,11 @@ HINTS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("Not clearly", "it is not: the second may be as good"),
     ],
 }
-"""What the first words of a sentence mean: each with its condition, by the name of the bands."""
+"""The meaning of a sentence's first words: each with its condition, by name of the bands."""
 
 
 def band(value: float, bands: Sequence[tuple[float, str, Tone]], below: str) -> tuple[str, Tone]:
-    """Return the words and the tone of the band that a value is in."""
+    """Return the words and the tone of a value's band."""
     return next(((words, tone) for least, words, tone in bands if value >= least), (below, "poor"))
 
 

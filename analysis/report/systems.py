@@ -47,7 +47,7 @@ def coverage(labels: VariableFrame, items: int) -> Floats:
     The denominator is the questions that the rater labelled yes or no: null questions, escapes and
     missing judgements do not count. NaN if a rater labelled none.
     """
-    # A file in which everybody says no has no code of yes.
+    # A file with only no has no code for yes.
     code = {category: n for n, category in enumerate(labels.scale.categories)}
     yes = code.get("yes", len(code))
     answered = np.zeros((items, labels.codes.shape[1]))
@@ -201,12 +201,12 @@ def scores_of_items(frame: Frame) -> dict[str, Scores]:
 
 
 def _is_of_answers(categories: Set[str]) -> bool:
-    """Whether a variable's categories are yes and no, one of which may never occur."""
+    """Whether a variable's categories are yes and no; one of them may be unused."""
     return categories >= ANSWERS or (bool(categories) and categories <= ANSWERS)
 
 
 def _agreed(labels: VariableFrame) -> VariableFrame:
-    """Return people's joint labels as those of one rater; ties are missing."""
+    """Return people's joint labels like those of one rater. Ties are missing."""
     return replace(labels, codes=reference(labels).codes[:, None])
 
 
@@ -254,7 +254,7 @@ def _items(table: Scores) -> list[JSON]:
 
 
 def _systems(table: Scores) -> JSON:
-    """Return means by system; a crowd appears only as its mean, since people score few items."""
+    """Return means by system. A crowd appears only as its mean, since its people score few items."""
     columns = table.columns()
     if is_crowd(table.labels):
         people = {table.labels.raters[n].name for n in table.labels.columns("human")}
@@ -318,7 +318,7 @@ def _spearman(x: Floats, y: Floats) -> float:
 
 
 def _correlations(table: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
-    """Return each judge's correlation with each person, people's mean, and each later judge."""
+    """Return each judge's correlation with each person, with people's mean, and with later judges."""
     raters, people = table.labels.raters, table.people
     judges = table.labels.columns("judge")
     alone = [] if is_crowd(table.labels) else table.labels.columns("human")

@@ -1,4 +1,4 @@
-"""Intervals over queries and raters instead of over queries alone, where they can be computed."""
+"""Intervals over queries and raters, instead of queries alone, where possible."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..statistics.two_way import TwoWay, two_way_pairs
 from ..types import JSON
 
 FEWEST_RATERS = 3
-"""Fewer cannot be resampled: two different raters out of two are always the same."""
+"""Fewer cannot be resampled, since two distinct raters out of two are always the same."""
 ONE_SIDED = "no interval: undefined in many resamples"
 
 
 def over_raters(sample: Sample, compared: Sample, block: JSON) -> None:
-    """Put two-way intervals into a variable's `agreement` and into its judges.
+    """Insert two-way intervals into a variable's `agreement` and its judges.
 
     They are for people's coefficients, for shares and kappas of judges with people together, for
     human agreement, and for the gap. All others remain over queries alone.
@@ -67,7 +67,7 @@ def _judge(sample: Sample, column: int, block: JSON) -> None:
 
 
 def _labelled(codes: Ints) -> Ints:
-    """Leave out people without any label, whose resamples would be empty."""
+    """Drop people without labels, whose resamples would be empty."""
     return codes[:, (codes >= 0).any(axis=0)]
 
 

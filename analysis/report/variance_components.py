@@ -15,7 +15,7 @@ from ..types import JSON
 def components(
     scores_table: Scores, options: ReportOptions, comparable: Collection[str] | None
 ) -> JSON:
-    """Return the components of people's scores, and of each judge's excess over people's.
+    """Return the components of people's scores, and of each judge's difference from people's mean.
 
     `comparable` are the items on which judges are compared with people; None for all.
     """

@@ -1,8 +1,7 @@
-"""The verdict: what a reader of the report wants to know, each as a question and a sentence.
+"""The verdict: the main questions of a reader, each with a sentence as its answer.
 
 A sentence is a template filled with numbers of the report, and its first words come from fixed
-bands (`sentence.HINTS`). Nothing is computed here: a verdict can be checked against the report that
-it heads.
+bands (`sentence.HINTS`). Nothing is computed here, so a verdict can be checked against its report.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def verdict(raters: Sequence[JSON], variables: JSON, scores: JSON, chosen: int =
 
     It has sentences about people, the judges among themselves and each judge by variable, and about
     the systems and each judge by score; about single judges only once people have labelled. If
-    items were `chosen` instead of sampled, another one comes first.
+    items were `chosen` instead of sampled, a sentence about that comes first.
     """
     labelled = any(rater["kind"] == "human" and rater["labels"] for rater in raters)
     of_variables = {
@@ -127,7 +126,7 @@ def _people(block: JSON, name: str, labelled: bool) -> Sentence:
 
 
 def _noun(block: JSON) -> Sequence[str]:
-    """Return what a variable's units are called, one and several."""
+    """Return the name of a variable's units, in singular and plural."""
     noun: Sequence[str] = block.get("noun", PLAIN)
     return noun
 
@@ -137,7 +136,9 @@ def _units(block: JSON, number: int) -> str:
 
 
 def _thin(agreement: JSON) -> int:
-    """Count the people whose largest overlap with anybody is below `THIN`, if others have more."""
+    """Count the people whose largest overlap with another person is below `THIN`, if others have
+    more.
+    """
     most: dict[str, int] = {}
     for pair in agreement.get("pairs", ()):
         for who in (pair["a"], pair["b"]):
@@ -147,7 +148,7 @@ def _thin(agreement: JSON) -> int:
 
 
 def _among_judges(block: JSON, name: str, labelled: bool) -> Iterator[tuple[str, Sentence]]:
-    """Yield how far several judges agree, how similarly they err, and what people should label."""
+    """Yield sentences on agreement between judges, the similarity of errors, and units to label."""
     found, path = block.get("between_judges"), ("variables", name, "between_judges")
     if not found:
         return
@@ -223,7 +224,7 @@ def _judge(block: JSON, name: str, judge: str) -> Iterator[tuple[str, Sentence]]
 def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
     """Compare the judge's mean kappa with each person with that of people with each other."""
     question = f"Does {judge} agree with people?"
-    # A continuous variable has no kappa; the share of equal labels stands in for it.
+    # A continuous variable has no kappa, so the share of equal labels is used.
     name = "cohen_kappa" if of["gap"]["cohen_kappa"]["value"] is not None else "percent"
     sign = "κ" if name == "cohen_kappa" else "equal labels"
     gap, own, people = of["gap"][name], of["with_people"][name], of["human_ceiling"][name]
@@ -251,7 +252,7 @@ def _agreement(of: JSON, judge: str, path: Path) -> Sentence:
 
 
 def _compared(gap: JSON) -> tuple[str, Tone]:
-    """Say how a judge compares with people by its gap and the gap's interval."""
+    """Describe how a judge compares with people by its gap and the gap's interval."""
     if gap["low"] is None:
         if float(rounded(gap["value"], DIGITS)) == 0:
             return "As much as people do at this precision, by the value alone", "open"
@@ -333,7 +334,7 @@ def _errors(block: JSON, of: JSON, judge: str, path: Path) -> Sentence:
 def _of_yes(
     question: str, block: JSON, cells: Mapping[tuple[str, str], int], key: Path
 ) -> Sentence:
-    """Tell the share of people's yes that is missed, and of their no that is called yes."""
+    """State the share of people's yes that is missed, and of their no that is called yes."""
     words = words_of(block)
     missed, added = cells[YES, NO], cells[NO, YES]
     yes, no = missed + cells[YES, YES], added + cells[NO, NO]
@@ -351,7 +352,7 @@ def _of_yes(
 
 
 def _in_text(code: str, words: Words) -> str:
-    """Return the word of a code within a sentence: that of yes or no is as small as the code."""
+    """Return a code's word for use within a sentence: yes and no are in lower case."""
     word = words.get(code, code)
     return code if word.lower() == code else word
 
@@ -364,7 +365,7 @@ def _of_order(
     whole: int,
     key: Path,
 ) -> Sentence:
-    """Tell how often the judge is above people and below them."""
+    """State how often the judge is above and below people."""
     ranks = {label: rank for rank, label in enumerate(labels)}
     above = tuple(cell for cell in wrong if ranks[cell[1]] > ranks[cell[0]])
     below = tuple(cell for cell in wrong if ranks[cell[1]] < ranks[cell[0]])
@@ -384,7 +385,7 @@ def _of_order(
 def _of_categories(
     question: str, block: JSON, wrong: Mapping[tuple[str, str], int], whole: int, key: Path
 ) -> Sentence:
-    """Tell the most frequent confusions."""
+    """State the most frequent confusions."""
     words = words_of(block)
     most = sorted(wrong, key=lambda cell: (-wrong[cell], cell))[:MOST_CELLS]
     total = sum(wrong.values())
@@ -404,7 +405,7 @@ def _of_score(of: JSON, name: str) -> JSON:
 
 
 def _best(of: JSON, name: str) -> Sentence | None:
-    """Say which system scores highest by people, and whether it is clearly above the second."""
+    """State which system scores highest by people, and whether it is clearly above the second."""
     systems = {system: raters.get(MEAN) for system, raters in of.get("systems", {}).items()}
     means = {system: mean["value"] for system, mean in systems.items() if mean}
     known = {system: value for system, value in means.items() if value is not None}
@@ -414,7 +415,7 @@ def _best(of: JSON, name: str) -> Sentence | None:
     first, second = order[:2]
     alike = sum(isclose(value, known[first], abs_tol=1e-9) for value in known.values())
     if alike > 1:
-        # Their order is that of their names, which says nothing.
+        # Tied systems are in order of name, which is meaningless.
         score = f"{name} {rounded(known[first], DIGITS)} by the mean of people"
         whose = Part(f", equal for {count(alike, 'system')}", ("scores", name, "comparisons"))
         shared = (Part(score, ("scores", name, "systems", first)), whose)
@@ -440,7 +441,7 @@ def _best(of: JSON, name: str) -> Sentence | None:
 
 
 def reverse_difference(difference: JSON) -> JSON:
-    """Return a difference, seen from the other side."""
+    """Return a difference with the sign reversed."""
     value, low, high = (difference[name] for name in ("value", "low", "high"))
     ends = {"low": None, "high": None} if low is None else {"low": -high, "high": -low}
     return {**difference, "value": None if value is None else -value, **ends}
@@ -451,7 +452,7 @@ def _p(value: float) -> str:
 
 
 def _ranking(of: JSON, name: str, judge: str) -> Sentence:
-    """Say whether the judge ranks answers by their score as people do."""
+    """State whether the judge ranks answers by their score as people do."""
     question = f"Does {judge} rank answers as people do?"
     found = of["correlation"][judge]["mean"]["spearman"]
     key = ("scores", name, "correlation", judge, "mean", "spearman")

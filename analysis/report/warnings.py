@@ -33,7 +33,7 @@ class Warning(NamedTuple):
 
 
 def warnings(frame: Frame, variables: JSON) -> list[JSON]:
-    """Return the warnings that the labels and the report's `variables` give rise to."""
+    """Return the warnings about the labels and the report's `variables`."""
     found: list[Warning] = []
     for name, block in variables.items():
         labels, units = frame.variables[name], block.get("noun", PLAIN)[1]
@@ -200,7 +200,7 @@ def _fails_by_system(labels: VariableFrame, column: int, units: str) -> Iterator
 
 
 def _without_evidence(labels: VariableFrame, column: int, evidence: Evidence) -> Iterator[Warning]:
-    """Warn of a judge that never quotes the evidence that the protocol asks for."""
+    """Warn about a judge that never quotes the evidence that the protocol asks for."""
     code, rater = evidence.owed.get(labels.name), labels.raters[column].name
     if code not in labels.scale.categories:
         return
@@ -216,7 +216,7 @@ def _without_evidence(labels: VariableFrame, column: int, evidence: Evidence) ->
 
 
 def _failures(labels: VariableFrame, column: int) -> tuple[Bools, Bools]:
-    """Return where a rater's label is missing, and where one was asked for at all."""
+    """Return two masks: where a rater's label is missing, and where one was requested."""
     lost = np.zeros(len(labels.codes), dtype=bool)
     asked = labels.codes[:, column] >= 0
     for aside in labels.asides:

@@ -1,6 +1,6 @@
-"""A report in the words that annotators read on buttons, for readers; JSON keeps codes.
+"""A report with the words of annotators' buttons, for readers. JSON keeps codes.
 
-A campaign's report has these words in `words` of each variable. Without them codes stay.
+A campaign's report has these words in `words` of each variable. Without them, codes are kept.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ Words = Mapping[str, str]
 
 
 def words_of(block: JSON) -> Words:
-    """Return the words of a variable's codes; words that several codes share have their codes."""
+    """Return the words of a variable's codes. Words shared by several codes include the code."""
     words: Words = block.get("words", {})
     shared = Counter(words.values())
     return {c: f"{word} ({c})" if shared[word] > 1 else word for c, word in words.items()}
 
 
 def codes_of(block: JSON) -> dict[str, str]:
-    """Return the code of each word of a variable, to look for units by codes."""
+    """Return the code of each word of a variable, to find units by code."""
     return {word: code for code, word in words_of(block).items()}
 
 
 def replace_codes(report: JSON) -> JSON:
-    """Return a report with words, not codes, in variables, warnings and reasons to label a unit."""
+    """Return a report with words instead of codes in variables, warnings and reasons to label."""
     variables = {name: worded_variable(of) for name, of in report["variables"].items()}
     warnings = [_warning(each, report["variables"]) for each in report.get("warnings", ())]
     return {**report, "variables": variables, "warnings": warnings}
@@ -104,7 +104,7 @@ def _keyed(found: Mapping[str, Any], words: Words) -> JSON:
 
 
 def _why(text: str, words: Words) -> str:
-    """Return the reason to label a unit with words after each "say"."""
+    """Return the reason to label a unit, with words instead of codes."""
     return re.sub(r"(?<= say )\S+?(?=,|$)", lambda code: words.get(code[0], code[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""The address of Results: options of the report, options of the measures, and what is shown."""
+"""The address of Results: options of the report, options of the measures, and display options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_MEASURES = {option.name for option in (*MEASURES_OPTIONS, *DISPLAY_OPTIONS)} 
 SYSTEMS = "#section-systems"
 STRATUM = "stratum"
 FILTERS = {"variable": "variable", "rater": "people", "judge": "judges"}
-"""Options of a report that leave labels out, besides strata, as the page calls them."""
+"""Options of a report, besides strata, that leave labels out, with the page's names for them."""
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ def address_of(request: HttpRequest) -> Address:
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter in an address: how it reads, and the other options without it."""
+    """A filter in an address: its text, and the remaining options without it."""
 
     words: str
     query: str
 
 
 def filters_of(report: QueryDict) -> list[Filter]:
-    """Return the filters among a report's options; each division of the items is one."""
+    """Return the filters among a report's options. Each stratum is one filter."""
     found = []
     for name, called in FILTERS.items():
         if values := report.getlist(name):

@@ -1,7 +1,7 @@
 """The units that people should label first, and a new campaign over their items.
 
 The report says which units they are (`analysis.report.between_judges.label_first`). The page, the
-command and the API all make the campaign from `chosen_items_of`.
+command and the API all create the campaign from `chosen_items_of`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ NO_LIST = (
 
 
 class ListedUnits(NamedTuple):
-    """A variable and its units to label first, as the report has them."""
+    """A variable and its units to label first, from the report."""
 
     variable: str
     units: list[JSON]
 
 
 def label_first_lists(report: JSON) -> list[ListedUnits]:
-    """Return the lists of a report, one for each variable that has any."""
+    """Return a report's lists, one for each variable with units to label first."""
     found = [
         ListedUnits(name, block.get("between_judges", {}).get("label_first", []))
         for name, block in report["variables"].items()
@@ -62,7 +62,7 @@ def chosen_items_of(campaign: Campaign, listed: ListedUnits) -> ChosenItems:
 
 
 def sentences(chosen: ChosenItems) -> list[str]:
-    """Say what a campaign over chosen items asks, and what its figures are good for."""
+    """Describe the size of a campaign over chosen items, and the limits of its figures."""
     noun = schema(chosen.campaign).noun
     units, items = count(chosen.units, *noun), count(len(chosen.items), "item")
     more = chosen.asked - chosen.units
@@ -71,7 +71,7 @@ def sentences(chosen: ChosenItems) -> list[str]:
         whole += f"; items are labelled whole, which makes {count(chosen.asked, *noun)}"
     return [
         f"{whole}.",
-        "Judges’ answers to these items come along, so that people’s labels can be compared with "
+        "Judges’ answers to these items are copied, so that people’s labels can be compared with "
         "them at once.",
         "The items are those on which judges differ most, not a random sample: agreement and "
         "judges’ errors on them say nothing about the other items.",

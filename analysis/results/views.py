@@ -83,7 +83,7 @@ class ResultsRequest:
         return cls(campaign, address, ReportForm(address.report, available), form)
 
     def problems(self) -> list[str]:
-        """Return what is wrong with the options, in sentences."""
+        """Return error messages about the options."""
         forms = [self.report, *([self.measures] if self.address.shown else [])]
         return list(dict.fromkeys(text for form in forms for text in form.problems()))
 
@@ -151,7 +151,7 @@ def _measures_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
 
 
 def _numbers(request: HttpRequest, asked: ResultsRequest) -> Found | HttpResponse:
-    """Return what the page shows of the report, or an answer that needs no page."""
+    """Return the page's context for the report, or a response without a page."""
     campaign = asked.campaign
     if is_blind(get_account(request), campaign):
         return {"blind": True}
@@ -182,14 +182,14 @@ def _numbers(request: HttpRequest, asked: ResultsRequest) -> Found | HttpRespons
 
 
 def _exposes(request: HttpRequest, campaign: Campaign, shown: jobs.Shown) -> bool:
-    """Return whether reading marks what this person labels in the campaign afterwards."""
+    """Return whether reading the page marks this person's later labels in the campaign as exposed."""
     notes = shown.job.result.get("notes", ()) if shown.job else ()
     mine = open_campaigns(get_account(request)).filter(pk=campaign.pk)
     return exposes(notes, campaign) and mine.exists()
 
 
 def _measures(request: HttpRequest, asked: ResultsRequest) -> Found | HttpResponse:
-    """Return what the page shows of the measures, or an answer that needs no page."""
+    """Return the page's context for the measures, or a response without a page."""
     campaign, form, page = asked.campaign, asked.measures, request.path
     if is_blind(get_account(request), campaign):
         return {"blind": True}
@@ -205,7 +205,7 @@ def _measures(request: HttpRequest, asked: ResultsRequest) -> Found | HttpRespon
 
 
 def _live_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
-    """Render how many labels are newer than the page's numbers; empty if it says so already."""
+    """Render the number of labels newer than the page's numbers. Empty if the page already says so."""
     since, opened, shown = (_number(request, name) for name in LIVE)
     number = labels_since(campaign, since)
     if opened and time.time() - opened > LONGEST_POLLED:
@@ -231,7 +231,7 @@ OF, UNITS = "of", "units"
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def label_first(request: HttpRequest, pk: int) -> HttpResponse:
-    """Show what a campaign over the units to label first would ask; on POST, begin one.
+    """Preview a campaign over the units to label first. Create it on POST.
 
     `of` is the variable and `units` how many units; the other parameters are the report's options.
     """
@@ -279,7 +279,7 @@ def _label_first(
 @require_safe
 @role_required(*READERS)
 def batch_measures(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the measures that a batch gives without labels."""
+    """Render the measures of a batch without labels."""
     batch = get_object_or_404(visible_batches(get_account(request)), pk=pk)
     shown = jobs.shown(request, BATCH_MEASURES, batch_question(batch), request.path, request.path)
     if isinstance(shown, HttpResponse):
@@ -295,7 +295,7 @@ def batch_measures(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def old_report(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lead from an address of the report in earlier versions to the page."""
+    """Redirect from the report's address in earlier versions to the page."""
     readable_campaign(request, pk)
     return _redirect(request, pk)
 
@@ -303,7 +303,7 @@ def old_report(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def old_measures(request: HttpRequest, pk: int) -> HttpResponse:
-    """Lead from an address of the measures in earlier versions to the page, where they are open."""
+    """Redirect from the measures' address in earlier versions to the page, with the measures open."""
     readable_campaign(request, pk)
     answer = _redirect(request, pk, {MEASURES: OWN})
     answer["Location"] += SYSTEMS

@@ -1,4 +1,4 @@
-"""How often a judge that sees both answers of a pair changes its verdict with their order.
+"""How often a judge that sees both answers of a pair changes its verdict with the order.
 
 A judge file with the order `both` is asked about each pair twice: replicates 2n and 2n + 1 differ
 in the order alone.
@@ -19,15 +19,15 @@ from judging.runs.ledger import assignments_of
 from judging.runs.planning import sample_count
 
 SWAPPED = {"first": "second", "second": "first"}
-"""The answer of a judge about a pair in the other order, if it considers only the position."""
+"""The answer in the other order from a judge that considers only the position."""
 
 
 @dataclass(frozen=True)
 class BothOrders:
     """The verdicts of one variable in both orders.
 
-    `verdicts` are those in the batch's order and in the other, each with the pair's query, and
-    both in terms of the batch's order. `missing` counts the pairs without one of them, by reason.
+    `verdicts` has the verdict in the batch's order and in the reverse order, both in terms of the
+    batch's order, with the pair's query. `missing` counts the pairs without one of them, by reason.
     """
 
     verdicts: list[tuple[str, str, int]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class BothOrders:
 
     @property
     def same_place(self) -> dict[str, int]:
-        """Count the pairs of which the answer shown first, or second, was preferred both times."""
+        """Count the pairs in which the first answer shown, or the second, was preferred both times."""
         habit = Counter(one for one, other, _ in self.verdicts if SWAPPED.get(one) == other)
         return {"first": habit["first"], "second": habit["second"]}
 
@@ -80,7 +80,7 @@ def _verdicts(campaign: Campaign, judge: Judge, variables: list[str]) -> Mapping
 
 
 def _missing_verdicts(campaign: Campaign, judge: Judge) -> Iterator[tuple[tuple[int, int], str]]:
-    """Yield the reason of each unit's replicate without a verdict."""
+    """Yield the missing reason of each replicate without a verdict."""
     rows, asked = assignments_of(campaign, judge), schema(campaign)
     for replicate in range(2 * sample_count(judge)):
         for key, why in missing_reasons_in(rows.filter(replicate=replicate), asked).items():

@@ -112,7 +112,7 @@ class Samples:
     scores: Sequence[tuple[Sequence[float], int]] = ()
 
     def compared(self, resamples: int | None, seed: int) -> JSON:
-        """Return how often two samples differ, over all pairs of samples of each unit, and how far.
+        """Return how often and how much two samples differ, over all pairs of samples of each unit.
 
         The bounds count each pair with a missing sample as equal, and as different. `score_spread`
         is the mean absolute difference of two samples' scores: a server that answers many requests
@@ -182,7 +182,7 @@ def _range(variable: Variable) -> float:
 
 
 def _control(pair: Pair, of: _Means) -> JSON:
-    """Return the position of a control's labels on the scale, and whether it is too high."""
+    """Return the mean position of a control's labels on the scale, and whether it is too high."""
     variable = pair.variable
     how = f"mean place on the scale, where {describe_top(variable)}"
     uncontrolled = variable.name in UNCONTROLLED
@@ -326,7 +326,9 @@ def sheet(
 
 
 def _note(campaign: Campaign, judge: Judge) -> None:
-    """Note in the ledger the units of the trials that cover few, and how many the judge has."""
+    """Record in the ledger the units of trials that cover few units, and the judge's number of
+    units.
+    """
     trials = list(trials_in(campaign, judge)) if is_collecting() else []
     small: set[int] = set()
     for trial in trials:
@@ -367,7 +369,7 @@ def _masses(campaign: Campaign, judge: Judge) -> Iterator[JSON]:
 
 
 def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
-    """Return how often the repeated samples of a judge agree; None if it is asked once."""
+    """Return how often a judge's repeated samples agree; None if it is asked only once."""
     number = sample_count(judge)
     if number < 2:
         return None
@@ -383,7 +385,7 @@ def _samples(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
 
 
 def _orders(campaign: Campaign, judge: Judge, how: Resampling) -> JSON | None:
-    """Return how often the order of a pair decides its verdict; None if one order is asked."""
+    """Return how often a pair's order decides the verdict; None if only one order is asked."""
     if not sees_both_orders(judge):
         return None
     of = _Means(how.resamples, how.seed)

@@ -43,7 +43,7 @@ def confusion(a: Ints, b: Ints, k: int, weights: Floats | None = None) -> Floats
         raise ValueError(f"a code is not one of {k} categories; give a larger k")
     weight = unit_weights(weights, len(a))[..., both]
     cells = a[both] * k + b[both]
-    # A dense indicator would have K*K columns, which is a lot with 25 categories.
+    # A dense indicator would have K*K columns, which is many with 25 categories.
     shape = (k * k, len(both))
     into_cells = sparse.csr_array((np.ones(len(both)), (cells, np.arange(len(both)))), shape=shape)
     table: Floats = (into_cells @ weight.T).T.reshape(*weight.shape[:-1], k, k)
@@ -82,7 +82,7 @@ def correct_for_chance(agreement: Floats, chance: Value) -> Floats:
 def positions(counts: Ints, values: Floats | None) -> Floats:
     """Return the value of each category (default: its position), centred."""
     scale = np.arange(counts.shape[1], dtype=float) if values is None else np.asarray(values, float)
-    # Centred, so that rounding does not swallow the differences of large values such as years.
+    # Centred, so that differences of large values such as years are not lost to rounding.
     centred: Floats = scale - scale.mean()
     return centred
 

@@ -1,4 +1,4 @@
-"""A judge against a reference: tables have people in the rows and the judge in the columns."""
+"""A judge compared with a reference. Tables have people in the rows and the judge in the columns."""
 
 import numpy as np
 
@@ -62,7 +62,7 @@ def accuracy(table: Floats) -> Value:
 
 
 def specificity(table: Floats) -> Floats:
-    """Return the share of the units outside a category that the judge leaves outside it, too.
+    """Return the share of the units outside a category that the judge also puts outside.
 
     The shape is (K,) or (B, K). NaN if people put everything in this category.
     """

@@ -79,7 +79,7 @@ def alt_test_power(
     for start in range(0, trials, step):
         shape = (min(step, trials - start), items, annotators + 1)
         right = generator.random(shape) < chances
-        # Category 0 is the true one: which one it is does not affect equality.
+        # Category 0 is the true one; the choice does not affect equality.
         labels = np.where(right, 0, generator.integers(1, categories, shape))
         passed += int(_passes(labels, epsilon, q).sum())
     return passed / trials
@@ -116,7 +116,9 @@ def _passes(labels: Ints, epsilon: float, q: float) -> Floats:
 
 
 def describe_undecided(queries: int, needed: int | None) -> str:
-    """Explain that there are too few queries to decide, and how many would do (None: no number)."""
+    """Explain that there are too few queries to decide, and how many would suffice (None: no
+    number).
+    """
     text = f"cannot be decided with {queries} {'query' if queries == 1 else 'queries'}"
     if needed is None:
         return f"{text}; at epsilon 0 a tie never passes"
@@ -205,7 +207,7 @@ class AltTest:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Judge and annotator on the annotator's items: the wins (1 or 0) of each, and the queries."""
+    """Wins (1 or 0) of judge and annotator on the annotator's items, and the queries."""
 
     name: str
     judge: Floats
@@ -294,7 +296,7 @@ def verdict(
     by_queries = _read(means, epsilon, q, by_query)
     if decides == "items":
         return AltTest(epsilon, by_items, by_queries, decides)
-    # Enough annotators must lose to make half: the fewest queries among the best half of them.
+    # Half of the annotators must lose, so take the fewest queries among the best half of them.
     most = sorted((a.n for a in by_queries.annotators), reverse=True)
     queries, needed = most[_half(len(most)) - 1], queries_needed(len(most), epsilon, q)
     ahead = [
@@ -437,7 +439,7 @@ def benjamini_yekutieli(p_values: Floats, q: float = 0.05) -> Bools:
 def verdict_beside(test: AltTest, floor: AltTest | None) -> Verdict | None:
     """Return a judge's verdict, or `floor-passes` if both it and the baseline pass at this epsilon.
 
-    Only a pass means nothing if the baseline passes too; other verdicts stay.
+    If the baseline passes too, a pass is meaningless. Other verdicts are unchanged.
     """
     if test.verdict == "passes" and floor is not None and floor.passed:
         return "floor-passes"

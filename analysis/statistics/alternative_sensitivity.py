@@ -56,7 +56,7 @@ def effective_items(
     level: Level,
     minimum: int = FEW,
 ) -> float | None:
-    """Return how many independent items the test rests on.
+    """Return the effective number of independent items in the test.
 
     This is the mean over annotators of n / design effect, the design effect being that of the
     annotator's wins less the judge's (Kish 1965). It is never below the number of queries nor above

@@ -196,7 +196,7 @@ def _beside(judge: Ints, people: Ints, clusters: Ints, k: int) -> _JudgeWithPeop
         return _Undefined(NO_LARGE_PAIR, n)
     who = np.unique(pairs)
     enter = (judge >= 0) & ((people[:, who] >= 0).sum(axis=1) >= 2)
-    # The judge is the first column, and people are the others.
+    # The judge is the first column, people are the others.
     columns = np.where(enter[:, None], np.column_stack([judge, people[:, who]]), -1)
     rows, kinds = kinds_of(columns)
     tally = Tally.of(kinds, len(rows), clusters)
@@ -244,7 +244,9 @@ def judge_difference(
 
 @dataclass(frozen=True)
 class ComparedJudges:
-    """Two judges beside people on the same units: each one's mean, and the first less the other."""
+    """Two judges compared with people on the same units: both means, and the first minus the
+    second.
+    """
 
     one: Estimate
     other: Estimate
@@ -293,7 +295,7 @@ def compared_judges(
 def _two_judges_with_people(
     judge: Ints, other: Ints, people: Ints, clusters: Ints, k: int
 ) -> _JudgeWithPeople | _Undefined:
-    """Compare two judges with people; the second judge's pairs take the place of people's."""
+    """Compare two judges with people. The second judge's pairs replace the pairs of people."""
     both = (judge >= 0) & (other >= 0)
     n = int((both & (people >= 0).any(axis=1)).sum())
     if not n:

@@ -181,7 +181,7 @@ def agreement_change(
 
 
 def _range(name: str) -> tuple[float, float]:
-    """Return the range of a coefficient or share; rounding carries some slightly beyond it.
+    """Return the range of a coefficient or share. Rounding may exceed it slightly.
 
     Fleiss' kappas may lie below -1 if units have unequally many labels, since agreement then counts
     units and chance labels, and Gwet's AC2 if raters choose opposite ends of the scale.
@@ -251,7 +251,7 @@ def table_estimates(
     seed: int = 0,
     interval: Interval = "bca",
 ) -> dict[str, Estimate]:
-    """Return any measures of the table (K, K) of two raters, the first of them in its rows.
+    """Return any measures of two raters' table (K, K), with the first rater in the rows.
 
     Measures with `kappa` in their name range from -1 to 1, and all others are shares.
     """

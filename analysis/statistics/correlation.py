@@ -98,7 +98,7 @@ def _sum(weight: Floats, scores: Floats) -> Floats:
 
 
 def _varies(scores: Floats, weight: Floats) -> Bools:
-    """Return whether a resample holds two different scores; sums of squares would be inexact."""
+    """Return whether a resample has two different scores, exactly, unlike sums of squares."""
     drawn = weight > 0
     top = np.max(np.where(drawn, scores, -np.inf), axis=-1, initial=-np.inf)
     bottom = np.min(np.where(drawn, scores, np.inf), axis=-1, initial=np.inf)

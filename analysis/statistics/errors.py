@@ -127,7 +127,8 @@ def _matrix(m: int, n: int, pairs: list[Estimate]) -> tuple[tuple[Estimate, ...]
 
 
 class _Errors:
-    """Functions of the weights (..., P) of the kinds: people's `label` (P,), who is `wrong` (P, m).
+    """Functions of the kinds' weights (..., P). `label` (P,) is people's, `wrong` (P, m) marks
+    errors.
 
     Kinds of the label -1 are outside of the comparison.
     """

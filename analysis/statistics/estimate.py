@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-#: The distance by which rounding may carry a number out of its range.
+#: The largest excess over a range that counts as a rounding error.
 ROUNDING = 1e-9
 #: The ranges of shares, of differences of shares, of coefficients and of their differences.
 SHARE = (0.0, 1.0)
@@ -21,7 +21,7 @@ class Estimate:
     """A value with a 95 % interval over n units, and the description of its method.
 
     `value` is null exactly if `reason` is set. `low` and `high` are null if no interval is defined
-    or too few queries support one. A number that is not finite is refused.
+    or too few queries support one. Numbers that are not finite are rejected.
     """
 
     value: float | None
@@ -42,8 +42,8 @@ class Estimate:
     def within(self, least: float, most: float) -> "Estimate":
         """Return the estimate cut to the range from `least` to `most`, in which the truth must lie.
 
-        Cutting does not make an interval lose the truth. The method mentions the cut unless it only
-        removes a rounding error.
+        The cut interval still contains the true value whenever the uncut one did. The method
+        mentions the cut unless it only removes a rounding error.
         """
         if self.value is None:
             return self
@@ -82,7 +82,7 @@ def defined(value: float, interval: tuple[float, float] | None, n: int, method: 
 
 
 def is_undefined(value: float) -> bool:
-    """Return whether a value is NaN, which means undefined, or infinite, which never appears."""
+    """Return whether a value is NaN (undefined) or infinite."""
     return not np.isfinite(value)
 
 

@@ -1,4 +1,4 @@
-"""Whether a judge favours the answers of its own model family over those of others.
+"""Whether a judge favours answers from its own model family over those of others.
 
 A unit's difference d is the judge's number less the people's mean. A lenient judge has differences
 above 0 for all families, so only the difference of the two means shows a preference:
@@ -29,7 +29,7 @@ NO_OTHERS = "no answer of another family has labels of people and of the judge"
 
 @dataclass(frozen=True)
 class FamilyDifferences:
-    """Mean of judge less people on its `own` family and on `others`, and their difference."""
+    """Mean of judge minus people on its `own` family and on `others`, and their difference."""
 
     own: Estimate
     others: Estimate

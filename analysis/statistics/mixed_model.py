@@ -29,7 +29,7 @@ NEAR, NEARLY = 1e-11, 1e-4
 """Gains in -2 log-likelihood: a step that promises less than the first is not taken. A step that
 promises less than the second and gains nothing is the last: rounding hides further gains."""
 STARTS = (1.0, 0.0, 100.0)
-"""Ratios to start from. Each leads to the nearest peak, and a small design may have several."""
+"""Initial ratios. Each leads to the nearest maximum, and a small design may have several."""
 LEAST_SHARE, LEAST_RESIDUAL = 0.1, 1e-6
 """A step leaves at least the first share of the residual's variance, which stays above the second
 share of the mean square: where the random sources explain every score, the likelihood grows without
@@ -103,7 +103,7 @@ def _rotated(y: Floats, group: Ints, fixed: Floats, random: Mapping[str, Floats]
     place = np.arange(len(y)) - np.repeat(sizes.cumsum() - sizes, sizes)
     widths = [each.shape[1] for each in random.values()]
     whole = np.concatenate([*random.values(), fixed, y[:, None]], axis=1)
-    # Rows of 0 fill up smaller groups; they change no product and no determinant.
+    # Smaller groups are padded with rows of 0, which change no product and no determinant.
     rows = np.zeros((len(sizes), int(sizes.max()), whole.shape[1]))
     rows[group[order], place] = whole[order]
     columns, both = rows[:, :, : sum(widths)], rows[:, :, sum(widths) :]
@@ -145,12 +145,12 @@ class _State:
 
     @property
     def explains_all(self) -> bool:
-        """Whether so little residual is left that rounding hides any further gain."""
+        """Whether the residual is so small that rounding hides any further gain."""
         return self.residual < 100 * LEAST_RESIDUAL
 
     @property
     def tells_apart(self) -> bool:
-        """Whether the scores tell the sources apart from each other and from the residual."""
+        """Whether the scores can separate the sources from each other and from the residual."""
         nothing = np.zeros(len(self.ratios) + 1)
         return _least(self._moments[1], nothing, nothing) is not None
 
@@ -216,7 +216,7 @@ class _State:
 def _least(curvature: Floats, linear: Floats, bounds: Floats) -> Floats | None:
     """Return the x >= bounds that minimises x'C x / 2 - l'x, or None if C is not convex there.
 
-    It tries every set of numbers that may be above their bounds; there are few.
+    It tries every set of variables that may be above their bounds, since there are few.
     """
     diagonal = np.diag(curvature)
     if not (diagonal > 0).all():

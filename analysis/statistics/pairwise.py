@@ -206,7 +206,7 @@ def pair_counts(codes: Ints, k: int, with_uses: bool = True) -> PairCounts:
 
 
 def answers_of(codes: Ints) -> tuple[sparse.csr_array, Ints]:
-    """Return the A different answers per unit: who gave each, (A, R), and to which unit, (A,)."""
+    """Return the A distinct answers of all units: who gave each, (A, R), and its unit, (A,)."""
     unit, rater = np.nonzero(codes >= 0)
     names, first, answer = unique_integers(
         unit * (int(codes.max(initial=0)) + 1) + codes[unit, rater]
@@ -303,7 +303,7 @@ def far_off(found: WithOthers, gap: float, fewest: int, q: float = 0.05) -> Ints
         (found.units >= fewest) & np.isfinite(found.p_value) & np.isfinite(found.others)
     )
     adjusted = holm(found.p_value[asked])
-    # A rater who gives a single category has no better kappa than chance.
+    # A rater who uses a single category never has a kappa above chance.
     own = np.where(np.isfinite(found.kappa), found.kappa, 0.0)[asked]
     far = (found.others[asked] - own > gap) & (adjusted < q)
     return asked[far].astype(np.int64)

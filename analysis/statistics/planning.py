@@ -1,4 +1,4 @@
-"""The number of additional queries or raters that would narrow an interval, if any number does."""
+"""The number of additional queries or raters that would narrow an interval, if any would."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from .arrays import Floats, t_quantile
 from .resampling import MINIMUM_CLUSTERS
 
-#: A larger number is not a plan.
+#: Larger numbers are not reported as plans.
 MOST = 1_000_000
 
 

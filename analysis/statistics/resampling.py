@@ -28,17 +28,17 @@ MAXIMUM_UNDEFINED = 0.05
 Interval = Literal["bca", "percentile"]
 #: Maps weights of the kinds to a statistic: (P,) to one number, (B, P) to one for each row.
 OfWeights = Callable[[Floats], Value]
-#: A number of resamples, or existing ones. None takes the number that suits the clusters.
+#: A number of resamples, or existing ones. With None, it depends on the number of clusters.
 Draws = int | Resamples | None
 LEVEL = 0.95
 RESAMPLES = 2000
-#: Below this number of clusters the level is so extreme that its ends need more resamples.
+#: Below this number of clusters, the level is so extreme that more resamples are needed.
 FEW, RESAMPLES_OF_FEW = 30, 10_000
 #: The number of clusters that must differ from the commonest shares of the kinds.
 FEWEST_DIFFERING = 5
 #: The number of clusters that must hold enough of the rarer labels (`count_informative`).
 FEWEST_INFORMATIVE = 5
-#: The weights kept for the next statistic of the same tally: 64 MB.
+#: The maximum size of weights kept for the next statistic of the same tally: 64 MB.
 AT_ONCE = 8_000_000
 UNDEFINED = "undefined on these labels"
 ONE_SIDED = "no interval: undefined or one-sided in many resamples"

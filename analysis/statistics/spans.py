@@ -189,7 +189,7 @@ def _matched(one: Marked, other: Marked, same: Callable[[int, int], bool]) -> fl
 
 
 def merge_fragments(fragments: Fragments) -> list[tuple[int, int]]:
-    """Return the same ranges in rising order, joined if they touch or overlap."""
+    """Return the ranges in rising order, merged if they touch or overlap."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(fragments):
         if joined and start <= joined[-1][1]:
@@ -254,7 +254,7 @@ def token_alpha(
 
 
 def _count(row: Floats, document: Document, tokens: Ints, base: int) -> None:
-    """Add to `row` how many tokens had each number of raters, and of raters with a span there."""
+    """Add to `row` the tokens by number of raters, and by number of raters with a span there."""
     worked = [marked for marked in document if marked is not None]
     if any(worked):
         inside = np.sum([_inside_tokens(marked, tokens) for marked in worked], axis=0)
@@ -274,7 +274,7 @@ def _inside_tokens(marked: Marked, tokens: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class _Lengths:
-    """The lengths of units and gaps that one category's expected disagreement needs."""
+    """The lengths of units and gaps for one category's expected disagreement."""
 
     units: Floats
     gaps: Floats

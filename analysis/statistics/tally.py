@@ -95,7 +95,7 @@ class Tally:
     def _of_single_units(cls, kinds: Ints, size: int) -> Tally:
         times = np.bincount(kinds[kinds >= 0], minlength=size)
         silent = int((kinds < 0).sum())
-        # Uncounted units are drawn like the others, and then count for nothing.
+        # Uncounted units are drawn like the others, but do not count.
         return cls(_unit_cells(size + 1, size), np.append(times, silent).astype(np.int64))
 
     def of_clusters(self) -> Tally:
@@ -135,13 +135,13 @@ class Tally:
     def differing(self) -> int:
         """The number of clusters whose shares of the kinds differ from the commonest shares.
 
-        If nearly all clusters hold one thing, such as a unanimous no, the variation comes from the
-        few others, and resamples of so few show too little of it.
+        If nearly all clusters are alike, such as a unanimous no, the variation comes from the few
+        others, and resamples show too little of it.
         """
         # Sums may be negative, for instance sums of slopes.
         whole = np.asarray(abs(self.cells).sum(axis=1), float).ravel()
         held = whole > 0
-        # Proportional rows share this number; random numbers keep any two others apart.
+        # Proportional rows share this number. Random factors separate any two others.
         mark = np.random.Generator(np.random.PCG64(0)).random(self.cells.shape[1])
         prints = np.round((self.cells @ mark)[held] / whole[held], 9)
         often = np.bincount(np.unique(prints, return_inverse=True)[1], self.times[held])
@@ -175,7 +175,7 @@ class Tally:
             yield self._weighted(resamples.draws[start : start + step])
 
     def without_one(self) -> Iterator[tuple[Floats, Ints]]:
-        """Yield the weights without one cluster, (c, P) at a time, and how often each occurs."""
+        """Yield the weights with one cluster left out, (c, P) at a time, and how often each occurs."""
         few = self.cells.shape[0] * self.cells.shape[1] <= BLOCK
         yield from self._kept_without_one if few else self._without_one()
 

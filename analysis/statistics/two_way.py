@@ -1,4 +1,4 @@
-"""Agreement on resamples of both queries and raters, for intervals that hold for other raters too.
+"""Agreement on resamples of queries and raters, for intervals that also hold for other raters.
 
 Resampling only queries ignores how much a figure depends on which people labelled. So queries and
 raters are resampled separately, with replacement. A label's weight is the product of how often its
@@ -96,7 +96,7 @@ def two_way_pairs(
 class TwoWay:
     """Labels (U, R) of raters, -1 = missing, with resamples of their queries and raters.
 
-    `other` (U,) are the labels of one more rater beside them, and `values` (K,) the numbers of the
+    `other` (U,) has the labels of one additional rater, and `values` (K,) the numbers of the
     categories.
     """
 
@@ -115,7 +115,7 @@ class TwoWay:
         return int(self.codes.shape[1])
 
     def of_people(self) -> dict[str, Floats]:
-        """Return the coefficients of the raters among themselves on each resample, (B,) each.
+        """Return the coefficients among the raters on each resample, (B,) each.
 
         These are those of `agreement_estimates`, but of weighted labels: n_k is the weight of a
         category on a unit, s_k the sum of its raters' squared weights, and sum_k (n_k^2 - s_k) the

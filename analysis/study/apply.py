@@ -1,7 +1,7 @@
-"""Bring the database as far as a study file and people's answers allow.
+"""Update the database as far as a study file and people's answers allow.
 
-Each step is done completely or not at all, and is recognised by its result: after a kill, the next
-`apply` continues from there and reaches the same end.
+Each step is done completely or not at all, and is recognised by its result. So if a process is
+killed, the next `apply` continues from there and reaches the same state.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from datasets.rows import InputError
 
 @dataclass
 class Applied:
-    """What was done, as lines by part, and the stages afterwards."""
+    """The completed actions, as lines by part, and the stages afterwards."""
 
     done: dict[Key, list[str]] = field(default_factory=dict)
     stages: dict[Key, Stage] = field(default_factory=dict)
@@ -30,12 +30,12 @@ class Applied:
 
 
 def apply(file: StudyFile, say: Callable[[Key, str], None] = lambda key, line: None) -> Applied:
-    """Carry out the steps, part by part, and stop below each part that waits for people.
+    """Carry out the steps, part by part, and stop after each part that waits for people.
 
-    `say` gets a line for each step that begins. Raises InputError once the steps before the error
-    are done. Nothing that has labels is changed, and no step is left half done.
+    `say` is called with a line when a step begins. Raises InputError once the steps before the
+    error are done. Nothing that has labels is changed, and no step is left half done.
     """
-    # Contradictions are refused before anything is done.
+    # Contradictions are rejected before anything is changed.
     stages_of(file)
     study = store(file)
     applied = Applied()

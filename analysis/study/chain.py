@@ -1,8 +1,8 @@
-"""The chain of a study as cards, for its page: how much went in, what came out, who does what next.
+"""The chain of a study as cards for its page: inputs, outputs, and the next steps.
 
-A study that was applied from a file is read from its recorded parts, and the file adds those that
-are still to come. A study without a file is everything derived from one loaded batch, by the
-lineage of batches. Nothing here looks at files: the stored text of a study may name any path.
+A study that was applied from a file is read from its recorded parts; the file adds parts that do
+not exist yet. A study without a file is everything derived from one loaded batch, by the lineage of
+batches. Files are never read here, since the stored text of a study may name any path.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Flow:
-    """How many parts of a kind went in and came out, and why the others did not.
+    """How many parts of a kind went in and came out, and the reasons for the difference.
 
     `came_in` is None for kinds that begin here.
     """
@@ -96,7 +96,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Step:
-    """Who has to do what next (people or a researcher), with the address where it is done."""
+    """The next thing to do, who has to do it (people or a researcher), and the address of the page."""
 
     who: str
     what: str
@@ -109,8 +109,8 @@ class Step:
 class Card:
     """A batch or campaign of the chain. `state` is one of those of `analysis.study.status`.
 
-    `flows` are the kinds of parts whose number changed, and `has` the others. `progress`
-    is the address of the list behind the answers.
+    `flows` has the kinds of parts whose number changed, and `has` the others. `progress` is the
+    address of the list behind the answers.
     """
 
     kind: str
@@ -129,7 +129,7 @@ class Card:
 
     @property
     def share(self) -> int:
-        """The answers of people in percent of those that are asked."""
+        """People's answers in percent of the requested ones."""
         return 100 * self.places.answered // self.places.asked if self.places else 0
 
     @property
@@ -147,9 +147,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Chain:
-    """A study's links in order. `steps` are those of all cards, the first to do first.
+    """A study's links in order.
 
-    `earlier` campaigns, the oldest, are not shown.
+    `steps` has the steps of all cards, in the order in which to do them. `earlier` counts the
+    oldest campaigns, which are not shown.
     """
 
     name: str
@@ -169,7 +170,7 @@ class Chain:
         return sum(card.state == "done" for card in self.cards)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the chain as the API gives it, without addresses of pages."""
+        """Return the chain in the form used by the API, without addresses of pages."""
         return {
             "name": self.name,
             "next": [{"who": step.who, "what": step.what} for step in self.steps],
@@ -217,9 +218,9 @@ def chain_of_study(study: Study, user: User) -> Chain:
 
 
 def chain_by_hand(root: Batch, user: User, most: int | None = None) -> Chain:
-    """Return everything derived from a batch, as far as the account may read it.
+    """Return the batches and campaigns derived from a batch, as far as the account may read them.
 
-    At most the latest `most` campaigns are among it, and all without `most`.
+    It contains at most the latest `most` campaigns, or all without `most`.
     """
     visible, found, level = visible_batches(user), [root], [root]
     while level:
@@ -236,7 +237,7 @@ def _missing_parts(study: Study, there: set[Key]) -> list[Part]:
     try:
         parts = parse_study(study.text).parts
     except InputError:
-        # Stored by a version of Tandem whose files have other keys.
+        # Stored by a version of Tandem with different keys in study files.
         return []
     return [part for part in parts if part.key not in there and part.key.kind != "judge"]
 
@@ -303,7 +304,7 @@ class _Cards:
         )
 
     def _reasons(self, lineage: Lineage) -> tuple[dict[str, dict[str, int]], str]:
-        """Return what fell out by reason, or why this account does not see it now."""
+        """Return the dropped parts by reason, or the reason why this account may not see them now."""
         dropped: dict[str, dict[str, int]] = lineage.counts.get("dropped", {})
         if not dropped:
             return {}, ""
@@ -419,7 +420,7 @@ def _contents(counts: Mapping[str, int], page: str) -> tuple[Number, ...]:
 def _flows(
     lineage: Lineage, batch: Batch, dropped: Mapping[str, Mapping[str, int]]
 ) -> Iterator[Flow]:
-    """Yield parts that were left out, then kinds whose number changed, then new kinds."""
+    """Yield the parts that were left out, then kinds whose number changed, then new kinds."""
     pages = [reverse("batch", args=[each]) for each in (lineage.source_id, batch.pk)]
     kept, known = lineage.counts.get("kept", {}), set[str]()
     out = reverse("batch-left-out", args=[batch.pk])
@@ -444,7 +445,7 @@ def _flows(
 
 
 def _unchanged(lineage: Lineage, batch: Batch) -> dict[str, int]:
-    """Return the numbers of parts that a batch has as its source has them."""
+    """Return the numbers of parts that a batch has unchanged from its source."""
     fell = {what.replace(" ", "_") for what in lineage.counts.get("dropped", {})}
     return {
         name: now
@@ -454,7 +455,7 @@ def _unchanged(lineage: Lineage, batch: Batch) -> dict[str, int]:
 
 
 def _sampled(campaign: Campaign, page: str) -> Iterator[Flow]:
-    """Yield how many queries people are asked about, if they are not asked about all."""
+    """Yield the number of queries that people are asked about, unless it is all of them."""
     counts = numbers(campaign).items()
     asked, left = (
         sum(n for name, n in counts if name.startswith("queries/") and name.endswith(end))
@@ -468,7 +469,7 @@ def _sampled(campaign: Campaign, page: str) -> Iterator[Flow]:
 
 
 def _describe_lineage(lineage: Lineage) -> str:
-    """Say in a line how a batch was derived."""
+    """Describe in a line how a batch was derived."""
     if lineage.kind != RULE:
         return f"{lineage.rule} from {lineage.source.name}"
     title = RULES[lineage.rule].title if lineage.rule in RULES else lineage.rule
@@ -479,7 +480,7 @@ def _describe_lineage(lineage: Lineage) -> str:
 
 
 def _card_to_come(part: Part, there: set[Key], finished: set[str]) -> Card:
-    """Return the card of a part that is only in the file."""
+    """Return the card of a part that exists only in the file."""
     absent = [key for key in part.needs if key not in there and key.kind != "judge"]
     unfinished = [key for key in part.awaits if key in there and key.name not in finished]
     after = list(dict.fromkeys((*absent, *unfinished)))

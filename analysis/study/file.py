@@ -1,7 +1,7 @@
 """Read a study file: TOML with the batches, campaigns and judges of a study, in their order.
 
-Everything that can be known without the database is checked here; an error names the file, the
-line, what is wrong and how to correct it.
+Everything that does not need the database is checked here. An error names the file, the line, the
+problem and its remedy.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ STUDY_KEYS = ("name", "preset", "title", "description", "licence", "creators", "
 PRESETS = ("crux", "long2rag", "garage", "clapnq")
 LONGEST_NAME = 200
 OWN_KEYS = ("labels", "judges")
-"""Keys of a campaign beside those of its command."""
+"""Keys of a campaign in addition to those of its command."""
 
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """What identifies a part within its study."""
+    """The identity of a part within its study."""
 
     kind: str
     name: str
@@ -53,7 +53,7 @@ class Key:
 
 @dataclass(frozen=True)
 class LabelsFile:
-    """Labels that a campaign is given, with the options of `import_labels`."""
+    """Labels to import into a campaign, with the options of `import_labels`."""
 
     path: Path
     options: Mapping[str, Any]
@@ -61,7 +61,7 @@ class LabelsFile:
 
 @dataclass(frozen=True)
 class JudgeRequest:
-    """A judge that a campaign asks, with the terms of its run, as options of `run_judge`."""
+    """A judge to run over a campaign, with the limits of its run, as options of `run_judge`."""
 
     judge: str
     terms: Mapping[str, Any]
@@ -71,8 +71,8 @@ class JudgeRequest:
 class Part:
     """A table of the file: a batch, campaign or judge, with the options of its command.
 
-    `needs` are the parts that come first. Of those, the campaigns in `awaits` have to be finished,
-    and not only created.
+    `needs` has the parts that come first. Of those, the campaigns in `awaits` have to be finished,
+    not just created.
     """
 
     key: Key
@@ -90,17 +90,17 @@ class Part:
 
     @property
     def awaits_people(self) -> bool:
-        """Whether people have to finish what it waits for, and not only one rater."""
+        """Whether it waits for all people, not just for one rater."""
         return self.options.get("decided_by", MODES[0]) in MODES
 
 
 OF_A_TEAM = ("load_batch", "create_judge", "create_campaign")
-"""The commands whose tables may name a team; a derived batch is its source's team's."""
+"""The commands whose tables may name a team. A derived batch belongs to its source's team."""
 
 
 @dataclass(frozen=True)
 class StudyFile:
-    """A checked study file. Each of `parts` comes after the parts that it needs."""
+    """A checked study file. `parts` is sorted so that each part follows the parts that it needs."""
 
     path: str
     text: str
@@ -120,7 +120,7 @@ class StudyFile:
         return hashlib.sha256(self.text.encode()).hexdigest()
 
     def for_team(self, team: str | None) -> StudyFile:
-        """Return the study for a team, as far as its tables name none. None changes nothing."""
+        """Return the study with this team in all tables that name none. None changes nothing."""
         parts = (
             replace(part, options={**part.options, "team": team})
             if team and part.command in OF_A_TEAM and not part.options.get("team")
@@ -155,7 +155,7 @@ def read_study(path: Path) -> StudyFile:
 def parse_study(text: str, path: str = FILE_NAME, folder: Path | None = None) -> StudyFile:
     """Read the text of a study file. Raises InputError.
 
-    The files that it names are looked up in `folder`; without a folder they are not checked.
+    Files named in it are looked up in `folder`. Without a folder, they are not checked.
     """
     if len(text) > MAX_LENGTH:
         raise InputError(Place(path), f"has over {MAX_LENGTH:,} characters", "shorten it")
@@ -184,7 +184,7 @@ class _Reader:
         return InputError(Place(self.path, line), wrong, remedy)
 
     def refuser(self, table: str, within: str = "") -> Refuse:
-        """Return the function that refuses a key of a table; `within` is the key of that table."""
+        """Return the function that rejects a key of a table. `within` is the key of that table."""
 
         def refuse(key: str, wrong: str, remedy: str) -> NoReturn:
             raise self.wrong(table, within or key, wrong, remedy)
@@ -266,7 +266,7 @@ class _Reader:
             refuse("from", f"rule {rule.name} {reads}", remedy)
 
     def _with_batch(self, table: Mapping[str, Any], command: str) -> Mapping[str, Any]:
-        """Give a rule without a batch the batch of its first campaign."""
+        """Set the batch of a rule without one to the batch of its first campaign."""
         if command != "derive_batch" or "batch" in table:
             return table
         names = table.get("from")
@@ -274,7 +274,7 @@ class _Reader:
         campaigns = self.document.get("campaign", {})
         campaign = campaigns.get(first) if isinstance(first, str) else None
         over = campaign.get("batch") if isinstance(campaign, Mapping) else None
-        # An unknown campaign is reported as unknown, and not as a missing batch.
+        # An unknown campaign is reported as such, not as a missing batch.
         return {**table, "batch": over} if over else {**table, **({"batch": ""} if first else {})}
 
     def _campaign(self, key: Key, table: Mapping[str, Any]) -> Part:
@@ -339,7 +339,7 @@ class _Reader:
             refuse("backend", "backend is missing", 'add backend = "…"')
         options = self._with_paths(key, options, ("answers",))
         for name in ("file", "prompt"):
-            # Both may also name something that comes with Tandem.
+            # Both may also name a file that comes with Tandem.
             if options[name] and self.folder and (self.folder / options[name]).is_file():
                 options[name] = str(self.folder / options[name])
         return Part(key, "create_judge", options, (), self.lines.of(_table(key)))
@@ -378,7 +378,7 @@ class _Reader:
             )
 
     def _where(self, part: Part, need: Key) -> str:
-        """Return the key of a part that names what it needs."""
+        """Return the key in which a part names another part that it needs."""
         table = self.document[part.key.kind][part.name]
         if need.kind == "judge":
             return "judges"
@@ -398,7 +398,7 @@ class _Reader:
             ) from error
         ordered: list[Part] = []
         while graph.is_active():
-            # Of those that are ready, in the order of the file.
+            # Parts that are ready are taken in the order of the file.
             ready = sorted(graph.get_ready(), key=places.__getitem__)
             ordered += [found[key] for key in ready]
             graph.done(*ready)
@@ -408,7 +408,7 @@ class _Reader:
         return self.lines.of(_table(key)) or 0
 
     def _check_sources(self, part: Part, found: Mapping[Key, Part]) -> None:
-        """Check that the campaigns of a derived batch are over its source."""
+        """Check that a derived batch's campaigns are over its source."""
         over = part.options.get("batch")
         for name in campaigns_of(part.command, part.options):
             campaign = found[Key("campaign", name)].options
@@ -425,14 +425,14 @@ class _Reader:
 
 
 def campaigns_of(command: str, options: Options) -> list[str]:
-    """Return the campaigns that a batch is derived from; a loaded one has none."""
+    """Return the campaigns from which a batch is derived; none for a loaded batch."""
     if command != "derive_batch":
         return []
     return list(options[keys_of(command)["from"].dest] or ())
 
 
 def _campaigns_named(options: Options) -> Iterator[str]:
-    """Yield the campaigns that a campaign's options name, once each."""
+    """Yield the distinct campaigns named in a campaign's options."""
     pairs = _pairs(options)
     named = (
         pairs.get("prerequisite"),
@@ -445,7 +445,7 @@ def _campaigns_named(options: Options) -> Iterator[str]:
 
 
 def _relevant_by(options: Options) -> list[str]:
-    """Return the campaign whose people say which passages are shown, if there is one."""
+    """Return the campaign whose labels decide which passages are shown, if there is one."""
     name = _pairs(options).get("passages", "").partition(":")[2]
     return [name] if name else []
 

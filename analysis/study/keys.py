@@ -1,7 +1,7 @@
 """The keys of a study file's tables: the options of commands, under the same names.
 
-A table is read by the parser of its command, so that an option which a command gains is a key of
-the file as well. What a command takes as `K=V` is a table in the file, or a list of `K=V`.
+A table is read by its command's parser, so a new option of a command is also a key in files. `K=V`
+options of a command are tables in the file, or lists of `K=V`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.core.management.base import BaseCommand
 
 Options = dict[str, Any]
 Refuse = Callable[[str, str, str], NoReturn]
-"""Raises the error of a key, with what is wrong and how to correct it."""
+"""Raises the error about a key, with the problem and its remedy."""
 
 LEFT_OUT = {
     "load_batch": ("name",),
@@ -28,9 +28,9 @@ LEFT_OUT = {
     "import_labels": ("campaign",),
     "run_judge": ("campaign", "queue", "stop", "cancel", "estimate", "batch_file", "offline"),
 }
-"""Options that mean nothing in a file: the table's own name, and what stores nothing."""
+"""Options without meaning in a file: the table's own name, and options that store nothing."""
 RENAMED = {("load_batch", "paths"): "files", ("import_labels", "paths"): "file"}
-"""The keys of positional arguments, which have no option that could name them."""
+"""The keys for positional arguments, which have no option name."""
 
 
 def has_command(name: str) -> bool:
@@ -51,7 +51,7 @@ def _defaults(command: str) -> Options:
 
 @cache
 def keys_of(command: str) -> dict[str, Action]:
-    """Return the keys that a command gives to a table, each with the option that it is."""
+    """Return the keys that a command defines for a table, each with its option."""
     found = {}
     for action in _actions(command):
         if action.dest in LEFT_OUT[command]:
@@ -65,12 +65,11 @@ def keys_of(command: str) -> dict[str, Action]:
 def read_options(
     command: str, table: Mapping[str, Any], refuse: Refuse, name: str | None = None
 ) -> Options:
-    """Return the options of a command as its parser would give them, with its defaults.
+    """Return the options of a command as its parser would, including defaults.
 
-    `name` is the name of what the command creates, which the table has in its heading.
-
-    Calls `refuse` for a value that the command would not take, and for a key that it needs. Keys
-    that are none of the command's have to be taken out before.
+    `name` is the name of the object that the command creates, from the table's heading. Calls
+    `refuse` for an invalid value or a missing key. Keys that do not belong to the command have to
+    be removed before.
     """
     keys = keys_of(command)
     options = _defaults(command) | ({} if name is None else {"name": name})
@@ -110,7 +109,7 @@ def _takes_several(action: Action) -> bool:
 
 
 def _list_values(given: Any, word: Callable[[str], str]) -> list[Any] | None:
-    """Return what a table or a list stands for; each element of an inner list as a `word`."""
+    """Return the words for a table or a list. Elements of inner lists are quoted by `word`."""
     if isinstance(given, Mapping):
         return [
             f"{name}={','.join(word(_text(each)) for each in value)}"
@@ -131,7 +130,7 @@ def _read_single(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
         what = "a whole number" if expected is int else "a number"
         refuse(key, f"{key} is {given!r}", f"write {what}")
     if expected in (None, str, Path) and not isinstance(given, str) and action.choices is None:
-        # A TOML date counts as its text.
+        # A TOML date is used as text.
         given = _text(given)
     try:
         value = expected(_text(given)) if callable(expected) else given
@@ -146,12 +145,12 @@ def _read_single(action: Action, key: str, given: Any, refuse: Refuse) -> Any:
 
 
 def _quoted(word: str) -> str:
-    """Return a word as `--option` reads it in a list: with a comma it stands in quotes, as CSV."""
+    """Quote a word for a comma-separated list, as in CSV."""
     return '"{}"'.format(word.replace('"', '""')) if "," in word or '"' in word else word
 
 
 def _text(value: Any) -> str:
-    """Return a value of TOML as it is written on a command line."""
+    """Format a TOML value like on a command line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""The stages of a study: each part of the file beside what is in the database.
+"""The stages of a study: each part of the file compared with the database.
 
-A stage knows what is to be done about its part now (`actions`), and what people have to do before
-the next part can follow (`waits`). Looking changes nothing.
+A stage has the actions to take on its part now (`actions`), and the work that people have to do
+before the next part can follow (`waits`). Computing stages changes nothing.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from judging.params import ParamError
 from judging.runs import ledger, planning
 
 FILES = "files"
-"""The key of a loaded batch's files among the `imported` of its part."""
+"""The key for a loaded batch's files in its part's `imported`."""
 MODELS: dict[str, Any] = {"batch": Batch, "campaign": Campaign}
 
 
 @dataclass(frozen=True)
 class Action:
-    """One thing to do about a part, in words that follow "to" (`load …`, `create …`)."""
+    """One action on a part, in words that can follow "to" (`load …`, `create …`)."""
 
     words: str
     do: Callable[[], list[str]]
@@ -52,9 +52,10 @@ class Action:
 
 @dataclass(frozen=True)
 class Stage:
-    """A part and its current state. `blocked` has the parts that are not there or not finished yet.
+    """A part and its current state.
 
-    `behind` says that labels changed since the part was derived, and what to do; else it is empty.
+    `blocked` has the required parts that do not exist or are not finished yet. `behind` is set if
+    labels have changed since the part was derived, and says what to do.
     """
 
     part: Part
@@ -84,7 +85,7 @@ class Stage:
 def stages_of(file: StudyFile) -> dict[Key, Stage]:
     """Return the stages of a study, in the order of its parts. Raises InputError.
 
-    A contradiction to something that has labels is refused here, before anything is done.
+    A contradiction to existing labelled objects is rejected here, before anything is changed.
     """
     study = Study.objects.filter(name=file.name).first()
     stages: dict[Key, Stage] = {}
@@ -107,14 +108,14 @@ def stage_of(file: StudyFile, part: Part, study: Study | None, before: dict[Key,
 
 
 def store(file: StudyFile) -> Study:
-    """Store the file's text as the study's, and return the study."""
+    """Store the file's text in the study, and return the study."""
     values = {"preset": file.preset, "text": file.text, "sha256": file.sha256}
     study, _ = Study.objects.update_or_create(name=file.name, defaults=values)
     return study
 
 
 def link(study: Study, part: Part, position: int) -> None:
-    """Store the object of a part of the file, if it is in the database."""
+    """Record a part's object from the database, if it exists."""
     kind, name = part.key.kind, part.name
     if kind == "judge":
         of: Any = Judge.objects.filter(rater__name=name).first()
@@ -158,7 +159,7 @@ def _loaded(
 
 
 def _check_content(file: StudyFile, part: Part, batch: Batch, record: StudyPart | None) -> None:
-    """Refuse files whose content is not the batch's any more."""
+    """Reject files whose content has changed since the batch was loaded."""
     paths = part.options["paths"]
     if record and record.imported.get(FILES) == _digest(paths):
         return
@@ -167,7 +168,7 @@ def _check_content(file: StudyFile, part: Part, batch: Batch, record: StudyPart 
 
 
 def _check_extension(file: StudyFile, part: Part, lineage: Lineage | None) -> None:
-    """Refuse a batch that extends another one, or was made of other files."""
+    """Reject a batch that extends a different batch, or was loaded from different files."""
     source = part.options["extends"]
     if lineage is None or lineage.source.name != source:
         before = f"extends {lineage.source.name!r}" if lineage else "extends none"
@@ -191,7 +192,7 @@ def _changed(file: StudyFile, part: Part) -> InputError:
 
 
 def _behind(batch: Batch) -> str:
-    """Say whether labels changed since a batch was derived; else it is empty."""
+    """Describe label changes since a batch was derived. Empty if there are none."""
     lineage = lineage_of(batch)
     units = units_behind(lineage) if lineage else 0
     return f"batch {batch.name!r} is {behind_words(units)}" if units else ""
@@ -212,7 +213,7 @@ def _derived(
 
 
 def _check_lineage(file: StudyFile, part: Part, lineage: Lineage | None) -> None:
-    """Refuse a batch that was made in another way than the file says."""
+    """Reject a batch that was derived in a different way than the file says."""
     options, rule = part.options, RULES[part.options["rule"]]
     expected = {
         "rule": rule.name,
@@ -289,7 +290,7 @@ def _design(part: Part) -> Design:
 
 
 def _check_design(file: StudyFile, part: Part, campaign: Campaign, design: Design) -> None:
-    """Refuse a campaign whose design is not that of the file; a design never changes."""
+    """Reject a campaign whose design differs from the file's, since designs never change."""
     before, now = asdict(stored_design(campaign)), asdict(design)
     of = {"protocol": part.options["protocol"], "batch": part.options["batch"]}
     before |= {"protocol": campaign.protocol, "batch": campaign.batch.name}
@@ -330,7 +331,7 @@ def _import(study: str, part: Part, labels: LabelsFile) -> list[str]:
     digest = _digest([labels.path])
     options = {**labels.options, "paths": [labels.path], "campaign": part.name}
     lines = run_command("import_labels", **options)
-    # Killed before this, they are imported once more, which changes nothing.
+    # If killed before this line, they are imported again, which changes nothing.
     record = StudyPart.objects.get(study__name=study, kind="campaign", name=part.name)
     record.imported[digest] = labels.path.name
     record.save(update_fields=["imported"])
@@ -351,7 +352,7 @@ def _run(part: Part, asked: JudgeRequest) -> list[str]:
 
 
 def _remaining_requests(campaign: Campaign, name: str) -> int | None:
-    """Return how many requests of a judge are left; None if it is not there yet."""
+    """Return the number of a judge's remaining requests; None if the judge does not exist yet."""
     judge = Judge.objects.select_related("rater").filter(rater__name=name).first()
     if judge is None:
         return None
@@ -361,7 +362,7 @@ def _remaining_requests(campaign: Campaign, name: str) -> int | None:
 
 
 def first_step(part: Part) -> str:
-    """Say what creates a part, in words that follow "to"."""
+    """Describe the action that creates a part, in words that can follow "to"."""
     options = part.options
     if part.command == "load_batch":
         return f"load {', '.join(path.name for path in options['paths'])}"
@@ -374,7 +375,7 @@ def first_step(part: Part) -> str:
 
 
 def waiting(campaign: Campaign, places: AnswerTotals) -> str:
-    """Say how many answers people still owe to a campaign, and how they give them."""
+    """Describe how many answers from people a campaign still lacks, and how to give them."""
     people = f"{campaign.raters_per_item} people" if campaign.raters_per_item > 1 else "one person"
     who = f"{people} an item"
     if campaign.raters_per_item > 1 and campaign.overlap < 1:
@@ -397,4 +398,4 @@ KINDS: dict[str, Callable[[StudyFile, Part, tuple[Key, ...], StudyPart | None], 
     "create_judge": _judge,
     "create_campaign": _campaign,
 }
-"""How to inspect a part, by the command of its table."""
+"""By command, the function that inspects a part."""

@@ -1,4 +1,4 @@
-"""How far a study is: each stage of the chain with its counts, and the next step in words."""
+"""The progress of a study: each stage of the chain with its counts, and the next step in words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class StudyStatus:
 
     @property
     def next(self) -> str:
-        """Say what comes next: who has to do what, or that all is done."""
+        """Describe the next step and who has to do it, or say that all stages are done."""
         for stage in self.stages:
             if stage.actions and not stage.blocked:
                 return f"Run study apply: it will {stage.actions[0].words} ({stage.key})."
@@ -74,7 +74,7 @@ def stage_json(stage: Stage) -> dict[str, Any]:
 
 
 def next_of(stage: Stage) -> str:
-    """Say in words what comes next for a stage."""
+    """Describe the next step of a stage."""
     if stage.blocked and stage.actions:
         return f"after {_listed(stage.blocked)}: {stage.actions[0].words}"
     if stage.actions:

@@ -1,4 +1,4 @@
-"""Pages of studies: the list, the chain of one, and the first page of a researcher."""
+"""Pages of studies: the list, the chain of one study, and a researcher's first page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE = MOST_CAMPAIGNS = 50
 @require_safe
 @role_required(*READERS)
 def studies(request: HttpRequest) -> HttpResponse:
-    """List the studies that were applied from files, and the chains that were made by hand."""
+    """List the studies applied from files, and the chains created without a file."""
     user = get_account(request)
     counted = readable_studies(user).annotate(
         batches=Count("parts", Q(parts__kind="batch")),
@@ -58,7 +58,7 @@ def batch_chain(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def start(request: HttpRequest) -> HttpResponse:
-    """Lead a researcher with one study to it, and everybody else to the campaigns."""
+    """Redirect a researcher with a single study to it, and all others to the campaigns."""
     user = get_account(request)
     applied = list(readable_studies(user).values_list("pk", flat=True)[:2])
     by_hand = [] if len(applied) > 1 else chains_by_hand(user)[:2]

@@ -43,7 +43,7 @@ def campaign_head(context: Context, here: str) -> dict[str, Any]:
     """Return the numbers of a campaign's tabs, and the tab that the page belongs to.
 
     The numbers are people, judges, and units in dispute, with those among people. The last two are
-    None where they may not be shown, or cover too few units to be shown everywhere.
+    None if they may not be shown, or cover too few units to be shown everywhere.
     """
     campaign, user = context["campaign"], context["request"].user
     row: Any = with_counts(Campaign.objects.filter(pk=campaign.pk)).get()
@@ -65,27 +65,31 @@ def _disputes(request: HttpRequest, campaign: Campaign | None) -> dict[str, int 
     saw_figures("overview", campaign, checks["units"])
     found = checks["disputes"]
     if "among_people" not in found:
-        # Checks of earlier releases do not tell the two apart. A worker checks again.
+        # Checks from earlier releases do not distinguish the two. A worker repeats the check.
         jobs.follow(request, CHECKS, question(campaign), reverse("campaign", args=[campaign.pk]))
     return {"disputes": found["open"], "among_people": found.get("among_people")}
 
 
 @register.inclusion_tag("attention/_matters.html", takes_context=True)
 def attention(context: Context, *topics: str) -> dict[str, Any]:
-    """List what needs attention in the page's campaign, of these topics or of all; or nothing."""
+    """List the matters that need attention in the page's campaign, optionally of certain topics."""
     found = matters_for(context["request"].user, context["campaign"], *topics)
     return {"matters": found, "quiet": True}
 
 
 @register.inclusion_tag("attention/_folded.html", takes_context=True)
 def attention_folded(context: Context, *topics: str) -> dict[str, Any]:
-    """Like `attention`, folded under its number, where something else comes first."""
+    """Like `attention`, but folded under the number of matters, for pages with another main
+    subject.
+    """
     return attention(context, *topics)
 
 
 @register.simple_tag
 def axis(found: JSON, tick: float | None = None, kind: str = "people") -> SafeString:
-    """Draw a value from 0 to 1 with its interval, and a tick at another value; empty without."""
+    """Draw a value from 0 to 1 with its interval, and a tick at another value. Empty without a
+    value.
+    """
     if found["value"] is None:
         return SafeString("")
     low, high = (

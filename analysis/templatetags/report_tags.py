@@ -45,7 +45,7 @@ def studies_with_tables(context: Context) -> list[tuple[Study, Paper]]:
 
 @register.simple_tag(takes_context=True)
 def report_document(context: Context) -> SafeString:
-    """Render the `document` of a page; figures of a `campaign` have links to their files.
+    """Render a page's `document`. Figures of a `campaign` have links to their files.
 
     A report that has a verdict is folded below it. The section on systems ends with the measures
     of systems, if the page has any.
@@ -74,7 +74,9 @@ def _has_several_judges(report: dict[str, Any]) -> bool:
 
 
 def _units_of_judges(context: Context, report: dict[str, Any]) -> SafeString:
-    """Render links to the units on which judges differ, and to a new campaign of units to label."""
+    """Render links to the units on which judges differ, and to a new campaign of units to label
+    first.
+    """
     pk = context["campaign"].pk
     campaigns = format_html_join("", "{}", ((each,) for each in _to_label(context, report)))
     file = format_html(
@@ -117,7 +119,7 @@ def _to_label(context: Context, report: dict[str, Any]) -> Iterator[SafeString]:
 
 @register.simple_tag
 def sections_of(document: Document) -> SafeString:
-    """Render the sections of a document in folds, below a heading of the third level."""
+    """Render the sections of a document in folds, under third-level headings."""
     return mark_safe(html.folds_html(document))
 
 
@@ -126,7 +128,7 @@ def _units(context: Context) -> Units:
         asked = {"show": show or "judge", "variable": variable}
         asked |= {"judge": judge} if judge else {}
         asked |= {"one": judge} if judge and show == "decided" else {}
-        # Of several cells, all units on which the two differ.
+        # For several cells, link to all units on which the two differ.
         if len(cells) == 1:
             asked |= {"people": cells[0][0], "said": cells[0][1]}
         return _listed(context, asked)
@@ -135,7 +137,7 @@ def _units(context: Context) -> Units:
 
 
 def _listed(context: Context, filters: Mapping[str, str]) -> str:
-    """Return the address of the list of disagreements with filters, and with the report's own."""
+    """Return the address of the list of disagreements, with these filters and the report's own."""
     report: dict[str, Any] = context.get("report") or {}
     own: dict[str, str] = {}
     if "judge" in filters and (report.get("roles") or {}).get("compared") == EVALUATION:
@@ -149,7 +151,7 @@ def _listed(context: Context, filters: Mapping[str, str]) -> str:
 
 @register.simple_tag(takes_context=True)
 def measure_figures(context: Context, names: Sequence[str]) -> SafeString:
-    """Render figures of the page's measures, as it shows them, with links to their files."""
+    """Render figures of the measures shown on the page, with links to their files."""
     links = _links(context, "measures-figure", context.get("measures_query", ""))
     return mark_safe(html.figures_html(context["board_report"], names, links))
 
@@ -182,7 +184,7 @@ def _links(context: Context, route: str = "report-figure", query: str | None = N
 
 @register.filter
 def as_moment(text: str) -> SafeString:
-    """Render a time of the report's JSON as an element `time`, with the day."""
+    """Render a time from the report's JSON as a `time` element with the day."""
     at = datetime.fromisoformat(text)
     return format_html('<time datetime="{}">{}</time>', text, date_format(at, "j M, H:i e"))
 
@@ -206,7 +208,7 @@ def rows(table: Table) -> Iterator[Row]:
 
 @register.filter
 def cell(value: Cell) -> SafeString:
-    """Render a cell: a name with its sign, a number with its interval, or a dash and why."""
+    """Render a cell: a name with its sign, a number with its interval, or a dash with the reason."""
     return mark_safe(html.cell_html(value))
 
 

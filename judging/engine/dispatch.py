@@ -399,7 +399,10 @@ class Dispatcher:
         return self.limit.under_way + self.outcomes.unwritten >= self.limit.size + GROUP
 
     def _arm(self) -> None:
-        """Set a timer for the next job that becomes due. No timer is needed for the end of a call."""
+        """Set a timer for the next job that becomes due.
+
+        No timer is needed for the end of a call.
+        """
         self._disarm()
         if self.breaker.probing:
             return

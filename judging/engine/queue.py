@@ -59,7 +59,10 @@ class Job:
         return Result(self.prepared, tuple(self.calls))
 
     def answered(self, answer: Answer) -> Result:
-        """Return the result of an answer. If a repair cannot be read, the original answer counts."""
+        """Return the result of an answer.
+
+        If a repair cannot be read, the original answer counts.
+        """
         return Result(self.prepared, tuple(self.calls), answer, self._seconds(), self.answer)
 
     def failed(self, reason: Reason) -> Result:

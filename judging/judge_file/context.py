@@ -101,7 +101,10 @@ class RequestItem:
 
 
 def template_context(shown: RequestItem) -> dict[str, Any]:
-    """Return the values of all names. A part that the item lacks is an empty list or an empty text."""
+    """Return the values of all names.
+
+    A part that the item lacks is an empty list or an empty text.
+    """
     left = [MAX_STEPS]
     parts: dict[str, list[Mapping[str, Any]]] = {
         name: [] for name in (*TEXT_KINDS.values(), *UNIT_KINDS.values(), "units")

@@ -86,7 +86,10 @@ def numbered(values: Sequence[Any]) -> str:
 
 
 def cited(values: Sequence[Any]) -> str:
-    """Format passages with the numbers by which an answer cites them: `[1] Title`, then the text."""
+    """Format passages with the numbers by which an answer cites them:
+
+    `[1] Title`, then the text.
+    """
     if isinstance(values, str | Mapping):
         raise FileError("cited takes a list, such as passages")
     return "\n\n".join(_cited(n, value) for n, value in enumerate(values, start=1))

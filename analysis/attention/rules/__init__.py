@@ -1,1 +1,1 @@
-"""The rules, in modules by what they look at. Each yields findings from a campaign's facts."""
+"""The rules, grouped in modules by their subject. Each yields findings from a campaign's facts."""

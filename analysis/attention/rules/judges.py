@@ -1,4 +1,4 @@
-"""Rules about judges: runs that wait, stopped or nearly spent their budget, and missing answers."""
+"""Rules about judges: runs that wait, stopped or have nearly spent their budget; missing answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judging.models import ACTIVE, JudgeRun
 
 PATIENCE = timedelta(seconds=60)
 NEARLY = 0.8
-"""The share of a budget from which it counts as nearly spent."""
+"""A budget counts as nearly spent from this share on."""
 BELOW = "below_floor"
 State = JudgeRun.State
 
@@ -87,7 +87,7 @@ def _spent(run: JudgeRun) -> str:
 
 
 def below_baseline(facts: Facts) -> Iterator[Finding]:
-    """Find judges that agree with people less than comparing words does."""
+    """Find judges that agree with people less than word overlap does."""
     for warning in (facts.report or {}).get("warnings", ()):
         if warning["code"] == BELOW:
             text = f"{warning['rater']} agrees with people less than comparing words does"

@@ -1,4 +1,4 @@
-"""Rules about labels and what they are about: agreement, disputes, guideline and batch."""
+"""Rules about labels and their basis: agreement, disputes, guideline and batch."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def disputes(facts: Facts) -> Iterator[Finding]:
 
 
 def _describe_people_disputes(found: JSON) -> str:
-    """Say on how many of the open disputes people differ, if a judge causes some of the others."""
+    """Describe how many open disputes are among people, if a judge causes some of the others."""
     people = found.get("among_people", found["open"])
     if people == found["open"]:
         return ""

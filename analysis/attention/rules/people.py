@@ -1,4 +1,4 @@
-"""Rules about people: no members, odd or thin labels, slots that nobody works on."""
+"""Rules about people: no members, unusual labels, too few shared units, idle slots."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _reasons(facts: Facts) -> dict[str, list[str]]:
         name: [f"{reason} on {join_words(of)}" if several else reason] for name, of in far.items()
     }
     for flag in (facts.checks or {}).get("flags", ()):
-        # Checks of a worker of another version may have flags that this one does not know.
+        # A worker of another version may have stored flags that are unknown here.
         if flag["code"] not in TITLES:
             continue
         # The report already says so, on the basis of all labels.
@@ -71,7 +71,7 @@ def _look(campaign: Campaign, rater: int | None) -> tuple[Action, ...]:
 
 
 def too_few_shared_units(facts: Facts) -> Iterator[Finding]:
-    """Find people who share too few units with anybody to say how they agree."""
+    """Find people who share too few units with anyone to measure agreement."""
     odd_ones = _reasons(facts)
     names = sorted(
         {

@@ -98,9 +98,9 @@ class Texts:
 
 
 def rouge_1_recall(answer: str, reference: str) -> float:
-    """Return the words of the reference that the answer has, too / words of the reference.
+    """Return the share of the reference's words that also occur in the answer.
 
-    A word counts as often as both have it. 0 if the reference has no word (Lin 2004).
+    A word counts as often as it occurs in both. 0 if the reference has no word (Lin 2004).
     """
     expected, given = Counter(words(reference)), Counter(words(answer))
     return (expected & given).total() / max(1, expected.total())

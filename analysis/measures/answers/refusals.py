@@ -1,4 +1,4 @@
-"""Lists of phrases that decline to answer: versioned files beside this module, or a custom file."""
+"""Lists of phrases that decline to answer: versioned files in this package, or a custom file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TURN = re.compile(r"\bbut\b")
 
 @dataclass(frozen=True)
 class RefusalList:
-    """Phrases that say that there is no answer; an answer that holds one of them refuses.
+    """Phrases for the absence of an answer. An answer that contains one of them refuses.
 
     `hedges` are phrases that refuse unless their sentence turns to an answer with *but*: "I don't
     know the day, but it was in 1890" answers. `systems` replaces both for systems with phrases of
@@ -35,7 +35,7 @@ class RefusalList:
     hedges: tuple[str, ...] = ()
 
     def refuses(self, answer: str, system: str = "") -> bool:
-        """Return whether the answer is empty or holds a phrase, whatever its case and blanks."""
+        """Return whether the answer is empty or contains a phrase, ignoring case and blanks."""
         text = _plain(answer)
         if not text:
             return True

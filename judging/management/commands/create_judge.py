@@ -108,7 +108,10 @@ class Command(BaseCommand):
             self._propose_decisions(judge)
 
     def definition(self, options: Mapping[str, Any]) -> Definition:
-        """Return the judge defined by the options. Raises ParamError, and CommandError for a file."""
+        """Return the judge defined by the options.
+
+        Raises ParamError, and CommandError for a file.
+        """
         return Definition(
             name=options["name"],
             backend=options["backend"],

@@ -180,7 +180,7 @@ def test_with_bounds_unrated_cells_count_all_as_no_and_all_as_yes(
         assert of["value"] is None
         assert of["bounds"][0] == pytest.approx(cell(zero, name)["value"])
         assert of["bounds"][0] <= of["bounds"][1]
-        assert "the bounds are with all of them no, and with all of them yes" in of["reason"]
+        assert "the bounds assume that all of them are no, and that all are yes" in of["reason"]
     ranked = cell(found, "alpha_nDCG")["bounds"]
     assert ranked[0] < ranked[1]
 
