@@ -81,8 +81,7 @@ def _current_job(request: HttpRequest, campaign: Campaign, form: ReportForm) -> 
 @require_http_methods(["GET", "HEAD", "POST"])
 @role_required(*READERS)
 def freeze_report(request: HttpRequest, pk: int) -> HttpResponse:
-    """Store the numbers on the page as a snapshot. If there are newer labels, show their number
-    first.
+    """Store the numbers on the page as a snapshot. Newer labels are announced first.
 
     A GET shows the result of the job that stores it.
     """
@@ -139,7 +138,7 @@ def figure(request: HttpRequest, pk: int, name: str, suffix: str) -> HttpRespons
 @require_safe
 @role_required(*READERS)
 def robustness(request: HttpRequest, pk: int) -> HttpResponse:
-    """Render the robustness sheet of a run's judge (or, for a trial, its base) over the campaign."""
+    """Render the robustness sheet of a run's judge, or of a trial's base, over the campaign."""
     run = get_object_or_404(
         visible_runs(get_account(request)).select_related("judge__base", "campaign__batch"), pk=pk
     )

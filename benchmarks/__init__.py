@@ -1,1 +1,1 @@
-"""How fast Tandem is: `python -m benchmarks` (see README.md beside this file)."""
+"""Benchmarks of Tandem: `python -m benchmarks` (see README.md in this folder)."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--quick] [--only PART] [--output F]`: how fast Tandem is."""
+"""`python -m benchmarks [--quick] [--only PART] [--output F]`: measure how fast Tandem is."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _scale(options: argparse.Namespace) -> int:
 
 
 def _saves(options: argparse.Namespace) -> int:
-    """Measure saves alone, and where their time goes."""
+    """Measure saves without other requests, and how their time is spent."""
     from benchmarks.saves import FULL, QUICK, lines, measure_saves
 
     names = [options.database] if options.database else list(DATABASES)
@@ -206,7 +206,7 @@ def _durability(options: argparse.Namespace) -> int:
 
 
 def _presets(options: argparse.Namespace) -> int:
-    """Run the presets from an empty folder and database to their end."""
+    """Run the presets from start to end, from an empty folder and database."""
     from benchmarks.presets import FULL, QUICK, lines, measure_presets
 
     figures = measure_presets(QUICK if options.quick else FULL)

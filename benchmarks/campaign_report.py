@@ -1,4 +1,4 @@
-"""The report of a campaign: the same kind of labels as in `benchmarks.report`, in a database."""
+"""The report of a campaign, on labels like those in `benchmarks.report` in a database."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def made_batch(reports: int) -> Iterator[dict[str, Any]]:
 
 
 def made_answers(reports: int) -> Iterator[dict[str, Any]]:
-    """Create answers without evidence by three people and three judges, which give scores."""
+    """Create answers without evidence by three people and three judges; judges give scores."""
     generator = np.random.default_rng(0)
     for query in range(QUERIES):
         for report in range(reports):

@@ -21,7 +21,7 @@ WARM_UP = 4
 
 
 async def work(site: str, campaign: int, people: int, saves: int) -> dict[str, Any]:
-    """Give `saves` answers in all by several people at once, after a few that do not count."""
+    """Send `saves` answers in total from several people at once, after a few that do not count."""
     staff = [Person(site, campaign, number) for number in range(people)]
     try:
         for person in staff:
@@ -40,7 +40,7 @@ async def work(site: str, campaign: int, people: int, saves: int) -> dict[str, A
 async def save_alone(
     site: str, campaign: int, people: int, sessions: Sequence[str]
 ) -> dict[str, list[float]]:
-    """Save from so many desks at once, while nobody opens a page.
+    """Save from many desks at once, without opening pages.
 
     Each answer comes from another account, whose item was opened before the first save, so that
     the same number of saves is under way all the time. The first of each desk do not count.

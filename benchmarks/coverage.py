@@ -41,7 +41,7 @@ class Runs:
     means: int
     corrected: int
     truth: int
-    """Queries from which the truth of a coefficient is taken."""
+    """The number of queries from which a coefficient's true value is taken."""
 
 
 FULL = Runs(coefficients=2_000, draws=1_000, means=5_000, corrected=2_000, truth=60_000)
@@ -83,7 +83,7 @@ def chances(rng: np.random.Generator, queries: int, mean: float, icc: float) -> 
 
 
 def labels(rng: np.random.Generator, queries: int, icc: float, raters: int = 3) -> Ints:
-    """Return labels by raters who are right on easy queries: both vary between queries."""
+    """Return labels by raters who are more often right on easy queries."""
     truth = rng.random((queries, ITEMS)) < chances(rng, queries, SHARE, icc)
     right = chances(rng, queries, 0.85, icc)[:, :, None]
     correct = rng.random((queries, ITEMS, raters)) < right
@@ -92,7 +92,7 @@ def labels(rng: np.random.Generator, queries: int, icc: float, raters: int = 3) 
 
 
 def truth_of(icc: float, queries: int) -> tuple[float, float]:
-    """Return alpha and kappa on so many queries that chance hardly matters."""
+    """Return alpha and kappa on so many queries that random variation hardly matters."""
     codes = labels(np.random.default_rng(99), queries, icc)
     clusters = np.repeat(np.arange(queries), ITEMS)
     alpha = agreement_estimates(codes, clusters, 2, draws=0)["krippendorff_alpha"]

@@ -71,7 +71,7 @@ def _measured(folder: str, people: int, lines: Iterator[Figures], size: Size) ->
 def made_labels(
     people: int, units: int, labels: int = LABELS_A_UNIT, alone: bool = False
 ) -> Iterator[Figures]:
-    """Create yes-or-no labels by random people per unit, right three times in four.
+    """Create yes-or-no labels from random people for each unit, three in four of them right.
 
     Each unit is a query of its own if it stands alone.
     """

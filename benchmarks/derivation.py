@@ -1,7 +1,7 @@
 """Derive a batch from a large campaign: verified key points of three people.
 
-`python -m benchmarks --only derivation [--database …]`. The labels are written inside the database:
-their import would take ten times as long as all that is measured here.
+`python -m benchmarks --only derivation [--database …]`. The labels are written inside the database,
+since their import would take ten times as long as the whole measurement.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ _KEY = f"CASE WHEN {_OF.format(13, 29, 11)} % 4 = 0 THEN 'disagree' ELSE 'agree'
 
 
 def lines(figures: dict[str, Figures]) -> str:
-    """Return the figures as lines of text, beside the bars."""
+    """Return the figures with their bars as lines of text."""
     head = f"bars of derive: {MOST_SECONDS:g} s, {MOST_MEMORY:g} MB"
     return "\n".join([head, *(_line(name, of) for name, of in figures.items())])
 

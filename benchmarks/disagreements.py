@@ -52,7 +52,7 @@ def measure_disagreements(units: int) -> Figures:
 
 
 def _measured(units: int) -> Figures:
-    """Create the campaign, collect its labels, and ask for each page twice."""
+    """Create the campaign, collect its labels, and request each page twice."""
     import django
 
     django.setup()
@@ -101,7 +101,7 @@ def _queue(campaign: int) -> dict[str, float]:
 
 
 def _revise(campaign: int) -> None:
-    """Replace one answer by a revision that says the same."""
+    """Replace one answer by an identical revision."""
     from annotation.models import Label, Response
 
     old = Response.objects.filter(assignment__item__campaign=campaign, current=True).latest("pk")
@@ -156,7 +156,7 @@ def _visit(client: Any, address: str) -> Visit:
 
 
 def lines(figures: Figures) -> str:
-    """Return the figures as lines of text, beside the bar."""
+    """Return the figures with their bar as lines of text."""
     job = figures["job"]
     head = (
         f"{figures['units']:,} units, collected in {job['wall']:.1f} s "

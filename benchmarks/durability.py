@@ -1,8 +1,8 @@
-"""Saves a second on SQLite that wait for the disk, compared with saves that do not.
+"""Saves per second on SQLite with waiting for the disk and without.
 
 In WAL mode, `synchronous=FULL` waits at each commit until the disk has it, and `NORMAL` does not,
-so a power cut may take back the last answers. Both are measured in turns within one run, since the
-speed of a machine changes from one minute to the next.
+so a power cut may take back the last answers. Both are measured in turns within one run, since a
+machine's speed changes from minute to minute.
 """
 
 from __future__ import annotations

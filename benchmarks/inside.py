@@ -1,4 +1,4 @@
-"""Time only the work, in a process that has started: `python -m benchmarks.inside WHAT …`.
+"""Time the work alone, without process start-up: `python -m benchmarks.inside WHAT …`.
 
 It prints one JSON object: seconds of wall time and CPU time, and what was created.
 """

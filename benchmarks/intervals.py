@@ -26,7 +26,7 @@ LEAST = 0.925
 """The bar: no cell may lie significantly below."""
 ONE_SIDED = 1.645
 TOGETHER = 100
-"""So many studies share their resamples, and are handed to a process at once."""
+"""The number of studies that share resamples and are passed to a process at once."""
 OTHER_SEED = 1_000_000
 NEAR = 1e-9
 FEW, RARE = 30, 0.2
@@ -40,9 +40,9 @@ class Runs:
     studies: Mapping[int, int]
     draws: int
     draws_far_out: int
-    """Where few queries of few are informative, and levels lie far out."""
+    """For cells with few informative queries, where levels are extreme."""
     truth: int
-    """Queries from which the truth of a cell is taken."""
+    """The number of queries from which a cell's true values are taken."""
 
     def draws_of(self, cell: Cell) -> int:
         """Return the number of resamples for a study of the cell."""
@@ -67,7 +67,7 @@ def measure_intervals(
 ) -> Figures:
     """Return each cell's figures by statistic; call `keep` with all figures after each cell.
 
-    Cells that are `known`, from an interrupted run, are not simulated again.
+    `known` cells from an interrupted run are not simulated again.
     """
     plan = {**asdict(runs), "studies": {str(n): s for n, s in runs.studies.items()}, "items": ITEMS}
     cells_known = known.get("cells", []) if known.get("runs") == plan else []
@@ -103,7 +103,7 @@ def true_values(correlation: float, prevalence: float, queries: int) -> dict[str
     """
     study = study_of(Cell(queries, correlation, prevalence), np.random.default_rng(99))
     found = estimates_of(study, 0, np.empty((0, 0)))
-    # Corrected for the judge, the share of yes is that of the people.
+    # Corrected for the judge's errors, the share of yes is that of people.
     reference, _ = majority(study.people)
     found_values = {name: each.value for name, each in found.items()}
     found_values["people and judge: ratio"] = float((reference[reference >= 0] == 1).mean())

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-UNITS = 16  # of an item: its requests share their beginning
+UNITS = 16  # per item, whose requests share their beginning
 MOST_PROCESSOR = 0.5  # milliseconds a call
 MOST_MEMORY = 250.0  # MB
 MOST_SAVE = 3.0  # times the idle 95th percentile

@@ -1,4 +1,4 @@
-"""The judge engine as a command, against a server of fixed latency in another process."""
+"""The judge engine as a command, with a server of fixed latency in another process."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class _Bench:
         )  # fmt: skip
 
     def _study(self, items: int) -> int:
-        """Create a campaign for people, of which they have answered each item once."""
+        """Create a campaign in which people have answered each item once."""
         path = write_tasks(self.folder / "people.jsonl", items, 2, TEXT)
         manage("load_batch", path, "--name", "people", env=self.env)
         made = self._inside("campaign", "people", "people", 2)["id"]

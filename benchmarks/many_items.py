@@ -5,7 +5,7 @@ that `create_campaign` and `submit` would write. Triggers, constraints and index
 million items take minutes.
 """
 
-# Tables, columns and expressions are ours; nothing comes from outside.
+# Tables, columns and expressions are constants; no input from outside is used.
 # ruff: noqa: S608
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from benchmarks.study_names import PASSWORD, name_of
 from datasets.models import Batch, Query, Question, Report
 
 REPORTS, OTHERS = 10, 188
-"""Items of a query, each about its own report; and raters beside those who come to the site."""
+"""Items of a query, each about its own report; and additional raters without accounts."""
 TEXT = "'The harbour of case ' || n.i || ' was rebuilt in 1999, and its pier held. '"
 JSON = {"postgresql": "jsonb", "sqlite": "text"}
 UID = {"postgresql": "gen_random_uuid()", "sqlite": "lower(hex(randomblob(16)))"}
 
 
 def make(name: str, items: int, people: int, others: int = OTHERS) -> dict[str, Any]:
-    """Create a batch and a campaign of this name, with its people and a researcher.
+    """Create a batch and a campaign of this name, with people and a researcher.
 
-    The `others` have answered as much as the people have, and have no account.
+    The `others` have answered as much as the people, and have no accounts.
     """
     more = Rater.objects.bulk_create(Rater(name=f"other{number}") for number in range(others))
     raters = [*(rater(number) for number in range(people)), *(each.pk for each in more)]
@@ -113,7 +113,10 @@ FIRST = "CASE WHEN i.position % 3 = 0 THEN 'invalid' ELSE 'no' END"
 def answers(
     campaign: int, raters: list[int], slot: str = "1", value: str = FIRST, score: str = "NULL"
 ) -> None:
-    """Give each item an answer of one of the raters in turn; the rest is SQL over `i`, the item."""
+    """Create an answer to each item by one of the raters in turn.
+
+    The other arguments are SQL over `i`, the item.
+    """
     now = f"'{timezone.now():%Y-%m-%d %H:%M:%S}+00:00'"
     number = "row_number() OVER (ORDER BY id) - 1 AS n"
     among = f"SELECT id, {number} FROM annotation_rater WHERE id IN ({', '.join(map(str, raters))})"
@@ -168,7 +171,7 @@ def fill(model: type[models.Model], rows: str, columns: Mapping[str, object]) ->
 
 
 def refresh() -> None:
-    """Update the planner's statistics and the visibility map, as happens within minutes."""
+    """Update the planner's statistics and the visibility map, like autovacuum."""
     how = "ANALYZE"
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         how = "VACUUM ANALYZE"

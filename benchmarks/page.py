@@ -27,7 +27,7 @@ WORDS, SPANS, QUESTIONS = 20_000, 200, 15
 TURNS = 20
 PATIENCE = 10  # seconds
 SHAPES = {"paragraphs": 70, "one paragraph": WORDS}
-"""After how many words a paragraph of the text ends."""
+"""The number of words in a paragraph of the text."""
 
 WATCH = """
 window.seen = { tasks: [], shown: [] };
@@ -92,7 +92,7 @@ def _task(paragraph: int) -> dict[str, Any]:
 
 
 def text_of(words: int, paragraph: int) -> str:
-    """Return generated sentences, with a character of two UTF-16 units now and then."""
+    """Return generated sentences with an occasional character of two UTF-16 units."""
     chance = random.Random(1)
     letters = "abcdefghijklmnopqrstuvwxyz"
     drawn = ["".join(chance.choices(letters, k=chance.randint(2, 10))) for _ in range(words)]

@@ -53,12 +53,12 @@ class Person:
             raise WrongPageError(f"{name_of(self.number)} could not log in")
 
     async def come_in(self, session: str) -> None:
-        """Be logged in by a session that exists already."""
+        """Log in with an existing session."""
         self.session.cookie_jar.update_cookies({"sessionid": session})
         await self.text("GET", "/")
 
     async def first_page(self) -> str:
-        """Return the person's next item, taken as by the button of their list."""
+        """Return the person's next item, as taken by the button on their list."""
         return await self.text("POST", f"/tasks/next/{self.campaign}/", headers=self.token())
 
     async def work(self, page: str, saves: int, warm_up: int) -> str:
@@ -96,7 +96,7 @@ class Person:
 
 
 def filled_in(page: str) -> tuple[str, dict[str, str]]:
-    """Return where an item's page sends its answer, and the answer: one yes, the others no."""
+    """Return the address and the content of a page's answer: one yes, the others no."""
     where, seen, report = _SUBMIT.search(page), _SEEN.search(page), _REPORT.search(page)
     units = _UNIT.findall(page)
     if not (where and seen and report and units):

@@ -12,7 +12,7 @@ from benchmarks.suite import throw_away
 
 Figures = dict[str, Any]
 BAR = 60
-"""Seconds in which a study has to go from nothing to its tables."""
+"""The maximum number of seconds from nothing to a study's tables."""
 TO_THE_TABLES = ("init", "apply", "paper")
 
 

@@ -1,4 +1,4 @@
-"""Commands as separate processes, with their costs by the kernel's account."""
+"""Commands as separate processes, with their costs as reported by the kernel."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ SHARE = 0.99
 
 @dataclass(frozen=True)
 class Size:
-    """How many there are of each, and the seconds of each half: quiet, and busy."""
+    """The numbers of clients of each kind, and the seconds of the quiet and the busy half."""
 
     people: int = 16
     reports: int = 20
@@ -99,7 +99,7 @@ def lines(database: str, figures: Figures) -> str:
 
 
 class Client:
-    """People who save, and how long they waited, in seconds."""
+    """People who save, and their waiting times in seconds."""
 
     def __init__(self, address: str, campaign: int, size: Size) -> None:
         self.address, self.campaign, self.size = address, campaign, size
@@ -107,7 +107,7 @@ class Client:
         self.until = 0.0
 
     async def run(self, people: list[str], load: list[str]) -> Figures:
-        """Save alone, and then while the command `load` is at work."""
+        """Save without other load, then while the command `load` runs."""
         async with AsyncExitStack() as stack:
             staff = [await come_in(stack, self.address, self.campaign, key) for key in people]
             pages = [await person.first_page() for person in staff]
@@ -167,7 +167,7 @@ async def come_in(stack: AsyncExitStack, address: str, campaign: int, key: str) 
 
 
 class Load:
-    """Researchers who ask for reports and exports without a pause, and slow connections."""
+    """Researchers who continuously request reports and exports, and slow connections."""
 
     def __init__(self, address: str, campaign: int, size: Size) -> None:
         self.address, self.campaign, self.size = address, campaign, size
@@ -188,7 +188,7 @@ class Load:
         return dict(self.answered)
 
     async def _ask_for_reports(self, number: int, person: Person) -> None:
-        """Reload the report with ever new options, so that each has to be computed."""
+        """Reload the report with new options each time, so that it has to be computed."""
         for turn in range(10_000):
             seed = 1 + number + turn * self.size.reports
             await self._ask("report", person, f"results/?seed={seed}")
@@ -225,7 +225,7 @@ class Load:
 
 
 def _percentile(seconds: list[float]) -> float:
-    """Return the smallest value that `SHARE` of all do not exceed."""
+    """Return the smallest value that a share of `SHARE` of the values does not exceed."""
     ordered = sorted(seconds)
     return ordered[min(len(ordered) - 1, int(SHARE * len(ordered)))]
 

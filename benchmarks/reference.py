@@ -1,4 +1,4 @@
-"""Figures of other tools, measured on a machine of this kind (see README.md)."""
+"""Figures of other tools, measured on a similar machine (see README.md)."""
 
 from __future__ import annotations
 

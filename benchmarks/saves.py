@@ -1,8 +1,8 @@
-"""Saves alone at one person and at sixteen, and where a save's time goes.
+"""Saves by one person and by sixteen, and how a save's time is spent.
 
-Latencies come from a site as in production, with a client in a process of its own. The phases come
-from the same requests within one process, without a network: each phase is the time in its
-functions less that in the phases inside it.
+Latencies come from a production-like site with a client in a separate process. The phases come from
+the same requests within one process, without a network: each phase is the time in its functions
+minus that in inner phases.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def lines(database: str, figures: Figures) -> str:
 
 
 class Stopwatch:
-    """The time in each phase, less that in the phases inside it. For one thread."""
+    """The time in each phase, minus that in inner phases. For one thread."""
 
     def __init__(self) -> None:
         self.seconds: Counter[str] = Counter()
@@ -176,7 +176,7 @@ def phases(campaign: int, saves: int) -> Figures:
         where, form = filled_in(page)
         answer = save(where, form, headers={"Accept": "application/json"})
         following = answer.json()["next"]
-        # Opening pages looks up session and account as well, and is not part of a save.
+        # Opening a page also looks up session and account, which is not part of a save.
         kept = watch.seconds.copy()
         page = client.get(following).content.decode()
         watch.seconds = kept

@@ -2,7 +2,7 @@
 
 `python -m benchmarks --only scale [--items N] [--database …]`. The campaign is created inside the
 database (`benchmarks.many_items`). One server runs as in production, and people come one after the
-other, so that the time is that of the page without a queue.
+other, so that no time is spent in a queue.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class _Visit:
         return self.times
 
     async def _round(self, staff: Sequence[Person], reader: Person, timed: bool) -> None:
-        """Run a round. The first is not timed: processes import and databases plan at first use."""
+        """Run a round. The first is not timed, since it includes imports and query planning."""
         before = {name: len(seconds) for name, seconds in self.times.items()}
         for person in staff:
             item = await self._take(person)

@@ -32,9 +32,9 @@ from analysis.statistics import (
 
 ITEMS, PEOPLE = 10, 3
 ATTENTIVE, OF_JUDGE, MISSING = 0.8, 0.7, 0.1
-"""How often people and the judge say what is so, and how often a person says nothing."""
+"""How often people and the judge are right, and how often a person gives no label."""
 OTHERS = 2
-"""So many times as many queries the judge alone labelled, for the prediction-powered ratio."""
+"""The factor of queries labelled only by the judge, for the prediction-powered ratio."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def study_of(cell: Cell, generator: np.random.Generator) -> Study:
     """Return a random study of a cell."""
     people, judge = _labels(cell, cell.queries, generator)
     people = np.where(generator.random(people.shape) < MISSING, -1, people)
-    # A probability in tenths that leans to what the judge says.
+    # A probability in tenths that leans towards the judge's label.
     sure = generator.beta(4, 2, judge.shape)
     scores = np.where(judge == 1, sure, 1 - sure).round(1).astype(np.float64)
     _, elsewhere = _labels(cell, OTHERS * cell.queries, generator)

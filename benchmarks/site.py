@@ -1,4 +1,4 @@
-"""The site as in production: gunicorn with two workers, production settings, hashed files."""
+"""A production-like site: gunicorn with two workers, production settings, hashed files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pathlib import Path
 
 from benchmarks.processes import ROOT, FailedError, manage
 
-PATIENCE = 120  # seconds, for a machine that does much else
+PATIENCE = 120  # seconds, generous for a busy machine
 
 
-# Large files that no measured page needs: the reader of the interface, extensions of htmx.
+# Large files that no measured page needs, such as extensions of htmx.
 UNSEEN = ("drf_spectacular_sidecar", "rest_framework", "ext")
 
 

@@ -71,7 +71,7 @@ QUICK = Size(300, 50, 3_000, 2, 1, labels=1_200, resamples_of_report=50)
 
 
 def measure_statistics(size: Size) -> Figures:
-    """Return all figures, each library against ours on the same labels."""
+    """Return all figures, comparing each library with Tandem on the same labels."""
     labels = labels_of(size.units)
     alone, whole = np.arange(size.units), np.arange(size.units) % QUERIES
     theirs = {
@@ -123,7 +123,7 @@ def _library(once: Callable[[], object], size: Size) -> float:
 
 
 def _krippendorff(labels: Ints, size: Size) -> float:
-    """Return the same of a library that runs in a process of its own, since it is under the GPL."""
+    """Return the same for a library that runs in a separate process, since it is under the GPL."""
     packed = io.BytesIO()
     np.save(packed, labels.T.astype(float))
     command = [sys.executable, "-I", "-c", ALPHA, str(size.calls)]
@@ -144,7 +144,7 @@ def _ours(labels: Ints, clusters: Ints, function: OfCounts, size: Size) -> None:
 
 
 def _fastest(once: Callable[[], object], size: Size) -> float:
-    """Return the fastest of several runs, which was disturbed least."""
+    """Return the fastest of several runs, which is the least disturbed one."""
     seconds = []
     for _ in range(size.repeats):
         began = perf_counter()
@@ -154,7 +154,7 @@ def _fastest(once: Callable[[], object], size: Size) -> float:
 
 
 def _many(size: Size) -> Figures:
-    """Time all coefficients of very many units in a separate process, with its own peak."""
+    """Time all coefficients of very many units in a process with its own peak memory."""
     cost = python("-m", "benchmarks.statistics", size.many, size.resamples, env={})
     return {"many": size.many, "seconds": cost.answer(), "peak_mb": cost.peak_mb}
 

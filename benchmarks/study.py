@@ -1,6 +1,6 @@
 """People with accounts, and one answer to every item of a campaign, written as rows.
 
-The rows are those that `submit` would write; writing them by `submit` would take long.
+The rows are those that `submit` would write, which would take too long.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def people_and_answers(name: str, people: int) -> dict[str, Any]:
     raters = [rater(number) for number in range(people)]
     with transaction.atomic():
         items = campaign.items.select_related("report").prefetch_related("units")
-        # A part at a time: a million units at once would be a few gigabytes.
+        # In parts, since a million units at once would take a few gigabytes.
         parts = chunks(items.order_by("position").iterator(chunk_size=CHUNK), CHUNK)
         answers = labels = 0
         for part in parts:
@@ -48,9 +48,9 @@ def people_and_answers(name: str, people: int) -> dict[str, Any]:
 
 
 def sessions(first: int, count: int, role: str = "annotator") -> list[str]:
-    """Return the session keys of so many people, numbered from `first`, who are logged in."""
+    """Return the session keys of logged-in people, numbered from `first`."""
     for number in range(first, first + count):
-        # A password costs a third of a second each, and nobody enters these.
+        # Hashing a password takes a third of a second, and nobody enters these.
         User.objects.get_or_create(username=name_of(number), defaults={"role": role})
         rater(number)
     return [_session(name_of(number)) for number in range(first, first + count)]

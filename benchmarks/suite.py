@@ -1,4 +1,4 @@
-"""All figures of one database, in the order in which a project grows."""
+"""All figures of one database, in the order of a growing project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.site import production, site
 from scripts.services import postgres
 
 DATABASES = ("sqlite", "postgresql")
-ROWS = 2  # of the plainest task: a query and a report
+ROWS = 2  # for the simplest task, a query and a report
 QUESTIONS = 2
 RATERS = 2
 Say = Callable[[str], None]
@@ -104,7 +104,7 @@ class _Suite:
         return {"campaign": {"peak_mb": cost.peak_mb, **answer}}
 
     def _study(self, name: str, batch: str) -> Cost:
-        """Create a campaign over a batch, each item of which one person has answered."""
+        """Create a campaign over a batch in which one person has answered each item."""
         cost = self._inside("campaign", name, batch, RATERS)
         self._inside("people", name, self.scale.people)
         return cost
@@ -165,7 +165,7 @@ class _Suite:
 
 
 def spread(seconds: list[float]) -> Figures:
-    """Return how many there are, their median and 95th percentile, in milliseconds."""
+    """Return the number of values, their median and 95th percentile, in milliseconds."""
     milliseconds = [1000 * each for each in seconds]
     return {
         "n": len(seconds),

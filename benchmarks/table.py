@@ -1,4 +1,4 @@
-"""The figures of a run as one table, beside the best of the other tools."""
+"""The figures of a run as one table, compared with the best of the other tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def value_of(figures: dict[str, Any], key: str) -> float:
 
 
 def table(result: dict[str, Any]) -> str:
-    """Return lines of text; `x` is how many times better than the reference a figure is."""
+    """Return lines of text. `x` is the factor by which a figure is better than the reference."""
     databases: dict[str, Any] = result["figures"]
     head = ["", "unit", *(cell for name in databases for cell in (name, "x")), "reference", "of"]
     rows = [head, *(_row(figure, databases) for figure in FIGURES)]

@@ -38,7 +38,7 @@ async def first_visit(person: Person) -> dict[str, Any]:
 
 
 def linked(address: str, kind: str, text: str) -> set[str]:
-    """Return the addresses that a browser fetches at once for a file, including other sites'."""
+    """Return the addresses that a browser fetches at once for a file, on any site."""
     pattern = _LINKS.get(kind.replace("application/javascript", "text/javascript"))
     found = pattern.findall(text) if pattern else []
     names = (name for each in found for name in ([each] if isinstance(each, str) else each))

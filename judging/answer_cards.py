@@ -304,8 +304,9 @@ class _Answers:
     def _texts(
         self, item: Item, units: Sequence[int], own: Sequence[str]
     ) -> tuple[tuple[Excerpt, ...], int]:
-        """Return the quoted texts. Without quotes, return the units' own texts, or the item's
-        first.
+        """Return the quoted texts.
+
+        Without quotes, return the units' own texts, or the item's first.
         """
         spec = present(item)
         spans: Mapping[str, list[Span]] = defaultdict(list)

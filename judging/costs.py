@@ -157,9 +157,7 @@ def cost_of_call(
 
 
 class PriceBook:
-    """A team's rates for one model at an endpoint, looked up once a day since a run may pass
-    midnight.
-    """
+    """A team's rates for a model at an endpoint. Looked up daily, since a run may pass midnight."""
 
     def __init__(self, model: str, endpoint: str = "", team: int | None = None) -> None:
         self.model, self.endpoint, self.team = model, endpoint, team

@@ -82,7 +82,7 @@ class Progress:
 
 
 def with_clock(runs: QuerySet[JudgeRun]) -> QuerySet[JudgeRun]:
-    """Annotate runs with their latest cost, and with the database's time as `now`, as for leases."""
+    """Annotate runs with their latest cost, and with the database's time as `now`."""
     related = runs.select_related("judge__rater", "campaign", "lane")
     return with_last_cost(related).annotate(now=Now())
 

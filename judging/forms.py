@@ -225,8 +225,8 @@ class JudgeForm(forms.Form):
 
     @property
     def prompt_origin(self) -> str:
-        """The source of the messages, one of `PROMPTS`: the choice, or else the field that is
-        filled in.
+        """The source of the messages, one of `PROMPTS`: the choice, or the field that is filled
+        in.
         """
         given = self.data if self.is_bound else self.initial
         if given.get("backend") == "lexical":

@@ -47,7 +47,7 @@ CHUNK = 500
 
 @contextmanager
 def one_instant() -> Iterator[None]:
-    """Read everything in the block from one consistent snapshot, without blocking other processes."""
+    """Read everything in the block from one consistent snapshot, without blocking others."""
     if connection.in_atomic_block:
         yield
         return

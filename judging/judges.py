@@ -353,9 +353,7 @@ def _answers(definition: Definition) -> dict[str, str]:
 
 @lru_cache(maxsize=4)
 def _answers_of(path: Path, digest: str, file: str) -> dict[str, str]:
-    """Like `_answers`, cached by the file's content, since a study requests its judges several
-    times.
-    """
+    """Like `_answers`, cached by the file's content, since a study needs it several times."""
     return read_answers(path, _writer(read_file(file)) if file else None)
 
 

@@ -36,7 +36,7 @@ class Patience:
         return jitter(self.backoff, tries)
 
     def before_busy(self, rates: int, wait: float | None, typical: float | None) -> float:
-        """Return the seconds to wait for a busy server: those it asked for, or the typical latency."""
+        """Return the seconds to wait for a busy server: as requested, or the typical latency."""
         if wait is not None:
             requested = min(wait, self.longest_wait)
             return requested + random.uniform(0, 0.1 * requested)

@@ -1,8 +1,8 @@
 """`python -m scripts.catalogues`: gathers texts of annotators' pages, and compiles translations.
 
-Texts stand in templates (`translate`, `blocktranslate`), in Python (`gettext`), in the declarations
-of protocols, and in the pages' scripts (`t`, `tn`). Gathering keeps every translation that still
-has its text. Babel does what gettext's own programs would, which need not be installed.
+Texts come from templates (`translate`, `blocktranslate`), Python (`gettext`), declarations of
+protocols, and the pages' scripts (`t`, `tn`). Gathering keeps every translation whose text still
+exists. Babel replaces gettext's own programs, which need not be installed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TEMPLATES = (
 )
 MODULES = ("annotation", "config", "datasets")
 MACHINES = ("annotation/api", "annotation/management", "annotation/imports")
-"""Modules whose messages no page shows to annotators."""
+"""Modules whose messages are never shown to annotators."""
 KEYWORDS = {
     "Message": None,
     "gettext": None,
@@ -160,7 +160,7 @@ def gather(language: str) -> None:
         for text in sorted(found, key=lambda each: each if isinstance(each, str) else each[0]):
             message = known.get(text if isinstance(text, str) else text[0])
             made.add(text, message.string if message else None)
-        # A date would change with each run, though no text did.
+        # A date would change with each run, even if no text has changed.
         made.creation_date = made.revision_date = _WRITTEN
         with (folder / f"{domain}.po").open("wb") as file:
             write_po(file, made, width=100, omit_header=False, sort_output=False)
@@ -169,7 +169,7 @@ def gather(language: str) -> None:
 
 
 def missing(language: str) -> list[Text]:
-    """Return the texts that a language has no translation of."""
+    """Return the texts without a translation in a language."""
     found: list[Text] = []
     for domain, texts_of in texts().items():
         known = catalogue(language, domain)

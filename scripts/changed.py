@@ -41,12 +41,12 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     "templates/": ("annotation", "docs"),
 }
 ALWAYS = ("docs/test_architecture.py", "test_layout.py")
-# These start processes or browsers, and take too long to be run between two changes.
+# These start processes or browsers, which takes too long between two changes.
 SLOW = "not browser and not processes and not containers"
 
 
 def changed(since: str) -> list[str]:
-    """Return paths from the root that differ from a commit; if none do, those of the last one."""
+    """Return the paths that differ from a commit; if none do, those changed by the last commit."""
     new = _git("ls-files", "--others", "--exclude-standard")
     found = _git("diff", "--name-only", since) + new
     return found or _git("diff", "--name-only", "HEAD~1", "HEAD")
@@ -66,7 +66,7 @@ def touched_by(paths: Iterable[str]) -> list[str]:
 
 
 def _own(path: str) -> str:
-    """Return a test module itself, or the folder of another module, which its tests share."""
+    """Return a test module itself, or the folder of a helper module, whose tests share it."""
     name = Path(path)
     is_test = name.name.startswith("test_") and name.suffix == ".py"
     if is_test or len(name.parts) < 3:

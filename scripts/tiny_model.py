@@ -19,10 +19,10 @@ from typing import Any
 VOCABULARY = 512
 HIDDEN, LAYERS, HEADS, CONTEXT = 64, 2, 2, 32_768
 SPECIAL = ["<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>"]
-# If a key may be empty, it is: this token ends a key, so it is in no text.
+# A key that may be empty is empty, since this token ends a key; texts never contain it.
 NOTHING = '":null'
 CLOSING = {'"': 2.0, "]": 2.0, "}": 2.0, "</s>": 2.0, NOTHING: 3.0, "n": 1.0}
-# The labels of decisions have nearly all mass, and those of sides most of it.
+# The labels of decisions have nearly all the mass, and the labels of sides most of it.
 LABELS = dict.fromkeys((*string.ascii_uppercase, *string.digits), 6.0) | {"yes": 6.5, "no": 6.5}
 CHAT = (
     "{{ bos_token }}{% for m in messages %}<|{{ m['role'] }}|>{{ m['content'] }}{{ eos_token }}"
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     if len(arguments) not in (1, 2) or arguments[1:] not in ([], ["decides"]):
         print("usage: python -m scripts.tiny_model FOLDER [decides]", file=sys.stderr)
         return 2
-    # Our package `datasets` would hide the library of that name from transformers.
+    # Our package `datasets` would shadow the library of that name for transformers.
     root = str(Path(__file__).resolve().parents[1])
     sys.path[:] = [path for path in sys.path if path not in ("", root)]
     make(Path(arguments[0]), decides=len(arguments) == 2)
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
 
 
 def make(folder: Path, decides: bool = False) -> None:
-    """Write the model into the folder; the same libraries always write the same model."""
+    """Write the model into the folder. The same libraries always write the same model."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
@@ -106,7 +106,7 @@ def _tokenizer(own: Iterable[str]) -> Any:
 
 
 def _texts() -> list[str]:
-    """Return generated words, enough to learn merges from."""
+    """Return enough generated words to learn merges from."""
     drawn = random.Random(0)
     words = ["".join(drawn.choices(SYLLABLES, k=drawn.randint(1, 3))) for _ in range(400)]
     return [" ".join(drawn.choices(words, k=12)) + "." for _ in range(400)]

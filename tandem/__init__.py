@@ -1,9 +1,9 @@
 """Tandem from Python: reports, agreement, tests of judges and scores over any table of labels.
 
 `report`, `agreement`, `alternative_test` and `measures` take a frame of pandas, polars or pyarrow,
-mappings, or the path of a labels file. `tandem.statistics` has the functions of arrays that they
-are built on. All arithmetic is in `analysis`. Nothing here needs Django. Names are imported when
-they are first used, so that the program starts at once.
+mappings, or the path of a labels file. `tandem.statistics` has the underlying functions of arrays.
+All arithmetic is in `analysis`. Nothing here needs Django. Names are imported when they are first
+used, so that the program starts at once.
 
 `tables` turns a table into a frame, `reports` holds the functions, `results` the objects that they
 return, and `program` the command line.

@@ -36,9 +36,9 @@ def report(
     exposed: bool = False,
     check: bool = False,
 ) -> Report:
-    """Create the report of a table of labels: agreement of people, and each judge beside them.
+    """Create the report of a table of labels: agreement among people, and of judges with them.
 
-    `reference` is what judges are compared with: `human`, people together, or `adjudicated`,
+    Judges are compared with the `reference`: `human` for people together, or `adjudicated` for
     adjudicators' decisions as well. `levels` gives the level of variables, which is nominal unless
     a protocol says otherwise. `resamples` defaults to the number that suits the queries.
     `variables`, `raters` and `judges` select labels. Labels whose column `exposed` is true, since
@@ -101,7 +101,7 @@ def alternative_test(
 def measures(
     table: Table, *, resamples: int | None = None, seed: int = 0, exposed: bool = False
 ) -> dict[str, Score]:
-    """Return the scores of systems that labels alone give, such as `coverage`, by name.
+    """Return by name the scores of systems that need only labels, such as `coverage`.
 
     Measures that need texts or rankings need a batch: `tandem measures` has them. Raises as
     `report` does.

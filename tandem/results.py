@@ -90,7 +90,10 @@ def alt_test_of(
 
 
 class Comparison:
-    """A judge compared with people or a person: `kappa`, `percent`, and `alpha` of all together."""
+    """A judge compared with people or one person:
+
+    `kappa`, `percent`, and `alpha` over all raters.
+    """
 
     def __init__(self, judge: str, against: str, json: JSON) -> None:
         self.judge, self.whom, self.json = judge, against, json
@@ -272,7 +275,7 @@ class Report(Mapping[str, Variable]):
 
     @property
     def warnings(self) -> list[JSON]:
-        """What to know before believing a number: `code`, `variable`, `rater` and `text`."""
+        """Warnings about the numbers, each with `code`, `variable`, `rater` and `text`."""
         return list(self.json["warnings"])
 
     @cached_property
@@ -305,7 +308,7 @@ class Report(Mapping[str, Variable]):
         return Path(path)
 
     def _repr_html_(self) -> str:
-        # In a frame of its own, since the style sheet is for whole pages.
+        # In an iframe, since the style sheet is for whole pages.
         page = escape(self.text("html"))
         style = "width: 100%; height: 40rem; border: 0"
         return f'<iframe title="Report" sandbox srcdoc="{page}" style="{style}"></iframe>'
@@ -322,7 +325,7 @@ class Report(Mapping[str, Variable]):
 
 
 def chosen_name(what: str, name: str, existing: Collection[str]) -> str:
-    """Return a name among the existing ones; without a name, the only one. Raises KeyError."""
+    """Return the name if it exists or, without a name, the only existing one. Raises KeyError."""
     if name:
         return _check_known(what, name, existing)
     if len(existing) != 1:

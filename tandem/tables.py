@@ -1,4 +1,4 @@
-"""Tables of labels as frames: data frames, rows, and labels files.
+"""Convert tables of labels (data frames, rows, labels files) to frames.
 
 A table is passed on as the lines of a labels file, so that there is one reader with one set of
 checks.
@@ -26,7 +26,7 @@ Table = Any
 those of a labels file: item, unit, variable, value, rater, and further known ones."""
 WHOLE = ("replicate", "revision")
 KEPT = ("value", "spans", "meta", *WHOLE, "seconds", "score")
-"""Columns that are not text. A whole number in any other column is a name written as a number."""
+"""Columns that are not text. In all others, a whole number is a name written as a number."""
 ABSENT = ("NAType", "NaTType")
 
 
@@ -71,7 +71,7 @@ def _read(
 
 
 def _paths(table: Table) -> list[Path]:
-    """Return the paths if a table is one path or several."""
+    """Return the paths if a table is given as one path or several."""
     if isinstance(table, str | Path):
         return [Path(table)]
     if isinstance(table, list | tuple) and table and isinstance(table[0], str | Path):
@@ -127,7 +127,7 @@ def _member(name: str, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Convert NumPy's numbers and arrays, and dates, which JSON has no form for."""
+    """Convert NumPy numbers and arrays, and dates, which JSON cannot represent."""
     if isinstance(value, date):
         return value.isoformat()
     if hasattr(value, "tolist"):

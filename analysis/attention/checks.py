@@ -60,8 +60,9 @@ def check_campaign(campaign: Campaign) -> JSON:
 
 
 def _guidelines(campaign: Campaign) -> list[JSON]:
-    """Count answers by version. The protocol's own guideline (None) comes first; it is not a
-    version.
+    """Count answers by version.
+
+    The protocol's own guideline (None) comes first; it is not a version.
     """
     versions = list(campaign.guidelines.exclude(digest="").order_by("version"))
     if not versions:

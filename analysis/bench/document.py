@@ -77,9 +77,7 @@ def _sections(found: JSON) -> Iterator[Section]:
 
 
 def _judges(found: JSON) -> Table:
-    """Return the table, with columns for variables if there are several and for trials if any
-    exist.
-    """
+    """Return the table, with columns for several variables and for trials, if any."""
     columns = dict(COLUMNS)
     if len(found["variables"]) == 1:
         del columns["Variable"]

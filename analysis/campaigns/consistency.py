@@ -82,9 +82,7 @@ def _asks_both_orders(judge: Judge) -> bool:
 def _compare_replicates(
     values: Mapping[int, str], in_both_orders: bool
 ) -> Iterator[tuple[str, bool]]:
-    """Yield for each pair of a unit's labels how the requests differed, and whether the labels are
-    equal.
-    """
+    """Yield how the requests for each pair of a unit's labels differ, and if labels are equal."""
     for one, other in combinations(sorted(values), 2):
         same = values[one] == values[other]
         if not in_both_orders or one % 2 == other % 2:

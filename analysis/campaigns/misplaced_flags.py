@@ -8,7 +8,7 @@ from annotation.models import Campaign
 
 
 def misplaced_flags(campaign: Campaign) -> list[JSON]:
-    """Return the raters with rationales from a text other than the judged one, with their counts."""
+    """Return the raters with rationales from a text other than the judged one, with counts."""
     return [flag_as_json(found) for found in find_misplaced_evidence(campaign)]
 
 

@@ -62,9 +62,7 @@ def counts_of(user: User) -> dict[str, int]:
 
 
 def rows_of(user: User, campaigns: Sequence[int]) -> list[Row]:
-    """Return rows for campaigns given by primary key, those that need attention first, then by
-    name.
-    """
+    """Return rows for campaigns by primary key, those that need attention first, then by name."""
     studies, blind = _studies(campaigns), _blind(user, campaigns)
     managed = set(manageable(user).filter(pk__in=campaigns).values_list("pk", flat=True))
     rows = [

@@ -110,7 +110,7 @@ class VariableFrame:
         return self.codes[:, self.columns(kind)]
 
     def without_foreign(self) -> VariableFrame:
-        """Return the frame without the categories that only judges used and without their labels."""
+        """Return the frame without the categories, and their labels, that only judges used."""
         own = self.scale.own()
         # The last element is for -1, no category.
         place = np.append(np.where(own, np.cumsum(own) - 1, -1), -1)

@@ -42,7 +42,10 @@ def votes_in(job: Job) -> VoteTable:
 
 
 def _state(options: Options) -> Any:
-    """Return the state that the table depends on. It must be cheap, since every page asks for it."""
+    """Return the state that the table depends on.
+
+    It must be cheap, since every page asks for it.
+    """
     campaign = campaign_of(options)
     return [
         campaign.created_at.isoformat(),

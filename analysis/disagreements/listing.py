@@ -166,9 +166,7 @@ class UnitList:
         )
 
     def _placed(self, is_of: Callable[[str, str, str], bool]) -> Bools:
-        """Return the units for which the test is true, given the item's key, the unit's kind and
-        its key.
-        """
+        """Return the units that pass a test on the item's key, the unit's kind and its key."""
         rows = Unit.objects.filter(item__campaign=self.campaign).order_by()
         places = rows.values_list("pk", "item__key", "kind", "key").iterator(chunk_size=5000)
         return self._have({pk for pk, *place in places if is_of(*place)})
@@ -236,9 +234,7 @@ class UnitList:
         return list(rows.values_list("pk", "text"))
 
     def crosstab(self) -> list[dict[str, Any]]:
-        """Return the table of people's codes by the judge's codes, each cell a count with its
-        address.
-        """
+        """Return the table of people's codes by the judge's codes: counts with addresses."""
         if not self.choice.judge or self.choice.show not in WITH_CELL or self.choice.pair:
             return []
         counts = cells(self.table, self.choice)

@@ -369,8 +369,9 @@ class _Index(dict[Any, int]):
 
 @dataclass(frozen=True)
 class _UnitFacts:
-    """The units' columns in the campaign's order. `places` (U,) has the position of each given
-    unit.
+    """The units' columns in the campaign's order.
+
+    `places` (U,) has the position of each given unit.
     """
 
     units: Ints

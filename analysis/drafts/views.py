@@ -196,9 +196,7 @@ def _changes(campaign: Campaign, effect: dict[str, Any]) -> dict[str, list[tuple
 @require_POST
 @role_required(*READERS)
 def try_draft(request: HttpRequest, pk: int, draft: int) -> HttpResponse:
-    """Create the trial of a draft, and redirect to the estimate of its run, where it can be
-    started.
-    """
+    """Create the trial of a draft, and redirect to the page that estimates and starts its run."""
     campaign = managed_campaign(request, pk)
     if blind := blind_page(request, campaign):
         return blind

@@ -1,6 +1,4 @@
-"""The visible parts of a report of measures: measures, evaluators, systems and cuts, and their
-order.
-"""
+"""The visible parts of a report of measures, and the order of its systems."""
 
 from __future__ import annotations
 

@@ -158,8 +158,7 @@ def key_point_scores(
     options: Options,
     report_options: ReportOptions,
 ) -> JSON | None:
-    """Return the scores cut at tenths and at the option's value, with calibration; None without
-    scores.
+    """Return the scores cut at tenths and at the option's value, and calibration; may be None.
 
     A point is key if people together keep it (`Retention`), and for each rater if that rater does:
     Qi and others 2024 print the mean of two annotators.

@@ -164,9 +164,7 @@ def _estimate(
 
 
 def _by_query(layout: Layout, whole: Contexts, options: Options) -> dict[str, list[str] | None]:
-    """Return the required subset of each query; None if nobody was asked about a cell of its
-    oracle.
-    """
+    """Return each query's required subset; None if nobody was asked about a cell of its oracle."""
     known = whole.answers.sampled
     if options.unrated == CONDENSED:
         whole = whole.condensed(options)
@@ -302,9 +300,7 @@ def _tables(
     drawn: Sequence[Ints],
     options: Options,
 ) -> tuple[dict[str, Floats], dict[str, str]]:
-    """Return by measure and cut the values on each query and context, or the reason for their
-    absence.
-    """
+    """Return by measure and cut the values on each query and context, or why there are none."""
     ratings = layout.ratings(frame, evaluator)
     found = answers(ratings, options)
     oracle = layout.oracle(options)

@@ -380,8 +380,7 @@ class Tables:
         }
 
     def metrics(self, report_options: ReportOptions) -> dict[str, list[JSON]]:
-        """Compare the systems' orders by different measures under each rater, including cuts and
-        forms.
+        """Compare the systems' orders by measures, cuts and forms, under each rater.
 
         Measures that ask no rater are given beside each rater's measures of rankings.
         """

@@ -96,7 +96,7 @@ def _heads(table: Table, shown: DisplayOptions, query: QueryDict) -> list[Head]:
 
 
 def _head(name: str, order: str, query: QueryDict) -> Head:
-    """Return a column's head, a link that sorts highest first, or lowest first on a second click."""
+    """Return a column's head: a link to sort by it, highest first, then lowest first."""
     turned = f"-{name}" if order == name else name
     now = {name: "descending", f"-{name}": "ascending"}.get(order, "")
     return Head(name, _address(query, order=turned), now)

@@ -42,9 +42,7 @@ def draw(subject: Subject, room: base.Room = base.PAGE) -> Drawing:
 
 
 def _of_crowd(subject: Subject, bars: list[JSON], room: base.Room) -> Drawing:
-    """Draw how many people have each kappa with the others, since a matrix of hundreds is
-    unreadable.
-    """
+    """Draw the distribution of people's kappa with the others, instead of an unreadable matrix."""
     wide = room.plot(LEFT + 24, WIDTH)
     x = base.Scale(bars[0]["from"], bars[-1]["to"], LEFT, LEFT + wide)
     y = base.Scale(0, max(bar["people"] for bar in bars), TOP + HEIGHT, TOP)

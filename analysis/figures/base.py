@@ -155,7 +155,7 @@ class Scale:
 
 
 def bounds_of(values: Iterable[float]) -> tuple[float, float]:
-    """Return the ends of an axis from 0 to 1, extended in steps of one fifth if values lie outside."""
+    """Return the ends of an axis from 0 to 1, extended by fifths if values lie outside."""
     known = tuple(values)
     low, high = min((0.0, *known)), max((1.0, *known))
     return math.floor(low * 5) / 5, math.ceil(high * 5) / 5

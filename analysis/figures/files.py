@@ -157,8 +157,9 @@ def figure_file(
 def figure_of(
     report: JSON, name: str, suffix: str, of: str, look: Look
 ) -> tuple[Figure, FileKind, Subject]:
-    """Return the figure, its subject and the kind of file. Raises FigureError if the report has no
-    such figure.
+    """Return the figure, its subject and the kind of file.
+
+    Raises FigureError if the report has no such figure.
     """
     figure, kind = FIGURES.get(name), FILES.get(suffix)
     if figure is None:

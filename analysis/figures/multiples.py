@@ -85,7 +85,7 @@ def sorted_rows(rows: Sequence[Row], first: str) -> list[Row]:
 
 
 def reasons(panels: Sequence[Panel], series: Sequence[Series]) -> list[str]:
-    """Return a sentence for each rater that is not a series, with the reason why it has no number."""
+    """Return a sentence for each rater without a series: why it has no number."""
     drawn = {each.name for each in series}
     found: dict[str, dict[str, None]] = {}
     for row in (row for panel in panels for row in panel.rows):

@@ -42,9 +42,7 @@ Pairs = Callable[[Subject], list[Pair]]
 
 @dataclass(frozen=True)
 class Compared:
-    """The subject of a matrix: labels for rows and ordered objects, and a function that returns the
-    pairs.
-    """
+    """The subject of a matrix: labels for rows and ordered objects, and the source of pairs."""
 
     row: str
     ordered: str

@@ -53,7 +53,7 @@ class Drawing:
     parts: tuple[str, ...]
 
     def inline(self, css: str = "figure") -> str:
-        """Return the SVG for a page, whose style sheet has the colours for light, dark and print."""
+        """Return the SVG for a page, whose style sheet has the colours."""
         name = f'role="img" aria-label="{attribute(self.title)}"'
         return self._svg(name, f'width="{self.width}" height="{self.height}"', "", css)
 
@@ -78,7 +78,10 @@ class Drawing:
 
 
 def clean(text: str) -> str:
-    """Escape a text as one line of XML. Characters that XML forbids become replacement characters."""
+    """Escape a text as one line of XML.
+
+    Characters that XML forbids become replacement characters.
+    """
     kept = "".join("\ufffd" if _is_unfit(c) else c for c in " ".join(text.split()))
     return escape(kept)
 

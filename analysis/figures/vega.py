@@ -141,7 +141,7 @@ def whiskers(
     more: JSON,
     bounds: tuple[float, float] | None = None,
 ) -> list[JSON]:
-    """Return layers of points with intervals along `at` (x or y); `more` has the other encodings."""
+    """Return layers of points with intervals along `at`, x or y. `more` has other encodings."""
     place = number(field, title, bounds)
     channels = {**channels, **more}
     colour = {"color": channels["color"]} if "color" in channels else {}

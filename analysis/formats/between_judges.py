@@ -1,4 +1,4 @@
-"""Tables that compare judges with each other: agreement, similar errors, and units to label first."""
+"""Tables on judges compared with each other: agreement, errors, and units to label first."""
 
 from __future__ import annotations
 

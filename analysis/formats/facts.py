@@ -70,7 +70,7 @@ _ESTIMATE = {"value", "low", "high", "n", "method"}
 
 @dataclass(frozen=True)
 class _At:
-    """The position of the traversal: the path, the structural names on it, and the filled columns."""
+    """The position of the traversal: the path, its structural names, and the filled columns."""
 
     path: tuple[str, ...] = ()
     names: tuple[str, ...] = ()

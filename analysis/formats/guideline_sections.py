@@ -81,7 +81,7 @@ def _sentences(variable: JSON) -> Iterator[str]:
 
 
 def _of_judge(judge: str, found: JSON, variable: JSON) -> Iterator[str]:
-    """Describe a judge's agreement with people before and after each change, or why it is unknown."""
+    """Describe a judge's agreement with people before and after each change, if known."""
     versions = {each["version"]: each for each in found["versions"]}
     if len(versions) < 2:
         under = f"only under {named(next(iter(versions)))}" if versions else "under none of them"
@@ -156,7 +156,7 @@ def _tables(variable: JSON) -> Iterator[Table]:
 
 
 def _units_under(digest: str, units: int, **filters: str) -> int:
-    """Return the count of units under a version, without a link for the protocol's own guideline."""
+    """Return the count of units under a version, unlinked for the protocol's own guideline."""
     if not digest:
         return units
     return UnitCount.of(units, guideline=digest, **filters).counting(OF_ALL_RATERS)

@@ -104,7 +104,9 @@ def sign_html(kind: str) -> str:
 
 
 def cell_html(value: Cell) -> str:
-    """Render a cell: a name with its sign, a number with its interval, or a dash with the reason."""
+    """Render a cell: a name with its sign, a number with its interval, or a dash with the
+    reason.
+    """
     if isinstance(value, Number):
         return _number(value)
     if isinstance(value, RaterName):

@@ -221,7 +221,7 @@ def _on_variables(names: list[str], held: JSON) -> str:
 
 
 def _describe_pairs(blocks: list[JSON], people: int) -> str:
-    """Describe the figures given in addition to the judge's agreement with people's joint labels."""
+    """Describe the further figures besides the judge's agreement with people's joint labels."""
     if people < 2:
         return "one person alone shows nothing about human agreement"
     said = (
@@ -435,9 +435,7 @@ def _intervals(report: JSON) -> str:
 
 
 def _describe_level(methods: list[str]) -> str:
-    """Describe the level of the bootstrap's quantiles for the smallest and largest number of
-    queries.
-    """
+    """Describe the level of the bootstrap's quantiles for the fewest and the most queries."""
     pattern = r"95 % BCa bootstrap of (\d+) queries(?:, (\d+) of them informative)?"
     found = [re.match(pattern, each) for each in methods]
     queries = sorted({int(each[2] or each[1]) for each in found if each})

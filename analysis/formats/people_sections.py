@@ -194,9 +194,7 @@ def sum_of_people(counts: Sequence[int]) -> int:
 def first_rows(
     caption: str, rows: Sequence[tuple[Cell, ...]], order: Sequence[float], what: str
 ) -> tuple[str, tuple[tuple[Cell, ...], ...]]:
-    """Return a table's caption and rows. If there are too many, only those with the highest
-    `order`.
-    """
+    """Return a table's caption and rows, limited to those with the highest `order`."""
     if len(rows) <= MOST_ROWS:
         return caption, tuple(rows)
     ranked = sorted(range(len(rows)), key=lambda n: -order[n])[:MOST_ROWS]

@@ -15,7 +15,7 @@ STEPS = {
 
 
 def reading_tables(found: JSON, reference: str) -> list[Table]:
-    """Return the agreement of labels by reading step, and the number of times each step was needed."""
+    """Return the agreement of labels by reading step, and the frequency of each step."""
     labels = {"as_is": "As they stood", "mended": "After a step of the ladder"}
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (label, found[key]["labels"], Number.from_estimate(found[key]["agreement"]))

@@ -81,7 +81,7 @@ def people_blocks(report: JSON, name: str) -> list[Block]:
 
 
 def _of_several(units: int, of: int) -> int:
-    """Return the count of units that several people labelled, linked if the list has all of them."""
+    """Return the count of units that several people labelled, linked if a list has them all."""
     return UnitCount.of(units, show="several") if units == of else units
 
 

@@ -123,9 +123,7 @@ def _row(question: str, said: Sequence[VerdictSentence], anchors: Anchors, units
 
 
 def _alike(said: Sequence[VerdictSentence]) -> list[list[VerdictSentence]]:
-    """Group judges with the same sentence, unless the sentence links to units, which differ by
-    judge.
-    """
+    """Group judges with the same sentence, unless it links to units, which differ by judge."""
     groups: dict[str, list[VerdictSentence]] = {}
     for each in said:
         has_units = any("cells" in part for part in each.sentence["parts"])
@@ -146,7 +144,7 @@ def _line(of: Sequence[VerdictSentence], named: bool, anchors: Anchors, units: U
 
 
 def _answer(sentence: JSON) -> str:
-    """Render the first words, with an explanation of their bands in a hint for mouse or keyboard."""
+    """Render the first words, with their bands in a hint for mouse or keyboard."""
     words = f"<strong>{escape(sentence['answer'])}</strong>"
     bands = HINTS.get(sentence.get("bands", ""))
     if not bands:

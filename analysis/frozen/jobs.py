@@ -37,9 +37,7 @@ def _state(options: Options) -> Any:
 
 
 def _carry_out(options: Options, progress: Progress) -> Result:
-    """Return the snapshot's key, the labels' new digest, or the differing figure of another
-    library.
-    """
+    """Return the snapshot's key, the labels' new digest, or a library's differing figure."""
     campaign, chosen = campaign_of(options), restore_dataclass(ReportOptions, options["options"])
     computed = computed_report(campaign, chosen, progress)
     report = computed.report

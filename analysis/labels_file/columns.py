@@ -406,7 +406,7 @@ def inputs_of(labels: Labels) -> Inputs:
 
 
 def _encoded(labels: Labels, name: str) -> tuple[Ints, pa.Array, Ints | Codes]:
-    """Encode a field of the labels: the rank and JSON of each value, and each label's value (N,)."""
+    """Encode a field of the labels: each value's rank and JSON, and the labels' values (N,)."""
     codes: Ints | Codes
     if name == "replicate":
         numbers, codes = np.unique(labels.replicate, return_inverse=True)

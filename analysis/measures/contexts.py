@@ -81,9 +81,7 @@ class Contexts:
 
     @cached_property
     def unsettled(self) -> Bools:
-        """The questions (Q, M) of which it is unknown whether they count, because of open oracle
-        cells.
-        """
+        """The questions (Q, M) that may or may not count, because of open oracle cells."""
         return self.hidden(self.answers.open)
 
     def hidden(self, cells: Bools) -> Bools:

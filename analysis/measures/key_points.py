@@ -115,7 +115,7 @@ class Verified:
 
     @property
     def counted(self) -> Bools:
-        """Return the points (U,) that count: all except grounded ones that lack the second
+        """Return the points (U,) that count: all except grounded ones without the second
         question.
         """
         if self.applicable is None:

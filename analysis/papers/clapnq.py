@@ -327,9 +327,7 @@ def _percent_agreement(
 
 
 def _needed_passages(material: Material, rated: Sequence[Campaign]) -> list[Grid]:
-    """Return the passages that two or more people call needed, and the questions with such a
-    passage.
-    """
+    """Return the passages that two or more people call needed, and questions with such passages."""
     rows: list[tuple[str, tuple[Cell, ...]]] = []
     for campaign in rated:
         for name, words in NEEDED.items():

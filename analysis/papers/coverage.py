@@ -51,7 +51,7 @@ TOO_FEW = "fewer than three retrieval settings"
 
 @dataclass(frozen=True)
 class Values:
-    """A measure's values by query, (Q,) NaN = none, for each system, or the reason for their
+    """A measure's values by query for each system, (Q,) NaN = none, or the reason for their
     absence.
     """
 
@@ -83,7 +83,7 @@ class Values:
 
 @dataclass
 class DataSet:
-    """A data set: the campaign with its reports and the campaign with its passages, or one of them."""
+    """A data set: a campaign with its reports, a campaign with its passages, or both."""
 
     name: str
     material: Material

@@ -445,9 +445,7 @@ def _statistics(data: DataSet) -> Iterator[tuple[str, Cell]]:
 
 
 def _required_and_redundant(data: DataSet, by: str) -> tuple[Cell, Cell]:
-    """Return the mean size of P**, and the mean number of other passages that answer a counted
-    question.
-    """
+    """Return the mean size of P**, and how many other passages answer a counted question."""
     rated = data.passage_ratings(by)
     if rated is None:
         cell = missing(data.no_ratings(by))

@@ -1,6 +1,4 @@
-"""The tables of Long²RAG (Qi and others 2024): documents' key points, and which of them answers
-make.
-"""
+"""The tables of Long²RAG (Qi and others 2024): which key points answers make."""
 
 from __future__ import annotations
 

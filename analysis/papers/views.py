@@ -1,4 +1,7 @@
-"""Pages and files of a study's tables. Pages show the last tables at once; a job computes new ones."""
+"""Pages and files of a study's tables.
+
+Pages show the last tables at once; a job computes new ones.
+"""
 
 from __future__ import annotations
 

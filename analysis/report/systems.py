@@ -254,7 +254,10 @@ def _items(table: Scores) -> list[JSON]:
 
 
 def _systems(table: Scores) -> JSON:
-    """Return means by system. A crowd appears only as its mean, since its people score few items."""
+    """Return means by system.
+
+    A crowd appears only as its mean, since its people score few items.
+    """
     columns = table.columns()
     if is_crowd(table.labels):
         people = {table.labels.raters[n].name for n in table.labels.columns("human")}
@@ -318,7 +321,7 @@ def _spearman(x: Floats, y: Floats) -> float:
 
 
 def _correlations(table: Scores, compare: Callable[[Floats, Floats], JSON]) -> JSON:
-    """Return each judge's correlation with each person, with people's mean, and with later judges."""
+    """Return each judge's correlation with each person, people's mean, and later judges."""
     raters, people = table.labels.raters, table.people
     judges = table.labels.columns("judge")
     alone = [] if is_crowd(table.labels) else table.labels.columns("human")

@@ -136,9 +136,7 @@ def _units(block: JSON, number: int) -> str:
 
 
 def _thin(agreement: JSON) -> int:
-    """Count the people whose largest overlap with another person is below `THIN`, if others have
-    more.
-    """
+    """Count the people whose largest overlap with others is below `THIN`, if some have more."""
     most: dict[str, int] = {}
     for pair in agreement.get("pairs", ()):
         for who in (pair["a"], pair["b"]):

@@ -182,7 +182,7 @@ def _numbers(request: HttpRequest, asked: ResultsRequest) -> Found | HttpRespons
 
 
 def _exposes(request: HttpRequest, campaign: Campaign, shown: jobs.Shown) -> bool:
-    """Return whether reading the page marks this person's later labels in the campaign as exposed."""
+    """Return whether reading the page marks this person's later labels as exposed."""
     notes = shown.job.result.get("notes", ()) if shown.job else ()
     mine = open_campaigns(get_account(request)).filter(pk=campaign.pk)
     return exposes(notes, campaign) and mine.exists()
@@ -205,7 +205,10 @@ def _measures(request: HttpRequest, asked: ResultsRequest) -> Found | HttpRespon
 
 
 def _live_part(request: HttpRequest, campaign: Campaign) -> HttpResponse:
-    """Render the number of labels newer than the page's numbers. Empty if the page already says so."""
+    """Render the number of labels newer than the page's numbers.
+
+    Empty if the page already says so.
+    """
     since, opened, shown = (_number(request, name) for name in LIVE)
     number = labels_since(campaign, since)
     if opened and time.time() - opened > LONGEST_POLLED:
@@ -303,7 +306,7 @@ def old_report(request: HttpRequest, pk: int) -> HttpResponse:
 @require_safe
 @role_required(*READERS)
 def old_measures(request: HttpRequest, pk: int) -> HttpResponse:
-    """Redirect from the measures' address in earlier versions to the page, with the measures open."""
+    """Redirect from the measures' address in earlier versions to the page's open measures."""
     readable_campaign(request, pk)
     answer = _redirect(request, pk, {MEASURES: OWN})
     answer["Location"] += SYSTEMS

@@ -40,7 +40,7 @@ class BothOrders:
 
     @property
     def same_place(self) -> dict[str, int]:
-        """Count the pairs in which the first answer shown, or the second, was preferred both times."""
+        """Count the pairs in which the same position, first or second, was preferred both times."""
         habit = Counter(one for one, other, _ in self.verdicts if SWAPPED.get(one) == other)
         return {"first": habit["first"], "second": habit["second"]}
 

@@ -326,9 +326,7 @@ def sheet(
 
 
 def _note(campaign: Campaign, judge: Judge) -> None:
-    """Record in the ledger the units of trials that cover few units, and the judge's number of
-    units.
-    """
+    """Record in the ledger the units of small trials, and the judge's number of units."""
     trials = list(trials_in(campaign, judge)) if is_collecting() else []
     small: set[int] = set()
     for trial in trials:

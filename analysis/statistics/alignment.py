@@ -1,4 +1,7 @@
-"""A judge compared with a reference. Tables have people in the rows and the judge in the columns."""
+"""A judge compared with a reference.
+
+Tables have people in the rows and the judge in the columns.
+"""
 
 import numpy as np
 

@@ -116,9 +116,7 @@ def _passes(labels: Ints, epsilon: float, q: float) -> Floats:
 
 
 def describe_undecided(queries: int, needed: int | None) -> str:
-    """Explain that there are too few queries to decide, and how many would suffice (None: no
-    number).
-    """
+    """Explain that there are too few queries to decide, and how many would suffice (None: none)."""
     text = f"cannot be decided with {queries} {'query' if queries == 1 else 'queries'}"
     if needed is None:
         return f"{text}; at epsilon 0 a tie never passes"

@@ -244,9 +244,7 @@ def judge_difference(
 
 @dataclass(frozen=True)
 class ComparedJudges:
-    """Two judges compared with people on the same units: both means, and the first minus the
-    second.
-    """
+    """Two judges compared with people on the same units: both means and their difference."""
 
     one: Estimate
     other: Estimate

@@ -127,8 +127,7 @@ def _matrix(m: int, n: int, pairs: list[Estimate]) -> tuple[tuple[Estimate, ...]
 
 
 class _Errors:
-    """Functions of the kinds' weights (..., P). `label` (P,) is people's, `wrong` (P, m) marks
-    errors.
+    """Functions of the weights (..., P). `label` (P,) is people's, and `wrong` (P, m) marks errors.
 
     Kinds of the label -1 are outside of the comparison.
     """

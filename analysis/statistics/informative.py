@@ -47,8 +47,9 @@ def count_informative(tally: Tally, others: Floats, labels: Floats, least: int =
 
 
 def informative_among(tally: Tally, counts: Ints | Floats) -> int:
-    """Count for several raters together. `counts` (P, K) has each kind's number of labels by
-    category.
+    """Count for several raters together.
+
+    `counts` (P, K) has each kind's number of labels by category.
     """
     labels = np.asarray(counts.sum(axis=1), float)
     others = labels - counts[:, int(np.argmax(tally.total @ counts))]
@@ -56,9 +57,7 @@ def informative_among(tally: Tally, counts: Ints | Floats) -> int:
 
 
 def informative_of_each(tally: Tally, *columns: Ints | Floats, least: int = 1) -> int:
-    """Return the smallest count over the raters' columns (P,), which have each kind's label, -1 =
-    none.
-    """
+    """Return the smallest count over the raters' columns (P,) of labels by kind, -1 = none."""
     return min(_of_column(tally, column, least) for column in columns)
 
 

@@ -175,7 +175,7 @@ class Tally:
             yield self._weighted(resamples.draws[start : start + step])
 
     def without_one(self) -> Iterator[tuple[Floats, Ints]]:
-        """Yield the weights with one cluster left out, (c, P) at a time, and how often each occurs."""
+        """Yield the weights without one cluster, (c, P) at a time, and how often each occurs."""
         few = self.cells.shape[0] * self.cells.shape[1] <= BLOCK
         yield from self._kept_without_one if few else self._without_one()
 

@@ -1,5 +1,4 @@
-"""The study: a file that names its batches, campaigns and judges, and its application to the
-database.
+"""The study: a file with batches, campaigns and judges, and its application to the database.
 
 `read_study` reads the file. `stages_of` compares it with the database, `apply` updates the database
 as far as the file and people's answers allow, and `status` reports the progress of the chain.

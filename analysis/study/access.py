@@ -14,7 +14,10 @@ from datasets.teams import visible_batches
 
 
 def readable_studies(user: User) -> QuerySet[Study]:
-    """Return the studies that an account may read, by name. Only admins may read one without parts."""
+    """Return the studies that an account may read, by name.
+
+    Only admins may read one without parts.
+    """
     parts = StudyPart.objects.filter(study=OuterRef("pk"))
     hidden = parts.filter(kind="campaign").exclude(campaign__in=readable(user).values("pk"))
     unseen = parts.filter(kind="batch").exclude(batch__in=visible_batches(user).values("pk"))
@@ -44,7 +47,7 @@ def readable_root(user: User, pk: int) -> Batch:
 
 
 def chains_by_hand(user: User) -> list[Batch]:
-    """Return the loaded batches from which others were derived without a study file, newest first."""
+    """Return the loaded batches of chains without a study file, newest first."""
     visible = visible_batches(user)
     in_a_study = StudyPart.objects.filter(batch=OuterRef("pk"))
     roots = visible.filter(derived__isnull=False, lineage=None).exclude(Exists(in_a_study))

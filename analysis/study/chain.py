@@ -96,7 +96,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Step:
-    """The next thing to do, who has to do it (people or a researcher), and the address of the page."""
+    """The next thing to do, who has to do it (people or a researcher), and where."""
 
     who: str
     what: str
@@ -304,7 +304,7 @@ class _Cards:
         )
 
     def _reasons(self, lineage: Lineage) -> tuple[dict[str, dict[str, int]], str]:
-        """Return the dropped parts by reason, or the reason why this account may not see them now."""
+        """Return the dropped parts by reason, or why this account may not see them now."""
         dropped: dict[str, dict[str, int]] = lineage.counts.get("dropped", {})
         if not dropped:
             return {}, ""

@@ -79,17 +79,13 @@ def attention(context: Context, *topics: str) -> dict[str, Any]:
 
 @register.inclusion_tag("attention/_folded.html", takes_context=True)
 def attention_folded(context: Context, *topics: str) -> dict[str, Any]:
-    """Like `attention`, but folded under the number of matters, for pages with another main
-    subject.
-    """
+    """Like `attention`, but folded under the number of matters, for other pages."""
     return attention(context, *topics)
 
 
 @register.simple_tag
 def axis(found: JSON, tick: float | None = None, kind: str = "people") -> SafeString:
-    """Draw a value from 0 to 1 with its interval, and a tick at another value. Empty without a
-    value.
-    """
+    """Draw a value from 0 to 1 with its interval, and a tick at another value, if any."""
     if found["value"] is None:
         return SafeString("")
     low, high = (

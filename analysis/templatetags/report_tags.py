@@ -74,9 +74,7 @@ def _has_several_judges(report: dict[str, Any]) -> bool:
 
 
 def _units_of_judges(context: Context, report: dict[str, Any]) -> SafeString:
-    """Render links to the units on which judges differ, and to a new campaign of units to label
-    first.
-    """
+    """Render links to the units on which judges differ, and to a campaign to label them first."""
     pk = context["campaign"].pk
     campaigns = format_html_join("", "{}", ((each,) for each in _to_label(context, report)))
     file = format_html(
@@ -208,7 +206,7 @@ def rows(table: Table) -> Iterator[Row]:
 
 @register.filter
 def cell(value: Cell) -> SafeString:
-    """Render a cell: a name with its sign, a number with its interval, or a dash with the reason."""
+    """Render a cell: a name and its sign, a number and its interval, or a dash and its reason."""
     return mark_safe(html.cell_html(value))
 
 

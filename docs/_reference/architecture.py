@@ -27,7 +27,7 @@ KINDS = {
     "annotation/protocols": ("base", "material", "schema", "units", "validation"),
     "annotation/views/protocol_pages": ("base",),
 }
-# Found under the same name in every Django project.
+# These have the same name in every Django project.
 WIRING = {"apps", "urls", "asgi", "wsgi", "__main__"}
 _BLOCK = re.compile(r"(<!-- written: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -45,7 +45,7 @@ def first_line(path: Path) -> str:
 
 @cache
 def docstring(path: Path) -> str:
-    """Return a module's docstring; read without the rest of it, since there are hundreds."""
+    """Return a module's docstring without parsing the rest, for speed."""
     with tokenize.open(path) as lines:
         for token in tokenize.generate_tokens(lines.readline):
             if token.type == tokenize.STRING:

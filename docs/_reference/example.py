@@ -1,4 +1,4 @@
-"""A report over a few invented labels, whose keys the formats page lists."""
+"""A report on a few invented labels, as the source of the keys on the formats page."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ def _report() -> dict[str, Any]:
     _add_crowd(made)
     _add_judges(made)
     _add_fake(made)
-    # Of the material of a labels file nothing is known, so it gives no hint and no role.
+    # Nothing is known about a labels file's material, so there are no hints and no roles.
     misplaced = MisplacedEvidence(PEOPLE[0], "human", "rating", 9, Counter(report=1))
     roles = {"development": 4, "evaluation": 24, "audit": 4, "compared": "evaluation"}
-    # Made up, so that the page is the same wherever no process is started for it.
+    # Made up, so that the page is the same without starting a process.
     check = made["check"] | {"libraries": {"krippendorff": "0.9.0"}}
     return made | {"hints": [flag_as_json(misplaced)], "roles": roles, "check": check}
 
 
 def _add_fake(made: dict[str, Any]) -> None:
-    """Add what only a campaign has: model families, replicates, and a scripted judge."""
+    """Add the parts specific to campaigns: model families, replicates, and a scripted judge."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "labels.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _labels()), "utf-8")
@@ -87,7 +87,7 @@ def _add_fake(made: dict[str, Any]) -> None:
 
 
 def _add_crowd(made: dict[str, Any]) -> None:
-    """Add what a report of more than 30 people has instead of pairs, and groups of people."""
+    """Add the distributions that replace pairs with more than 30 people, and groups of people."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "crowd.jsonl")
         path.write_text("".join(json.dumps(line) + "\n" for line in _crowd()), "utf-8")
@@ -136,7 +136,9 @@ def _judges() -> Iterator[dict[str, Any]]:
 def _crowd() -> Iterator[dict[str, Any]]:
     for n in range(QUERIES * 4):
         place = {"item": f"r{n}", "unit": f"q{n}", "query": f"q{n // 4}", "variable": "answerable"}
-        place["system"] = f"S{n % 4}"  # with 31 people too many effects to fit, which takes seconds
+        place["system"] = (
+            f"S{n % 4}"  # with 31 people, there are too many effects to fit, which takes seconds
+        )
         for turn in range(31):
             yes = (n + (turn == n % 30) + (turn == 30) * n // 2) % 2
             yield place | {"rater": f"P{turn}", "value": ("no", "yes")[yes]}

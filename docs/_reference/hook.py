@@ -15,12 +15,12 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
-# MkDocs puts this folder first, where our `statistics` would hide Python's.
+# MkDocs puts this folder first on the path, where our `statistics` would shadow Python's.
 sys.path[0] = str(ROOT)
-# The pages show what holds by default, so a development start is enough.
+# The pages describe defaults, so development settings suffice.
 os.environ.setdefault("DEBUG", "1")
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-# A second start would set up the log again for a process that already runs Django, such as tests.
+# A second start would set up logging again in a process that already runs Django, such as tests.
 if not apps.ready:
     django.setup()
 
@@ -29,7 +29,7 @@ from docs._reference.pages import FOLDER, navigation, pages  # noqa: E402
 
 ICON = "assets/icon.svg"
 INTERVAL = re.compile(r"\[-?\d\.\d+, -?\d\.\d+\]")
-# It is shown under any address, at any depth, so it can link to no file of the site.
+# The page is shown at any address and depth, so it cannot link to files of the site.
 NOT_FOUND = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -64,14 +64,14 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     for each in FORMAT_FILES.values():
         path = f"{FOLDER}/{each.name}"
         files.append(File.generated(config, path, abs_src_path=str(each.path)))
-    # The site's own sign serves here too.
+    # The site's own icon is used here, too.
     icon = ROOT / "static" / "icon.svg"
     files.append(File.generated(config, ICON, abs_src_path=str(icon)))
     return files
 
 
 def on_page_content(html: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Keep the two ends of an interval in a table on one line."""
+    """Keep both ends of an interval in a table on one line."""
     return INTERVAL.sub(r'<span class="interval">\g<0></span>', html)
 
 

@@ -56,7 +56,7 @@ SECTIONS = (
     "inputs.",
     "",
 )
-"""Beginnings of paths, longer ones first. Each has a table of its own."""
+"""Prefixes of paths, longer ones first. Each has a table of its own."""
 
 
 def keys() -> dict[str, str]:
@@ -106,7 +106,7 @@ def _walk_into(value: Mapping[str, Any], start: str) -> Iterator[tuple[str, str]
 
 
 def _one_for_all(value: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """Return the object, or one entry with the keys of all entries if its keys are data."""
+    """Return the object, or a merged entry with the keys of all entries if its keys are data."""
     two = ".".join(path.split(".")[-2:])
     place = PLACES.get(two) or PLACES.get(_last(path))
     if place is None or not value or OWN_KEYS & set(value):

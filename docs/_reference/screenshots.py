@@ -78,7 +78,7 @@ def log_in(browser: Browser, password: str, size: ViewportSize, touch: bool = Fa
 
 
 def select(page: Page, words: str) -> None:
-    """Select words of the report, as if dragged over with a mouse."""
+    """Select words of the report, as if dragging a mouse over them."""
     page.evaluate(
         """(words) => {
           const node = document.querySelector("[data-marks]");
@@ -105,7 +105,7 @@ def answer(page: Page, key: str, words: str = "") -> None:
 
 
 def picture(page: Page, name: str) -> None:
-    page.wait_for_timeout(2000)  # until the draft is saved, and the page says so
+    page.wait_for_timeout(2000)  # until the page says that the draft is saved
     page.screenshot(path=ASSETS / f"annotator-{name}.png", animations="disabled")
 
 

@@ -65,7 +65,7 @@ def plain(docstring: str | None) -> str:
 
 
 def _starless(paragraph: str) -> str:
-    """Escape stars and underscores of formulas, which Markdown would read as emphasis."""
+    """Escape asterisks and underscores in formulas, which Markdown would read as emphasis."""
     parts = paragraph.split("`")
     for n in range(0, len(parts), 2):
         parts[n] = parts[n].replace("*", "\\*").replace("_", "\\_").replace("<", "&lt;")

@@ -352,8 +352,9 @@ class _Probe:
             self.facts["prefix_cache"] = enabled[1] == "True"
 
     def _refuse(self, error: FatalError) -> None:
-        """Store a problem that a person has to correct. Raises the error if it affects the whole
-        server.
+        """Store a problem for a person to correct.
+
+        Raises the error if it affects the whole server.
         """
         model = self.server.model
         if error.status == 404:

@@ -139,9 +139,7 @@ def label_of(decision: Decision, floor: float) -> str:
 
 
 def is_closed(facts: Facts) -> bool:
-    """Return whether the answer consists of codes only, without a text, a list or matches in a
-    list.
-    """
+    """Return whether the answer has only codes: no text, no list and no matches in a list."""
     return not any(unit.written or unit.listed or unit.matches for unit in facts.units)
 
 

@@ -92,9 +92,7 @@ def _other_code(unit: AskedUnit, variable: str, code: str) -> str:
 
 @dataclass(frozen=True)
 class Match:
-    """The share of the unit's words found close together in a text, and the sentence with most of
-    them.
-    """
+    """The share of words found close together in a text, and the sentence with most of them."""
 
     share: float
     quote: str

@@ -37,9 +37,7 @@ _IDS = re.compile(r"\b(?:sk|org|proj|req)[-_][\w*.-]{8,}", re.ASCII)
 
 
 def requests_of(backend: WireBackend) -> Iterator[tuple[str, JSON]]:
-    """Yield named request bodies: a good one of each kind, one that gets truncated, and two bad
-    ones.
-    """
+    """Yield named request bodies: valid ones, one that gets truncated, and two invalid ones."""
     labelled = backend.body(_request(LABEL_SCHEMA))
     yield "label", labelled
     yield "free", backend.body(_request(ANY_FORM))

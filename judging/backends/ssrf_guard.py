@@ -108,8 +108,7 @@ class Guard:
         return socket.socket(family, kind, protocol)
 
     def redact(self, error: BackendError) -> None:
-        """Remove the server's text from a failure, so that failures cannot be used to scan a
-        network.
+        """Remove the server's text from a failure, which could be used to scan a network.
 
         Only the class of the status remains, and all failures to connect look the same. Failures
         of servers that the operator chose stay as they are.

@@ -269,8 +269,9 @@ class Files:
         _sync(self.first.parent)
 
     def finish_interrupted(self) -> bool:
-        """Move the remaining files into place. Return False if one no longer exists. Raises
-        BatchError.
+        """Move the remaining files into place.
+
+        Return False if one no longer exists. Raises BatchError.
         """
         moved = [part.finish_interrupted() for part in self.parts]
         _sync(self.first.parent)

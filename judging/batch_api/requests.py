@@ -203,8 +203,9 @@ def _lines(
 
 
 def _publish(files: Files, run: JudgeRun, lease: uuid.UUID, known: int) -> BatchFiles:
-    """Move the files into place and mark the run as waiting for results. A run without requests is
-    done.
+    """Move the files into place and mark the run as waiting for results.
+
+    A run without requests is done.
     """
     left_out = ledger.count_isolated(run.campaign, run.judge)
     if not files.requests:

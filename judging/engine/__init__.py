@@ -359,9 +359,7 @@ class _Engine:
         return outcomes.open_rows()
 
     async def _watch_clock(self) -> None:
-        """Stop the engine in time, or later if calls take so long that stopping would waste too
-        much.
-        """
+        """Stop the engine in time, or later if calls take so long that stopping wastes too much."""
         if (seconds := self.control.seconds) is None:
             return
         await asyncio.sleep(seconds)

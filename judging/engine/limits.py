@@ -179,8 +179,7 @@ class Limit:
             self._resize(now, self._size + 1)
 
     def _may_pass(self, now: float) -> bool:
-        """Return whether the limit may rise: it is below the last ceiling, or it is time to probe
-        that.
+        """Return whether the limit may rise: it is below the last ceiling, or that may be probed.
 
         A successful round above the ceiling raises it.
         """
@@ -335,7 +334,7 @@ class Refusals:
         self._counts: Counter[str] = Counter()
 
     def is_final(self, state: str) -> bool:
-        """Count a refusal, and return whether it is final: the first one, or one too many for
+        """Count a refusal, and return whether it is final: the first, or one too many for
         chance.
         """
         self._counts[state] += 1

@@ -66,7 +66,7 @@ class Job:
         return Result(self.prepared, tuple(self.calls), answer, self._seconds(), self.answer)
 
     def failed(self, reason: Reason) -> Result:
-        """Return the result of a failure: the original answer if a repair failed, or a missing
+        """Return the result of a failure: the answer before a failed repair, or a missing
         reason.
         """
         outcome = self.answer or Failure(reason)

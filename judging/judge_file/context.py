@@ -136,7 +136,7 @@ def _single(
     parts: Mapping[str, Sequence[Mapping[str, Any]]],
     numbers: Mapping[int, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the singular names: the part that the one unit is about, or the only part of its kind."""
+    """Return the singular names: the part that the unit is about, or the only one of its kind."""
     found: dict[str, Any] = {}
     for plural in (*TEXT_KINDS.values(), *dict.fromkeys(UNIT_KINDS.values()), "units"):
         if len(parts[plural]) == 1:

@@ -62,9 +62,7 @@ class Fixture:
 
 @dataclass(frozen=True)
 class Examples:
-    """The number of example units from development queries in the messages, and how they are
-    sampled.
-    """
+    """The number of development units shown as examples, and how they are sampled."""
 
     k: int
     draw: str = "any"

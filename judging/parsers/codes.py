@@ -58,7 +58,7 @@ class Verdicts:
         return Verdict(codes.pop(), self.grade(variable, words.pop()) if len(words) == 1 else "")
 
     def table(self, variable: AskedVariable) -> CodeMap:
-        """Return a variable's words with their codes: its map, or otherwise the codes themselves."""
+        """Return a variable's words with their codes: its map, or the codes themselves."""
         return self.maps.get(variable.name) or {code: code for code in variable.codes}
 
     def grade(self, variable: AskedVariable, word: str) -> str:

@@ -45,8 +45,7 @@ schema, with nothing before or after it."""
 def find_problems(
     schema: Schema, spec: ItemSpec, units: Mapping[str, UnitSpec], answer: Units, channel: Channel
 ) -> list[str]:
-    """Return the reasons why an answer cannot become part of a batch, if it is for a preparation
-    step.
+    """Return the reasons why a preparation step's answer cannot become part of a batch.
 
     Raises RefusedError where the form is wrong. People's quotes must be exactly at their stated
     position, as on a page. A model's quotes are searched for.

@@ -117,7 +117,7 @@ class Prepared:
 
     @property
     def channel(self) -> Channel:
-        """The channel: answers from a parser that reads only some keys are checked for these keys."""
+        """The channel; answers from a parser of some keys are checked only for these."""
         return "judge" if self.parser.whole else "parser"
 
     @property
@@ -337,7 +337,7 @@ class Preparer:
 
 
 def request_hash(backend: Backend, request: Request) -> str:
-    """Return the hexadecimal SHA-256 of everything that determines the answer, as canonical JSON."""
+    """Return the hexadecimal SHA-256 of everything that determines the answer."""
     canonical = _CANONICAL.encode(backend.identity(request))
     return hashlib.sha256(canonical.encode()).hexdigest()
 

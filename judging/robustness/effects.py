@@ -102,9 +102,7 @@ class Pair:
         return _count(why for place, why in self.reasons.items() if self._is_owed(place))
 
     def missing_but(self, label: str) -> dict[str, int]:
-        """Count the trial's missing labels by reason on units where the judge gave a different
-        label.
-        """
+        """Count the trial's missing labels by reason, where the judge gave a different label."""
         return _count(
             why
             for place, why in self.reasons.items()

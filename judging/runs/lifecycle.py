@@ -1,5 +1,4 @@
-"""The lifecycle of a run: start, lease, renewal, pause, stop and end, and the choice of the next
-run.
+"""The lifecycle of a run: start, lease, pause, stop, end, and the choice of the next run.
 
 Times are those of the database's clock. A run whose judge asks a server also leases its lane, so
 that one run at a time asks that server.
@@ -78,9 +77,7 @@ def prompt_for(judge: Judge, campaign: Campaign) -> str:
 
 
 def checked_prompt(judge: Judge, campaign: Campaign) -> Prompt:
-    """Return the judge's prompt for a campaign, unless it has a judge file, which has its own
-    messages.
-    """
+    """Return the judge's prompt for a campaign, unless it has a judge file with own messages."""
     text = prompt_for(judge, campaign)
     return Prompt("", text, sha256_of(text)) if judge.file else read_prompt(text)
 
@@ -149,9 +146,7 @@ def check_file(campaign: Campaign, judge: Judge) -> None:
 
 
 def check_template(campaign: Campaign, judge: Judge) -> None:
-    """Check that a judge file's first request can be filled in, before a request is sent. Raises
-    PromptError.
-    """
+    """Check that a judge file's first request can be filled in. Raises PromptError."""
     rows = ledger.assignments_of(campaign, judge).select_related("item__campaign", "item__query")
     if judge.file and (first := rows.order_by("id").first()):
         prompt = checked_prompt(judge, campaign)
@@ -360,7 +355,7 @@ def _settle_assignments(run: JudgeRun, state: str) -> None:
 
 
 def hand_over(run: JudgeRun, token: uuid.UUID) -> None:
-    """Release the lease and leave the run to the next worker, or end it if a person asked for that."""
+    """Release the lease and leave the run to the next worker, or end it if requested."""
     with transaction.atomic():
         if _leased_by(run, token).update(**_NO_LEASE):
             lanes.release(run.lane_id, token)

@@ -213,8 +213,9 @@ def _judge_context(user: User, judge: Judge, form: TryForm | None = None) -> dic
 @require_POST
 @role_required(*READERS)
 def try_one(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask about one item. A worker sends the request; the judge's page shows the answer to this
-    person.
+    """Ask about one item.
+
+    A worker sends the request; the judge's page shows the answer to this person.
     """
     user = get_account(request)
     judge, form = managed_judge(request, pk), TryForm(request.POST, user=user)
@@ -262,8 +263,9 @@ def _question(user: User, form: TryForm, judge: Judge | None = None, **draft: An
 def _attempt(
     request: HttpRequest, form: TryForm, page: str, question: Callable[[], Any]
 ) -> tuple[HttpResponse | None, int, dict[str, Any]]:
-    """Start a try within an account's limits. Return the address that follows it, or the status and
-    the error.
+    """Start a try within an account's limits.
+
+    Return the address that follows it, or the status and the error.
     """
     user = get_account(request)
     if not form.is_valid():

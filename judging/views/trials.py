@@ -75,9 +75,7 @@ def trials(request: HttpRequest, pk: int) -> HttpResponse:
 def _start(
     request: HttpRequest, campaign: Campaign, judge: Judge, form: TrialsForm
 ) -> HttpResponse:
-    """Request the job that plans the trials and queues their runs, and show a page that waits for
-    it.
-    """
+    """Request the job that plans the trials and queues their runs, and show its progress."""
     question = plan_question(get_account(request), judge, campaign, form.selection())
     address = trials_address(campaign.pk, judge.pk)
     asked = jobs.follow(request, PLAN, question, address, again=True)

@@ -74,7 +74,7 @@ class Builder:
         return image
 
     def here(self, path: str) -> Path:
-        """Return the location of an image's path on this machine."""
+        """Return the location on this machine of a path in the image."""
         return Path(self.mapped(path)) if _PATH.match(path) else self.root / path.lstrip("/")
 
     def mapped(self, text: str) -> str:
@@ -103,7 +103,7 @@ class Builder:
         image.command = step.arguments()
 
     def _entrypoint(self, image: Image, step: Instruction) -> None:
-        raise DockerfileError(f"{step}: an entry point is nothing that this script can carry out")
+        raise DockerfileError(f"{step}: this script cannot carry out an entry point")
 
     def _stopsignal(self, image: Image, step: Instruction) -> None:
         image.stop = step.rest
@@ -113,7 +113,7 @@ class Builder:
         image.check = Instruction(step.line, step.name, command).arguments()
 
     def _user(self, image: Image, step: Instruction) -> None:
-        self.say("    not carried out: the user of this script stands in")
+        self.say("    not carried out: the script's own user is used instead")
 
     def _run(self, image: Image, step: Instruction) -> None:
         if _CONTAINER_ONLY.search(step.rest):
@@ -155,7 +155,7 @@ class Builder:
 
 
 def with_uv(command: str, say: Callable[[str], None]) -> str:
-    """Return the same installation by uv, ten times as fast, with pip if uv fails or is missing.
+    """Return the installation with uv, ten times as fast, or with pip if uv fails or is missing.
 
     pip stays in the step as a fallback, since uv does not read pip's configuration.
     """

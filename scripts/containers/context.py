@@ -1,4 +1,4 @@
-"""The files that a build may copy, by .dockerignore."""
+"""The files that a build may copy, according to .dockerignore."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def context_files(folder: Path, patterns: Sequence[str]) -> set[str]:
     kept = tuple(each[1:].split("/")[0] for each in patterns if each.startswith("!"))
     found = set()
     for top in folder.iterdir():
-        # Left unread, since it may be large: a virtual environment, a history, a data folder.
+        # Not searched, since it may be large: a virtual environment, a history, a data folder.
         if ignored(top.name, patterns) and top.name not in kept and "**" not in kept:
             continue
         files = [top] if top.is_file() else top.rglob("*")

@@ -1,4 +1,4 @@
-"""Parse the instructions that our Dockerfile uses; an unknown instruction is an error."""
+"""Parse the instructions of our Dockerfile. An unknown instruction is an error."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def instructions(text: str) -> Iterator[Instruction]:
     """Return the instructions in order. Raises DockerfileError for an unknown one."""
     begun, parts = 0, list[str]()
     for number, line in enumerate(text.splitlines(), 1):
-        # Comments end no instruction, not even between the lines of one.
+        # Comments do not end an instruction, not even between its lines.
         if line.lstrip().startswith("#") or not (line.strip() or parts):
             continue
         begun = begun or number

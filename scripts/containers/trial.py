@@ -20,7 +20,7 @@ from scripts.containers.building import Builder, Image
 from scripts.containers.dockerfile import DockerfileError
 
 STARTING, ENDING = 240.0, 30.0
-# Logged once a process handles signals. An earlier stop signal would end it half started.
+# Logged once a process handles signals. An earlier stop signal would kill it during start-up.
 BESIDE = {"worker": " ready.", "beat": "beat: Starting..."}
 
 

@@ -29,7 +29,7 @@ DECIDED = {
 class Session:
     """How a test run ended: `caught` is the test that failed, and `how` says how.
 
-    `late` says whether a test, or all of them, took too long. `log` holds every event.
+    `late` says whether a test or the whole run took too long. `log` holds every event.
     """
 
     caught: str | None = None
@@ -92,7 +92,7 @@ class Copy:
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
-        """Put a mutant into the copy, with a time that no compiled module has."""
+        """Put a mutant into the copy, with a timestamp that no compiled module has."""
         path = self.root / mutant.path
         code, was = path.read_bytes(), path.stat()
         path.write_bytes(mutant.mutated.encode())

@@ -1,6 +1,6 @@
 """Mutants without an observable effect, with the reason for each.
 
-An entry in `equivalent.toml` names what it changes and no line number, so it still applies when
+An entry in `equivalent.toml` identifies its change without a line number, so it still applies when
 code moves.
 """
 

@@ -26,9 +26,9 @@ FOLDER = ROOT / "var" / "mutants"
 FILE = FOLDER / "map.sqlite3"
 # Tests of things other than the product, and those that `make test` runs separately.
 ELSEWHERE = ("tests/benchmarks", "tests/containers", "tests/docs", "tests/scripts", "tests/vllm")
-# modules that share a session; with more, caches filled by earlier tests would hide lines
+# modules per session; with more, caches filled by earlier tests would hide lines
 TOGETHER = 4
-START = ""  # the test that stands for start-up and migrations
+START = ""  # the pseudo-test for start-up and migrations
 TABLES = """
 CREATE TABLE IF NOT EXISTS modules (module TEXT PRIMARY KEY, hash TEXT);
 CREATE TABLE IF NOT EXISTS tests
@@ -197,7 +197,7 @@ def update(known: Map, made: Sequence[Copy], chosen: Sequence[str] | None, say: 
 
 
 def _map(known: Map, copy: Copy, chunk: list[str]) -> None:
-    """Trace modules; if that fails, trace them again without the processes that they start."""
+    """Trace modules. If that fails, trace them again without their child processes."""
     session = copy.test(None, chunk, limit=1200, trace=True)
     known.take(copy.root, session, chunk)
     failed = {each["test"] for each in session.log if each["what"] in ("failed", "collection")}

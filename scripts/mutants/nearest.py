@@ -20,9 +20,11 @@ SECOND = (240, 120.0)
 THIRD = (
     3000,
     300.0,
-)  # of those that run the line, so that few survive a test that would catch them
-BESIDE = 0.4  # what a module costs that is not yet imported
-OF_MODELS = "tests/test_layout.py::test_migrations_are_up_to_date"  # what a class of a model says
+)  # of the tests that run the line, so that few mutants survive that a test would catch
+BESIDE = 0.4  # the cost of importing a module
+OF_MODELS = (
+    "tests/test_layout.py::test_migrations_are_up_to_date"  # the declarations in a model's class
+)
 
 
 class Nearest:
@@ -40,7 +42,7 @@ class Nearest:
         )
 
     def rounds(self, mutant: Mutant) -> list[list[str]]:
-        """Return the tests to run first, and in each round those to run if none before failed."""
+        """Return the tests to run in each round; the next round runs only if no test failed."""
         here = self._sorted(mutant, self._running(mutant))
         further = self._sorted(mutant, self._using(mutant) - set(here))
         near = self._sorted(mutant, self._beside(here[:3]) - set(here) - set(further))
@@ -52,7 +54,7 @@ class Nearest:
         return [first, second, self._within(rest, *THIRD)]
 
     def seconds(self, tests: Iterable[str]) -> float:
-        """Return the duration of tests together, including shared fixtures."""
+        """Return the total duration of tests, including shared fixtures."""
         known = [self.tests[test] for test in tests if test in self.tests]
         shared = {name for _, names, _, _ in known for name in names}
         return sum(each[0] for each in known) + sum(self.fixtures.get(n, 0) for n in shared)

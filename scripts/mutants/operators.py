@@ -1,4 +1,4 @@
-"""What a mutant may change: each edit replaces one piece of a file.
+"""Possible changes by mutants: each edit replaces one piece of a file.
 
 Edits spare code that no requirement covers: texts for people, logs, documentation, types,
 declarations of models (checked by their migrations), `zip(strict=...)`, and batch sizes.
@@ -46,7 +46,7 @@ QUIET = re.compile(
     r"|extend_schema|OpenApi|inline_serializer|add_argument|\.(stdout|stderr)\.write$|^models\."
 )
 PACE = re.compile(r"CHUNK|AT_ONCE|SECONDS|PAUSE|PATIENCE|TIMEOUT|BLOCK|INTERVAL|KEPT|CACHE")
-EXAMPLE = re.compile(r"^AN?_[A-Z]")  # what the description of the API shows
+EXAMPLE = re.compile(r"^AN?_[A-Z]")  # descriptions in the API's schema
 PACE_WORDS = {
     "chunk_size", "batch_size", "maxsize", "timeout", "indent", "stacklevel", "strict", "verbosity",
     "max_length", "repr", "kw_only", "help_text", "verbose_name", "description",
@@ -70,8 +70,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Edit:
-    """The bytes from `start` to `end` become `text`; `lines` are those of the piece that changes,
-    `around` those of its statement, and `at_import` says that it runs when its module is imported.
+    """The bytes from `start` to `end` become `text`; `lines` are the lines of the changed piece,
+    `around` those of its statement, and `at_import` says whether it runs when its module is
+    imported.
     """
 
     start: int

@@ -1,8 +1,8 @@
 """Mutants in functions that are already imported: the function gets the mutant's code.
 
 A process that has imported the whole product and its tests need not import them again for each
-mutant. What runs when a module is imported (defaults, decorators, classes, constants) cannot be
-changed this way.
+mutant. Code that runs at import (defaults, decorators, classes, constants) cannot be changed this
+way.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Place = tuple[str, str, int]  # file, qualified name, first line
 
 
 class Functions:
-    """The functions of the product that this process has imported, by where they are written."""
+    """The product's functions in this process, by location in the source."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -32,8 +32,9 @@ class Functions:
     def patch(self, path: str, before: str, after: str) -> bool:
         """Put the code of `after` into the functions of a file; return whether that was possible.
 
-        It is not if the mutant changes what runs at import, if its module is not imported yet and
-        so will be read as it is changed, or if the function uses other variables of its outer one.
+        It is impossible if the mutant changes code that runs at import, if the module is not
+        imported yet (the changed file will be read then), or if the function uses other variables
+        of its outer function.
         """
         file = str(self.root / path)
         found = list(_changed(compile(before, file, "exec"), compile(after, file, "exec")))
@@ -83,7 +84,7 @@ def _inner(code: CodeType) -> list[CodeType]:
 
 
 def _own(code: CodeType) -> tuple[object, ...]:
-    """Return what code does itself, without its functions and line numbers."""
+    """Return the code's own behaviour, without inner functions and line numbers."""
     # From Python 3.13 on a class keeps the number of its first line.
     line = code.co_firstlineno if "__firstlineno__" in code.co_names else None
     plain = [each for each in code.co_consts if not isinstance(each, CodeType)]

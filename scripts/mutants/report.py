@@ -15,7 +15,7 @@ LEAST, MOST_EQUIVALENT = 0.90, 0.05
 def tell(
     drawn: Sequence[Mutant], results: Mapping[str, Result], say: Callable[[str], None]
 ) -> bool:
-    """Print the figures and the survivors; return whether enough mutants are caught."""
+    """Print the figures and the survivors. Return whether enough mutants are caught."""
     known = [mutant for mutant in drawn if mutant.id in results]
     for mutant in known:
         if results[mutant.id].outcome == SURVIVED:

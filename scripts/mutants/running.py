@@ -18,7 +18,7 @@ from scripts.mutants.nearest import Nearest
 from scripts.mutants.sampling import Mutant, every, sample, sources
 
 CAUGHT, SURVIVED, EQUIVALENT = "caught", "survived", "equivalent"
-PATIENCE = 8  # times what a test took when it was mapped, beside twenty seconds
+PATIENCE = 8  # multiple of a test's mapped duration, in addition to twenty seconds
 
 
 @dataclass
@@ -123,13 +123,12 @@ class Judge:
     def __init__(self, nearest: Nearest, say: Callable[[str], None]) -> None:
         self.nearest, self.say = nearest, say
         self.lock = threading.Lock()
-        self.untrusted: set[str] = set()  # tests and modules that fail without any mutant too
+        self.untrusted: set[str] = set()  # tests and modules that also fail without a mutant
 
     def all(self, made: Sequence[Copy], mutants: Sequence[Mutant], results: Results) -> None:
         """Judge mutants, then run the tests that caught them on the unchanged code.
 
-        A test that fails there, too, has caught nothing, and its mutants are judged again without
-        it.
+        A test that also fails there has caught nothing; its mutants are judged again without it.
         """
         waiting = list(mutants)
         while waiting:
@@ -185,7 +184,7 @@ class Judge:
                 if not chosen:
                     continue
                 session = self._session(copy, chosen, at_start)
-                if session.late:  # an endless loop, or a machine that has much else to do
+                if session.late:  # an endless loop, or a busy machine
                     session = self._session(copy, chosen, at_start, slowness=4)
                 ran, seconds = ran + session.passed, seconds + session.seconds
                 if session.caught is not None:
@@ -203,7 +202,7 @@ class Judge:
         return copy.test(tests, limits=limits, limit=limit, at_start=at_start)
 
     def _failing_anyway(self, made: Sequence[Copy], results: Sequence[Result]) -> set[str]:
-        """Return those tests, among the ones that caught a mutant, that fail without any."""
+        """Return the tests that caught a mutant but also fail without one."""
         catching = {each.test for each in results if each.outcome == CAUGHT and "::" in each.test}
         modules = {each.test for each in results if each.outcome == CAUGHT} - catching
         left = sorted(catching)

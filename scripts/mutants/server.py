@@ -1,10 +1,10 @@
 """`python -m scripts.mutants.server`, in a copy of the work tree: run tests in forks of itself.
 
-The server has imported all libraries and none of our modules, so that a fork starts at once and
-still imports the mutated code. With `--warm` it has imported the product and all tests besides: a
-fork puts the mutant's code into the functions that it changes, and starts ten times as soon. A job
-is a line of JSON on standard input, and its result a line on standard output. The job's folder
-holds `log`, one line of JSON for each event, and `out`, the output of pytest.
+The server has imported all libraries but none of our modules, so a fork starts at once and still
+imports the mutated code. With `--warm` it has also imported the product and all tests: a fork
+patches the mutant's functions, and starts ten times as fast. A job is a line of JSON on standard
+input, and its result a line on standard output. The job's folder holds `log`, one line of JSON for
+each event, and `out`, the output of pytest.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 class Warm:
-    """What a warm server has imported: the product and the tests, as pytest imports them."""
+    """The imports of a warm server: the product and the tests, as pytest imports them."""
 
     def __init__(self) -> None:
         import pytest
@@ -83,7 +83,7 @@ class Warm:
 
 
 def run(job: dict[str, Any], warm: Warm | None) -> dict[str, Any]:
-    """Return a job's exit status and seconds; the status is None if it took too long."""
+    """Return a job's exit status and seconds. The status is None if it took too long."""
     began = time.monotonic()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""The work of a fork of the server: a pytest run of chosen tests, or a migrated database."""
+"""The job of a server's fork: run chosen tests with pytest, or create a migrated database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import coverage
 import pytest
 from coverage.numbits import nums_to_numbits
 
-NAME = "TANDEM_MUTANTS_TEST"  # in the environment of what a test starts: the test that it is for
+NAME = "TANDEM_MUTANTS_TEST"  # names the current test in the environment of its child processes
 Job = dict[str, Any]
 Covered = dict[str, dict[str, set[int]]]  # test, path, lines
 
@@ -26,7 +26,7 @@ def tests(job: Job) -> int:
         _copy_instead_of_migrating(Path(job["template"]))
     tracing = Tracing(job) if job["trace"] else None
     options = ["-q", "-p", "no:cacheprovider", "--hypothesis-seed=1", "--tb=short"]
-    # There is one timer only, and it is for our own limits.
+    # A process has only one timer, which we need for our own limits.
     options += ["-o", "faulthandler_timeout=0"]
     options += [] if job["trace"] else ["-x"]
     options += [f"--basetemp={job['folder']}/t", *job["modules"]]
@@ -103,7 +103,7 @@ class Tracing:
             try:
                 data.read()
                 self._add(covered, data)
-            except Exception as error:  # a process that was killed while it wrote
+            except Exception as error:  # written by a process that was killed meanwhile
                 print(f"{path.name} cannot be read: {error}")
         rows = {
             test: {path: nums_to_numbits(lines).hex() for path, lines in paths.items()}

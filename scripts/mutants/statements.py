@@ -119,7 +119,7 @@ class Statements(Expressions):
             self.replace(node, "pass", "raise")
 
     def _alone(self, node: ast.stmt) -> bool:
-        """Return whether it is the only statement of an `if`, which another mutant skips."""
+        """Return whether this is the only statement of an `if` that another mutant skips."""
         line = self.source[self.starts[node.lineno - 2] :].split(b"\n", 1)[0].strip()
         return line.startswith((b"if ", b"elif ")) and line.endswith(b":")
 

@@ -2,8 +2,8 @@
 
 `python -m scripts.services run -- COMMAND…` starts both on free ports of the loopback address, runs
 the command with DATABASE_URL and CELERY_BROKER_URL pointing at them, and stops them again. With
-`--keep FOLDER` their data stay there for the next time. The programs are the machine's if it has
-them, and otherwise those of two packages in requirements-dev.txt.
+`--keep FOLDER` their data are kept there. The programs are the machine's if it has them, and
+otherwise those of two packages in requirements-dev.txt.
 """
 
 from scripts.services.postgres_server import Postgres, postgres

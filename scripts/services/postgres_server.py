@@ -72,7 +72,7 @@ class Postgres:
         self.start()
 
     def _run(self, tool: str, *arguments: str) -> None:
-        # A server that keeps running would hold a pipe open, so the output goes to a file.
+        # The running server would keep a pipe open, so the output goes to a file.
         with tempfile.TemporaryFile() as said:
             done = subprocess.run(
                 [str(self.binaries / tool), "-D", str(self.folder / "data"), *arguments],
@@ -90,8 +90,8 @@ def postgres(folder: Path | None = None, hurried: bool = False) -> Iterator[Post
         place.mkdir(parents=True, exist_ok=True)
         if not open_to_somebody(place / "data"):
             raise CannotStartError(
-                f"{place}: as root the server runs as nobody, who cannot get there; take a folder "
-                "that everybody may pass to"
+                f"{place}: as root, the server runs as nobody, who cannot access this folder; "
+                f"choose a folder that everybody may enter"
             )
         hand_to_somebody(place)
         server = Postgres(binaries(), place, free_port(), HURRIED if hurried else "")
@@ -153,7 +153,7 @@ def _packaged() -> Path:
 
 
 def _copied(folder: Path) -> Path:
-    """Return a copy that lasts as long as this process; other processes may copy, too."""
+    """Return a copy that exists as long as this process. Other processes may make copies, too."""
     made = Path(tempfile.mkdtemp(prefix="tandem-postgres-binaries-"))
     atexit.register(shutil.rmtree, made, ignore_errors=True)
     made.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What both servers need: a port, a user that may run them, and waiting until they answer."""
+"""Helpers for both servers: a free port, a user that may run them, and waiting."""
 
 from __future__ import annotations
 
@@ -37,14 +37,17 @@ def as_somebody() -> dict[str, Any]:
 
 
 def hand_to_somebody(path: Path) -> None:
-    """Give a file or a folder to the user that the server runs as."""
+    """Make the server's user the owner of a file or a folder."""
     if os.getuid() == 0:
         nobody = pwd.getpwnam("nobody")
         os.chown(path, nobody.pw_uid, nobody.pw_gid)
 
 
 def open_to_somebody(path: Path) -> bool:
-    """Return whether a user without rights reaches a file: each folder above must allow it."""
+    """Make a file reachable by an unprivileged user.
+
+    Returns False if a folder above prevents it.
+    """
     if os.getuid() != 0:
         return True
     folders = path.resolve().parents

@@ -33,7 +33,7 @@ class Valkey:
             [str(self.binary), *where, "--save", "", "--appendonly", "no", "--dir", "/tmp"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # an interrupt in the terminal is for the command only
+            start_new_session=True,  # an interrupt in the terminal must reach only the command
         )
         until(self._answers, 60, "Valkey answers")
 

@@ -1,7 +1,7 @@
 """Known vulnerabilities of the locked packages: from the service, or a dated snapshot of it.
 
-The snapshot is in the repository, so an unchanged commit is judged the same, offline too. It also
-says when nobody could be asked, and then nothing is claimed.
+The snapshot is in the repository, so an unchanged commit always gets the same result, even offline.
+If the service could not be asked, the snapshot says so, and nothing is claimed.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class AuditError(RuntimeError):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What a service knew on a day: the packages that it was asked about, and their holes.
+    """The answer of a service on a day: the packages asked about, and their holes.
 
-    Without a day nobody was asked, and `reason` says why.
+    Without a day, the service was not asked, and `reason` says why.
     """
 
     asked: date | None
@@ -42,7 +42,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Waiver:
-    """A known vulnerability that is left as it is until a day, with the reason."""
+    """A known vulnerability that is accepted until a day, with the reason."""
 
     id: str
     package: str
@@ -52,7 +52,7 @@ class Waiver:
 
 @dataclass
 class Verdict:
-    """What an audit finds: holes with a fix, others, and packages that were not asked about."""
+    """The result of an audit: holes with a fix, others, and packages that were not asked about."""
 
     fixable: list[Hole] = field(default_factory=list)
     known: list[Hole] = field(default_factory=list)
@@ -77,7 +77,7 @@ def locked(root: Path = ROOT) -> tuple[Package, ...]:
 
 
 def asked_now(today: date, service: str = SERVICE, root: Path = ROOT) -> Snapshot:
-    """Ask the service for everything that is locked. Raises holes.AskError."""
+    """Ask the service about all locked packages. Raises holes.AskError."""
     packages = locked(root)
     return Snapshot(today, service, "", packages, tuple(ask(packages, service)))
 
@@ -85,7 +85,7 @@ def asked_now(today: date, service: str = SERVICE, root: Path = ROOT) -> Snapsho
 def judged(
     snapshot: Snapshot, packages: Sequence[Package], waivers: Iterable[Waiver], on: date
 ) -> Verdict:
-    """Judge packages by a snapshot. A waiver counts up to its day, and on it."""
+    """Judge packages by a snapshot. A waiver counts up to and including its day."""
     allowed = {(each.package, each.id) for each in waivers if on <= each.until}
     verdict = Verdict(unasked=sorted(set(packages) - set(snapshot.packages)))
     for hole in snapshot.holes:
@@ -157,7 +157,7 @@ def load_waivers(path: Path = EXCEPTIONS) -> list[Waiver]:
 
 
 def audit(snapshot: Snapshot, on: date, say: Callable[[str], None] = print) -> bool:
-    """Say what a snapshot means for the locked packages. Return whether one must be updated."""
+    """Print what a snapshot means for the locked packages. Return whether one must be updated."""
     verdict = judged(snapshot, locked(), load_waivers(), on)
     if snapshot.asked is None:
         say(f"No audit: {snapshot.reason}")

@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 SERVICE = "https://api.osv.dev"
 PYPI, NPM = "PyPI", "npm"
 MOST_QUERIES = 1000
-"""The service takes no more in one request."""
+"""The service's maximum per request."""
 MOST_PAGES = 20
 SECONDS = (5.0, 60.0)
 """To connect, and to answer."""
@@ -54,7 +54,7 @@ class Hole:
 
 
 def ask(packages: Sequence[Package], service: str = SERVICE) -> list[Hole]:
-    """Return the known vulnerabilities of packages, each once. Raises AskError."""
+    """Return the distinct known vulnerabilities of packages. Raises AskError."""
     with requests.Session() as session:
         try:
             ids = _ids(session, packages, service)
@@ -73,7 +73,7 @@ def ask(packages: Sequence[Package], service: str = SERVICE) -> list[Hole]:
 def _ids(
     session: requests.Session, packages: Sequence[Package], service: str
 ) -> dict[Package, set[str]]:
-    """Return the ids of what is known of each package, over all pages."""
+    """Return the ids of each package's vulnerabilities, over all pages."""
     found: dict[Package, set[str]] = {each: set() for each in packages}
     left = [(each, "") for each in found]
     for _ in range(MOST_PAGES):
@@ -112,7 +112,7 @@ def _record(session: requests.Session, name: str, service: str) -> dict[str, Any
 
 
 def _merged(package: Package, records: Iterable[Mapping[str, Any]]) -> Iterator[Hole]:
-    """Yield a package's holes, each once, although databases list one hole under different ids."""
+    """Yield a package's holes, merging those listed under different ids."""
     groups: list[tuple[set[str], list[Mapping[str, Any]]]] = []
     for record in records:
         if record.get("withdrawn"):
@@ -152,7 +152,7 @@ def _is_of(package: Package, record: Mapping[str, Any]) -> bool:
 
 
 def _order(version: str) -> tuple[int, Version, str]:
-    """Return a key by which versions sort; what is not a version of Python sorts below all."""
+    """Return a sort key for versions. Anything but a Python version sorts lowest."""
     try:
         return 1, Version(version), ""
     except InvalidVersion:

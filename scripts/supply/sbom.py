@@ -32,8 +32,8 @@ class BillError(RuntimeError):
 def bill(root: Path = ROOT) -> str:
     """Return the site's bill of materials as JSON.
 
-    It names each package with version, licence, what needs it, and the SHA-256 of the files that
-    an installation may take.
+    It lists each package with its version, licence, dependents, and the SHA-256 of the files that
+    an installation may use.
     """
     packages, rules = read(root / LOCK), Rules.load()
     lock = (root / LOCK).read_text("utf-8")
@@ -55,15 +55,15 @@ def bill(root: Path = ROOT) -> str:
 
 
 def validate(text: str) -> None:
-    """Hold a bill against CycloneDX's schema, in some seconds. Raises BillError."""
+    """Validate a bill against CycloneDX's schema, which takes seconds. Raises BillError."""
     if error := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
-        raise BillError(f"the bill of materials does not hold by its schema: {error}")
+        raise BillError(f"the bill of materials is not valid under its schema: {error}")
 
 
 def _component(package: Pinned, expression: str) -> Component:
     address = PackageURL("pypi", None, package.name, package.version)
     hashes = [HashType(alg=HashAlgorithm.SHA_256, content=each) for each in package.hashes]
-    # A release is several files, of which a machine installs the one that fits it.
+    # A release has several files, and a machine installs the one that fits.
     files = ExternalReference(
         type=ExternalReferenceType.DISTRIBUTION,
         url=XsUri(str(address)),
@@ -81,7 +81,7 @@ def _component(package: Pinned, expression: str) -> Component:
 
 
 def _needs(packages: Iterable[Pinned]) -> Mapping[str, list[str]]:
-    """Return what each package needs, from what the lock says of who needs it."""
+    """Return each package's dependencies, from the dependents listed in the lock."""
     found: dict[str, list[str]] = {each.name: [] for each in packages}
     for each in packages:
         for needing in each.via:

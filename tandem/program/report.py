@@ -79,10 +79,10 @@ def _refused(error: str, options: dict[str, Any]) -> int:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file atomically, by a temporary file beside it. Raises OSError."""
+    """Write a file atomically through a temporary file in its folder. Raises OSError."""
     target = path.resolve()
     if target.exists() and not target.is_file() and not target.is_dir():
-        # A device or a pipe has no temporary file beside it.
+        # Devices and pipes are written directly.
         target.write_text(text, "utf-8")
         return
     beside = target.parent / f".{target.name[:50]}.{token_hex(8)}"

@@ -32,7 +32,7 @@ def start() -> None:
     from django.apps import apps
     from django.core.exceptions import ImproperlyConfigured
 
-    # A second start would set up the log again under the running process.
+    # A second start would set up logging again in the running process.
     if apps.ready:
         return
     try:
@@ -47,7 +47,7 @@ def parser_of(verb: Verb) -> tuple[BaseCommand, ArgumentParser]:
     from django.core.management.base import BaseCommand
 
     command: Any = load_command_class(get_commands()[verb.command], verb.command)
-    # A wrong command line then ends with usage and status 2.
+    # So a wrong command line ends with usage and status 2.
     command._called_from_command_line = True
     parser = command.create_parser("tandem", verb.name)
     own = {action.dest for action in BaseCommand().create_parser("", "")._actions}
@@ -67,7 +67,7 @@ def parser_of(verb: Verb) -> tuple[BaseCommand, ArgumentParser]:
 
 
 def run_django(words: list[str]) -> int | None:
-    """Run a command of Django's own, such as migrate, and return its status; None if unknown."""
+    """Run one of Django's own commands, such as migrate, and return its status. None if unknown."""
     try:
         start()
     except SettingsError as error:
@@ -121,7 +121,7 @@ def _formats(parser: ArgumentParser) -> list[str]:
 def _execute(
     command: BaseCommand, options: dict[str, Any], captured: bool, quiet: bool
 ) -> tuple[int, list[str], str]:
-    """Run a command; return its exit status, its captured lines, and the reason of a refusal."""
+    """Run a command. Return its exit status, its captured lines, and the reason if it refused."""
     from django.core.management.base import CommandError, handle_default_options
 
     from datasets.console import Command

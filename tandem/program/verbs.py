@@ -1,6 +1,7 @@
-"""The tree of nouns and verbs. Each verb runs a command of manage.py, whose name stays.
+"""The tree of nouns and verbs.
 
-Every verb has a command: verbs are added together with what they do.
+Each verb runs a command of manage.py, whose name does not change. Verbs are added together with
+their commands.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules about judges: runs that wait, stopped or have nearly spent their budget; missing answers."""
+"""Rules about judges: waiting and interrupted runs, budgets, and missing answers."""
 
 from __future__ import annotations
 
