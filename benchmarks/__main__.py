@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.machine import machine
 from benchmarks.scales import FULL, QUICK, Scale
 from benchmarks.site import collect_files
-from benchmarks.suite import DATABASES, measure, throw_away
+from benchmarks.suite import DATABASES, measure, temporary_folder
 from benchmarks.table import table
 
 PAGE, JUDGES, STATISTICS = "page", "judges", "statistics"
@@ -82,7 +82,7 @@ def _judges(options: argparse.Namespace) -> int:
 
     how = "grid" if options.grid else "tiny" if options.quick else "bars"
     names = [options.database] if options.database else list(DATABASES)
-    with throw_away() as folder:
+    with temporary_folder() as folder:
         figures = run_judges(names, collect_files(folder), _say, how)
     _write({"machine": machine(), "judges": figures}, lines(figures), options.output)
     return 0
@@ -120,7 +120,7 @@ def _intervals(options: argparse.Namespace) -> int:
 
     Results are stored cell by cell, so that an interrupted run continues from its file.
     """
-    from benchmarks.deciding import passing
+    from benchmarks.deciding import simulate_passing
     from benchmarks.intervals import FULL, QUICK, lines, measure_intervals
 
     output = options.output or _default_output()
@@ -129,7 +129,7 @@ def _intervals(options: argparse.Namespace) -> int:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(json.dumps(figures) + "\n", "utf-8")
 
-    decided = passing(100 if options.quick else 2_000)
+    decided = simulate_passing(100 if options.quick else 2_000)
     _say("\n".join(decided.lines()))
     known = json.loads(output.read_text("utf-8")) if output.exists() else {}
     runs = QUICK if options.quick else FULL
@@ -175,7 +175,7 @@ def _saves(options: argparse.Namespace) -> int:
     from benchmarks.saves import FULL, QUICK, lines, measure_saves
 
     names = [options.database] if options.database else list(DATABASES)
-    with throw_away() as folder:
+    with temporary_folder() as folder:
         static = collect_files(folder)
         size = QUICK if options.quick else FULL
         figures = {name: measure_saves(name, size, static) for name in names}
@@ -189,7 +189,7 @@ def _promise(options: argparse.Namespace) -> int:
     from benchmarks.promise import FULL, QUICK, lines, measure_promise
 
     name = options.database or "sqlite"
-    with throw_away() as folder:
+    with temporary_folder() as folder:
         static = collect_files(folder)
         figures = measure_promise(name, QUICK if options.quick else FULL, static)
     _write({"machine": machine(), "promise": {name: figures}}, lines(name, figures), options.output)
@@ -245,7 +245,7 @@ def _write(result: dict[str, Any], words: str, chosen: Path | None) -> None:
 def run(databases: list[str], scale: Scale) -> dict[str, Any]:
     """Return all figures by database."""
     began = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine()}
-    with throw_away() as folder:
+    with temporary_folder() as folder:
         static = collect_files(folder)
         figures = {name: measure(name, scale, static, _say) for name in databases}
     return {**began, "scale": scale.as_dict(), "figures": figures}

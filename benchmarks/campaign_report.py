@@ -23,8 +23,8 @@ def measure_campaign_report(labels: int, resamples: int) -> dict[str, Any]:
     reports = -(-labels // (QUERIES * QUESTIONS * len(SKILL)))
     with tempfile.TemporaryDirectory() as folder:
         env = {**ENVIRONMENT, "TANDEM_DATA_DIR": folder}
-        batch = _written(Path(folder, "batch.jsonl"), made_batch(reports))
-        answers = _written(Path(folder, "labels.jsonl"), made_answers(reports))
+        batch = _written(Path(folder, "batch.jsonl"), create_batch(reports))
+        answers = _written(Path(folder, "labels.jsonl"), create_answers(reports))
         design = ("--protocol", "report-coverage", "--batch", NAME)
         manage("migrate", "--verbosity", "0", env=env)
         manage("load_batch", batch, "--name", NAME, env=env)
@@ -35,7 +35,7 @@ def measure_campaign_report(labels: int, resamples: int) -> dict[str, Any]:
     return {"labels": made, "peak_mb": cost.peak_mb, **cost.answer()}
 
 
-def made_batch(reports: int) -> Iterator[dict[str, Any]]:
+def create_batch(reports: int) -> Iterator[dict[str, Any]]:
     """Create queries with sub-questions and reports by four systems, in three domains."""
     for query in range(QUERIES):
         yield {
@@ -55,7 +55,7 @@ def made_batch(reports: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def made_answers(reports: int) -> Iterator[dict[str, Any]]:
+def create_answers(reports: int) -> Iterator[dict[str, Any]]:
     """Create answers without evidence by three people and three judges; judges give scores."""
     generator = np.random.default_rng(0)
     for query in range(QUERIES):

@@ -71,7 +71,7 @@ def _means(runs: Runs) -> Iterator[Figures]:
             for name, share in (("items", by_cluster), ("queries", of_clusters)):
                 of = f"mean of {name}, t, {queries} queries, icc {icc}"
                 yield {"of": of, "share": share, "least": LEAST_OF_MEANS}
-    held, fooled = corrected(runs.corrected)
+    held, fooled = corrected_coverage(runs.corrected)
     yield {"of": "mean corrected for a lenient judge", "share": held, "least": LEAST_OF_MEANS}
     yield {"of": "mean of the lenient judge alone", "share": fooled, "least": None}
 
@@ -113,7 +113,7 @@ def coverage(
         two = pair_estimates(
             codes[:, 0], codes[:, 1], clusters, 2, draws=draws, seed=seed, interval=interval
         )["cohen_kappa"]
-        held.append((holds(several, truth[0]), holds(two, truth[1])))
+        held.append((contains_value(several, truth[0]), contains_value(two, truth[1])))
     alpha, kappa = np.mean(held, axis=0)
     return float(alpha), float(kappa)
 
@@ -126,12 +126,12 @@ def coverage_of_means(runs: int, queries: int, icc: float) -> tuple[float, float
         yes = rng.random((queries, ITEMS)) < chances(rng, queries, SHARE, icc)
         values = yes.ravel().astype(float)
         made = (mean_by_cluster(values, clusters), mean_of_clusters(values, clusters))
-        held.append([holds(each, SHARE) for each in made])
+        held.append([contains_value(each, SHARE) for each in made])
     by_cluster, of_clusters = np.mean(held, axis=0)
     return float(by_cluster), float(of_clusters)
 
 
-def corrected(runs: int, labelled: int = 40, queries: int = 300) -> tuple[float, float]:
+def corrected_coverage(runs: int, labelled: int = 40, queries: int = 300) -> tuple[float, float]:
     """Return coverage under a judge ten points too lenient: PPI++, and the judge's own mean."""
     rng, held, fooled = np.random.default_rng(2), [], []
     for _ in range(runs):
@@ -139,12 +139,12 @@ def corrected(runs: int, labelled: int = 40, queries: int = 300) -> tuple[float,
         lenient = yes | (rng.random(yes.shape) < 0.2)
         people, judge = yes.mean(axis=1), lenient.mean(axis=1)
         made = prediction_powered_mean(people[:labelled], judge[:labelled], judge[labelled:])
-        held.append(holds(made, HALF))
-        fooled.append(holds(mean_by_cluster(judge, np.arange(queries)), HALF))
+        held.append(contains_value(made, HALF))
+        fooled.append(contains_value(mean_by_cluster(judge, np.arange(queries)), HALF))
     return float(np.mean(held)), float(np.mean(fooled))
 
 
-def holds(made: Estimate, truth: float) -> bool:
+def contains_value(made: Estimate, truth: float) -> bool:
     """Return whether an interval exists and contains the true value."""
     assert made.low is not None and made.high is not None  # noqa: PT018
     return made.low <= truth <= made.high

@@ -48,13 +48,13 @@ def measure_crowd(size: Size) -> Figures:
     """Measure each report in a separate process, with its peak of memory."""
     with tempfile.TemporaryDirectory() as folder:
         crowds = [
-            _measured(folder, people, made_labels(people, size.labels // LABELS_A_UNIT), size)
+            _measured(folder, people, create_labels(people, size.labels // LABELS_A_UNIT), size)
             for people in size.people
         ]
-        everybody = made_labels(size.crossed, size.units, size.crossed, alone=True)
+        everybody = create_labels(size.crossed, size.units, size.crossed, alone=True)
         crossed = _measured(folder, size.crossed, everybody, size)
         many = _measured(
-            folder, LABELS_A_UNIT, made_labels(LABELS_A_UNIT, size.many // LABELS_A_UNIT), size
+            folder, LABELS_A_UNIT, create_labels(LABELS_A_UNIT, size.many // LABELS_A_UNIT), size
         )
     return {"crowds": crowds, "crossed": crossed, "many": many}
 
@@ -68,7 +68,7 @@ def _measured(folder: str, people: int, lines: Iterator[Figures], size: Size) ->
     return {"people": people, "peak_mb": cost.peak_mb, **cost.answer()}
 
 
-def made_labels(
+def create_labels(
     people: int, units: int, labels: int = LABELS_A_UNIT, alone: bool = False
 ) -> Iterator[Figures]:
     """Create yes-or-no labels from random people for each unit, three in four of them right.

@@ -39,7 +39,7 @@ class Passing:
         ]
 
 
-def passing(studies: int) -> Passing:
+def simulate_passing(studies: int) -> Passing:
     """Simulate a judge that ties with three people but is broken on random queries.
 
     On a broken query all of its labels are wrong. On average it loses a fifth, which is epsilon, so

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from benchmarks.processes import Cost, manage, python
 from benchmarks.site import production
-from benchmarks.suite import Say, server_of, throw_away
+from benchmarks.suite import Say, server_of, temporary_folder
 
 Figures = dict[str, Any]
 PEOPLE = ("ada", "ben", "cleo")
@@ -39,7 +39,7 @@ def run_derivation(databases: Sequence[str], size: Size, say: Say) -> dict[str, 
 
 def measure_derivation(database: str, size: Size, say: Say) -> Figures:
     """Measure one database, which is created for this and deleted."""
-    with throw_away() as folder, server_of(database) as url:
+    with temporary_folder() as folder, server_of(database) as url:
         env = production(folder, url)
         manage("migrate", "--verbosity", "0", env=env)
         batch = _write(folder / "batch.jsonl", _queries(size))

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.processes import python
 from benchmarks.report import ENVIRONMENT
-from benchmarks.suite import throw_away
+from benchmarks.suite import temporary_folder
 
 Figures = dict[str, Any]
 FULL, QUICK = 100_000, 300
@@ -46,7 +46,7 @@ class Visit:
 
 def measure_disagreements(units: int) -> Figures:
     """Measure the pages in a separate process, over a database that is thrown away."""
-    with throw_away() as folder:
+    with temporary_folder() as folder:
         env = {**ENVIRONMENT, "TANDEM_DATA_DIR": str(folder)}
         return python("-m", "benchmarks.disagreements", units, env=env).answer()
 

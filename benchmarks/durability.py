@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.material import write_tasks
 from benchmarks.processes import manage, python
 from benchmarks.site import production
-from benchmarks.suite import throw_away
+from benchmarks.suite import temporary_folder
 
 Figures = dict[str, Any]
 LEVELS = ("FULL", "NORMAL")
@@ -41,7 +41,7 @@ QUICK = Size(saves=16, turns=1)
 
 
 def measure_durability(size: Size) -> Figures:
-    with throw_away() as folder:
+    with temporary_folder() as folder:
         env = production(folder)
         manage("migrate", "--verbosity", "0", env=env)
         tasks = size.saves * size.turns * len(LEVELS) * len(WRITERS)

@@ -15,7 +15,7 @@ from typing import Any
 from benchmarks.material import write_tasks
 from benchmarks.processes import Cost, manage, python
 from benchmarks.site import production
-from benchmarks.suite import Say, server_of, throw_away
+from benchmarks.suite import Say, server_of, temporary_folder
 
 Figures = dict[str, Any]
 
@@ -39,7 +39,7 @@ def run_files(databases: Sequence[str], labels: int, say: Say) -> dict[str, Figu
 
 def measure_files(database: str, labels: int, say: Say) -> Figures:
     """Measure one database, which is created for this and deleted."""
-    with throw_away() as folder, server_of(database) as url:
+    with temporary_folder() as folder, server_of(database) as url:
         env = production(folder, url)
         manage("migrate", "--verbosity", "0", env=env)
         rows = _Rows(folder, env)

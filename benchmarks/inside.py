@@ -91,7 +91,7 @@ def _many(name: str, items: str, people: str) -> Work:
     return lambda: make(name, int(items), int(people))
 
 
-def _verified(campaign: str) -> Work:
+def _verify_points(campaign: str) -> Work:
     from benchmarks.derivation import verify_points
 
     return lambda: verify_points(campaign)
@@ -131,7 +131,7 @@ WORKS: dict[str, Callable[..., Work]] = {
     "judged": _judged,
     "many": _many,
     "free": _free,
-    "verified": _verified,
+    "verified": _verify_points,
 }
 
 

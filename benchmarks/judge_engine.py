@@ -16,7 +16,7 @@ from benchmarks.judge_cells import BARRED, GRID, LARGE, TINY, UNITS, Cell
 from benchmarks.material import write_tasks
 from benchmarks.processes import ROOT, Cost, manage, python
 from benchmarks.site import production, site
-from benchmarks.suite import server_of, throw_away
+from benchmarks.suite import server_of, temporary_folder
 from tests.fake_openai.running import fake_openai
 
 TEXT = 4000
@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 def measure_judges(database: str, static: Path, say: Say, how: str = "bars") -> dict[str, Any]:
     """Return the engine's figures on one database; `how` is bars, grid or tiny."""
     cells = {"bars": BARRED, "grid": GRID, "tiny": TINY}[how]
-    with throw_away() as folder, server_of(database) as url:
+    with temporary_folder() as folder, server_of(database) as url:
         env = production(folder, url) | {"TANDEM_STATIC_DIR": str(static)}
         manage("migrate", "--verbosity", "0", env=env)
         bench = _Bench(folder, env)

@@ -42,8 +42,8 @@ def measure_measures(size: Size) -> Figures:
     """Time all measures of a campaign over SQLite, in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**ENVIRONMENT, "TANDEM_DATA_DIR": folder}
-        batch = _written(Path(folder, "batch.jsonl"), made_batch(size))
-        ratings = _written(Path(folder, "labels.jsonl"), made_ratings(size))
+        batch = _written(Path(folder, "batch.jsonl"), create_batch(size))
+        ratings = _written(Path(folder, "labels.jsonl"), create_ratings(size))
         design = ("--protocol", "rubric-passage", "--batch", NAME, "--option", "sampling=all")
         manage("migrate", "--verbosity", "0", env=env)
         manage("load_batch", batch, "--name", NAME, env=env)
@@ -54,7 +54,7 @@ def measure_measures(size: Size) -> Figures:
     return {**asdict(size), "ratings": made, "peak_mb": cost.peak_mb, **cost.answer()}
 
 
-def made_batch(size: Size) -> Iterator[Figures]:
+def create_batch(size: Size) -> Iterator[Figures]:
     """Create queries whose oracle context is half of their passages, ranked by each system."""
     generator = np.random.default_rng(0)
     for query in range(size.queries):
@@ -82,7 +82,7 @@ def made_batch(size: Size) -> Iterator[Figures]:
         }
 
 
-def made_ratings(size: Size) -> Iterator[Figures]:
+def create_ratings(size: Size) -> Iterator[Figures]:
     """Create a rating of every sub-question by every passage of its query."""
     generator = np.random.default_rng(1)
     shape = size.queries, size.passages, size.questions

@@ -21,7 +21,7 @@ from benchmarks.person import Person
 from benchmarks.processes import FailedError, manage, python
 from benchmarks.site import collect_files, production, site
 from benchmarks.study_names import PASSWORD, name_of
-from benchmarks.suite import throw_away
+from benchmarks.suite import temporary_folder
 
 WORDS, SPANS, QUESTIONS = 20_000, 200, 15
 TURNS = 20
@@ -66,7 +66,7 @@ class Opened:
 
 def measure_page() -> dict[str, Any]:
     """Return the figures by shape of the text."""
-    with throw_away() as folder:
+    with temporary_folder() as folder:
         env = production(folder)
         env["TANDEM_STATIC_DIR"] = str(collect_files(folder))
         manage("migrate", "--verbosity", "0", env=env)

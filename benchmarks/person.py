@@ -76,7 +76,7 @@ class Person:
 
     async def save(self, page: str) -> str:
         """Answer the item of a page; return the address of the next item."""
-        where, form = filled_in(page)
+        where, form = fill_in(page)
         accept = {"Accept": "application/json"} | self.token()
         answer = json.loads(await self.text("POST", where, data=form, headers=accept))
         return str(answer["next"])
@@ -95,7 +95,7 @@ class Person:
         return {"X-CSRFToken": self._cookies().get("csrftoken", "")}
 
 
-def filled_in(page: str) -> tuple[str, dict[str, str]]:
+def fill_in(page: str) -> tuple[str, dict[str, str]]:
     """Return the address and the content of a page's answer: one yes, the others no."""
     where, seen, report = _SUBMIT.search(page), _SEEN.search(page), _REPORT.search(page)
     units = _UNIT.findall(page)

@@ -8,7 +8,7 @@ from typing import Any
 from analysis.presets import PRESETS
 from benchmarks.processes import manage
 from benchmarks.site import production
-from benchmarks.suite import throw_away
+from benchmarks.suite import temporary_folder
 
 Figures = dict[str, Any]
 BAR = 60
@@ -32,7 +32,7 @@ def measure_presets(size: Size) -> Figures:
 
 
 def _run(name: str) -> Figures:
-    with throw_away() as folder:
+    with temporary_folder() as folder:
         env = production(folder)
         manage("migrate", "--verbosity", "0", env=env)
         study, release = folder / name, folder / "release"

@@ -30,7 +30,7 @@ from benchmarks.material import write_tasks
 from benchmarks.person import Person
 from benchmarks.processes import manage, python
 from benchmarks.site import production, site
-from benchmarks.suite import server_of, throw_away
+from benchmarks.suite import server_of, temporary_folder
 
 Figures = dict[str, Any]
 STUDY = "promise"
@@ -56,7 +56,7 @@ QUICK = Size(people=2, reports=2, exports=2, slow=4, seconds=3)
 
 
 def measure_promise(database: str, size: Size, static: Path) -> Figures:
-    with throw_away() as folder, server_of(database) as url:
+    with temporary_folder() as folder, server_of(database) as url:
         env = production(folder, url) | {"TANDEM_STATIC_DIR": str(static)}
         env |= {"TANDEM_WITH_WORKERS": "1"}
         manage("migrate", "--verbosity", "0", env=env)

@@ -26,13 +26,13 @@ def measure_report(labels: int, resamples: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "labels.jsonl")
         with path.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(line) + "\n" for line in made_labels(labels))
+            file.writelines(json.dumps(line) + "\n" for line in create_labels(labels))
         env = {**ENVIRONMENT, "TANDEM_DATA_DIR": folder}
         cost = python("-m", "benchmarks.report", path, resamples, env=env)
     return {"labels": labels, "peak_mb": cost.peak_mb, **cost.answer()}
 
 
-def made_labels(labels: int) -> Iterator[dict[str, Any]]:
+def create_labels(labels: int) -> Iterator[dict[str, Any]]:
     """Create ordinal labels by three people and three judges, with scores, in three strata."""
     generator = np.random.default_rng(0)
     units = -(-labels // len(SKILL))

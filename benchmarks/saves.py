@@ -22,7 +22,7 @@ from typing import Any
 from benchmarks.material import write_tasks
 from benchmarks.processes import manage, python
 from benchmarks.site import production, site
-from benchmarks.suite import server_of, spread, throw_away
+from benchmarks.suite import server_of, spread, temporary_folder
 
 Figures = dict[str, Any]
 PEOPLE = (1, 16)
@@ -63,7 +63,7 @@ WARM_UP = 4
 
 
 def measure_saves(database: str, size: Size, static: Path) -> Figures:
-    with throw_away() as folder, server_of(database) as url:
+    with temporary_folder() as folder, server_of(database) as url:
         env = production(folder, url) | {"TANDEM_STATIC_DIR": str(static)}
         manage("migrate", "--verbosity", "0", env=env)
         each = size.saves + max(PEOPLE) * WARM_UP
@@ -161,7 +161,7 @@ def phases(campaign: int, saves: int) -> Figures:
     from django.test import Client
 
     from annotation.models import User
-    from benchmarks.person import filled_in
+    from benchmarks.person import fill_in
     from benchmarks.study_names import name_of
 
     client = Client(SERVER_NAME="127.0.0.1")
@@ -173,7 +173,7 @@ def phases(campaign: int, saves: int) -> Figures:
     for turn in range(saves + WARM_UP):
         if turn == WARM_UP:
             watch.seconds.clear()
-        where, form = filled_in(page)
+        where, form = fill_in(page)
         answer = save(where, form, headers={"Accept": "application/json"})
         following = answer.json()["next"]
         # Opening a page also looks up session and account, which is not part of a save.

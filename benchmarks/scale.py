@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.person import Person
 from benchmarks.processes import manage, python
 from benchmarks.site import collect_files, production, site
-from benchmarks.suite import Say, server_of, throw_away
+from benchmarks.suite import Say, server_of, temporary_folder
 
 Figures = dict[str, Any]
 FULL, QUICK = 1_000_000, 2_000
@@ -47,7 +47,7 @@ def run_scale(databases: Sequence[str], items: int, quick: bool, say: Say) -> di
 
 def measure_scale(database: str, items: int, quick: bool, say: Say) -> Figures:
     """Measure one database, which is created for this and deleted."""
-    with throw_away() as folder, server_of(database) as url:
+    with temporary_folder() as folder, server_of(database) as url:
         env = production(folder, url) | {"TANDEM_STATIC_DIR": str(collect_files(folder))}
         manage("migrate", "--verbosity", "0", env=env)
         say(f"{database}: a campaign with {items:,} items …")

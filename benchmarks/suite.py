@@ -26,7 +26,7 @@ Figures = dict[str, Any]
 
 def measure(database: str, scale: Scale, static: Path, say: Say) -> Figures:
     """Measure one database, which is created for this and deleted."""
-    with throw_away() as folder, server_of(database) as url:
+    with temporary_folder() as folder, server_of(database) as url:
         suite = _Suite(folder, production(folder, url), scale)
         suite.env["TANDEM_STATIC_DIR"] = str(static)
         manage("migrate", "--verbosity", "0", env=suite.env)
@@ -42,7 +42,7 @@ def measure(database: str, scale: Scale, static: Path, say: Say) -> Figures:
 
 
 @contextmanager
-def throw_away() -> Iterator[Path]:
+def temporary_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="tandem-benchmarks-"))
     try:
         yield folder

@@ -25,19 +25,19 @@ async def first_visit(person: Person) -> dict[str, Any]:
     """Return the requests and bytes (bodies as sent, and headers) of the page and its files."""
     page, where = await _fetched(person, await _next_item(person))
     sizes = {where: page.size}
-    waiting = linked(where, page.kind, page.text)
+    waiting = linked_files(where, page.kind, page.text)
     while waiting:
         address = waiting.pop()
         if address in sizes:
             continue
         file, _ = await _fetched(person, address)
         sizes[address] = file.size
-        waiting |= linked(address, file.kind, file.text)
+        waiting |= linked_files(address, file.kind, file.text)
     named = {posixpath.basename(address.rstrip("/")): size for address, size in sizes.items()}
     return {"requests": len(sizes), "bytes": sum(sizes.values()), "largest": _largest(named)}
 
 
-def linked(address: str, kind: str, text: str) -> set[str]:
+def linked_files(address: str, kind: str, text: str) -> set[str]:
     """Return the addresses that a browser fetches at once for a file, on any site."""
     pattern = _LINKS.get(kind.replace("application/javascript", "text/javascript"))
     found = pattern.findall(text) if pattern else []

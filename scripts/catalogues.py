@@ -75,7 +75,7 @@ def _of_templates() -> Iterator[Text]:
                 r"(n?gettext\((?:u'(?:[^'\\]|\\.)*'|u\"(?:[^\"\\]|\\.)*\"|, |count)+\))",
                 templatize(path.read_text("utf-8")),
             )
-            yield from _called("\n".join(calls))
+            yield from _calls("\n".join(calls))
 
 
 def _of_modules() -> Iterator[Text]:
@@ -83,10 +83,10 @@ def _of_modules() -> Iterator[Text]:
         path = ROOT / name
         for module in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
             if not module.relative_to(ROOT).as_posix().startswith(MACHINES):
-                yield from _called(module.read_text("utf-8"))
+                yield from _calls(module.read_text("utf-8"))
 
 
-def _called(source: str) -> Iterator[Text]:
+def _calls(source: str) -> Iterator[Text]:
     for _, name, found, _ in extract_python(io.BytesIO(source.encode()), KEYWORDS, (), {}):
         said = [str(text) for text in ([found] if isinstance(found, str) else found or ()) if text]
         if name == "ngettext":
@@ -168,7 +168,7 @@ def gather(language: str) -> None:
             write_mo(file, made)
 
 
-def missing(language: str) -> list[Text]:
+def untranslated(language: str) -> list[Text]:
     """Return the texts without a translation in a language."""
     found: list[Text] = []
     for domain, texts_of in texts().items():
@@ -188,7 +188,7 @@ def main() -> None:
     django.setup()
     for folder in sorted(LOCALE.iterdir()):
         gather(folder.name)
-        left = missing(folder.name)
+        left = untranslated(folder.name)
         print(f"{folder.name}: {len(left)} texts without a translation")
 
 

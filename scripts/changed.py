@@ -45,19 +45,19 @@ ALWAYS = ("docs/test_architecture.py", "test_layout.py")
 SLOW = "not browser and not processes and not containers"
 
 
-def changed(since: str) -> list[str]:
+def changed_paths(since: str) -> list[str]:
     """Return the paths that differ from a commit; if none do, those changed by the last commit."""
     new = _git("ls-files", "--others", "--exclude-standard")
     found = _git("diff", "--name-only", since) + new
     return found or _git("diff", "--name-only", "HEAD~1", "HEAD")
 
 
-def touched_by(paths: Iterable[str]) -> list[str]:
+def test_targets(paths: Iterable[str]) -> list[str]:
     """Return the folders and modules of `tests` that belong to a change."""
     found = {f"tests/{name}" for name in ALWAYS}
     for path in paths:
         if path.startswith("tests/"):
-            found.add(_own(path))
+            found.add(_own_tests(path))
         else:
             longest = max((each for each in TOUCHED if path.startswith(each)), key=len, default="")
             found |= {f"tests/{name}" for name in TOUCHED.get(longest, ())}
@@ -65,7 +65,7 @@ def touched_by(paths: Iterable[str]) -> list[str]:
     return [path for path in there if not {str(each) for each in Path(path).parents} & set(there)]
 
 
-def _own(path: str) -> str:
+def _own_tests(path: str) -> str:
     """Return a test module itself, or the folder of a helper module, whose tests share it."""
     name = Path(path)
     is_test = name.name.startswith("test_") and name.suffix == ".py"
@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--since", default="HEAD", help="the commit to compare with")
     parser.add_argument("command", nargs="+", metavar="COMMAND")
     options = parser.parse_args(arguments)
-    tests = touched_by(changed(options.since))
+    tests = test_targets(changed_paths(options.since))
     print("Tests of the change:", " ".join(tests), flush=True)
     return subprocess.run([*options.command, "-m", SLOW, *tests], cwd=ROOT, check=False).returncode
 

@@ -38,11 +38,11 @@ def main(arguments: list[str]) -> int:
     # Our package `datasets` would shadow the library of that name for transformers.
     root = str(Path(__file__).resolve().parents[1])
     sys.path[:] = [path for path in sys.path if path not in ("", root)]
-    make(Path(arguments[0]), decides=len(arguments) == 2)
+    make_model(Path(arguments[0]), decides=len(arguments) == 2)
     return 0
 
 
-def make(folder: Path, decides: bool = False) -> None:
+def make_model(folder: Path, decides: bool = False) -> None:
     """Write the model into the folder. The same libraries always write the same model."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM

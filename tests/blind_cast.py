@@ -51,7 +51,7 @@ def needed_study_before(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Study:
         return needed_study(folder)
 
 
-def turned(study: Study, user: User, yes: bool) -> Assignment:
+def swapped_pair(study: Study, user: User, yes: bool) -> Assignment:
     """The person's first pair, shown in the batch's order or turned round."""
     mine = study.assignment(user)
     fields = [f"report:{report['id']}" for report in LINE["reports"][:2]]

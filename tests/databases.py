@@ -38,7 +38,7 @@ FILE = "tandem.sqlite3"
 
 
 @contextmanager
-def undone() -> Iterator[None]:
+def rolling_back() -> Iterator[None]:
     """Roll back everything written within the block."""
     with transaction.atomic():
         yield
@@ -48,12 +48,12 @@ def undone() -> Iterator[None]:
 @contextmanager
 def rolled_back(django_db_blocker: Any) -> Iterator[None]:
     """The test database for a module's data: rolled back after the block, with the audit trail."""
-    with django_db_blocker.unblock(), undone():
+    with django_db_blocker.unblock(), rolling_back():
         yield
 
 
 @contextmanager
-def emptied_after(django_db_blocker: Any) -> Iterator[None]:
+def emptying_after(django_db_blocker: Any) -> Iterator[None]:
     """The same for much data: committed, since PostgreSQL plans badly over uncommitted rows."""
     with django_db_blocker.unblock():
         try:
@@ -186,7 +186,7 @@ def copy_database(name: str, to: str) -> None:
 
 
 @contextmanager
-def elsewhere(django_db_blocker: Any, name: str) -> Iterator[None]:
+def other_database(django_db_blocker: Any, name: str) -> Iterator[None]:
     """Use another database than the tests', empty if there is none of that name; drop it
     afterwards.
 
@@ -268,7 +268,7 @@ PASSING = {"sessions.Session", "datasets.Job", "datasets.JobAsker", "datasets.Wo
 
 
 @contextmanager
-def unchanged(but: tuple[type[Model], ...] = ()) -> Iterator[None]:
+def assert_unchanged(but: tuple[type[Model], ...] = ()) -> Iterator[None]:
     """Fail if a table changes within the block, except these and the sessions'.
 
     On SQLite tables are compared only where a row was written at all, with what they were

@@ -19,7 +19,7 @@ def set_up(settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("datasets.jobs.launcher.start", lambda: None)
 
 
-def worked() -> int:
+def run_due_jobs() -> int:
     """Carry out the due jobs in this process, in order; return their number."""
     number = 0
     while job := queue.take():
@@ -28,6 +28,6 @@ def worked() -> int:
     return number
 
 
-def ended(job: Job) -> Job:
+def reload_job(job: Job) -> Job:
     job.refresh_from_db()
     return job

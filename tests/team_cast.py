@@ -9,21 +9,21 @@ from datasets.models import Team, TeamMember
 from datasets.teams import shares_of
 
 
-def joined(user: User, team: Team | None = None, role: str = "member") -> None:
+def join_team(user: User, team: Team | None = None, role: str = "member") -> None:
     """Give an account another role in its team, or in another one besides."""
     where = team or TeamMember.objects.filter(user=user).get().team
     TeamMember.objects.update_or_create(team=where, user=user, defaults={"role": role})
 
 
-def apart(user: User, role: str = "owner", name: str = "") -> Team:
+def move_to_own_team(user: User, role: str = "owner", name: str = "") -> Team:
     """Put an account into a team of its own, and into no other."""
     team = Team.objects.create(name=name or f"team of {user.username}")
     TeamMember.objects.filter(user=user).delete()
-    joined(user, team, role)
+    join_team(user, team, role)
     return team
 
 
-def given_away(thing: Any) -> Team:
+def give_away(thing: Any) -> Team:
     """Move something to a team in which nobody is."""
     team = Team.objects.get_or_create(name="others")[0]
     type(thing).objects.filter(pk=thing.pk).update(team=team)
@@ -31,5 +31,5 @@ def given_away(thing: Any) -> Team:
     return team
 
 
-def shared(thing: Any, team: Team, right: str = "read") -> None:
+def share_with(thing: Any, team: Team, right: str = "read") -> None:
     shares_of(type(thing)).objects.create(of=thing, team=team, right=right)

@@ -12,30 +12,30 @@ from django.utils import timezone
 
 from annotation.models import User
 from tests import databases
-from tests.databases import unchanged
+from tests.databases import assert_unchanged
 
 pytestmark = pytest.mark.django_db
 
 
 def test_a_changed_row_is_noticed() -> None:
     user = User.objects.create(username="ada")
-    with pytest.raises(AssertionError), unchanged():
+    with pytest.raises(AssertionError), assert_unchanged():
         User.objects.filter(pk=user.pk).update(username="eve")
-    with pytest.raises(AssertionError), unchanged():
+    with pytest.raises(AssertionError), assert_unchanged():
         User.objects.create(username="ben")
-    with pytest.raises(AssertionError), unchanged(), connection.cursor() as cursor:
+    with pytest.raises(AssertionError), assert_unchanged(), connection.cursor() as cursor:
         cursor.execute("WITH rows AS (SELECT 1) DELETE FROM datasets_teammember")
 
 
 def test_reading_rollbacks_sessions_and_excluded_models_are_no_change() -> None:
     User.objects.create(username="ada")
-    with unchanged():
+    with assert_unchanged():
         assert User.objects.count() == 1
         with transaction.atomic():
             User.objects.update(username="eve")
             transaction.set_rollback(True)
         Session.objects.create(session_key="s", session_data="", expire_date=timezone.now())
-    with unchanged((User,)):
+    with assert_unchanged((User,)):
         User.objects.update(username="eve")
 
 

@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from scripts.containers.building import Builder
-from scripts.containers.dockerfile import DockerfileError, needed, stages
+from scripts.containers.dockerfile import DockerfileError, needed_stages, stages
 from scripts.containers.trial import try_out
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="tandem-image-"))
     try:
-        parts = needed(stages((options.context / "Dockerfile").read_text("utf-8")), options.target)
+        parts = needed_stages(
+            stages((options.context / "Dockerfile").read_text("utf-8")), options.target
+        )
         builder = Builder(options.context, folder)
         try_out(builder, builder.build(parts))
     except DockerfileError as error:

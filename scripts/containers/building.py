@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from scripts.containers.context import context_files, ignore_patterns
-from scripts.containers.dockerfile import DockerfileError, Instruction, Stage, expand, pairs
+from scripts.containers.dockerfile import DockerfileError, Instruction, Stage, expand, parse_pairs
 
 OF_THE_IMAGE = ("/app", "/opt", "/data", "/tmp")
 _PATH = re.compile(rf"(?<![\w./}}-])({'|'.join(OF_THE_IMAGE)})(?![\w.-])")
@@ -88,7 +88,7 @@ class Builder:
         return own | {"TMPDIR": str(self.here("/tmp"))}
 
     def _env(self, image: Image, step: Instruction) -> None:
-        image.environment |= pairs(step.rest, image.environment)
+        image.environment |= parse_pairs(step.rest, image.environment)
 
     _arg = _env
 

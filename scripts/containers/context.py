@@ -12,7 +12,7 @@ def ignore_patterns(text: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def ignored(path: str, patterns: Sequence[str]) -> bool:
+def is_ignored(path: str, patterns: Sequence[str]) -> bool:
     """Return whether a file is excluded: the last pattern that matches it or a parent decides."""
     parents = [str(each) for each in PurePosixPath(path).parents if str(each) != "."]
     verdict = False
@@ -35,8 +35,8 @@ def context_files(folder: Path, patterns: Sequence[str]) -> set[str]:
     found = set()
     for top in folder.iterdir():
         # Not searched, since it may be large: a virtual environment, a history, a data folder.
-        if ignored(top.name, patterns) and top.name not in kept and "**" not in kept:
+        if is_ignored(top.name, patterns) and top.name not in kept and "**" not in kept:
             continue
         files = [top] if top.is_file() else top.rglob("*")
         found |= {each.relative_to(folder).as_posix() for each in files if each.is_file()}
-    return {each for each in found if not ignored(each, patterns)}
+    return {each for each in found if not is_ignored(each, patterns)}

@@ -112,13 +112,13 @@ def stages(text: str) -> dict[str, Stage]:
         elif found:
             list(found.values())[-1].instructions.append(each)
         elif each.name == "ARG":
-            arguments |= pairs(each.rest, arguments)
+            arguments |= parse_pairs(each.rest, arguments)
         else:
             raise DockerfileError(f"line {each.line}: {each.name} stands before the first FROM")
     return found
 
 
-def needed(found: Mapping[str, Stage], target: str) -> list[Stage]:
+def needed_stages(found: Mapping[str, Stage], target: str) -> list[Stage]:
     """Return the stages that a target is built from, itself last."""
     if target not in found:
         raise DockerfileError(f"no stage is called {target}; there are {', '.join(found)}")
@@ -134,7 +134,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
     return _VARIABLE.sub(lambda m: variables.get(m[1] or m[2]) or m[3] or "", text)
 
 
-def pairs(text: str, variables: Mapping[str, str]) -> dict[str, str]:
+def parse_pairs(text: str, variables: Mapping[str, str]) -> dict[str, str]:
     """Return NAME=value pairs, expanded with the variables as they were before the instruction."""
     words = shlex.split(text.replace("\n", " "))
     return {n: expand(value, variables) for n, _, value in (w.partition("=") for w in words)}

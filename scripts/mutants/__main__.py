@@ -64,7 +64,7 @@ def run(given: argparse.Namespace) -> int:
         given.seed, given.count, given.only, given.left, given.again, given.workers
     )
     drawn, results = running.run(order, _say)
-    return 0 if report.tell(drawn, results, _say) else 1
+    return 0 if report.print_report(drawn, results, _say) else 1
 
 
 def file(given: argparse.Namespace) -> int:

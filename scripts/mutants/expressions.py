@@ -16,12 +16,12 @@ from scripts.mutants.operators import (
     SMALLEST,
     SWAPPED,
     Edit,
-    called,
+    called_name,
     is_listed,
     is_none,
     is_not,
+    is_quiet_call,
     is_text,
-    quiet,
 )
 from scripts.mutants.references import bound
 
@@ -151,9 +151,9 @@ class Expressions(ast.NodeVisitor):
         """Skip texts for people."""
 
     def visit_Call(self, node: ast.Call) -> None:
-        if quiet(node):
+        if is_quiet_call(node):
             return
-        name = called(node.func)
+        name = called_name(node.func)
         if name in SWAPPED and (isinstance(node.func, ast.Name) or node.args or node.keywords):
             end = self.end(node.func)
             self.add(end - len(name), end, SWAPPED[name], "call", node.func)

@@ -86,7 +86,7 @@ class Edit:
     at_import: bool = False
 
 
-def optional(texts: Iterable[str]) -> dict[str, set[str]]:
+def optional_names(texts: Iterable[str]) -> dict[str, set[str]]:
     """Return the parameters of our functions and fields of our classes that have a default."""
     found: dict[str, set[str]] = {}
     for node in (node for text in texts for node in ast.walk(ast.parse(text))):
@@ -120,11 +120,11 @@ def is_listed(*nodes: ast.expr) -> bool:
     return any(is_text(each) or isinstance(each, kinds) for each in nodes)
 
 
-def called(function: ast.expr) -> str:
+def called_name(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
 
 
-def quiet(call: ast.Call) -> bool:
+def is_quiet_call(call: ast.Call) -> bool:
     return bool(QUIET.search(ast.unparse(call.func)))

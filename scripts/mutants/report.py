@@ -12,7 +12,7 @@ from scripts.mutants.strata import STRATA
 LEAST, MOST_EQUIVALENT = 0.90, 0.05
 
 
-def tell(
+def print_report(
     drawn: Sequence[Mutant], results: Mapping[str, Result], say: Callable[[str], None]
 ) -> bool:
     """Print the figures and the survivors. Return whether enough mutants are caught."""

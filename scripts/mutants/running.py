@@ -15,7 +15,7 @@ from scripts.mutants import equivalents
 from scripts.mutants.copies import Copy, Session, copies
 from scripts.mutants.mapping import FOLDER, Map, update
 from scripts.mutants.nearest import Nearest
-from scripts.mutants.sampling import Mutant, every, sample, sources
+from scripts.mutants.sampling import Mutant, all_mutants, sample, sources
 
 CAUGHT, SURVIVED, EQUIVALENT = "caught", "survived", "equivalent"
 PATIENCE = 8  # multiple of a test's mapped duration, in addition to twenty seconds
@@ -107,7 +107,7 @@ def all_of(paths: Sequence[str], tests: Sequence[str], say: Callable[[str], None
         texts, reasons = sources(made[0].root), equivalents.reasons()
         judge = Judge(Nearest(known, texts), say)
         survivors = judged = 0
-        for mutant in every(made[0].root, paths):
+        for mutant in all_mutants(made[0].root, paths):
             if equivalents.key(mutant) in reasons:
                 continue
             result = judge.one(made[0], mutant)

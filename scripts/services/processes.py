@@ -21,7 +21,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def until(holds: Callable[[], bool], seconds: float, what: str) -> None:
+def wait_until(holds: Callable[[], bool], seconds: float, what: str) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
@@ -29,21 +29,21 @@ def until(holds: Callable[[], bool], seconds: float, what: str) -> None:
         time.sleep(0.03)
 
 
-def as_somebody() -> dict[str, Any]:
+def as_unprivileged_user() -> dict[str, Any]:
     """Return how to start a process that refuses to run as root: as nobody, if this is root."""
     if os.getuid() != 0:
         return {}
     return {"user": "nobody", "group": pwd.getpwnam("nobody").pw_gid, "extra_groups": []}
 
 
-def hand_to_somebody(path: Path) -> None:
+def give_to_unprivileged_user(path: Path) -> None:
     """Make the server's user the owner of a file or a folder."""
     if os.getuid() == 0:
         nobody = pwd.getpwnam("nobody")
         os.chown(path, nobody.pw_uid, nobody.pw_gid)
 
 
-def open_to_somebody(path: Path) -> bool:
+def make_reachable(path: Path) -> bool:
     """Make a file reachable by an unprivileged user.
 
     Returns False if a folder above prevents it.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from scripts.services.processes import CannotStartError, free_port, until
+from scripts.services.processes import CannotStartError, free_port, wait_until
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Valkey:
             stderr=subprocess.DEVNULL,
             start_new_session=True,  # an interrupt in the terminal must reach only the command
         )
-        until(self._answers, 60, "Valkey answers")
+        wait_until(self._answers, 60, "Valkey answers")
 
     def kill(self) -> None:
         if self.process is not None:

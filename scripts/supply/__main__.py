@@ -65,7 +65,7 @@ def look_for_holes(arguments: Sequence[str]) -> int:
     snapshot = audit.load()
     if given.ask or given.renew:
         try:
-            snapshot = audit.asked_now(today, given.service)
+            snapshot = audit.ask_service(today, given.service)
         except holes.AskError as error:
             print(f"No audit today, the service could not be asked: {error}", file=sys.stderr)
             if given.renew:

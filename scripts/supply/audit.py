@@ -14,7 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from scripts.supply.holes import NPM, PYPI, SERVICE, Hole, Package, ask
+from scripts.supply.holes import NPM, PYPI, SERVICE, Hole, Package, ask_osv
 from scripts.supply.locks import LOCKS, ROOT, read
 
 FOLDER = Path(__file__).parent
@@ -60,7 +60,7 @@ class Verdict:
     unasked: list[Package] = field(default_factory=list)
 
 
-def locked(root: Path = ROOT) -> tuple[Package, ...]:
+def locked_packages(root: Path = ROOT) -> tuple[Package, ...]:
     """Return every package of the lock files, npm's among them, each once."""
     found = {
         Package(PYPI, each.name, each.version.partition("+")[0])
@@ -76,13 +76,13 @@ def locked(root: Path = ROOT) -> tuple[Package, ...]:
     return tuple(sorted(found))
 
 
-def asked_now(today: date, service: str = SERVICE, root: Path = ROOT) -> Snapshot:
+def ask_service(today: date, service: str = SERVICE, root: Path = ROOT) -> Snapshot:
     """Ask the service about all locked packages. Raises holes.AskError."""
-    packages = locked(root)
-    return Snapshot(today, service, "", packages, tuple(ask(packages, service)))
+    packages = locked_packages(root)
+    return Snapshot(today, service, "", packages, tuple(ask_osv(packages, service)))
 
 
-def judged(
+def judge_packages(
     snapshot: Snapshot, packages: Sequence[Package], waivers: Iterable[Waiver], on: date
 ) -> Verdict:
     """Judge packages by a snapshot. A waiver counts up to and including its day."""
@@ -158,7 +158,7 @@ def load_waivers(path: Path = EXCEPTIONS) -> list[Waiver]:
 
 def audit(snapshot: Snapshot, on: date, say: Callable[[str], None] = print) -> bool:
     """Print what a snapshot means for the locked packages. Return whether one must be updated."""
-    verdict = judged(snapshot, locked(), load_waivers(), on)
+    verdict = judge_packages(snapshot, locked_packages(), load_waivers(), on)
     if snapshot.asked is None:
         say(f"No audit: {snapshot.reason}")
         return False

@@ -53,7 +53,7 @@ class Hole:
         return f"{self.package}: {', '.join(self.ids)}: {self.summary or 'no summary'} ({fix})"
 
 
-def ask(packages: Sequence[Package], service: str = SERVICE) -> list[Hole]:
+def ask_osv(packages: Sequence[Package], service: str = SERVICE) -> list[Hole]:
     """Return the distinct known vulnerabilities of packages. Raises AskError."""
     with requests.Session() as session:
         try:

@@ -31,7 +31,7 @@ def images(text: str) -> dict[str, str | None]:
     return {found["name"]: found["digest"] for found in _IMAGE.finditer(text)}
 
 
-def resolved(name: str) -> str:
+def resolve_digest(name: str) -> str:
     """Return a tag's current digest, for all platforms. Raises ImageError."""
     docker = shutil.which("docker")
     if docker is None:
@@ -47,7 +47,7 @@ def resolved(name: str) -> str:
     return digest
 
 
-def renew(root: Path, resolve: Callable[[str], str] = resolved) -> dict[str, str]:
+def renew(root: Path, resolve: Callable[[str], str] = resolve_digest) -> dict[str, str]:
     """Write the current digests of all tags. If it raises ImageError, no file is changed."""
     texts = {name: (root / name).read_text("utf-8") for name in FILES}
     names = sorted({each for text in texts.values() for each in images(text)})

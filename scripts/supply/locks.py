@@ -133,7 +133,7 @@ def renew(lock: Lock, arguments: Sequence[str] = (), root: Path = ROOT) -> None:
             *(_uv(), "--project", folder, "pip", "compile", lock.entry, "--quiet"),
             *("--generate-hashes", "--no-emit-index-url", "--annotation-style", "line"),
             *("--custom-compile-command", "make lock", "--output-file", lock.file),
-            *_for(lock),
+            *_uv_options(lock),
             *arguments,
         ]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True)
@@ -152,7 +152,7 @@ def find_links() -> Iterator[str]:
             yield from ("--find-links", place)
 
 
-def _for(lock: Lock) -> Iterator[str]:
+def _uv_options(lock: Lock) -> Iterator[str]:
     yield from ("--python-version", OLDEST_PYTHON)
     if lock.platform:
         yield from ("--python-platform", lock.platform, *find_links())

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from analysis.measures.options import PRESETS
 from analysis.statistics import resampling
 from annotation.models import Campaign
-from tests.databases import emptied_after, rolled_back
+from tests.databases import emptying_after, rolled_back
 
 SHARED = Path(__file__).resolve().parents[2] / ".." / "shared" / "data"
 CONTRACT = Path(__file__).resolve().parents[1] / "contract"
@@ -67,7 +67,7 @@ def expected(data: Path) -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def crux(data: Path, django_db_setup: None, django_db_blocker: Any) -> Any:
     """A campaign with the labels of CRUX's three annotators; removed after the module."""
-    with emptied_after(django_db_blocker):
+    with emptying_after(django_db_blocker):
         run("load_batch", str(data / "crux"), "--name", "crux")
         run("create_campaign", "crux-t1", "--protocol", "report-coverage", "--batch", "crux",
             "--raters-per-item", "3")  # fmt: skip

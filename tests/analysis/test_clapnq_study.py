@@ -16,7 +16,7 @@ from annotation.models import Rater
 from annotation.presentation import usable_answers, with_a_gap
 from datasets.readers.clapnq import NO_ANSWER
 from tests.analysis.conftest import run
-from tests.databases import emptied_after
+from tests.databases import emptying_after
 
 # `test_free_text` and the tests of CLAPnq's reader and import check the same with a few answers.
 pytestmark = [pytest.mark.django_db, pytest.mark.long]
@@ -28,7 +28,7 @@ Line = dict[str, Any]
 @pytest.fixture(scope="module")
 def clapnq(data: Path, django_db_setup: None, django_db_blocker: Any) -> Iterator[str]:
     """A campaign with the released answers; removed after the module."""
-    with emptied_after(django_db_blocker):
+    with emptying_after(django_db_blocker):
         files = [str(path) for path in sorted((data / "clapnq").glob("*.jsonl"))]
         run("load_batch", *files, "--name", "clapnq")
         run("create_campaign", "nq", "--protocol", "grounded-answer", "--batch", "clapnq",

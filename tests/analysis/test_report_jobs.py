@@ -20,7 +20,7 @@ from datasets.models import Job
 from tests import queue_cast
 from tests.analysis.test_report_page import logged_in, more_labels
 from tests.api.cast import script_of
-from tests.queue_cast import worked
+from tests.queue_cast import run_due_jobs
 
 SITE = "http://testserver"
 HTMX = {"HX-Request": "true", "HX-Target": "report"}
@@ -57,7 +57,7 @@ class TestPages:
         assert "Kappa" not in shown
         poll = self.polled(shown)
         assert rita.get(poll, headers=HTMX).status_code == 204
-        worked()
+        run_due_jobs()
         part = self.text(rita, poll, headers=HTMX)
         assert part.startswith('<div id="report">')
         assert "model-x" in part
@@ -91,7 +91,7 @@ class TestPages:
         admin = logged_in("admin")
         for client in (rita, admin):
             client.get(address)
-            worked()
+            run_due_jobs()
         assert "are marked as exposed" in self.text(rita, address)
         assert "are marked as exposed" not in self.text(admin, address)
 
@@ -116,7 +116,7 @@ class TestPages:
     ) -> None:
         address = f"/campaigns/{labelled.pk}/results/"
         self.text(rita, address)
-        worked()
+        run_due_jobs()
         more_labels(labelled, tmp_path)
         shown = self.text(rita, address)
         assert "These numbers are from" in shown
@@ -126,7 +126,7 @@ class TestPages:
         assert "Save snapshot" not in shown
         assert ">eve<" not in shown.partition("job-before")[2]
         poll = self.polled(shown)
-        worked()
+        run_due_jobs()
         assert ">eve<" in self.text(rita, poll, headers=HTMX)
         assert "These numbers are from" not in self.text(rita, address)
 
@@ -140,11 +140,11 @@ class TestPages:
         rita.post(order, {"order": "cancel", "next": address})
         shown = self.text(rita, address)
         assert "Results: cancelled." in shown
-        assert worked() == 0
+        assert run_due_jobs() == 0
         answer = rita.post(order, {"order": "again", "next": address})
         assert answer["Location"] == address
         assert "waiting" in self.text(rita, address)
-        assert worked() == 1
+        assert run_due_jobs() == 1
 
     def test_a_file_is_awaited_on_a_page_that_links_to_it(
         self, rita: Client, labelled: Campaign
@@ -153,7 +153,7 @@ class TestPages:
         answer = rita.get(address)
         assert (answer.status_code, answer["Retry-After"]) == (202, "2")
         poll = self.polled(answer.content.decode())
-        worked()
+        run_due_jobs()
         ready = self.text(rita, poll, headers=HTMX)
         found = re.search(r'href="([^"]+)" data-open', ready)
         assert found
@@ -167,7 +167,7 @@ class TestPages:
         answer = rita.get(address, headers={"Accept": "application/json"})
         assert answer.status_code == 202
         assert answer.json()["state"] == "waiting"
-        worked()
+        run_due_jobs()
         assert rita.get(answer.json()["result"]).status_code == 200
 
     @pytest.mark.every_case
@@ -189,7 +189,7 @@ class TestPages:
         address = f"/campaigns/{labelled.pk}/{what}"
         answer = rita.get(address)
         assert "waiting, next in the queue" in answer.content.decode()
-        assert worked() == jobs
+        assert run_due_jobs() == jobs
         again = rita.get(address)
         assert again.status_code == 200
         assert "waiting" not in again.getvalue().decode("utf-8", "replace")
@@ -198,14 +198,14 @@ class TestPages:
         few = "?resamples=20"
         address = f"/campaigns/{labelled.pk}/results/{few}"
         self.text(rita, address)
-        worked()
+        run_due_jobs()
         found = re.search(r'name="inputs" value="([0-9a-f]+)"', self.text(rita, address))
         assert found
         order = f"/campaigns/{labelled.pk}/report/freeze/{few}"
         answer = rita.post(order, {"inputs": found[1]})
         assert answer.status_code == 202
         poll = self.polled(answer.content.decode())
-        worked()
+        run_due_jobs()
         ready = re.search(r'href="([^"]+)" data-open', self.text(rita, poll, headers=HTMX))
         assert ready
         stored = rita.get(ready[1].replace("&amp;", "&"))
@@ -218,7 +218,7 @@ class TestPages:
     ) -> None:
         address = f"/campaigns/{labelled.pk}/results/"
         self.text(rita, address)
-        worked()
+        run_due_jobs()
         job = Job.objects.get()
         user = User.objects.get(username="researcher")
         Membership.objects.create(campaign=labelled, user=user, role="annotator")
@@ -233,7 +233,7 @@ class TestPages:
         self, rita: Client, labelled: Campaign
     ) -> None:
         self.text(rita, f"/campaigns/{labelled.pk}/results/?epsilon=0.1")
-        worked()
+        run_due_jobs()
         job = Job.objects.get()
         shown = self.text(rita, f"/campaigns/{labelled.pk}/results/?job={job.key}")
         assert "waiting" in shown
@@ -243,7 +243,7 @@ class TestPages:
         self.text(rita, f"/campaigns/{labelled.pk}/results/")
         self.text(rita, f"/campaigns/{labelled.pk}/exports/labels/csv/", 202)
         assert "Waiting, number 2" in self.text(rita, "/jobs/")
-        worked()
+        run_due_jobs()
         assert self.text(rita, "/jobs/").count("Ready") == 2
         assert "Nothing yet" in self.text(logged_in("admin"), "/jobs/")
 
@@ -278,7 +278,7 @@ class TestAPI:
         assert (first.json()["state"], first.json()["position"]) == ("waiting", 1)
         assert root.get(address).json()["key"] == first.json()["key"], "asked again, it is the same"
         assert root.get(job).json()["result"] is None
-        worked()
+        run_due_jobs()
         done = root.get(job).json()
         assert done["state"] == "done"
         report = root.get(done["result"].removeprefix(SITE))
@@ -294,7 +294,7 @@ class TestAPI:
         root = script_of(User.objects.create(username="root", role="admin"))
         first = root.get(f"/api/v1/campaigns/{labelled.pk}/{what}")
         assert first.status_code == 202
-        worked()
+        run_due_jobs()
         job = first["Location"].removeprefix(SITE)
         result = root.get(root.get(job).json()["result"].removeprefix(SITE))
         assert result.status_code == 200

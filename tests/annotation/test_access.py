@@ -60,7 +60,7 @@ from datasets.models import Batch
 from datasets.teams import NotManagedError
 from tests.once import once
 from tests.page_cast import Study, make_study
-from tests.team_cast import given_away, joined
+from tests.team_cast import give_away, join_team
 
 pytestmark = pytest.mark.django_db
 
@@ -102,7 +102,7 @@ class TestCampaigns:
         request = RequestFactory().get("/")
         request.user = study.rita
         assert readable_campaign(request, study.campaign.pk) == study.campaign
-        given_away(study.campaign)
+        give_away(study.campaign)
         for user in (study.rita, study.ada):
             request.user = user
             with pytest.raises(Http404):
@@ -301,8 +301,8 @@ class TestManaging:
         with CaptureQueriesContext(connection) as asked:
             assert managed_campaign(rita, pk, lock) == study.campaign
         assert len(asked) == len(unlocked) + lock
-        joined(study.rita, role="member")
-        joined(study.rita, given_away(other), "owner")
+        join_team(study.rita, role="member")
+        join_team(study.rita, give_away(other), "owner")
         assert managed_campaign(rita, other.pk, lock) == other
         assert readable_campaign(rita, pk) == study.campaign
         with pytest.raises(NotManagedError):
@@ -320,14 +320,14 @@ class TestManaging:
         assert not may_read(study.ada, other.pk)
         Assignment.objects.filter(pk=mine.pk).update(status="done")
         assert may_read(study.rita, study.campaign.pk)
-        given_away(study.campaign)
+        give_away(study.campaign)
         assert not may_read(study.rita, study.campaign.pk)
 
     def test_an_unreadable_object_named_in_an_api_body_is_refused_by_name(
         self, study: Study, other: Campaign
     ) -> None:
         assert campaign_named(study.rita, other.pk, "not done") == other
-        given_away(other)
+        give_away(other)
         with pytest.raises(RefusedBodyError) as wrong:
             campaign_named(study.rita, other.pk, "not done")
         assert "not done" in str(wrong.value.detail)

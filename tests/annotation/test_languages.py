@@ -18,7 +18,7 @@ from django.utils import translation
 from annotation.people.languages import translated
 from annotation.protocols import PROTOCOLS
 from datasets.messages import Message
-from scripts.catalogues import LOCALE, catalogue, missing
+from scripts.catalogues import LOCALE, catalogue, untranslated
 from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page
 
@@ -30,7 +30,7 @@ PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\w+\}|</?\w+[^>]*>")
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_text_of_annotators_pages_is_translated(language: str) -> None:
-    assert missing(language) == [], "run python -m scripts.catalogues, and translate these"
+    assert untranslated(language) == [], "run python -m scripts.catalogues, and translate these"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

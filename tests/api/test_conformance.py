@@ -40,7 +40,7 @@ from judging.models import Judge, JudgeCall, JudgeRun
 from judging.preparation.status import campaign_for
 from tests.api.cast import body, place, script_of
 from tests.api.test_description import description
-from tests.databases import rolled_back, undone
+from tests.databases import rolled_back, rolling_back
 from tests.extent import Extent
 from tests.page_cast import Study, make_study, payload, plant
 
@@ -205,7 +205,7 @@ def test_every_answer_matches_the_description(
         if case.path_parameters:
             case.path_parameters = things(filled.study, user, case.path, case.path_parameters)
         cache.clear()
-        with undone():
+        with rolling_back():
             status = case.call_and_validate(headers=plain, checks=checks).status_code
         assert status < 500
         if status == 403:

@@ -11,7 +11,7 @@ from annotation.answers.submission import submit
 from annotation.campaigns.design import Design
 from annotation.models import Assignment, Campaign, Draft, GoldAnswer
 from tests.api.cast import Script, place, script_of
-from tests.blind_cast import blind_study, turned
+from tests.blind_cast import blind_study, swapped_pair
 from tests.cast import BRIDGE, FIRST, FULL, RIVER
 from tests.page_cast import study_of
 
@@ -147,7 +147,7 @@ def test_feedback_on_a_pair_follows_the_order_in_which_it_was_shown(
     study.campaign.items.update(use="practice")
     Campaign.objects.update(practice_of=study.campaign.pk)
     study.campaign.refresh_from_db()
-    mine = turned(study, study.ada, yes=yes)
+    mine = swapped_pair(study, study.ada, yes=yes)
     unit = mine.item.units.get()
     for variable, value in (("preferred", "second"), ("unasked", "tie-good")):
         GoldAnswer.objects.create(unit=unit, variable=variable, value=value, reason="So.")

@@ -21,7 +21,7 @@ from tests.api.cast import Script, assert_error, body, place, script_of
 from tests.judging.cast import judge, run_scripted, yes
 from tests.judging.judge_file.test_document import GRADED
 from tests.page_cast import Study
-from tests.team_cast import given_away
+from tests.team_cast import give_away
 
 pytestmark = pytest.mark.django_db
 MODEL: dict[str, Any] = {"name": "m", "backend": "openai", "model": "small"}
@@ -462,7 +462,7 @@ class TestCampaignOfAnotherTeam:
         of = judge()
         run = done(study, of)
         call = JudgeCall.objects.all()[0]
-        given_away(study.campaign)
+        give_away(study.campaign)
         paths = (
             f"runs/{run.pk}/", f"runs/{run.pk}/calls/", f"runs/{run.pk}/manifest/",
             f"calls/{call.pk}/",
@@ -475,7 +475,7 @@ class TestCampaignOfAnotherTeam:
 
     def test_no_judge_can_be_run_on_it(self, rita: Script, study: Study) -> None:
         of = judge()
-        given_away(study.campaign)
+        give_away(study.campaign)
         (wrong,) = assert_error(started(rita, study, of), 422)
         assert wrong["field"] == "campaign"
         sent = {"campaign": study.campaign.pk}
@@ -508,5 +508,5 @@ class TestComparison:
         assert counts == {"good": (2, 0), "odd": (1, 1)}
         assert judges["odd"]["reasons"] == {"unreadable": 1}
         assert {each["base"] for each in judges.values()} == {None}
-        given_away(study.campaign)
+        give_away(study.campaign)
         assert_error(rita.get(path), 404)

@@ -31,7 +31,7 @@ from tests.annotation.preparation.cast import (
 from tests.annotation.preparation.test_preparation import POINTS, WROTE
 from tests.api.cast import Script, assert_error, script_of
 from tests.once import once
-from tests.team_cast import joined
+from tests.team_cast import join_team
 
 pytestmark = pytest.mark.django_db
 INVENTED = {"t1/d2": {"holds_points": "yes", "points": [point("It burnt.", "caught fire")]}}
@@ -99,7 +99,7 @@ class TestSteps:
     def test_another_researchers_work_is_hidden(self, rosa: Script) -> None:
         place = one(rosa)
         other = researcher("olga")
-        joined(other, role="member")
+        join_team(other, role="member")
         olga = script_of(other)
         (step,) = [s for s in olga.get(at()).json()["results"] if s["step"] == "key-points"]
         assert (step["hidden"], step["campaign"], step["authors"]) == (True, None, [])

@@ -13,7 +13,7 @@ from annotation.exports.bundles import download, export_options
 from annotation.models import Admission, Label, Rater, rater_of
 from tests.api.cast import Script, assert_error, script_of
 from tests.page_cast import Study, client_of, payload, plant
-from tests.team_cast import given_away
+from tests.team_cast import give_away
 
 pytestmark = pytest.mark.django_db
 ITEM = "hidden-system-0:r"
@@ -276,7 +276,7 @@ class TestFrozenReports:
 def test_nothing_of_another_teams_campaign_is_found(rita: Script, study: Study) -> None:
     root = script_of(study.root)
     key = TestFrozenReports().freeze(root, study).json()["key"]
-    given_away(study.campaign)
+    give_away(study.campaign)
     paths = (
         of(study, "items/"), of(study, "items/0/"), of(study, "assignments/"),
         of(study, "exports/"),

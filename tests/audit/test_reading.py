@@ -20,7 +20,7 @@ from audit.seals import seal
 from tests.api.cast import script_of
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
-from tests.team_cast import joined
+from tests.team_cast import join_team
 
 pytestmark = pytest.mark.django_db
 
@@ -67,7 +67,7 @@ def test_a_researcher_reads_a_campaign_and_an_admin_the_site(study: Study) -> No
 
 def test_the_trail_of_another_teams_campaign_is_not_found(study: Study) -> None:
     set_pool(study.campaign, "named")
-    joined(study.rita)
+    join_team(study.rita)
     for address in (of(study), f"/campaigns/{study.campaign.pk}/audit.jsonl"):
         assert client_of(study.rita).get(address).status_code == 404
     answer = script_of(study.rita).get(f"campaigns/{study.campaign.pk}/audit/")

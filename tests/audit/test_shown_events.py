@@ -29,7 +29,7 @@ from audit.seals import seal
 from datasets.models import Batch
 from tests.audit.test_seals import a_thief
 from tests.page_cast import Study, make_study, payload
-from tests.team_cast import joined
+from tests.team_cast import join_team
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -75,7 +75,7 @@ def test_since_and_until_are_inclusive_and_before_is_exclusive() -> None:
 
 
 def test_a_reader_of_one_campaign_sees_no_events_of_another(second: Study, study: Study) -> None:
-    joined(study.rita)
+    join_team(study.rita)
     set_pool(study.campaign, "named")
     assert {event.campaign for event in visible_events(study.rita, second.campaign)} == {
         second.campaign.pk

@@ -11,10 +11,10 @@ from benchmarks.files import MOST_MEMORY
 from benchmarks.files import lines as file_lines
 from benchmarks.material import write_tasks
 from benchmarks.page import SHAPES, WORDS, lines, text_of
-from benchmarks.person import WrongPageError, filled_in
+from benchmarks.person import WrongPageError, fill_in
 from benchmarks.processes import FailedError, python
 from benchmarks.reference import FIGURES, Figure
-from benchmarks.visit import linked
+from benchmarks.visit import linked_files
 from datasets.readers import read
 
 PAGE = """
@@ -64,34 +64,37 @@ class TestTheLongItem:
 
 class TestAnswering:
     def test_the_form_answers_every_unit_of_the_page(self) -> None:
-        where, form = filled_in(PAGE)
+        where, form = fill_in(PAGE)
         assert where == "/tasks/x/submit"
         assert (form["version"], form["seen"]) == ("2", "1")
         assert (form["unit-0"], form["unit-1"]) == ("q&0", "q1")
         assert (form["unit-0-answerable"], form["unit-1-answerable"]) == ("yes", "no")
 
     def test_the_quote_is_the_text_with_entities_decoded(self) -> None:
-        (quote,) = json.loads(filled_in(PAGE)[1]["unit-0-evidence"])
+        (quote,) = json.loads(fill_in(PAGE)[1]["unit-0-evidence"])
         assert quote["quote"].startswith("A <b> & 🛶 text")
         assert len(quote["quote"]) == 40
         assert quote["start"] == 0
 
     def test_each_answer_has_a_new_idempotency_key(self) -> None:
-        assert filled_in(PAGE)[1]["key"] != filled_in(PAGE)[1]["key"]
+        assert fill_in(PAGE)[1]["key"] != fill_in(PAGE)[1]["key"]
 
     def test_another_page_is_not_taken_for_an_item(self) -> None:
         with pytest.raises(WrongPageError, match="no item's page"):
-            filled_in("<h1>All done</h1>")
+            fill_in("<h1>All done</h1>")
 
 
 class TestLinks:
     def test_a_page_needs_its_scripts_styles_and_icons(self) -> None:
         page = '<link rel="icon" href="/i.svg"><script src="a.js" defer></script><a href="/x">x</a>'
-        assert linked("http://h/t/", "text/html", page) == {"http://h/i.svg", "http://h/t/a.js"}
+        assert linked_files("http://h/t/", "text/html", page) == {
+            "http://h/i.svg",
+            "http://h/t/a.js",
+        }
 
     def test_a_style_sheet_needs_linked_files_but_not_embedded_ones(self) -> None:
         style = "a{background:url(data:x)} @font-face{src:url('f.woff2')} @import \"b.css\";"
-        found = linked("http://h/s/a.css", "text/css", style)
+        found = linked_files("http://h/s/a.css", "text/css", style)
         assert found == {"http://h/s/f.woff2", "http://h/s/b.css"}
 
     def test_a_script_module_needs_its_imports_but_no_other_strings(self) -> None:
@@ -99,7 +102,7 @@ class TestLinks:
             'import "./a.js";\nimport {x} from "./b.js";\n'
             'export function f() {\n  // a lab\'s word: "no.js"\n}\nexport * from "../c.js";'
         )
-        found = linked("http://h/s/js/m.js", "text/javascript", module)
+        found = linked_files("http://h/s/js/m.js", "text/javascript", module)
         assert found == {"http://h/s/js/a.js", "http://h/s/js/b.js", "http://h/s/c.js"}
 
 

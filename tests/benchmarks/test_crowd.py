@@ -17,8 +17,8 @@ from benchmarks.crowd import (
     MOST_MEMORY,
     MOST_MEMORY_OF_MANY,
     MOST_SECONDS,
+    create_labels,
     lines,
-    made_labels,
 )
 from tests.cast import ROOT
 
@@ -43,7 +43,7 @@ def test_each_bar_is_met_or_missed_by_its_own_figure() -> None:
 
 
 def test_each_unit_is_labelled_by_the_sampled_number_of_people() -> None:
-    made = list(made_labels(40, 150))
+    made = list(create_labels(40, 150))
     assert set(Counter(line["unit"] for line in made).values()) == {3}
     assert len({(line["unit"], line["rater"]) for line in made}) == 450
     assert len({line["rater"] for line in made}) == 40

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.statistics import Resamples, majority
-from benchmarks.deciding import passing
+from benchmarks.deciding import simulate_passing
 from benchmarks.intervals import (
     FULL,
     Runs,
@@ -121,7 +121,7 @@ def test_equal_runs_give_equal_interval_bounds(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_judge_that_loses_a_fifth_of_comparisons_fails_with_few_queries() -> None:
-    made = passing(20)
+    made = simulate_passing(20)
     assert list(made.shares) == [10, 15, 20, 30]
     assert (made.shares[10], made.shares[15]) == (0, 0)
     assert made.error == pytest.approx(np.sqrt(0.05 * 0.95 / 20))

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import pytest
 
-from benchmarks.report import JUDGES, made_labels
+from benchmarks.report import JUDGES, create_labels
 from benchmarks.statistics import (
     MOST_MEMORY,
     MOST_SECONDS,
@@ -63,7 +63,7 @@ def test_the_simulated_labels_agree_in_part() -> None:
 
 
 def test_the_report_has_the_requested_number_of_labels_by_three_people_and_judges() -> None:
-    made = list(made_labels(1_200))
+    made = list(create_labels(1_200))
     assert len(made) == 1_200
     raters = Counter((line["rater"], line.get("rater_kind", "human")) for line in made)
     assert Counter(kind for _, kind in raters) == {"human": 3, "judge": 3}

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from datasets.models import Report
 from tests import cast
-from tests.blind_cast import SECRET, TEXTS, blind_study, turned
+from tests.blind_cast import SECRET, TEXTS, blind_study, swapped_pair
 from tests.browser.axe import violations
 from tests.browser.chromium import come_in
 from tests.browser.desk import Desk
@@ -24,7 +24,7 @@ def begin(page: Page, folder: Path, yes: bool = False, long: bool = False) -> De
     if long:
         Report.objects.filter(position=0).update(text=LONG)
         Report.objects.filter(position=1).update(text=LONG.replace("answer", "reply") + "\n\nEnd.")
-    mine = turned(study, study.ada, yes)
+    mine = swapped_pair(study, study.ada, yes)
     desk = Desk(page, study)
     come_in(page, "ada")
     desk.page.goto(page_of("item", mine))

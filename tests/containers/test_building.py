@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts.containers.building import Builder, Image, with_uv
-from scripts.containers.dockerfile import DockerfileError, needed, stages
+from scripts.containers.dockerfile import DockerfileError, needed_stages, stages
 
 BUILDER = """
 FROM python AS builder
@@ -43,7 +43,7 @@ class Yard:
         self.builder = Builder(self.context, self.work, self.said.append)
 
     def build(self, text: str, target: str = "runtime") -> Image:
-        return self.builder.build(needed(stages(text), target))
+        return self.builder.build(needed_stages(stages(text), target))
 
     def holds(self) -> set[str]:
         root = self.builder.root

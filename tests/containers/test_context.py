@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.containers.context import context_files, ignore_patterns, ignored
+from scripts.containers.context import context_files, ignore_patterns, is_ignored
 from tests.cast import ROOT
 
 APPS = {"analysis", "annotation", "audit", "config", "datasets", "judging"}
@@ -38,7 +38,7 @@ def own_patterns() -> list[str]:
     ],
 )
 def test_the_last_matching_pattern_decides(path: str, patterns: list[str], outside: bool) -> None:
-    assert ignored(path, patterns) is outside
+    assert is_ignored(path, patterns) is outside
 
 
 def test_comments_and_blank_lines_are_not_patterns() -> None:
@@ -70,4 +70,4 @@ def test_every_folder_with_a_django_app_is_let_in() -> None:
     "path", [".env", "judges.env", ".git/config", "var/secret_key", "tandem.sqlite3", ".venv/x.py"]
 )
 def test_keys_data_and_histories_stay_outside(path: str) -> None:
-    assert ignored(path, own_patterns())
+    assert is_ignored(path, own_patterns())

@@ -11,8 +11,8 @@ from scripts.containers.dockerfile import (
     Stage,
     expand,
     instructions,
-    needed,
-    pairs,
+    needed_stages,
+    parse_pairs,
     stages,
 )
 from tests.cast import ROOT
@@ -63,9 +63,13 @@ def test_arguments_declared_before_the_first_stage_are_substituted() -> None:
 
 
 def test_a_target_needs_the_stages_that_it_copies_from_and_no_others() -> None:
-    assert [stage.name for stage in needed(stages(SMALL), "runtime")] == ["builder", "runtime"]
+    needed = needed_stages(stages(SMALL), "runtime")
+    assert [stage.name for stage in needed] == [
+        "builder",
+        "runtime",
+    ]
     with pytest.raises(DockerfileError, match="no stage is called web; there are builder"):
-        needed(stages(SMALL), "web")
+        needed_stages(stages(SMALL), "web")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +88,7 @@ def test_variables_are_expanded(text: str, expanded: str) -> None:
 
 
 def test_variables_may_refer_to_earlier_ones() -> None:
-    assert pairs('PATH=/opt/bin:$PATH NAME="two words"', {"PATH": "/bin"}) == {
+    assert parse_pairs('PATH=/opt/bin:$PATH NAME="two words"', {"PATH": "/bin"}) == {
         "PATH": "/opt/bin:/bin",
         "NAME": "two words",
     }
@@ -113,7 +117,7 @@ def test_a_command_through_a_shell_is_refused(command: str) -> None:
 
 def test_the_site_is_built_if_no_target_is_named() -> None:
     assert list(ours()) == ["builder", "vllm", "runtime"]
-    assert [stage.name for stage in needed(ours(), "runtime")] == ["builder", "runtime"]
+    assert [stage.name for stage in needed_stages(ours(), "runtime")] == ["builder", "runtime"]
 
 
 @pytest.mark.parametrize("name", ["builder", "vllm", "runtime"])

@@ -39,11 +39,11 @@ from judging.access import (
 from judging.judges import Definition, define
 from judging.models import Judge, JudgeCall
 from judging.runs import lifecycle
-from tests.databases import undone
+from tests.databases import rolling_back
 from tests.judging.cast import judge, run_scripted
 from tests.once import once
 from tests.page_cast import Study, make_study, payload
-from tests.team_cast import apart, given_away, joined, shared
+from tests.team_cast import give_away, join_team, move_to_own_team, share_with
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +66,7 @@ def test_runs_are_listed_newest_first_for_readers_of_their_campaign(study: Study
     request = RequestFactory().get("/")
     request.user = study.rita
     assert visible_run(request, old.pk) == old
-    given_away(study.campaign)
+    give_away(study.campaign)
     assert not visible_runs(study.rita).exists()
     assert list(visible_runs(study.root)) == [new, old]
     with pytest.raises(Http404):
@@ -77,7 +77,7 @@ def test_calls_are_visible_to_readers_of_their_campaign(study: Study) -> None:
     run_scripted(study.campaign, judge())
     assert visible_calls(study.rita).count() == 2
     assert not visible_calls(study.ada).exists()
-    given_away(study.campaign)
+    give_away(study.campaign)
     assert not visible_calls(study.rita).exists()
 
 
@@ -123,7 +123,7 @@ def test_a_campaign_outside_preparation_is_not_a_step(study: Study) -> None:
 def olga(study: Study) -> User:
     """A researcher of another team."""
     olga = User.objects.create(username="olga", role="researcher")
-    apart(olga)
+    move_to_own_team(olga)
     return olga
 
 
@@ -142,18 +142,18 @@ def test_a_judge_is_visible_to_its_team_and_to_readers_of_campaigns_it_ran_in(
 ) -> None:
     made = of_team("one", study.campaign.team)
     guest = User.objects.create(username="guest", role="researcher", is_guest=True)
-    joined(guest, study.campaign.team)
+    join_team(guest, study.campaign.team)
     assert visible_judge(asked_by(study.rita), made.pk) == made
     for user in (guest, olga, study.ada):
         with pytest.raises(Http404):
             visible_judge(asked_by(user), made.pk)
     team = olga.teams.get().team
-    shared(made, team)
+    share_with(made, team)
     assert list(visible_judges(olga)) == [made]
     lifecycle.start(study.campaign, made)
     shares_of(Judge).objects.all().delete()
     assert not visible_judges(olga).exists()
-    shared(study.campaign, team)
+    share_with(study.campaign, team)
     assert list(visible_judges(olga)) == [made]
 
 
@@ -166,7 +166,7 @@ def test_only_managers_of_a_judge_may_run_it_and_trials_are_not_listed(
     assert list(manageable_judges(study.rita)) == list(manageable_judges(study.root)) == [
         first, last
     ]  # fmt: skip
-    shared(first, olga.teams.get().team)
+    share_with(first, olga.teams.get().team)
     assert not manageable_judges(olga).exists()
     assert managed_judge(asked_by(study.rita), first.pk) == first
     with pytest.raises(NotManagedError):
@@ -182,7 +182,7 @@ def test_only_managers_of_its_campaign_control_a_run(study: Study, olga: User) -
     assert managed_run(asked_by(study.rita), run.pk) == run
     with pytest.raises(Http404):
         managed_run(asked_by(olga), run.pk)
-    shared(study.campaign, olga.teams.get().team)
+    share_with(study.campaign, olga.teams.get().team)
     with pytest.raises(NotManagedError):
         managed_run(asked_by(olga), run.pk)
 
@@ -266,7 +266,7 @@ def test_texts_written_for_a_step_are_visible_to_readers_of_its_campaign(
             find_authored_answer(user, mine.uid)
     other = Batch.objects.create(name="other", format="native", digest="1" * 64, team=batch.team)
     for changes in ({"protocol": "report-coverage"}, {"batch": other}, {"name": "harbour"}):
-        with undone():
+        with rolling_back():
             Campaign.objects.update(**changes)
             with pytest.raises(Http404):
                 step_campaign(asked_by(study.rita), batch, step)

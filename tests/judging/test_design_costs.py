@@ -18,7 +18,7 @@ from judging.estimate import design_costs
 from judging.models import Judge, Price
 from tests.judging.cast import judge
 from tests.judging.judge_file.test_document import GRADED
-from tests.team_cast import given_away
+from tests.team_cast import give_away
 
 pytestmark = pytest.mark.django_db
 COVERAGE = PROTOCOLS["report-coverage"]
@@ -86,7 +86,7 @@ def test_an_unknown_cost_has_its_reason_and_a_judge_without_a_server_is_free(rit
 
 def test_the_six_newest_judges_of_an_account_are_estimated_without_trials(rita: User) -> None:
     made = [judge(f"j{n}") for n in range(9)]
-    given_away(made[8])
+    give_away(made[8])
     Judge.objects.filter(pk=made[7].pk).update(base=made[0])
     assert [each.judge for each in costs(rita)] == ["j6", "j5", "j4", "j3", "j2", "j1"]
 

@@ -13,7 +13,7 @@ from scripts.mutants import equivalents, mapping, report, sampling
 from scripts.mutants.copies import Copy, Session
 from scripts.mutants.mapping import Map
 from scripts.mutants.nearest import Nearest
-from scripts.mutants.operators import optional
+from scripts.mutants.operators import optional_names
 from scripts.mutants.running import CAUGHT, EQUIVALENT, SURVIVED, Judge, Order, Result, Results
 from scripts.mutants.sampling import Mutant, changed_lines
 from scripts.mutants.statements import edits
@@ -56,7 +56,7 @@ def caller() -> None:
 def mutants_of(code: str) -> set[tuple[str, str]]:
     """The lines that edits change, before and after."""
     return {changed_lines(code, _applied(code, edit.start, edit.end, edit.text))
-            for edit in edits(code, optional([code]))}  # fmt: skip
+            for edit in edits(code, optional_names([code]))}  # fmt: skip
 
 
 def _applied(code: str, start: int, end: int, text: str) -> str:
@@ -317,7 +317,7 @@ class TestTheReport:
         outcomes = [CAUGHT] * caught + [EQUIVALENT] * equal + [SURVIVED] * (100 - caught - equal)
         results = {str(n): Result(str(n), each) for n, each in enumerate(outcomes)}
         said: list[str] = []
-        assert report.tell(drawn, results, said.append) is good
+        assert report.print_report(drawn, results, said.append) is good
         low, high = report.interval(caught, 100 - equal)
         assert f"95 % interval {low:.3f} to {high:.3f}" in "\n".join(said)
         assert "\n".join(said).count("survived: ") == 100 - caught - equal

@@ -12,7 +12,7 @@ from annotation.answers.drafts import save_draft
 from annotation.models import Assignment, Label, Response
 from annotation.presentation import asked_units, present, schema
 from tests.api.cast import assert_error, place, script_of
-from tests.blind_cast import SECRET, TEXTS, blind_study, turned
+from tests.blind_cast import SECRET, TEXTS, blind_study, swapped_pair
 
 pytestmark = pytest.mark.django_db
 BOTH = pytest.mark.parametrize("protocol", ["answer-rating", "answer-preference"])
@@ -91,7 +91,7 @@ def test_guessing_a_stored_name_does_not_reveal_whether_it_exists(tmp_path: Path
 @pytest.mark.parametrize("yes", [True, False])
 def test_first_means_the_answer_that_is_shown_first(yes: bool, tmp_path: Path) -> None:
     study = blind_study("answer-preference", tmp_path, reports=2)
-    mine, ada = turned(study, study.ada, yes), script_of(study.ada)
+    mine, ada = swapped_pair(study, study.ada, yes), script_of(study.ada)
     texts = ada.get(place(mine)).json()["texts"]
     shown = list(TEXTS.values())[:2]
     assert [text["text"] for text in texts] == (shown[::-1] if yes else shown)

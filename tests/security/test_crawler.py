@@ -14,7 +14,7 @@ from django.http import HttpResponseBase
 
 from annotation.models import Look
 from audit.models import Event
-from tests.databases import rolled_back, unchanged, undone
+from tests.databases import assert_unchanged, rolled_back, rolling_back
 from tests.extent import Extent
 from tests.security.example_requests import DOWNLOADS
 from tests.security.routes import Route, routes
@@ -140,7 +140,7 @@ def test_every_route_is_declared_and_a_refused_request_changes_nothing(
         assert (ANNOTATOR in who) == (OTHER in who), "Ben may do what Ada may: see _is_asked"
     for found in objects_of_all(world, route).values():
         assert found.own or found.foreign
-    with unchanged():
+    with assert_unchanged():
         _refused_to_all_but_its_roles(world, route)
 
 
@@ -161,7 +161,7 @@ def _refused_to_all_but_its_roles(world: World, route: Route) -> None:
 @pytest.mark.every_case
 @each_with_arguments
 def test_others_objects_and_missing_ones_both_give_404(world: World, route: Route) -> None:
-    with unchanged():
+    with assert_unchanged():
         for role, method, address, kind in _requests(world, route):
             who = rule(route).who_may(method)
             if kind != "own" and who is not None and role in who:
@@ -174,7 +174,7 @@ def test_others_objects_and_missing_ones_both_give_404(world: World, route: Rout
 def test_reading_changes_nothing(world: World, route: Route) -> None:
     # Downloads write events (test_audited.py); pages with others' answers, looks (test_ledger.py).
     but = (Event, Look) if route.name in DOWNLOADS else (Look,)
-    with unchanged(but):
+    with assert_unchanged(but):
         for role, method, address, kind in _requests(world, route):
             who = rule(route).who_may(method)
             if kind == "own" and method in SAFE and who is not None and role in who:
@@ -200,7 +200,7 @@ def test_allowed_requests_succeed(world: World, route: Route) -> None:
         who = rule(route).who_may(method)
         if kind == "own" and method not in SAFE and who is not None and role in who:
             # A fresh browser each time, since the request before may have logged in or out.
-            with undone():
+            with rolling_back():
                 answer = ask(renewed(world), route, role, method, address)
             assert answer.status_code in rule(route).answers, f"{role} {method} {address}"
 
@@ -209,7 +209,7 @@ def test_allowed_requests_succeed(world: World, route: Route) -> None:
 @pytest.mark.every_case
 @each_of([route for route in with_any(UNSAFE) if not route.is_api])
 def test_no_form_is_accepted_without_a_csrf_token(world: World, route: Route) -> None:
-    with unchanged():
+    with assert_unchanged():
         for role, method, address, kind in _requests(world, route):
             who = rule(route).who_may(method)
             if kind == "own" and method in UNSAFE and _speaks_for_all(role, who):
@@ -218,7 +218,7 @@ def test_no_form_is_accepted_without_a_csrf_token(world: World, route: Route) ->
 
 
 def test_the_api_ignores_sessions(world: World) -> None:
-    with unchanged():
+    with assert_unchanged():
         for route in (r for r in ROUTES if r.is_api and r.name not in BY_SESSION_TOO):
             for role, method, address, kind in _requests(world, route):
                 who = rule(route).who_may(method)

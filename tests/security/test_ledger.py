@@ -37,7 +37,7 @@ from annotation.models import (
 )
 from datasets.models import Job
 from judging.models import Judge, JudgeCall
-from tests.databases import undone
+from tests.databases import rolling_back
 from tests.page_cast import payload
 from tests.security.example_requests import EXAMPLES, Builder
 from tests.security.routes import Route
@@ -79,7 +79,7 @@ def test_a_page_that_shows_others_answers_records_a_look(world: World, route: Ro
     looked, shows = set[str](), False
     for role, address in list(addresses(world, route)):
         before = asked(world, route, role, address)
-        with undone():
+        with rolling_back():
             plant(world.users[role])
             planted = asked(world, route, role, address).planted
             turn_labels(world.users[role])
@@ -174,7 +174,7 @@ def sent(
     change: Callable[[User], None] = lambda user: None,
 ) -> Shown:
     """Return the response to an example after others' answers changed; undo everything."""
-    with undone():
+    with rolling_back():
         example = build(world)
         user = world.users.get(example.role)
         if user is not None:

@@ -14,7 +14,7 @@ from annotation.people.membership import add_member, set_pool
 from tests.api.cast import Script, assert_error, script_of
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload, plant
-from tests.team_cast import given_away, joined
+from tests.team_cast import give_away, join_team
 
 pytestmark = pytest.mark.django_db
 CLOSED, MISSING = "Pilot", "No such thing"
@@ -37,7 +37,7 @@ def study() -> Study:
     submit(study.assignment(study.ada), payload("no", "planted-comment"), "page")
     plant(study)
     set_pool(study.campaign, "named")
-    given_away(study.campaign)
+    give_away(study.campaign)
     for user in (study.ada, study.ben):
         add_member(study.campaign, user, "annotator")
     Item.objects.filter(campaign=study.campaign, position=1).update(use="practice")
@@ -118,7 +118,7 @@ class TestTakenNames:
         ]
         assert errors[0] == errors[1]
         assert "design" not in errors[0]
-        joined(study.rita, study.campaign.team, "manager")
+        join_team(study.rita, study.campaign.team, "manager")
         assert rita.post("campaigns/", same | {"team": "others"}).status_code == 200
 
 
@@ -152,5 +152,5 @@ def test_only_managers_export_a_campaign(study: Study, browser: Client) -> None:
     add_member(study.campaign, study.rita, "researcher")
     assert [browser.get(address).status_code for address in addresses] == [403] * 4
     study.campaign.memberships.filter(user=study.rita).delete()
-    joined(study.rita, study.campaign.team, "manager")
+    join_team(study.rita, study.campaign.team, "manager")
     assert [browser.get(address).status_code for address in addresses] == [200] * 4

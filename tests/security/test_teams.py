@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from annotation.models import Assignment, Rater
 from tests.api.cast import script_of
-from tests.databases import unchanged, undone
+from tests.databases import assert_unchanged, rolling_back
 from tests.extent import Extent
 from tests.security.example_requests import EXAMPLES
 from tests.security.routes import Route
@@ -20,7 +20,7 @@ from tests.security.rules import READERS, RESEARCHER, SAFE, UNSAFE
 from tests.security.test_audited import BY_NAME, CASES, send
 from tests.security.test_crawler import ROUTES, made, rule, world  # noqa: F401 - fixtures
 from tests.security.world import CSRF, World, objects, provider
-from tests.team_cast import joined
+from tests.team_cast import join_team
 
 pytestmark = pytest.mark.django_db
 RITAS = ("Pilot", "Closed", "harbour", "planted-judge", "planted-comment", "rita")
@@ -59,7 +59,7 @@ def test_no_route_opens_objects_of_another_team(world: World) -> None:  # noqa: 
     """
     olga, tried = Olga(world), 0
     each = slice(None if Extent.everything else 1)
-    with unchanged():
+    with assert_unchanged():
         for route in of_a_team(world):
             for method, who in rule(route).who.items():
                 if who & READERS and RESEARCHER in who:
@@ -108,8 +108,8 @@ def test_a_member_of_the_team_exports_and_changes_nothing(
     name: str,
 ) -> None:
     example = EXAMPLES[name][0](world)
-    joined(world.users[RESEARCHER], role="member")
-    with unchanged():
+    join_team(world.users[RESEARCHER], role="member")
+    with assert_unchanged():
         assert send(world, BY_NAME[name], example).status_code == 403
 
 
@@ -118,11 +118,11 @@ def test_a_member_may_only_read_reports_and_change_their_own_objects(
     world: World,  # noqa: F811
 ) -> None:
     for name, build in CASES:
-        with undone():
+        with rolling_back():
             example = build(world)
             if example.role != RESEARCHER:
                 continue
-            joined(world.users[RESEARCHER], role="member")
+            join_team(world.users[RESEARCHER], role="member")
             answer = send(world, BY_NAME[name], example)
             if name not in OWN_OBJECTS and not name.startswith(REPORTS):
                 assert answer.status_code in (403, 404, 422), f"{example.method} {name}"

@@ -33,7 +33,7 @@ from tests.api.cast import script_of
 from tests.page_cast import Study, make_study, payload, plant
 from tests.security.routes import Route
 from tests.security.rules import ADMIN, ANNOTATOR, ANONYMOUS, OTHER, READERS, RESEARCHER, ROLES
-from tests.team_cast import apart
+from tests.team_cast import move_to_own_team
 
 # An annotator never sees these: others' and judges' answers, judges' names, systems' names.
 HIDDEN = ("planted-judge", "planted-comment", "planted-draft", "planted-note", "hidden-system")
@@ -125,7 +125,7 @@ def _invite(study: Study) -> None:
 def _create_other_team(study: Study) -> User:
     """Create Olga's team, with a batch, a campaign, a run, a snapshot, a judge and a step."""
     olga = User.objects.create(username="olga", role="researcher")
-    team = apart(olga, name="others")
+    team = move_to_own_team(olga, name="others")
     batch = Batch.objects.create(name="quay", format="native", digest="1" * 64, team=team)
     query = Query.objects.create(batch=batch, key="q", position=0, text="What of the quay?")
     Question.objects.create(batch=batch, query=query, key="q:0", position=0, text="Is it long?")

@@ -10,7 +10,7 @@ from benchmarks.coverage import (
     ITEMS,
     QUICK,
     chances,
-    corrected,
+    corrected_coverage,
     coverage,
     coverage_of_means,
     lines,
@@ -44,7 +44,7 @@ def test_bootstrap_intervals_of_coefficients_contain_the_truth_nearly_as_often(i
 
 
 def test_the_bias_of_a_lenient_judge_is_corrected():
-    held, fooled = corrected(150)
+    held, fooled = corrected_coverage(150)
     assert held >= 0.92
     assert fooled < 0.05
 

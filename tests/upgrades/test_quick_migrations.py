@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from tests.databases import ON_POSTGRESQL, copy_version_0_5_0, elsewhere
+from tests.databases import ON_POSTGRESQL, copy_version_0_5_0, other_database
 from tests.extent import Extent
 from tests.migrating import VERSION_0_5_0, quickly
 
@@ -45,7 +45,7 @@ def test_quick_migrations_make_the_tables_that_django_makes(
     with django_db_blocker.unblock():
         expected = tables()
     monkeypatch.setattr(Extent, "everything", False)
-    with elsewhere(django_db_blocker, f"{connection.settings_dict['NAME']}_quick"):
+    with other_database(django_db_blocker, f"{connection.settings_dict['NAME']}_quick"):
         with quickly():
             call_command("migrate", verbosity=0)
         assert tables() == expected
@@ -58,7 +58,7 @@ def test_the_database_copied_for_upgrade_tests_has_the_empty_tables_of_version_0
     name = f"{connection.settings_dict['NAME']}_copied"
     with django_db_blocker.unblock():
         copy_version_0_5_0(name)
-    with elsewhere(django_db_blocker, name):
+    with other_database(django_db_blocker, name):
         applied = MigrationRecorder(connection).applied_migrations()
         assert set(VERSION_0_5_0) <= set(applied)
         assert ("datasets", "0004_use_of_passages") not in applied

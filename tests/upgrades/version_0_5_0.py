@@ -20,7 +20,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
-from tests.databases import copy_version_0_5_0, elsewhere
+from tests.databases import copy_version_0_5_0, other_database
 from tests.migrating import VERSION_0_5_0
 
 STORED = [
@@ -40,7 +40,7 @@ def installed(django_db_blocker: Any) -> Iterator[Apps]:
     """
     name = f"{connection.settings_dict['NAME']}_0_5_0"
     copy_version_0_5_0(name)
-    with elsewhere(django_db_blocker, name):
+    with other_database(django_db_blocker, name):
         apps = MigrationLoader(connection).project_state(VERSION_0_5_0).apps
         plant(apps)
         yield apps

@@ -128,7 +128,7 @@ class TestCountsOfAssistedLabels:
         assert (found["confirmed"], found["corrected"], found["unmatched"]) == (0, 0, 4)
         share = found["by"][JUDGE]["people"]["Carl"]["share_confirmed"]
         assert share["value"] is None
-        assert share["reason"].startswith("no such label")
+        assert share["reason"].startswith("the judge's own label")
 
     def test_an_escape_is_confirmed_like_any_answer(self) -> None:
         facts = [*table({JUDGE: "?"}), *table({"Carl": "?"}, assisted_by=JUDGE)]

@@ -20,7 +20,7 @@ from tests.analysis.test_report_page import logged_in
 from tests.api.cast import script_of
 from tests.cast import write_lines
 from tests.once import once
-from tests.team_cast import joined
+from tests.team_cast import join_team
 
 pytestmark = pytest.mark.django_db
 
@@ -284,7 +284,7 @@ class TestPageAndApi:
         self, study: Campaign, other: Campaign
     ) -> None:
         client = logged_in("researcher")
-        joined(User.objects.get(username="researcher"))
+        join_team(User.objects.get(username="researcher"))
         set_pool(other, Campaign.Pool.NAMED)
         *answers, labels = self.answers(study, client, "slices=typing")
         assert {answer.status_code for answer in answers} == {422}

@@ -13,7 +13,7 @@ from analysis.models import Study
 from annotation.models import Campaign, User
 from tests.api.cast import script_of
 from tests.page_cast import client_of
-from tests.queue_cast import set_up, worked
+from tests.queue_cast import run_due_jobs, set_up
 
 pytestmark = [pytest.mark.django_db]
 
@@ -34,7 +34,7 @@ def test_the_page_opens_before_its_tables_are_computed(
     set_up(settings, tmp_path, monkeypatch)
     client, address = client_of(root), reverse("study-paper", args=place)
     assert "Tables: waiting" in client.get(address, {"published": "1"}).content.decode()
-    assert worked() == 1
+    assert run_due_jobs() == 1
     body = client.get(address, {"published": "1"}).content.decode()
     assert "Table 1" in body
     assert "Cov(y), printed" in body

@@ -131,7 +131,7 @@ def test_a_report_has_backgrounds_only_on_request_and_follows_new_answers(tmp_pa
     assert "Groups of fewer than 5 people" in text
     plain = computed_report(campaign, ReportOptions(resamples=2)).report
     assert "backgrounds" not in plain["variables"]["answerable"]
-    with pytest.raises(CommandError, match="says nothing of people's background"):
+    with pytest.raises(CommandError, match="does not contain people's background"):
         run("report", "--labels", tmp_path / "labels.jsonl", "--background")
 
 

@@ -29,7 +29,7 @@ from annotation.people.leases import set_lease
 from annotation.people.membership import end_membership, set_pool
 from datasets.db.prepared import Call, Row
 from datasets.models import Batch
-from tests.databases import undone
+from tests.databases import rolling_back
 from tests.once import once
 from tests.page_cast import Study, make_study
 
@@ -81,7 +81,7 @@ def test_only_an_expired_lease_makes_an_item_available_again(study: Study) -> No
         ({"status": "done", "slot": None, "scope": CARRIED}, [first, second, third]),
     ]
     for changes, left in table:
-        with undone():
+        with rolling_back():
             row(first, ada, **changes)
             assert list(free_items(study.campaign, ada)) == left, changes
             assert list(free_items(study.campaign, rater_of(study.ben))) == [first, second, third]
@@ -111,7 +111,7 @@ def test_only_items_of_the_campaign_with_a_free_slot_are_free(
 ) -> None:
     ada, items = rater_of(study.ada), items_of(study.campaign)
     for taken, quota, is_free in ((0, 1, True), (1, 2, True), (1, 1, False), (0, 0, False)):
-        with undone():
+        with rolling_back():
             Item.objects.filter(pk=items[0].pk).update(taken=taken, quota=quota)
             assert list(free_items(study.campaign, ada)) == items[0 if is_free else 1 :]
             found = next_assignment(study.campaign, ada)
@@ -221,7 +221,7 @@ def test_the_lowest_slot_that_is_free_is_claimed(study: Study) -> None:
 def test_a_reclaimed_slot_gets_the_campaigns_lease(study: Study) -> None:
     first, *_ = items_of(study.campaign)
     for minutes in (None, 5):
-        with undone():
+        with rolling_back():
             set_lease(study.campaign, minutes)
             mine = row(first, rater_of(study.ada), **BACK, held_until=timezone.now())
             mine.item = Item.objects.get(pk=first.pk)
@@ -250,7 +250,7 @@ def test_losing_a_slot_to_another_person_tries_the_next_item(
 
     monkeypatch.setattr(queue, "claim_slot", beaten)
     for before in ({}, BACK):
-        with undone():
+        with rolling_back():
             if before:
                 row(first, ada, **before)
             races.clear()
@@ -270,7 +270,7 @@ def test_a_late_person_reclaims_an_expired_item_if_still_allowed(
         ({"status": "failed"}, False),
         ({"status": "open", "slot": 1, "reason": ""}, False),
     ):
-        with undone():
+        with rolling_back():
             mine = row(first, ada, **{**BACK, **changes})
             before = Assignment.objects.values().get(pk=mine.pk)
             assert reclaim(mine) is taken
@@ -285,13 +285,13 @@ def test_a_late_person_reclaims_an_expired_item_if_still_allowed(
     Assignment.objects.filter(pk=mine.pk).update(reason="freed")
     assert not reclaim(stale), "another request has changed it meanwhile"
     Assignment.objects.filter(pk=mine.pk).update(**BACK)
-    with undone():
+    with rolling_back():
         Item.objects.update(quota=0)
         assert not reclaim(stale)
-    with undone():
+    with rolling_back():
         end_membership(study.campaign, study.ada)
         assert not reclaim(stale)
-    with undone():
+    with rolling_back():
         row(second, ada, status="done", slot=1)
         stale.item.campaign.items_per_person = 1
         assert not reclaim(stale)

@@ -15,7 +15,7 @@ from annotation.models import Campaign, Item, QuerySampling, UnitSampling, User
 from datasets.jobs.guard import InRequestError, answering
 from datasets.models import Batch
 from tests.cast import Line, campaign_of, load, run
-from tests.team_cast import apart
+from tests.team_cast import move_to_own_team
 
 QUERIES = 20
 
@@ -137,7 +137,7 @@ class TestRefusals:
         settings = CampaignSettings(practice_of="first")
         assert simulate("c", "report-coverage", many, Design(), settings).items == 40
         olga = User.objects.create(username="olga", role="researcher")
-        apart(olga)
+        move_to_own_team(olga)
         with pytest.raises(DesignError, match="campaign 'first', which does not exist"):
             simulate("c", "report-coverage", many, Design(), settings, by=olga)
 

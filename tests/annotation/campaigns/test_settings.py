@@ -43,7 +43,7 @@ from judging.runs import planning
 from tests.annotation.follow_cast import answer, coverage, rater, rating
 from tests.api.cast import assert_error, body, place, script_of
 from tests.cast import campaign_of, load, run
-from tests.databases import undone
+from tests.databases import rolling_back
 from tests.judging.cast import judge, yes
 from tests.page_cast import Study, answers, client_of, make_study, page
 
@@ -413,7 +413,7 @@ class TestSettings:
         assert CampaignSettings().is_empty
         assert not settings_differ(study.campaign, CampaignSettings())
         for name, (value, stored) in MADE.items():
-            with undone():
+            with rolling_back():
                 assert _made(CampaignSettings(**{name: value}), study.rita) == stored, name
 
     def test_each_guideline_and_consent_text_is_stored_as_a_version_with_its_author(

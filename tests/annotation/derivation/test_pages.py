@@ -20,7 +20,7 @@ from datasets.models import Batch
 from tests.annotation.derivation.cast import batch, campaign, derive, label
 from tests.api.cast import script_of
 from tests.cast import run
-from tests.team_cast import apart
+from tests.team_cast import move_to_own_team
 
 pytestmark = pytest.mark.django_db
 YES, NO = {"grounded": "yes", "key": "agree"}, {"grounded": "no"}
@@ -82,7 +82,7 @@ def test_a_campaign_that_does_not_fit_is_refused_before_a_job_is_asked_for(sourc
 
 def test_a_job_reads_only_campaigns_that_its_person_may_read(source: Batch, rita: User) -> None:
     olga = User.objects.create_user("olga", role=User.Role.RESEARCHER)
-    apart(olga)
+    move_to_own_team(olga)
     for user, why in ((rita, ""), (olga, "there is no campaign 'verify' of this batch")):
         derivation = DerivationRequest(
             batch=source, name="points", rule="verified-key-points", campaigns=["verify"], by=user

@@ -14,7 +14,7 @@ from annotation.people.leases import open_assignments
 from tests.api.cast import assert_error, script_of
 from tests.once import once
 from tests.page_cast import Study, make_study, payload
-from tests.team_cast import given_away
+from tests.team_cast import give_away
 
 pytestmark = pytest.mark.django_db
 
@@ -98,7 +98,7 @@ class TestInvitations:
     ) -> None:
         rita = script_of(study.rita)
         assert_error(rita.post("invitations/", {"role": "admin"}), 422)
-        given_away(study.campaign)
+        give_away(study.campaign)
         assert_error(rita.post("invitations/", {"campaign": study.campaign.pk}), 422)
         assert not Invitation.objects.exists()
 

@@ -38,7 +38,7 @@ from datasets.models import Batch, Team
 from tests.api.cast import script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study
-from tests.team_cast import apart, given_away
+from tests.team_cast import give_away, move_to_own_team
 
 pytestmark = pytest.mark.django_db
 GOOD = {"name": "eve", "password": "a-rather-long-word", "again": "a-rather-long-word"}
@@ -246,7 +246,7 @@ class TestInvitingPeople:
             invite("researcher", study.campaign, "researcher", by=study.rita)
         with pytest.raises(PeopleError, match="ask an admin"):
             invite("annotator", by=study.rita)
-        given_away(study.campaign)
+        give_away(study.campaign)
         with pytest.raises(PeopleError, match="not yours"):
             invite("annotator", study.campaign, by=study.rita)
 
@@ -274,7 +274,7 @@ class TestInvitingPeople:
         assert Invitation.objects.get().state == "open"
 
     def test_a_researcher_cannot_invite_to_a_campaign_of_others(self, study: Study) -> None:
-        given_away(study.campaign)
+        give_away(study.campaign)
         with pytest.raises(PeopleError, match="not yours"):
             invite("annotator", study.campaign, by=study.rita)
         for role, campaign in (("researcher", study.campaign), ("annotator", None)):
@@ -296,7 +296,7 @@ class TestInvitingPeople:
     def test_a_researcher_invites_only_to_campaigns_they_can_read(self, study: Study) -> None:
         other = create_campaign("Other", "report-coverage", Batch.objects.get(), Design()).campaign
         made = invite("annotator", study.campaign, by=study.rita).invitation
-        given_away(study.campaign)
+        give_away(study.campaign)
         with pytest.raises(PeopleError, match="not yours"):
             invite("annotator", study.campaign, by=study.rita)
         with pytest.raises(PeopleError, match="has left the campaign"):
@@ -453,7 +453,7 @@ class TestStoredInvitation:
                 invite(role, campaign, by=study.rita, team=team)
             assert str(wrong.value) == why
         assert invite("annotator", by=study.rita, team=mine).invitation.team == mine
-        given_away(study.campaign)
+        give_away(study.campaign)
         with pytest.raises(PeopleError) as wrong:
             invite("annotator", study.campaign, by=study.rita, team=mine)
         assert str(wrong.value) == "this campaign is not yours; name another"
@@ -489,7 +489,7 @@ class TestStoredInvitation:
         team = study.campaign.team
         to_team = invite("annotator", by=study.rita, team=team).invitation
         to_campaign = invite("annotator", study.campaign, by=study.rita).invitation
-        apart(study.rita)
+        move_to_own_team(study.rita)
         for made, what in ((to_team, "team"), (to_campaign, "campaign")):
             with pytest.raises(PeopleError) as wrong:
                 join(made, study.ada)

@@ -26,7 +26,7 @@ from annotation.people.login_limits import (
     wait,
 )
 from audit.models import Event
-from tests.databases import undone
+from tests.databases import rolling_back
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -82,10 +82,10 @@ def test_guesses_expire_counted_from_the_first_or_the_last_depending_on_the_kind
     counts, end = counts_of(kind), NOW + WINDOWS[kind]
     for _ in range(TRIES[kind]):
         take(counts, NOW)
-    with undone():
+    with rolling_back():
         assert take(counts, end - TICK) == NONE
         assert wait(counts, end - TICK) == WAITS[kind][kind in FROM_LAST]
-    with undone():
+    with rolling_back():
         assert take(counts, end) == NONE
         found = LogInCount.objects.get()
         assert (found.wrong, found.since, found.last_at) == (1, end, end)

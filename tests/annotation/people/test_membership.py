@@ -27,7 +27,7 @@ from tests.api.cast import assert_error, body, place, script_of
 from tests.cast import run
 from tests.once import once
 from tests.page_cast import Study, answers, client_of, make_study, page, payload
-from tests.team_cast import joined
+from tests.team_cast import join_team
 
 pytestmark = pytest.mark.django_db
 READ = ("results", "campaign-people", "judges-compared")
@@ -143,7 +143,7 @@ class TestOpenPool:
 class TestNamedPool:
     @pytest.fixture(autouse=True)
     def _named(self, study: Study) -> None:
-        joined(study.rita, role="member")
+        join_team(study.rita, role="member")
         set_pool(study.campaign, "named")
 
     @pytest.mark.postgresql

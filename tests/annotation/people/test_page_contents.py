@@ -35,7 +35,7 @@ from annotation.views import campaign_people, people
 from datasets.models import Batch
 from tests.once import once
 from tests.page_cast import PASSWORD, Study, client_of, make_study
-from tests.team_cast import given_away, joined
+from tests.team_cast import give_away, join_team
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -422,7 +422,7 @@ class TestCampaignPeople:
         study.rita.teams.update(role="member")
         Membership.objects.create(campaign=study.campaign, user=study.rita, role="researcher")
         assert found(find="ad")["manages"] is False
-        joined(study.rita, given_away(other), "owner")
+        join_team(study.rita, give_away(other), "owner")
         assert found(find="ad")["manages"] is False, "she manages another one"
 
 

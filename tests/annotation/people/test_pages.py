@@ -33,7 +33,7 @@ from judging.access import authored_responses, visible_judges, visible_runs
 from tests.judging.cast import judge
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
-from tests.team_cast import given_away
+from tests.team_cast import give_away
 
 MAX_KEY_LENGTH = 200
 
@@ -362,7 +362,7 @@ class TestVisibility:
             1,
             0,
         ]
-        given_away(study.campaign)
+        give_away(study.campaign)
         assert [authored_responses(u).count() for u in (study.rita, study.root)] == [0, 1]
 
     def test_judges_and_runs_are_visible_to_researchers_and_admins_only(self, study: Study) -> None:

@@ -49,7 +49,7 @@ from datasets.api_tokens import make_token
 from datasets.models import Batch, Team, TeamMember
 from tests.once import once
 from tests.page_cast import Study, make_study, payload
-from tests.team_cast import apart, given_away, joined, shared
+from tests.team_cast import give_away, join_team, move_to_own_team, share_with
 
 pytestmark = pytest.mark.django_db
 NOW = timezone.now()
@@ -167,7 +167,7 @@ class TestAccounts:
             invite("annotator", campaign, by=study.root).invitation
             for campaign in (study.campaign, other, None)
         ]
-        given_away(other)
+        give_away(other)
         assert set(invitations_of(study.root)) == set(made)
         assert list(invitations_of(study.rita)) == made[:1]
         assert not invitations_of(study.ada).exists()
@@ -283,7 +283,7 @@ class TestRoleChanges:
         assert (in_team["rita"], in_team["sam"]) == ("member", "manager")
 
     def test_an_account_that_becomes_an_annotator_is_only_a_team_member(self, study: Study) -> None:
-        joined(study.rita, Team.objects.create(name="second"), "owner")
+        join_team(study.rita, Team.objects.create(name="second"), "owner")
         change_role(study.rita, "annotator")
         assert set(study.rita.teams.values_list("role", flat=True)) == {"member"}
 
@@ -309,14 +309,14 @@ class TestReadableCampaigns:
     def test_a_campaign_role_gives_access_to_that_campaign_only(
         self, study: Study, other: Campaign
     ) -> None:
-        apart(study.rita)
+        move_to_own_team(study.rita)
         assert not readable(study.rita).exists()
         Membership.objects.create(campaign=other, user=study.rita, role="researcher")
         assert list(readable(study.rita)) == [other]
         Membership.objects.update(ended_at=NOW)
         assert not readable(study.rita).exists()
-        shared(study.campaign, study.rita.teams.get().team)
-        shared(other, study.rita.teams.get().team)
+        share_with(study.campaign, study.rita.teams.get().team)
+        share_with(other, study.rita.teams.get().team)
         assert list(readable(study.rita)) == [study.campaign]
 
     def test_a_named_pool_is_readable_by_managers_and_teams_it_is_shared_with(
@@ -324,12 +324,12 @@ class TestReadableCampaigns:
     ) -> None:
         Campaign.objects.update(pool="named")
         sam = User.objects.create(username="sam", role="researcher")
-        team = apart(sam)
-        joined(sam, study.campaign.team, "member")
+        team = move_to_own_team(sam)
+        join_team(sam, study.campaign.team, "member")
         assert not readable(sam).exists()
-        shared(other, team)
+        share_with(other, team)
         assert list(readable(sam)) == [other]
-        joined(sam, study.campaign.team, "manager")
+        join_team(sam, study.campaign.team, "manager")
         assert set(readable(sam)) == {study.campaign, other}
 
     def test_impossible_campaign_roles_are_refused_with_a_reason(self, study: Study) -> None:

@@ -46,9 +46,9 @@ from datasets.teams import (
     visible_teams,
 )
 from judging.judges import Definition, define
-from tests.databases import state, undone
+from tests.databases import rolling_back, state
 from tests.page_cast import Study, make_study
-from tests.team_cast import apart, joined, shared
+from tests.team_cast import join_team, move_to_own_team, share_with
 
 pytestmark = pytest.mark.django_db
 ONE_LINE = "a team's name is one line of 1 to 150 characters; choose another"
@@ -77,7 +77,7 @@ def sam(study: Study) -> User:
 def olga(study: Study) -> User:
     """The owner of another team."""
     olga = User.objects.create(username="olga", role="researcher")
-    apart(olga, name="bridges")
+    move_to_own_team(olga, name="bridges")
     return olga
 
 
@@ -137,7 +137,7 @@ class TestAddingMembers:
         with pytest.raises(TeamError) as wrong:
             check_lets_in(main, sam, "owner")
         assert str(wrong.value) == ASK_AN_OWNER
-        joined(sam, main, "member")
+        join_team(sam, main, "member")
         with pytest.raises(NotManagedError):
             check_lets_in(main, sam)
 
@@ -183,8 +183,8 @@ class TestLastOwner:
     def test_disabled_owners_and_owners_of_other_teams_do_not_count(
         self, study: Study, main: Team, sam: User, bridges: Team
     ) -> None:
-        joined(study.rita, bridges, "owner")
-        joined(sam, main, "owner")
+        join_team(study.rita, bridges, "owner")
+        join_team(sam, main, "owner")
         User.objects.filter(pk=sam.pk).update(is_active=False)
         for act in (
             lambda: leave(main, study.rita, study.rita),
@@ -196,7 +196,7 @@ class TestLastOwner:
                 act()
             assert str(wrong.value) == self.ONLY
         User.objects.filter(pk=sam.pk).update(is_active=True)
-        with undone():
+        with rolling_back():
             leave(main, study.rita, study.rita)
         set_role(main, study.rita, "manager", sam)
         assert roles(main)["rita"] == "manager"
@@ -204,9 +204,9 @@ class TestLastOwner:
     def test_managers_cannot_change_an_owner(
         self, study: Study, main: Team, sam: User, bridges: Team
     ) -> None:
-        joined(sam, bridges, "owner")
+        join_team(sam, bridges, "owner")
         other = User.objects.create(username="other", role="researcher")
-        joined(other, main, "owner")
+        join_team(other, main, "owner")
         for act in (
             lambda: leave(main, other, sam),
             lambda: set_role(main, other, "member", sam),
@@ -282,7 +282,7 @@ class TestLeaving:
     def test_an_account_that_becomes_an_annotator_is_a_member_in_all_teams(
         self, study: Study, main: Team, sam: User, bridges: Team
     ) -> None:
-        joined(sam, bridges, "owner")
+        join_team(sam, bridges, "owner")
         trim_roles(sam)
         assert (roles(main)["sam"], roles(bridges)["sam"]) == ("manager", "owner")
         sam.role = "annotator"
@@ -296,7 +296,7 @@ class TestLeaving:
         User.objects.create(username="off", is_active=False)
         TeamMember.objects.filter(user__username="off").delete()
         assert [each.username for each in without_a_team()] == ["ada", "ben", "rita"]
-        joined(study.ben, study.campaign.team)
+        join_team(study.ben, study.campaign.team)
         assert [each.username for each in without_a_team()] == ["ada", "rita"]
 
 
@@ -314,7 +314,7 @@ class TestSharing:
         self, study: Study, main: Team, bridges: Team
     ) -> None:
         batch, third = study.campaign.batch, create_team("third")
-        shared(batch, third)
+        share_with(batch, third)
         share(batch, bridges, "read", study.root)
         share(batch, bridges, "manage", study.rita)
         rows = shares_of(Batch).objects.values_list("team__name", "right", "by__username")
@@ -351,9 +351,9 @@ class TestMoving:
     ) -> None:
         batch, third = study.campaign.batch, create_team("third")
         other = Batch.objects.create(name="other", format="native", digest="1" * 64, team=main)
-        shared(batch, bridges, "manage")
-        shared(batch, third)
-        shared(other, bridges)
+        share_with(batch, bridges, "manage")
+        share_with(batch, third)
+        share_with(other, bridges)
         with pytest.raises(TeamError) as wrong:
             move(batch, main)
         assert str(wrong.value) == MAIN_ALREADY
@@ -370,8 +370,8 @@ class TestMoving:
     ) -> None:
         mine, bens, ritas = (study.assignment(u) for u in (study.ada, study.ben, study.rita))
         Membership.objects.create(campaign=study.campaign, user=study.ben, role="annotator")
-        joined(study.rita, bridges)
-        shared(study.campaign.batch, bridges)
+        join_team(study.rita, bridges)
+        share_with(study.campaign.batch, bridges)
         assert move(study.campaign, bridges) == [
             "Released: 1 reserved slot of people outside bridges."
         ]
@@ -391,7 +391,7 @@ class TestMoving:
             (study.rita, {"role": "adjudicator"}),
         ):
             Membership.objects.create(campaign=study.campaign, user=user, **changes)
-            joined(user, bridges)
+            join_team(user, bridges)
         assert move(study.campaign, bridges, study.root) == [
             "Batch 'harbour' is shared with bridges, to read.",
             "Released: 2 reserved slots of people outside bridges.",
@@ -409,7 +409,7 @@ def test_changes_that_cannot_be_recorded_are_undone(
         raise OSError("no space left")
 
     batch = study.campaign.batch
-    shared(batch, create_team("third"))
+    share_with(batch, create_team("third"))
     before = state()
     monkeypatch.setattr(teams, "record", full)
     for act in (
@@ -474,7 +474,7 @@ class TestChoiceOfTeam:
         self, study: Study, main: Team, olga: User, bridges: Team
     ) -> None:
         assert team_for(olga) == team_for(olga, like=main) == bridges
-        joined(olga, main, "manager")
+        join_team(olga, main, "manager")
         assert team_for(olga, like=main) == main
         assert team_for(olga, "bridges", like=main) == bridges
         for name, why in (
@@ -510,8 +510,8 @@ class TestChoiceOfTeam:
         self, study: Study, main: Team, sam: User, olga: User, bridges: Team
     ) -> None:
         guest = User.objects.create(username="guest", role="researcher", is_guest=True)
-        joined(guest, main, "manager")
-        joined(olga, main, "member")
+        join_team(guest, main, "manager")
+        join_team(olga, main, "member")
         see = {u: set(visible_teams(u)) for u in (study.ada, study.rita, olga, study.root)}
         assert list(see.values()) == [{main}, {main}, {main, bridges}, {main, bridges}]
         people = (study.ada, study.rita, sam, olga, guest, study.root)
@@ -524,9 +524,9 @@ class TestBatches:
         self, study: Study, main: Team, sam: User, olga: User, bridges: Team
     ) -> None:
         batch = study.campaign.batch
-        joined(sam, main, "member")
+        join_team(sam, main, "member")
         guest = User.objects.create(username="guest", role="researcher", is_guest=True)
-        joined(guest, main, "owner")
+        join_team(guest, main, "owner")
         own = Batch.objects.create(name="own", format="native", digest="1" * 64, team=bridges)
         people = (study.ada, study.rita, sam, olga, guest, study.root)
 
@@ -535,11 +535,11 @@ class TestBatches:
 
         mine = [(False, False), (True, True), (True, False)]
         assert rights() == [*mine, (False, False), (False, False), (True, True)]
-        shared(batch, bridges)
+        share_with(batch, bridges)
         assert rights()[3] == (True, False)
         shares_of(Batch).objects.update(right="manage")
         assert rights()[3] == (True, True)
-        joined(olga, bridges, "member")
+        join_team(olga, bridges, "member")
         assert rights()[3] == (True, False)
         assert rights()[:3] == mine
         assert visible_batch(olga, batch.pk) == batch

@@ -48,7 +48,7 @@ from tests.api.cast import script_of
 from tests.cast import run
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study
-from tests.team_cast import apart, joined
+from tests.team_cast import join_team, move_to_own_team
 
 pytestmark = pytest.mark.django_db
 VARYING = r'key=[\w-]+|nonce=\S+|name="csrfmiddlewaretoken" value="\w+"|hx-headers=\S+ \S+'
@@ -96,7 +96,7 @@ class TestSeveralTeams:
     @pytest.fixture
     def olga(self, study: Study) -> User:
         olga = User.objects.create(username="olga", role="researcher")
-        apart(olga, name="bridges")
+        move_to_own_team(olga, name="bridges")
         return olga
 
     def test_with_several_teams_a_new_account_is_in_none(self, olga: User) -> None:
@@ -105,7 +105,7 @@ class TestSeveralTeams:
 
     def test_an_open_pool_is_open_to_the_team_only(self, study: Study, olga: User) -> None:
         other = User.objects.create(username="eve")
-        joined(other, olga.teams.get().team)
+        join_team(other, olga.teams.get().team)
         for user in (other, olga):
             assert study.campaign not in workable(user)
             assert next_assignment(study.campaign, rater_of(user)) is None
@@ -115,7 +115,7 @@ class TestSeveralTeams:
 
     def test_members_read_and_managers_and_owners_change(self, study: Study, olga: User) -> None:
         reader = User.objects.create(username="sam", role="researcher")
-        joined(reader, study.campaign.team, "member")
+        join_team(reader, study.campaign.team, "member")
         assert study.campaign in readable(reader)
         assert study.campaign not in manageable(reader)
         client, pk = client_of(reader), study.campaign.pk
@@ -129,7 +129,7 @@ class TestSeveralTeams:
         assert script_of(reader).get(f"campaigns/{pk}/labels/").status_code == 403
         study.campaign.refresh_from_db()
         assert study.campaign.is_open
-        joined(reader, study.campaign.team, "manager")
+        join_team(reader, study.campaign.team, "manager")
         assert client.post(reverse("campaign-turn", args=[pk]), {"to": "closed"}).status_code == 302
 
     def test_a_named_pool_is_hidden_from_members_and_not_from_managers(
@@ -137,7 +137,7 @@ class TestSeveralTeams:
     ) -> None:
         set_pool(study.campaign, "named")
         assert study.campaign in readable(study.rita)
-        joined(study.rita, role="member")
+        join_team(study.rita, role="member")
         assert study.campaign not in readable(study.rita)
 
     @pytest.mark.parametrize("pool", ["open", "named"])
@@ -148,19 +148,19 @@ class TestSeveralTeams:
         users = {"rita": study.rita, "root": study.root, "ada": study.ada, "olga": olga}
         for role in ("member", "manager"):
             users[role] = User.objects.create(username=role, role="researcher")
-            joined(users[role], study.campaign.team, role)
+            join_team(users[role], study.campaign.team, role)
         users["named"] = User.objects.create(username="named", role="researcher")
         add_member(study.campaign, users["named"], "researcher")
         users["ended"] = User.objects.create(username="ended", role="researcher")
-        joined(users["ended"], study.campaign.team, "manager")
+        join_team(users["ended"], study.campaign.team, "manager")
         add_member(study.campaign, users["ended"], "researcher")
         end_membership(study.campaign, users["ended"])
         for right in ("read", "manage"):
             users[right] = User.objects.create(username=right, role="researcher")
-            team = apart(users[right], name=right)
+            team = move_to_own_team(users[right], name=right)
             share(study.campaign, team, right, study.rita)
         users["guest"] = User.objects.create(username="guest", role="researcher", is_guest=True)
-        joined(users["guest"], study.campaign.team)
+        join_team(users["guest"], study.campaign.team)
         pk, rights = study.campaign.pk, {}
         for name, user in users.items():
             found, manages = find_readable(user, pk), may_manage(user, pk)
@@ -208,7 +208,7 @@ class TestSeveralTeams:
         assert team_for(olga).name == "bridges"
         with pytest.raises(TeamError, match="is not a team that you manage"):
             team_for(olga, "main")
-        joined(olga, study.campaign.team, "manager")
+        join_team(olga, study.campaign.team, "manager")
         with pytest.raises(TeamError, match="say for which team: bridges, main"):
             team_for(olga)
         assert team_for(olga, like=study.campaign.team).name == "main"
@@ -261,7 +261,7 @@ class TestMembers:
         assert role_of(sam) == "member"
 
     def test_a_member_cannot_add_people(self, study: Study, sam: User) -> None:
-        joined(sam, role="member")
+        join_team(sam, role="member")
         with pytest.raises(NotManagedError):
             set_role(study.campaign.team, User.objects.create(username="eve"), "member", sam)
 
@@ -290,7 +290,7 @@ class TestMembers:
         self, study: Study
     ) -> None:
         eve, team = User.objects.create(username="eve-lyn"), study.campaign.team
-        apart(eve, name="bridges")
+        move_to_own_team(eve, name="bridges")
         rita = client_of(study.rita)
         for where in (
             reverse("team-change", args=[team.pk]),
@@ -310,7 +310,7 @@ class TestMembers:
 
     def test_accepting_the_link_makes_a_member(self, study: Study) -> None:
         eve, team = User.objects.create(username="eve"), study.campaign.team
-        apart(eve, name="bridges")
+        move_to_own_team(eve, name="bridges")
         given = {"order": "add", "account": "eve", "role": "member"}
         page = client_of(study.rita).post(reverse("team-change", args=[team.pk]), given)
         link = re.search(r"/join/\?key=[\w-]+", page.content.decode())
@@ -329,7 +329,7 @@ class TestMembers:
         self, study: Study, role: str, told: bool
     ) -> None:
         team = study.campaign.team
-        apart(User.objects.create(username="eve"), name="bridges")
+        move_to_own_team(User.objects.create(username="eve"), name="bridges")
         given = {"order": "add", "account": "eve", "role": role}
         page = client_of(study.rita).post(reverse("team-change", args=[team.pk]), given)
         assert (f"Not {role} yet: a link makes a member only." in page.content.decode()) is told
@@ -338,7 +338,7 @@ class TestMembers:
         self, study: Study
     ) -> None:
         eve, team = User.objects.create(username="eve"), study.campaign.team
-        apart(eve, name="bridges")
+        move_to_own_team(eve, name="bridges")
         script = script_of(study.rita)
         answers = [
             script.put(path, {"name": name, "role": role})
@@ -361,7 +361,7 @@ class TestMembers:
             User.objects.create(username="olga", role="researcher"),
             study.campaign.team,
         )
-        apart(stranger, name="bridges")
+        move_to_own_team(stranger, name="bridges")
         rita, page = client_of(study.rita), reverse("team", args=[team.pk])
         invite("annotator", team=team, note="for eve", by=study.rita)
         assert "for eve" in rita.get(page).content.decode()
@@ -377,7 +377,7 @@ class TestMembers:
             User.objects.create(username="olga", role="researcher"),
             study.campaign.team,
         )
-        apart(stranger, name="bridges")
+        move_to_own_team(stranger, name="bridges")
         key = invite("annotator", team=team, by=study.rita).key
         link = f"{reverse('join')}?key={key}"
         promise = f"You become a member of the team <strong>{team.name}</strong>."
@@ -408,7 +408,7 @@ class TestSharingAndMoving:
     @pytest.fixture
     def olga(self, study: Study) -> User:
         olga = User.objects.create(username="olga", role="researcher")
-        apart(olga, name="bridges")
+        move_to_own_team(olga, name="bridges")
         return olga
 
     @pytest.mark.postgresql

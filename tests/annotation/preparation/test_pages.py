@@ -29,7 +29,7 @@ from tests.annotation.preparation.cast import (
 from tests.annotation.preparation.test_preparation import WROTE
 from tests.once import once
 from tests.page_cast import client_of
-from tests.team_cast import joined
+from tests.team_cast import join_team
 
 pytestmark = pytest.mark.django_db
 
@@ -91,7 +91,7 @@ class TestOverview:
     ) -> None:
         assert Membership.objects.get(user=rosa).role == "researcher"
         other = researcher("olga")
-        joined(other, role="member")
+        join_team(other, role="member")
         client.force_login(other)
         shown = client.get(address("preparation")).content.decode()
         assert "another researcher’s work" in shown

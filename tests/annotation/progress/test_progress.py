@@ -46,7 +46,7 @@ from annotation.progress.status import (
 from tests.api.cast import assert_error, script_of
 from tests.cast import run
 from tests.page_cast import Study, client_of, make_study, payload
-from tests.team_cast import joined
+from tests.team_cast import join_team
 
 FARTHEST = 10 * 365
 RECENT = 20
@@ -431,7 +431,7 @@ class TestPages:
 
     def test_progress_of_anothers_campaign_is_404(self, study: Study) -> None:
         Campaign.objects.update(pool="named")
-        joined(study.rita)
+        join_team(study.rita)
         client = client_of(study.rita)
         for name in ("campaign-progress", "campaign-quality"):
             assert client.get(self.where(study, name)).status_code == 404

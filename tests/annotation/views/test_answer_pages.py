@@ -19,7 +19,7 @@ from annotation.views.protocol_pages.answer_rating import Answer, Card
 from annotation.views.protocol_pages.answer_rating import split_at_sentences as split
 from judging.backends.base import Request
 from tests.annotation.validating_cast import judge, judge_all, validating
-from tests.blind_cast import LINE, TEXTS, blind_study, turned
+from tests.blind_cast import LINE, TEXTS, blind_study, swapped_pair
 from tests.cast import BRIDGE, FULL, RIVER
 from tests.judging.cast import judge as model
 from tests.judging.cast import run_scripted
@@ -225,7 +225,7 @@ def test_an_unlocated_sentence_marks_nothing_in_the_text() -> None:
 def test_a_pair_is_shown_left_and_right_in_the_recorded_order(tmp_path: Path) -> None:
     study = blind_study("answer-preference", tmp_path, reports=2)
     for yes in (True, False):
-        mine = turned(study, study.ada, yes)
+        mine = swapped_pair(study, study.ada, yes)
         shown = readings(body_of(mine))
         texts = list(TEXTS.values())[:2]
         assert [shown["answer-1"], shown["answer-2"]] == (texts[::-1] if yes else texts)
@@ -233,7 +233,7 @@ def test_a_pair_is_shown_left_and_right_in_the_recorded_order(tmp_path: Path) ->
 
 def test_the_choices_for_a_pair_name_both_sides_and_both_ties(tmp_path: Path) -> None:
     study = blind_study("answer-preference", tmp_path, reports=2)
-    body = body_of(turned(study, study.ada, True))
+    body = body_of(swapped_pair(study, study.ada, True))
     choices = re.findall(r'data-key="(\d)".*?value="([\w-]+)".*?<span>([^<]+)</span>', body)
     assert choices == [
         ("1", "first", "Left is better"),

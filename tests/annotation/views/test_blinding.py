@@ -13,7 +13,7 @@ from annotation.campaigns.design import Design
 from annotation.imports.importer import import_labels
 from annotation.models import Assignment, Label, Rater, Response
 from annotation.presentation import asked_units, present, schema
-from tests.blind_cast import LINE, SECRET, blind_study, turned
+from tests.blind_cast import LINE, SECRET, blind_study, swapped_pair
 from tests.cast import SHORT, write_lines
 from tests.page_cast import Study, client_of, make_study, page, study_of
 from tests.page_cast import answers as coverage
@@ -134,7 +134,7 @@ def test_a_conflict_shows_both_versions_by_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", ["first", "second", "tie-good", "tie-bad"])
 def test_the_code_first_means_the_answer_shown_first(code: str, yes: bool, tmp_path: Path) -> None:
     study = blind_study("answer-preference", tmp_path, reports=2)
-    mine, client = turned(study, study.ada, yes), client_of(study.ada)
+    mine, client = swapped_pair(study, study.ada, yes), client_of(study.ada)
     sent = {"unit-0": "u0", "unit-0-preferred": code, "version": 0, "seen": 0}
     client.post(page("draft", mine), sent)
     drafted = client.get(page("item", mine)).content.decode()
@@ -147,7 +147,7 @@ def test_the_code_first_means_the_answer_shown_first(code: str, yes: bool, tmp_p
 
 def test_a_conflict_about_a_swapped_pair_uses_the_codes_of_the_page(tmp_path: Path) -> None:
     study = blind_study("answer-preference", tmp_path, reports=2)
-    mine, client = turned(study, study.ada, True), client_of(study.ada)
+    mine, client = swapped_pair(study, study.ada, True), client_of(study.ada)
     sent = {"unit-0": "u0", "unit-0-preferred": "first", "version": 0, "seen": 0}
     client.post(page("draft", mine), sent)
     body = client.post(page("draft", mine), {**sent, "unit-0-preferred": "tie-bad"}).json()

@@ -26,7 +26,7 @@ from datasets.models import Batch, Team
 from judging.models import Judge
 from tests.once import once
 from tests.page_cast import Study, make_study
-from tests.team_cast import given_away
+from tests.team_cast import give_away
 
 pytestmark = pytest.mark.django_db
 LEAST = {
@@ -133,7 +133,7 @@ class TestChoices:
         another("A first", own.protocol, batch)
         hidden = another("Hidden", own.protocol, batch)
         assert offered(form(study), "continues") == ["", "A first", "Hidden", "Pilot"]
-        given_away(hidden)
+        give_away(hidden)
         assert offered(form(study), "continues") == ["", "A first", "Pilot"]
 
     def test_prerequisites_are_offered_from_the_same_batch_and_suitable_tasks(
@@ -145,14 +145,14 @@ class TestChoices:
         another("Misfit", "question-typing", batch)
         another("A first", own.protocol, batch)
         hidden = another("Hidden", own.protocol, batch)
-        given_away(hidden)
+        give_away(hidden)
         found = form(study, "rubric-passage", per_passage=2)
         assert offered(found, "prerequisite") == ["", "A first", "Pilot"]
 
     def test_judges_are_offered_as_strata_if_a_prerequisite_is_possible(self, study: Study) -> None:
         zeta, alpha, beta, others = (judge(name) for name in ("zeta", "alpha", "beta", "others"))
         Judge.objects.create(rater=zeta, backend="lexical")
-        given_away(Judge.objects.create(rater=others, backend="lexical"))
+        give_away(Judge.objects.create(rater=others, backend="lexical"))
         # Its answers come from a file, and it answers where the researcher reads.
         item = study.campaign.items.all()[0]
         Assignment.objects.create(item=item, rater=alpha, asked=[], scope="file")
@@ -160,7 +160,7 @@ class TestChoices:
         assert offered(found, "strata") == ["", "alpha", "zeta"]
         everybody = [alpha, beta, others, zeta]
         assert list(readable_judges(None)) == list(readable_judges(study.root)) == everybody
-        given_away(study.campaign)
+        give_away(study.campaign)
         assert "strata" not in form(study, "rubric-passage", per_passage=2).fields
 
     def test_the_team_of_the_batch_is_preselected_for_managers_of_several_teams(

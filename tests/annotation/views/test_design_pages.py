@@ -40,7 +40,7 @@ from tests import cast, queue_cast
 from tests.judging.cast import judge
 from tests.once import once
 from tests.page_cast import Study, client_of, make_study, payload
-from tests.team_cast import given_away
+from tests.team_cast import give_away
 
 MOST_PEOPLE = 1000
 
@@ -185,7 +185,7 @@ class TestBatchPages:
         link = f'<a href="/campaigns/{campaign.pk}/"><bdi>{campaign.name}</bdi></a>'
         assert f"Used in {link}" in html(rita, address)
         Campaign.objects.filter(pk=campaign.pk).update(made_by=None)
-        given_away(campaign)
+        give_away(campaign)
         assert "Not used in any campaign that you may read" in html(rita, address)
 
 
@@ -527,7 +527,7 @@ def test_a_preview_is_computed_by_a_job_and_inserted_when_ready(
     assert f'value="{FORM["name"]}"' in content, "what was typed is still there"
     part = rita.post(NEW, {**sent, "seen": "older"}, headers={"HX-Request": "true"})
     assert part.content.decode().lstrip().startswith('<section id="preview-status"')
-    queue_cast.worked()
+    queue_cast.run_due_jobs()
     ready = rita.post(NEW, sent, headers={"HX-Request": "true"}).content.decode()
     assert ready.lstrip().startswith('<section class="card rehearsal"')
     assert "what this design would give" in rita.post(NEW, sent).content.decode()
@@ -564,7 +564,7 @@ class TestOffers:
             campaign.items.filter(position=0).update(use="practice")
         assert offered() == ["", "Other"]
         assert offered(None) == ["", "Other", "Pilot"]
-        given_away(other)
+        give_away(other)
         assert offered() == [""]
         study.campaign.practice_of = other
         assert offered() == ["", "Other"], "one that is used already stays"

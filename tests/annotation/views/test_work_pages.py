@@ -23,7 +23,7 @@ from annotation.people.membership import add_member
 from annotation.progress.person import Progress
 from annotation.views import work
 from annotation.views.work import FeedbackRow, first_of
-from tests.blind_cast import blind_study, turned
+from tests.blind_cast import blind_study, swapped_pair
 from tests.cast import FULL, SHORT
 from tests.page_cast import QUESTIONS, TEXT, Study, client_of, make_study, page, payload
 
@@ -246,7 +246,7 @@ def test_feedback_on_a_pair_numbers_the_answers_as_on_its_page(tmp_path: Path) -
     study.campaign.items.update(use="practice")
     Campaign.objects.update(practice_of=study.campaign.pk)
     study.campaign.refresh_from_db()
-    mine = turned(study, study.ada, yes=True)
+    mine = swapped_pair(study, study.ada, yes=True)
     submit(mine, {"units": {mine.asked[0]: {"preferred": "first"}}, "comment": None}, "page")
     texts = [
         (heading, text.text)

@@ -16,7 +16,7 @@ from datasets.jobs import Options, Result, queue, results
 from datasets.jobs.execution import NO_ACCESS, NO_SPACE, carry_out
 from datasets.models import Job
 from tests.datasets.jobs.conftest import DEEDS, Asking, Labels
-from tests.queue_cast import ended, worked
+from tests.queue_cast import reload_job, run_due_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -58,7 +58,7 @@ def test_an_unexpected_error_is_explained_in_the_jobs_message(
     closed: list[bool] = []
     monkeypatch.setattr("datasets.jobs.execution.connection.close", lambda: closed.append(True))
     carry_out(failing, lambda done, total: None)
-    assert ended(failing).state == "failed"
+    assert reload_job(failing).state == "failed"
     assert message in failing.error
     assert bool(closed) == isinstance(error, DatabaseError), "a transaction may be broken"
 
@@ -67,7 +67,7 @@ def test_in_strict_mode_the_error_is_raised(failing: Job, monkeypatch: pytest.Mo
     fail_by(IndexError("which"), monkeypatch)
     with pytest.raises(IndexError, match="which"):
         carry_out(failing, lambda done, total: None, strict=True)
-    assert ended(failing).state == "running"
+    assert reload_job(failing).state == "running"
 
 
 def test_the_file_of_a_job_cancelled_during_its_run_is_removed(
@@ -76,7 +76,7 @@ def test_the_file_of_a_job_cancelled_during_its_run_is_removed(
     elsewhere = Job.objects.get(pk=failing.pk)
     monkeypatch.setitem(DEEDS, "fail", lambda options: queue.cancel(elsewhere, ada))
     carry_out(failing, lambda done, total: None)
-    assert (ended(failing).state, failing.error) == ("cancelled", "")
+    assert (reload_job(failing).state, failing.error) == ("cancelled", "")
     assert list(results.folder().iterdir()) == []
 
 
@@ -86,7 +86,7 @@ def test_a_job_taken_over_by_another_worker_is_not_computed(failing: Job, labels
     carry_out(failing, lambda done, total: None)
     assert labels.computed == []
     assert other is not None
-    assert ended(other).state == "running"
+    assert reload_job(other).state == "running"
 
 
 def test_running_out_of_memory_ends_the_process_with_an_error(
@@ -110,12 +110,12 @@ def test_a_job_runs_as_the_account_and_request_whose_turn_it_is(
     by_ben = Actor(lambda: ben.pk, "b" * 32, "private")
     with on_behalf(by_ben):
         asked("first", ben)
-    assert worked() == 1
+    assert run_due_jobs() == 1
     with on_behalf(by_ben):
         shared = asked("kappa", ben, do="tell")
     with on_behalf(Actor(lambda: ada.pk, "a" * 32, "public")):
         assert asked("kappa", ada, do="tell") == shared
-    assert worked() == 1
+    assert run_due_jobs() == 1
     assert actors == [(ada.pk, "a" * 32, "public")], "ben had a turn before"
 
 
@@ -125,10 +125,10 @@ def test_a_job_is_computed_if_any_account_waiting_for_it_may_see_it(
     jobs = [asked(name, user) for name in ("kappa", "alpha") for user in (ada, ben)]
     labels.hidden_from.add("ben")
     queue.cancel(jobs[2], ada)
-    worked()
+    run_due_jobs()
     assert labels.computed == ["kappa"]
-    assert ended(jobs[0]).state == "done"
-    assert (ended(jobs[2]).state, jobs[2].error) == ("failed", NO_ACCESS)
+    assert reload_job(jobs[0]).state == "done"
+    assert (reload_job(jobs[2]).state, jobs[2].error) == ("failed", NO_ACCESS)
 
 
 class TestResults:

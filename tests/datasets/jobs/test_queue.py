@@ -21,7 +21,7 @@ from datasets.jobs import TooManyError, ask, queue, register, results
 from datasets.jobs.kinds import kind_named
 from datasets.models import Job, Worker
 from tests.datasets.jobs.conftest import SUM, Asking, Labels
-from tests.queue_cast import ended, worked
+from tests.queue_cast import reload_job, run_due_jobs
 
 pytestmark = pytest.mark.django_db
 on_both = pytest.mark.postgresql
@@ -33,11 +33,11 @@ def test_two_people_with_the_same_question_share_one_job(
 ) -> None:
     first, second = asked("kappa", ada), asked("kappa", ben)
     assert first == second
-    assert worked() == 1
+    assert run_due_jobs() == 1
     assert labels.computed == ["kappa"]
-    assert results.value(ended(first)) == {"name": "kappa", "newest": 1}
+    assert results.value(reload_job(first)) == {"name": "kappa", "newest": 1}
     assert asked("kappa", ben) == first
-    assert worked() == 0
+    assert run_due_jobs() == 0
 
 
 def test_the_order_of_options_does_not_change_the_question(
@@ -53,13 +53,13 @@ def test_new_labels_make_a_new_job_beside_the_last_result(
     asked: Asking, labels: Labels, ada: User
 ) -> None:
     old = asked("kappa", ada)
-    worked()
+    run_due_jobs()
     labels.newest = 2
     found = ask(SUM, {"name": "kappa"}, ada)
     assert not found.is_current
     assert found.last == old
     assert found.job.state == "waiting"
-    worked()
+    run_due_jobs()
     found = ask(SUM, {"name": "kappa"}, ada)
     assert found.is_current
     assert found.last is not None
@@ -73,7 +73,7 @@ def test_a_waiting_job_uses_the_labels_at_the_time_it_runs(
     job = asked("kappa", ada)
     labels.newest = 2
     assert asked("kappa", ben) == job
-    worked()
+    run_due_jobs()
     assert asked("kappa", ada) == job
     assert labels.computed == ["kappa"]
 
@@ -87,7 +87,7 @@ def test_people_take_turns_however_many_jobs_one_of_them_has(
         asked(name, ben)
     assert queue.position(Job.objects.get(options__name="b1")) == 2
     assert queue.position(Job.objects.get(options__name="a3")) == 5
-    worked()
+    run_due_jobs()
     assert labels.computed == ["a1", "b1", "a2", "b2", "a3"]
 
 
@@ -136,12 +136,12 @@ def test_a_person_with_two_running_jobs_waits_behind_one_served_later(
 
 def test_cancelling_ends_only_that_job(asked: Asking, ada: User, ben: User) -> None:
     done = asked("done", ada)
-    worked()
+    run_due_jobs()
     job, kept, of_ben = asked("kappa", ada), asked("alpha", ada), asked("beta", ben)
     queue.cancel(job, ada)
     queue.cancel(done, ada)
     assert job.ended_at is not None
-    states = [ended(each).state for each in (job, done, kept, of_ben)]
+    states = [reload_job(each).state for each in (job, done, kept, of_ben)]
     assert states == ["cancelled", "done", "waiting", "waiting"]
     assert [asker.withdrawn for asker in kept.askers.all()] == [False]
 
@@ -159,7 +159,7 @@ def test_a_question_counts_as_asked_while_its_job_waits_or_has_a_result(
     assert held is not None
     assert (held.options["name"], who_asked("kappa")) == ("kappa", [ada])
     queue.release(held)
-    worked()
+    run_due_jobs()
     assert (who_asked("kappa"), who_asked("alpha", do="refuse")) == ([ada], [])
     assert [job.options["name"] for job in queue.jobs_of(ben)] == ["alpha"]
 
@@ -202,16 +202,16 @@ def test_the_last_result_is_kept_however_many_later_jobs_are_cancelled(
     asked: Asking, labels: Labels, ada: User
 ) -> None:
     done = asked("kappa", ada)
-    worked()
+    run_due_jobs()
     for newest in (2, 3, 4, 5):
         labels.newest = newest
         queue.cancel(asked("kappa", ada), ada)
     assert queue.last_finished(done.question) == done
     labels.newest = 6
     newer = asked("kappa", ada)
-    worked()
+    run_due_jobs()
     assert queue.last_finished(done.question) == newer
-    results.remove(ended(newer).result["file"])
+    results.remove(reload_job(newer).result["file"])
     assert queue.last_finished(done.question) == done
 
 
@@ -321,7 +321,7 @@ def test_a_job_cancelled_after_it_was_chosen_does_not_start(
     looks = iter([chosen, chosen, chosen])
     monkeypatch.setattr(queue, "_next", lambda: next(looks))
     assert queue.take() is None
-    assert [ended(each).state for each in (job, other)] == ["cancelled", "waiting"]
+    assert [reload_job(each).state for each in (job, other)] == ["cancelled", "waiting"]
     looks = iter([chosen, (other.pk, ada.pk)])
     assert queue.take() == other
 
@@ -332,7 +332,7 @@ def test_a_cancelled_job_is_not_computed_and_a_page_reload_does_not_restart_it(
     job = asked("kappa", ada)
     queue.cancel(job, ada)
     assert job.state == "cancelled"
-    assert worked() == 0
+    assert run_due_jobs() == 0
     assert asked("kappa", ada) == job
     other = asked("kappa", ben)
     assert other != job
@@ -343,8 +343,8 @@ def test_a_failed_job_is_repeated_only_after_its_labels_change(
     asked: Asking, labels: Labels, ada: User
 ) -> None:
     job = asked("kappa", ada, do="refuse")
-    worked()
-    assert ended(job).state == "failed"
+    run_due_jobs()
+    assert reload_job(job).state == "failed"
     assert asked("kappa", ada, do="refuse") == job
     labels.newest = 2
     newer = asked("kappa", ada, do="refuse")
@@ -359,8 +359,8 @@ def test_cancelling_keeps_a_job_that_another_person_waits_for(
     asked("kappa", ben)
     queue.cancel(job, ada)
     assert job.state == "waiting"
-    worked()
-    assert ended(job).state == "done"
+    run_due_jobs()
+    assert reload_job(job).state == "done"
 
 
 def test_a_person_who_withdrew_can_ask_again_from_another_page(
@@ -384,7 +384,7 @@ def test_a_job_fails_after_its_worker_has_died_three_times(asked: Asking, ada: U
         assert queue.take() == job
         Job.objects.update(lease_until="2020-01-01T00:00:00Z")
     assert queue.take() is None
-    assert ended(job).state == "failed"
+    assert reload_job(job).state == "failed"
     assert "ended three times" in job.error
     assert (job.turn, job.lease_until) == (None, None)
     assert job.ended_at is not None
@@ -401,7 +401,7 @@ def test_an_attempt_that_lost_its_lease_changes_nothing(asked: Asking, ada: User
     assert not queue.renew(late, 1, 2)
     assert not queue.finish(late, {"file": "late"})
     assert queue.finish(current, {"file": "current"})
-    assert ended(current).result == {"file": "current"}
+    assert reload_job(current).result == {"file": "current"}
 
 
 def test_a_job_fails_if_its_askers_have_lost_access(
@@ -409,8 +409,8 @@ def test_a_job_fails_if_its_askers_have_lost_access(
 ) -> None:
     job = asked("kappa", ada)
     labels.hidden_from.add("ada")
-    worked()
-    assert ended(job).state == "failed"
+    run_due_jobs()
+    assert reload_job(job).state == "failed"
     assert labels.computed == []
 
 
@@ -418,8 +418,8 @@ def test_a_result_whose_file_was_deleted_is_computed_again(
     asked: Asking, labels: Labels, ada: User
 ) -> None:
     job = asked("kappa", ada)
-    worked()
-    results.remove(ended(job).result["file"])
+    run_due_jobs()
+    results.remove(reload_job(job).result["file"])
     assert asked("kappa", ada) != job
 
 
@@ -445,7 +445,7 @@ def test_withdrawing_from_a_shared_job_frees_a_place_under_the_limit(
     assert asked("alpha", ada).state == "waiting"
     with pytest.raises(TooManyError):
         asked("alpha of ben", ben)
-    worked()
+    run_due_jobs()
     assert asked("alpha of ben", ben).state == "waiting", "what is computed waits no more"
 
 
@@ -454,7 +454,7 @@ def test_results_that_are_old_or_exceed_the_disk_limit_are_deleted(
 ) -> None:
     for name in ("old", "read", "big", "new"):
         asked(name, ada)
-        worked()
+        run_due_jobs()
     jobs = {job.options["name"]: job for job in Job.objects.all()}
     paths = {name: results.folder() / job.result["file"] for name, job in jobs.items()}
     week = time.time() - 8 * 24 * 3600
@@ -513,13 +513,13 @@ def test_deleting_the_only_asker_cancels_waiting_jobs_and_keeps_results(
     asked: Asking, ada: User, ben: User
 ) -> None:
     done = asked("done", ada)
-    worked()
+    run_due_jobs()
     job, running = asked("kappa", ada), asked("alpha", ben)
     ada.delete()
     assert queue.take() == running
-    assert ended(job).state == "waiting"
+    assert reload_job(job).state == "waiting"
     assert queue.take() is None
-    states = [ended(each).state for each in (job, running, done)]
+    states = [reload_job(each).state for each in (job, running, done)]
     assert states == ["cancelled", "running", "done"]
     assert job.ended_at is not None
 
@@ -538,7 +538,7 @@ def test_reporting_progress_renews_the_lease_and_finishing_ends_it(
     left = (held.lease_until - timezone.now()).total_seconds()
     assert 15 < left <= 20
     assert queue.finish(held, {"file": "f"})
-    assert (ended(held).state, held.error, held.result) == ("done", "", {"file": "f"})
+    assert (reload_job(held).state, held.error, held.result) == ("done", "", {"file": "f"})
     assert (held.turn, held.lease_until) == (None, None)
     assert held.ended_at is not None
     assert not queue.fail(held, "too late")
@@ -546,8 +546,8 @@ def test_reporting_progress_renews_the_lease_and_finishing_ends_it(
     other = queue.take()
     assert other is not None
     assert queue.fail(other, "one\n  line")
-    assert (ended(other).state, other.error, other.turn) == ("failed", "one line", None)
-    assert ended(held).error == ""
+    assert (reload_job(other).state, other.error, other.turn) == ("failed", "one line", None)
+    assert reload_job(held).error == ""
 
 
 def test_a_job_given_back_is_due_at_once_and_the_attempt_does_not_count(
@@ -633,7 +633,7 @@ def test_a_job_without_askers_is_cancelled_even_if_no_other_job_can_start(
     third, of_ben = asked("a3", ada), asked("b1", ben)
     ben.delete()
     assert queue.take() is None
-    assert [ended(each).state for each in (third, of_ben)] == ["waiting", "cancelled"]
+    assert [reload_job(each).state for each in (third, of_ben)] == ["waiting", "cancelled"]
 
 
 def test_a_lease_lasts_exactly_twenty_seconds(

@@ -13,7 +13,7 @@ from annotation.models import User
 from datasets.jobs import ask, queue, requests
 from datasets.models import Job
 from tests.datasets.jobs.conftest import SUM, Asking, Labels
-from tests.queue_cast import ended
+from tests.queue_cast import reload_job
 
 pytestmark = pytest.mark.django_db
 
@@ -38,7 +38,7 @@ def test_a_worker_is_woken_after_a_waiting_job_is_committed(
     woken.clear()
     assert queue.take() == job
     asks()
-    assert queue.fail(job := ended(job), "why")
+    assert queue.fail(job := reload_job(job), "why")
     assert (asks(), woken) == (job, []), "without asking again, the failed job is returned"
     with django_capture_on_commit_callbacks(execute=True):
         assert ask(SUM, {"name": "kappa"}, ada, again=True).job != job

@@ -23,7 +23,7 @@ from datasets.models import Job
 from tests.cast import manage
 from tests.databases import disconnect
 from tests.datasets.jobs.conftest import Asking, Labels
-from tests.queue_cast import ended
+from tests.queue_cast import reload_job
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 on_both = pytest.mark.postgresql
@@ -59,7 +59,7 @@ def test_cancelling_ends_the_process_of_a_running_job(
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     worker._reap()
     assert not worker.children
-    assert ended(job).state == "cancelled"
+    assert reload_job(job).state == "cancelled"
     assert not [path for path in results.folder().iterdir() if job.key in path.name]
 
 
@@ -81,7 +81,7 @@ def test_a_failed_job_says_why_and_can_be_asked_for_again(
     settings.TANDEM_JOB_MEMORY_MB = limit = 300 + (int(own[1]) // 1024 if own else 0)
     job = asked("kappa", ada, do=do)
     JobWorker(places=1).run_one()
-    assert ended(job).state == "failed"
+    assert reload_job(job).state == "failed"
     assert message.format(limit=limit) in job.error
     assert asked("kappa", ada, do=do) == job
     assert asked("kappa", ada, again=True, do=do) != job
@@ -101,11 +101,11 @@ def test_the_job_of_a_killed_worker_is_taken_up_again(
         os._exit(0)
     _, status = os.waitpid(pid, 0)
     assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
-    assert ended(job).state == "running"
+    assert reload_job(job).state == "running"
     assert not queue.take(), "its lease has not expired yet"
     Job.objects.update(lease_until="2020-01-01T00:00:00Z")
     assert JobWorker(places=1).run_one()
-    assert ended(job).state == "done"
+    assert reload_job(job).state == "done"
     assert job.attempts == 2
     assert labels.computed == ["kappa", "kappa"]
     names = [path.name for path in results.folder().iterdir() if job.key in path.name]
@@ -126,7 +126,7 @@ def test_a_worker_wakes_for_a_new_job_and_ends_on_a_signal(
     try:
         wait_for(queue.has_worker)
         job = asked("kappa", ada)
-        wait_for(lambda: ended(job).state == "done")
+        wait_for(lambda: reload_job(job).state == "done")
     finally:
         os.kill(pid, signal.SIGTERM)
         _, status = os.waitpid(pid, 0)

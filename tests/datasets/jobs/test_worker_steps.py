@@ -31,7 +31,7 @@ from datasets.jobs.worker import (
 )
 from datasets.models import Job, Worker
 from tests.datasets.jobs.conftest import Asking, Labels
-from tests.queue_cast import ended
+from tests.queue_cast import reload_job
 
 pytestmark = pytest.mark.django_db
 
@@ -59,7 +59,7 @@ class TestWorker:
         worker._beat()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
         worker._reap()
-        assert ended(child.job).error == TOO_LONG
+        assert reload_job(child.job).error == TOO_LONG
 
     def test_a_stopping_worker_gives_back_its_unfinished_jobs(
         self, worker: JobWorker, monkeypatch: pytest.MonkeyPatch
@@ -73,7 +73,7 @@ class TestWorker:
         worker._leave()
         with pytest.raises(ChildProcessError):
             os.waitpid(child.pid, 0)
-        assert ended(child.job).attempts == 0
+        assert reload_job(child.job).attempts == 0
         assert queue.take() == child.job
 
     def test_a_worker_without_jobs_ends_after_its_idle_time(
@@ -142,15 +142,15 @@ class TestWorker:
         assert child.progress() == (3, 5)
         begun = now
         worker._beat()
-        assert (ended(child.job).done, child.job.total) == (3, 5)
+        assert (reload_job(child.job).done, child.job.total) == (3, 5)
         assert list(Worker.objects.values_list("name", "places")) == [(worker.name, 1)]
         _writer(child.shared)(4, 5)
         now = begun + 1.9
         worker._beat()
-        assert ended(child.job).done == 3
+        assert reload_job(child.job).done == 3
         now = begun + 2.0
         worker._beat()
-        assert ended(child.job).done == 4
+        assert reload_job(child.job).done == 4
         now = begun + 600
         worker._beat()
         assert swept == [begun]
@@ -221,7 +221,7 @@ class TestWorker:
         killed.kill("why")
         os.waitid(os.P_PID, killed.pid, os.WEXITED | os.WNOWAIT)
         worker._reap()
-        assert (worker.children, ended(killed.job).error) == ({}, "why")
+        assert (worker.children, reload_job(killed.job).error) == ({}, "why")
         assert worker.last_work > 0
         with pytest.raises(OSError, match="Bad file descriptor"):
             os.fstat(killed.end)
@@ -236,7 +236,7 @@ class TestWorker:
             worker.children[child.pid] = child
             worker._selector.register(end, 1)
             worker._close(child, status)
-            assert ended(job).state == state
+            assert reload_job(job).state == state
             assert error in job.error
 
     def test_a_celery_task_carries_out_one_job(

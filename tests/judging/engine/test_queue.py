@@ -24,7 +24,7 @@ from judging.engine import persistence
 from judging.engine.persistence import Claim, ServerHistory, claim_requests, read_history
 from judging.models import JudgeCall, JudgeRun
 from judging.runs import ledger
-from tests.databases import undone
+from tests.databases import rolling_back
 from tests.judging.cast import judge, run_scripted, yes
 from tests.judging.runs.test_runs import held
 
@@ -140,7 +140,7 @@ class TestAssignmentHistory:
     def test_calls_that_timed_out_or_were_abandoned_count_as_late(self, run: Held) -> None:
         late = {"deadline": 1, "abandoned": 1, "rate": 0, "reset": 0, "status-500": 0}
         for state, times in late.items():
-            with undone():
+            with rolling_back():
                 assert self.history_of(run, None, (state, 9)).late == times, state
 
     def test_the_time_of_refusals_counts_only_if_others_were_answered(self, run: Held) -> None:
@@ -153,7 +153,7 @@ class TestAssignmentHistory:
             (None, [("rate", 60)], 0),
         ]
         for answered, calls, seconds in table:
-            with undone():
+            with rolling_back():
                 refused_for = self.history_of(run, answered, *calls).refused_for
                 assert seconds <= refused_for < seconds + 5, calls
 
@@ -172,7 +172,7 @@ class TestServerHistory:
         assert read_history(run[0]) == ServerHistory(False, 0.0, 0.0)
         no_answers = ("rate", "deadline", "status-500", "abandoned")
         for state in ("answered", *FINAL, *no_answers):
-            with undone():
+            with rolling_back():
                 called(run[0], run[2][0], state, 5)
                 assert read_history(run[0]).proven == (state not in no_answers), state
 
@@ -180,7 +180,7 @@ class TestServerHistory:
         table = {"rate": (False, True), "abandoned": (False, False), "deadline": (True, False),
                  "reset": (True, False)}  # fmt: skip
         for state, since in table.items():
-            with undone():
+            with rolling_back():
                 for n in range(MIN_FAILURES):
                     assert (read_history(run[0]).down_for, read_history(run[0]).busy_for) == (
                         0.0,

@@ -25,7 +25,7 @@ from judging.engine.worker import work
 from judging.models import JudgeRun, Lane
 from judging.runs import ledger, lifecycle, planning
 from judging.runs.lifecycle import Orders
-from tests.databases import undone
+from tests.databases import rolling_back
 from tests.judging.cast import HASTY, judge, yes
 from tests.judging.runs.test_runs import fresh, held, served
 
@@ -220,7 +220,7 @@ class TestPumping:
                 self.close()
                 return ending
 
-            with undone():
+            with rolling_back():
                 assert self.pumped(campaign, monkeypatch, each) == (1, 0, Ending(how))
 
     def test_pumping_continues_while_assignments_are_left_and_something_changed(
@@ -240,7 +240,7 @@ class TestPumping:
                 self.close(closes[number - 1])
                 return Ending("finished")
 
-            with undone():
+            with rolling_back():
                 outcome = self.pumped(campaign, monkeypatch, each, limit)
                 assert outcome == (pumps, plans, Ending("finished")), closes
 

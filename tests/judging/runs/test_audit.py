@@ -17,7 +17,7 @@ from audit.models import Event
 from judging import lanes, tasks
 from judging.models import Judge, JudgeRun, Lane, Strike
 from judging.runs import ledger, lifecycle
-from tests.databases import state, undone
+from tests.databases import rolling_back, state
 from tests.judging.cast import judge
 from tests.judging.runs.test_runs import SERVER, fresh, held, run_out
 
@@ -228,7 +228,7 @@ def test_a_change_whose_last_step_fails_is_undone(campaign: Campaign) -> None:
         (after_a_death, ledger, "revive"),
     ]
     for prepared, module, name in table:
-        with undone(), pytest.MonkeyPatch.context() as patched:
+        with rolling_back(), pytest.MonkeyPatch.context() as patched:
             act = prepared(campaign)
             before = state()
             patched.setattr(module, name, wrong)

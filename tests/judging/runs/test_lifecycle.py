@@ -45,7 +45,7 @@ from judging.servers import (
 )
 from tests.judging.cast import campaign_of, command, judge, yes
 from tests.judging.judge_file.test_document import GRADED
-from tests.team_cast import apart, shared
+from tests.team_cast import move_to_own_team, share_with
 
 SERVER = "http://127.0.0.1:9/v1"
 
@@ -355,7 +355,7 @@ class TestServers:
         assert may_use_key(rita, "THEIRS")
         assert may_use_key(User(), "THEIRS"), "the site has one team"
         moved = judge("c", api_key_env="OURS", **own)
-        team = apart(olga, name="others")
+        team = move_to_own_team(olga, name="others")
         Judge.objects.filter(pk__in=[theirs.pk, moved.pk]).update(team=team)
         Key.objects.filter(variable="THEIRS").update(team=team)
         usable = [
@@ -375,14 +375,14 @@ class TestServers:
         own: dict[str, Any] = {"backend": "openai", "model": "m", "base_url": SERVER}
         model = judge("a", api_key_env="OURS", **own)
         olga = User.objects.create(username="olga", role="researcher")
-        others = apart(olga, name="others")
+        others = move_to_own_team(olga, name="others")
         check_key(model)
         Key.objects.update(team=others)
         for begin in (lifecycle.start, lambda campaign, who: try_judge(who, campaign)):
             with pytest.raises(SetupError, match="OURS is no longer shared with team"):
                 begin(study, model)
         assert not JudgeRun.objects.exists()
-        shared(Key.objects.get(variable="OURS"), model.team)
+        share_with(Key.objects.get(variable="OURS"), model.team)
         lifecycle.start(study, model)
         check_key(Judge(api_key_env="OURS"))
 

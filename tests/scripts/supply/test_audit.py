@@ -11,8 +11,16 @@ import pytest
 
 from scripts.supply import audit, holes
 from scripts.supply.__main__ import main
-from scripts.supply.audit import Snapshot, Waiver, judged, load, load_waivers, locked, store
-from scripts.supply.holes import NPM, PYPI, AskError, Hole, Package, ask
+from scripts.supply.audit import (
+    Snapshot,
+    Waiver,
+    judge_packages,
+    load,
+    load_waivers,
+    locked_packages,
+    store,
+)
+from scripts.supply.holes import NPM, PYPI, AskError, Hole, Package, ask_osv
 from tests.scripts.supply.osv import Osv, served
 
 DJANGO, OTHER = Package(PYPI, "django", "5.2.19"), Package(PYPI, "celery", "5.7.0")
@@ -49,7 +57,7 @@ class TestThisCommit:
         stored = load()
         if stored.asked is None:
             pytest.skip(f"no audit: {stored.reason}")
-        verdict = judged(stored, locked(), load_waivers(), on=stored.asked)
+        verdict = judge_packages(stored, locked_packages(), load_waivers(), on=stored.asked)
         assert [str(each) for each in verdict.fixable] == []
 
     def test_the_snapshot_names_the_service_and_day_or_why_none_was_asked(self) -> None:
@@ -65,10 +73,10 @@ class TestThisCommit:
         assert [each for each in load_waivers() if not each.why.strip()] == []
 
     def test_packages_of_all_locks_are_queried(self) -> None:
-        names = {(each.ecosystem, each.name) for each in locked()}
+        names = {(each.ecosystem, each.name) for each in locked_packages()}
         assert {(PYPI, "django"), (PYPI, "pytest"), (PYPI, "vllm"), (NPM, "typescript")} <= names
         # A custom build has the vulnerabilities of the version that it was built from.
-        assert not [each for each in locked() if "+" in each.version]
+        assert not [each for each in locked_packages() if "+" in each.version]
 
 
 class TestAsking:
@@ -76,22 +84,22 @@ class TestAsking:
         self, osv: Osv
     ) -> None:
         tell(osv, DJANGO, "GHSA-a", "4.2.31", "5.2.21", "5.2.20", "6.0.1")
-        (found,) = ask([OTHER, DJANGO], osv.address)
+        (found,) = ask_osv([OTHER, DJANGO], osv.address)
         assert found == Hole(DJANGO, ("GHSA-a",), "5.2.20", "about GHSA-a")
 
     def test_one_vulnerability_reported_by_two_databases_is_listed_once(self, osv: Osv) -> None:
         tell(osv, DJANGO, "PYSEC-1", aliases=["CVE-2026-1"])
         tell(osv, DJANGO, "GHSA-a", "5.2.20", aliases=["CVE-2026-1"])
-        (found,) = ask([DJANGO], osv.address)
+        (found,) = ask_osv([DJANGO], osv.address)
         assert (found.ids, found.fixed_in) == (("CVE-2026-1", "GHSA-a", "PYSEC-1"), "5.2.20")
 
     def test_a_withdrawn_vulnerability_does_not_count(self, osv: Osv) -> None:
         tell(osv, DJANGO, "GHSA-a", withdrawn="2026-02-01T00:00:00Z")
-        assert ask([DJANGO], osv.address) == []
+        assert ask_osv([DJANGO], osv.address) == []
 
     def test_a_fix_in_another_package_is_no_fix(self, osv: Osv) -> None:
         tell(osv, DJANGO, "GHSA-a", affected=affected(OTHER, {"fixed": "9"}))
-        (found,) = ask([DJANGO], osv.address)
+        (found,) = ask_osv([DJANGO], osv.address)
         assert found.fixed_in == ""
         assert "no version fixes it" in str(found)
 
@@ -99,14 +107,14 @@ class TestAsking:
         for n in range(5):
             tell(osv, DJANGO, f"GHSA-{n}", "5.2.20")
         tell(osv, OTHER, "GHSA-x", "5.7.1")
-        assert len(ask([DJANGO, OTHER], osv.address)) == 6
+        assert len(ask_osv([DJANGO, OTHER], osv.address)) == 6
         assert osv.requests.count("POST /v1/querybatch") == 3
 
     def test_npm_packages_are_queried_as_npm_packages_only(self, osv: Osv) -> None:
         theirs = Package(NPM, "@biomejs/biome", "2.6.8")
         tell(osv, theirs, "GHSA-n", "2.6.9")
-        assert [each.package for each in ask([theirs], osv.address)] == [theirs]
-        assert ask([Package(PYPI, theirs.name, theirs.version)], osv.address) == []
+        assert [each.package for each in ask_osv([theirs], osv.address)] == [theirs]
+        assert ask_osv([Package(PYPI, theirs.name, theirs.version)], osv.address) == []
 
     @pytest.mark.parametrize(
         ("status", "message"), [(503, "it refused with status 503"), (429, "status 429")]
@@ -114,23 +122,23 @@ class TestAsking:
     def test_a_refusing_service_is_an_error(self, osv: Osv, status: int, message: str) -> None:
         osv.status = status
         with pytest.raises(AskError, match=message):
-            ask([DJANGO], osv.address)
+            ask_osv([DJANGO], osv.address)
 
     def test_a_missing_record_is_an_error(self, osv: Osv) -> None:
         tell(osv, DJANGO, "GHSA-a")
         osv.records.clear()
         with pytest.raises(AskError, match="status 404"):
-            ask([DJANGO], osv.address)
+            ask_osv([DJANGO], osv.address)
 
     def test_an_unreachable_service_is_an_error(self) -> None:
         with pytest.raises(AskError, match="no connection"):
-            ask([DJANGO], NOWHERE)
+            ask_osv([DJANGO], NOWHERE)
 
 
 class TestJudging:
     def test_a_vulnerability_with_a_fix_must_be_fixed_and_one_without_is_only_listed(self) -> None:
         without = Hole(OTHER, ("GHSA-b",), "", "")
-        verdict = judged(snapshot(MENDED, without), [DJANGO, OTHER], [], DAY)
+        verdict = judge_packages(snapshot(MENDED, without), [DJANGO, OTHER], [], DAY)
         assert (verdict.fixable, verdict.known) == ([MENDED], [without])
 
     @pytest.mark.parametrize(
@@ -146,12 +154,14 @@ class TestJudging:
     def test_a_waiver_covers_one_vulnerability_of_one_package_until_its_day(
         self, id: str, package: str, until: date, waived: bool
     ) -> None:
-        verdict = judged(snapshot(MENDED), [DJANGO], [Waiver(id, package, until, "why")], DAY)
+        verdict = judge_packages(
+            snapshot(MENDED), [DJANGO], [Waiver(id, package, until, "why")], DAY
+        )
         assert (verdict.waived == [MENDED], verdict.fixable == [MENDED]) == (waived, not waived)
 
     def test_a_newly_locked_version_counts_as_not_yet_queried(self) -> None:
         newer = Package(PYPI, "django", "5.2.20")
-        verdict = judged(snapshot(MENDED), [newer, OTHER], [], DAY)
+        verdict = judge_packages(snapshot(MENDED), [newer, OTHER], [], DAY)
         assert verdict.fixable == []
         assert verdict.unasked == [newer]
 
@@ -182,7 +192,7 @@ class TestTheCommand:
     def small(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
         path = tmp_path / "holes.json"
         store(Snapshot(None, "", "nobody has been asked"), path)
-        monkeypatch.setattr(audit, "locked", lambda *_: (DJANGO, OTHER))
+        monkeypatch.setattr(audit, "locked_packages", lambda *_: (DJANGO, OTHER))
         monkeypatch.setattr(audit, "SNAPSHOT", path)
         return path
 

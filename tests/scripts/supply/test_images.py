@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.supply.images import FILES, ImageError, images, renew, resolved
+from scripts.supply.images import FILES, ImageError, images, renew, resolve_digest
 from tests.cast import ROOT
 
 OLD, NEW, OTHER = (f"sha256:{digit * 64}" for digit in "abc")
@@ -81,12 +81,12 @@ def test_a_refusal_by_docker_is_reported(tmp_path: Path, monkeypatch: pytest.Mon
     program = tmp_path / "docker"
     program.write_text(DOCKER, "utf-8")
     program.chmod(0o755)
-    assert resolved("python:3.11-slim") == NEW
+    assert resolve_digest("python:3.11-slim") == NEW
     with pytest.raises(ImageError, match="postgres:17: docker said 'no such image'"):
-        resolved("postgres:17")
+        resolve_digest("postgres:17")
 
 
 def test_without_docker_the_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ImageError, match="docker is not installed"):
-        resolved("postgres:17")
+        resolve_digest("postgres:17")
