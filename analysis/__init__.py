@@ -1,4 +1,4 @@
-"""From labels to reports: statistics, the papers' measures, figures, formats. Writes no label.
+"""From labels to reports: statistics, the papers' measures, figures, formats. Never writes labels.
 
 The lower half needs neither Django nor another app: `statistics` and `measures` compute, `data`
 holds labels as frames, `report` creates the agreement report, and `figures` and `formats` present

@@ -18,9 +18,9 @@ class FrozenReport(models.Model):
 
     Its campaign cannot be deleted. `content` is the report's JSON as it is downloaded, so that
     `sha256` is the digest of that file. `key` is the beginning of the digest, and part of the
-    snapshot's address. `choices` are the address's query, and `by_name` is the account that created
-    the snapshot; of a deleted account it only says so. `looks` are those that the ledger gets when
-    it is read, or None in a snapshot of an earlier version.
+    snapshot's address. `choices` has the address's query, and `by_name` the name of the account
+    that created the snapshot, or a note that the account was deleted. `looks` are those that the
+    ledger gets when it is read, or None in a snapshot of an earlier version.
     """
 
     campaign = models.ForeignKey(Campaign, models.PROTECT, related_name="frozen_reports")

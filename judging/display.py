@@ -1,4 +1,4 @@
-"""Display of runs and calls: a run's status in words, and foreign texts made harmless."""
+"""Display of runs and calls: a run's status in words, and foreign texts made safe to show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The estimate of a run: its requests, cost and duration, before anything is asked.
+"""The estimate of a run before it starts: requests, cost and duration.
 
 Prompts are measured on a sample of the requests. Characters per token, answer lengths and durations
 are learned from the model's newest calls. Without such calls, lengths are guessed, as the estimate

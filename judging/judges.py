@@ -117,8 +117,8 @@ def define(
 def baseline_judge(campaign: Campaign, user: User) -> Judge:
     """Return a judge that compares words and that the account may run.
 
-    It is created if there is none, for the campaign's team if the account manages that. Raises
-    JudgeError or TeamError.
+    If there is none, it is created, for the campaign's team if the account manages that team.
+    Raises JudgeError or TeamError.
     """
     known = managed_by(user, Judge.objects.filter(backend=BASELINE, base=None, granularity="item"))
     if judge := known.order_by("pk").first():

@@ -38,21 +38,23 @@ def blind_study(protocol: str, folder: Path, *variables: str, reports: int = 3) 
 
 
 def needed_study(folder: Path) -> Study:
-    """Two people say which passages the question needs, and which answer needs them."""
+    """A study in which two people say which passages the question needs, and which answer needs
+    them.
+    """
     asked = ("needed_question", "needed_answer")
     design = Design(variables=asked, seed=5, raters_per_item=2)
     return study_of("answer-rating", folder, design, [LINE])
 
 
 def needed_study_before(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Study:
-    """The same study, created when the question was asked once for all answers."""
+    """Like `needed_study`, but created when the question was asked once for all answers."""
     with monkeypatch.context() as before:
         before.setitem(DECLARED, "answer-rating", PROTOCOLS["answer-rating"].as_of("1"))
         return needed_study(folder)
 
 
 def swapped_pair(study: Study, user: User, yes: bool) -> Assignment:
-    """The person's first pair, shown in the batch's order or turned round."""
+    """Show the person's first pair in the batch's order, or swapped."""
     mine = study.assignment(user)
     fields = [f"report:{report['id']}" for report in LINE["reports"][:2]]
     mine.shown = fields[::-1] if yes else fields

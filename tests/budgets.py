@@ -1,4 +1,4 @@
-"""The duration of each folder's tests beside its budget, the time that they may take on a quiet
+"""The duration of each folder's tests, compared with its budget: the time allowed on a quiet
 machine.
 
 A budget is not a test, since a busy machine exceeds all of them. It shows what a new test costs.

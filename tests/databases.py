@@ -1,4 +1,4 @@
-"""A database for the commands that a test starts as processes of their own.
+"""A database for commands that a test starts as separate processes.
 
 On SQLite it is a file in the test's folder. Where DATABASE_URL names a PostgreSQL server the test
 gets a database there, named after the folder: the same folder finds the same database again.
@@ -47,14 +47,16 @@ def rolling_back() -> Iterator[None]:
 
 @contextmanager
 def rolled_back(django_db_blocker: Any) -> Iterator[None]:
-    """The test database for a module's data: rolled back after the block, with the audit trail."""
+    """Roll the test database back after a module's data were used, including the audit trail."""
     with django_db_blocker.unblock(), rolling_back():
         yield
 
 
 @contextmanager
 def emptying_after(django_db_blocker: Any) -> Iterator[None]:
-    """The same for much data: committed, since PostgreSQL plans badly over uncommitted rows."""
+    """Like `rolled_back`, for large data: committed, since PostgreSQL plans badly over uncommitted
+    rows.
+    """
     with django_db_blocker.unblock():
         try:
             yield
@@ -68,16 +70,16 @@ def empty() -> None:
     if ON_POSTGRESQL:
         _empty_tables()
     else:
-        connection.close()  # a statement that is not read to its end would keep the file in use
+        connection.close()  # a statement whose rows are not all read would keep the file in use
         name = connection.settings_dict["NAME"]
         with closing(sqlite3.connect(_EMPTY)) as migrated, closing(sqlite3.connect(name)) as used:
             used.execute("PRAGMA synchronous=OFF")
             migrated.backup(used)
-    for cache in caches.all():  # its keys contain numbers that are now used again
+    for cache in caches.all():  # its keys contain numbers that are now reused
         cache.clear()
 
 
-# Migrations fill them, and no test writes there.
+# Migrations fill these tables, and no test writes to them.
 FILLED = {"auth_permission", "django_content_type", "django_migrations"}
 FIRST_NUMBERS = """
 SELECT setval(format('%%I.%%I', schemaname, sequencename)::regclass, start_value, false)
@@ -87,7 +89,7 @@ FROM pg_sequences WHERE last_value IS NOT NULL AND sequencename NOT LIKE ALL (%s
 
 def _empty_tables() -> None:
     with transaction.atomic(), connection.cursor() as cursor:
-        # Then neither the order of foreign keys nor any trigger matters.
+        # This makes foreign keys and triggers irrelevant.
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute(_tables_with_rows())
         for (table,) in cursor.fetchall():
@@ -97,7 +99,7 @@ def _empty_tables() -> None:
 
 @functools.cache
 def _tables_with_rows() -> str:
-    """The statement that names the tables with rows."""
+    """Return the statement that lists the tables with rows."""
     names = sorted(set(connection.introspection.table_names()) - FILLED)
     each = (
         f"SELECT '{name}' WHERE EXISTS (SELECT FROM {connection.ops.quote_name(name)})"  # noqa: S608
@@ -108,7 +110,7 @@ def _tables_with_rows() -> str:
 
 @contextmanager
 def migrated(worker: str | None = None) -> Iterator[None]:
-    """The database that the settings name, for tests; a worker's is a copy of its parent's."""
+    """Provide the settings' database for tests. A worker's database is a copy of its parent's."""
     creation, name = connection.creation, connection.settings_dict["NAME"]
     if worker is None:
         _make_test_database()
@@ -131,11 +133,13 @@ MADE_FROM = (
 )  # fmt: skip
 ROOT = Path(__file__).resolve().parents[1]
 MIGRATED = ROOT / ".pytest_cache" / "migrated"
-KEPT = 4  # migrated files of SQLite, the last used
+KEPT = 4  # the most recently used migrated SQLite files
 
 
 def _make_test_database() -> None:
-    """SQLite's file is kept until a migration changes, since migrating takes long."""
+    """Create the test database. SQLite's file is kept until a migration changes, since migrating
+    takes long.
+    """
     global _OF_VERSION_0_5_0
     name = connection.creation._get_test_db_name()  # type: ignore[attr-defined]
     _OF_VERSION_0_5_0 = f"{name}_of_0_5_0"
@@ -174,7 +178,7 @@ def _migrate() -> None:
 
 
 def copy_database(name: str, to: str) -> None:
-    """Copy a database, replacing another of that name; no connection stays open."""
+    """Copy a database, replacing any database of that name, and close all connections."""
     disconnect()
     _drop(to)
     if not ON_POSTGRESQL:
@@ -190,8 +194,8 @@ def other_database(django_db_blocker: Any, name: str) -> Iterator[None]:
     """Use another database than the tests', empty if there is none of that name; drop it
     afterwards.
 
-    For what no transaction takes back. None may be open: such a test has not the mark `django_db`,
-    or a module's fixture enters this before.
+    For changes that no transaction can undo. No transaction may be open: such a test lacks the mark
+    `django_db`, or a module's fixture enters this first.
     """
     own = str(connection.settings_dict["NAME"])
     with django_db_blocker.unblock():
@@ -208,7 +212,7 @@ def other_database(django_db_blocker: Any, name: str) -> Iterator[None]:
 def _switch_to(name: str) -> None:
     disconnect()
     connection.settings_dict["NAME"] = name
-    # Both cache primary keys, which differ there.
+    # Both cache primary keys, which differ in the other database.
     ContentType.objects.clear_cache()
     for cache in caches.all():
         cache.clear()
@@ -242,7 +246,7 @@ def _keep(kept: Path) -> None:
 
 @functools.cache
 def _readings() -> tuple[tuple[type[Model], str], ...]:
-    """The statement that reads each table; to compile them for each look would take longest."""
+    """Return the statement that reads each table, cached since compiling would take longest."""
     return tuple(
         (model, model._default_manager.order_by("pk").values_list().query.sql_with_params()[0])
         for model in apps.get_models(include_auto_created=True)
@@ -250,9 +254,8 @@ def _readings() -> tuple[tuple[type[Model], str], ...]:
 
 
 def state(but: tuple[type[Model], ...] = ()) -> dict[str, str]:
-    """A digest of every table but those of sessions and jobs.
-
-    Sessions note a person's last visit, and a job computes what is asked for.
+    """Return a digest of every table except sessions, which store a person's last visit, and
+    jobs, which compute results on request.
     """
     found = {}
     with connection.cursor() as cursor:
@@ -269,7 +272,7 @@ PASSING = {"sessions.Session", "datasets.Job", "datasets.JobAsker", "datasets.Wo
 
 @contextmanager
 def assert_unchanged(but: tuple[type[Model], ...] = ()) -> Iterator[None]:
-    """Fail if a table changes within the block, except these and the sessions'.
+    """Fail if a table changes within the block, except for `these` tables and sessions.
 
     On SQLite tables are compared only where a row was written at all, with what they were
     before, to which they are rolled back.
@@ -288,7 +291,9 @@ def assert_unchanged(but: tuple[type[Model], ...] = ()) -> Iterator[None]:
 
 
 def disconnect() -> None:
-    """Close connections, which keep a database from being copied, dropped or used by forks."""
+    """Close connections, which would prevent a database from being copied, dropped or used by
+    forks.
+    """
     connection.close()
     if ON_POSTGRESQL:
         connection.close_pool()  # type: ignore[attr-defined]
@@ -308,7 +313,7 @@ def _keep_empty() -> None:
 
 
 def copy_version_0_5_0(to: str) -> None:
-    """An empty database of version 0.5.0."""
+    """Copy an empty database of version 0.5.0."""
     copy_database(_OF_VERSION_0_5_0, to)
 
 

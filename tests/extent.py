@@ -1,9 +1,9 @@
-"""The extent of a test run: what matters for each change, or everything (`--all`)."""
+"""The extent of a test run: the cases for each change, or all cases (`--all`)."""
 
 from __future__ import annotations
 
 
 class Extent:
-    """It is known before test modules are imported, since they choose their cases then."""
+    """Set before test modules are imported, since they choose their cases at import."""
 
     everything = False

@@ -57,11 +57,11 @@ LIBRARIES = (
 )
 # An interpreter and its libraries read these once, when they start.
 READ_ONCE = ("PYTHON", "LC_", "LANG", "OPENBLAS")
-LONGEST_PAUSE = 0.02  # seconds between two looks for a process that ends
+LONGEST_PAUSE = 0.02  # seconds between checks whether a process has ended
 
 
 class Process(subprocess.Popen[Any]):
-    """`subprocess.Popen`: forked where the server can do it, else started as always."""
+    """`subprocess.Popen`, but forked if the server can do it."""
 
     _server: Server | None = None
 
@@ -123,7 +123,7 @@ def run(
 
 
 def can_fork(args: Any, env: Mapping[str, str]) -> bool:
-    """Whether a command starts this Python without options, in an environment like this one.
+    """Return whether a command starts this Python without options, in an environment like this one.
 
     A process whose lines are traced has to start its tracing.
     """
@@ -143,7 +143,7 @@ def _read_once(env: Mapping[str, str]) -> dict[str, str]:
 
 
 class Server:
-    """The server of this process, which sends it one job after the other."""
+    """The fork server of this process, which sends it one job after the other."""
 
     _of: dict[tuple[int, str], Server] = {}
 
@@ -193,7 +193,7 @@ _STARTING = threading.RLock()
 
 
 def serve(client: socket.socket) -> dict[str, Any] | None:
-    """Forks a process for each job; in the forked one, returns the job. None at the end."""
+    """Fork a process for each job, and return the job in the fork. Return None at the end."""
     while True:
         head, descriptors, *_ = socket.recv_fds(client, 4, 3)
         if not head:
@@ -230,7 +230,7 @@ def _settle(job: Mapping[str, Any], descriptors: Sequence[int]) -> None:
 
 
 def begin(words: Sequence[str]) -> None:
-    """Run the words of a command line as Python would."""
+    """Run a command line like Python would."""
     first, *rest = words
     sys.path[0] = "" if first == "-c" else str(Path.cwd())
     if first == "-m":

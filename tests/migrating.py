@@ -21,7 +21,7 @@ from django.utils.functional import cached_property
 
 from tests.extent import Extent
 
-# The last migrations of version 0.5.0, on the way of each new database.
+# The last migrations of version 0.5.0, which each new database passes.
 VERSION_0_5_0 = [
     ("audit", "0001_initial"),
     ("datasets", "0003_tokens"),
@@ -33,7 +33,7 @@ VERSION_0_5_0 = [
 
 @contextmanager
 def quickly() -> Iterator[None]:
-    """Make migrations within the block quick; with `--all` only a little."""
+    """Speed up migrations within the block; with `--all` only a little."""
     with ExitStack() as stack:
         stack.enter_context(_no_search_for_garbage())
         if not Extent.everything:
@@ -44,7 +44,9 @@ def quickly() -> Iterator[None]:
 
 @contextmanager
 def _no_search_for_garbage() -> Iterator[None]:
-    """Collect no garbage within the block. Each step replaces most models, whose search is slow."""
+    """Disable garbage collection within the block. Each step replaces most models, whose search is
+    slow.
+    """
     gc.disable()
     try:
         yield
@@ -74,13 +76,13 @@ class _Copied:
         _forget(new)
         if new.remote_field:
             _forget(new.remote_field)
-        new.creation_counter = Field.creation_counter  # which decides the order of columns
+        new.creation_counter = Field.creation_counter  # which determines the order of columns
         Field.creation_counter += 1
         return new
 
 
 def _forget(of: Any) -> None:
-    """Remove cached values from before the field belonged to a model."""
+    """Remove values cached before the field belonged to a model."""
     kind: Any = type(of)
     for name in _computed(kind) & of.__dict__.keys():
         del of.__dict__[name]

@@ -1,4 +1,5 @@
-"""The initial data of a module's tests, created once, which took a third of most tests' time.
+"""The initial data of a module's tests, created only once, since this took a third of most tests'
+time.
 
 `once` marks the function that makes it, in the module or a conftest above it. Each test gets a
 copy, and the database returns to it after each; where tests of a module commit, each makes its own.
@@ -23,13 +24,13 @@ _MAKERS: dict[str, list[Make]] = defaultdict(list)
 
 
 class Kept:
-    """The data of a module by the function that makes it; empty if its tests commit."""
+    """A module's data by the function that creates it. Empty if its tests commit."""
 
     def __init__(self) -> None:
         self.made: dict[Make, Any] = {}
 
     def make(self, request: pytest.FixtureRequest, folder: Path) -> None:
-        """Make what any test of the module asks for."""
+        """Create the data that any test of the module requests."""
         needed = _wanted(request.session)[request.path]
         for name, make in _makers_of(request.module).items():
             if name in needed:

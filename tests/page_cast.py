@@ -27,7 +27,7 @@ TEXT = (
     "שלום לכולם said the pilot 🌉 in 1999.\nThe pier held."
 )
 QUESTIONS = ("Who crossed the harbour?", "What did the crew pay?", "Did the pier hold?")
-# The roles that may open each page; all others are refused.
+# The roles that may open each page. All others are refused.
 OPEN_TO = {
     "home": {"annotator", "researcher", "admin"},
     "login": {"anonymous", "annotator", "researcher", "admin"},
@@ -89,7 +89,7 @@ def study_of(
     design: Design | None = None,
     lines: Sequence[cast.Line] = cast.BATCH,
 ) -> Study:
-    """The same people before a campaign of any protocol over the small cast, batch `b`."""
+    """Return the same people with a campaign of any protocol over the small cast, batch `b`."""
     cast.load(folder, lines)
     made = create_campaign("Study", protocol, Batch.objects.get(name="b"), design or Design())
     people = {"ada": "annotator", "ben": "annotator", "rita": "researcher", "root": "admin"}
@@ -132,7 +132,7 @@ def payload(code: str, comment: str | None = None) -> dict[str, Any]:
 
 
 def plant(study: Study) -> list[Assignment]:
-    """Add others' answers to the items that Ada sees: Ben's with a revision, and a judge's."""
+    """Add answers to the items that Ada sees: Ben's, with a revision, and a judge's."""
     done = study.assignment(study.ben)
     submit(done, payload("no", "planted-comment-of-ben"), "page")
     begun = study.assignment(study.ben)

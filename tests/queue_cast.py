@@ -13,7 +13,7 @@ from datasets.models import Job
 
 
 def set_up(settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have jobs wait in the queue until the test carries them out."""
+    """Keep jobs in the queue until the test carries them out."""
     settings.JOBS_EAGER = False
     settings.DATA_DIR = folder
     monkeypatch.setattr("datasets.jobs.launcher.start", lambda: None)

@@ -1,4 +1,4 @@
-"""Forks with all of Tandem in memory from the start, for Tandem's own commands.
+"""Forks that start with all of Tandem in memory, for Tandem's own commands.
 
 Django's set-up, with all that registers with it, takes half a second of processor time, and the
 views, which workers and web servers import, another second and a half. A server of `tests.forks`
@@ -20,14 +20,14 @@ PROGRAMS = (
     "celery", "gunicorn", "tests.annotation.crowd", "tests.annotation.people.losers",
     "tests.commands", "tests.judging.hurried", "tests.security.log_in_attempts",
 )  # fmt: skip
-# No module stores anything at import that depends on these.
+# Imports store nothing that depends on these.
 FOLLOWED = (
     "BIND", "CELERY_BROKER_URL", "DATABASE_URL", "TANDEM_DATA_DIR", "TANDEM_LOG_FORMAT",
     "TANDEM_STATIC_DIR", "TANDEM_WITH_WORKERS", "WEB_OTHER_WORKERS", "WEB_WORKERS",
 )  # fmt: skip
 OF_TESTS = ("PYTEST_", "TANDEM_TEST_")
 PLACES = {"development": {"DEBUG": "1"}, "site": {"TANDEM_PLAIN_HTTP": "1"}}
-# These differ between the two servers; all others are read again by each process.
+# These differ between the two servers. Each process reads all others again.
 LEFT_OUT = (*FOLLOWED, "CELERY_RESULT_BACKEND", "DEBUG", "SECRET_KEY", "TANDEM_PLAIN_HTTP")
 KEPT = ("DATABASE_URL", "TANDEM_DATA_DIR")
 IMPORTED = (
@@ -49,7 +49,7 @@ def environment(place: str) -> dict[str, str]:
 
 
 def place_for(job: Mapping[str, Any]) -> str:
-    """The place in which a job is carried out; empty without one."""
+    """Return the place in which a job is carried out, or an empty text."""
     words, env = job["words"], job["env"]
     ours = words[0] == "manage.py" or (words[0] == "-m" and words[1] in PROGRAMS)
     if ours and Path(job["cwd"]) == ROOT:
@@ -78,9 +78,8 @@ def set_up() -> None:
 
 
 def follow(words: Sequence[str]) -> None:
-    """In a fork, read the settings of its environment, and drop what was made from others.
-
-    If they are refused, start without all this.
+    """In a fork, read the settings from its environment and drop objects created from other
+    settings. If they are invalid, start without the preloaded modules.
     """
     from django.conf import Settings, settings
     from django.core.cache import caches

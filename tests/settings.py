@@ -1,6 +1,6 @@
 """The settings of tests: those of development, with a temporary data folder.
 
-It stands in the environment before Django is set up, so the commands that tests start inherit it.
+The environment names the folder before Django is set up, so commands started by tests inherit it.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if "TANDEM_DATA_DIR" not in os.environ:
 from config.settings import *  # noqa: F403
 from tests.patience import wait_long
 
-# Only tests of the queue have workers; they switch this off.
+# Only tests of the queue have workers. They switch this off.
 JOBS_EAGER = True
 JOBS_STRICT = True
 
-# Pages start no process for a judge's run, except in tests of that.
+# Pages do not start a process for a judge's run, except in tests of this feature.
 TANDEM_WITH_WORKERS = True
 
 PASSWORD_HASHERS = [
@@ -36,16 +36,16 @@ PASSWORD_HASHERS = [
 database: Any = DATABASES["default"]  # noqa: F405
 if database["ENGINE"] == "config.sqlite":
     database["TEST"] = {"NAME": DATA_DIR / "tests.sqlite3"}  # noqa: F405
-    # No test has a power cut, so that writes need not have reached the disk.
+    # Tests have no power cuts, so writes need not reach the disk.
     database["OPTIONS"]["init_command"] += "PRAGMA synchronous=OFF;"
 
-# On a busy machine, a turn comes late.
+# On a busy machine, the writer's turn comes late.
 wait_long(database)
 
 # pytest formats each line four times, a fifth of a small request. Tests of these lines ask for them.
 LOGGING["loggers"]["tandem.requests"] = {"level": "WARNING"}  # noqa: F405
 
-# The live server serves static files only where it finds the app under its own name.
+# The live server serves static files only if the app is installed under this name.
 INSTALLED_APPS = [
     "django.contrib.staticfiles" if app == "config.apps.StaticFiles" else app
     for app in INSTALLED_APPS  # noqa: F405

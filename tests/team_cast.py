@@ -10,13 +10,13 @@ from datasets.teams import shares_of
 
 
 def join_team(user: User, team: Team | None = None, role: str = "member") -> None:
-    """Give an account another role in its team, or in another one besides."""
+    """Change an account's role in its team, or add it to another team."""
     where = team or TeamMember.objects.filter(user=user).get().team
     TeamMember.objects.update_or_create(team=where, user=user, defaults={"role": role})
 
 
 def move_to_own_team(user: User, role: str = "owner", name: str = "") -> Team:
-    """Put an account into a team of its own, and into no other."""
+    """Move an account to a team of its own."""
     team = Team.objects.create(name=name or f"team of {user.username}")
     TeamMember.objects.filter(user=user).delete()
     join_team(user, team, role)
@@ -24,7 +24,7 @@ def move_to_own_team(user: User, role: str = "owner", name: str = "") -> Team:
 
 
 def give_away(thing: Any) -> Team:
-    """Move something to a team in which nobody is."""
+    """Give an object to a team without members."""
     team = Team.objects.get_or_create(name="others")[0]
     type(thing).objects.filter(pk=thing.pk).update(team=team)
     thing.refresh_from_db()

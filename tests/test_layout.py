@@ -61,7 +61,7 @@ BLOCKS: dict[type[ast.AST], set[str]] = {
 
 @cache
 def modules() -> tuple[Path, ...]:
-    """Our Python files, from the root; migrations are Django's own."""
+    """Return our Python files, relative to the root, without migrations, which Django generates."""
     folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name[0] != "."]
     ours = [path for path in folders if path.name not in ("var", "node_modules")]
     found = chain(ROOT.glob("*.py"), *(folder.rglob("*.py") for folder in ours))
@@ -69,7 +69,7 @@ def modules() -> tuple[Path, ...]:
 
 
 class Imported(NamedTuple):
-    """A whole name that a module imports, at its top or in a function."""
+    """A full name that a module imports, at its top or in a function."""
 
     name: str
     is_absolute: bool  # `from` it, without dots
@@ -140,7 +140,7 @@ def calls(node: ast.AST) -> frozenset[str]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Whatever a module imports, at its top or in a function, by its whole name."""
+    """Return everything that a module imports, at its top or in a function, by full name."""
     return (each.name for each in noted(path).imports)
 
 
@@ -204,7 +204,7 @@ def test_the_pure_parts_import_only_pure_parts_of_their_own_app(folder: str) -> 
 
 @cache
 def path_of(name: str) -> Path | None:
-    """The file of one of our own modules."""
+    """Return the file of one of our modules."""
     path = Path(*name.split("."))
     either = (path.with_suffix(".py"), path / "__init__.py")
     return next((each for each in either if (ROOT / each).is_file()), None)

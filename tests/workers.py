@@ -1,8 +1,9 @@
 """`--workers N`: tests are collected and the database is migrated once, then N forks share them.
 
-Collecting costs twenty seconds of processor time, and workers that start anew each pay it again.
-A fork has all of it at once: it copies the migrated database, takes chunks of tests from the parent
-until none is left, and sends its reports back. A system that cannot fork runs them in one process.
+Collecting costs twenty seconds of processor time, which each new worker process would spend again.
+A fork inherits the result: it copies the migrated database, takes chunks of tests from the parent
+until none are left, and sends its reports back. A system that cannot fork runs the tests in one
+process.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from typing import Any
 
 import pytest
 
-# Folders with the slowest tests begin first, so that no worker is left with them at the end.
+# Folders with the slowest tests come first, so that no worker is left with them at the end.
 FIRST = ("tests/browser", "tests/serving", "tests/judging", "tests/security")
 CHUNK = 40  # tests of one module; a larger module is split, and each part creates its fixtures
 BRIEF = 0.005  # seconds of a passed set-up or tear-down that are not reported: most are as short
 GARBAGE = (
     20_000  # new objects between two collections of garbage; Python's own 700 cost more in a test
 )
-NAME = "TANDEM_TEST_WORKER"  # stands in the environment of a worker, and of what it starts
+NAME = "TANDEM_TEST_WORKER"  # in the environment of a worker and of its child processes
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,7 +43,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _count(text: str) -> int:
-    """Many tests wait for other processes, so there is one worker more than processors."""
+    """Return the number of workers: one more than processors, since many tests wait for other
+    processes.
+    """
     return (os.cpu_count() or 1) + 1 if text == "auto" else int(text)
 
 
@@ -70,7 +73,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 @pytest.hookimpl(trylast=True)
 def pytest_run_workers(session: pytest.Session, count: int) -> bool:
     session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # one for all
-    gc.freeze()  # the collected tests are shared by all workers and stay to the end
+    gc.freeze()  # the collected tests are shared by all workers and kept until the end
     gc.set_threshold(GARBAGE)
     Parent(session, count).run()
     return True

@@ -48,12 +48,12 @@ class Choice:
 
     Empty parts do not restrict it. `cell` is people's code and the judge's. A cell with one empty
     code is a row or a column: units with any category from that side. `stratum` is a name and a
-    value, `guideline` the digest of the one that people followed, and `pair` names two raters: only
-    units with a category from both, and in a list of disagreements only those where these two
-    differ. `by` is a rater and a code or an escape: only units to which the rater gave it, or any
-    category if it is empty; without a rater, units to which any person gave the code. `grade` is
-    one of the judge's own, `ANY` for all of them. `score` are the ends of a range: only units with
-    a score from the judge within it. `codes` are the variable's, in order of rank.
+    value, and `guideline` the digest of the version that people followed. `pair` names two raters:
+    only units with a category from both are listed, and in a list of disagreements only those on
+    which the two differ. `by` is a rater and a code or an escape: only units to which the rater
+    gave it, or any category if it is empty; without a rater, units to which any person gave the
+    code. `grade` is one of the judge's own, `ANY` for all of them. `score` are the ends of a range:
+    only units with a score from the judge within it. `codes` are the variable's, in order of rank.
     """
 
     show: Show = "judge"

@@ -261,7 +261,7 @@ def _ratings(rater: str, relevant_only: bool) -> Iterator[Line]:
 
 
 def _sampled() -> Iterator[Question]:
-    """Yield every third question that the writer answers, whose claims are checked."""
+    """Yield every third question that the writer answers; its claims are checked."""
     yield from [of for of in _kept_questions() if of.relevant][::3]
 
 

@@ -278,7 +278,7 @@ class _Engine:
 
     @property
     def _has_enough(self) -> bool:
-        """Whether no more assignments should be claimed, or none are left."""
+        """Whether to stop claiming assignments, because of a limit or because none are left."""
         return self.exhausted or self.equals.is_full
 
     async def _refill(self) -> int:

@@ -4,8 +4,8 @@
 - `response`: of the answers, only the one that its units are about.
 - `item` and `query`: everything that people are shown. No request shows more than an item.
 
-An answer that is rated beside others is rated against them, so `response` is the default where
-people rate several answers on one page.
+An answer shown with others is rated relative to them, so `response` is the default if people rate
+several answers on one page.
 """
 
 from __future__ import annotations

@@ -99,9 +99,9 @@ class Prepared:
     refused_for: float = 0.0
 
     def read(self, answer: Answer) -> Reading:
-        """Read an answer by the judge's parser, by the names that it was shown.
+        """Read an answer with the judge's parser.
 
-        Raises UnreadError.
+        Unit names are those shown to the judge. Raises UnreadError.
         """
         facts = self.request.facts
         return self.parser.read(answer, ExpectedAnswer(facts.units, facts.unit_by_unit, self._fits))

@@ -122,7 +122,9 @@ class Nearest:
         )
 
     def _within(self, tests: Iterable[str], most: int, seconds: float) -> list[str]:
-        """Return the first tests that fit the time, at least one, in the order of their modules."""
+        """Return the first tests that fit into the time, at least one, in the order of their
+        modules.
+        """
         taken: list[str] = []
         spent, modules, fixtures = 0.0, set[str](), set[str]()
         for test in tests:

@@ -12,7 +12,7 @@ from typing import Any
 
 
 class CannotStartError(RuntimeError):
-    """A server that is missing or does not start; the message says what to do."""
+    """A server is missing or does not start. The message says what to do."""
 
 
 def free_port() -> int:
