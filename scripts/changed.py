@@ -52,7 +52,7 @@ def changed_paths(since: str) -> list[str]:
     return found or _git("diff", "--name-only", "HEAD~1", "HEAD")
 
 
-def test_targets(paths: Iterable[str]) -> list[str]:
+def covering_tests(paths: Iterable[str]) -> list[str]:
     """Return the folders and modules of `tests` that belong to a change."""
     found = {f"tests/{name}" for name in ALWAYS}
     for path in paths:
@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--since", default="HEAD", help="the commit to compare with")
     parser.add_argument("command", nargs="+", metavar="COMMAND")
     options = parser.parse_args(arguments)
-    tests = test_targets(changed_paths(options.since))
+    tests = covering_tests(changed_paths(options.since))
     print("Tests of the change:", " ".join(tests), flush=True)
     return subprocess.run([*options.command, "-m", SLOW, *tests], cwd=ROOT, check=False).returncode
 

@@ -42,7 +42,7 @@ if database["ENGINE"] == "config.sqlite":
 # On a busy machine, the writer's turn comes late.
 wait_long(database)
 
-# pytest formats each line four times, a fifth of a small request. Tests of these lines ask for them.
+# pytest formats each line four times, a fifth of a small request. Tests of these lines enable them.
 LOGGING["loggers"]["tandem.requests"] = {"level": "WARNING"}  # noqa: F405
 
 # The live server serves static files only if the app is installed under this name.

@@ -126,7 +126,7 @@ class TestBounds:
         ideal = 5 + 4 / LOG3
         ranked = found("alpha_nDCG", P3, P1, unrated="bounds")
         assert bounds(ranked) == pytest.approx(((1 + 4.5 / LOG3) / ideal, (2 + 4.5 / LOG3) / ideal))
-        assert "all of them yes" in (ranked.reason or "")
+        assert "all are yes" in (ranked.reason or "")
 
     def test_another_question_that_may_count_lowers_the_upper_bound(self) -> None:
         # If p2 answers q8 there are nine questions, of which p3 and p1 cover six.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.changed import ROOT, TOUCHED, test_targets
+from scripts.changed import ROOT, TOUCHED, covering_tests
 
 # Tests that any change may break: the map of the code, and rules for all of the code.
 FOR_ALL = ("tests/docs/test_architecture.py", "tests/test_layout.py")
@@ -26,11 +26,11 @@ FOR_ALL = ("tests/docs/test_architecture.py", "tests/test_layout.py")
 def test_a_changed_path_selects_the_tests_of_its_longest_known_prefix(
     path: str, tests: list[str]
 ) -> None:
-    assert test_targets([path]) == sorted([*tests, *FOR_ALL])
+    assert covering_tests([path]) == sorted([*tests, *FOR_ALL])
 
 
 def test_a_test_module_is_not_listed_beside_its_folder() -> None:
-    both = test_targets(["judging/tasks.py", "tests/judging/runs/test_ledger.py"])
+    both = covering_tests(["judging/tasks.py", "tests/judging/runs/test_ledger.py"])
     assert both == sorted(["tests/judging", *FOR_ALL])
 
 
