@@ -326,7 +326,7 @@ def exchange(
 
 def describe_written(written: requests.BatchFiles, next_steps: str = NEXT_STEPS) -> str:
     run = written.run
-    loaded = f"{written.known:,} needed no asking" if written.known else ""
+    loaded = f"{written.known:,} had an answer already" if written.known else ""
     if not written.files:
         return (
             f"{str(run).capitalize()}: nothing is left to ask; {loaded or 'no assignment is open'}."

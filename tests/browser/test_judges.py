@@ -147,7 +147,7 @@ def test_a_judge_file_is_checked_while_typing_and_tried_before_the_judge_is_crea
     found = violations(page, "no file yet", rare=True)
     page.get_by_label("Start from the library").select_option("report-coverage")
     page.get_by_role("button", name="Load", exact=True).click()
-    expect(status).to_contain_text("fixtures are read as they say")
+    expect(status).to_contain_text("fixtures are read as expected")
     text = field.input_value()
     found += violations(page, "a file of the library", rare=True)
     field.fill(text.replace("title =", "titel =", 1))
@@ -157,7 +157,7 @@ def test_a_judge_file_is_checked_while_typing_and_tried_before_the_judge_is_crea
     page.get_by_role("button", name="Go to line 2").press("Enter")
     expect(field).to_be_focused()
     page.keyboard.type(text.splitlines()[1])
-    expect(status).to_contain_text("fixtures are read as they say")
+    expect(status).to_contain_text("fixtures are read as expected")
     expect(field).not_to_have_attribute("aria-invalid", "true")
     answer = read_file(text).fixtures[0].completion
     monkeypatch.setattr(sandbox, "build_backend", lambda judge: Scripted([f"```\n{answer}\n```"]))

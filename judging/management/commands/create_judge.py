@@ -144,7 +144,7 @@ class Command(BaseCommand):
         if wrong := list(failures(file)):
             raise CommandError(f"{name}: {'; '.join(wrong)}.")
         about = f"{file.title or name}: {file.protocol.name}, read by {file.parser_name}"
-        self.say(f"{about}; {len(file.fixtures)} fixtures are read as they say.")
+        self.say(f"{about}; {len(file.fixtures)} fixtures are read as expected.")
 
 
 def _text_of(path: str) -> str:

@@ -125,12 +125,12 @@ class Command(BaseCommand):
         run = lifecycle.active_runs(campaign, judge).first()
         asked = lifecycle.ask_to_cancel if how == "cancel" else lifecycle.ask_to_stop
         if run is None or not asked(run):
-            raise CommandError(f"No run of judge {judge} over {campaign} is under way.")
+            raise CommandError(f"No run of judge {judge} over {campaign} is in progress.")
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not (ended := lifecycle.has_ended(run)) and time.monotonic() < deadline:
             time.sleep(LOOK_SECONDS)
         run.refresh_from_db()
-        stands = f"is {run.state}" if ended else "ends when its calls under way have"
+        stands = f"is {run.state}" if ended else "ends once its calls in progress are finished"
         self.say(f"{str(run).capitalize()} of judge {judge} {stands}.")
 
     def say_estimate(self, campaign: Campaign, judge: Judge, terms: Terms) -> None:

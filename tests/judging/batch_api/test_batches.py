@@ -492,7 +492,7 @@ def test_no_file_is_written_if_every_answer_is_reused(
     run(campaign, judge_of(server, "online"))
     path = tmp_path / "requests.jsonl"
     said = exchange(campaign, rater, path, "--reuse", "campaign")
-    assert "nothing is left to ask; 12 needed no asking" in said
+    assert "nothing is left to ask; 12 had an answer already" in said
     assert not path.exists()
     assert "Nothing to do" in exchange(campaign, rater, path)
 

@@ -39,7 +39,7 @@ def create(file: Path, *more: str) -> Judge:
 
 def test_a_file_is_checked_without_creating_a_judge(file: Path) -> None:
     said = command("create_judge", "--file", str(file), "--check")
-    assert "2 fixtures are read as they say" in said
+    assert "2 fixtures are read as expected" in said
     assert not Judge.objects.exists()
 
 

@@ -147,7 +147,7 @@ class TestByCommand:
         monkeypatch.setattr(run_judge, "PATIENCE_SECONDS", 0)
         run = lifecycle.start(campaign, judge())
         assert lifecycle.lease_run(run)
-        assert "ends when its calls under way have." in of(campaign, "--stop")
+        assert "ends once its calls in progress are finished." in of(campaign, "--stop")
         run.refresh_from_db()
         assert (run.state, run.wish) == ("running", "stop")
 

@@ -136,7 +136,7 @@ class TestCreating:
     def test_the_form_can_begin_with_a_file_of_the_library(self, rita: Client) -> None:
         page = rita.get(reverse("judge-new"), {"library": "graded-relevance"})
         assert page.context["form"].initial["file"] == library.text_of("graded-relevance")
-        assert "All 3 fixtures are read as they say" in page.content.decode()
+        assert "All 3 fixtures are read as expected" in page.content.decode()
 
 
 class TestChecking:
@@ -153,7 +153,7 @@ class TestChecking:
     def test_fixtures_are_listed_with_their_reading_and_its_step(self, rita: Client) -> None:
         fenced = GRADED.replace('"… final score: 2"', '"""```\nfinal score: 2\n```"""')
         page = check(rita, fenced)
-        assert "All 2 fixtures are read as they say" in page
+        assert "All 2 fixtures are read as expected" in page
         assert "relevant <b>yes</b>" in page
         assert '<td data-label="Step">fence</td>' in page
         assert '<span class="pill">refused</span>' in page
@@ -194,7 +194,7 @@ class TestLoading:
     def test_a_file_of_the_library_is_loaded_into_the_field(self, rita: Client) -> None:
         page = self.load(rita, library="nugget-assignment")
         assert "{{ key_points | numbered }}" in page
-        assert "All 3 fixtures are read as they say" in page
+        assert "All 3 fixtures are read as expected" in page
 
     def test_an_uploaded_file_is_loaded_into_the_field(self, rita: Client) -> None:
         upload = SimpleUploadedFile("j.toml", b"\xef\xbb\xbf" + GRADED.encode())
