@@ -130,7 +130,7 @@ def step_of(campaign: Campaign) -> Step:
 
 
 def step_campaign(request: HttpRequest | Request, batch: Batch, step: Step) -> Campaign:
-    """Return the campaign of a step. Raises Http404 if it is not begun or not readable."""
+    """Return the campaign of a step. Raises Http404 if it has not begun or is not readable."""
     rows = readable(get_account(request)).filter(batch=batch, protocol=step.protocol)
     return get_object_or_404(rows.select_related("batch"), name=campaign_name(batch, step))
 

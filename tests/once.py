@@ -59,7 +59,7 @@ def _wanted(session: pytest.Session) -> dict[Path, set[str]]:
 
 
 def _made(make: Callable[..., T], folder: Path) -> T:
-    """Some write a file first."""
+    """Call the maker, in a folder if it writes a file first."""
     return make(folder) if inspect.signature(make).parameters else make()
 
 

@@ -36,8 +36,8 @@ def check_campaign(campaign: Campaign) -> JSON:
     `units` are those that people labelled. `disputes` counts open and decided units, and the open
     ones on which people differ among themselves; on the others only a judge differs from most
     people. `flags` are quality flags by person who is not excluded, without anybody's labels.
-    `guidelines` counts people's answers by version, for those that have any; None is the protocol's
-    own guideline. `places` are the answers that the design asks people for, imported ones included.
+    `guidelines` counts people's answers by guideline version; None is the protocol's own guideline.
+    `places` are the answers that the design asks people for, imported ones included.
     """
     done, found = decided_units(campaign), disputes(counted_labels(campaign))
     open_ones, people = [each for each in found if each.unit not in done], quality(campaign)

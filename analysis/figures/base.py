@@ -343,8 +343,8 @@ class Cell:
 class Grid:
     """Rows of cells under the names of columns; None leaves a cell out.
 
-    In a narrow `room`, cells are narrower, and first lose the text below their words. `kinds` of
-    raters, one for each row or none at all, are signs after the names.
+    In a narrow `room`, cells are narrower, and first lose the text below their words. `kinds` has
+    the raters' kinds, one for each row or none at all, shown as signs after the names.
     """
 
     rows: Sequence[str]

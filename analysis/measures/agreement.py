@@ -231,7 +231,7 @@ def powered_mean(
 
     This is PPI++ if all chances are equal (Angelopoulos and others 2023). Otherwise queries are
     weighted by their inverse chances (Zrnic and Candes 2024), and the second number is None. There
-    is not a mean if no query has only judge labels, since it would repeat people's mean. Sampled
+    is no mean if no query has only judge labels, since it would repeat people's mean. Sampled
     queries on which people have no value, because the measure has none there, are left out. The
     correction may carry mean and interval out of the measure's `bounds`, where they are cut.
     """

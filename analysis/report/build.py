@@ -234,7 +234,7 @@ def _strata(sample: Sample, frame: Frame, options: ReportOptions, comparable: Co
         parts = _parts(values)
         if not parts:
             continue
-        # In the stratum of splits, each split is compared by itself.
+        # In the stratum of splits, each split is compared separately.
         of_roles = name == STRATUM
         partition = of_roles, tuple(tuple(units) for units in parts.values())
         if partition not in done:

@@ -102,9 +102,9 @@ def estimates(table: Scores, sampled: bool | None) -> JSON:
     and do not count as judged only either.
 
     `sampled` says whether the queries that people labelled are a random sample of all (None:
-    unknown). If they are not, or no query is judged only, there is no prediction-powered estimate.
-    Scores are shares: means and intervals are cut to the range of shares. `judge` is the first
-    judge by name, and `judges` are all of them if there are several.
+    unknown). If they are not, or no query has only the judge's labels, there is no
+    prediction-powered estimate. Scores are shares: means and intervals are cut to the range of
+    shares. `judge` is the first judge by name, and `judges` are all of them if there are several.
     """
     judges = table.labels.columns("judge")
     found: JSON = {}

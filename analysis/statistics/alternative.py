@@ -231,8 +231,8 @@ def alt_test(
     level, and minus the root mean square difference at the ordinal and interval levels. Annotators
     with fewer than `minimum` items that another one labelled are dropped. Queries decide if at
     least one of them holds several compared items; otherwise each item is a query, and items
-    decide. Below `queries_needed` queries only a judge that wins more often than the annotators can
-    pass; for any other the verdict is `undecided` and not a failure.
+    decide. With fewer than `queries_needed` queries, only a judge that wins more often than the
+    annotators can pass. For any other judge, the verdict is `undecided`, not a failure.
     """
     (test,) = epsilon_curve(
         human, judge, clusters, level=level, epsilons=(epsilon,), names=names, q=q, minimum=minimum

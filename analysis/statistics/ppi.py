@@ -190,8 +190,8 @@ def prediction_powered_ratio(
     defaults to that of PPI++ for the linearised ratios; 1 is plain PPI. The interval is a BCa
     bootstrap. Labelled and other queries are resampled separately, each whole in all three terms
     (Angelopoulos and others 2023; for ratios of several samples Davison and Hinkley 1997, 5.3.2),
-    at the level for the informative labelled queries (`informative`). `drawn` passes known
-    resamples: how often each labelled and each other query is drawn, (B, n) and (B, N).
+    at the level for the informative labelled queries (`informative`). `drawn` passes existing
+    resamples: how often each labelled query and each other query is drawn, (B, n) and (B, N).
     """
     n, others = len(human), len(judge_only)
     labelled, rest = _sums(human, judge), judge_only

@@ -1,4 +1,4 @@
-"""Backends: how a judge is asked, with one module for each kind and this registry by name.
+"""Backends: the ways to ask a judge, with one module for each kind and this registry by name.
 
 `base` defines what a backend is: `Backend`, its `Request` and `Answer`, and the errors of a call.
 `wire` is the backend for any server, behind `ssrf_guard` and over the HTTP of `transport`; the

@@ -1,4 +1,4 @@
-"""`disagreements`: how many units a filter leaves, and what can be done with them."""
+"""`disagreements`: counts the units that match a filter, and carries out actions on them."""
 
 from __future__ import annotations
 
