@@ -42,7 +42,8 @@ if database["ENGINE"] == "config.sqlite":
 # On a busy machine, a turn comes late.
 wait_long(database)
 
-# pytest formats each line four times, a fifth of a small request. Tests of these lines ask for them.
+# pytest formats each line four times, a fifth of a small request. Tests that read these lines ask
+# for them.
 LOGGING["loggers"]["tandem.requests"] = {"level": "WARNING"}  # noqa: F405
 
 # The live server serves static files only where it finds the app under its own name.

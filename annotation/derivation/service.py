@@ -251,8 +251,9 @@ def _check_finished(campaigns: Sequence[Campaign], work: Work) -> None:
         if number:
             names = ", ".join(unfinished.values_list("key", flat=True)[:MOST_NAMED])
             more = f" and {number - MOST_NAMED} more" if number > MOST_NAMED else ""
+            items = "1 item has" if number == 1 else f"{number} items have"
             raise NotDecidedError(
-                f"{campaign.name!r} is not finished: {number} items have fewer answers than asked "
+                f"{campaign.name!r} is not finished: {items} fewer answers than asked "
                 f"for ({names}{more}); wait for them, or give --decided-by with a rater who "
                 "answered all",
                 "decided_by",
